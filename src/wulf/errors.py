@@ -1,0 +1,50 @@
+"""The exceptions of wulf and the exit code each one ends with."""
+
+from __future__ import annotations
+
+EXIT_OK = 0
+EXIT_ERROR = 1
+EXIT_FINDINGS = 2
+EXIT_INTERRUPTED = 130
+
+
+class WulfError(Exception):
+    """Something the user can act on; the text names the file, line or node and what to do."""
+
+    exit_code = EXIT_ERROR
+
+
+class UsageError(WulfError):
+    """An argument or a combination of arguments that cannot be."""
+
+
+class ConfigError(WulfError):
+    """A file of the user that cannot be read or does not validate."""
+
+
+class InventoryError(WulfError):
+    """A node set, group or allocation that cannot be resolved."""
+
+
+class TransportError(WulfError):
+    """A node that could not be reached or did not behave."""
+
+
+class BuildError(WulfError):
+    """The probe could not be built."""
+
+
+class ProbeError(WulfError):
+    """A launch that ended with an error or broke the protocol."""
+
+
+class StoreError(WulfError):
+    """A run directory that cannot be read, written or migrated."""
+
+
+class LabError(WulfError):
+    """The virtual cluster could not be raised, used or taken down."""
+
+
+class AnalysisError(WulfError):
+    """Data from which the asked-for figure cannot be derived."""

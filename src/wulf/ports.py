@@ -1,0 +1,94 @@
+"""What the stages need from each other, as interfaces; the command line plugs the parts together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Literal, Protocol
+
+import msgspec
+
+
+class NodeResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What one node answered. ``ok`` only when the command ran there and exited with 0."""
+
+    node: str
+    status: Literal["ok", "exit", "timeout", "unreachable", "garbage"]
+    #: None when the command did not run to its end.
+    exit_code: int | None
+    stdout: bytes
+    stderr: bytes
+    #: Why it is not ``ok``, in one line that names the node; empty otherwise.
+    reason: str = ""
+
+
+class RemoteProcess(Protocol):
+    """A command that runs on a node and is read line by line."""
+
+    def lines(self, timeout_s: float) -> Iterator[bytes]:
+        """Yield stdout line by line; raise TransportError when no line comes for `timeout_s` [s]."""
+
+    def wait(self, timeout_s: float) -> int:
+        """Exit code; raise TransportError after `timeout_s` [s]."""
+
+    def stderr(self) -> bytes:
+        """Return what has come on stderr so far (its last 64 KiB)."""
+
+    def stop(self) -> None:
+        """End it here and on the node; do nothing when it has ended."""
+
+
+class Transport(Protocol):
+    """Run commands and move files on nodes. No argument is ever interpreted by a shell unquoted."""
+
+    name: str
+
+    def run(
+        self,
+        argv: Sequence[str],
+        nodes: Sequence[str],
+        *,
+        timeout_s: float,
+        stdin: bytes | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> dict[str, NodeResult]:
+        """Run the command on all nodes in parallel; one result for every node, whatever happens."""
+
+    def put(
+        self, source: Path, target: str, nodes: Sequence[str], *, timeout_s: float, mode: int = 0o755
+    ) -> dict[str, NodeResult]:
+        """Copy a file to the same absolute path on all nodes, atomically."""
+
+    def start(
+        self, argv: Sequence[str], node: str, *, env: Mapping[str, str] | None = None
+    ) -> AbstractContextManager[RemoteProcess]:
+        """Start a command on one node; it is stopped when the context ends."""
+
+
+class MpiJob(msgspec.Struct, frozen=True, kw_only=True):
+    """One MPI program, one rank on each host."""
+
+    program: str
+    arguments: list[str]
+    #: (node name, address the other nodes reach it by), in rank order.
+    hosts: list[tuple[str, str]]
+    #: Interface the traffic shall take on the nodes; None leaves it to the library.
+    interface: str | None = None
+    #: Subnet of that interface (CIDR), for libraries that select by subnet.
+    subnet: str | None = None
+    #: Ranks share CPUs: they give the CPU away while they wait.
+    shared_cpu: bool = False
+    env: dict[str, str] = {}
+
+
+class Launcher(Protocol):
+    """An MPI library's way to start a job: nothing but argv and environment."""
+
+    name: str
+
+    def argv(self, job: MpiJob) -> list[str]:
+        """Command line that starts the job on its first host."""
+
+    def env(self, job: MpiJob) -> dict[str, str]:
+        """Environment of that command, beyond what the host has."""
