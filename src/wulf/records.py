@@ -25,7 +25,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Fa
     """Base of all records: immutable, keyword-only, tolerant of fields of later versions."""
 
 
-class Operation(Record):
+class Operation(Record, frozen=True, kw_only=True):
     """One benchmark of the probe, as its ``--list`` prints it."""
 
     name: str
@@ -42,7 +42,7 @@ class Operation(Record):
     summary: str
 
 
-class Cell(Record, order=True):
+class Cell(Record, frozen=True, kw_only=True, order=True):
     """What one figure is about: an operation at a size, between two nodes, under a setting."""
 
     op: str
@@ -51,7 +51,7 @@ class Cell(Record, order=True):
     setting: Setting = "default"
 
 
-class Clock(Record):
+class Clock(Record, frozen=True, kw_only=True):
     """The probe's clock on the measuring rank: its resolution and the cost of one reading."""
 
     source: str
@@ -59,7 +59,7 @@ class Clock(Record):
     cost_ns: float
 
 
-class ProbeInfo(Record):
+class ProbeInfo(Record, frozen=True, kw_only=True):
     """The ``hello`` line of a launch: which probe, which library, where the ranks ran."""
 
     version: str
@@ -73,7 +73,7 @@ class ProbeInfo(Record):
     yields: bool = False
 
 
-class NodeContext(Record):
+class NodeContext(Record, frozen=True, kw_only=True):
     """What happened on a node around one launch, beside the launch itself."""
 
     node: str
@@ -90,7 +90,7 @@ class NodeContext(Record):
     unknown: dict[str, str] = {}
 
 
-class NodeRecord(Record, tag="node"):
+class NodeRecord(Record, frozen=True, kw_only=True, tag="node"):
     """Facts of a node at the start of a run (provenance)."""
 
     node: str
@@ -101,7 +101,7 @@ class NodeRecord(Record, tag="node"):
     error: str | None = None
 
 
-class Sample(Record, tag="sample"):
+class Sample(Record, frozen=True, kw_only=True, tag="sample"):
     """All values of one cell in one launch."""
 
     launch: str
@@ -125,7 +125,7 @@ class Sample(Record, tag="sample"):
     corrupt: int = 0
 
 
-class Launch(Record, tag="launch"):
+class Launch(Record, frozen=True, kw_only=True, tag="launch"):
     """One fresh probe session; written after its samples, so it commits them."""
 
     id: str
@@ -150,7 +150,7 @@ class Launch(Record, tag="launch"):
 LogRecord = NodeRecord | Sample | Launch
 
 
-class Plan(Record):
+class Plan(Record, frozen=True, kw_only=True):
     """What a run is going to measure."""
 
     ops: list[str]
@@ -169,7 +169,7 @@ class Plan(Record):
     seed: int
 
 
-class Manifest(Record):
+class Manifest(Record, frozen=True, kw_only=True):
     """Head of a run directory; replaced atomically whenever it changes."""
 
     schema_version: int
@@ -193,7 +193,7 @@ class Manifest(Record):
 # --- derived: everything below is computed from the records above and can be computed again -------------
 
 
-class Estimate(Record):
+class Estimate(Record, frozen=True, kw_only=True):
     """A figure with its interval. No number leaves the statistics without one."""
 
     value: float
@@ -213,7 +213,7 @@ class Estimate(Record):
         return (self.high - self.low) / 2 / abs(self.value)
 
 
-class LaunchPoint(Record):
+class LaunchPoint(Record, frozen=True, kw_only=True):
     """Quantiles of one launch of a cell [s]."""
 
     launch: str
@@ -224,7 +224,7 @@ class LaunchPoint(Record):
     contaminated: bool
 
 
-class CellEstimate(Record):
+class CellEstimate(Record, frozen=True, kw_only=True):
     """One row of the result."""
 
     cell: Cell
@@ -245,7 +245,7 @@ class CellEstimate(Record):
     notes: list[str] = []
 
 
-class Segment(Record):
+class Segment(Record, frozen=True, kw_only=True):
     """One straight piece of time against size."""
 
     first_size_bytes: int
@@ -259,7 +259,7 @@ class Segment(Record):
     cause: str | None
 
 
-class LineFit(Record):
+class LineFit(Record, frozen=True, kw_only=True):
     """T = α + m/β."""
 
     method: Literal["theil-sen", "least-squares"]
@@ -271,7 +271,7 @@ class LineFit(Record):
     curve: list[tuple[float, float, float, float]]
 
 
-class CurveModel(Record):
+class CurveModel(Record, frozen=True, kw_only=True):
     """The models of one operation between one pair of nodes."""
 
     op: str
@@ -286,7 +286,7 @@ class CurveModel(Record):
     notes: list[str] = []
 
 
-class Advice(Record):
+class Advice(Record, frozen=True, kw_only=True):
     """Something the reader must know, with what to do about it."""
 
     kind: Literal[
@@ -310,7 +310,7 @@ class Advice(Record):
     advice: str
 
 
-class Analysis(Record):
+class Analysis(Record, frozen=True, kw_only=True):
     """All that is derived from a run."""
 
     schema_version: int
@@ -323,7 +323,7 @@ class Analysis(Record):
     launches_contaminated: int
 
 
-class CellComparison(Record):
+class CellComparison(Record, frozen=True, kw_only=True):
     """Shift of one cell from the first run to another."""
 
     op: str
@@ -337,7 +337,7 @@ class CellComparison(Record):
     verdict: Literal["better", "worse", "no difference", "no decision"]
 
 
-class Comparison(Record):
+class Comparison(Record, frozen=True, kw_only=True):
     """Two runs against each other."""
 
     schema_version: int
