@@ -101,7 +101,7 @@ class NodeRecord(Record, frozen=True, kw_only=True, tag="node"):
     error: str | None = None
 
 
-class Sample(Record, frozen=True, kw_only=True, tag="sample"):
+class Sample(Record, frozen=True, kw_only=True):
     """All values of one cell in one launch."""
 
     launch: str
@@ -125,14 +125,16 @@ class Sample(Record, frozen=True, kw_only=True, tag="sample"):
     corrupt: int = 0
 
 
-class Launch(Record, frozen=True, kw_only=True, tag="launch"):
-    """One fresh probe session; written after its samples, so it commits them."""
+class Launch(Record, frozen=True, kw_only=True):
+    """One fresh probe session: the unit of replication."""
 
     id: str
     index: int
     op: str
     pair: Pair
     setting: Setting
+    #: A scout only finds out where sizes must be added; estimates use the launches that measure.
+    purpose: Literal["scout", "measure"] = "measure"
     sizes_bytes: list[int]
     seed: int
     started_at: str
@@ -147,7 +149,14 @@ class Launch(Record, frozen=True, kw_only=True, tag="launch"):
     contamination: list[str]
 
 
-LogRecord = NodeRecord | Sample | Launch
+class LaunchResult(Record, frozen=True, kw_only=True, tag="launch"):
+    """A launch with its samples, as one line of the log: it is there as a whole or not at all."""
+
+    launch: Launch
+    samples: list[Sample]
+
+
+LogRecord = NodeRecord | LaunchResult
 
 
 class Plan(Record, frozen=True, kw_only=True):

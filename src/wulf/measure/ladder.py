@@ -1,0 +1,123 @@
+"""Which message sizes to measure: named ladders, and sizes added where the curve bends.  Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from wulf.errors import UsageError
+
+KIB = 1024
+MIB = 1024 * KIB
+
+#: Largest size of the adaptive ladder unless told otherwise [B].
+ADAPTIVE_MAX = MIB
+
+
+def _powers_of_two(first: int, last: int) -> list[int]:
+    return [1 << k for k in range(first.bit_length() - 1, last.bit_length()) if 1 << k <= last]
+
+
+#: Named ladders of the field. Sizes in bytes.
+#: ``imb``: Intel MPI Benchmarks; ``rfc2544``: Ethernet frame sizes of RFC 2544, section 9.1;
+#: ``short`` and ``long``: the ranges that mpptest is used with (Barton, NRC ERB-1102).
+NAMED: dict[str, list[int]] = {
+    "imb": [0, *_powers_of_two(1, 4 * MIB)],
+    "rfc2544": [64, 128, 256, 512, 1024, 1280, 1518],
+    "short": [0, 4, *range(64, KIB + 1, 64)],
+    "long": list(range(256 * KIB, MIB + 1, 32 * KIB)),
+}
+NAMES = ("adaptive", *NAMED)
+
+
+def base_sizes(ladder: str, max_size: int | None = None) -> list[int]:
+    """Sizes a run begins with.
+
+    Parameters
+    ----------
+    ladder
+        One of `NAMES`. The adaptive ladder begins with 0 and every power of two n with n − 1 and n + 1.
+    max_size
+        Largest size [B]; None takes the ladder's own end.
+
+    Returns
+    -------
+    list of int
+        Ascending, without repetition [B].
+    """
+    if ladder == "adaptive":
+        end = ADAPTIVE_MAX if max_size is None else max_size
+        around = (p + d for p in _powers_of_two(1, end) for d in (-1, 0, 1))
+        return sorted({0, end} | {size for size in around if 0 <= size <= end})
+    if ladder not in NAMED:
+        raise UsageError(f"--ladder {ladder!r} does not exist; there are: {', '.join(NAMES)}")
+    sizes = [size for size in NAMED[ladder] if max_size is None or size <= max_size]
+    if not sizes:
+        raise UsageError(f"--max-size {max_size} leaves nothing of the ladder {ladder!r}")
+    return sizes
+
+
+def interpolation_miss(sizes: Sequence[int], times: Sequence[float]) -> float:
+    """How far the middle one of three points is from the log-linear interpolation of its neighbours.
+
+    Time is interpolated linearly in log(size + 1) and log(time), in which both a constant and a
+    proportional time are straight lines, so that only bends and steps are missed.
+
+    Returns
+    -------
+    float
+        Relative miss (0.02 = 2 %).
+    """
+    low, middle, high = (math.log(size + 1) for size in sizes)
+    first, measured, last = (math.log(time) for time in times)
+    expected = first + (last - first) * (middle - low) / (high - low)
+    return abs(math.expm1(measured - expected))
+
+
+def refine(
+    times: Mapping[int, float],
+    noise: Mapping[int, float],
+    tolerance: float = 0.02,
+    gap: int = 1,
+) -> list[int]:
+    """Sizes to add by bisection where interpolation misses by more than the tolerance.
+
+    Parameters
+    ----------
+    times
+        Size [B] → time [s].
+    noise
+        Size [B] → relative standard error of that time. A miss inside three times the combined
+        error is noise and adds nothing.
+    tolerance
+        Relative miss that is accepted.
+    gap
+        Neighbours this close [B] are not divided further.
+
+    Returns
+    -------
+    list of int
+        New sizes, ascending; empty when the curve is known well enough.
+    """
+    sizes = sorted(times)
+    added: set[int] = set()
+    for low, middle, high in zip(sizes, sizes[1:], sizes[2:], strict=False):
+        trio = (low, middle, high)
+        error = math.sqrt(sum(noise.get(size, 0.0) ** 2 for size in trio))
+        if interpolation_miss(trio, [times[size] for size in trio]) <= max(tolerance, 3 * error):
+            continue
+        added |= {_between(low, middle, gap), _between(middle, high, gap)} - {0}
+    return sorted(added - set(sizes))
+
+
+def _between(low: int, high: int, gap: int) -> int:
+    """Return the middle of the interval in log(size + 1); 0 where it is not to be divided."""
+    if high - low <= gap:
+        return 0
+    middle = round(math.sqrt((low + 1) * (high + 1))) - 1
+    return min(max(middle, low + 1), high - 1)
+
+
+def within(sizes: Sequence[int], smallest: int, largest: int) -> list[int]:
+    """Sizes that an operation can do."""
+    return [size for size in sizes if smallest <= size <= largest]

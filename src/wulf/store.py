@@ -1,0 +1,366 @@
+"""The run directory: plain files, one writer, nothing lost but the record being written.
+
+::
+
+    RUN/manifest.json    what, with what, how far; replaced atomically
+    RUN/records.jsonl    one JSON line per node and per launch, appended and flushed to disk
+    RUN/analysis.json    derived; can be made again at any time
+    RUN/lock             held by the one writer
+
+Files and not a database, because homes on clusters are NFS or Lustre, where SQLite's locking is unreliable.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+import msgspec
+
+from wulf.errors import StoreError
+from wulf.records import (
+    SCHEMA_VERSION,
+    Analysis,
+    Launch,
+    LaunchResult,
+    LogRecord,
+    Manifest,
+    NodeRecord,
+    Sample,
+)
+
+MANIFEST = "manifest.json"
+RECORDS = "records.jsonl"
+ANALYSIS = "analysis.json"
+LOCK = "lock"
+
+#: Schema version → function that turns a decoded JSON object of that version into one of the next.
+#: A manifest and a log line are both passed through; ``kind`` tells which.
+MIGRATIONS: dict[int, Callable[[str, dict[str, Any]], dict[str, Any]]] = {}
+
+_T = TypeVar("_T")
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """A run as it was read: the records, whole launches only."""
+
+    path: Path
+    manifest: Manifest
+    nodes: list[NodeRecord]
+    results: list[LaunchResult]
+    #: Bytes of an unfinished last line, left by a killed writer; it is not part of the records.
+    truncated_bytes: int
+
+    @property
+    def launches(self) -> list[Launch]:
+        """All launches in time order, failed ones and scouts included."""
+        return [result.launch for result in self.results]
+
+    @property
+    def samples(self) -> list[Sample]:
+        """All samples of all launches, scouts included."""
+        return [sample for result in self.results for sample in result.samples]
+
+    def analysis(self) -> Analysis | None:
+        """Return the stored analysis; None when the run has not been analysed."""
+        path = self.path / ANALYSIS
+        return decode_file(path, Analysis) if path.exists() else None
+
+    def columns(self, table: str = "cells") -> dict[str, list[Any]]:
+        """Return a table as plain columns of equal length, for any data-frame library.
+
+        Parameters
+        ----------
+        table
+            ``"cells"`` (one row per cell estimate), ``"medians"`` (one row per cell and launch),
+            ``"launches"`` or ``"samples"``.
+
+        Raises
+        ------
+        StoreError
+            The table does not exist, or the run has not been analysed.
+        """
+        makers = {
+            "cells": _cell_rows,
+            "medians": _median_rows,
+            "launches": lambda run: [_flat(launch) for launch in run.launches],
+            "samples": lambda run: [_flat(sample) for sample in run.samples],
+        }
+        if table not in makers:
+            raise StoreError(f"no table {table!r}; there are: {', '.join(makers)}")
+        rows = makers[table](self)
+        return {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
+
+
+def _flat(record: msgspec.Struct) -> dict[str, Any]:
+    row: dict[str, Any] = {}
+    for name in record.__struct_fields__:
+        value = getattr(record, name)
+        if isinstance(value, msgspec.Struct):
+            row.update(_flat(value))
+        elif name == "pair":
+            row["node_a"], row["node_b"] = value
+        else:
+            row[name] = value
+    return row
+
+
+def _require_analysis(run: Run) -> Analysis:
+    analysis = run.analysis()
+    if analysis is None:
+        raise StoreError(f"{run.path} has not been analysed yet: run 'wulf analyze {run.path}'")
+    return analysis
+
+
+def _cell_rows(run: Run) -> list[dict[str, Any]]:
+    rows = []
+    for cell in _require_analysis(run).cells:
+        row = _flat(cell.cell) | {
+            "time_s": cell.time.value,
+            "time_low_s": cell.time.low,
+            "time_high_s": cell.time.high,
+            "bandwidth_Bps": cell.bandwidth.value if cell.bandwidth else None,
+            "launches": len(cell.launches),
+            "iterations": cell.iterations,
+            "lost": cell.lost,
+            "corrupt": cell.corrupt,
+            "reached": cell.reached,
+        }
+        rows.append(row | {f"{name}_s": value for name, value in cell.quantiles_s.items()})
+    return rows
+
+
+def _median_rows(run: Run) -> list[dict[str, Any]]:
+    return [
+        _flat(cell.cell)
+        | {
+            "launch": point.launch,
+            "index": point.index,
+            "median_s": point.median_s,
+            "contaminated": point.contaminated,
+        }
+        for cell in _require_analysis(run).cells
+        for point in cell.launches
+    ]
+
+
+class Writer:
+    """The one writer of a run directory; use it as a context manager.
+
+    Raises
+    ------
+    StoreError
+        Another process is writing to the directory, or the disk refuses.
+    """
+
+    def __init__(self, path: Path, manifest: Manifest) -> None:
+        self.path = path
+        self.manifest = manifest
+        self._lock = _take_lock(path)
+        self._log = (path / RECORDS).open("ab")
+        _cut_unfinished_line(path / RECORDS)
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._log.close()
+        self._lock.close()
+
+    def append(self, record: LogRecord) -> None:
+        """Write one record; it is on the disk when this returns."""
+        try:
+            self._log.write(msgspec.json.encode(record) + b"\n")
+            self._log.flush()
+            os.fsync(self._log.fileno())
+        except OSError as error:
+            raise StoreError(
+                f"cannot write to {self.path / RECORDS}: {error.strerror}. What was written before is kept; "
+                f"free some space and go on with --resume"
+            ) from error
+
+    def update(self, manifest: Manifest) -> None:
+        """Replace the manifest."""
+        write_atomically(self.path / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest), indent=2))
+        self.manifest = manifest
+
+
+def create(path: Path, manifest: Manifest) -> Writer:
+    """Make a new run directory and open it for writing."""
+    try:
+        path.mkdir(parents=True)
+        write_atomically(path / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest), indent=2))
+    except FileExistsError:
+        raise StoreError(f"{path} exists already: choose another name, or go on with --resume") from None
+    except OSError as error:
+        raise StoreError(f"cannot make the run directory {path}: {error.strerror}") from error
+    return Writer(path, manifest)
+
+
+def resume(path: Path) -> tuple[Run, Writer]:
+    """Open an existing run for reading and for further records."""
+    run = load(path)
+    return run, Writer(path, run.manifest)
+
+
+def load(path: Path | str) -> Run:
+    """Read a run directory of this or an older schema version.
+
+    Raises
+    ------
+    StoreError
+        The directory is not a run, is of a newer version, or a record other than the last is damaged.
+    """
+    path = Path(path)
+    if not (path / MANIFEST).is_file():
+        raise StoreError(f"{path} is not a run directory: it has no {MANIFEST} ('wulf list' shows the runs)")
+    raw = decode_file(path / MANIFEST, dict[str, Any])
+    version = _version(path, raw)
+    manifest = _convert(path / MANIFEST, _migrate("manifest", raw, version), Manifest)
+    nodes: dict[str, NodeRecord] = {}
+    results: list[LaunchResult] = []
+    for record in _read_log(path / RECORDS, version):
+        if isinstance(record, NodeRecord):
+            nodes[record.node] = record
+        else:
+            results.append(record)
+    return Run(
+        path=path,
+        manifest=manifest,
+        nodes=list(nodes.values()),
+        results=results,
+        truncated_bytes=_unfinished_bytes(path / RECORDS),
+    )
+
+
+def save_analysis(path: Path, analysis: Analysis) -> None:
+    """Store what was derived from a run beside it."""
+    write_atomically(path / ANALYSIS, msgspec.json.format(msgspec.json.encode(analysis), indent=1))
+
+
+def list_runs(root: Path) -> list[Path]:
+    """Return the run directories under `root`, the newest last."""
+    if not root.is_dir():
+        return []
+    return sorted(
+        (child for child in root.iterdir() if (child / MANIFEST).is_file()),
+        key=lambda child: (child / MANIFEST).stat().st_mtime,
+    )
+
+
+def find_run(name: str, root: Path) -> Path:
+    """Resolve what a user calls a run: a path, a name under `root`, a unique beginning, or ``latest``."""
+    if (Path(name) / MANIFEST).is_file():
+        return Path(name)
+    runs = list_runs(root)
+    if name == "latest" and runs:
+        return runs[-1]
+    matches = [run for run in runs if run.name == name] or [run for run in runs if run.name.startswith(name)]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise StoreError(f"{name!r} is the beginning of {len(matches)} runs: {', '.join(m.name for m in matches)}")
+    raise StoreError(f"there is no run {name!r} here or in {root} ('wulf list' shows the runs)")
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace a file so that a reader sees the old or the new content, never a part."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def decode_file(path: Path, kind: type[_T]) -> _T:
+    """Decode a JSON file; errors name it."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {error.strerror}") from error
+    except msgspec.DecodeError as error:
+        raise StoreError(f"{path} is damaged: {error}") from error
+
+
+def _take_lock(path: Path) -> Any:
+    lock = (path / LOCK).open("a+")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.seek(0)
+        owner = lock.read().strip() or "unknown"
+        lock.close()
+        raise StoreError(f"{path} is being written by process {owner}; wait for it or stop it") from None
+    lock.seek(0)
+    lock.truncate()
+    lock.write(str(os.getpid()))
+    lock.flush()
+    return lock
+
+
+def _unfinished_bytes(log: Path) -> int:
+    if not log.exists():
+        return 0
+    content = log.read_bytes()
+    return len(content) - (content.rfind(b"\n") + 1)
+
+
+def _cut_unfinished_line(log: Path) -> None:
+    unfinished = _unfinished_bytes(log)
+    if unfinished:
+        os.truncate(log, log.stat().st_size - unfinished)
+
+
+def _version(path: Path, raw: dict[str, Any]) -> int:
+    version = raw.get("schema_version")
+    if not isinstance(version, int) or version < 1:
+        raise StoreError(f"{path / MANIFEST} has no valid schema_version")
+    if version > SCHEMA_VERSION:
+        raise StoreError(
+            f"{path} was written by a newer wulf (schema {version}, this one reads up to {SCHEMA_VERSION}): upgrade wulf"
+        )
+    return version
+
+
+def _migrate(kind: str, raw: dict[str, Any], version: int) -> dict[str, Any]:
+    for step in range(version, SCHEMA_VERSION):
+        raw = MIGRATIONS[step](kind, raw)
+    return raw
+
+
+def _read_log(log: Path, version: int) -> Iterator[LogRecord]:
+    if not log.exists():
+        return
+    decoder = msgspec.json.Decoder(NodeRecord | LaunchResult)
+    with log.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.endswith(b"\n"):
+                return
+            try:
+                if version == SCHEMA_VERSION:
+                    yield decoder.decode(line)
+                else:
+                    old = msgspec.json.decode(line, type=dict[str, Any])
+                    yield msgspec.convert(_migrate("record", old, version), NodeRecord | LaunchResult)
+            except msgspec.DecodeError as error:
+                raise StoreError(f"{log}, line {number} is damaged: {error}") from error
+
+
+def _convert(path: Path, raw: dict[str, Any], kind: type[_T]) -> _T:
+    try:
+        return msgspec.convert(raw, kind)
+    except msgspec.ValidationError as error:
+        raise StoreError(f"{path} is damaged: {error}") from error
