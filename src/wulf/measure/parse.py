@@ -1,0 +1,147 @@
+"""The probe's output, line by line, into typed messages and samples (see docs/protocol.md).  Pure."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from wulf.errors import ProbeError
+from wulf.records import Cell, Clock, Pair, ProbeInfo, Sample, Setting
+from wulf.text import printable
+
+PROTOCOL = 1
+
+
+class Hello(msgspec.Struct, frozen=True, tag="hello", tag_field="type"):
+    """First line of a probe."""
+
+    protocol: int
+    version: str
+    program: str
+    clock: Clock
+    hosts: list[str] = []
+    cpus: list[list[int]] = []
+    mpi: str | None = None
+    yields: bool = False
+    port: int | None = None
+    role: str = "initiator"
+
+
+class Progress(msgspec.Struct, frozen=True, tag="progress", tag_field="type"):
+    """How far the launch is."""
+
+    visits_done: int
+    visits: int
+
+
+class CellLine(msgspec.Struct, frozen=True, tag="cell", tag_field="type"):
+    """All values of one size."""
+
+    op: str
+    size: int
+    timing: Literal["iteration", "batch"]
+    divisor: float
+    iterations: int
+    batch_iterations: int
+    min_ns: int
+    max_ns: int
+    histogram: list[tuple[int, int]]
+    batch_medians_ns: list[float]
+    warmup_medians_ns: list[float]
+    warmup_settled: bool
+    lost: int = 0
+    corrupt: int = 0
+
+
+class ErrorLine(msgspec.Struct, frozen=True, tag="error", tag_field="type"):
+    """Last line of a failed launch."""
+
+    code: str
+    message: str
+    peer: str = ""
+
+
+class End(msgspec.Struct, frozen=True, tag="end", tag_field="type"):
+    """Last line of a good launch."""
+
+    elapsed_s: float
+
+
+Message = Hello | Progress | CellLine | ErrorLine | End
+
+_decoder = msgspec.json.Decoder(Message)
+_KNOWN = frozenset({"hello", "progress", "cell", "error", "end"})
+
+
+class _Typed(msgspec.Struct):
+    type: str
+
+
+_type_decoder = msgspec.json.Decoder(_Typed)
+
+
+def message(line: bytes) -> Message | None:
+    """Decode one line; None for what is not the probe's: other programs' text and unknown types.
+
+    Raises
+    ------
+    ProbeError
+        The line is the probe's and breaks the protocol.
+    """
+    if not line.lstrip().startswith(b"{"):
+        return None
+    try:
+        if _type_decoder.decode(line).type not in _KNOWN:
+            return None
+        decoded = _decoder.decode(line)
+    except msgspec.DecodeError as error:
+        raise ProbeError(f"the probe broke its protocol ({error}): {printable(line, 120)!r}") from error
+    if isinstance(decoded, Hello) and decoded.protocol != PROTOCOL:
+        raise ProbeError(
+            f"the probe speaks protocol {decoded.protocol}, this wulf {PROTOCOL}: build it again ('wulf probe --rebuild')"
+        )
+    return decoded
+
+
+def probe_info(hello: Hello) -> ProbeInfo:
+    """Return what a launch record keeps of the first line; host names are made safe to show."""
+    return ProbeInfo(
+        version=printable(hello.version, 100),
+        protocol=hello.protocol,
+        mpi=None if hello.mpi is None else printable(hello.mpi, 200),
+        hosts=[printable(host, 255) for host in hello.hosts],
+        cpus=hello.cpus,
+        clock=hello.clock,
+        yields=hello.yields,
+    )
+
+
+def sample(line: CellLine, launch: str, pair: Pair, setting: Setting) -> Sample:
+    """Return the sample of a cell line.
+
+    Raises
+    ------
+    ProbeError
+        Counts do not add up, or there are values that cannot be.
+    """
+    counted = sum(count for _, count in line.histogram)
+    expected = line.iterations if line.timing == "iteration" else len(line.batch_medians_ns)
+    if counted != expected or any(value < 0 or count < 1 for value, count in line.histogram):
+        raise ProbeError(f"{line.op} at {line.size} B: the histogram has {counted} values, {expected} were announced")
+    return Sample(
+        launch=launch,
+        cell=Cell(op=line.op, size_bytes=line.size, pair=pair, setting=setting),
+        timing=line.timing,
+        divisor=line.divisor,
+        iterations=line.iterations,
+        batch_iterations=line.batch_iterations,
+        histogram=line.histogram,
+        min_ns=line.min_ns,
+        max_ns=line.max_ns,
+        batch_medians_ns=line.batch_medians_ns,
+        warmup_medians_ns=line.warmup_medians_ns,
+        warmup_settled=line.warmup_settled,
+        lost=line.lost,
+        corrupt=line.corrupt,
+    )

@@ -1,0 +1,179 @@
+"""Which launch comes next: scouts that find the sizes, then blocks in random order until all is precise.  Pure."""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from wulf.measure import ladder
+from wulf.records import Launch, LaunchResult, Operation, Pair, Plan, Sample
+
+#: Scouts of one operation: enough to halve the widest interval (512 KiB) down to one byte.
+MAX_SCOUTS = 20
+#: Sizes that scouts may add to one operation.
+MAX_ADDED = 64
+#: Failures in a row after which an operation is given up between two nodes.
+MAX_FAILURES = 3
+
+Stream = tuple[str, Pair]
+
+
+class LaunchPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """All that one launch needs to know."""
+
+    id: str
+    index: int
+    op: str
+    transport: Literal["none", "mpi", "net"]
+    pair: Pair
+    setting: str
+    purpose: Literal["scout", "measure"]
+    sizes_bytes: list[int]
+    sweeps: int
+    visit_us: int
+    seed: int
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """What the precision of one stream (operation and pair) is so far."""
+
+    launches: int
+    clean: int
+    reached: bool
+
+
+def launch_plan(
+    plan: Plan, operation: Operation, pair: Pair, sizes: Sequence[int], index: int, purpose: Literal["scout", "measure"]
+) -> LaunchPlan:
+    """Launch number `index` of a run; its seed follows from the run's seed and the number alone."""
+    return LaunchPlan(
+        id=f"{index:05d}",
+        index=index,
+        op=operation.name,
+        transport=operation.transport,
+        pair=pair,
+        setting="default",
+        purpose=purpose,
+        sizes_bytes=sorted(sizes),
+        sweeps=plan.sweeps,
+        visit_us=plan.visit_us,
+        seed=random.Random(f"{plan.seed}:{index}").getrandbits(63),  # noqa: S311 - reproducible, not secret
+    )
+
+
+def base_ladders(plan: Plan, operations: Mapping[str, Operation]) -> dict[str, list[int]]:
+    """Sizes each operation of the plan begins with: those of the ladder that it can do."""
+    return {
+        op: ladder.within(plan.sizes_bytes, operations[op].min_size_bytes, operations[op].max_size_bytes)
+        or [operations[op].min_size_bytes]
+        for op in plan.ops
+    }
+
+
+def ladders(plan: Plan, operations: Mapping[str, Operation], results: Sequence[LaunchResult]) -> dict[str, list[int]]:
+    """Sizes of each operation, those that scouts of the run have added included."""
+    sizes = {op: set(base) for op, base in base_ladders(plan, operations).items()}
+    for result in results:
+        if result.launch.op in sizes:
+            sizes[result.launch.op] |= set(result.launch.sizes_bytes)
+    return {op: sorted(all_sizes) for op, all_sizes in sizes.items()}
+
+
+def next_scout_sizes(
+    plan: Plan, base: Sequence[int], op: str, results: Sequence[LaunchResult]
+) -> list[int] | None:
+    """Sizes the next scout of an operation measures; None when the ladder is settled.
+
+    A scout measures the new sizes and their neighbours, so that a step is judged within one launch.
+    """
+    if plan.ladder != "adaptive":
+        return None
+    scouts = [r for r in results if r.launch.op == op and r.launch.purpose == "scout"]
+    if not scouts:
+        return list(base)
+    known = set(base).union(*(r.launch.sizes_bytes for r in scouts))
+    if len(scouts) >= MAX_SCOUTS or len(known) - len(base) >= MAX_ADDED or not scouts[-1].samples:
+        return None
+    times, noise = curve(scouts[-1].samples)
+    added = [size for size in ladder.refine(times, noise) if size not in known]
+    added = added[: MAX_ADDED - (len(known) - len(base))]
+    return with_neighbours(added, sorted(known)) if added else None
+
+
+def with_neighbours(added: Sequence[int], known: Sequence[int]) -> list[int]:
+    """New sizes with the two known ones next to each on either side: what judging them needs."""
+    ordered = sorted({*added, *known})
+    wanted = set()
+    for size in added:
+        place = ordered.index(size)
+        wanted |= set(ordered[max(place - 2, 0) : place + 3])
+    return sorted(wanted)
+
+
+def curve(samples: Sequence[Sample]) -> tuple[dict[int, float], dict[int, float]]:
+    """Time [s] and its relative standard error by size, from the visits of one launch."""
+    times, noise = {}, {}
+    for sample in samples:
+        medians = sample.batch_medians_ns
+        middle = statistics.median(medians) if medians else 0.0
+        if middle <= 0:
+            continue
+        spread = 1.4826 * statistics.median(abs(m - middle) for m in medians)
+        times[sample.cell.size_bytes] = middle * 1e-9 / sample.divisor
+        noise[sample.cell.size_bytes] = 1.2533 * spread / middle / math.sqrt(len(medians))
+    return times, noise
+
+
+def next_block(
+    plan: Plan, progress: Mapping[Stream, Progress], launches: Sequence[Launch], block: int
+) -> list[Stream]:
+    """Streams to launch in the next block, each once, in random order; empty when the run is done."""
+    open_streams = [
+        stream
+        for stream in _streams(plan)
+        if not _given_up(stream, launches) and not _enough(plan, progress.get(stream))
+    ]
+    random.Random(f"{plan.seed}:block:{block}").shuffle(open_streams)  # noqa: S311 - reproducible, not secret
+    return open_streams
+
+
+def given_up(plan: Plan, launches: Sequence[Launch]) -> list[Stream]:
+    """Streams that failed too often in a row."""
+    return [stream for stream in _streams(plan) if _given_up(stream, launches)]
+
+
+def _streams(plan: Plan) -> list[Stream]:
+    return [(op, pair) for op in plan.ops for pair in plan.pairs]
+
+
+def _given_up(stream: Stream, launches: Sequence[Launch]) -> bool:
+    last = [launch.status for launch in launches if (launch.op, launch.pair) == stream][-MAX_FAILURES:]
+    return last == ["failed"] * MAX_FAILURES
+
+
+def _enough(plan: Plan, progress: Progress | None) -> bool:
+    if progress is None or progress.launches < plan.min_launches:
+        return False
+    if progress.launches >= plan.max_launches:
+        return True
+    return progress.reached and progress.clean >= plan.min_launches
+
+
+def time_left(
+    plan: Plan, progress: Mapping[Stream, Progress], durations: Mapping[Stream, float], spent_s: float
+) -> float:
+    """Estimate of the time still needed [s]: at least the minimum of launches, at most the budget."""
+    needed = 0.0
+    typical = statistics.mean(durations.values()) if durations else 2.0
+    for stream in _streams(plan):
+        now = progress.get(stream)
+        if _enough(plan, now):
+            continue
+        done = now.launches if now else 0
+        needed += max(plan.min_launches - done, 1) * durations.get(stream, typical)
+    return min(needed, max(plan.budget_s - spent_s, 0.0))
