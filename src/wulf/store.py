@@ -85,7 +85,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         StoreError
             The table does not exist, or the run has not been analysed.
         """
-        makers = {
+        makers: dict[str, Callable[[Run], list[dict[str, Any]]]] = {
             "cells": _cell_rows,
             "medians": _median_rows,
             "launches": lambda run: [_flat(launch) for launch in run.launches],
@@ -266,7 +266,9 @@ def find_run(name: str, root: Path) -> Path:
     if len(matches) == 1:
         return matches[0]
     if matches:
-        raise StoreError(f"{name!r} is the beginning of {len(matches)} runs: {', '.join(m.name for m in matches)}")
+        raise StoreError(
+            f"{name!r} is the beginning of {len(matches)} runs: {', '.join(m.name for m in matches)}"
+        )
     raise StoreError(f"there is no run {name!r} here or in {root} ('wulf list' shows the runs)")
 
 
@@ -330,7 +332,8 @@ def _version(path: Path, raw: dict[str, Any]) -> int:
         raise StoreError(f"{path / MANIFEST} has no valid schema_version")
     if version > SCHEMA_VERSION:
         raise StoreError(
-            f"{path} was written by a newer wulf (schema {version}, this one reads up to {SCHEMA_VERSION}): upgrade wulf"
+            f"{path} was written by a newer wulf (schema {version}, this one reads up to "
+            f"{SCHEMA_VERSION}): upgrade wulf"
         )
     return version
 

@@ -53,7 +53,9 @@ def source_directory() -> Path:
     for place in (packaged, checkout):
         if (place / "CMakeLists.txt").is_file():
             return place
-    raise BuildError(f"the probe's sources are missing (looked in {packaged} and {checkout}): install wulf again")
+    raise BuildError(
+        f"the probe's sources are missing (looked in {packaged} and {checkout}): install wulf again"
+    )
 
 
 def find_mpi(wanted: str | None = None) -> list[MpiLibrary]:
@@ -73,7 +75,9 @@ def find_mpi(wanted: str | None = None) -> list[MpiLibrary]:
         path = shutil.which(wanted)
         library = identify(path) if path else None
         if library is None:
-            raise BuildError(f"{wanted!r} is not an MPI compiler: give the path of an mpicc, 'openmpi' or 'mpich'")
+            raise BuildError(
+                f"{wanted!r} is not an MPI compiler: give the path of an mpicc, 'openmpi' or 'mpich'"
+            )
         return [library]
     found: dict[Path, MpiLibrary] = {}
     for candidate in _candidates():
@@ -82,7 +86,9 @@ def find_mpi(wanted: str | None = None) -> list[MpiLibrary]:
             found.setdefault(Path(candidate).resolve(), library)
     libraries = [library for library in found.values() if wanted in (None, library.family)]
     if wanted and not libraries:
-        raise BuildError(f"no {wanted} on this machine: install it (Debian: lib{wanted}-dev), or give --mpi PATH")
+        raise BuildError(
+            f"no {wanted} on this machine: install it (Debian: lib{wanted}-dev), or give --mpi PATH"
+        )
     return libraries
 
 
@@ -97,13 +103,19 @@ def identify(compiler: str) -> MpiLibrary | None:
     """Ask a compiler wrapper which library it is of; None when it is no MPI compiler."""
     shown = _ask([compiler, "--showme:version"])
     if shown and "Open MPI" in shown:
-        return MpiLibrary(compiler=compiler, family="openmpi", version=printable(shown.split(": ", 1)[-1], 60).strip())
+        return MpiLibrary(
+            compiler=compiler, family="openmpi", version=printable(shown.split(": ", 1)[-1], 60).strip()
+        )
     shown = _ask([compiler, "-show"])
     if shown and "-lmpi" in shown:
         version = _ask([str(Path(compiler).with_name(_version_program(compiler)))]) or ""
-        numbers = [line.split(":", 1)[1].strip() for line in version.splitlines() if line.startswith("MPICH Version")]
+        numbers = [
+            line.split(":", 1)[1].strip() for line in version.splitlines() if line.startswith("MPICH Version")
+        ]
         return MpiLibrary(
-            compiler=compiler, family="mpich", version=f"MPICH {numbers[0]}" if numbers else "MPICH (version unknown)"
+            compiler=compiler,
+            family="mpich",
+            version=f"MPICH {numbers[0]}" if numbers else "MPICH (version unknown)",
         )
     return None
 
@@ -154,7 +166,9 @@ def operations(probe: Probe) -> list[Operation]:
     try:
         return msgspec.json.decode(answer, type=list[Operation])
     except msgspec.DecodeError as error:
-        raise BuildError(f"{probe.path} --list is not understood ({error}): build it again with --rebuild") from error
+        raise BuildError(
+            f"{probe.path} --list is not understood ({error}): build it again with --rebuild"
+        ) from error
 
 
 def _fingerprint(source: Path, mpi: MpiLibrary | None) -> str:
@@ -171,7 +185,9 @@ def _tool(name: str) -> str:
     beside = Path(sys.executable).with_name(name)
     found = shutil.which(name) or (str(beside) if beside.is_file() else None)
     if found is None:
-        raise BuildError(f"{name} is not installed: install it with the system's package manager or 'pip install {name}'")
+        raise BuildError(
+            f"{name} is not installed: install it with the system's package manager or 'pip install {name}'"
+        )
     return found
 
 
@@ -180,7 +196,15 @@ def _compile(source: Path, directory: Path, target: str, mpi: MpiLibrary | None)
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     log = work / "build.log"
-    configure = [_tool("cmake"), "-S", str(source), "-B", str(work), "-DCMAKE_BUILD_TYPE=Release", "-DWULF_TESTS=OFF"]
+    configure = [
+        _tool("cmake"),
+        "-S",
+        str(source),
+        "-B",
+        str(work),
+        "-DCMAKE_BUILD_TYPE=Release",
+        "-DWULF_TESTS=OFF",
+    ]
     if mpi is not None:
         configure.append(f"-DWULF_MPI={mpi.compiler}")
     for argv in (configure, [_tool("cmake"), "--build", str(work), "--target", target, "--parallel"]):
@@ -194,7 +218,9 @@ def _compile(source: Path, directory: Path, target: str, mpi: MpiLibrary | None)
 def _logged(argv: Sequence[str], log: Path) -> None:
     with log.open("ab") as file:
         try:
-            done = subprocess.run(argv, stdout=file, stderr=subprocess.STDOUT, timeout=BUILD_TIMEOUT_S, check=False)
+            done = subprocess.run(
+                argv, stdout=file, stderr=subprocess.STDOUT, timeout=BUILD_TIMEOUT_S, check=False
+            )
         except subprocess.TimeoutExpired:
             raise BuildError(f"building the probe took longer than {BUILD_TIMEOUT_S} s; see {log}") from None
     if done.returncode != 0:

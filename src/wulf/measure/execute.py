@@ -22,7 +22,10 @@ SILENCE_S = 15.0
 #: A visit of a slow, large cell prints nothing; the probe's own watchdog is the tighter bound.
 PEER_TIMEOUT_S = 8
 
+#: From the pair to what is called after the launch and gives the contexts of its nodes.
 Observation = Callable[[Pair], Callable[[], list[NodeContext]]]
+#: From the contexts to the reasons to distrust the launch.
+Judge = Callable[[list[NodeContext]], list[str]]
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,12 +42,8 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     mpi_env: dict[str, str]
     interface: str | None
     subnet: str | None
-    #: Groups of nodes that share a CPU.
-    shared_cpus: list[list[str]]
-
-    def shares_cpu(self, pair: Pair) -> bool:
-        """Whether the two nodes share a CPU, so that their ranks must yield while they wait."""
-        return any(pair[0] in group and pair[1] in group for group in self.shared_cpus)
+    #: Whether two nodes share a CPU, so that their ranks must yield while they wait.
+    shares_cpu: Callable[[str, str], bool]
 
 
 class _Output(msgspec.Struct):
@@ -55,7 +54,9 @@ class _Output(msgspec.Struct):
     ended: bool = False
 
 
-def run_launch(plan: LaunchPlan, site: Site, observe: Observation, judge: Callable[..., list[str]]) -> LaunchResult:
+def run_launch(
+    plan: LaunchPlan, site: Site, observe: Observation, judge: Callable[..., list[str]]
+) -> LaunchResult:
     """Run one launch to its end; a failure of the launch is a result, not an exception.
 
     Parameters
@@ -65,9 +66,9 @@ def run_launch(plan: LaunchPlan, site: Site, observe: Observation, judge: Callab
     site
         Where.
     observe
-        Called with the pair before the launch; what it returns is called after it and gives the context.
+        Called before the launch; what it returns is called after it.
     judge
-        From the contexts and the launch's duration [s] to the reasons to distrust it.
+        Decides whether the launch is suspect.
 
     Raises
     ------
@@ -105,7 +106,7 @@ def run_launch(plan: LaunchPlan, site: Site, observe: Observation, judge: Callab
         argv=argv,
         probe=None if output.info is None else parse.probe_info(output.info),
         context=context,
-        contamination=judge(context, duration),
+        contamination=judge(context),
     )
     return LaunchResult(launch=launch, samples=[] if error else samples)
 
@@ -135,14 +136,16 @@ def _start(plan: LaunchPlan, site: Site, argv: list[str]) -> Iterator[RemoteProc
             yield process
         return
     if site.mpi_probe is None or site.launcher is None:
-        raise ProbeError(f"{plan.op} needs an MPI library, and none was found: install one, or name it with --mpi")
+        raise ProbeError(
+            f"{plan.op} needs an MPI library, and none was found: install one, or name it with --mpi"
+        )
     job = MpiJob(
         program=site.mpi_probe,
         arguments=_probe_arguments(plan),
         hosts=[(node, site.addresses.get(node, node)) for node in plan.pair],
         interface=site.interface,
         subnet=site.subnet,
-        shared_cpu=site.shares_cpu(plan.pair),
+        shared_cpu=site.shares_cpu(*plan.pair),
         env=site.mpi_env,
     )
     argv[:] = site.launcher.argv(job)
@@ -155,7 +158,7 @@ def _start_net(plan: LaunchPlan, site: Site, argv: list[str]) -> Iterator[Remote
     near, far = plan.pair
     address = site.addresses.get(far, far)
     token = secrets.token_hex(16)
-    waits = ["--yield"] if site.shares_cpu(plan.pair) else []
+    waits = ["--yield"] if site.shares_cpu(*plan.pair) else []
     server_argv = [site.net_probe, "--server", "--bind", address, "--token", token, *waits]
     with site.transport.start(server_argv, far) as server:
         port = _server_port(server, far)
@@ -172,7 +175,9 @@ def _server_port(server: RemoteProcess, node: str) -> int:
             return said.port
         if isinstance(said, parse.ErrorLine):
             raise ProbeError(f"{node}: {said.message}")
-    raise ProbeError(f"{node}: the probe's server ended at once: {last_line(server.stderr()) or 'no message'}")
+    raise ProbeError(
+        f"{node}: the probe's server ended at once: {last_line(server.stderr()) or 'no message'}"
+    )
 
 
 def _read(process: RemoteProcess, output: _Output, pair: Pair) -> None:
@@ -191,4 +196,6 @@ def _read(process: RemoteProcess, output: _Output, pair: Pair) -> None:
                 return
     except TransportError as error:
         raise ProbeError(f"{'–'.join(pair)}: the probe fell silent: {error}") from error
-    raise ProbeError(f"{'–'.join(pair)}: the probe ended early: {last_line(process.stderr()) or 'no message'}")
+    raise ProbeError(
+        f"{'–'.join(pair)}: the probe ended early: {last_line(process.stderr()) or 'no message'}"
+    )

@@ -100,20 +100,54 @@ def refine(
         New sizes, ascending; empty when the curve is known well enough.
     """
     sizes = sorted(times)
-    added: set[int] = set()
-    for low, middle, high in zip(sizes, sizes[1:], sizes[2:], strict=False):
-        trio = (low, middle, high)
-        error = math.sqrt(sum(noise.get(size, 0.0) ** 2 for size in trio))
-        if interpolation_miss(trio, [times[size] for size in trio]) <= max(tolerance, 3 * error):
-            continue
-        added |= {_between(low, middle, gap), _between(middle, high, gap)} - {0}
-    return sorted(added - set(sizes))
+    added = set()
+    for index in range(len(sizes) - 1):
+        low, high = sizes[index : index + 2]
+        if high - low > gap and _is_bent(sizes, index, times, noise, tolerance):
+            added.add(_middle(low, high))
+    return sorted(added)
 
 
-def _between(low: int, high: int, gap: int) -> int:
-    """Return the middle of the interval in log(size + 1); 0 where it is not to be divided."""
-    if high - low <= gap:
-        return 0
+def _is_bent(
+    sizes: Sequence[int],
+    index: int,
+    times: Mapping[int, float],
+    noise: Mapping[int, float],
+    tolerance: float,
+) -> bool:
+    """Whether the interval after `index` holds a step or bend: no trio that judges it fits a line."""
+    trios = _trios(sizes, index)
+    return bool(trios) and all(_misses(trio, times, noise, tolerance) for trio in trios)
+
+
+def _trios(sizes: Sequence[int], index: int) -> list[tuple[int, int, int]]:
+    """Return the two trios that judge the interval after `index`: with a size before it, and with one after.
+
+    A step or bend inside the interval shows in both; one outside shows in one of them at most. The third
+    size is the nearest that is at least half as far away as the interval is wide (in the logarithm),
+    because a size close by says nothing about the slope.
+    """
+    low, high = sizes[index : index + 2]
+    reach = math.sqrt((high + 1) / (low + 1))
+    before = next((size for size in reversed(sizes[:index]) if (low + 1) / (size + 1) >= reach), None)
+    after = next((size for size in sizes[index + 2 :] if (size + 1) / (high + 1) >= reach), None)
+    trios = []
+    if before is not None:
+        trios.append((before, low, high))
+    if after is not None:
+        trios.append((low, high, after))
+    return trios
+
+
+def _misses(
+    trio: tuple[int, int, int], times: Mapping[int, float], noise: Mapping[int, float], tolerance: float
+) -> bool:
+    error = math.sqrt(sum(noise.get(size, 0.0) ** 2 for size in trio))
+    return interpolation_miss(trio, [times[size] for size in trio]) > max(tolerance, 3 * error)
+
+
+def _middle(low: int, high: int) -> int:
+    """Return the middle in log(size + 1), strictly between the two."""
     middle = round(math.sqrt((low + 1) * (high + 1))) - 1
     return min(max(middle, low + 1), high - 1)
 

@@ -70,7 +70,7 @@ class End(msgspec.Struct, frozen=True, tag="end", tag_field="type"):
 
 Message = Hello | Progress | CellLine | ErrorLine | End
 
-_decoder = msgspec.json.Decoder(Message)
+_decoder: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
 _KNOWN = frozenset({"hello", "progress", "cell", "error", "end"})
 
 
@@ -99,7 +99,7 @@ def message(line: bytes) -> Message | None:
         raise ProbeError(f"the probe broke its protocol ({error}): {printable(line, 120)!r}") from error
     if isinstance(decoded, Hello) and decoded.protocol != PROTOCOL:
         raise ProbeError(
-            f"the probe speaks protocol {decoded.protocol}, this wulf {PROTOCOL}: build it again ('wulf probe --rebuild')"
+            f"the probe speaks protocol {decoded.protocol}, this wulf {PROTOCOL}: use --rebuild"
         )
     return decoded
 
@@ -128,7 +128,9 @@ def sample(line: CellLine, launch: str, pair: Pair, setting: Setting) -> Sample:
     counted = sum(count for _, count in line.histogram)
     expected = line.iterations if line.timing == "iteration" else len(line.batch_medians_ns)
     if counted != expected or any(value < 0 or count < 1 for value, count in line.histogram):
-        raise ProbeError(f"{line.op} at {line.size} B: the histogram has {counted} values, {expected} were announced")
+        raise ProbeError(
+            f"{line.op} at {line.size} B: the histogram has {counted} values, {expected} were announced"
+        )
     return Sample(
         launch=launch,
         cell=Cell(op=line.op, size_bytes=line.size, pair=pair, setting=setting),

@@ -1,4 +1,4 @@
-"""Which launch comes next: scouts that find the sizes, then blocks in random order until all is precise.  Pure."""
+"""Which launch comes next: scouts that find the sizes, then random blocks until all is precise.  Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ MAX_ADDED = 64
 #: Failures in a row after which an operation is given up between two nodes.
 MAX_FAILURES = 3
 
+#: An operation between two nodes.
 Stream = tuple[str, Pair]
+Purpose = Literal["scout", "measure"]
 
 
 class LaunchPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,7 +34,7 @@ class LaunchPlan(msgspec.Struct, frozen=True, kw_only=True):
     transport: Literal["none", "mpi", "net"]
     pair: Pair
     setting: str
-    purpose: Literal["scout", "measure"]
+    purpose: Purpose
     sizes_bytes: list[int]
     sweeps: int
     visit_us: int
@@ -48,7 +50,12 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def launch_plan(
-    plan: Plan, operation: Operation, pair: Pair, sizes: Sequence[int], index: int, purpose: Literal["scout", "measure"]
+    plan: Plan,
+    operation: Operation,
+    pair: Pair,
+    sizes: Sequence[int],
+    index: int,
+    purpose: Purpose,
 ) -> LaunchPlan:
     """Launch number `index` of a run; its seed follows from the run's seed and the number alone."""
     return LaunchPlan(
@@ -75,7 +82,9 @@ def base_ladders(plan: Plan, operations: Mapping[str, Operation]) -> dict[str, l
     }
 
 
-def ladders(plan: Plan, operations: Mapping[str, Operation], results: Sequence[LaunchResult]) -> dict[str, list[int]]:
+def ladders(
+    plan: Plan, operations: Mapping[str, Operation], results: Sequence[LaunchResult]
+) -> dict[str, list[int]]:
     """Sizes of each operation, those that scouts of the run have added included."""
     sizes = {op: set(base) for op, base in base_ladders(plan, operations).items()}
     for result in results:
@@ -106,12 +115,18 @@ def next_scout_sizes(
 
 
 def with_neighbours(added: Sequence[int], known: Sequence[int]) -> list[int]:
-    """New sizes with the two known ones next to each on either side: what judging them needs."""
-    ordered = sorted({*added, *known})
-    wanted = set()
+    """Return the new sizes with those that judge them: two known ones on either side, near and half as far.
+
+    The near ones are the interval that was divided; the far ones lie as far away as it was wide.
+    """
+    wanted = set(added)
     for size in added:
-        place = ordered.index(size)
-        wanted |= set(ordered[max(place - 2, 0) : place + 3])
+        low = max(k for k in known if k < size)
+        high = min(k for k in known if k > size)
+        width = (high + 1) / (low + 1)
+        before = [k for k in known if (low + 1) / (k + 1) >= width]
+        after = [k for k in known if (k + 1) / (high + 1) >= width]
+        wanted |= {low, high, *before[-1:], *after[:1]}
     return sorted(wanted)
 
 

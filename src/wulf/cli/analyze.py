@@ -1,0 +1,25 @@
+"""``wulf analyze``: derive everything again from a stored run."""
+
+from __future__ import annotations
+
+import sys
+
+import msgspec
+
+from wulf.cli.options import RUNS, JsonOption, RunArgument, RunsOption, console, open_run
+from wulf.procedure.analysis import analyze
+from wulf.report import text
+from wulf.store import save_analysis
+
+NAME = "analyze"
+
+
+def command(run: RunArgument = "latest", runs: RunsOption = RUNS, json: JsonOption = False) -> None:
+    """Compute estimates, models and warnings again from the records of a run, and store them with it."""
+    loaded = open_run(run, runs)
+    analysis = analyze(loaded)
+    save_analysis(loaded.path, analysis)
+    if json:
+        sys.stdout.write(msgspec.json.format(msgspec.json.encode(analysis), indent=1).decode() + "\n")
+        return
+    text.render(loaded.manifest, loaded.nodes, loaded.launches, analysis, console())

@@ -1,0 +1,53 @@
+"""``wulf compare``: what changed from one run to others."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import msgspec
+import typer
+
+from wulf import estimate
+from wulf.cli.options import RUNS, JsonOption, RunsOption, console, open_run
+from wulf.errors import EXIT_FINDINGS, UsageError
+from wulf.procedure.analysis import analyze
+from wulf.report import text
+from wulf.store import Run
+from wulf.units import parse_percent
+
+NAME = "compare"
+
+
+def command(
+    names: Annotated[list[str], typer.Argument(metavar="RUN RUN...", help="The base, then what to compare with it.")],
+    runs: RunsOption = RUNS,
+    margin: Annotated[str, typer.Option(help="Differences smaller than this do not matter.")] = "2%",
+    json: JsonOption = False,
+) -> None:
+    """Show the shift of every size with its interval, and a verdict.
+
+    The first run is the base. Exit code 2 when a run is worse than the base.
+    """
+    if len(names) < 2:
+        raise UsageError("wulf compare needs at least two runs: the base, then what to compare with it")
+    width = parse_percent(margin)
+    base, *candidates = [open_run(name, runs) for name in names]
+    comparisons = [_compare(base, candidate, width) for candidate in candidates]
+    if json:
+        sys.stdout.write(msgspec.json.format(msgspec.json.encode(comparisons), indent=1).decode() + "\n")
+    else:
+        for comparison in comparisons:
+            text.render_comparison(comparison, console())
+    if any(comparison.verdict in ("worse", "mixed") for comparison in comparisons):
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+def _compare(base: Run, candidate: Run, margin: float) -> estimate.Comparison:
+    return estimate.compare(
+        base.analysis() or analyze(base),
+        candidate.analysis() or analyze(candidate),
+        base.nodes,
+        candidate.nodes,
+        margin=margin,
+    )

@@ -1,0 +1,60 @@
+"""``wulf list``: the runs there are."""
+
+from __future__ import annotations
+
+import sys
+
+import msgspec
+from rich.table import Table
+
+from wulf import store
+from wulf.cli.options import RUNS, JsonOption, RunsOption, console
+from wulf.errors import StoreError
+from wulf.text import printable
+
+NAME = "list"
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of ``wulf list --json``."""
+
+    run: str
+    created_at: str | None
+    status: str
+    ops: list[str]
+    pairs: int
+    launches: int
+
+
+def command(runs: RunsOption = RUNS, json: JsonOption = False) -> None:
+    """List the runs, the newest last."""
+    entries = [_entry(path) for path in store.list_runs(runs)]
+    if json:
+        sys.stdout.write(msgspec.json.format(msgspec.json.encode(entries), indent=1).decode() + "\n")
+        return
+    if not entries:
+        sys.stdout.write(f"no runs in {runs} ('wulf measure' makes one)\n")
+        return
+    table = Table("run", "created", "status", "operations", "pairs", "launches", box=None)
+    for entry in entries:
+        created = (entry.created_at or "unknown")[:16].replace("T", " ")
+        table.add_row(
+            printable(entry.run), created, printable(entry.status, 60), ", ".join(entry.ops), str(entry.pairs), str(entry.launches)
+        )
+    console().print(table)
+
+
+def _entry(path: store.Path) -> Entry:
+    try:
+        run = store.load(path)
+    except StoreError as error:
+        return Entry(run=path.name, created_at=None, status=f"damaged: {error}", ops=[], pairs=0, launches=0)
+    plan = run.manifest.plan
+    return Entry(
+        run=path.name,
+        created_at=run.manifest.created_at,
+        status=run.manifest.status,
+        ops=plan.ops,
+        pairs=len(plan.pairs),
+        launches=len(run.launches),
+    )

@@ -1,0 +1,84 @@
+"""Options that several verbs share, and how they are resolved."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from wulf import store
+from wulf.cluster import inventory
+from wulf.errors import UsageError
+from wulf.lab import current as current_lab
+
+RunsOption = Annotated[
+    Path,
+    typer.Option("--runs", envvar="WULF_RUNS", help="Directory that holds the runs.", show_default=True),
+]
+RunArgument = Annotated[
+    str, typer.Argument(metavar="RUN", help="Path or name of a run, the beginning of its name, or 'latest'.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON (see docs/reference/json.md).")]
+ClusterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        help="A cluster file, 'lab' (the virtual cluster), 'slurm' (this allocation) or 'local' (this machine). "
+        "Default: ./cluster.toml, else the Slurm allocation, else the virtual cluster that is up.",
+    ),
+]
+RUNS = Path("runs")
+
+
+def console() -> Console:
+    """Return the console for results; plain text when it is not a terminal."""
+    return Console(soft_wrap=not sys.stdout.isatty(), highlight=False)
+
+
+def open_run(name: str, runs: Path) -> store.Run:
+    """Load the run that a user names."""
+    return store.load(store.find_run(name, runs))
+
+
+def cluster(name: str | None) -> tuple[inventory.ClusterConfig, str]:
+    """Resolve ``--cluster``: the cluster, and the text to keep with the run.
+
+    Raises
+    ------
+    UsageError
+        No cluster is named and none can be found.
+    """
+    if name is None:
+        name = _default_cluster()
+    if name == "lab":
+        lab = current_lab()
+        if lab is None:
+            raise UsageError("no virtual cluster is up: 'wulf lab up --nodes 4' raises one")
+        return inventory.parse(lab.cluster_toml(), "lab"), lab.cluster_toml()
+    if name == "slurm":
+        config = inventory.from_slurm(os.environ)
+    elif name == "local":
+        config = inventory.local()
+    else:
+        path = Path(name)
+        return inventory.load(path), path.read_text(encoding="utf-8")
+    return config, inventory.render(config)
+
+
+def _default_cluster() -> str:
+    if Path("cluster.toml").is_file():
+        return "cluster.toml"
+    if "SLURM_JOB_NODELIST" in os.environ:
+        return "slurm"
+    if current_lab() is not None:
+        return "lab"
+    raise UsageError(
+        "which cluster? There is no ./cluster.toml, no Slurm allocation and no virtual cluster.\n"
+        "  wulf lab up --nodes 4                     raises a virtual cluster to try things on\n"
+        "  wulf init --nodes 'node[01-32]'           writes cluster.toml for your own\n"
+        "  wulf measure --cluster local              measures loopback on this machine"
+    )

@@ -1,0 +1,121 @@
+"""The sections of ``cluster.toml``, and how its text becomes typed values with errors a person can act on."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+import msgspec
+
+from wulf.cluster.names import nearest
+from wulf.errors import ConfigError
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of all sections."""
+
+
+class ClusterSection(Section, frozen=True, kw_only=True):
+    """``[cluster]``."""
+
+    nodes: str
+    name: str = "cluster"
+    interface: str | None = None
+    transport: str = "ssh"
+    shared_cpus: list[list[str]] = []
+
+
+class SshSection(Section, frozen=True, kw_only=True):
+    """``[ssh]``: how nodes are reached; everything else comes from the user's own ssh configuration."""
+
+    config: str | None = None
+    user: str | None = None
+    #: Arguments handed to ssh as they are, before wulf's own.
+    options: list[str] = []
+    connect_timeout_s: float = 10.0
+    fanout: int = 64
+    #: Gateway → node set it reaches (tree propagation).
+    gateways: dict[str, str] = {}
+
+
+class MpiSection(Section, frozen=True, kw_only=True):
+    """``[mpi]``: which library, and how its jobs start."""
+
+    compiler: str | None = None
+    launcher: str | None = None
+    env: dict[str, str] = {}
+    #: Arguments handed to the launcher as they are, after wulf's own.
+    arguments: list[str] = []
+
+
+class Document(Section, frozen=True, kw_only=True):
+    """The whole file."""
+
+    cluster: ClusterSection
+    groups: dict[str, str] = {}
+    ssh: SshSection = SshSection()
+    addresses: dict[str, str] = {}
+    mpi: MpiSection = MpiSection()
+
+
+#: Sections whose keys are the user's own names.
+_FREE = {"groups", "addresses"}
+_SECTIONS: dict[str, type[Section]] = {"cluster": ClusterSection, "ssh": SshSection, "mpi": MpiSection}
+
+
+def decode(text: str, origin: str) -> Document:
+    """Decode the text of a cluster file.
+
+    Raises
+    ------
+    ConfigError
+        Naming `origin` and the line (broken TOML) or the key and what is allowed (anything else).
+    """
+    try:
+        raw = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{origin}: not TOML: {error}") from error
+    _refuse_unknown(raw, origin)
+    if "nodes" not in raw.get("cluster", {}):
+        raise ConfigError(f'{origin}: [cluster] nodes is missing; write for example nodes = "node[01-32]"')
+    try:
+        return msgspec.convert(raw, Document)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{origin}: {_place(str(error))}") from error
+
+
+def _refuse_unknown(raw: dict[str, Any], origin: str) -> None:
+    known_sections = [*_SECTIONS, *_FREE]
+    for name, value in raw.items():
+        if name not in known_sections:
+            allowed = ", ".join(f"[{known}]" for known in known_sections)
+            raise ConfigError(
+                f"{origin}: unknown [{name}]{nearest(name, known_sections)} (allowed: {allowed})"
+            )
+        if not isinstance(value, dict):
+            raise ConfigError(f"{origin}: {name} must be a section, [{name}], with keys below it")
+        if name in _FREE:
+            continue
+        known = [field.name for field in msgspec.structs.fields(_SECTIONS[name])]
+        for key in value:
+            if key not in known:
+                hint = nearest(key, known)
+                raise ConfigError(
+                    f"{origin}: unknown key '{key}' in [{name}]{hint} (allowed: {', '.join(known)})"
+                )
+
+
+def _place(message: str) -> str:
+    """Turn msgspec's ``Expected `str`, got `int` - at `$.cluster.name``` into words of the file."""
+    what, _, where = message.partition(" - at ")
+    path = where.strip("`").removeprefix("$").removeprefix(".")
+    section, _, key = path.partition(".")
+    words = {
+        "`str`": "text in quotes",
+        "`array`": "a list [...]",
+        "`object`": "a table {...}",
+        "`int`": "a whole number",
+    }
+    for word, plain in words.items():
+        what = what.replace(word, plain)
+    return f"[{section}] {key}: {what[:1].lower()}{what[1:]}" if section else what

@@ -1,0 +1,58 @@
+"""Run commands on this machine, whatever the node is called."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from wulf.cluster.inventory import ClusterConfig
+from wulf.cluster.names import check_node_name
+from wulf.cluster.transport import shell
+from wulf.cluster.transport.fanout import fan_out
+from wulf.cluster.transport.stream import Stream
+from wulf.ports import NodeResult
+
+
+class LocalTransport:
+    """Every node is this machine."""
+
+    name = "local"
+
+    def __init__(self, config: ClusterConfig) -> None:
+        self._fanout = config.ssh.fanout
+
+    def run(
+        self,
+        argv: Sequence[str],
+        nodes: Sequence[str],
+        *,
+        timeout_s: float,
+        stdin: bytes | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> dict[str, NodeResult]:
+        """Run the command once for every node; see `wulf.ports.Transport`."""
+        names = [check_node_name(node) for node in dict.fromkeys(nodes)]
+        mark = secrets.token_hex(8)
+        words = shell.run_words(argv, env, mark, timeout_s)
+        raw = fan_out(
+            lambda _node: words, names, stdin=stdin or b"", timeout_s=timeout_s, fanout=self._fanout
+        )
+        return {node: shell.judge(node, raw[node], mark, timeout_s) for node in names}
+
+    def put(
+        self, source: Path, target: str, nodes: Sequence[str], *, timeout_s: float, mode: int = 0o755
+    ) -> dict[str, NodeResult]:
+        """Copy a file to an absolute path, once for every node."""
+        content = source.read_bytes()
+        words = shell.put_words(target, hashlib.sha256(content).hexdigest(), mode)
+        return self.run(words, nodes, timeout_s=timeout_s, stdin=content)
+
+    def start(self, argv: Sequence[str], node: str, *, env: Mapping[str, str] | None = None) -> Stream:
+        """Start a command; see `wulf.ports.Transport`."""
+        mark = secrets.token_hex(8)
+        return Stream(shell.stream_words(argv, env, mark), check_node_name(node), mark)
+
+    def close(self) -> None:
+        """Nothing is kept open."""

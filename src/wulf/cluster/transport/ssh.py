@@ -1,0 +1,137 @@
+"""Run commands on nodes with the user's own ssh.
+
+Launches come many, so connections are shared: the first command to a node leaves a master connection
+(ControlMaster) behind a socket in a directory of our own, which `close` ends.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import hashlib
+import secrets
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from wulf.cluster.inventory import ClusterConfig
+from wulf.cluster.names import check_node_name
+from wulf.cluster.transport import shell
+from wulf.cluster.transport.fanout import fan_out
+from wulf.cluster.transport.stream import Stream
+from wulf.cluster.transport.tree import tree_out
+from wulf.ports import NodeResult
+
+#: How long a shared connection stays open unused [s].
+_PERSIST_S = 30
+#: Commands to more nodes than this do not leave connections behind: each is a process on this machine.
+_MAX_SHARED = 64
+#: Longest path of a socket (sun_path, 108 B) less what ssh appends while it makes one.
+_MAX_SOCKET_PATH = 85
+
+
+class SshTransport:
+    """Nodes reached with ssh, directly or through gateways."""
+
+    name = "ssh"
+
+    def __init__(self, config: ClusterConfig) -> None:
+        self._ssh = config.ssh
+        self._sockets = _private_directory()
+        atexit.register(self.close)
+
+    def run(
+        self,
+        argv: Sequence[str],
+        nodes: Sequence[str],
+        *,
+        timeout_s: float,
+        stdin: bytes | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> dict[str, NodeResult]:
+        """Run the command on all nodes in parallel; see `wulf.ports.Transport`."""
+        names = [check_node_name(node) for node in dict.fromkeys(nodes)]
+        mark = secrets.token_hex(8)
+        text = shell.remote_text(shell.run_words(argv, env, mark, timeout_s))
+        data = stdin or b""
+        if self._ssh.gateways:
+            raw = tree_out(text, names, self._ssh, stdin=data, timeout_s=timeout_s)
+        else:
+            share = len(names) <= _MAX_SHARED
+            raw = fan_out(
+                lambda node: self._argv(node, text, share=share),
+                names,
+                stdin=data,
+                timeout_s=timeout_s,
+                fanout=self._ssh.fanout,
+            )
+        results = {node: shell.judge(node, raw[node], mark, timeout_s) for node in names}
+        for node, result in results.items():
+            if result.status in ("timeout", "unreachable"):
+                self._forget(node)
+        return results
+
+    def put(
+        self, source: Path, target: str, nodes: Sequence[str], *, timeout_s: float, mode: int = 0o755
+    ) -> dict[str, NodeResult]:
+        """Copy a file to the same absolute path on all nodes, atomically and checked by SHA-256."""
+        content = source.read_bytes()
+        words = shell.put_words(target, hashlib.sha256(content).hexdigest(), mode)
+        return self.run(words, nodes, timeout_s=timeout_s, stdin=content)
+
+    def start(self, argv: Sequence[str], node: str, *, env: Mapping[str, str] | None = None) -> Stream:
+        """Start a command on one node; see `wulf.ports.Transport`. Always a direct connection."""
+        mark = secrets.token_hex(8)
+        text = shell.remote_text(shell.stream_words(argv, env, mark))
+        return Stream(self._argv(check_node_name(node), text, share=True), node, mark)
+
+    def close(self) -> None:
+        """End the shared connections."""
+        atexit.unregister(self.close)
+        if self._sockets is None:
+            return
+        for socket in self._sockets.iterdir():
+            _end_master(socket)
+        shutil.rmtree(self._sockets, ignore_errors=True)
+        self._sockets = None
+
+    def _argv(self, node: str, text: str, *, share: bool) -> list[str]:
+        ssh = self._ssh
+        words = ["ssh", *(["-F", ssh.config] if ssh.config else []), *ssh.options]
+        words += ["-T", "-oBatchMode=yes", f"-oConnectTimeout={max(1, round(ssh.connect_timeout_s))}"]
+        words += ["-oServerAliveInterval=5", "-oServerAliveCountMax=3", "-oLogLevel=ERROR", "-oForwardX11=no"]
+        if self._sockets is not None:
+            words += [f"-oControlMaster={'auto' if share else 'no'}", f"-oControlPath={self._socket(node)}"]
+            words += [f"-oControlPersist={_PERSIST_S}"]
+        if ssh.user:
+            words += ["-l", ssh.user]
+        return [*words, "--", node, text]
+
+    def _socket(self, node: str) -> Path:
+        assert self._sockets is not None
+        return self._sockets / hashlib.sha256(node.encode()).hexdigest()[:16]
+
+    def _forget(self, node: str) -> None:
+        """Drop a shared connection that may be dead, so that the next command makes a new one."""
+        if self._sockets is not None and self._socket(node).exists():
+            _end_master(self._socket(node))
+
+
+def _private_directory() -> Path | None:
+    """Make a directory only we can use (mode 0700); None when sockets in it would have too long a name."""
+    path = Path(tempfile.mkdtemp(prefix="wulf-ssh-"))
+    if len(str(path)) + 17 <= _MAX_SOCKET_PATH:
+        return path
+    path.rmdir()
+    return None
+
+
+def _end_master(socket: Path) -> None:
+    # The name is only there because ssh wants one; -F /dev/null keeps it from meaning anything.
+    words = ["ssh", "-F", "/dev/null", f"-oControlPath={socket}", "-O", "exit", "wulf"]
+    # One that hangs ends by itself: its socket is removed, so nobody will use it again.
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        subprocess.run(words, capture_output=True, timeout=5, check=False)
+    socket.unlink(missing_ok=True)

@@ -1,0 +1,183 @@
+"""One command on one node, read line by line while it runs."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from types import TracebackType
+
+from wulf.cluster.transport.shell import SSH_FAILED, STDERR_LIMIT, STDOUT_LIMIT, split_end
+from wulf.errors import TransportError
+from wulf.text import last_line, printable
+
+#: How long the node gets to end the command before the connection is cut [s]: the wrapper's own 3 s and some.
+_STOP_S = 6.0
+#: What may come before the command's own output (login scripts) [B].
+_NOISE_LIMIT = 1 << 20
+
+
+class Stream:
+    """A wrapped command (see `shell.stream_words`) in a local process: sh itself, or ssh to a node.
+
+    Closing its stdin, however that happens, ends the command where it runs.
+    """
+
+    def __init__(self, words: list[str], node: str, mark: str) -> None:
+        self._node = node
+        self._mark = mark
+        self._begun = False
+        self._buffer = bytearray()
+        self._stderr = bytearray()
+        self._process = subprocess.Popen(
+            words,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,
+        )
+        assert self._process.stdin and self._process.stdout and self._process.stderr
+        self._stdin = self._process.stdin
+        self._selector = selectors.DefaultSelector()
+        for pipe, name in ((self._process.stdout, "stdout"), (self._process.stderr, "stderr")):
+            os.set_blocking(pipe.fileno(), False)
+            self._selector.register(pipe, selectors.EVENT_READ, name)
+        self._open = {"stdout", "stderr"}
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+        self._selector.close()
+        for pipe in (self._process.stdout, self._process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+    def lines(self, timeout_s: float) -> Iterator[bytes]:
+        """Yield stdout line by line, without the newline, to its end.
+
+        Raises
+        ------
+        TransportError
+            When no line comes for `timeout_s` [s], or the node prints something endless.
+        """
+        while True:
+            line = self._next_line(time.monotonic() + timeout_s, timeout_s)
+            if line is None:
+                return
+            yield line
+
+    def wait(self, timeout_s: float) -> int:
+        """Exit code of the command; what it still prints is read and can be had from `lines` afterwards.
+
+        Raises
+        ------
+        TransportError
+            When it has not ended after `timeout_s` [s], or the connection was lost.
+        """
+        deadline = time.monotonic() + timeout_s
+        while "stdout" in self._open:
+            if not self._fill(deadline):
+                raise TransportError(f"{self._node}: the command has not ended in {timeout_s:g} s")
+        try:
+            code = self._process.wait(timeout=max(0.05, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired as error:
+            raise TransportError(f"{self._node}: the command has not ended in {timeout_s:g} s") from error
+        self._drain()
+        _, ended = split_end(bytes(self._stderr), self._mark)
+        if ended is None:
+            said = last_line(bytes(self._stderr))
+            what = "ssh could not connect" if code == SSH_FAILED and not self._begun else "connection lost"
+            raise TransportError(f"{self._node}: {what}" + (f": {said}" if said else ""))
+        return ended
+
+    def stderr(self) -> bytes:
+        """Return what has come on stderr so far (its last 64 KiB)."""
+        self._drain()
+        return split_end(bytes(self._stderr), self._mark)[0]
+
+    def stop(self) -> None:
+        """End it here and on the node; do nothing when it has ended."""
+        if not self._stdin.closed:
+            self._stdin.close()
+        deadline = time.monotonic() + _STOP_S
+        # Its output has to be read, or it may never get to its end.
+        while self._process.poll() is None and "stdout" in self._open and time.monotonic() < deadline:
+            self._fill(min(deadline, time.monotonic() + 0.1))
+            self._buffer.clear()
+        try:
+            self._process.wait(timeout=max(0.05, min(1.0, deadline - time.monotonic())))
+        except subprocess.TimeoutExpired:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+    def _next_line(self, deadline: float, timeout_s: float) -> bytes | None:
+        while True:
+            line = self._pop_line()
+            if line is not None:
+                if self._begun:
+                    return line
+                # Anything before the mark comes from login scripts.
+                self._begun = line.endswith(self._mark.encode())
+                continue
+            if "stdout" not in self._open:
+                return None
+            if not self._fill(deadline):
+                raise TransportError(f"{self._node}: nothing has come for {timeout_s:g} s{self._said()}")
+
+    def _pop_line(self) -> bytes | None:
+        end = self._buffer.find(b"\n")
+        if end < 0:
+            limit = STDOUT_LIMIT if self._begun else _NOISE_LIMIT
+            if len(self._buffer) > limit:
+                start = printable(bytes(self._buffer[:60]))
+                raise TransportError(f"{self._node}: printed an endless line, beginning with {start!r}")
+            if self._buffer and "stdout" not in self._open and self._begun:
+                line = bytes(self._buffer)
+                self._buffer.clear()
+                return line
+            return None
+        line = bytes(self._buffer[:end])
+        del self._buffer[: end + 1]
+        return line
+
+    def _fill(self, deadline: float) -> bool:
+        """Read what is there; False when nothing came before `deadline` (of the monotonic clock)."""
+        ready = self._selector.select(max(0.0, deadline - time.monotonic()))
+        for key, _ in ready:
+            self._take(key.data)
+        return bool(ready)
+
+    def _take(self, name: str) -> bool:
+        """Read once; False when there is nothing (more)."""
+        pipe = self._process.stdout if name == "stdout" else self._process.stderr
+        assert pipe is not None
+        try:
+            chunk = os.read(pipe.fileno(), 1 << 16)
+        except BlockingIOError:
+            return False
+        if not chunk:
+            self._selector.unregister(pipe)
+            self._open.discard(name)
+            return False
+        if name == "stdout":
+            self._buffer += chunk
+        else:
+            self._stderr += chunk
+            del self._stderr[:-STDERR_LIMIT]
+        return True
+
+    def _drain(self) -> None:
+        while "stderr" in self._open and self._take("stderr"):
+            pass
+
+    def _said(self) -> str:
+        said = last_line(self.stderr())
+        return f"; its last message: {said}" if said else ""

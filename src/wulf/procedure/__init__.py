@@ -1,0 +1,1 @@
+"""The procedures: stages put together into what a user asks for."""

@@ -1,0 +1,40 @@
+"""From a stored run to everything that is derived from it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from wulf import estimate, model
+from wulf.records import SCHEMA_VERSION, Analysis, CellEstimate, LaunchResult
+from wulf.store import Run
+
+
+def measuring(results: list[LaunchResult]) -> list[LaunchResult]:
+    """Results that estimates are made of: scouts only chose the sizes, so they must not also be evidence."""
+    return [result for result in results if result.launch.purpose == "measure"]
+
+
+def analyze(run: Run) -> Analysis:
+    """Estimates, models and advice of a run.  Pure: the same run gives the same analysis."""
+    results = measuring(run.results)
+    launches = [result.launch for result in results]
+    samples = [sample for result in results for sample in result.samples]
+    cells = estimate.cells(samples, launches, run.manifest.plan, run.manifest.operations)
+    models = [model.curve(curve) for curve in _curves(cells)]
+    return Analysis(
+        schema_version=SCHEMA_VERSION,
+        run_id=run.manifest.id,
+        cells=cells,
+        models=models,
+        warnings=estimate.advise(cells, run.results, run.nodes, run.manifest.plan),
+        launches_ok=sum(launch.status == "ok" for launch in launches),
+        launches_failed=sum(launch.status == "failed" for launch in run.launches),
+        launches_contaminated=sum(bool(launch.contamination) for launch in launches),
+    )
+
+
+def _curves(cells: list[CellEstimate]) -> list[list[CellEstimate]]:
+    groups: dict[tuple[str, tuple[str, str], str], list[CellEstimate]] = defaultdict(list)
+    for cell in cells:
+        groups[cell.cell.op, cell.cell.pair, cell.cell.setting].append(cell)
+    return [sorted(group, key=lambda cell: cell.cell.size_bytes) for group in groups.values()]

@@ -1,0 +1,118 @@
+"""Small whole records for the tests of this folder."""
+
+from __future__ import annotations
+
+import random
+
+from wulf.records import (
+    SCHEMA_VERSION,
+    Cell,
+    Launch,
+    LaunchResult,
+    Manifest,
+    NodeContext,
+    NodeRecord,
+    Operation,
+    Plan,
+    Sample,
+)
+
+PAIR = ("node01", "node02")
+
+
+def operation(name="mpi_pingpong", transport="mpi", largest=4 << 20):
+    return Operation(
+        name=name,
+        transport=transport,
+        quantity="half_round_trip_time",
+        divisor=2.0,
+        timing="iteration",
+        min_size_bytes=0,
+        max_size_bytes=largest,
+        lossy=False,
+        summary="ping-pong",
+    )
+
+
+def plan(**changes):
+    values = dict(
+        ops=["mpi_pingpong"],
+        pairs=[PAIR],
+        ladder="rfc2544",
+        sizes_bytes=[64, 128, 256],
+        max_size_bytes=256,
+        precision=0.02,
+        confidence=0.95,
+        budget_s=60.0,
+        min_launches=6,
+        max_launches=40,
+        sweeps=5,
+        visit_us=2000,
+        seed=1,
+    )
+    return Plan(**values | changes)
+
+
+def manifest(**changes):
+    values = dict(
+        schema_version=SCHEMA_VERSION,
+        id="test",
+        created_at="2026-11-21T08:00:00+00:00",
+        updated_at="2026-11-21T08:00:00+00:00",
+        status="running",
+        wulf_version="0.1.0",
+        command_line=["wulf", "measure"],
+        plan=plan(),
+        operations=[operation()],
+        cluster='[cluster]\nnodes = "node[01-02]"\n',
+        software={"python": "3.11"},
+    )
+    return Manifest(**values | changes)
+
+
+def node(name="node01"):
+    return NodeRecord(node=name, reachable=True, facts={"kernel": "6.1"}, unknown={"driver": "no ethtool"})
+
+
+def sample(index=0, size=64, half_us=10.0, pair=PAIR, op="mpi_pingpong", spread=0.02, seed=0):
+    random_ = random.Random(f"{seed}:{index}:{size}:{op}")
+    middle = half_us * random_.gauss(1, spread)
+    visits = [2000 * middle * random_.gauss(1, spread / 4) for _ in range(5)]
+    histogram = [(round(visit), 20) for visit in sorted(visits)]
+    return Sample(
+        launch=f"{index:05d}",
+        cell=Cell(op=op, size_bytes=size, pair=pair),
+        timing="iteration",
+        divisor=2.0,
+        iterations=100,
+        batch_iterations=20,
+        histogram=histogram,
+        min_ns=histogram[0][0],
+        max_ns=histogram[-1][0],
+        batch_medians_ns=visits,
+        warmup_medians_ns=[visits[0] * 1.2, visits[0]],
+        warmup_settled=True,
+    )
+
+
+def result(index=0, sizes=(64, 128, 256), status="ok", pair=PAIR, op="mpi_pingpong", purpose="measure"):
+    samples = [sample(index, size, 10 + size / 100, pair, op) for size in sizes] if status == "ok" else []
+    launch = Launch(
+        id=f"{index:05d}",
+        index=index,
+        op=op,
+        pair=pair,
+        setting="default",
+        purpose=purpose,
+        sizes_bytes=list(sizes),
+        seed=index,
+        started_at="2026-11-21T08:00:00+00:00",
+        duration_s=1.0,
+        status=status,
+        error=None if status == "ok" else "node02: it is gone",
+        argv=["mpirun"],
+        probe=None,
+        context=[NodeContext(node=name) for name in pair],
+        contamination=[],
+    )
+    return LaunchResult(launch=launch, samples=samples)

@@ -1,0 +1,87 @@
+"""Which launch comes next."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from tests.unit.make_records import PAIR, operation, plan, result, sample
+from wulf.measure import schedule
+from wulf.measure.ladder import base_sizes
+from wulf.records import LaunchResult
+
+PAIRS = [PAIR, ("node03", "node04")]
+OPS = {name: operation(name) for name in ("mpi_pingpong", "tcp_rr")}
+
+
+def progress(launches, clean=None, reached=False):
+    return schedule.Progress(launches=launches, clean=launches if clean is None else clean, reached=reached)
+
+
+def test_a_block_has_every_stream_once_and_its_order_changes():
+    wide = plan(ops=list(OPS), pairs=PAIRS)
+    blocks = [schedule.next_block(wide, {}, [], block) for block in range(20)]
+    assert all(Counter(block) == Counter((op, pair) for op in OPS for pair in PAIRS) for block in blocks)
+    assert len({tuple(block) for block in blocks}) > 5
+    assert blocks[3] == schedule.next_block(wide, {}, [], 3)
+
+
+def test_a_stream_ends_when_it_is_precise_or_has_had_its_launches():
+    stream = ("mpi_pingpong", PAIR)
+    assert schedule.next_block(plan(), {stream: progress(5, reached=True)}, [], 0) == [stream]
+    assert schedule.next_block(plan(), {stream: progress(6, reached=True)}, [], 0) == []
+    assert schedule.next_block(plan(), {stream: progress(39)}, [], 0) == [stream]
+    assert schedule.next_block(plan(), {stream: progress(40)}, [], 0) == []
+
+
+def test_contaminated_launches_are_repeated():
+    stream = ("mpi_pingpong", PAIR)
+    assert schedule.next_block(plan(), {stream: progress(8, clean=4, reached=True)}, [], 0) == [stream]
+
+
+def test_a_stream_that_keeps_failing_is_given_up():
+    failed = [result(index, status="failed").launch for index in range(3)]
+    assert schedule.next_block(plan(), {}, failed, 0) == []
+    assert schedule.given_up(plan(), failed) == [("mpi_pingpong", PAIR)]
+    assert schedule.given_up(plan(), [*failed, result(4).launch]) == []
+
+
+def test_sizes_an_operation_cannot_do_are_left_out():
+    small = {"mpi_pingpong": operation(largest=128)}
+    assert schedule.base_ladders(plan(), small) == {"mpi_pingpong": [64, 128]}
+
+
+def scout(index, sizes, time_of):
+    samples = [sample(index, size, time_of(size), spread=0.0) for size in sizes]
+    return LaunchResult(launch=result(index, tuple(sizes), purpose="scout").launch, samples=samples)
+
+
+def test_scouts_find_a_step_to_the_byte_and_end():
+    adaptive = plan(ladder="adaptive", sizes_bytes=base_sizes("adaptive"))
+    base = schedule.base_ladders(adaptive, OPS | {"mpi_pingpong": operation()})["mpi_pingpong"]
+
+    def time_of(size):
+        return (10 + size / 1000) * (1.5 if size >= 40_000 else 1.0)
+
+    results = []
+    while (sizes := schedule.next_scout_sizes(adaptive, base, "mpi_pingpong", results)) is not None:
+        results.append(scout(len(results), sizes, time_of))
+    known = schedule.ladders(adaptive, OPS, results)["mpi_pingpong"]
+    assert {39_999, 40_000} <= set(known)
+    assert len(results) <= schedule.MAX_SCOUTS
+    assert len(known) <= len(base) + schedule.MAX_ADDED
+
+
+def test_a_fixed_ladder_has_no_scouts():
+    assert schedule.next_scout_sizes(plan(), [64], "mpi_pingpong", []) is None
+
+
+def test_seeds_differ_between_launches_and_repeat_between_runs():
+    make = lambda index: schedule.launch_plan(plan(), OPS["tcp_rr"], PAIR, [1], index, "measure")  # noqa: E731
+    assert make(1).seed != make(2).seed
+    assert make(1) == make(1)
+
+
+def test_time_left_is_bounded_by_the_budget():
+    left = schedule.time_left(plan(budget_s=30.0), {}, {}, 0.0)
+    assert 0 < left <= 30
+    assert schedule.time_left(plan(budget_s=30.0), {}, {}, 40.0) == 0
