@@ -11,11 +11,25 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import Target, gone, running
 
+from tests.contract.site import Target, gone, running
 from wulf.errors import InventoryError, TransportError, UsageError
 
-AWKWARD = ["two words", "it's", 'a "quote"', "$(touch /tmp/x)", "`id`", "a;b|c&d", "line\nbreak", "", "-x", "*", "\\", "!", "é×"]
+AWKWARD = [
+    "two words",
+    "it's",
+    'a "quote"',
+    "$(touch /tmp/x)",
+    "`id`",
+    "a;b|c&d",
+    "line\nbreak",
+    "",
+    "-x",
+    "*",
+    "\\",
+    "!",
+    "é×",
+]
 
 
 def unique_seconds() -> str:
@@ -81,7 +95,9 @@ def test_nothing_is_interpreted(target: Target) -> None:
 def test_environment(target: Target) -> None:
     node = target.nodes[0]
     env = {"WULF_A": "a b'c\"$(id)", "WULF_B": "line\nbreak"}
-    result = target.transport.run(["sh", "-c", 'printf "%s|%s" "$WULF_A" "$WULF_B"'], [node], timeout_s=20, env=env)
+    result = target.transport.run(
+        ["sh", "-c", 'printf "%s|%s" "$WULF_A" "$WULF_B"'], [node], timeout_s=20, env=env
+    )
     assert result[node].stdout.decode() == f"{env['WULF_A']}|{env['WULF_B']}"
 
 
@@ -99,7 +115,9 @@ def test_impossible_commands(target: Target, argv: list[str]) -> None:
         target.transport.start(argv, target.nodes[0])
 
 
-@pytest.mark.parametrize("name", ["-oProxyCommand=id", "node01;id", "a b", "$(id)", "../x", "node01\nid", "", "@all"])
+@pytest.mark.parametrize(
+    "name", ["-oProxyCommand=id", "node01;id", "a b", "$(id)", "../x", "node01\nid", "", "@all"]
+)
 def test_a_node_name_is_never_an_option_or_a_command(target: Target, name: str) -> None:
     with pytest.raises(InventoryError, match="not a node name"):
         target.transport.run(["true"], [target.nodes[0], name], timeout_s=20)
@@ -171,8 +189,14 @@ def test_put(target: Target, tmp_path: Path) -> None:
     for content in (source.read_bytes(), b"second\n"):
         source.write_bytes(content)
         assert target.transport.put(source, path, [node], timeout_s=30, mode=0o750)[node].status == "ok"
-        shown = target.transport.run(["sh", "-c", 'sha256sum <"$1"; stat -c %a "$1"; ls "${1%/*}" | wc -l', "sh", path], [node], timeout_s=20)
-        expected = subprocess.run(["sha256sum"], input=content, capture_output=True, check=True).stdout.decode()
+        shown = target.transport.run(
+            ["sh", "-c", 'sha256sum <"$1"; stat -c %a "$1"; ls "${1%/*}" | wc -l', "sh", path],
+            [node],
+            timeout_s=20,
+        )
+        expected = subprocess.run(
+            ["sha256sum"], input=content, capture_output=True, check=True
+        ).stdout.decode()
         assert shown[node].stdout.decode() == f"{expected}750\n1\n"
     assert target.transport.run(["rm", "-r", name], [node], timeout_s=20)[node].status == "ok"
 
@@ -181,7 +205,9 @@ def test_put_on_all_nodes(target: Target, tmp_path: Path) -> None:
     source = tmp_path / "source"
     source.write_text("#!/bin/sh\necho it runs\n")
     path = f"/tmp/wulf-contract-{os.getpid()}-{random.randrange(10**9)}"
-    assert {result.status for result in target.transport.put(source, path, target.nodes, timeout_s=30).values()} == {"ok"}
+    assert {
+        result.status for result in target.transport.put(source, path, target.nodes, timeout_s=30).values()
+    } == {"ok"}
     for result in target.transport.run([path], target.nodes, timeout_s=20).values():
         assert result.stdout == b"it runs\n"
     target.transport.run(["rm", "-f", path], target.nodes, timeout_s=20)
@@ -191,10 +217,10 @@ def test_put_where_it_cannot_be(target: Target, tmp_path: Path) -> None:
     source = tmp_path / "source"
     source.write_text("x")
     node = target.nodes[0]
-    for path in ("/proc/no/such", "/tmp"):
+    for path, said in (("/proc/no/such", "/proc/no/"), ("/tmp", "/tmp is a directory")):
         result = target.transport.put(source, path, [node], timeout_s=20)[node]
         assert result.status == "exit"
-        assert path in result.reason
+        assert said in result.reason
     for path in ("relative", "/tmp/"):
         with pytest.raises(UsageError, match="absolute path"):
             target.transport.put(source, path, [node], timeout_s=20)
@@ -262,7 +288,9 @@ def test_a_quick_stop_is_quick(target: Target) -> None:
 
 def test_what_outlives_a_stream_is_ended(target: Target) -> None:
     seconds = unique_seconds()
-    with target.transport.start(["sh", "-c", f"sleep {seconds} >/dev/null 2>&1 & echo done"], target.nodes[0]) as process:
+    with target.transport.start(
+        ["sh", "-c", f"sleep {seconds} >/dev/null 2>&1 & echo done"], target.nodes[0]
+    ) as process:
         assert list(process.lines(timeout_s=20)) == [b"done"]
         assert process.wait(timeout_s=20) == 0
     assert gone(seconds, within_s=2)
@@ -285,7 +313,10 @@ def test_an_endless_line(target: Target) -> None:
 
 def test_streams_of_two_nodes_at_once(target: Target) -> None:
     first, second = target.nodes[:2]
-    with target.transport.start(["echo", "a"], first) as one, target.transport.start(["echo", "b"], second) as two:
+    with (
+        target.transport.start(["echo", "a"], first) as one,
+        target.transport.start(["echo", "b"], second) as two,
+    ):
         target.transport.run(["true"], [first], timeout_s=20)
         assert (list(two.lines(timeout_s=20)), list(one.lines(timeout_s=20))) == ([b"b"], [b"a"])
 
@@ -298,7 +329,8 @@ def test_a_killed_controller_leaves_nothing_on_the_node(target: Target, tmp_path
     program = (
         "import sys, time; from pathlib import Path; from wulf.cluster.inventory import load; "
         "from wulf.cluster.transport import open_transport; t = open_transport(load(Path(sys.argv[1]))); "
-        "p = t.start(['sleep', sys.argv[3]], sys.argv[2]).__enter__(); print('up', flush=True); time.sleep(60)"
+        "p = t.start(['sleep', sys.argv[3]], sys.argv[2]).__enter__(); print('up', flush=True); "
+        "time.sleep(60)"
     )
     words = [sys.executable, "-c", program, str(tmp_path / "cluster.toml"), target.nodes[0], seconds]
     with subprocess.Popen(words, stdout=subprocess.PIPE) as controller:
@@ -352,7 +384,7 @@ def test_bad_nodes_are_named_while_others_finish(ssh: Target) -> None:
 def test_an_unreachable_node_in_a_stream(ssh: Target) -> None:
     with ssh.transport.start(["true"], "down") as process:
         assert list(process.lines(timeout_s=20)) == []
-        with pytest.raises(TransportError, match="down: ssh could not connect: .*refused"):
+        with pytest.raises(TransportError, match=r"down: ssh could not connect: .*refused"):
             process.wait(timeout_s=20)
 
 
@@ -361,7 +393,7 @@ def test_ssh_itself_hangs(ssh: Target) -> None:
     assert result.status == "timeout"
     with (
         ssh.transport.start(["true"], "silent") as process,
-        pytest.raises(TransportError, match="silent: nothing has come for 0.5 s"),
+        pytest.raises(TransportError, match=r"silent: nothing has come for 0\.5 s"),
     ):
         next(process.lines(timeout_s=0.5))
 

@@ -17,8 +17,8 @@ MAX_PAIRS = 20_000
 def pairs(spec: str, nodes: Sequence[str]) -> list[Pair]:
     """Return the pairs that `spec` means: ``all``, ``ring``, or ``n1:n2,n3:n4``. Pure.
 
-    The first node of a pair holds rank 0 and measures. ``all`` has every two nodes once; ``ring`` has each node
-    with the next one and the last with the first.
+    The first node of a pair holds rank 0 and measures. ``all`` has every two nodes once; ``ring`` has each
+    node with the next one and the last with the first.
 
     Raises
     ------

@@ -42,7 +42,7 @@ def _cluster(config: ClusterConfig) -> list[str]:
         _optional("interface", config.interface, "eth0"),
         '# How nodes are reached: "ssh", or "local" for this one machine without ssh.',
         f"transport = {_text(config.transport)}",
-        '# Nodes that run on the same CPUs (virtual nodes): [["node01", "node03"]]. Their ranks yield when idle.',
+        '# Nodes that run on the same CPUs (virtual nodes), as in [["node01", "node03"]]: their ranks yield.',
         f"shared_cpus = {json.dumps(shared)}",
     ]
 

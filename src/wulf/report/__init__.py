@@ -1,0 +1,1 @@
+"""Show a run: as a page, as text, as data. Nothing is estimated here."""

@@ -150,7 +150,7 @@ class _Worker(ExecWorker):  # type: ignore[misc]
         self.limit_s = timeout_s
         self.results: dict[str, Raw] = {}
         self._names = nodes
-        super().__init__((), None, timeout=timeout_s, command="", stderr=True)
+        super().__init__(None, None, timeout=timeout_s, command="", stderr=True)
 
     def _create_clients(self, **kwargs: Any) -> None:
         # Not by way of NodeSet: names go in and come out as they are.

@@ -1,8 +1,8 @@
 """From argv to the text a node's shell gets, and from what came back to a result. Pure.
 
 A node's login shell may be any shell, may print anything before the command, and ssh's own failures share the
-exit code 255 with the command's. So every command is wrapped: a random mark on stdout says where its output begins,
-and the same mark with the exit code ends stderr. What has no mark was not printed by the command.
+exit code 255 with the command's. So every command is wrapped: a random mark on stdout says where its output
+begins, and the same mark with the exit code ends stderr. What has no mark was not printed by the command.
 
 The wrappers contain no newline, backslash, single quote or ``!``, so that csh and fish pass them on unharmed.
 """
@@ -36,7 +36,7 @@ _RUN = (
 )
 
 # $1 mark; then the command, in a session of its own. The end of stdin is the order to end it, so that it also
-# ends when the connection or the controller dies. What is left of its process group after it is ended as well.
+# ends when the connection or the controller dies. What is left of its process group after it is ended, too.
 _STREAM = (
     "n=$1; shift; exec 3<&0; "
     "end() { kill -TERM -$p || return; i=0; "
@@ -126,7 +126,7 @@ def split_end(stderr: bytes, mark: str) -> tuple[bytes, int | None]:
 
 
 def split_begin(stdout: bytes, mark: str) -> tuple[bytes, bool]:
-    """Take everything up to the opening mark off stdout: (the command's stdout, whether the mark was there)."""
+    """Take all up to the opening mark off stdout: (the command's stdout, whether the mark was there)."""
     before, found, after = stdout.partition(mark.encode() + b"\n")
     return (after, True) if found else (before, False)
 

@@ -16,6 +16,7 @@ from wulf.text import last_line, printable
 
 #: How long the node gets to end the command before the connection is cut [s]: the wrapper's own 3 s and some.
 _STOP_S = 6.0
+_STOP_UNHEARD_S = 1.0
 #: What may come before the command's own output (login scripts) [B].
 _NOISE_LIMIT = 1 << 20
 
@@ -30,6 +31,7 @@ class Stream:
         self._node = node
         self._mark = mark
         self._begun = False
+        self._heard = False
         self._buffer = bytearray()
         self._stderr = bytearray()
         self._process = subprocess.Popen(
@@ -107,7 +109,9 @@ class Stream:
         """End it here and on the node; do nothing when it has ended."""
         if not self._stdin.closed:
             self._stdin.close()
-        deadline = time.monotonic() + _STOP_S
+        self._fill(time.monotonic())
+        # A node that has never said anything may be one that ssh is still trying to reach.
+        deadline = time.monotonic() + (_STOP_S if self._heard else _STOP_UNHEARD_S)
         # Its output has to be read, or it may never get to its end.
         while self._process.poll() is None and "stdout" in self._open and time.monotonic() < deadline:
             self._fill(min(deadline, time.monotonic() + 0.1))
@@ -168,6 +172,7 @@ class Stream:
             self._open.discard(name)
             return False
         if name == "stdout":
+            self._heard = True
             self._buffer += chunk
         else:
             self._stderr += chunk

@@ -1,0 +1,34 @@
+/* How long a visit is, how it is timed, and when the warm-up is over. Pure functions. */
+#ifndef WULF_CALIBRATE_H
+#define WULF_CALIBRATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    WARMUP_MAX_VISITS = 8,
+    VISIT_MAX_ITERATIONS = (1 << 20) - 1 /* bounds the memory for single times, and what a server accepts */
+};
+
+struct calibration_input {
+    double iteration_ns;  /* median of the last warm-up visit; 0 or less when unknown */
+    double visit_ns;      /* length aimed at */
+    double clock_cost_ns; /* of one reading */
+    double resolution_ns;
+};
+
+/* Iterations of a visit: as many as last `visit_ns`, and at least 100 clock ticks, at least one. Always
+ * odd, so that a fault that inverts the same bits of every message does not cancel out over a visit. */
+uint64_t calibrate_iterations(const struct calibration_input *input);
+
+/* Whether single iterations can be timed: a reading of the clock costs less than 5 % of one. */
+bool calibrate_times_iterations(const struct calibration_input *input);
+
+/* Iterations of the warm-up visit number `done` (from 0): lengths grow fourfold up to a whole visit. */
+uint64_t warmup_iterations(size_t done, const struct calibration_input *input);
+
+/* Whether the last two medians agree within 5 %. */
+bool warmup_settled(const double *medians_ns, size_t count);
+
+#endif

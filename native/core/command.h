@@ -1,0 +1,34 @@
+/* What the initiator tells the responder before each visit. */
+#ifndef WULF_COMMAND_H
+#define WULF_COMMAND_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/failure.h"
+
+enum { COMMAND_BYTES = 40 };
+enum command_kind { COMMAND_VISIT = 1, COMMAND_END = 2 };
+
+struct command {
+    uint64_t kind, size, iterations, number, seed;
+};
+
+/* Little-endian numbers, so that both ends agree. */
+void put_u64(unsigned char *bytes, uint64_t value);
+uint64_t get_u64(const unsigned char *bytes);
+void put_u32(unsigned char *bytes, uint32_t value);
+uint32_t get_u32(const unsigned char *bytes);
+
+void command_encode(const struct command *command, unsigned char bytes[COMMAND_BYTES]);
+void command_decode(struct command *command, const unsigned char bytes[COMMAND_BYTES]);
+
+/* The way commands take between the two sides. Each call moves the whole or fails with -1. */
+struct channel {
+    void *link;
+    const char *peer; /* its name in errors */
+    int (*send)(void *link, const unsigned char *bytes, size_t length, struct failure *failure);
+    int (*receive)(void *link, unsigned char *bytes, size_t length, struct failure *failure);
+};
+
+#endif

@@ -1,0 +1,68 @@
+/* An operation: one benchmark, in one file of ops/, that registers itself. */
+#ifndef WULF_OPERATION_H
+#define WULF_OPERATION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/failure.h"
+
+enum { MESSAGE_MAX_BYTES = 16 << 20, OPERATIONS_MAX = 64 };
+
+enum link_kind { LINK_NONE, LINK_MPI, LINK_NET };
+
+enum timing {
+    TIMING_EITHER,    /* each iteration where the clock is cheap enough for it, else the visit as a whole */
+    TIMING_ITERATION, /* each iteration, whatever the clock costs */
+    TIMING_BATCH      /* the visit as a whole */
+};
+
+/* One visit of one cell: so many iterations at one size. */
+struct visit {
+    void *link; /* struct mpi_link or struct net_link, as the operation's kind says */
+    /* The message, and room for another one; page aligned, of one byte more than `size` at least. An
+     * operation may swap them. */
+    unsigned char *buffer, *spare;
+    size_t size;
+    uint64_t iterations, number, seed;
+
+    /* Results, written by the initiating side. */
+    uint64_t *times_ns; /* room for `iterations` times; NULL when only the total is wanted */
+    uint64_t timed;     /* iterations that have a time */
+    uint64_t total_ns;  /* of those */
+    uint64_t lost;      /* datagrams without an answer */
+    bool corrupt;       /* the payload was not what had been sent */
+};
+
+struct operation {
+    const char *name;
+    enum link_kind link;
+    const char *quantity; /* as in docs/protocol.md */
+    double divisor;       /* a recorded value divided by this is the quantity */
+    enum timing timing;
+    bool lossy;
+    bool echoes;         /* the message comes back to the initiator, which then checks it */
+    size_t header_bytes; /* at the beginning of a message, not payload */
+    size_t min_size, max_size;
+    unsigned visit_scale; /* visits are so many times as long as asked for; 0 counts as 1 */
+    const char *summary;
+    /* One visit, on either side: 0, or -1 with `failure` set. `respond` is NULL when nobody answers. */
+    int (*initiate)(struct visit *visit, struct failure *failure);
+    int (*respond)(struct visit *visit, struct failure *failure);
+};
+
+/* Called before main, by WULF_OPERATION. */
+void operation_register(const struct operation *operation);
+
+/* Put `operation`, a constant of this file, on the list of this program. */
+#define WULF_OPERATION(operation)                                                                            \
+    __attribute__((constructor)) static void register_operation(void) { operation_register(&(operation)); }
+
+/* By name; NULL when this program has no such operation. */
+const struct operation *operation_find(const char *name);
+
+/* All operations by name; NULL after the last one. */
+const struct operation *operation_at(size_t index);
+
+#endif

@@ -1,0 +1,24 @@
+/* The other rank. */
+#ifndef WULF_MPI_LINK_H
+#define WULF_MPI_LINK_H
+
+#include <mpi.h>
+
+#include "core/command.h"
+#include "core/failure.h"
+
+enum { TAG_DATA = 1, TAG_CONTROL = 2 };
+
+struct mpi_link {
+    MPI_Comm comm;
+    int peer; /* rank */
+    const char *peer_name;
+};
+
+/* Note what the library says of a call that failed; returns -1. */
+int mpi_failed(const struct mpi_link *link, int code, struct failure *failure);
+
+/* Commands to and from the other rank. */
+struct channel mpi_channel(struct mpi_link *link);
+
+#endif

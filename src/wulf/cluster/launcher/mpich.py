@@ -1,0 +1,44 @@
+"""MPICH 3.2 and later, started by Hydra."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wulf.cluster.launcher.hosts import by_address
+from wulf.ports import MpiJob
+
+
+class Mpich:
+    """``mpirun`` (Hydra) of MPICH."""
+
+    name = "mpich"
+    #: MPICH 4.0 (ch4) spins whatever it is told: MPIR_CVAR_POLLS_BEFORE_YIELD changes nothing, and a ping-pong
+    #: of two ranks on one CPU takes a scheduler tick.
+    yields = False
+
+    def __init__(self, command: str = "mpirun", arguments: Sequence[str] = ()) -> None:
+        self._command = command
+        self._arguments = list(arguments)
+
+    def argv(self, job: MpiJob) -> list[str]:
+        """Command line that starts the job on its first host."""
+        hosts = by_address(job.hosts)
+        words = [self._command, "-n", str(len(job.hosts)), "-launcher", "ssh"]
+        words += ["-hosts", ",".join(f"{address}:{ranks}" for address, ranks in hosts.items())]
+        if job.interface is not None:
+            words += ["-iface", job.interface]
+        return [*words, *self._arguments, job.program, *job.arguments]
+
+    def env(self, job: MpiJob) -> dict[str, str]:
+        """Environment of that command, which Hydra passes on to the ranks."""
+        variables = {"HYDRA_LAUNCHER_EXTRA_ARGS": "-oBatchMode=yes"}
+        if job.interface is not None:
+            # -iface is for Hydra's own messages; the data goes by UCX or libfabric, as the library was built.
+            variables |= {
+                "UCX_NET_DEVICES": job.interface,
+                "FI_TCP_IFACE": job.interface,
+                "FI_SOCKETS_IFACE": job.interface,
+            }
+        if job.shared_cpu:
+            variables |= {"MPIR_CVAR_POLLS_BEFORE_YIELD": "1"}
+        return {**variables, **job.env}

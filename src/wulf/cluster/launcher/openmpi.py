@@ -1,0 +1,59 @@
+"""Open MPI 4 and 5."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wulf.cluster.launcher.hosts import by_address
+from wulf.ports import MpiJob
+
+
+class OpenMpi:
+    """``mpirun`` of Open MPI.
+
+    Which transport is used is the library's choice; an interface only restricts TCP and the library's own
+    messages to it.
+    """
+
+    name = "openmpi"
+    #: Its ranks really do give the CPU away (``mpi_yield_when_idle``).
+    yields = True
+
+    def __init__(self, command: str = "mpirun", arguments: Sequence[str] = ()) -> None:
+        self._command = command
+        self._arguments = list(arguments)
+
+    def argv(self, job: MpiJob) -> list[str]:
+        """Command line that starts the job on its first host."""
+        hosts = by_address(job.hosts)
+        words = [self._command, "-np", str(len(job.hosts))]
+        words += ["--host", ",".join(f"{address}:{ranks}" for address, ranks in hosts.items())]
+        # Binding to a core ignores the CPU set that the rank's node was given (taskset, a virtual node):
+        # both ranks of a pair would meet on core 0. Unbound they inherit it.
+        words += ["--bind-to", "none"]
+        if job.interface is not None:
+            words += ["--mca", "btl_tcp_if_include", job.interface]
+        if job.shared_cpu:
+            words += ["--mca", "mpi_yield_when_idle", "1"]
+        for variable in job.env:
+            words += ["-x", variable]
+        return [*words, *self._arguments, job.program, *job.arguments]
+
+    def env(self, job: MpiJob) -> dict[str, str]:
+        """Environment of that command: job's own, and what version 4 (OMPI) and 5 (PRTE) spell differently."""
+        variables = {
+            # Root started this; the question whether it should has been answered.
+            "OMPI_ALLOW_RUN_AS_ROOT": "1",
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+            "PRTE_ALLOW_RUN_AS_ROOT": "1",
+            "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+            # Without a terminal a question would hang.
+            "OMPI_MCA_plm_rsh_args": "-oBatchMode=yes",
+            "PRTE_MCA_plm_ssh_args": "-oBatchMode=yes",
+        }
+        if job.interface is not None:
+            variables |= {
+                "OMPI_MCA_oob_tcp_if_include": job.interface,
+                "PRTE_MCA_oob_tcp_if_include": job.interface,
+            }
+        return {**variables, **job.env}

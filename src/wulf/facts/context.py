@@ -1,0 +1,295 @@
+"""What happened on a node around a launch, beside the launch: two looks at its counters and their difference. Pure.
+
+What can be told apart
+----------------------
+CPU time does not carry its owner's name from outside, so foreign load is seen in two ways that complete each other:
+
+* *more* CPU time was used than the launch could use (its ranks, spinning, fill one CPU each);
+* a task that wanted to run had to *wait* for a CPU. A spinning rank has its CPU to itself, so this is what a
+  foreign process on that CPU does, although the CPU's use stays at 100 %. The kernel counts it (pressure stall
+  information, or where that is off, schedstat).
+
+Where the kernel is shared with other nodes (containers, the virtual cluster), these counters are the machine's:
+CPU time is taken of the CPUs the node may run on, and waiting of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from wulf.facts.sections import Sections, Unknown, cpu_list, number
+from wulf.ports import NodeResult
+from wulf.records import NodeContext
+
+#: Units of /proc/stat: USER_HZ, 100 per second on every Linux that this runs on.
+_TICKS_PER_S = 100.0
+#: user nice system idle iowait irq softirq steal, as /proc/stat orders them.
+_BUSY = (0, 1, 2, 5, 6)
+_STEAL = 7
+_FIELDS = 8
+
+#: Counters of a link that is simply down on one side of the machine are not errors of the launch.
+_NOT_ERRORS = {"tx_carrier_errors"}
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """Above these a launch is suspect.
+
+    Measured on a two-CPU virtual machine, launches of an MPI ping-pong of 3.5 s: waiting was 1.2 % on the quiet
+    machine (40 ms, all of it the start of mpirun), 18 % with a process that took 10 % of one rank's CPU, 50 %
+    with one that took all it could get. The limits lie between.
+    """
+
+    #: CPU time that is not of the launch, of what the CPUs have.
+    foreign_cpu_ratio: float = 0.1
+    #: Time in which something waited for a CPU, less what the start of a launch takes.
+    cpu_wait_ratio: float = 0.05
+    startup_wait_s: float = 0.08
+    #: Time taken by the hypervisor.
+    steal_ratio: float = 0.01
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """Counters of one node at one time; a missing one has a reason in `unknown`."""
+
+    node: str
+    uptime_s: float | None = None
+    #: CPU → its first eight counters of /proc/stat [1/100 s].
+    ticks: dict[int, tuple[float, ...]] | None = None
+    context_switches: float | None = None
+    #: Time in which some task waited for a CPU [s].
+    waited_s: float | None = None
+    load1: float | None = None
+    cpus: list[int] | None = None
+    cpu_frequency_hz: float | None = None
+    nic_errors: dict[str, int] | None = None
+    unknown: dict[str, str] = {}
+
+
+def read_snapshot(result: NodeResult) -> Snapshot:
+    """Parse what ``context.sh`` printed; of a node that failed everything is unknown, for that reason."""
+    if result.status != "ok":
+        reason = result.reason or result.status
+        names = [name for name in Snapshot.__struct_fields__ if name not in ("node", "unknown")]
+        return Snapshot(node=result.node, unknown=dict.fromkeys(names, reason))
+    sections = Sections(result.stdout.decode("utf-8", "replace"))
+    values: dict[str, object] = {}
+    unknown: dict[str, str] = {}
+    for name, read in _READERS.items():
+        try:
+            values[name] = read(sections)
+        except Unknown as reason:
+            unknown[name] = str(reason)
+    return msgspec.convert({"node": result.node, "unknown": unknown, **values}, Snapshot)
+
+
+def difference(before: Snapshot, after: Snapshot, expected_busy_cpus: float) -> NodeContext:
+    """Context of a launch from the looks before and after it.
+
+    Parameters
+    ----------
+    expected_busy_cpus
+        CPUs that the launch's own processes may fill on this node: one for each rank.
+    """
+    both = _Difference(before, after, expected_busy_cpus)
+    values: dict[str, object] = {}
+    unknown: dict[str, str] = {}
+    for name in (
+        "steal_ratio",
+        "foreign_cpu_ratio",
+        "context_switches_per_s",
+        "cpu_wait_ratio",
+        "nic_errors",
+    ):
+        try:
+            values[name] = getattr(both, name)()
+        except Unknown as reason:
+            unknown[name] = str(reason)
+    for name in ("load1", "cpu_frequency_hz"):
+        values[name] = getattr(after, name)
+        if values[name] is None:
+            unknown[name] = after.unknown.get(name, "unknown")
+    return msgspec.convert({"node": after.node, "unknown": unknown, **values}, NodeContext)
+
+
+def contamination(
+    contexts: Sequence[NodeContext],
+    duration_s: float,
+    *,
+    shared_cpu: bool = False,
+    limits: Limits | None = None,
+) -> list[str]:
+    """Reasons why a launch is suspect, each naming its node; empty when it is clean.
+
+    Parameters
+    ----------
+    duration_s
+        Time between the two looks [s].
+    shared_cpu
+        The launch's own ranks share a CPU: that they wait for it says nothing.
+    """
+    limits = limits or Limits()
+    reasons = []
+    for context in contexts:
+        for reason in _reasons(context, duration_s, shared_cpu, limits):
+            reasons.append(f"{context.node}: {reason}")
+    return reasons
+
+
+def _reasons(context: NodeContext, duration_s: float, shared_cpu: bool, limits: Limits) -> list[str]:
+    reasons = []
+    foreign, waited, steal = context.foreign_cpu_ratio, context.cpu_wait_ratio, context.steal_ratio
+    if foreign is not None and foreign > limits.foreign_cpu_ratio:
+        reasons.append(f"other processes used {foreign:.0%} of the CPU time")
+    if waited is not None and not shared_cpu:
+        beyond = waited - limits.startup_wait_s / max(duration_s, limits.startup_wait_s)
+        if beyond > limits.cpu_wait_ratio:
+            reasons.append(f"processes waited for a CPU {waited:.0%} of the time")
+    if steal is not None and steal > limits.steal_ratio:
+        reasons.append(f"the hypervisor took {steal:.1%} of the CPU time")
+    grown = [f"{name} +{count}" for name, count in context.nic_errors.items() if count > 0]
+    if grown:
+        reasons.append(f"the interface counted errors: {', '.join(grown)}")
+    return reasons
+
+
+class _Difference:
+    """The fields of a `NodeContext`, one method each; a method raises `Unknown` when it cannot be told."""
+
+    def __init__(self, before: Snapshot, after: Snapshot, expected_busy_cpus: float) -> None:
+        self._before = before
+        self._after = after
+        self._expected = expected_busy_cpus
+
+    def steal_ratio(self) -> float:
+        cpus, ticks = self._ticks()
+        return ticks[_STEAL] / (_TICKS_PER_S * self._elapsed_s() * cpus)
+
+    def foreign_cpu_ratio(self) -> float:
+        cpus, ticks = self._ticks()
+        available = cpus * self._elapsed_s()
+        busy = sum(ticks[index] for index in _BUSY) / _TICKS_PER_S
+        return min(1.0, max(0.0, busy - self._expected * self._elapsed_s()) / available)
+
+    def context_switches_per_s(self) -> float:
+        return self._growth("context_switches") / self._elapsed_s()
+
+    def cpu_wait_ratio(self) -> float:
+        return min(1.0, self._growth("waited_s") / self._elapsed_s())
+
+    def nic_errors(self) -> dict[str, int]:
+        before, after = self._pair("nic_errors")
+        grown = {name: after[name] - before[name] for name in after if name in before}
+        return {name: count for name, count in grown.items() if count != 0 and name not in _NOT_ERRORS}
+
+    def _elapsed_s(self) -> float:
+        elapsed = self._growth("uptime_s")
+        if elapsed <= 0:
+            raise Unknown("no time passed between the two looks")
+        return elapsed
+
+    def _ticks(self) -> tuple[int, list[float]]:
+        """Return (number of CPUs, growth of each counter over them), of the CPUs that the node may run on."""
+        before, after = self._pair("ticks")
+        allowed = self._after.cpus
+        chosen = [cpu for cpu in after if cpu in before and (allowed is None or cpu in allowed)]
+        if not chosen:
+            raise Unknown("/proc/stat does not show the CPUs that the node may run on")
+        # The kernel may take idle time back; a counter never counts less than nothing here.
+        return len(chosen), [
+            sum(max(0.0, after[cpu][index] - before[cpu][index]) for cpu in chosen)
+            for index in range(_FIELDS)
+        ]
+
+    def _growth(self, name: str) -> float:
+        before, after = self._pair(name)
+        if after < before:
+            raise Unknown("the counter went backwards: the node was restarted")
+        return float(after - before)
+
+    def _pair(self, name: str) -> tuple[Any, Any]:
+        for look in (self._before, self._after):
+            if getattr(look, name) is None:
+                raise Unknown(look.unknown.get(name, "unknown"))
+        return getattr(self._before, name), getattr(self._after, name)
+
+
+def _uptime(sections: Sections) -> float:
+    return number((sections.text("uptime").split() or [""])[0], "the uptime")
+
+
+def _ticks(sections: Sections) -> dict[int, tuple[float, ...]]:
+    result = {}
+    for line in sections.lines("stat"):
+        words = line.split()
+        if words[0].startswith("cpu") and len(words) > _FIELDS:
+            cpu = int(number(words[0][3:], "a CPU"))
+            result[cpu] = tuple(number(word, "a counter") for word in words[1 : _FIELDS + 1])
+    if not result:
+        raise Unknown("/proc/stat shows no CPU")
+    return result
+
+
+def _switches(sections: Sections) -> float:
+    for line in sections.lines("stat"):
+        words = line.split()
+        if words[0] == "ctxt" and len(words) == 2:
+            return number(words[1], "a counter")
+    raise Unknown("/proc/stat shows no context switches")
+
+
+def _waited(sections: Sections) -> float:
+    try:
+        for line in sections.lines("pressure"):
+            _, found, total = line.partition("total=")
+            if line.startswith("some") and found:
+                return number(total, "a counter") / 1e6
+    except Unknown:
+        pass  # the kernel keeps no pressure information: schedstat may do
+    try:
+        # The eighth number of a CPU is the time tasks waited on it [ns] (Documentation/scheduler/sched-stats).
+        columns = [line.split() for line in sections.lines("schedstat")]
+        waits = [number(words[8], "a counter") / 1e9 for words in columns if len(words) > 8]
+    except Unknown:
+        waits = []
+    if not waits:
+        raise Unknown("the kernel has neither /proc/pressure/cpu (boot it with psi=1) nor /proc/schedstat")
+    return sum(waits) / len(waits)
+
+
+def _load(sections: Sections) -> float:
+    return number((sections.text("loadavg").split() or [""])[0], "the load")
+
+
+def _cpus(sections: Sections) -> list[int]:
+    return cpu_list(sections.text("allowed").partition(":")[2])
+
+
+def _frequency(sections: Sections) -> float:
+    values = [number(line.rpartition(":")[2], "a frequency") for line in sections.lines("frequency")]
+    if not values:
+        raise Unknown("the kernel offers no cpufreq")
+    return sum(values) / len(values) * 1000.0
+
+
+def _nic(sections: Sections) -> dict[str, int]:
+    result = {}
+    for line in sections.lines("nic"):
+        path, _, value = line.rpartition(":")
+        result[path.rpartition("/")[2]] = int(number(value, "a counter"))
+    return result
+
+
+_READERS: dict[str, Callable[[Sections], object]] = {
+    "uptime_s": _uptime,
+    "ticks": _ticks,
+    "context_switches": _switches,
+    "waited_s": _waited,
+    "load1": _load,
+    "cpus": _cpus,
+    "cpu_frequency_hz": _frequency,
+    "nic_errors": _nic,
+}

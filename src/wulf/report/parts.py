@@ -1,0 +1,162 @@
+"""What a view is made of.  Both the page and the terminal print these, so they show the same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+Raw = float | int | str | None
+Columns = Mapping[str, Sequence[Raw]]
+Datasets = Mapping[str, Columns]
+Flag = Literal["", "good", "warning", "error", "unknown"]
+
+
+@dataclass(frozen=True)
+class Item:
+    """One entry of a table: what is printed, and the number behind it."""
+
+    text: str
+    raw: Raw = None
+    flag: Flag = ""
+
+
+@dataclass(frozen=True)
+class Column:
+    """Head of a column; `numeric` aligns it right, `narrow` keeps it where there is little room."""
+
+    name: str
+    numeric: bool = False
+    narrow: bool = True
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with its caption; `empty` is said when it has no rows."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Item, ...], ...]
+    note: str = ""
+    empty: str = "nothing to show"
+
+
+@dataclass(frozen=True)
+class KeyFigure:
+    """One figure with the pair that is worst at it, and the best one beside it where there are several."""
+
+    name: str
+    worst: Item
+    worst_pair: str
+    best: Item | None = None
+    best_pair: str = ""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One state of a chart: the pair it shows, its data, and what it says in words."""
+
+    label: str
+    datasets: Datasets
+    summary: str
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Ticks:
+    """Where an axis is marked, and with what."""
+
+    values: tuple[float, ...]
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart without its drawing.  The first dataset is the one that is offered as CSV."""
+
+    id: str
+    kind: Literal["latency", "bandwidth", "box", "regression", "matrix", "forest"]
+    title: str
+    x_title: str
+    y_title: str
+    variants: tuple[Variant, ...]
+    x: Ticks = Ticks((), ())
+    y: Ticks = Ticks((), ())
+    logarithmic: bool = True
+
+
+@dataclass(frozen=True)
+class PairDetail:
+    """What is shown of one pair at a time."""
+
+    pair: str
+    sizes: Table
+    segments: Table
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class OperationView:
+    """All about one operation."""
+
+    id: str
+    name: str
+    title: str
+    quantity: str
+    key_figures: tuple[KeyFigure, ...]
+    pairs: Table
+    #: Charts that show all pairs, then charts that show one pair at a time.
+    overview: tuple[Figure, ...]
+    detail: tuple[Figure, ...]
+    details: tuple[PairDetail, ...]
+    #: Why not all pairs are shown in detail; empty when all are.
+    left_out: str = ""
+    #: (pair, times in ascending size [s], first and last point in words), for the terminal.
+    lines: tuple[tuple[str, tuple[float, ...], str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Warning:
+    """Something the reader must know, how often it occurs, and what to do about it."""
+
+    severity: Literal["error", "warning", "note"]
+    kind: str
+    advice: str
+    cases: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class View:
+    """A whole run, ready to be printed."""
+
+    run_id: str
+    title: str
+    lede: str
+    trust: Literal["good", "fair", "poor", "nothing"]
+    trust_title: str
+    trust_text: tuple[str, ...]
+    warnings: tuple[Warning, ...]
+    operations: tuple[OperationView, ...]
+    launches: Table
+    unreached: Table
+    facts: Table
+    unknown: Table
+    provenance: Table
+    methods: str
+    command_line: str = ""
+
+
+@dataclass(frozen=True)
+class CompareView:
+    """A comparison, ready to be printed."""
+
+    title: str
+    lede: str
+    verdict: str
+    flag: Flag
+    reason: str
+    limits: tuple[str, ...]
+    pooled: Table
+    figures: tuple[Figure, ...]
+    cells: tuple[Table, ...]
+    facts: Table = field(default_factory=lambda: Table("", (), ()))

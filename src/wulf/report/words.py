@@ -1,0 +1,92 @@
+"""Records in words: names of pairs, operations and quantities, estimates with what is unknown about them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import datetime
+
+from wulf.records import Estimate, Operation, Pair
+from wulf.report.parts import Flag, Item
+from wulf.text import printable
+from wulf.units import format_estimate
+
+QUANTITIES = {
+    "half_round_trip_time": "half round trip",
+    "message_time": "time per message",
+    "overhead_time": "probe overhead",
+}
+UNKNOWN = "unknown"
+NAME_LIMIT = 60
+
+
+def name(raw: str) -> str:
+    """Return a name that came from a node or a file, safe to show on one line."""
+    return " ".join(printable(raw, NAME_LIMIT).split()) or "(empty)"
+
+
+def pair_name(pair: Pair) -> str:
+    """Return 'a → b'."""
+    return f"{name(pair[0])} → {name(pair[1])}"
+
+
+def quantity(operation: Operation | None) -> str:
+    """Return what one value of an operation is, as the field calls it."""
+    return QUANTITIES[operation.quantity] if operation else "time"
+
+
+def estimate_item(estimate: Estimate | None, reason: str = "") -> Item:
+    """Return an estimate with its interval; `reason` says why there is none."""
+    if estimate is None:
+        return Item(f"{UNKNOWN}: {reason}" if reason else UNKNOWN, None, "unknown")
+    return Item(format_estimate(estimate), estimate.value)
+
+
+def percent(ratio: float) -> str:
+    """Return a ratio as a percentage with two significant digits at most: 0.0712 → '7.1 %'."""
+    value = 100 * ratio
+    if value == 0 or not math.isfinite(value):
+        return f"{value:.0f} %"
+    digits = max(0, 1 - math.floor(math.log10(abs(value))))
+    shown = f"{value:.{digits}f}"
+    return (shown.rstrip("0").rstrip(".") if "." in shown else shown) + " %"
+
+
+def change_item(ratio: Estimate, flag: Flag = "") -> Item:
+    """Return a ratio of times as a change with its interval: 0.9 → '−10.0 % (−10.8 to −9.2)'."""
+    change = 100 * (ratio.value - 1)
+    if ratio.low is None or ratio.high is None:
+        return Item(f"{_signed(change, 1)} % (interval unknown: {ratio.n} launches)", ratio.value, flag)
+    low, high = 100 * (ratio.low - 1), 100 * (ratio.high - 1)
+    half = (high - low) / 2
+    digits = min(3, max(0, 1 - math.floor(math.log10(half)))) if half > 0 else 2
+    texts = [_signed(value, digits) for value in (change, low, high)]
+    return Item(f"{texts[0]} % ({texts[1]} to {texts[2]})", ratio.value, flag)
+
+
+def _signed(value: float, digits: int) -> str:
+    text = f"{value:+.{digits}f}"
+    return "0" if float(text) == 0 else text.replace("-", "−")
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """Return '1 launch', '2 launches'."""
+    many = plural or (f"{noun}es" if noun.endswith(("ch", "s")) else f"{noun}s")
+    return f"{number} {noun if number == 1 else many}"
+
+
+def listed(names: Sequence[str], limit: int = 6) -> str:
+    """Return names with commas; beyond `limit` the rest is counted."""
+    shown = ", ".join(names[:limit])
+    rest = len(names) - limit
+    return f"{shown} and {rest} more" if rest > 0 else shown
+
+
+def moment(iso: str) -> str:
+    """Return '21 Nov 2026 08:00 UTC' for an ISO 8601 time; what cannot be read is returned as it is."""
+    try:
+        time = datetime.fromisoformat(iso)
+    except ValueError:
+        return name(iso)
+    zone = time.strftime("%Z") or "local time"
+    return f"{time.day} {time.strftime('%b %Y %H:%M')} {zone}"
