@@ -77,11 +77,15 @@ class NodeContext(Record, frozen=True, kw_only=True):
     """What happened on a node around one launch, beside the launch itself."""
 
     node: str
+    #: Time between the looks at the node before and after the launch [s].
+    interval_s: float | None = None
     load1: float | None = None
     #: Fraction of the node's CPU time taken by the hypervisor (0–1).
     steal_ratio: float | None = None
     #: Fraction of the CPU time used by processes that do not belong to the launch (0–1).
     foreign_cpu_ratio: float | None = None
+    #: Fraction of the time in which some process that wanted to run had to wait for a CPU (0–1).
+    cpu_wait_ratio: float | None = None
     context_switches_per_s: float | None = None
     cpu_frequency_hz: float | None = None
     #: Growth of the interface's error and drop counters during the launch, by counter name.

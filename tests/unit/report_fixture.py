@@ -299,7 +299,12 @@ def _manifest(ops: list[str], pairs: list[tuple[str, str]], sizes: list[int]) ->
         ),
         operations=operations,
         cluster='[cluster]\nname = "demo"\nnodes = "node[01-04]"\ninterface = "eth0"\n',
-        software={"python": "3.11.2", "mpi_compiler": "gcc 12.2.0", "probe_sha256": "5a17c0de", "mpich": None},
+        software={
+            "python": "3.11.2",
+            "mpi_compiler": "gcc 12.2.0",
+            "probe_sha256": "5a17c0de",
+            "mpich": None,
+        },
         message="the budget of 25 min was spent before all cells reached their target",
     )
 

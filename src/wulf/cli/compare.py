@@ -20,7 +20,9 @@ NAME = "compare"
 
 
 def command(
-    names: Annotated[list[str], typer.Argument(metavar="RUN RUN...", help="The base, then what to compare with it.")],
+    names: Annotated[
+        list[str], typer.Argument(metavar="RUN RUN...", help="The base, then what to compare with it.")
+    ],
     runs: RunsOption = RUNS,
     margin: Annotated[str, typer.Option(help="Differences smaller than this do not matter.")] = "2%",
     json: JsonOption = False,

@@ -39,7 +39,12 @@ def command(runs: RunsOption = RUNS, json: JsonOption = False) -> None:
     for entry in entries:
         created = (entry.created_at or "unknown")[:16].replace("T", " ")
         table.add_row(
-            printable(entry.run), created, printable(entry.status, 60), ", ".join(entry.ops), str(entry.pairs), str(entry.launches)
+            printable(entry.run),
+            created,
+            printable(entry.status, 60),
+            ", ".join(entry.ops),
+            str(entry.pairs),
+            str(entry.launches),
         )
     console().print(table)
 

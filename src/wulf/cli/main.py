@@ -48,7 +48,9 @@ def run() -> None:
     try:
         app()
     except WulfError as error:
-        Console(stderr=True, soft_wrap=True).print(f"wulf: {printable(str(error))}", style="red", markup=False)
+        Console(stderr=True, soft_wrap=True).print(
+            f"wulf: {printable(str(error))}", style="red", markup=False
+        )
         sys.exit(error.exit_code)
     except BrokenPipeError:
         # The reader (head, less) has gone; nothing may be written to it any more, not even at exit.

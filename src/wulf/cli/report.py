@@ -23,12 +23,18 @@ NAME = "report"
 def command(
     run: RunArgument = "latest",
     runs: RunsOption = RUNS,
-    as_html: Annotated[bool, typer.Option("--html", help="Write one self-contained HTML file (default).")] = False,
+    as_html: Annotated[
+        bool, typer.Option("--html", help="Write one self-contained HTML file (default).")
+    ] = False,
     as_text: Annotated[bool, typer.Option("--text", help="Print tables to the terminal.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON (see docs/reference/json.md).")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print one line per operation, pair and size.")] = False,
+    as_csv: Annotated[
+        bool, typer.Option("--csv", help="Print one line per operation, pair and size.")
+    ] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="File to write instead.")] = None,
-    show: Annotated[bool, typer.Option("--open", help="Open the page in a browser when there is one.")] = False,
+    show: Annotated[
+        bool, typer.Option("--open", help="Open the page in a browser when there is one.")
+    ] = False,
 ) -> None:
     """Report a run. Without an option an HTML file is written into the run and its name printed."""
     if sum((as_html, as_text, as_json, as_csv)) > 1:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,48 +9,13 @@ from pathlib import Path
 import msgspec
 
 from wulf.cluster import schema
-from wulf.cluster.names import expand, fold, is_interface, is_node_name, nearest
+from wulf.cluster.config import ClusterConfig, resolve
+from wulf.cluster.names import expand, fold
+from wulf.cluster.pairs import pairs
+from wulf.cluster.render import render
 from wulf.errors import ConfigError, InventoryError
 
-TRANSPORTS = ("ssh", "local")
-LAUNCHERS = ("openmpi", "mpich", "srun")
-
-_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_GROUP_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@\\-]*")
-
-
-class ClusterConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """A validated cluster: every name in it is a node name, every reference resolves."""
-
-    name: str
-    nodes: tuple[str, ...]
-    #: Interface whose traffic is measured; None leaves it to the MPI library and the routing table.
-    interface: str | None = None
-    transport: str = "ssh"
-    #: Sets of nodes that run on the same CPUs (virtual nodes); their ranks give the CPU away while they wait.
-    shared_cpus: tuple[tuple[str, ...], ...] = ()
-    groups: dict[str, tuple[str, ...]] = {}
-    ssh: schema.SshSection = schema.SshSection()
-    #: Node → address at which the other nodes reach it; a node that is not here is reached by its name.
-    addresses: dict[str, str] = {}
-    mpi: schema.MpiSection = schema.MpiSection()
-    #: Where this came from, for messages.
-    origin: str = "command line"
-
-    def address(self, node: str) -> str:
-        """Address by which other nodes reach `node`."""
-        return self.addresses.get(node, node)
-
-    def shares_cpu(self, first: str, second: str) -> bool:
-        """Whether the two nodes run on the same CPUs."""
-        return any(first in together and second in together for together in self.shared_cpus)
-
-    def select(self, spec: str) -> list[str]:
-        """Nodes of this cluster in `spec` (node set syntax, ``@group``); an error when one is not of it."""
-        chosen = expand(spec, {name: fold(members) for name, members in self.groups.items()})
-        _require_members(chosen, self.nodes, f"'{spec}'")
-        return chosen
+__all__ = ["ClusterConfig", "from_nodes", "from_slurm", "load", "local", "pairs", "parse", "render"]
 
 
 def load(path: Path) -> ClusterConfig:
@@ -75,7 +39,7 @@ def parse(text: str, origin: str, base: Path | None = None) -> ClusterConfig:
     """Validate the text of a cluster file; relative paths in it are taken from `base`."""
     document = schema.decode(text, origin)
     try:
-        return _resolve(document, origin, base or Path())
+        return resolve(document, origin, base or Path())
     except (InventoryError, ConfigError) as error:
         raise ConfigError(f"{origin}: {error}") from error
 
@@ -84,7 +48,7 @@ def from_nodes(spec: str, *, interface: str | None = None, ssh_config: str | Non
     """Make a cluster of a node set, with the defaults for everything else."""
     cluster = schema.ClusterSection(nodes=spec, interface=interface)
     document = schema.Document(cluster=cluster, ssh=schema.SshSection(config=ssh_config))
-    return _resolve(document, "command line", Path())
+    return resolve(document, "command line", Path())
 
 
 def from_slurm(environment: Mapping[str, str], *, interface: str | None = None) -> ClusterConfig:
@@ -107,7 +71,7 @@ def from_slurm(environment: Mapping[str, str], *, interface: str | None = None) 
     job = re.sub(r"[^0-9A-Za-z_.-]", "", environment.get("SLURM_JOB_ID", ""))
     mpi = schema.MpiSection(launcher="srun")
     document = schema.Document(cluster=schema.ClusterSection(nodes=fold(nodes), interface=interface), mpi=mpi)
-    config = _resolve(document, f"Slurm allocation {job}".strip(), Path())
+    config = resolve(document, f"Slurm allocation {job}".strip(), Path())
     return msgspec.structs.replace(config, name=f"slurm-{job}" if job else "slurm")
 
 
@@ -121,127 +85,3 @@ def local() -> ClusterConfig:
         addresses=dict.fromkeys(nodes, "127.0.0.1"),
         origin="this machine",
     )
-
-
-def _resolve(document: schema.Document, origin: str, base: Path) -> ClusterConfig:
-    cluster = document.cluster
-    groups = _groups(document.groups)
-    nodes = _at("[cluster] nodes", cluster.nodes, document.groups)
-    if not nodes:
-        raise ConfigError('[cluster] nodes is empty; write for example nodes = "node[01-32]"')
-    if cluster.interface is not None and not is_interface(cluster.interface):
-        raise ConfigError(
-            f"[cluster] interface = '{cluster.interface}' is not an interface; see `ip -br link` on a node"
-        )
-    _one_of("[cluster] transport", cluster.transport, TRANSPORTS)
-    members = frozenset(nodes)
-    return ClusterConfig(
-        name=cluster.name,
-        nodes=tuple(nodes),
-        interface=cluster.interface,
-        transport=cluster.transport,
-        shared_cpus=_shared_cpus(cluster.shared_cpus, document.groups, members),
-        groups=groups,
-        ssh=_ssh(document.ssh, document.groups, members, base),
-        addresses=_addresses(document.addresses, members),
-        mpi=_mpi(document.mpi),
-        origin=origin,
-    )
-
-
-def _at(where: str, spec: str, groups: Mapping[str, str]) -> list[str]:
-    try:
-        return expand(spec, groups)
-    except InventoryError as error:
-        raise ConfigError(f"{where}: {error}") from error
-
-
-def _one_of(where: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise ConfigError(f"{where} = '{value}'{nearest(value, allowed)} (allowed: {', '.join(allowed)})")
-
-
-def _require_members(names: list[str], members: tuple[str, ...] | frozenset[str], where: str) -> None:
-    known = frozenset(members)
-    for name in names:
-        if name not in known:
-            raise InventoryError(f"{where}: {name} is not a node of this cluster{nearest(name, known)}")
-
-
-def _groups(groups: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    for name in groups:
-        if not _GROUP_NAME.fullmatch(name):
-            raise ConfigError(f"[groups] '{name}' is not a group name: letters, digits, '_', '.', '-'")
-    return {name: tuple(_at(f"[groups] {name}", spec, groups)) for name, spec in groups.items()}
-
-
-def _shared_cpus(
-    sets: list[list[str]], groups: Mapping[str, str], members: frozenset[str]
-) -> tuple[tuple[str, ...], ...]:
-    seen: set[str] = set()
-    result = []
-    for number, specs in enumerate(sets, start=1):
-        where = f"[cluster] shared_cpus, set {number}"
-        nodes = [node for spec in specs for node in _at(where, spec, groups)]
-        _require_members(nodes, members, where)
-        twice = sorted(node for node in nodes if node in seen or nodes.count(node) > 1)
-        if twice:
-            raise ConfigError(f"{where}: {twice[0]} is in the sets more than once")
-        if len(nodes) < 2:
-            raise ConfigError(f"{where}: needs at least two nodes that share CPUs")
-        seen.update(nodes)
-        result.append(tuple(nodes))
-    return tuple(result)
-
-
-def _ssh(
-    ssh: schema.SshSection, groups: Mapping[str, str], members: frozenset[str], base: Path
-) -> schema.SshSection:
-    if not 0 < ssh.connect_timeout_s <= 600:
-        raise ConfigError("[ssh] connect_timeout_s must be above 0 and at most 600")
-    if not 1 <= ssh.fanout <= 1024:
-        raise ConfigError("[ssh] fanout must be from 1 to 1024")
-    if ssh.user is not None and not _USER.fullmatch(ssh.user):
-        raise ConfigError(f"[ssh] user = '{ssh.user}' is not a user name")
-    if any("\0" in option for option in ssh.options):
-        raise ConfigError("[ssh] options: an option contains a NUL character")
-    reached: set[str] = set()
-    for gateway, spec in ssh.gateways.items():
-        where = f"[ssh] gateways.{gateway}"
-        if not is_node_name(gateway):
-            raise ConfigError(f"{where}: '{gateway}' is not a node name")
-        nodes = _at(where, spec, groups)
-        _require_members(nodes, members, where)
-        if reached.intersection(nodes):
-            raise ConfigError(f"{where}: {min(reached.intersection(nodes))} has another gateway already")
-        reached.update(nodes)
-    if ssh.config is None:
-        return ssh
-    config = base / Path(ssh.config).expanduser()
-    if not config.is_file():
-        raise ConfigError(f"[ssh] config: no such file: {config}")
-    return msgspec.structs.replace(ssh, config=str(config.resolve()))
-
-
-def _addresses(addresses: Mapping[str, str], members: frozenset[str]) -> dict[str, str]:
-    _require_members(list(addresses), members, "[addresses]")
-    for node, address in addresses.items():
-        try:
-            ipaddress.ip_address(address)
-        except ValueError as error:
-            if not is_node_name(address):
-                raise ConfigError(
-                    f"[addresses] {node} = '{address}' is neither an address nor a name"
-                ) from error
-    return dict(addresses)
-
-
-def _mpi(mpi: schema.MpiSection) -> schema.MpiSection:
-    if mpi.launcher is not None:
-        _one_of("[mpi] launcher", mpi.launcher, LAUNCHERS)
-    if mpi.compiler is not None and (not mpi.compiler or mpi.compiler.startswith("-")):
-        raise ConfigError(f"[mpi] compiler = '{mpi.compiler}' must be a path or a name like mpicc")
-    for name, value in mpi.env.items():
-        if not _ENV_NAME.fullmatch(name) or "\0" in value:
-            raise ConfigError(f"[mpi] env: '{name}' is not the name of an environment variable")
-    return mpi

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from wulf.cluster.inventory import ClusterConfig
+from wulf.cluster.config import ClusterConfig
 from wulf.cluster.names import fold
 
 

@@ -2,7 +2,7 @@
 # Prints "#name", then the content with a space before each line; or "!name reason" when it cannot be had.
 export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
 
-put() { # name, text
+section() { # name, text
 	printf '#%s\n' "$1"
 	printf '%s\n' "$2" | sed 's/^/ /'
 }
@@ -12,7 +12,7 @@ run() { # name, command...
 	if ! command -v "$1" >/dev/null 2>&1; then
 		printf '!%s %s is not installed\n' "$name" "$1"
 	elif out=$("$@" 2>&1); then
-		put "$name" "$out"
+		section "$name" "$out"
 	else
 		printf '!%s %s failed: %s\n' "$name" "$1" "$(printf '%s' "$out" | tail -n 1)"
 	fi
@@ -21,7 +21,7 @@ file() { # name, path
 	if [ ! -e "$2" ]; then
 		printf '!%s there is no %s\n' "$1" "$2"
 	elif out=$(cat "$2" 2>&1); then
-		put "$1" "$out"
+		section "$1" "$out"
 	else
 		printf '!%s %s\n' "$1" "$out"
 	fi
@@ -36,7 +36,7 @@ file cpu_status /proc/self/status
 file smt /sys/devices/system/cpu/smt/control
 governors=$(cat /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor 2>/dev/null | sort -u)
 if [ -n "$governors" ]; then
-	put governor "$governors"
+	section governor "$governors"
 else
 	echo '!governor the kernel offers no cpufreq'
 fi
@@ -49,9 +49,9 @@ run libc getconf GNU_LIBC_VERSION
 if [ -r /run/systemd/container ]; then
 	file container /run/systemd/container
 elif [ -e /.dockerenv ]; then
-	put container docker
+	section container docker
 elif [ -r /proc/1/environ ]; then
-	put container "$(tr '\0' '\n' </proc/1/environ | sed -n 's/^container=//p')"
+	section container "$(tr '\0' '\n' </proc/1/environ | sed -n 's/^container=//p')"
 else
 	echo '!container only root can see it'
 fi
@@ -60,13 +60,13 @@ run addresses ip -o addr show
 if [ -n "$1" ]; then
 	net=/sys/class/net/$1
 	if [ -e "$net" ]; then
-		put nic "$1"
+		section nic "$1"
 		file nic_mtu "$net/mtu"
 		file nic_state "$net/operstate"
 		file nic_speed "$net/speed"
 		file nic_duplex "$net/duplex"
 		if [ -e "$net/device" ]; then
-			put nic_device "$(basename "$(readlink -f "$net/device")")"
+			section nic_device "$(basename "$(readlink -f "$net/device")")"
 		else
 			echo '!nic_device it is a virtual interface'
 		fi

@@ -9,7 +9,14 @@ from typing import Literal
 Raw = float | int | str | None
 Columns = Mapping[str, Sequence[Raw]]
 Datasets = Mapping[str, Columns]
+#: Significant digits of raw numbers in a chart.
+DIGITS = 7
 Flag = Literal["", "good", "warning", "error", "unknown"]
+
+
+def rounded(values: Sequence[float | None]) -> list[Raw]:
+    """Cut numbers to the digits a chart can use; what is unknown stays unknown."""
+    return [None if value is None else float(f"{value:.{DIGITS}g}") for value in values]
 
 
 @dataclass(frozen=True)

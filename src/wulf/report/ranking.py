@@ -37,7 +37,5 @@ def shown(pairs: Sequence[Pair]) -> list[Pair]:
 
 
 def _slowness(cells: Sequence[CellEstimate], best: dict[int, float]) -> float:
-    logs = [
-        math.log(cell.time.value / best[cell.cell.size_bytes]) for cell in cells if cell.time.value > 0
-    ]
+    logs = [math.log(cell.time.value / best[cell.cell.size_bytes]) for cell in cells if cell.time.value > 0]
     return sum(logs) / len(logs) if logs else 0.0

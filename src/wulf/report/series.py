@@ -1,30 +1,32 @@
-"""Records as the data of charts: columns of numbers with units in their names, and the words beside them."""
+"""Curves and distributions as the data of charts: columns of numbers with units in their names, and the words beside them."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from wulf.records import CellEstimate, CurveModel, LineFit, Pair
+from wulf.records import CellEstimate, CurveModel, Operation, Pair
 from wulf.report import ranking, ticks
-from wulf.report.parts import Columns, Datasets, Figure, Raw, Variant
-from wulf.report.words import count, estimate_item, listed, pair_name, quantity
-from wulf.records import Operation
+from wulf.report.fits import regression
+from wulf.report.matrix import matrices
+from wulf.report.parts import Columns, Figure, Raw, Variant, rounded
+from wulf.report.words import count, listed, pair_name, quantity
+from wulf.text import printable
 from wulf.units import format_bytes, format_estimate
 
 QUANTILES = ("min", "p5", "p25", "p50", "p75", "p95", "p99", "p99.9", "max")
 #: Breakpoints of several pairs within this factor, with one cause, are one mark.
 SAME_BREAK = 1.3
-#: Beyond this ratio of largest to smallest size a linear axis shows nothing of the small ones.
-LINEAR_RANGE = 64
-#: Significant digits of raw numbers in a chart; estimates are printed from the records.
-DIGITS = 7
 
-Models = dict[Pair, CurveModel]
+Models = Mapping[Pair, CurveModel]
 
 
 def figures(
-    id_: str, operation: Operation | None, cells: Sequence[CellEstimate], models: Models, pairs: Sequence[Pair]
+    id_: str,
+    operation: Operation | None,
+    cells: Sequence[CellEstimate],
+    models: Models,
+    pairs: Sequence[Pair],
 ) -> tuple[tuple[Figure, ...], tuple[Figure, ...]]:
     """Return the charts over all pairs and the charts of one pair at a time."""
     groups = ranking.by_pair(cells)
@@ -39,16 +41,18 @@ def figures(
     return tuple(overview), tuple(detail)
 
 
-def latency(id_: str, what: str, cells: Sequence[CellEstimate], models: Models, pairs: Sequence[Pair]) -> Figure:
+def latency(
+    id_: str, what: str, cells: Sequence[CellEstimate], models: Models, pairs: Sequence[Pair]
+) -> Figure:
     """Time against size with the interval as a band, and the breakpoints."""
     drawn = [cell for cell in cells if cell.time.value > 0]
     breaks = _breaks([models[pair] for pair in pairs if pair in models])
     main: Columns = {
         "pair": [pair_name(cell.cell.pair) for cell in drawn],
         "size_bytes": [cell.cell.size_bytes for cell in drawn],
-        "time_s": _rounded([cell.time.value for cell in drawn]),
-        "low_s": _rounded([cell.time.low for cell in drawn]),
-        "high_s": _rounded([cell.time.high for cell in drawn]),
+        "time_s": rounded([cell.time.value for cell in drawn]),
+        "low_s": rounded([cell.time.low for cell in drawn]),
+        "high_s": rounded([cell.time.high for cell in drawn]),
         "launches": [cell.time.n for cell in drawn],
         "time": [format_estimate(cell.time) for cell in drawn],
     }
@@ -77,9 +81,9 @@ def bandwidth(id_: str, cells: Sequence[CellEstimate], pairs: Sequence[Pair]) ->
     main: Columns = {
         "pair": [pair_name(cell.cell.pair) for cell, _ in drawn],
         "size_bytes": [cell.cell.size_bytes for cell, _ in drawn],
-        "bandwidth_bytes_per_s": _rounded([rate.value for _, rate in drawn]),
-        "low_bytes_per_s": _rounded([rate.low for _, rate in drawn]),
-        "high_bytes_per_s": _rounded([rate.high for _, rate in drawn]),
+        "bandwidth_bytes_per_s": rounded([rate.value for _, rate in drawn]),
+        "low_bytes_per_s": rounded([rate.low for _, rate in drawn]),
+        "high_bytes_per_s": rounded([rate.high for _, rate in drawn]),
         "launches": [rate.n for _, rate in drawn],
         "bandwidth": [format_estimate(rate) for _, rate in drawn],
     }
@@ -105,7 +109,7 @@ def bandwidth(id_: str, cells: Sequence[CellEstimate], pairs: Sequence[Pair]) ->
     )
 
 
-def box(id_: str, what: str, groups: dict[Pair, list[CellEstimate]], pairs: Sequence[Pair]) -> Figure:
+def box(id_: str, what: str, groups: Mapping[Pair, Sequence[CellEstimate]], pairs: Sequence[Pair]) -> Figure:
     """Box plot per size: whiskers from minimum to maximum, as in RFC 2544 work."""
     every = [cell for pair in pairs for cell in groups[pair]]
     return Figure(
@@ -127,7 +131,7 @@ def _box_variant(what: str, pair: Pair, cells: Sequence[CellEstimate]) -> Varian
         "iterations": [cell.iterations for cell in drawn],
     }
     for quantile in QUANTILES:
-        main[_column(quantile)] = _rounded([cell.quantiles_s.get(quantile) for cell in drawn])
+        main[_column(quantile)] = rounded([cell.quantiles_s.get(quantile) for cell in drawn])
     return Variant(
         label=pair_name(pair),
         datasets={"main": main},
@@ -138,115 +142,69 @@ def _box_variant(what: str, pair: Pair, cells: Sequence[CellEstimate]) -> Varian
     )
 
 
-def regression(
-    id_: str, what: str, groups: dict[Pair, list[CellEstimate]], models: Models, pairs: Sequence[Pair]
-) -> list[Figure]:
-    """Medians of launches with the lines fitted through them; nothing where no line was fitted."""
-    fitted = [pair for pair in pairs if pair in models and (models[pair].robust or models[pair].least_squares)]
-    if not fitted:
-        return []
-    sizes = [cell.cell.size_bytes for pair in fitted for cell in groups[pair]]
-    medians = [point.median_s for pair in fitted for cell in groups[pair] for point in cell.launches]
-    logarithmic = max(sizes) > LINEAR_RANGE * max(min((size for size in sizes if size), default=1), 1)
-    return [
-        Figure(
-            id=id_,
-            kind="regression",
-            title="Launch medians and fitted lines",
-            x_title="message size (logarithmic)" if logarithmic else "message size",
-            y_title=what,
-            x=ticks.sizes(sizes) if logarithmic else ticks.linear_sizes(sizes),
-            y=ticks.times(medians) if logarithmic else ticks.linear_times(medians),
-            logarithmic=logarithmic,
-            variants=tuple(_fit_variant(what, pair, groups[pair], models[pair]) for pair in fitted),
-        )
-    ]
-
-
-def _fit_variant(what: str, pair: Pair, cells: Sequence[CellEstimate], model: CurveModel) -> Variant:
-    points = [(cell, point) for cell in cells for point in cell.launches if point.median_s > 0]
-    main: Columns = {
-        "size_bytes": [cell.cell.size_bytes for cell, _ in points],
-        "launch": [point.launch for _, point in points],
-        "median_s": _rounded([point.median_s for _, point in points]),
-        "contaminated": [int(point.contaminated) for _, point in points],
-    }
-    fits = [fit for fit in (model.robust, model.least_squares) if fit is not None]
-    equations = [equation(fit) for fit in fits]
-    return Variant(
-        label=pair_name(pair),
-        datasets={"main": main, "lines": _lines(fits)},
-        summary=f"{count(len(points), 'launch median')} of {what} on {pair_name(pair)} with "
-        f"{' and '.join(equations)}.",
-        caption=" · ".join(equations) + ". Shaded: prediction interval of the Theil–Sen line.",
+def _breaks(models: Sequence[CurveModel]) -> Columns:
+    """Breakpoints of all pairs; those of several pairs at about one size with one cause are one mark."""
+    found = sorted(
+        (segment.breakpoint_bytes, segment.cause or "cause unknown", pair_name(model.pair))
+        for model in models
+        for segment in model.segments
+        if segment.breakpoint_bytes is not None
     )
-
-
-def equation(fit: LineFit) -> str:
-    """Return 'Theil–Sen: T = α + m/β, R² = …' with the values of a fit."""
-    names = {"theil-sen": "Theil–Sen", "least-squares": "least squares"}
-    return (
-        f"{names[fit.method]}: T = {format_estimate(fit.alpha)} + m × {format_estimate(fit.inverse_beta)}, "
-        f"R² = {fit.r_squared:.4f}"
-    )
-
-
-def _lines(fits: Sequence[LineFit]) -> Columns:
-    names = {"theil-sen": "Theil–Sen", "least-squares": "least squares"}
-    rows = [(names[fit.method], *point) for fit in fits for point in fit.curve if point[1] > 0]
-    # A prediction interval may reach below zero at small sizes; a logarithmic axis has no place for it.
+    merged: list[tuple[list[int], str, list[str]]] = []
+    for size, cause, pair in found:
+        for sizes, known, pairs in merged:
+            if known == cause and size <= SAME_BREAK * sizes[0]:
+                sizes.append(size)
+                pairs.append(pair)
+                break
+        else:
+            merged.append(([size], cause, [pair]))
+    middles = [int(statistics.median_low(sizes)) for sizes, _, _ in merged]
     return {
-        "fit": [row[0] for row in rows],
-        "size_bytes": [row[1] for row in rows],
-        "fitted_s": _rounded([row[2] for row in rows]),
-        "low_s": _rounded([row[3] if row[3] > 0 else None for row in rows]),
-        "high_s": _rounded([row[4] for row in rows]),
+        "size_bytes": middles,
+        "cause": [printable(cause, 80) for _, cause, _ in merged],
+        "label": [
+            f"{format_bytes(size)}: {printable(cause, 60)}"
+            for size, (_, cause, _) in zip(middles, merged, strict=True)
+        ],
+        "pairs": [listed(sorted(set(pairs))) for _, _, pairs in merged],
     }
 
 
-def matrices(id_: str, what: str, groups: dict[Pair, list[CellEstimate]], models: Models) -> list[Figure]:
-    """Heat maps over pairs: zero-byte latency and asymptotic bandwidth, where the models have them."""
-    found = []
-    for key, title, worse in (
-        ("zero_byte_latency", f"Zero-byte {what} by pair", "high"),
-        ("asymptotic_bandwidth", "Asymptotic bandwidth by pair", "low"),
-    ):
-        known = [(pair, getattr(models[pair], key)) for pair in groups if pair in models]
-        cells = [(pair, value) for pair, value in known if value is not None]
-        if len(cells) > 2:
-            found.append(_matrix(f"{id_}-{key.replace('_', '-')}", title, cells, worse))
-    return found
+def _bounds(cell: CellEstimate) -> list[float]:
+    bounds = (cell.time.low, cell.time.value, cell.time.high)
+    return [bound for bound in bounds if bound is not None]
 
 
-def _matrix(id_: str, title: str, cells: list[tuple[Pair, Estimate]], worse: str) -> Figure:
-    values = [estimate.value for _, estimate in cells]
-    low, high = min(values), max(values)
-    badness = [(value - low) / (high - low) if high > low else 0.0 for value in values]
-    if worse == "low":
-        badness = [1 - bad if high > low else 0.0 for bad in badness]
-    worst = cells[badness.index(max(badness))]
-    main: Columns = {
-        "from": [pair_name_part for pair_name_part in (name(pair[0]) for pair, _ in cells)],
-        "to": [name(pair[1]) for pair, _ in cells],
-        "value": _rounded(values),
-        "low": _rounded([estimate.low for _, estimate in cells]),
-        "high": _rounded([estimate.high for _, estimate in cells]),
-        "unit": [estimate.unit for _, estimate in cells],
-        "text": [estimate_item(estimate).text for _, estimate in cells],
-        "badness": [round(bad, 3) for bad in badness],
-    }
-    return Figure(
-        id=id_,
-        kind="matrix",
-        title=title,
-        x_title="to",
-        y_title="from",
-        variants=(
-            Variant(
-                label="",
-                datasets={"main": main},
-                summary=f"{title}: worst {estimate_item(worst[1]).text} on {pair_name(worst[0])}.",
-                caption="Darker is worse, from the best pair to the worst; a blank field was not measured.",
-            ),
-        ),
+def _latency_summary(what: str, cells: Sequence[CellEstimate]) -> str:
+    if not cells:
+        return f"No {what} was measured."
+    pairs = {cell.cell.pair for cell in cells}
+    ends = [min(cells, key=_size_then_worst), max(cells, key=_size_and_worst)]
+    texts = [
+        f"{format_estimate(cell.time)} at {format_bytes(cell.cell.size_bytes)} on {pair_name(cell.cell.pair)}"
+        for cell in ends
+    ]
+    of_pairs = "the worst pair reads " if len(pairs) > 1 else ""
+    return f"{what.capitalize()} of {count(len(pairs), 'pair')} against message size: {of_pairs}" + (
+        f"{texts[0]} and {texts[1]}."
     )
+
+
+def _size_then_worst(cell: CellEstimate) -> tuple[int, float]:
+    return cell.cell.size_bytes, -cell.time.value
+
+
+def _size_and_worst(cell: CellEstimate) -> tuple[int, float]:
+    return cell.cell.size_bytes, cell.time.value
+
+
+def _latency_caption(breaks: Columns) -> str:
+    text = "Line: median over launches of the launch medians; band: its interval."
+    marks = [f"{label} ({pairs})" for label, pairs in zip(breaks["label"], breaks["pairs"], strict=True)]
+    return f"{text} Dashed: breakpoint at {'; '.join(marks)}." if marks else text
+
+
+def _column(quantile: str) -> str:
+    """Name a quantile's column; a dot would be read as a path by Vega."""
+    return f"{quantile.replace('.', '_')}_s"

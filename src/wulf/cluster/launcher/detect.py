@@ -35,7 +35,7 @@ def identify(text: str) -> tuple[str, str] | None:
 
 
 def command_beside(compiler: str) -> str:
-    """Return the mpirun that belongs to a compiler wrapper: ``/opt/x/bin/mpicc`` → ``/opt/x/bin/mpirun``. Pure.
+    """Return the mpirun of a compiler wrapper: ``/opt/x/bin/mpicc`` → ``/opt/x/bin/mpirun``. Pure.
 
     Debian's suffixes are kept: ``mpicc.mpich`` → ``mpirun.mpich``.
     """
@@ -64,9 +64,9 @@ def detect(compiler: str) -> Detected:
             if launcher == "mpich":
                 version = _mpich_version(found) or version
             return Detected(launcher=launcher, command=command_beside(found), version=version)
+    said = last_line(said) or "nothing"
     raise ConfigError(
-        f"[mpi] compiler: {found} is neither Open MPI's nor MPICH's; it says: {last_line(said) or 'nothing'}; "
-        "set [mpi] launcher"
+        f"[mpi] compiler: {found} is neither Open MPI's nor MPICH's (it says: {said}); set [mpi] launcher"
     )
 
 

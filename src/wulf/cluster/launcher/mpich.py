@@ -12,8 +12,8 @@ class Mpich:
     """``mpirun`` (Hydra) of MPICH."""
 
     name = "mpich"
-    #: MPICH 4.0 (ch4) spins whatever it is told: MPIR_CVAR_POLLS_BEFORE_YIELD changes nothing, and a ping-pong
-    #: of two ranks on one CPU takes a scheduler tick.
+    #: MPICH 4.0 (ch4) spins whatever it is told: MPIR_CVAR_POLLS_BEFORE_YIELD changes nothing there, and a
+    #: ping-pong of two ranks on one CPU takes a scheduler tick. Older ones (ch3) do yield.
     yields = False
 
     def __init__(self, command: str = "mpirun", arguments: Sequence[str] = ()) -> None:

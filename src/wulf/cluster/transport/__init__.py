@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from wulf.cluster.inventory import ClusterConfig
+from wulf.cluster.config import ClusterConfig
 from wulf.cluster.transport.local import LocalTransport
 from wulf.cluster.transport.ssh import SshTransport
 from wulf.errors import ConfigError

@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from wulf.cluster.inventory import ClusterConfig
+from wulf.cluster.config import ClusterConfig
 from wulf.cluster.names import check_node_name
 from wulf.cluster.transport import shell
 from wulf.cluster.transport.fanout import fan_out

@@ -166,15 +166,20 @@ def judge(node: str, raw: Raw, mark: str, timeout_s: float) -> NodeResult:
 
 def _no_end(raw: Raw, stdout: bytes, stderr: bytes, began: bool) -> tuple[str, str]:
     if raw.code == SSH_FAILED or began:
-        said = last_line(stderr)
+        said = last_words(stderr)
         what = "connection lost while the command ran" if began else "ssh could not connect"
         return "unreachable", f"{what}: {said}" if said else what
-    said = last_line(stdout) or last_line(stderr) or "nothing"
+    said = last_line(stdout) or last_words(stderr) or "nothing"
     return "garbage", f"the login shell did not run the command; it printed: {said} (exit code {raw.code})"
 
 
+def last_words(stderr: bytes) -> str:
+    """Return the last line of stderr, safe to show; ssh ends its lines like a terminal's."""
+    return last_line(stderr.replace(b"\r", b""))
+
+
 def _exit_reason(code: int, stderr: bytes) -> str:
-    said = last_line(stderr)
+    said = last_words(stderr)
     return f"exit code {code}: {said}" if said else f"exit code {code}"
 
 

@@ -16,18 +16,20 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from wulf.cluster.inventory import ClusterConfig
-from wulf.cluster.names import check_node_name
+from wulf.cluster.config import ClusterConfig
+from wulf.cluster.names import check_node_name, expand
 from wulf.cluster.transport import shell
 from wulf.cluster.transport.fanout import fan_out
 from wulf.cluster.transport.stream import Stream
-from wulf.cluster.transport.tree import tree_out
+from wulf.cluster.transport.tree import gateway_check, tree_out
 from wulf.ports import NodeResult
 
 #: How long a shared connection stays open unused [s].
 _PERSIST_S = 30
 #: Commands to more nodes than this do not leave connections behind: each is a process on this machine.
 _MAX_SHARED = 64
+#: How long a gateway may take to say whether it has ClusterShell [s].
+_GATEWAY_S = 10.0
 #: Longest path of a socket (sun_path, 108 B) less what ssh appends while it makes one.
 _MAX_SOCKET_PATH = 85
 
@@ -39,6 +41,7 @@ class SshTransport:
 
     def __init__(self, config: ClusterConfig) -> None:
         self._ssh = config.ssh
+        self._broken: dict[str, str] | None = None
         self._sockets = _private_directory()
         atexit.register(self.close)
 
@@ -55,18 +58,8 @@ class SshTransport:
         names = [check_node_name(node) for node in dict.fromkeys(nodes)]
         mark = secrets.token_hex(8)
         text = shell.remote_text(shell.run_words(argv, env, mark, timeout_s))
-        data = stdin or b""
-        if self._ssh.gateways:
-            raw = tree_out(text, names, self._ssh, stdin=data, timeout_s=timeout_s)
-        else:
-            share = len(names) <= _MAX_SHARED
-            raw = fan_out(
-                lambda node: self._argv(node, text, share=share),
-                names,
-                stdin=data,
-                timeout_s=timeout_s,
-                fanout=self._ssh.fanout,
-            )
+        spread = self._through_gateways if self._ssh.gateways else self._directly
+        raw = spread(text, names, stdin or b"", timeout_s)
         results = {node: shell.judge(node, raw[node], mark, timeout_s) for node in names}
         for node, result in results.items():
             if result.status in ("timeout", "unreachable"):
@@ -96,6 +89,43 @@ class SshTransport:
             _end_master(socket)
         shutil.rmtree(self._sockets, ignore_errors=True)
         self._sockets = None
+
+    def _directly(self, text: str, names: list[str], stdin: bytes, timeout_s: float) -> dict[str, shell.Raw]:
+        share = len(names) <= _MAX_SHARED
+        return fan_out(
+            lambda node: self._argv(node, text, share=share),
+            names,
+            stdin=stdin,
+            timeout_s=timeout_s,
+            fanout=self._ssh.fanout,
+        )
+
+    def _through_gateways(
+        self, text: str, names: list[str], stdin: bytes, timeout_s: float
+    ) -> dict[str, shell.Raw]:
+        """Nodes behind a gateway that does not work are unreachable; the others are reached."""
+        broken = self._broken_gateways()
+        gateways = {name: spec for name, spec in self._ssh.gateways.items() if name not in broken}
+        result = {}
+        for name, reason in broken.items():
+            for node in set(names).intersection(expand(self._ssh.gateways[name])):
+                said = f"its gateway does not work: {reason}".encode()
+                result[node] = shell.Raw(stdout=b"", stderr=said, code=shell.SSH_FAILED)
+        left = [node for node in names if node not in result]
+        if gateways:
+            return result | tree_out(text, left, self._ssh, gateways, stdin=stdin, timeout_s=timeout_s)
+        return result | self._directly(text, left, stdin, timeout_s)
+
+    def _broken_gateways(self) -> dict[str, str]:
+        """Gateway → why it cannot be used; asked once."""
+        if self._broken is None:
+            mark = secrets.token_hex(8)
+            limit_s = self._ssh.connect_timeout_s + _GATEWAY_S
+            text = shell.remote_text(shell.run_words(gateway_check(), None, mark, limit_s))
+            raw = self._directly(text, list(self._ssh.gateways), b"", limit_s)
+            answers = [shell.judge(name, raw[name], mark, limit_s) for name in self._ssh.gateways]
+            self._broken = {answer.node: answer.reason for answer in answers if answer.status != "ok"}
+        return self._broken
 
     def _argv(self, node: str, text: str, *, share: bool) -> list[str]:
         ssh = self._ssh

@@ -10,9 +10,9 @@ import time
 from collections.abc import Iterator
 from types import TracebackType
 
-from wulf.cluster.transport.shell import SSH_FAILED, STDERR_LIMIT, STDOUT_LIMIT, split_end
+from wulf.cluster.transport.shell import SSH_FAILED, STDERR_LIMIT, STDOUT_LIMIT, last_words, split_end
 from wulf.errors import TransportError
-from wulf.text import last_line, printable
+from wulf.text import printable
 
 #: How long the node gets to end the command before the connection is cut [s]: the wrapper's own 3 s and some.
 _STOP_S = 6.0
@@ -95,7 +95,7 @@ class Stream:
         self._drain()
         _, ended = split_end(bytes(self._stderr), self._mark)
         if ended is None:
-            said = last_line(bytes(self._stderr))
+            said = last_words(bytes(self._stderr))
             what = "ssh could not connect" if code == SSH_FAILED and not self._begun else "connection lost"
             raise TransportError(f"{self._node}: {what}" + (f": {said}" if said else ""))
         return ended
@@ -184,5 +184,5 @@ class Stream:
             pass
 
     def _said(self) -> str:
-        said = last_line(self.stderr())
+        said = last_words(self.stderr())
         return f"; its last message: {said}" if said else ""

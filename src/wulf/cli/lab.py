@@ -1,0 +1,137 @@
+"""``wulf lab``: a virtual cluster on this machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from wulf import lab
+from wulf.errors import LabError, UsageError
+from wulf.lab import topology
+
+app = typer.Typer(
+    help="A virtual cluster on this machine, to try everything on without touching a real one.\n\n"
+    "Nodes are systemd-nspawn containers of this machine's own system with a writable layer each, in a "
+    "closed network of their own (198.18.0.0/15): no packet of theirs can leave the machine.",
+    no_args_is_help=True,
+)
+NodeArgument = Annotated[str, typer.Argument(metavar="NODE")]
+
+
+@app.command()
+def up(
+    nodes: Annotated[int, typer.Option(help="Number of nodes.")] = 4,
+    mtu: Annotated[int | None, typer.Option(help="MTU of every link [bytes].")] = None,
+    rate: Annotated[str | None, typer.Option(help="Speed of every link, such as 1gbit.")] = None,
+    delay: Annotated[
+        str | None, typer.Option(help="One-way delay of every link, such as 50us (netem).")
+    ] = None,
+    link: Annotated[
+        list[str] | None, typer.Option(help="One node's link: node03:rate=100mbit,mtu=9000. May be repeated.")
+    ] = None,
+) -> None:
+    """Raise a virtual cluster; do nothing when the same is up already."""
+    missing = lab.supported()
+    if missing:
+        raise LabError(
+            "this machine cannot run a virtual cluster; missing:\n" + "\n".join(f"  {m}" for m in missing)
+        )
+    overrides = dict(topology.parse_override(text) for text in link or [])
+    begin = time.monotonic()
+    with Console(stderr=True).status("raising the virtual cluster") as status:
+        raised, was_up = lab.up(
+            nodes, topology.link(mtu, rate, delay), overrides, lambda text: status.update(text)
+        )
+    names = raised.topology.names()
+    if was_up:
+        sys.stdout.write(f"already up: {len(names)} nodes, {names[0]} to {names[-1]}\n")
+        return
+    sys.stdout.write(
+        f"up: {len(names)} nodes, {names[0]} to {names[-1]}, in {time.monotonic() - begin:.1f} s\n"
+    )
+    for group in raised.topology.shared_cpus():
+        sys.stdout.write(f"note: {', '.join(group)} share a CPU; figures between them are marked\n")
+    sys.stdout.write("next: wulf measure --cluster lab\n")
+
+
+@app.command()
+def status(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """Show the nodes and how they are."""
+    current = lab.remains()
+    found = current.status() if current is not None else []
+    if json:
+        sys.stdout.write(msgspec.json.format(msgspec.json.encode(found), indent=1).decode() + "\n")
+        return
+    if current is None:
+        sys.stdout.write("no virtual cluster is up ('wulf lab up' raises one)\n")
+        return
+    if current.state.phase != "up":
+        sys.stdout.write("the virtual cluster was left half-way: 'wulf lab down' removes it\n")
+    table = Table("node", "address", "CPUs", "link", "state", box=None)
+    for node in found:
+        options = [f"mtu {node.mtu}" if node.mtu else "", node.rate or "", node.delay or ""]
+        table.add_row(
+            node.node,
+            node.address,
+            ",".join(str(cpu) for cpu in node.cpus),
+            ", ".join(option for option in options if option) or "default",
+            node.state,
+        )
+    Console().print(table)
+
+
+@app.command(context_settings={"ignore_unknown_options": True})
+def ssh(
+    node: NodeArgument, command: Annotated[list[str] | None, typer.Argument(metavar="[-- COMMAND…]")] = None
+) -> None:
+    """Open a shell on a node, or run a command there; its exit code is passed on."""
+    argv = _lab().ssh_argv(node, command or [])
+    sys.stdout.flush()
+    os.execvp(argv[0], argv)  # noqa: S606 - ssh takes this process's place, terminal and exit code
+
+
+@app.command()
+def reboot(node: NodeArgument) -> None:
+    """Shut a node down in order and boot it again; what it wrote to its disk is kept."""
+    begin = time.monotonic()
+    _lab().reboot(node)
+    sys.stdout.write(f"{node} is up again after {time.monotonic() - begin:.1f} s\n")
+
+
+@app.command()
+def kill(node: NodeArgument) -> None:
+    """Pull a node's plug."""
+    _lab().kill(node)
+    sys.stdout.write(f"{node} is off ('wulf lab start {node}' switches it on)\n")
+
+
+@app.command()
+def start(node: NodeArgument) -> None:
+    """Switch on a node that is off."""
+    _lab().start(node)
+    sys.stdout.write(f"{node} is up\n")
+
+
+@app.command()
+def down() -> None:
+    """Take the virtual cluster down; nothing is left behind, also after a crash."""
+    current = lab.remains()
+    if current is None:
+        sys.stdout.write("no virtual cluster is up\n")
+        return
+    current.down()
+    sys.stdout.write("down\n")
+
+
+def _lab() -> lab.Lab:
+    current = lab.current()
+    if current is None:
+        raise UsageError("no virtual cluster is up: 'wulf lab up' raises one")
+    return current

@@ -1,0 +1,339 @@
+"""Raise, look at and take down the virtual cluster."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from wulf.errors import LabError
+from wulf.lab import connect, nodes, system, topology
+
+BRIDGE = "wulf0"
+BOOT_TIMEOUT_S = 90
+DEFAULT_DIRECTORY = "/var/lib/wulf/lab"
+Progress = Callable[[str], None]
+
+
+def _silent(_: str) -> None:
+    pass
+
+
+class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of ``wulf lab status``."""
+
+    node: str
+    address: str
+    cpus: list[int]
+    mtu: int | None
+    rate: str | None
+    delay: str | None
+    #: What its systemd says: running, degraded, starting … or ``off`` when there are no processes.
+    state: str
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True):
+    """What is kept of a lab between commands."""
+
+    version: int
+    phase: Literal["raising", "up"]
+    namespace: str
+    topology: topology.Topology
+
+
+class Lab:
+    """A virtual cluster that is up (or was left half-way)."""
+
+    def __init__(self, directory: Path, state: State) -> None:
+        self.directory = directory
+        self.state = state
+
+    @property
+    def topology(self) -> topology.Topology:
+        """The cluster's layout."""
+        return self.state.topology
+
+    @property
+    def ssh_config(self) -> Path:
+        """The ssh configuration that reaches the nodes by name."""
+        return self.directory / "ssh_config"
+
+    def cluster_toml(self) -> str:
+        """Text of the cluster file."""
+        return topology.cluster_toml(self.topology, str(self.ssh_config))
+
+    def ssh_argv(self, node: str, argv: Sequence[str] = ()) -> list[str]:
+        """Command line that runs `argv` on a node, or opens a shell there."""
+        self._node(node)
+        return ["ssh", "-F", str(self.ssh_config), node, *([shlex.join(argv)] if argv else [])]
+
+    def status(self) -> list[NodeStatus]:
+        """Ask every node how it is."""
+        names = self.topology.names()
+        on = [name for name in names if system.processes_of(self._directory(name) / "root")]
+        answers = self._ask(on, ["systemctl", "is-system-running"], timeout_s=10)
+        return [
+            NodeStatus(
+                node=node.name,
+                address=node.address,
+                cpus=node.cpus,
+                mtu=node.link.mtu,
+                rate=node.link.rate,
+                delay=node.link.delay,
+                state=(answers[node.name] or "no answer") if node.name in on else "off",
+            )
+            for node in self.topology.nodes
+        ]
+
+    def kill(self, name: str) -> None:
+        """Pull a node's plug: nothing is synchronised or said goodbye to."""
+        node = self._node(name)
+        with _locked(self.directory):
+            nodes.stop(self._directory(node.name), node.name, self.state.namespace)
+
+    def start(self, name: str) -> None:
+        """Switch a node on and wait until it answers."""
+        node = self._node(name)
+        with _locked(self.directory):
+            if system.processes_of(self._directory(name) / "root"):
+                raise LabError(f"{name} is on already")
+            self._boot([node])
+
+    def reboot(self, name: str) -> None:
+        """Shut a node down in order, and boot it again; what it wrote to its disk is kept."""
+        node = self._node(name)
+        with _locked(self.directory):
+            self._shut_down(node)
+            self._boot([node])
+
+    def down(self) -> None:
+        """Remove everything; also what a crash has left."""
+        with _locked(self.directory):
+            _remove(self.directory, self.state)
+
+    def raise_all(self, progress: Progress) -> None:
+        """Prepare and boot all nodes."""
+        namespace = self.state.namespace
+        system.make_network(namespace, BRIDGE, topology.gateway(), topology.NETWORK.prefixlen)
+        nodes.make_keys(self.directory)
+        self._write_ssh()
+        for node in self.topology.nodes:
+            progress(f"preparing {node.name}")
+            nodes.prepare(self._directory(node.name), node, self.topology, self.directory)
+        progress(f"booting {len(self.topology.nodes)} nodes")
+        self._boot(self.topology.nodes)
+
+    def _write_ssh(self) -> None:
+        script = self.directory / "connect.py"
+        shutil.copy(connect.__file__, script)
+        python = shutil.which("python3", path="/usr/bin:/bin") or sys.executable
+        namespace = system.NETNS_DIRECTORY / self.state.namespace
+        command = f"nsenter --net={namespace} {python} -S -E {shlex.quote(str(script))}"
+        self.ssh_config.write_text(topology.ssh_config(self.topology, str(self.directory), command))
+        public = (self.directory / "hostkey.pub").read_text()
+        (self.directory / "known_hosts").write_text(topology.known_hosts(self.topology, public))
+
+    def _boot(self, which: Sequence[topology.Node]) -> None:
+        for node in which:
+            nodes.mount(self._directory(node.name))
+            nodes.start(self._directory(node.name), node, self.state.namespace, BRIDGE)
+        deadline = time.monotonic() + BOOT_TIMEOUT_S
+        waiting = [node.name for node in which]
+        while waiting:
+            for name in waiting:
+                if not system.processes_of(self._directory(name) / "root"):
+                    raise LabError(f"{name} stopped while booting: {nodes.console(self._directory(name))}")
+            answers = self._ask(waiting, ["systemctl", "is-system-running", "--wait"], timeout_s=20)
+            waiting = [name for name in waiting if answers[name] not in ("running", "degraded")]
+            if waiting and time.monotonic() > deadline:
+                raise LabError(
+                    f"{', '.join(waiting)} did not boot within {BOOT_TIMEOUT_S} s: "
+                    f"{nodes.console(self._directory(waiting[0]))}"
+                )
+            time.sleep(0.2 if waiting else 0)
+
+    def _shut_down(self, node: topology.Node) -> None:
+        # Not `reboot`: the supervisor would boot it again before the file system could be checked.
+        directory = self._directory(node.name)
+        if system.processes_of(directory / "root"):
+            self._ask([node.name], ["systemctl", "poweroff"], timeout_s=10)
+            deadline = time.monotonic() + 20
+            while system.processes_of(directory / "root") and time.monotonic() < deadline:
+                time.sleep(0.1)
+        nodes.stop(directory, node.name, self.state.namespace)
+
+    def _ask(self, names: Sequence[str], argv: Sequence[str], timeout_s: float) -> dict[str, str]:
+        """Run a command on nodes at once; first word of each answer, empty when there is none."""
+        processes = {
+            name: subprocess.Popen(
+                [
+                    *self.ssh_argv(name, argv)[:3],
+                    "-o",
+                    "BatchMode=yes",
+                    "-o",
+                    "ConnectTimeout=5",
+                    name,
+                    shlex.join(argv),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            )
+            for name in names
+        }
+        return {name: _answer(process, timeout_s) for name, process in processes.items()}
+
+    def _directory(self, name: str) -> Path:
+        return self.directory / "nodes" / name
+
+    def _node(self, name: str) -> topology.Node:
+        for node in self.topology.nodes:
+            if node.name == name:
+                return node
+        raise LabError(f"there is no node {name!r} in the lab; it has {', '.join(self.topology.names())}")
+
+
+def _answer(process: subprocess.Popen[str], timeout_s: float) -> str:
+    try:
+        output, _ = process.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        return ""
+    return output.split()[0] if output.split() else ""
+
+
+def directory() -> Path:
+    """Where the lab is kept; ``WULF_LAB_DIR`` names another place, and so another lab."""
+    return Path(os.environ.get("WULF_LAB_DIR") or DEFAULT_DIRECTORY).resolve()
+
+
+def current() -> Lab | None:
+    """Return the lab that is up; None when there is none or only the remains of one."""
+    lab = remains()
+    return lab if lab is not None and lab.state.phase == "up" and _alive(lab) else None
+
+
+def remains() -> Lab | None:
+    """Return the lab in the directory, in whatever state it is."""
+    where = directory()
+    try:
+        state = msgspec.json.decode((where / "state.json").read_bytes(), type=State)
+    except FileNotFoundError:
+        return None
+    except PermissionError:
+        raise LabError(f"the virtual cluster in {where} belongs to root: use sudo") from None
+    except msgspec.DecodeError as error:
+        raise LabError(
+            f"{where}/state.json is damaged ({error}): remove it and the lab's directory"
+        ) from error
+    return Lab(where, state)
+
+
+def _alive(lab: Lab) -> bool:
+    return system.namespace_exists(lab.state.namespace)
+
+
+def up(
+    count: int = 4,
+    link: topology.Link | None = None,
+    overrides: dict[str, topology.Link] | None = None,
+    progress: Progress = _silent,
+) -> tuple[Lab, bool]:
+    """Raise a lab.
+
+    Returns
+    -------
+    tuple of Lab and bool
+        The lab, and whether it was up already.
+
+    Raises
+    ------
+    LabError
+        The machine cannot, another lab is up, or a node did not boot. Nothing is left behind.
+    """
+    wanted = topology.plan(count, sorted(os.sched_getaffinity(0)), link or topology.Link(), overrides)
+    _require_kernel(wanted)
+    before = remains()
+    if before is not None:
+        if before.state.phase == "up" and before.topology == wanted and _alive(before):
+            return before, True
+        if before.state.phase == "up" and _alive(before):
+            raise LabError(
+                f"another virtual cluster is up ({len(before.topology.nodes)} nodes, other options): "
+                f"'wulf lab down' takes it down"
+            )
+        progress("removing what an earlier lab left behind")
+        before.down()
+    where = directory()
+    where.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with _locked(where):
+        lab = Lab(where, State(version=1, phase="raising", namespace=_namespace(where), topology=wanted))
+        _save(lab)
+        try:
+            lab.raise_all(progress)
+            lab.state = msgspec.structs.replace(lab.state, phase="up")
+            _save(lab)
+        except BaseException:
+            _remove(where, lab.state)
+            raise
+    return lab, False
+
+
+def _require_kernel(wanted: topology.Topology) -> None:
+    """Refuse what this kernel cannot do before anything is raised."""
+    links = [node.link for node in wanted.nodes]
+    if any(link.delay for link in links) and not system.kernel_has_qdisc("netem", ["delay", "1ms"]):
+        raise LabError("--delay needs a kernel with netem (CONFIG_NET_SCH_NETEM), which this one is not")
+    tbf = ["rate", "1gbit", "burst", "128kb", "latency", "20ms"]
+    if any(link.rate for link in links) and not system.kernel_has_qdisc("tbf", tbf):
+        raise LabError("--rate needs a kernel with tbf (CONFIG_NET_SCH_TBF), which this one is not")
+
+
+def _namespace(where: Path) -> str:
+    """Name of the lab's namespace: its own for each directory, so that labs do not meet."""
+    if str(where) == DEFAULT_DIRECTORY:
+        return "wulf-lab"
+    return f"wulf-lab-{hashlib.sha256(str(where).encode()).hexdigest()[:6]}"
+
+
+def _save(lab: Lab) -> None:
+    target = lab.directory / "state.json"
+    partial = target.with_suffix(".new")
+    partial.write_bytes(msgspec.json.format(msgspec.json.encode(lab.state)))
+    partial.replace(target)
+
+
+def _remove(where: Path, state: State) -> None:
+    for node in state.topology.nodes:
+        nodes.remove(where / "nodes" / node.name, node.name, state.namespace)
+    if system.namespace_exists(state.namespace):
+        system.run(["ip", "netns", "delete", state.namespace])
+    system.remove_tree(where)
+    if str(where) == DEFAULT_DIRECTORY and not any(where.parent.iterdir()):
+        where.parent.rmdir()
+
+
+@contextmanager
+def _locked(where: Path) -> Iterator[None]:
+    """One command at a time changes the lab. The lock lies beside its directory, which may go away."""
+    path = Path("/run/lock") / f"{_namespace(where)}.lock"
+    with path.open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise LabError("another 'wulf lab' is changing the virtual cluster: wait for it") from None
+        yield
+    path.unlink(missing_ok=True)

@@ -1,0 +1,210 @@
+"""One virtual node: its file system, its start and its end."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from wulf.errors import LabError
+from wulf.lab import system, topology
+from wulf.text import printable
+
+_SSHD_CONFIG = """\
+HostKey /etc/ssh/ssh_host_ed25519_key
+PermitRootLogin prohibit-password
+PasswordAuthentication no
+UsePAM no
+UseDNS no
+MaxStartups 200:30:400
+MaxSessions 200
+PrintMotd no
+AcceptEnv LANG LC_*
+Subsystem sftp internal-sftp
+"""
+
+#: Starts the node again when it reboots (exit code 133), and puts the link's limits on the bridge's side of the
+#: cable, which is made anew each time.
+_SUPERVISOR = """\
+#!/bin/sh
+# $1 root directory, $2 node name, $3 bridge; run inside the lab's network namespace
+while :; do
+    (
+        tries=0
+        until ip link show "vb-$2" >/dev/null 2>&1; do
+            tries=$((tries + 1)); [ "$tries" -lt 200 ] || exit 1
+            sleep 0.05
+        done
+        {limits}
+    ) &
+    systemd-nspawn --quiet --directory="$1" --machine="$2" --network-bridge="$3" \\
+        --register=no --keep-unit --boot --console=pipe --link-journal=no --resolv-conf=off --timezone=off
+    [ $? -eq 133 ] || exit
+done
+"""
+
+
+def prepare(directory: Path, node: topology.Node, whole: topology.Topology, keys: Path) -> None:
+    """Make a node's writable layer and mount it.
+
+    Parameters
+    ----------
+    directory
+        The node's own directory.
+    keys
+        Directory with ``key``, ``key.pub``, ``hostkey`` and ``hostkey.pub``.
+    """
+    upper = directory / "upper"
+    for part in ("upper", "work", "root"):
+        (directory / part).mkdir(parents=True)
+    system.hide_host(upper)
+    _write_identity(upper / "etc", node, whole)
+    _write_ssh(upper, whole, keys)
+    _write_units(upper / "etc/systemd/system", node)
+    supervisor = directory / "supervisor"
+    limits = topology.shaping(node.link, f"vb-{node.name}")
+    if node.link.mtu:
+        limits.insert(0, f"ip link set dev vb-{node.name} mtu {node.link.mtu}")
+    supervisor.write_text(_SUPERVISOR.replace("{limits}", "\n        ".join(limits or [":"])))
+    supervisor.chmod(0o755)
+    mount(directory)
+
+
+def mount(directory: Path) -> None:
+    """Mount the node's file system; after a reboot of the host it has to be mounted again."""
+    if not system.is_mounted(directory / "root"):
+        system.mount_overlay(directory / "upper", directory / "work", directory / "root")
+
+
+def _write_identity(etc: Path, node: topology.Node, whole: topology.Topology) -> None:
+    etc.mkdir(exist_ok=True)
+    (etc / "hostname").write_text(node.name + "\n")
+    (etc / "hosts").write_text(topology.hosts_file(whole))
+    (etc / "machine-id").write_text(os.urandom(16).hex() + "\n")
+    (etc / "fstab").write_text("")
+    (etc / "resolv.conf").write_text("# A virtual node has no name server: names are in /etc/hosts.\n")
+
+
+def _write_ssh(upper: Path, whole: topology.Topology, keys: Path) -> None:
+    server = upper / "etc/ssh"
+    server.mkdir(parents=True)
+    os.setxattr(server, "trusted.overlay.opaque", b"y")
+    shutil.copy(keys / "hostkey", server / "ssh_host_ed25519_key")
+    (server / "sshd_config").write_text(_SSHD_CONFIG)
+    home = upper / "root/.ssh"
+    home.mkdir(mode=0o700)
+    shutil.copy(keys / "key.pub", home / "authorized_keys")
+    shutil.copy(keys / "key", home / "id_ed25519")
+    (home / "known_hosts").write_text(topology.known_hosts(whole, (keys / "hostkey.pub").read_text()))
+    (home / "config").write_text(topology.node_ssh_config())
+    for private in (server / "ssh_host_ed25519_key", home / "id_ed25519", home / "config"):
+        private.chmod(0o600)
+
+
+def _write_units(units: Path, node: topology.Node) -> None:
+    enabled = enabled_units()
+    wants = units / "multi-user.target.wants"
+    wants.mkdir(parents=True)
+    for unit in topology.units_to_mask(enabled):
+        (units / unit).symlink_to("/dev/null")
+    for unit in topology.units_to_disable(enabled):
+        for link in Path("/etc/systemd/system").glob(f"*.wants/{unit}"):
+            hidden = units / link.relative_to("/etc/systemd/system")
+            hidden.parent.mkdir(exist_ok=True)
+            os.mknod(hidden, 0o020000, os.makedev(0, 0))
+    (units / "default.target").symlink_to("/usr/lib/systemd/system/multi-user.target")
+    (units / "wulf-lab-network.service").write_text(topology.network_unit(node))
+    (wants / "wulf-lab-network.service").symlink_to("/etc/systemd/system/wulf-lab-network.service")
+
+
+def enabled_units() -> list[str]:
+    """Units that the host would start at boot."""
+    listing = system.run(
+        [
+            "systemctl",
+            "list-unit-files",
+            "--root=/",
+            "--state=enabled,enabled-runtime",
+            "--no-legend",
+            "--no-pager",
+        ]
+    )
+    return [line.split()[0] for line in listing.splitlines() if line.split()]
+
+
+def start(directory: Path, node: topology.Node, namespace: str, bridge: str) -> int:
+    """Boot the node; the supervisor's pid."""
+    argv = [
+        "taskset",
+        "--cpu-list",
+        ",".join(str(cpu) for cpu in node.cpus),
+        "nsenter",
+        f"--net={system.NETNS_DIRECTORY / namespace}",
+        "env",
+        # A node may set its own network's parameters, and nothing else of the host's kernel.
+        "SYSTEMD_NSPAWN_API_VFS_WRITABLE=network",
+        str(directory / "supervisor"),
+        str(directory / "root"),
+        node.name,
+        bridge,
+    ]
+    return system.spawn(
+        argv, directory / "console.log", lambda: system.own_cgroup(group(namespace, node.name))
+    )
+
+
+def group(namespace: str, name: str) -> str:
+    """Name of a node's control group."""
+    return f"{namespace}-{name}"
+
+
+def stop(directory: Path, name: str, namespace: str) -> None:
+    """Pull the plug."""
+    root = directory / "root"
+    if root.exists():
+        system.end_processes(root)
+    system.remove_cgroup(group(namespace, name))
+    for leftover in (
+        Path("/run/systemd/nspawn/propagate") / name,
+        Path("/run/systemd/nspawn/unix-export") / name,
+    ):
+        shutil.rmtree(leftover, ignore_errors=True)
+
+
+def remove(directory: Path, name: str, namespace: str) -> None:
+    """Pull the plug and remove all that the node was."""
+    stop(directory, name, namespace)
+    system.unmount(directory / "root")
+
+
+def console(directory: Path) -> str:
+    """Return the end of what the node's console said."""
+    try:
+        return printable((directory / "console.log").read_bytes()[-1500:])
+    except FileNotFoundError:
+        return ""
+
+
+def make_keys(directory: Path) -> None:
+    """Make the lab's own key for logging in and the nodes' host key."""
+    for name in ("key", "hostkey"):
+        try:
+            subprocess.run(
+                [
+                    "ssh-keygen",
+                    "-q",
+                    "-t",
+                    "ed25519",
+                    "-N",
+                    "",
+                    "-C",
+                    "wulf-lab",
+                    "-f",
+                    str(directory / name),
+                ],
+                check=True,
+                capture_output=True,
+            )
+        except (OSError, subprocess.CalledProcessError) as error:
+            raise LabError(f"cannot make ssh keys in {directory}: {error}") from error

@@ -1,0 +1,200 @@
+"""The kernel's side of the virtual cluster: namespaces, mounts, control groups and processes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from wulf.errors import LabError
+from wulf.text import last_line
+
+COMMAND_TIMEOUT_S = 30
+NETNS_DIRECTORY = Path("/run/netns")
+#: Control group hierarchies in which a node needs a group of its own: v1's systemd hierarchy, hybrid and pure v2.
+_CGROUP_ROOTS = (Path("/sys/fs/cgroup/systemd"), Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup"))
+#: Directories at the top of the file system that belong to the system; any other one is hidden from nodes.
+_SYSTEM_DIRECTORIES = frozenset(
+    "bin boot dev etc home lib lib32 lib64 libx32 media mnt opt proc root run sbin srv sys tmp usr var".split()
+)
+#: Directories that begin empty in a node: they hold what is the host's own business.
+_EMPTY_DIRECTORIES = {
+    "root": 0o700,
+    "home": 0o755,
+    "tmp": 0o1777,
+    "var/tmp": 0o1777,
+    "var/log": 0o755,
+    "var/lib/wulf": 0o700,
+    "mnt": 0o755,
+    "media": 0o755,
+    "srv": 0o755,
+}
+
+
+def run(argv: Sequence[str]) -> str:
+    """Run a command and return its output; LabError with its last words when it fails."""
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S, check=False)
+    except FileNotFoundError:
+        raise LabError(f"{argv[0]} is not installed") from None
+    except subprocess.TimeoutExpired:
+        raise LabError(f"{' '.join(argv)} hangs (given up after {COMMAND_TIMEOUT_S} s)") from None
+    if done.returncode != 0:
+        raise LabError(f"{' '.join(argv)}: {last_line(done.stderr) or f'exit code {done.returncode}'}")
+    return done.stdout
+
+
+def namespace_exists(name: str) -> bool:
+    """Whether the named network namespace exists."""
+    return (NETNS_DIRECTORY / name).exists()
+
+
+def make_network(namespace: str, bridge: str, address: str, prefix: int) -> None:
+    """Make a namespace with a bridge in it, and no way in or out."""
+    run(["ip", "netns", "add", namespace])
+    run(["ip", "-n", namespace, "link", "set", "lo", "up"])
+    run(["ip", "-n", namespace, "link", "add", bridge, "type", "bridge"])
+    run(["ip", "-n", namespace, "address", "add", f"{address}/{prefix}", "dev", bridge])
+    run(["ip", "-n", namespace, "link", "set", bridge, "up"])
+
+
+def kernel_has_qdisc(kind: str, arguments: Sequence[str]) -> bool:
+    """Whether the kernel can do a queueing discipline; tried on a loopback of its own."""
+    trial = f"wulf-try-{os.getpid()}"
+    run(["ip", "netns", "add", trial])
+    try:
+        run(["ip", "netns", "exec", trial, "tc", "qdisc", "add", "dev", "lo", "root", kind, *arguments])
+    except LabError:
+        return False
+    else:
+        return True
+    finally:
+        run(["ip", "netns", "delete", trial])
+
+
+def hide_host(upper: Path) -> None:
+    """Fill an overlay's upper layer so that homes, logs and foreign directories of the host are not seen."""
+    for name, mode in _EMPTY_DIRECTORIES.items():
+        directory = upper / name
+        directory.mkdir(parents=True)
+        os.setxattr(directory, "trusted.overlay.opaque", b"y")
+        directory.chmod(mode)
+    for entry in os.listdir("/"):
+        if entry not in _SYSTEM_DIRECTORIES:
+            os.mknod(upper / entry, stat.S_IFCHR, os.makedev(0, 0))
+
+
+def mount_overlay(upper: Path, work: Path, root: Path) -> None:
+    """Mount the host's file system with a writable layer on it."""
+    options = f"lowerdir=/,upperdir={upper},workdir={work}"
+    run(["mount", "-t", "overlay", "overlay", "-o", options, str(root)])
+
+
+def is_mounted(path: Path) -> bool:
+    """Whether something is mounted at `path`."""
+    with Path("/proc/self/mountinfo").open() as mounts:
+        return any(line.split()[4] == str(path) for line in mounts)
+
+
+def unmount(path: Path) -> None:
+    """Unmount, waiting a little for the last process to let go."""
+    for _ in range(50):
+        if not is_mounted(path):
+            return
+        if subprocess.run(["umount", str(path)], capture_output=True, check=False).returncode != 0:
+            time.sleep(0.1)
+    run(["umount", "--lazy", str(path)])
+
+
+def own_cgroup(name: str) -> None:
+    """Move this process into a control group of its own, so that nodes do not fight over one.
+
+    systemd-nspawn with ``--keep-unit`` makes the node's groups below the group it is started in.
+    """
+    for root in _cgroup_roots():
+        group = root / name
+        group.mkdir(exist_ok=True)
+        (group / "cgroup.procs").write_text(str(os.getpid()))
+
+
+def _cgroup_roots() -> list[Path]:
+    return [root for root in _CGROUP_ROOTS if (root / "cgroup.procs").exists()]
+
+
+def remove_cgroup(name: str) -> None:
+    """Remove a control group and those below it; they are empty once the processes are gone."""
+    for root in _cgroup_roots():
+        for directory, _, _ in os.walk(root / name, topdown=False):
+            for _ in range(20):
+                try:
+                    Path(directory).rmdir()
+                except OSError:
+                    time.sleep(0.05)
+                else:
+                    break
+
+
+def processes_of(root: Path) -> list[int]:
+    """Processes that belong to a node: started on its root directory, or running inside it.
+
+    They are found by what they are (arguments, root directory) and not by remembered numbers, so that a
+    number that was given to somebody else since is never touched.
+    """
+    inside = root.stat().st_dev if is_mounted(root) else None
+    return [
+        int(entry.name)
+        for entry in Path("/proc").iterdir()
+        if entry.name.isdecimal() and int(entry.name) != os.getpid() and _belongs(entry, root, inside)
+    ]
+
+
+def _belongs(process: Path, root: Path, inside: int | None) -> bool:
+    try:
+        if str(root).encode() in (process / "cmdline").read_bytes().split(b"\0"):
+            return True
+        return inside is not None and (process / "root").stat().st_dev == inside
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return False  # it ended while we looked, or is a kernel thread
+
+
+def end_processes(root: Path) -> None:
+    """Kill a node's processes and wait until they are gone."""
+    deadline = time.monotonic() + 20
+    while pids := processes_of(root):
+        if time.monotonic() > deadline:
+            raise LabError(f"processes {pids} of {root} do not end")
+        for pid in pids:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        time.sleep(0.05)
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a directory, never through a mount."""
+    if any(is_mounted(child) for child in [path, *path.glob("nodes/*/root")]):
+        raise LabError(f"{path} still has something mounted in it; nothing was removed")
+    shutil.rmtree(path, ignore_errors=False)
+
+
+def spawn(argv: Sequence[str], log: Path, before: Callable[[], None]) -> int:
+    """Start a process that outlives this one; its pid."""
+    with log.open("ab") as output:
+        process = subprocess.Popen(  # noqa: PLW1509 - single-threaded here, and the group must be set before exec
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            cwd="/",
+            preexec_fn=before,
+        )
+    # It is not ours to wait for: it goes on when this program has ended.
+    process.returncode = 0
+    return process.pid

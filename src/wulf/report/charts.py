@@ -1,0 +1,205 @@
+"""Figures as Vega-Lite specifications, by way of Altair.  Pure; the data stays outside, in named datasets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import altair as alt
+
+from wulf.report import theme
+from wulf.report.parts import Figure, Ticks
+
+Layer = alt.Chart | alt.LayerChart
+
+HEIGHTS = {"latency": 380, "bandwidth": 340, "box": 380, "regression": 380, "matrix": 260, "forest": 360}
+ROW_HEIGHT = 18
+VERDICTS = ("better", "no difference", "no decision", "worse")
+
+
+def spec(figure: Figure) -> dict[str, Any]:
+    """Return the specification of a figure without data; width, datasets and theme are set where it is shown."""
+    chart = _DRAW[figure.kind](figure)
+    drawn: dict[str, Any] = chart.to_dict()
+    # Altair adds a theme of its own and a sample size; ours comes with the page.
+    drawn.pop("config", None)
+    drawn["autosize"] = {"type": "fit", "contains": "padding", "resize": True}
+    drawn["height"] = _height(figure)
+    drawn["width"] = 680
+    return drawn
+
+
+def _height(figure: Figure) -> int:
+    if figure.kind == "forest":
+        rows = max(len(variant.datasets["main"]["size_bytes"]) for variant in figure.variants)
+        return 110 + ROW_HEIGHT * rows
+    if figure.kind == "matrix":
+        rows = len(set(figure.variants[0].datasets["main"]["from"]))
+        return min(640, max(170, 90 + 44 * rows))
+    return HEIGHTS[figure.kind]
+
+
+def _axis(ticks: Ticks, title: str, **options: Any) -> alt.Axis:
+    """Return an axis whose marks and labels were made by `wulf.units`."""
+    if not ticks.values:
+        return alt.Axis(title=title, **options)
+    values = list(ticks.values)
+    lookup = f"{json.dumps(list(ticks.labels), ensure_ascii=False)}[indexof({json.dumps(values)}, datum.value)]"
+    return alt.Axis(title=title, values=values, labelExpr=lookup, **options)
+
+
+def _sizes(figure: Figure) -> alt.X:
+    scale = alt.Scale(type="symlog", constant=1, nice=False, zero=False, padding=6)
+    if not figure.logarithmic:
+        scale = alt.Scale(zero=True, nice=False)
+    return alt.X("size_bytes:Q", scale=scale, axis=_axis(figure.x, figure.x_title))
+
+
+def _values(figure: Figure, field: str) -> alt.Y:
+    scale = alt.Scale(type="log", nice=False, zero=False, padding=8)
+    if not figure.logarithmic:
+        scale = alt.Scale(zero=True, nice=False)
+    return alt.Y(f"{field}:Q", scale=scale, axis=_axis(figure.y, figure.y_title))
+
+
+def _latency(figure: Figure) -> Layer:
+    curves = _curves(figure, ("time_s", "low_s", "high_s"), _values(figure, "time_s"), "time")
+    breaks = alt.Chart(alt.NamedData("breaks"))
+    rules = breaks.mark_rule(strokeDash=[3, 3], strokeWidth=1).encode(x="size_bytes:Q")
+    words = breaks.mark_text(angle=270, align="right", baseline="bottom", dx=-4, dy=-4).encode(
+        x="size_bytes:Q", y=alt.value(0), text="label:N"
+    )
+    return alt.layer(rules, *curves, words)
+
+
+def _bandwidth(figure: Figure) -> Layer:
+    y = alt.Y(
+        "bandwidth_bytes_per_s:Q",
+        scale=alt.Scale(zero=True, nice=False),
+        axis=_axis(figure.y, figure.y_title),
+    )
+    fields = ("bandwidth_bytes_per_s", "low_bytes_per_s", "high_bytes_per_s")
+    return alt.layer(*_curves(figure, fields, y, "bandwidth"))
+
+
+def _curves(figure: Figure, fields: tuple[str, str, str], y: alt.Y, words: str) -> list[Layer]:
+    """Return a band, a line and points for each pair."""
+    value, low, high = fields
+    base = alt.Chart(alt.NamedData("main")).encode(x=_sizes(figure))
+    color = alt.Color("pair:N", sort=None)
+    dash = alt.StrokeDash("pair:N", sort=None, scale=alt.Scale(range=[list(dash) for dash in theme.DASHES]))
+    known = f"isValid(datum.{low}) && isValid(datum.{high})"
+    band = (
+        base.transform_filter(known)
+        .mark_area(opacity=0.22)
+        .encode(y=alt.Y(f"{low}:Q"), y2=f"{high}:Q", color=color)
+    )
+    line = base.mark_line().encode(y=y, color=color, strokeDash=dash)
+    tooltip = [
+        alt.Tooltip("pair:N"),
+        alt.Tooltip("size_bytes:Q", title="size [B]"),
+        alt.Tooltip(f"{words}:N"),
+        alt.Tooltip("launches:Q"),
+    ]
+    points = base.mark_point(filled=True, size=14, opacity=1).encode(
+        y=alt.Y(f"{value}:Q"), color=color, tooltip=tooltip
+    )
+    return [band, line, points]
+
+
+def _box(figure: Figure) -> Layer:
+    x = alt.X(
+        "size:N",
+        sort=None,
+        scale=alt.Scale(paddingInner=0.35),
+        axis=alt.Axis(title=figure.x_title, labelAngle=-50, labelOverlap="greedy"),
+    )
+    base = alt.Chart(alt.NamedData("main")).encode(x=x)
+    names = ("size", "min_s", "p5_s", "p25_s", "p50_s", "p75_s", "p95_s", "p99_s", "p99_9_s", "max_s")
+    tooltip = [alt.Tooltip(f"{field}:N" if field == "size" else f"{field}:Q") for field in names]
+    whole = base.mark_rule(strokeWidth=1).encode(y=_values(figure, "min_s"), y2="max_s:Q", tooltip=tooltip)
+    most = base.mark_rule(strokeWidth=2.5).encode(y=alt.Y("p5_s:Q"), y2="p95_s:Q")
+    blue = alt.Color(datum="box", legend=None)
+    body = base.mark_bar(minBandSize=3).encode(y=alt.Y("p25_s:Q"), y2="p75_s:Q", color=blue, tooltip=tooltip)
+    middle = base.mark_tick(thickness=2, orient="horizontal", bandSize=9).encode(y=alt.Y("p50_s:Q"))
+    return alt.layer(whole, most, body, middle)
+
+
+def _regression(figure: Figure) -> Layer:
+    points = (
+        alt.Chart(alt.NamedData("main"))
+        .mark_point(size=16, strokeWidth=1, opacity=0.75)
+        .encode(
+            x=_sizes(figure),
+            y=_values(figure, "median_s"),
+            shape=alt.Shape(
+                "kind:N",
+                sort=None,
+                scale=alt.Scale(domain=["clean launch", "contaminated launch"], range=["circle", "cross"]),
+            ),
+            tooltip=[
+                alt.Tooltip("launch:N"),
+                alt.Tooltip("size_bytes:Q", title="size [B]"),
+                alt.Tooltip("median_s:Q", title="median [s]"),
+                alt.Tooltip("kind:N"),
+            ],
+        )
+        .transform_calculate(kind="datum.contaminated ? 'contaminated launch' : 'clean launch'")
+    )
+    lines = alt.Chart(alt.NamedData("lines")).encode(x="size_bytes:Q")
+    band = (
+        lines.transform_filter("datum.robust && isValid(datum.low_s) && isValid(datum.high_s)")
+        .mark_area(opacity=0.13)
+        .encode(y="low_s:Q", y2="high_s:Q")
+    )
+    color = alt.Color("fit:N", sort=None, legend=alt.Legend(columns=1, labelExpr="split(datum.label, '\\n')"))
+    dash = alt.StrokeDash("fit:N", sort=None, scale=alt.Scale(range=[[1, 0], [6, 4]]))
+    fitted = lines.mark_line().encode(y="fitted_s:Q", color=color, strokeDash=dash)
+    return alt.layer(band, points, fitted)
+
+
+def _matrix(figure: Figure) -> Layer:
+    base = alt.Chart(alt.NamedData("main")).encode(
+        x=alt.X("to:N", axis=alt.Axis(title=figure.x_title, orient="top", labelAngle=0)),
+        y=alt.Y("from:N", axis=alt.Axis(title=figure.y_title)),
+    )
+    tooltip = [alt.Tooltip("from:N"), alt.Tooltip("to:N"), alt.Tooltip("text:N", title="value")]
+    scale = alt.Scale(domain=[0, 1], range=list(theme.HEAT))
+    fields = base.mark_rect(cornerRadius=2, stroke="#ffffff", strokeWidth=1).encode(
+        color=alt.Color("badness:Q", scale=scale, legend=None), tooltip=tooltip
+    )
+    if len(set(figure.variants[0].datasets["main"]["to"])) > 8:
+        return alt.layer(fields)
+    ink = alt.condition("datum.badness > 0.5", alt.value("#ffffff"), alt.value("#10202e"))
+    return alt.layer(fields, base.mark_text(fontSize=12, lineBreak="\n", dy=-6).encode(text="label:N", color=ink))
+
+
+def _forest(figure: Figure) -> Layer:
+    base = alt.Chart(alt.NamedData("main")).encode(
+        y=alt.Y("size:N", sort=None, axis=alt.Axis(title=figure.y_title, grid=True, ticks=False))
+    )
+    low = alt.X("low:Q", scale=alt.Scale(zero=False), axis=_axis(figure.x, figure.x_title, grid=True))
+    limits = alt.Chart(alt.NamedData("limits"))
+    margin = limits.mark_rect(opacity=0.12).encode(x="low:Q", x2="high:Q")
+    one = limits.mark_rule(strokeDash=[3, 3]).encode(x="one:Q")
+    color = alt.Color("verdict:N", scale=alt.Scale(domain=list(VERDICTS)))
+    shapes = alt.Scale(domain=list(VERDICTS), range=["triangle-down", "circle", "diamond", "triangle-up"])
+    spans = base.mark_rule(strokeWidth=2).encode(x=low, x2="high:Q", color=color)
+    points = base.mark_point(filled=True, size=55, opacity=1).encode(
+        x=alt.X("ratio:Q"),
+        color=color,
+        shape=alt.Shape("verdict:N", scale=shapes),
+        tooltip=[alt.Tooltip("size:N"), alt.Tooltip("change:N"), alt.Tooltip("verdict:N")],
+    )
+    return alt.layer(margin, one, spans, points)
+
+
+_DRAW: dict[str, Callable[[Figure], Layer]] = {
+    "latency": _latency,
+    "bandwidth": _bandwidth,
+    "box": _box,
+    "regression": _regression,
+    "matrix": _matrix,
+    "forest": _forest,
+}

@@ -1,0 +1,214 @@
+"""What the reader sees first: what was measured, can it be trusted, and the figures with their worst pair."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+from wulf.records import (
+    Advice,
+    Analysis,
+    CellEstimate,
+    CurveModel,
+    Estimate,
+    Launch,
+    Manifest,
+    NodeRecord,
+    Operation,
+    Pair,
+)
+from wulf.report.parts import KeyFigure, Warning
+from wulf.report.provenance import clock_text
+from wulf.report.words import count, estimate_item, listed, moment, name, pair_name, percent, quantity
+from wulf.text import printable
+from wulf.units import format_bytes, format_time
+
+Trust = Literal["good", "fair", "poor", "nothing"]
+
+TRUST_TITLES: dict[Trust, str] = {
+    "good": "Trustworthy",
+    "fair": "Usable with reservations",
+    "poor": "Read the warnings before using these figures",
+    "nothing": "Nothing was measured",
+}
+SEVERITIES = ("error", "warning", "note")
+STATUS_TEXTS = {
+    "running": "The run was not finished when this was written.",
+    "budget": "The budget was spent before all targets were reached.",
+    "interrupted": "The run was interrupted; 'wulf measure --resume' goes on.",
+    "failed": "The run failed.",
+}
+
+
+def title(manifest: Manifest) -> str:
+    """Return '4 nodes, 3 pairs: mpi_pingpong, tcp_rr'."""
+    plan = manifest.plan
+    nodes = {node for pair in plan.pairs for node in pair}
+    ops = listed([name(op) for op in plan.ops])
+    return f"{count(len(nodes), 'node')}, {count(len(plan.pairs), 'pair')}: {ops}"
+
+
+def lede(manifest: Manifest, analysis: Analysis) -> str:
+    """Say in one or two sentences what was measured on what, when and how often."""
+    nodes = sorted({name(node) for pair in manifest.plan.pairs for node in pair})
+    sizes = sorted({cell.cell.size_bytes for cell in analysis.cells})
+    span = ""
+    if sizes:
+        ends = f"{format_bytes(sizes[0])} to {format_bytes(sizes[-1])}"
+        span = f" {count(len(sizes), 'message size')} from {ends}," if len(sizes) > 1 else f" {ends},"
+    launches = analysis.launches_ok + analysis.launches_failed
+    return (
+        f"Between {listed(nodes, 8)},{span} {count(launches, 'launch')} "
+        f"from {moment(manifest.created_at)} to {moment(manifest.updated_at)}."
+    )
+
+
+def trust(manifest: Manifest, analysis: Analysis) -> Trust:
+    """Grade a run: an error or a failed launch is `poor`; anything else that is not as asked is `fair`."""
+    if not analysis.cells:
+        return "nothing"
+    severe = any(advice.severity == "error" for advice in analysis.warnings)
+    if severe or analysis.launches_failed or manifest.status == "failed":
+        return "poor"
+    noted = any(advice.severity == "warning" for advice in analysis.warnings)
+    missed = any(not cell.reached for cell in analysis.cells)
+    if noted or missed or analysis.launches_contaminated or manifest.status != "complete":
+        return "fair"
+    return "good"
+
+
+def trust_text(manifest: Manifest, analysis: Analysis, nodes: Sequence[NodeRecord]) -> tuple[str, ...]:
+    """Return the counts behind the grade, one sentence each."""
+    plan = manifest.plan
+    cells = analysis.cells
+    lines = []
+    if cells:
+        reached = sum(cell.reached for cell in cells)
+        lines.append(
+            f"{reached} of {count(len(cells), 'cell')} reached ±{percent(plan.precision)} "
+            f"({percent(plan.confidence)} intervals)."
+        )
+    total = analysis.launches_ok + analysis.launches_failed
+    lines.append(
+        f"{analysis.launches_contaminated} contaminated and {analysis.launches_failed} failed "
+        f"of {count(total, 'launch')}."
+    )
+    away = [name(node.node) for node in nodes if not node.reachable]
+    if away:
+        lines.append(f"Not reached: {listed(away)}.")
+    if manifest.status in STATUS_TEXTS:
+        text = STATUS_TEXTS[manifest.status]
+        lines.append(f"{text} ({printable(manifest.message, 300)})" if manifest.message else text)
+    return tuple(lines)
+
+
+def warnings(advices: Sequence[Advice]) -> tuple[Warning, ...]:
+    """Group warnings that share kind and advice, most severe first."""
+    groups: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for advice in advices:
+        case = f"{printable(advice.subject, 120)}: {printable(advice.text, 300)}"
+        groups[advice.severity, advice.kind, printable(advice.advice, 400)].append(case)
+    ordered = sorted(groups.items(), key=lambda entry: SEVERITIES.index(entry[0][0]))
+    return tuple(
+        Warning(severity=severity, kind=kind.replace("_", " "), advice=text, cases=tuple(cases))
+        for (severity, kind, text), cases in ordered
+        if severity in ("error", "warning", "note")
+    )
+
+
+def key_figures(
+    operation: Operation | None,
+    groups: Mapping[Pair, Sequence[CellEstimate]],
+    models: Mapping[Pair, CurveModel],
+) -> tuple[KeyFigure, ...]:
+    """Latency, bandwidth and half-performance length of the worst pair, with the best beside it."""
+    what = quantity(operation)
+    found = [
+        _figure(f"zero-byte {what}", models, lambda model: model.zero_byte_latency, max)
+        or _smallest(what, groups),
+        _figure("asymptotic bandwidth", models, lambda model: model.asymptotic_bandwidth, min),
+        _figure("half-performance length n½", models, lambda model: model.n_half_bytes, max),
+    ]
+    return tuple(figure for figure in found if figure is not None)
+
+
+Choose = Callable[..., tuple[Pair, Estimate]]
+
+
+def _figure(
+    label: str,
+    models: Mapping[Pair, CurveModel],
+    pick: Callable[[CurveModel], Estimate | None],
+    worst: Choose,
+) -> KeyFigure | None:
+    known = [(pair, value) for pair, model in models.items() if (value := pick(model)) is not None]
+    return _worst_and_best(label, known, worst)
+
+
+def _smallest(what: str, groups: Mapping[Pair, Sequence[CellEstimate]]) -> KeyFigure | None:
+    """Return the time at the smallest size, where no model gives one for zero bytes."""
+    sizes = [cells[0].cell.size_bytes for cells in groups.values()]
+    if not sizes:
+        return None
+    smallest = max(sizes)
+    known = [
+        (pair, cell.time)
+        for pair, cells in groups.items()
+        for cell in cells
+        if cell.cell.size_bytes == smallest
+    ]
+    return _worst_and_best(f"{what} at {format_bytes(smallest)}", known, max)
+
+
+def _worst_and_best(label: str, known: list[tuple[Pair, Estimate]], worst: Choose) -> KeyFigure | None:
+    if not known:
+        return None
+    best: Choose = min if worst is max else max
+    bad, good = worst(known, key=_value), best(known, key=_value)
+    several = len(known) > 1
+    return KeyFigure(
+        name=label,
+        worst=estimate_item(bad[1]),
+        worst_pair=pair_name(bad[0]),
+        best=estimate_item(good[1]) if several else None,
+        best_pair=pair_name(good[0]) if several else "",
+    )
+
+
+def _value(entry: tuple[Pair, Estimate]) -> float:
+    return entry[1].value
+
+
+def methods(manifest: Manifest, launches: Sequence[Launch], analysis: Analysis) -> str:
+    """Return a paragraph for a paper: how the figures came to be."""
+    plan = manifest.plan
+    quantities = {op.name: quantity(op) for op in manifest.operations if op.name in plan.ops}
+    by_what: dict[str, list[str]] = defaultdict(list)
+    for op, what in quantities.items():
+        by_what[what].append(name(op))
+    meaning = "; ".join(f"for {listed(ops)} a time is the {what}" for what, ops in by_what.items())
+    replicates = sorted({cell.time.n for cell in analysis.cells})
+    counted = "no launches" if not replicates else _span(replicates)
+    intervals = sorted({name(cell.time.method) for cell in analysis.cells}) or ["no interval was computed"]
+    libraries = sorted({name(launch.probe.mpi) for launch in launches if launch.probe and launch.probe.mpi})
+    clocks = sorted({clock_text(launch) for launch in launches if launch.probe})
+    return (
+        f"Measured with wulf {name(manifest.wulf_version)}"
+        f"{' over ' + listed(libraries) if libraries else ''} between {moment(manifest.created_at)} and "
+        f"{moment(manifest.updated_at)}; {meaning}. "
+        f"The unit of replication is the launch, a fresh session of the probe: {counted} per cell, of which "
+        f"{analysis.launches_contaminated} in all ran beside foreign load. Within a launch every message size is "
+        f"warmed up and then visited {plan.sweeps} times in random order (seed {plan.seed}), about "
+        f"{format_time(plan.visit_us / 1e6)} a visit; no value is discarded. "
+        f"A figure is the median over launches of the launch medians with its {percent(plan.confidence)} interval "
+        f"({'; '.join(intervals)}); launches were added until its half-width was at most "
+        f"{percent(plan.precision)} or the budget of {format_time(plan.budget_s)} was spent. "
+        f"Lines T = α + m/β are fitted to all sizes by Theil–Sen regression and by ordinary least squares. "
+        f"Clock: {listed(clocks) if clocks else 'unknown: no launch reported one'}."
+    )
+
+
+def _span(replicates: list[int]) -> str:
+    low, high = replicates[0], replicates[-1]
+    return count(low, "launch") if low == high else f"{low} to {high} launches"

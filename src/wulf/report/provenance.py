@@ -1,0 +1,155 @@
+"""Where the figures come from: launches that are suspect, facts of the nodes, versions."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from wulf.records import FactValue, Launch, Manifest, NodeRecord
+from wulf.report.parts import Column, Item, Table
+from wulf.report.words import UNKNOWN, count, listed, moment, name, pair_name
+from wulf.text import printable
+from wulf.units import format_time
+
+#: Reasons of that many launches are printed one by one; the rest is counted by the headline.
+TEXT_LIMIT = 200
+
+
+def launches_table(launches: Sequence[Launch]) -> Table:
+    """Launches that failed or ran beside foreign load."""
+    suspect = [launch for launch in launches if launch.status == "failed" or launch.contamination]
+    return Table(
+        title="Failed and contaminated launches",
+        columns=(
+            Column("launch", numeric=True),
+            Column("operation"),
+            Column("pair"),
+            Column("started", narrow=False),
+            Column("what"),
+            Column("why"),
+        ),
+        rows=tuple(_launch_row(launch) for launch in suspect),
+        note="Contaminated launches are kept and marked; nothing is dropped.",
+        empty="no launch failed and none ran beside foreign load" if launches else "there was no launch",
+    )
+
+
+def _launch_row(launch: Launch) -> tuple[Item, ...]:
+    failed = launch.status == "failed"
+    reasons = [launch.error or UNKNOWN] if failed else launch.contamination
+    return (
+        Item(str(launch.index), launch.index),
+        Item(name(launch.op)),
+        Item(pair_name(launch.pair)),
+        Item(moment(launch.started_at), launch.started_at),
+        Item("failed", "failed", "error") if failed else Item("contaminated", "contaminated", "warning"),
+        Item("; ".join(printable(reason, TEXT_LIMIT) for reason in reasons)),
+    )
+
+
+def facts_table(nodes: Sequence[NodeRecord]) -> Table:
+    """One row per fact and value; nodes that agree share a row."""
+    values: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for node in nodes:
+        for fact, value in node.facts.items():
+            if value is not None:
+                values[fact][_value(value)].append(name(node.node))
+    known = [(fact, shown, who) for fact, by_value in values.items() for shown, who in by_value.items()]
+    reachable = sum(node.reachable for node in nodes)
+    return Table(
+        title="Facts of the nodes",
+        columns=(Column("fact"), Column("value"), Column("nodes")),
+        rows=tuple(
+            (
+                Item(name(fact)),
+                Item(shown, shown, "warning" if len(values[fact]) > 1 else ""),
+                Item(_who(who, reachable)),
+            )
+            for fact, shown, who in known
+        ),
+        note="Facts that differ between nodes are marked."
+        if any(len(by_value) > 1 for by_value in values.values())
+        else "",
+        empty="no node was asked for its facts" if not nodes else "no fact is known",
+    )
+
+
+def _who(names: list[str], total: int) -> str:
+    return f"all {count(total, 'node')}" if len(names) == total and total > 1 else listed(names)
+
+
+def _value(value: FactValue) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return printable(f"{value:.10g}" if isinstance(value, float) else str(value), TEXT_LIMIT)
+
+
+def unknown_table(nodes: Sequence[NodeRecord], manifest: Manifest) -> Table:
+    """What could not be found out, and why; it is never shown as zero."""
+    groups: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for node in nodes:
+        if not node.reachable:
+            groups["everything", printable(node.error or "the node was not reached", TEXT_LIMIT)].append(
+                name(node.node)
+            )
+        reasons = {fact: "no reason recorded" for fact, value in node.facts.items() if value is None}
+        for fact, reason in (reasons | node.unknown).items():
+            groups[name(fact), printable(reason, TEXT_LIMIT)].append(name(node.node))
+    for key, value in manifest.software.items():
+        if value is None:
+            groups[name(key), "not found on the controller"].append("controller")
+    total = len(nodes)
+    return Table(
+        title="Unknown",
+        columns=(Column("fact"), Column("unknown because"), Column("nodes")),
+        rows=tuple(
+            (Item(fact), Item(f"{UNKNOWN}: {reason}", None, "unknown"), Item(_who(who, total)))
+            for (fact, reason), who in groups.items()
+        ),
+        empty="no node was asked for its facts" if not nodes else "nothing that was asked for is unknown",
+    )
+
+
+def provenance_table(manifest: Manifest, launches: Sequence[Launch]) -> Table:
+    """Versions, seed, times: what is needed to repeat the run."""
+    plan = manifest.plan
+    rows = [
+        ("run", name(manifest.id)),
+        ("status", manifest.status + (f": {printable(manifest.message, 300)}" if manifest.message else "")),
+        ("measured", f"{moment(manifest.created_at)} to {moment(manifest.updated_at)}"),
+        *(("resumed", moment(time)) for time in manifest.resumed_at),
+        ("wulf", name(manifest.wulf_version)),
+        *_probe_rows(launches),
+        *((name(key), _value(value)) for key, value in manifest.software.items() if value is not None),
+        ("ladder", f"{name(plan.ladder)}, {count(len(plan.sizes_bytes), 'size')} to begin with"),
+        ("seed", str(plan.seed)),
+        (
+            "budget",
+            f"{format_time(plan.budget_s)}, {plan.min_launches} to {plan.max_launches} launches per cell",
+        ),
+        ("schema", str(manifest.schema_version)),
+    ]
+    return Table(
+        title="Provenance",
+        columns=(Column("what"), Column("value")),
+        rows=tuple((Item(key), Item(value)) for key, value in rows),
+    )
+
+
+def _probe_rows(launches: Sequence[Launch]) -> list[tuple[str, str]]:
+    probes = [launch.probe for launch in launches if launch.probe is not None]
+    found = {
+        "probe": sorted({name(probe.version) for probe in probes}),
+        "MPI library": sorted({name(probe.mpi) for probe in probes if probe.mpi}),
+        "clock": sorted({clock_text(launch) for launch in launches if launch.probe}),
+    }
+    return [(key, listed(values)) for key, values in found.items() if values]
+
+
+def clock_text(launch: Launch) -> str:
+    """Return the probe's clock with its resolution and the cost of one reading, in whole nanoseconds."""
+    assert launch.probe is not None
+    clock = launch.probe.clock
+    return (
+        f"{name(clock.source)} (resolution {clock.resolution_ns:.0f} ns, one reading {clock.cost_ns:.0f} ns)"
+    )

@@ -1,0 +1,60 @@
+"""Colours and type of the charts, on white paper and on a dark screen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+#: After Okabe and Ito (colour-blind safe); each is at least 3:1 against its background.
+LIGHT_SERIES = ("#0060a8", "#c24e00", "#00795a", "#a04a83", "#8a6a00", "#3f4a55")
+DARK_SERIES = ("#5fb4f2", "#f0a04b", "#3ecf9f", "#e094c4", "#e8d44d", "#aab4be")
+#: Sequential, one hue, so that it can be read in grey.
+HEAT = ("#e4eef7", "#93bfe2", "#3f86c0", "#0b4f8a", "#06294d")
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+#: Dashes tell lines apart where colours do not.
+DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 2], [1, 3])
+
+
+def config(dark: bool) -> dict[str, Any]:
+    """Return the Vega-Lite configuration of a theme; the SVG that is offered for a paper uses the light one."""
+    ink, soft, grid, paper = (
+        ("#e7e4dd", "#b4b2ab", "#30363c", "#171b1f") if dark else ("#1c2329", "#4d565e", "#e2e0d9", "#ffffff")
+    )
+    return {
+        "background": paper,
+        "font": FONT,
+        "padding": 8,
+        "view": {"stroke": None},
+        "range": {"category": list(DARK_SERIES if dark else LIGHT_SERIES), "heatmap": list(HEAT)},
+        "axis": {
+            "labelColor": soft,
+            "titleColor": soft,
+            "titleFontWeight": "normal",
+            "titleFontSize": 12,
+            "labelFontSize": 11,
+            "gridColor": grid,
+            "domainColor": soft,
+            "tickColor": soft,
+            "tickSize": 4,
+            "labelPadding": 4,
+            "titlePadding": 10,
+            "labelOverlap": "greedy",
+            "labelSeparation": 6,
+        },
+        "axisX": {"grid": False},
+        "axisY": {"domain": False, "ticks": False},
+        "legend": {
+            "orient": "top",
+            "direction": "horizontal",
+            "labelColor": ink,
+            "labelFontSize": 12,
+            "labelLimit": 0,
+            "title": None,
+            "symbolSize": 120,
+            "symbolStrokeWidth": 2,
+            "offset": 6,
+        },
+        "line": {"strokeWidth": 1.75},
+        "rule": {"color": soft},
+        "text": {"color": soft, "fontSize": 11},
+        "tick": {"color": ink},
+    }

@@ -1,0 +1,242 @@
+"""Cluster files: what is accepted, and what is said about what is not."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wulf.cluster import inventory
+from wulf.cluster.names import expand, fold, is_node_name
+from wulf.errors import ConfigError, InventoryError, UsageError, WulfError
+
+FULL = """
+[cluster]
+name = "rack \\"A\\""
+nodes = "node[01-04],gpu1"
+interface = "eth1"
+transport = "ssh"
+shared_cpus = [["node01", "node03"], ["@two"]]
+[groups]
+two = "node02,node04"
+all = "@two,gpu1"
+[ssh]
+user = "root"
+options = ["-oPort=2222"]
+connect_timeout_s = 3
+fanout = 8
+gateways = { gw1 = "@two" }
+[addresses]
+node01 = "198.18.0.11"
+gpu1 = "fd00::1"
+[mpi]
+compiler = "/opt/x y/mpicc"
+launcher = "openmpi"
+env = { A = "b \\u007f" }
+arguments = ["--mca", "x", "1"]
+"""
+
+
+def test_a_full_file() -> None:
+    config = inventory.parse(FULL, "cluster.toml")
+    assert config.nodes == ("gpu1", "node01", "node02", "node03", "node04")
+    assert config.groups == {"two": ("node02", "node04"), "all": ("gpu1", "node02", "node04")}
+    assert config.shared_cpus == (("node01", "node03"), ("node02", "node04"))
+    assert (config.shares_cpu("node03", "node01"), config.shares_cpu("node01", "node02")) == (True, False)
+    assert (config.address("node01"), config.address("node02")) == ("198.18.0.11", "node02")
+    assert config.ssh.gateways == {"gw1": "node[02,04]"}
+    assert config.ssh.connect_timeout_s == 3.0
+    assert config.mpi.env == {"A": "b \x7f"}
+    assert config.select("@all,node03") == ["gpu1", "node02", "node03", "node04"]
+
+
+def test_rendering_and_reading_gives_the_same() -> None:
+    config = inventory.parse(FULL, "x")
+    assert inventory.parse(inventory.render(config), "x") == config
+    assert inventory.parse(inventory.render(inventory.local()), "this machine") == inventory.local()
+
+
+def test_every_key_is_explained() -> None:
+    text = inventory.render(inventory.from_nodes("n[1-2]"))
+    for key in (
+        "interface",
+        "transport",
+        "shared_cpus",
+        "config",
+        "user",
+        "fanout",
+        "gateways",
+        "compiler",
+        "launcher",
+    ):
+        assert f"\n{key} = " in text or f"\n# {key} = " in text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[cluster]\nnodes = "a"\nname =', "c.toml: not TOML: Invalid value (at line 3, column 7)"),
+        ('nodes = "a"', "c.toml: unknown [nodes]"),
+        ('[clutser]\nnodes = "a"', "c.toml: unknown [clutser]; did you mean 'cluster'?"),
+        ('[cluster]\nnode = "a"', "c.toml: unknown key 'node' in [cluster]; did you mean 'nodes'?"),
+        (
+            '[cluster]\nnodes = "a"\n[ssh]\nport = 1',
+            "c.toml: unknown key 'port' in [ssh] (allowed: config, user, opt",
+        ),
+        ("[ssh]\n", "c.toml: [cluster] nodes is missing"),
+        ("[cluster]\nnodes = 3", "c.toml: [cluster] nodes: expected text in quotes, got a whole number"),
+        ('[cluster]\nnodes = ""', "c.toml: [cluster] nodes is empty"),
+        ('[cluster]\nnodes = "node[01-"', "c.toml: [cluster] nodes: 'node[01-' is not a node set"),
+        (
+            '[cluster]\nnodes = "@rak1"\n[groups]\nrack1 = "a"',
+            "no group 'rak1' (groups: rack1); did you mean 'rack1'?",
+        ),
+        ('[cluster]\nnodes = "@x:all"', "there is no group 'x:all' (groups: none)"),
+        ('[cluster]\nnodes = "@a"\n[groups]\na = "@b"\nb = "@a"', "contains itself"),
+        ('[cluster]\nnodes = "-oProxyCommand=x"', "is not a node name"),
+        ('[cluster]\nnodes = "n[1-999999]"', "more than 100000 nodes"),
+        ('[cluster]\nnodes = "n[1-9999][1-9999]"', "more than 100000 nodes"),
+        ('[cluster]\nnodes = "a"\ninterface = "eth0; id"', "is not an interface"),
+        (
+            '[cluster]\nnodes = "a"\ntransport = "shh"',
+            "[cluster] transport = 'shh'; did you mean 'ssh'? (allowed: ssh, ",
+        ),
+        ('[cluster]\nnodes = "a,b"\nshared_cpus = [["a"]]', "shared_cpus, set 1: needs at least two"),
+        (
+            '[cluster]\nnodes = "a,b"\nshared_cpus = [["a", "b"], ["a", "b"]]',
+            "set 2: a is in the sets more than once",
+        ),
+        (
+            '[cluster]\nnodes = "a1,b"\nshared_cpus = [["a2", "b"]]',
+            "a2 is not a node of this cluster; did you mean 'a1'?",
+        ),
+        (
+            '[cluster]\nnodes = "a"\n[addresses]\nb = "1.2.3.4"',
+            "[addresses]: b is not a node of this cluster",
+        ),
+        ('[cluster]\nnodes = "a"\n[addresses]\na = "1.2.3.4/8"', "is neither an address nor a name"),
+        ('[cluster]\nnodes = "a"\n[ssh]\nconnect_timeout_s = 0', "connect_timeout_s must be above 0"),
+        ('[cluster]\nnodes = "a"\n[ssh]\nfanout = 0', "fanout must be from 1"),
+        ('[cluster]\nnodes = "a"\n[ssh]\nconfig = "no such"', "[ssh] config: no such file"),
+        ('[cluster]\nnodes = "a"\n[ssh]\nuser = "-x"', "is not a user name"),
+        ('[cluster]\nnodes = "a"\n[ssh]\ngateways = { g = "b" }', "gateways.g: b is not a node"),
+        ('[cluster]\nnodes = "a"\n[ssh]\ngateways = { "-g" = "a" }', "'-g' is not a node name"),
+        ('[cluster]\nnodes = "a"\n[ssh]\ngateways = { g = "a", h = "a" }', "a has another gateway already"),
+        (
+            '[cluster]\nnodes = "a"\n[mpi]\nlauncher = "mpirun"',
+            "[mpi] launcher = 'mpirun' (allowed: openmpi, mpich, srun)",
+        ),
+        (
+            '[cluster]\nnodes = "a"\n[mpi]\nenv = { "A=B" = "x" }',
+            "is not the name of an environment variable",
+        ),
+        ('[cluster]\nnodes = "a"\n[mpi]\ncompiler = "-x"', "must be a path or a name"),
+        ('[cluster]\nnodes = "a"\n[groups]\n"a b" = "a"', "'a b' is not a group name"),
+    ],
+)
+def test_what_is_wrong_is_named(text: str, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        inventory.parse(text, "c.toml")
+    assert str(caught.value).startswith("c.toml: ")
+    assert message in str(caught.value)
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_a_cluster_or_a_clear_error(text: str) -> None:
+    for attempt in (text, f"[cluster]\nnodes = {text}", f'[cluster]\nnodes = "{text}"'):
+        try:
+            config = inventory.parse(attempt, "c.toml")
+        except WulfError as error:
+            assert str(error).startswith("c.toml: ")
+        else:
+            assert all(is_node_name(node) for node in config.nodes)
+
+
+def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
+    (tmp_path / "my config").write_text("")
+    path = tmp_path / "cluster.toml"
+    path.write_text('[cluster]\nnodes = "a"\n[ssh]\nconfig = "my config"\n')
+    assert inventory.load(path).ssh.config == str(tmp_path / "my config")
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no such file; `wulf init"):
+        inventory.load(tmp_path / "cluster.toml")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        inventory.load(tmp_path)
+    (tmp_path / "bad").write_bytes(b"\xff")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        inventory.load(tmp_path / "bad")
+
+
+def test_thousands_of_nodes_load_fast() -> None:
+    text = '[cluster]\nnodes = "rack[01-50]node[001-200]"\n[groups]\nfirst = "rack01node[001-200]"\n[addresses]\n'
+    text += "".join(
+        f'rack{rack:02}node{node:03} = "198.18.{rack}.{node}"\n'
+        for rack in range(1, 51)
+        for node in range(1, 201)
+    )
+    began = time.monotonic()
+    config = inventory.parse(text, "x")
+    assert len(config.nodes) == 10_000
+    assert time.monotonic() - began < 5
+
+
+def test_slurm() -> None:
+    config = inventory.from_slurm({"SLURM_JOB_NODELIST": "node[01-03],gpu[1,3]", "SLURM_JOB_ID": "42"})
+    assert config.nodes == ("gpu1", "gpu3", "node01", "node02", "node03")
+    assert (config.name, config.mpi.launcher) == ("slurm-42", "srun")
+    with pytest.raises(InventoryError, match="not in a Slurm allocation"):
+        inventory.from_slurm({})
+    with pytest.raises(InventoryError, match="SLURM_JOB_NODELIST: "):
+        inventory.from_slurm({"SLURM_JOB_NODELIST": "node[01-;id"})
+
+
+def test_local_is_two_ranks_on_one_machine() -> None:
+    config = inventory.local()
+    assert (len(config.nodes), config.transport) == (2, "local")
+    assert {config.address(node) for node in config.nodes} == {"127.0.0.1"}
+
+
+def test_padding_is_kept() -> None:
+    assert (
+        expand("n[8-10],n[08-10]") == ["n8", "n9", "n08", "n09", "n10"]
+        or len(expand("n[8-10],n[08-10]")) == 5
+    )
+    assert expand(fold(["n1", "n01", "n001"])) == ["n1", "n01", "n001"]
+
+
+def test_pairs() -> None:
+    nodes = ["n1", "n2", "n3"]
+    assert inventory.pairs("all", nodes) == [("n1", "n2"), ("n1", "n3"), ("n2", "n3")]
+    assert inventory.pairs("ring", nodes) == [("n1", "n2"), ("n2", "n3"), ("n3", "n1")]
+    assert inventory.pairs("ring", nodes[:2]) == [("n1", "n2")]
+    assert inventory.pairs("n3:n1, n1:n2", nodes) == [("n3", "n1"), ("n1", "n2")]
+
+
+@pytest.mark.parametrize(
+    ("spec", "nodes", "message"),
+    [
+        ("all", ["n1"], "a pair needs two nodes; there is one: n1"),
+        ("all", [], "there are none"),
+        (
+            "rin",
+            ["n1", "n2"],
+            "'rin' is not a pair; allowed: all, ring, or pairs like n1:n2; did you mean 'ring'?",
+        ),
+        ("n1:", ["n1", "n2"], "'n1:' is not a pair"),
+        ("", ["n1", "n2"], "'' is not a pair"),
+        ("n1:n2,", ["n1", "n2"], "'' is not a pair"),
+        ("n1:nn2", ["n1", "n2"], "nn2 is not one of the nodes; did you mean 'n2'?"),
+        ("n1:n1", ["n1", "n2"], "a node with itself"),
+        ("n1:n2,n1:n2", ["n1", "n2"], "named twice"),
+        ("all", [f"n{i}" for i in range(300)], "300 nodes make 44850 pairs"),
+    ],
+)
+def test_pairs_that_cannot_be(spec: str, nodes: list[str], message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        inventory.pairs(spec, nodes)
+    assert message in str(caught.value)

@@ -1,0 +1,139 @@
+"""Launchers: argv and environment, and that the libraries here really start jobs with them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from wulf.cluster.launcher import detect, launcher_for
+from wulf.cluster.launcher.detect import command_beside, identify
+from wulf.errors import ConfigError, UsageError
+from wulf.ports import MpiJob
+
+JOB = MpiJob(
+    program="/tmp/probe",
+    arguments=["--op", "x"],
+    hosts=[("node02", "198.18.0.12"), ("node01", "198.18.0.11")],
+    interface="eth1",
+    env={"WULF_X": "a b"},
+)
+
+
+def shared(job: MpiJob) -> MpiJob:
+    return MpiJob(program=job.program, arguments=job.arguments, hosts=job.hosts, shared_cpu=True)
+
+
+def test_openmpi() -> None:
+    launcher = launcher_for("openmpi", "/opt/bin/mpirun", ["--mca", "a", "b"])
+    words = launcher.argv(JOB)
+    assert words[:5] == ["/opt/bin/mpirun", "-np", "2", "--host", "198.18.0.12:1,198.18.0.11:1"]
+    assert words[-6:] == ["--mca", "a", "b", "/tmp/probe", "--op", "x"]
+    assert words[words.index("btl_tcp_if_include") + 1] == "eth1"
+    assert words[words.index("-x") + 1] == "WULF_X"
+    assert launcher.env(JOB)["WULF_X"] == "a b"
+    assert "mpi_yield_when_idle" not in words
+    assert "mpi_yield_when_idle" in launcher.argv(shared(JOB))
+    assert "btl_tcp_if_include" not in launcher.argv(shared(JOB))
+
+
+def test_mpich() -> None:
+    launcher = launcher_for("mpich")
+    words = launcher.argv(JOB)
+    assert words[words.index("-hosts") + 1] == "198.18.0.12:1,198.18.0.11:1"
+    assert words[words.index("-iface") + 1] == "eth1"
+    assert words[-3:] == ["/tmp/probe", "--op", "x"]
+    assert launcher.env(JOB)["UCX_NET_DEVICES"] == "eth1"
+    assert "UCX_NET_DEVICES" not in launcher.env(shared(JOB))
+
+
+def test_srun() -> None:
+    launcher = launcher_for("srun")
+    words = launcher.argv(JOB)
+    assert words[words.index("--nodelist") + 1] == "node02,node01"
+    assert "--distribution=arbitrary" in words
+    assert launcher.env(JOB)["OMPI_MCA_btl_tcp_if_include"] == "eth1"
+
+
+@pytest.mark.parametrize("address", ["fd00::1", "a,b", "-x", "", "a b"])
+@pytest.mark.parametrize("name", ["openmpi", "mpich"])
+def test_addresses_that_would_mean_something_else(name: str, address: str) -> None:
+    job = MpiJob(program="x", arguments=[], hosts=[("node01", address)])
+    with pytest.raises(UsageError, match="node01: "):
+        launcher_for(name).argv(job)
+
+
+def test_unknown_launcher() -> None:
+    with pytest.raises(ConfigError, match="allowed: openmpi, mpich, srun"):
+        launcher_for("aprun")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("mpicc: Open MPI 4.1.4 (Language: C)", ("openmpi", "Open MPI 4.1.4")),
+        ("/opt/mpicc: Open MPI 5.0.3 (Language: C)\n", ("openmpi", "Open MPI 5.0.3")),
+        ("gcc -I/usr/include/x86_64-linux-gnu/mpich -L/usr/lib -lmpich", ("mpich", "MPICH")),
+        ("gcc -L/opt/lib -lmpi", ("mpich", "MPICH")),
+        ("gcc: error: unrecognized command-line option '--showme:version'", None),
+        ("", None),
+    ],
+)
+def test_identify(text: str, expected: tuple[str, str] | None) -> None:
+    assert identify(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("compiler", "command"),
+    [
+        ("/opt/x/bin/mpicc", "/opt/x/bin/mpirun"),
+        ("/usr/bin/mpicc.mpich", "/usr/bin/mpirun.mpich"),
+        ("/usr/bin/gcc", "mpirun"),
+    ],
+)
+def test_command_beside(compiler: str, command: str) -> None:
+    assert command_beside(compiler) == command
+
+
+def test_detect_says_what_is_wrong(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="is not there"):
+        detect(str(tmp_path / "mpicc"))
+    odd = tmp_path / "mpicc"
+    odd.write_text("#!/bin/sh\necho what\n")
+    odd.chmod(0o755)
+    with pytest.raises(ConfigError, match="neither Open MPI's nor MPICH's .it says: what."):
+        detect(str(odd))
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("name", ["openmpi", "mpich"])
+@pytest.mark.parametrize("shared_cpu", [False, True])
+def test_the_library_here_starts_a_job(name: str, shared_cpu: bool) -> None:
+    compiler = shutil.which(f"mpicc.{name}")
+    if compiler is None:
+        pytest.skip(f"{name} is not installed (apt install lib{name}-dev)")
+    found = detect(compiler)
+    assert found.launcher == name
+    assert any(digit.isdigit() for digit in found.version)
+    launcher = launcher_for(found.launcher, found.command)
+    job = MpiJob(
+        program="/bin/sh",
+        arguments=["-c", 'echo "rank ${OMPI_COMM_WORLD_RANK:-$PMI_RANK} $WULF_X"'],
+        hosts=[("local1", "127.0.0.1"), ("local2", "127.0.0.1")],
+        interface="lo",
+        shared_cpu=shared_cpu,
+        env={"WULF_X": "it's a 'test'"},
+    )
+    answer = subprocess.run(
+        launcher.argv(job),
+        env={**os.environ, **launcher.env(job)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert sorted(answer.stdout.splitlines()) == ["rank 0 it's a 'test'", "rank 1 it's a 'test'"]
