@@ -1,3 +1,11 @@
-"""Measure, audit, tune and predict the interconnect of commodity HPC clusters."""
+"""Measure what the interconnect of a cluster really does.
+
+>>> run = wulf.load("runs/2026-11-21-101500")
+>>> pandas.DataFrame(run.columns("cells"))
+"""
 
 __version__ = "0.1.0"
+
+from wulf.store import Run, load
+
+__all__ = ["Run", "__version__", "load"]

@@ -12,6 +12,7 @@ from wulf import estimate
 from wulf.cli.options import RUNS, JsonOption, RunsOption, console, open_run
 from wulf.errors import EXIT_FINDINGS, UsageError
 from wulf.procedure.analysis import analyze
+from wulf.records import Comparison
 from wulf.report import text
 from wulf.store import Run
 from wulf.units import parse_percent
@@ -45,7 +46,7 @@ def command(
         raise typer.Exit(EXIT_FINDINGS)
 
 
-def _compare(base: Run, candidate: Run, margin: float) -> estimate.Comparison:
+def _compare(base: Run, candidate: Run, margin: float) -> Comparison:
     return estimate.compare(
         base.analysis() or analyze(base),
         candidate.analysis() or analyze(candidate),

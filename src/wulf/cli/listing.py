@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import msgspec
 from rich.table import Table
@@ -49,7 +50,7 @@ def command(runs: RunsOption = RUNS, json: JsonOption = False) -> None:
     console().print(table)
 
 
-def _entry(path: store.Path) -> Entry:
+def _entry(path: Path) -> Entry:
     try:
         run = store.load(path)
     except StoreError as error:

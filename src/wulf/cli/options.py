@@ -27,7 +27,8 @@ ClusterOption = Annotated[
     str | None,
     typer.Option(
         "--cluster",
-        help="A cluster file, 'lab' (the virtual cluster), 'slurm' (this allocation) or 'local' (this machine). "
+        help="A cluster file, 'lab' (the virtual cluster), 'slurm' (this allocation) or 'local' "
+        "(this machine). "
         "Default: ./cluster.toml, else the Slurm allocation, else the virtual cluster that is up.",
     ),
 ]
@@ -44,8 +45,8 @@ def open_run(name: str, runs: Path) -> store.Run:
     return store.load(store.find_run(name, runs))
 
 
-def cluster(name: str | None) -> tuple[inventory.ClusterConfig, str]:
-    """Resolve ``--cluster``: the cluster, and the text to keep with the run.
+def cluster(name: str | None) -> inventory.ClusterConfig:
+    """Resolve ``--cluster``.
 
     Raises
     ------
@@ -58,15 +59,12 @@ def cluster(name: str | None) -> tuple[inventory.ClusterConfig, str]:
         lab = current_lab()
         if lab is None:
             raise UsageError("no virtual cluster is up: 'wulf lab up --nodes 4' raises one")
-        return inventory.parse(lab.cluster_toml(), "lab"), lab.cluster_toml()
+        return inventory.parse(lab.cluster_toml(), "lab")
     if name == "slurm":
-        config = inventory.from_slurm(os.environ)
-    elif name == "local":
-        config = inventory.local()
-    else:
-        path = Path(name)
-        return inventory.load(path), path.read_text(encoding="utf-8")
-    return config, inventory.render(config)
+        return inventory.from_slurm(os.environ)
+    if name == "local":
+        return inventory.local()
+    return inventory.load(Path(name))
 
 
 def _default_cluster() -> str:

@@ -36,6 +36,13 @@ class MpiLibrary(msgspec.Struct, frozen=True, kw_only=True):
     family: str
     version: str
 
+    @property
+    def mpirun(self) -> str:
+        """The library's own ``mpirun``, beside its compiler; Debian's suffixes (``.mpich``) are kept."""
+        path = Path(self.compiler)
+        head, found, tail = path.name.rpartition("mpicc")
+        return str(path.with_name(f"{head}mpirun{tail}")) if found else "mpirun"
+
 
 class Probe(msgspec.Struct, frozen=True, kw_only=True):
     """A built probe."""
@@ -177,8 +184,14 @@ def _fingerprint(source: Path, mpi: MpiLibrary | None) -> str:
     for file in sorted(path for path in source.rglob("*") if path.suffix in {".c", ".h", ".txt", ".cmake"}):
         digest.update(str(file.relative_to(source)).encode() + b"\0" + file.read_bytes() + b"\0")
     digest.update(repr(mpi).encode())
-    digest.update((_ask([os.environ.get("CC", "cc"), "--version"]) or "").encode())
+    digest.update(compiler_version().encode())
     return digest.hexdigest()[:20]
+
+
+def compiler_version() -> str:
+    """First line of what the C compiler says about itself."""
+    said = _ask([os.environ.get("CC", "cc"), "--version"]) or ""
+    return printable(said.partition("\n")[0], 100) or "unknown"
 
 
 def _tool(name: str) -> str:

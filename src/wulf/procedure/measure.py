@@ -133,7 +133,9 @@ class Session:
         )
 
 
-def measure(writer: Writer, earlier: list[LaunchResult], launch: Launch, watcher: Watcher) -> tuple[Run, Analysis]:
+def measure(
+    writer: Writer, earlier: list[LaunchResult], launch: Launch, watcher: Watcher
+) -> tuple[Run, Analysis]:
     """Measure a run to its end (or its budget's), and analyse it.
 
     Raises
@@ -156,7 +158,8 @@ def measure(writer: Writer, earlier: list[LaunchResult], launch: Launch, watcher
         raise
     good = [result for result in session.results if result.launch.status == "ok"]
     if not good:
-        reason = session.results[-1].launch.error if session.results else "the budget was spent before the first"
+        last = session.results[-1].launch.error if session.results else None
+        reason = last or "the budget was spent before the first"
         _finish(writer, "failed", reason)
         raise ProbeError(f"no launch succeeded: {reason}")
     _finish(writer, "complete" if complete else "budget", None)

