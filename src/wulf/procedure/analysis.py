@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 
 from wulf import estimate, model
-from wulf.records import SCHEMA_VERSION, Analysis, CellEstimate, LaunchResult
+from wulf.records import (
+    SCHEMA_VERSION,
+    Analysis,
+    CellEstimate,
+    LaunchResult,
+    NodeRecord,
+    Operation,
+    Plan,
+)
 from wulf.store import Run
 
 
@@ -16,19 +24,30 @@ def measuring(results: list[LaunchResult]) -> list[LaunchResult]:
 
 def analyze(run: Run) -> Analysis:
     """Estimates, models and advice of a run.  Pure: the same run gives the same analysis."""
-    results = measuring(run.results)
-    launches = [result.launch for result in results]
-    samples = [sample for result in results for sample in result.samples]
-    cells = estimate.cells(samples, launches, run.manifest.plan, run.manifest.operations)
-    models = [model.curve(curve) for curve in _curves(cells)]
+    manifest = run.manifest
+    return analyze_results(manifest.id, manifest.plan, manifest.operations, run.nodes, run.results)
+
+
+def analyze_results(
+    name: str,
+    plan: Plan,
+    operations: list[Operation],
+    nodes: list[NodeRecord],
+    results: list[LaunchResult],
+) -> Analysis:
+    """Return what is derived from the results of a run called `name`; scouts may be among them."""
+    evidence = measuring(results)
+    launches = [result.launch for result in evidence]
+    samples = [sample for result in evidence for sample in result.samples]
+    cells = estimate.cells(samples, launches, plan, operations)
     return Analysis(
         schema_version=SCHEMA_VERSION,
-        run_id=run.manifest.id,
+        run_id=name,
         cells=cells,
-        models=models,
-        warnings=estimate.advise(cells, run.results, run.nodes, run.manifest.plan),
+        models=[model.curve(curve) for curve in _curves(cells)],
+        warnings=estimate.advise(cells, results, nodes, plan),
         launches_ok=sum(launch.status == "ok" for launch in launches),
-        launches_failed=sum(launch.status == "failed" for launch in run.launches),
+        launches_failed=sum(result.launch.status == "failed" for result in results),
         launches_contaminated=sum(bool(launch.contamination) for launch in launches),
     )
 

@@ -1,0 +1,76 @@
+"""Run one comparison, or all of them and write a table: ``python -m bench [NAME] [--quick]``."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import platform
+import re
+import sys
+from contextlib import redirect_stdout
+from datetime import date
+from pathlib import Path
+from typing import TextIO
+
+NAMES = ("probe-mpi", "probe-tcp", "spread", "time-to-ladder", "coverage", "aa")
+TABLE = Path(__file__).parent / "RESULTS.md"
+
+
+class _Tee(io.TextIOBase):
+    """Passes text on and keeps it."""
+
+    def __init__(self, target: TextIO) -> None:
+        self._target = target
+        self.text = ""
+
+    def write(self, text: str) -> int:
+        self.text += text
+        written = self._target.write(text)
+        self._target.flush()
+        return written
+
+
+def run(name: str, arguments: list[str]) -> tuple[int, str]:
+    """Run a comparison; return its exit status and its last line."""
+    module = importlib.import_module(f"bench.{name.replace('-', '_')}")
+    tee = _Tee(sys.stdout)
+    with redirect_stdout(tee):
+        status = int(module.main(arguments))
+    return status, tee.text.strip().rpartition("\n")[2]
+
+
+def table(lines: list[str]) -> str:
+    """Return the Markdown table of last lines."""
+    rows = []
+    for line in lines:
+        found = re.fullmatch(r"(\S+) value=(.*) goal=(.*) (pass|short)", line)
+        rows.append("| " + " | ".join(found.groups() if found else (line, "", "", "failed")) + " |")
+    return (
+        f"# Results\n\n{date.today().isoformat()}, {platform.processor() or platform.machine()}, "
+        f"Linux {platform.release()}. Made by `make bench`; each line by `make bench NAME=…`.\n\n"
+        "| comparison | value | goal | |\n|---|---|---|---|\n" + "\n".join(rows) + "\n"
+    )
+
+
+def main(arguments: list[str]) -> int:
+    """Entry point."""
+    names = [word for word in arguments if not word.startswith("-")]
+    options = [word for word in arguments if word.startswith("-")]
+    for name in names:
+        if name not in NAMES:
+            print(f"bench: there is no {name!r}; there are: {', '.join(NAMES)}", file=sys.stderr)
+            return 1
+    statuses, lines = [], []
+    for name in names or NAMES:
+        print(f"\n=== {name}", flush=True)
+        status, line = run(name, options)
+        statuses.append(status)
+        lines.append(line)
+    if not names:
+        TABLE.write_text(table(lines), encoding="utf-8")
+        print(f"\n{TABLE.read_text(encoding='utf-8')}\nwritten: {TABLE}")
+    return max(statuses)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

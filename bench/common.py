@@ -1,0 +1,145 @@
+"""What the comparisons share: a pair of virtual nodes, interleaved launches, the last line."""
+
+from __future__ import annotations
+
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from wulf import lab
+from wulf.cluster import inventory
+from wulf.cluster.launcher import launcher_for
+from wulf.cluster.transport import open_transport
+from wulf.measure import build
+from wulf.ports import MpiJob, Transport
+from wulf.stats.shift import shift
+
+PAIR = ("node01", "node02")
+LINE_TIMEOUT_S = 60.0
+
+
+class Figure(msgspec.Struct, frozen=True, kw_only=True):
+    """One ratio or other value and the goal it has to stay at or below."""
+
+    name: str
+    value: float
+    goal: float
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def reached(self) -> bool:
+        """Whether the goal is reached, at the digits that are printed."""
+        return round(self.value, 3) <= self.goal
+
+
+class Pair(msgspec.Struct, frozen=True, kw_only=True):
+    """Two virtual nodes, each with a CPU of its own, and how to run things there."""
+
+    config: inventory.ClusterConfig
+    transport: Transport
+    directory: str
+
+    def install(self, program: Path) -> str:
+        """Copy a program to both nodes; return its path there."""
+        target = f"{self.directory}/{program.name}"
+        answers = self.transport.put(program, target, PAIR, timeout_s=LINE_TIMEOUT_S)
+        failed = [answer.reason for answer in answers.values() if answer.status != "ok"]
+        if failed:
+            raise SystemExit(f"bench: {failed[0]}")
+        return target
+
+    def output(self, argv: Sequence[str], node: str = PAIR[0], env: Mapping[str, str] | None = None) -> str:
+        """Run a command on a node; return what it printed."""
+        answer = self.transport.run(list(argv), [node], timeout_s=LINE_TIMEOUT_S, env=env)[node]
+        if answer.status != "ok":
+            raise SystemExit(f"bench: {argv[0]}: {answer.reason}\n{answer.stderr.decode(errors='replace')}")
+        return answer.stdout.decode()
+
+    def mpirun(self, mpi: build.MpiLibrary, program: str, arguments: Sequence[str]) -> str:
+        """Run an MPI program with one rank on each node, started exactly as wulf starts its probe."""
+        job = MpiJob(
+            program=program,
+            arguments=list(arguments),
+            hosts=[(node, self.config.address(node)) for node in PAIR],
+            interface=self.config.interface,
+        )
+        launcher = launcher_for(mpi.family, mpi.mpirun)
+        return self.output(launcher.argv(job), env=launcher.env(job))
+
+
+@contextmanager
+def pair() -> Iterator[Pair]:
+    """Raise a virtual cluster (or use the one that is up) and reach its first two nodes."""
+    missing = lab.supported()
+    if missing:
+        raise SystemExit("bench: no virtual cluster here: " + "; ".join(str(item) for item in missing))
+    was_up = lab.current() is not None
+    raised = lab.current() or lab.up(2)[0]
+    config = inventory.parse(raised.cluster_toml(), "lab")
+    transport = open_transport(config)
+    try:
+        yield Pair(config=config, transport=transport, directory="/var/tmp/wulf-bench")
+    finally:
+        transport.close()
+        if not was_up:
+            raised.down()
+
+
+def compile_mpi(source: Path, mpi: build.MpiLibrary) -> Path:
+    """Compile one C file with an MPI library, with the optimisation the probe is built with."""
+    target = Path(tempfile.mkdtemp(prefix="wulf-bench-")) / source.stem
+    subprocess.run([mpi.compiler, "-O2", "-std=c11", "-D_GNU_SOURCE", "-o", target, source], check=True)
+    return target
+
+
+def interleave(
+    arms: Mapping[str, Callable[[], dict[str, float]]], rounds: int, seed: int = 1
+) -> dict[str, dict[str, list[float]]]:
+    """Run every arm once per round, in random order; return the values by arm and quantity."""
+    order = random.Random(seed)
+    values: dict[str, dict[str, list[float]]] = {name: {} for name in arms}
+    for number in range(rounds):
+        names = list(arms)
+        order.shuffle(names)
+        for name in names:
+            for quantity, value in arms[name]().items():
+                values[name].setdefault(quantity, []).append(value)
+        if sys.stderr.isatty():
+            print(f"\rround {number + 1}/{rounds}", end="", file=sys.stderr)
+    return values
+
+
+def ratio(name: str, ours: Sequence[float], theirs: Sequence[float], goal: float) -> Figure:
+    """Ours divided by theirs: Hodges–Lehmann shift of the logarithms over launches, with its interval."""
+    found = shift(theirs, ours)
+    return Figure(name=name, value=found.value, goal=goal, low=found.low, high=found.high)
+
+
+def show(values: Mapping[str, Mapping[str, Sequence[float]]], unit: str, scale: float) -> None:
+    """Print the spread of every arm."""
+    for arm, quantities in values.items():
+        for quantity, numbers in quantities.items():
+            print(
+                f"  {arm:14s} {quantity:10s} median {statistics.median(numbers) * scale:10.3f} {unit}"
+                f"   min {min(numbers) * scale:10.3f}   max {max(numbers) * scale:10.3f}   n {len(numbers)}"
+            )
+
+
+def finish(name: str, figures: Sequence[Figure]) -> int:
+    """Print the figures and the last line; return the exit status."""
+    for figure in figures:
+        interval = "" if figure.low is None else f"  95 % interval {figure.low:.3f} to {figure.high:.3f}"
+        print(f"  {figure.name}: {figure.value:.3f}{interval}  (goal <= {figure.goal:g})")
+    passed = all(figure.reached for figure in figures)
+    value = ",".join(f"{figure.name}:{figure.value:.3f}" for figure in figures)
+    goal = ",".join(f"{figure.name}:{figure.goal:g}" for figure in figures)
+    print(f"{name} value={value} goal={goal} {'pass' if passed else 'short'}")
+    return 0 if passed else 1
