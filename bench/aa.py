@@ -1,7 +1,8 @@
-"""False "better" or "worse" when nothing has changed: in simulation, and in 100 real pairs of runs in the lab.
+"""False "better" or "worse" when nothing has changed: in simulation, and in 100 real pairs of runs.
 
-A pair is two runs of the same operation between the same two virtual nodes, compared exactly as ``wulf compare``
-does. Goal: at most 5 % of the pairs get a verdict "better" or "worse" (overall), in the simulation and for real.
+A pair is two runs of the same operation between the same two virtual nodes, compared exactly as
+``wulf compare`` does. Goal: at most 5 % of the pairs get a verdict "better" or "worse" (overall), in the
+simulation and for real.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from collections import Counter
 
 from bench import aa_sim, common
 from wulf import estimate
-from wulf.measure import build, schedule
+from wulf.measure import schedule
 from wulf.procedure import site
 from wulf.procedure.analysis import analyze_results
+from wulf.procedure.measure import RunLaunch
 from wulf.records import Analysis, LaunchResult, Operation, Plan
 
 OPS = ("tcp_rr", "mpi_pingpong")
@@ -38,7 +40,7 @@ def _plan(op: str) -> Plan:
     )
 
 
-def run(plan: Plan, operation: Operation, launch: site.Launch, name: str, first: int) -> Analysis:
+def run(plan: Plan, operation: Operation, launch: RunLaunch, name: str, first: int) -> Analysis:
     """Measure one run of a few launches."""
     results: list[LaunchResult] = []
     for index in range(first, first + LAUNCHES):

@@ -1,7 +1,8 @@
 """The MPI probe against a bare loop in C and against NetPIPE, on the same pair, with the same library.
 
-Goals: the probe's median half round trip ÷ the bare loop's median <= 1.02 at 1 B and 64 KiB, and ÷ NetPIPE's
-best value <= 1.05. NetPIPE reports the best of several averages, which flatters it; the probe's median does not.
+Goals: the probe's median half round trip ÷ the bare loop's median <= 1.02 at 1 B and 64 KiB, and ÷
+NetPIPE's best value <= 1.05. NetPIPE reports the best of several averages, which flatters it; the probe's
+median does not.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from wulf.stats.quantiles import weighted_quantile
+
 from bench import common
 from wulf.errors import ProbeError
 from wulf.measure import build, parse
-from wulf.stats.quantiles import weighted_quantile
 
 SIZES = (1, 65536)
 BARE = Path(__file__).parent / "native" / "pingpong_bare.c"

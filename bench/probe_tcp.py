@@ -1,4 +1,6 @@
-"""The socket probe's TCP round trip against sockperf and qperf, on the same pair. Goal: ratio <= 1.05 to both.
+"""The socket probe's TCP round trip against sockperf and qperf, on the same pair.
+
+Goal: ratio <= 1.05 to both.
 
 All three block in recv() and send small messages without delay (TCP_NODELAY). sockperf and the probe report
 the median half round trip; qperf reports a mean over the run ("tcp_lat"), half a round trip as well.

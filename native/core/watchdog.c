@@ -96,5 +96,7 @@ int watchdog_start(int fd, const char *peer, unsigned timeout_s) {
 }
 
 int watchdog_on_terminate(int fd, const char *peer, const char *message) {
-    return prepare(&on_terminate, fd, peer, message) == 0 ? handle(SIGTERM, terminate) : -1;
+    if (prepare(&on_terminate, fd, peer, message) != 0 || handle(SIGTERM, terminate) != 0)
+        return -1;
+    return handle(SIGUSR1, terminate); /* what Hydra sends to the ranks that are left */
 }

@@ -18,7 +18,7 @@ static inline void watchdog_beat(void) {
  * use SIGALRM. Returns 0, or -1 with errno. */
 int watchdog_start(int fd, const char *peer, unsigned timeout_s);
 
-/* Write an error line naming `peer` and end, too, when somebody asks us to terminate (SIGTERM). */
+/* Write an error line naming `peer` and end, too, when a launcher asks us to (SIGTERM, SIGUSR1). */
 int watchdog_on_terminate(int fd, const char *peer, const char *message);
 
 #endif

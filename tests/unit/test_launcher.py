@@ -104,7 +104,7 @@ def test_detect_says_what_is_wrong(tmp_path: Path) -> None:
     odd = tmp_path / "mpicc"
     odd.write_text("#!/bin/sh\necho what\n")
     odd.chmod(0o755)
-    with pytest.raises(ConfigError, match="neither Open MPI's nor MPICH's .it says: what."):
+    with pytest.raises(ConfigError, match=r"neither Open MPI's nor MPICH's \(it says: what\)"):
         detect(str(odd))
 
 

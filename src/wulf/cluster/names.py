@@ -50,7 +50,7 @@ def check_node_name(name: str) -> str:
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return a half sentence that suggests the known word most like `word`; empty when none is."""
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.65)
     return f"; did you mean '{close[0]}'?" if close else ""
 
 

@@ -74,7 +74,9 @@ def decode(text: str, origin: str) -> Document:
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{origin}: not TOML: {error}") from error
+        last = f"line {max(1, len(text.splitlines()))}, where the file ends"
+        said = str(error).replace("end of document", last)
+        raise ConfigError(f"{origin}: not TOML: {said}") from error
     _refuse_unknown(raw, origin)
     if "nodes" not in raw.get("cluster", {}):
         raise ConfigError(f'{origin}: [cluster] nodes is missing; write for example nodes = "node[01-32]"')

@@ -1,0 +1,6 @@
+"""From samples to figures: estimates of cells, comparisons of runs, and what the reader must be told."""
+
+from wulf.estimate.advise import advise
+from wulf.estimate.cells import cells, medians, precise
+
+__all__ = ["advise", "cells", "medians", "precise"]

@@ -14,7 +14,7 @@ from wulf import estimate
 from wulf.errors import ProbeError
 from wulf.measure import execute, schedule
 from wulf.procedure.analysis import analyze, measuring
-from wulf.records import Analysis, LaunchResult, Operation, Plan
+from wulf.records import Analysis, Launch, LaunchResult, Operation, Plan
 from wulf.store import Run, Writer, load, save_analysis
 
 #: Part of the budget that finding the sizes may take.
@@ -42,10 +42,10 @@ class Watcher(Protocol):
         """Report a finished launch."""
 
 
-Launch = Callable[[schedule.LaunchPlan], LaunchResult]
+RunLaunch = Callable[[schedule.LaunchPlan], LaunchResult]
 
 
-def launcher(site: execute.Site, observe: execute.Observation, judge: execute.Judge) -> Launch:
+def launcher(site: execute.Site, observe: execute.Observation, judge: execute.Judge) -> RunLaunch:
     """Return the function that runs one launch on a site."""
     return lambda plan: execute.run_launch(plan, site, observe, judge)
 
@@ -53,13 +53,16 @@ def launcher(site: execute.Site, observe: execute.Observation, judge: execute.Ju
 class Session:
     """The state of a run while it is measured; made anew from the records when it is resumed."""
 
-    def __init__(self, writer: Writer, earlier: list[LaunchResult], launch: Launch, watcher: Watcher) -> None:
+    def __init__(
+        self, writer: Writer, earlier: list[LaunchResult], launch: RunLaunch, watcher: Watcher
+    ) -> None:
         self.plan: Plan = writer.manifest.plan
         self.operations: dict[str, Operation] = {op.name: op for op in writer.manifest.operations}
         self.results = list(earlier)
         self._writer = writer
         self._launch = launch
         self._watcher = watcher
+        self._medians = {result.launch.id: estimate.medians(result) for result in measuring(earlier)}
         self._earlier_s = sum(result.launch.duration_s for result in earlier)
         self._begin = time.monotonic()
 
@@ -94,28 +97,22 @@ class Session:
         result = self._launch(plan)
         self._writer.append(result)
         self.results.append(result)
+        self._medians[result.launch.id] = estimate.medians(result)
         self._watcher.launched(self._state(result))
 
     def _progress(self) -> dict[schedule.Stream, schedule.Progress]:
-        groups: dict[schedule.Stream, list[LaunchResult]] = defaultdict(list)
+        groups: dict[schedule.Stream, list[Launch]] = defaultdict(list)
         for result in measuring(self.results):
             if result.launch.status == "ok":
-                groups[result.launch.op, result.launch.pair].append(result)
-        return {stream: self._stream_progress(group) for stream, group in groups.items()}
-
-    def _stream_progress(self, group: list[LaunchResult]) -> schedule.Progress:
-        launches = [result.launch for result in group]
-        reached = len(group) >= self.plan.min_launches and all(
-            cell.reached
-            for cell in estimate.cells(
-                [sample for result in group for sample in result.samples],
-                launches,
-                self.plan,
-                list(self.operations.values()),
+                groups[result.launch.op, result.launch.pair].append(result.launch)
+        return {
+            stream: schedule.Progress(
+                launches=len(group),
+                clean=sum(not launch.contamination for launch in group),
+                reached=estimate.precise([self._medians[launch.id] for launch in group], self.plan),
             )
-        )
-        clean = sum(not launch.contamination for launch in launches)
-        return schedule.Progress(launches=len(group), clean=clean, reached=reached)
+            for stream, group in groups.items()
+        }
 
     def _state(self, result: LaunchResult) -> State:
         progress = self._progress()
@@ -134,7 +131,7 @@ class Session:
 
 
 def measure(
-    writer: Writer, earlier: list[LaunchResult], launch: Launch, watcher: Watcher
+    writer: Writer, earlier: list[LaunchResult], launch: RunLaunch, watcher: Watcher
 ) -> tuple[Run, Analysis]:
     """Measure a run to its end (or its budget's), and analyse it.
 

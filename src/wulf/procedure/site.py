@@ -21,7 +21,7 @@ from wulf.facts.context import contamination, difference
 from wulf.measure import build
 from wulf.measure.execute import Observation, Site
 from wulf.ports import Launcher, NodeResult, Transport
-from wulf.procedure.measure import Launch, launcher
+from wulf.procedure.measure import RunLaunch, launcher
 from wulf.records import FactValue, NodeContext, NodeRecord, Operation, Pair
 
 PUT_TIMEOUT_S = 60.0
@@ -49,7 +49,7 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True):
     """A cluster on which launches can run."""
 
     nodes: list[NodeRecord]
-    launch: Launch
+    launch: RunLaunch
     software: dict[str, FactValue]
 
 

@@ -45,7 +45,9 @@ def _axis(ticks: Ticks, title: str, **options: Any) -> alt.Axis:
     if not ticks.values:
         return alt.Axis(title=title, **options)
     values = list(ticks.values)
-    lookup = f"{json.dumps(list(ticks.labels), ensure_ascii=False)}[indexof({json.dumps(values)}, datum.value)]"
+    lookup = (
+        f"{json.dumps(list(ticks.labels), ensure_ascii=False)}[indexof({json.dumps(values)}, datum.value)]"
+    )
     return alt.Axis(title=title, values=values, labelExpr=lookup, **options)
 
 
@@ -57,7 +59,7 @@ def _sizes(figure: Figure) -> alt.X:
 
 
 def _values(figure: Figure, field: str) -> alt.Y:
-    scale = alt.Scale(type="log", nice=False, zero=False, padding=8)
+    scale = alt.Scale(type="log", nice=False, padding=8)
     if not figure.logarithmic:
         scale = alt.Scale(zero=True, nice=False)
     return alt.Y(f"{field}:Q", scale=scale, axis=_axis(figure.y, figure.y_title))
@@ -65,12 +67,18 @@ def _values(figure: Figure, field: str) -> alt.Y:
 
 def _latency(figure: Figure) -> Layer:
     curves = _curves(figure, ("time_s", "low_s", "high_s"), _values(figure, "time_s"), "time")
+    if not figure.variants[0].datasets["breaks"]["size_bytes"]:
+        return alt.layer(*curves)
     breaks = alt.Chart(alt.NamedData("breaks"))
     rules = breaks.mark_rule(strokeDash=[3, 3], strokeWidth=1).encode(x="size_bytes:Q")
-    words = breaks.mark_text(angle=270, align="right", baseline="bottom", dx=-4, dy=-4).encode(
-        x="size_bytes:Q", y=alt.value(0), text="label:N"
-    )
-    return alt.layer(rules, *curves, words)
+    # The curve rises to the right, so there is room for words at the top, on the side of the rule that is wider.
+    words = [
+        breaks.transform_filter(f"{'' if left else '!'}datum.left")
+        .mark_text(align="right" if left else "left", baseline="top", dx=-5 if left else 5, lineBreak="\n")
+        .encode(x="size_bytes:Q", y=alt.value(2), text="words:N")
+        for left in (True, False)
+    ]
+    return alt.layer(rules, *curves, *words)
 
 
 def _bandwidth(figure: Figure) -> Layer:
@@ -87,13 +95,16 @@ def _curves(figure: Figure, fields: tuple[str, str, str], y: alt.Y, words: str) 
     """Return a band, a line and points for each pair."""
     value, low, high = fields
     base = alt.Chart(alt.NamedData("main")).encode(x=_sizes(figure))
-    color = alt.Color("pair:N", sort=None)
-    dash = alt.StrokeDash("pair:N", sort=None, scale=alt.Scale(range=[list(dash) for dash in theme.DASHES]))
+    pairs = list(dict.fromkeys(figure.variants[0].datasets["main"]["pair"]))
+    color = alt.Color("pair:N", scale=alt.Scale(domain=pairs))
+    dashes = [list(dash) for dash in theme.DASHES[: len(pairs)]]
+    dash = alt.StrokeDash("pair:N", scale=alt.Scale(domain=pairs, range=dashes))
+    plain = alt.Color("pair:N", scale=alt.Scale(domain=pairs), legend=None)
     known = f"isValid(datum.{low}) && isValid(datum.{high})"
     band = (
         base.transform_filter(known)
         .mark_area(opacity=0.22)
-        .encode(y=alt.Y(f"{low}:Q"), y2=f"{high}:Q", color=color)
+        .encode(y=alt.Y(f"{low}:Q"), y2=f"{high}:Q", color=plain)
     )
     line = base.mark_line().encode(y=y, color=color, strokeDash=dash)
     tooltip = [
@@ -103,7 +114,7 @@ def _curves(figure: Figure, fields: tuple[str, str, str], y: alt.Y, words: str) 
         alt.Tooltip("launches:Q"),
     ]
     points = base.mark_point(filled=True, size=14, opacity=1).encode(
-        y=alt.Y(f"{value}:Q"), color=color, tooltip=tooltip
+        y=alt.Y(f"{value}:Q"), color=plain, tooltip=tooltip
     )
     return [band, line, points]
 
@@ -120,8 +131,7 @@ def _box(figure: Figure) -> Layer:
     tooltip = [alt.Tooltip(f"{field}:N" if field == "size" else f"{field}:Q") for field in names]
     whole = base.mark_rule(strokeWidth=1).encode(y=_values(figure, "min_s"), y2="max_s:Q", tooltip=tooltip)
     most = base.mark_rule(strokeWidth=2.5).encode(y=alt.Y("p5_s:Q"), y2="p95_s:Q")
-    blue = alt.Color(datum="box", legend=None)
-    body = base.mark_bar(minBandSize=3).encode(y=alt.Y("p25_s:Q"), y2="p75_s:Q", color=blue, tooltip=tooltip)
+    body = base.mark_bar(minBandSize=3).encode(y=alt.Y("p25_s:Q"), y2="p75_s:Q", tooltip=tooltip)
     middle = base.mark_tick(thickness=2, orient="horizontal", bandSize=9).encode(y=alt.Y("p50_s:Q"))
     return alt.layer(whole, most, body, middle)
 
@@ -153,26 +163,31 @@ def _regression(figure: Figure) -> Layer:
         .mark_area(opacity=0.13)
         .encode(y="low_s:Q", y2="high_s:Q")
     )
-    color = alt.Color("fit:N", sort=None, legend=alt.Legend(columns=1, labelExpr="split(datum.label, '\\n')"))
+    parts = "split(datum.label, '\\n')"
+    label = f"width < 440 ? {parts} : join({parts}, ', ')"
+    color = alt.Color("fit:N", sort=None, legend=alt.Legend(columns=1, labelExpr=label))
     dash = alt.StrokeDash("fit:N", sort=None, scale=alt.Scale(range=[[1, 0], [6, 4]]))
     fitted = lines.mark_line().encode(y="fitted_s:Q", color=color, strokeDash=dash)
     return alt.layer(band, points, fitted)
 
 
 def _matrix(figure: Figure) -> Layer:
+    gap = alt.Scale(paddingInner=0.02)
     base = alt.Chart(alt.NamedData("main")).encode(
-        x=alt.X("to:N", axis=alt.Axis(title=figure.x_title, orient="top", labelAngle=0)),
-        y=alt.Y("from:N", axis=alt.Axis(title=figure.y_title)),
+        x=alt.X("to:N", scale=gap, axis=alt.Axis(title=figure.x_title, orient="top", labelAngle=0)),
+        y=alt.Y("from:N", scale=gap, axis=alt.Axis(title=figure.y_title)),
     )
     tooltip = [alt.Tooltip("from:N"), alt.Tooltip("to:N"), alt.Tooltip("text:N", title="value")]
     scale = alt.Scale(domain=[0, 1], range=list(theme.HEAT))
-    fields = base.mark_rect(cornerRadius=2, stroke="#ffffff", strokeWidth=1).encode(
+    fields = base.mark_rect(cornerRadius=2).encode(
         color=alt.Color("badness:Q", scale=scale, legend=None), tooltip=tooltip
     )
     if len(set(figure.variants[0].datasets["main"]["to"])) > 8:
         return alt.layer(fields)
     ink = alt.condition("datum.badness > 0.5", alt.value("#ffffff"), alt.value("#10202e"))
-    return alt.layer(fields, base.mark_text(fontSize=12, lineBreak="\n", dy=-6).encode(text="label:N", color=ink))
+    return alt.layer(
+        fields, base.mark_text(fontSize=12, lineBreak="\n", dy=-6).encode(text="label:N", color=ink)
+    )
 
 
 def _forest(figure: Figure) -> Layer:
@@ -183,7 +198,7 @@ def _forest(figure: Figure) -> Layer:
     limits = alt.Chart(alt.NamedData("limits"))
     margin = limits.mark_rect(opacity=0.12).encode(x="low:Q", x2="high:Q")
     one = limits.mark_rule(strokeDash=[3, 3]).encode(x="one:Q")
-    color = alt.Color("verdict:N", scale=alt.Scale(domain=list(VERDICTS)))
+    color = alt.Color("verdict:N", scale=alt.Scale(domain=list(VERDICTS), range="ordinal"))
     shapes = alt.Scale(domain=list(VERDICTS), range=["triangle-down", "circle", "diamond", "triangle-up"])
     spans = base.mark_rule(strokeWidth=2).encode(x=low, x2="high:Q", color=color)
     points = base.mark_point(filled=True, size=55, opacity=1).encode(

@@ -77,7 +77,7 @@ def _lines(fits: Sequence[LineFit]) -> Columns:
     rows = [(fit, *point) for fit in fits for point in fit.curve if point[1] > 0]
     # A prediction interval may reach below zero at small sizes; a logarithmic axis has no place for it.
     return {
-        "fit": [equation(fit).replace(": ", "\n", 1) for fit, *_ in rows],
+        "fit": [equation(fit).replace(": ", "\n", 1).replace(", R²", "\nR²") for fit, *_ in rows],
         "robust": [int(fit.method == "theil-sen") for fit, *_ in rows],
         "size_bytes": [size for _, size, *_ in rows],
         "fitted_s": rounded([fitted for _, _, fitted, *_ in rows]),

@@ -20,7 +20,17 @@ from wulf.records import (
 )
 from wulf.report.parts import KeyFigure, Warning
 from wulf.report.provenance import clock_text
-from wulf.report.words import count, estimate_item, listed, moment, name, pair_name, percent, quantity
+from wulf.report.words import (
+    count,
+    duration,
+    estimate_item,
+    listed,
+    moment,
+    name,
+    pair_name,
+    percent,
+    quantity,
+)
 from wulf.text import printable
 from wulf.units import format_bytes, format_time
 
@@ -166,6 +176,8 @@ def _worst_and_best(label: str, known: list[tuple[Pair, Estimate]], worst: Choos
         return None
     best: Choose = min if worst is max else max
     bad, good = worst(known, key=_value), best(known, key=_value)
+    if len(known) > 1 and estimate_item(bad[1]).text == estimate_item(good[1]).text:
+        return KeyFigure(name=label, worst=estimate_item(bad[1]), worst_pair=f"all {len(known)} pairs alike")
     several = len(known) > 1
     return KeyFigure(
         name=label,
@@ -203,7 +215,7 @@ def methods(manifest: Manifest, launches: Sequence[Launch], analysis: Analysis) 
         f"{format_time(plan.visit_us / 1e6)} a visit; no value is discarded. "
         f"A figure is the median over launches of the launch medians with its {percent(plan.confidence)} interval "
         f"({'; '.join(intervals)}); launches were added until its half-width was at most "
-        f"{percent(plan.precision)} or the budget of {format_time(plan.budget_s)} was spent. "
+        f"{percent(plan.precision)} or the budget of {duration(plan.budget_s)} was spent. "
         f"Lines T = α + m/β are fitted to all sizes by Theil–Sen regression and by ordinary least squares. "
         f"Clock: {listed(clocks) if clocks else 'unknown: no launch reported one'}."
     )

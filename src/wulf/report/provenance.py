@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 from wulf.records import FactValue, Launch, Manifest, NodeRecord
 from wulf.report.parts import Column, Item, Table
-from wulf.report.words import UNKNOWN, count, listed, moment, name, pair_name
+from wulf.report.words import UNKNOWN, count, duration, listed, moment, name, pair_name
 from wulf.text import printable
-from wulf.units import format_time
 
 #: Reasons of that many launches are printed one by one; the rest is counted by the headline.
 TEXT_LIMIT = 200
@@ -125,7 +124,7 @@ def provenance_table(manifest: Manifest, launches: Sequence[Launch]) -> Table:
         ("seed", str(plan.seed)),
         (
             "budget",
-            f"{format_time(plan.budget_s)}, {plan.min_launches} to {plan.max_launches} launches per cell",
+            f"{duration(plan.budget_s)}, {plan.min_launches} to {plan.max_launches} launches per cell",
         ),
         ("schema", str(manifest.schema_version)),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 
@@ -46,7 +47,8 @@ def latency(
 ) -> Figure:
     """Time against size with the interval as a band, and the breakpoints."""
     drawn = [cell for cell in cells if cell.time.value > 0]
-    breaks = _breaks([models[pair] for pair in pairs if pair in models])
+    largest = max((cell.cell.size_bytes for cell in drawn), default=0)
+    breaks = _breaks([models[pair] for pair in pairs if pair in models], largest)
     main: Columns = {
         "pair": [pair_name(cell.cell.pair) for cell in drawn],
         "size_bytes": [cell.cell.size_bytes for cell in drawn],
@@ -142,7 +144,7 @@ def _box_variant(what: str, pair: Pair, cells: Sequence[CellEstimate]) -> Varian
     )
 
 
-def _breaks(models: Sequence[CurveModel]) -> Columns:
+def _breaks(models: Sequence[CurveModel], largest: int) -> Columns:
     """Breakpoints of all pairs; those of several pairs at about one size with one cause are one mark."""
     found = sorted(
         (segment.breakpoint_bytes, segment.cause or "cause unknown", pair_name(model.pair))
@@ -160,13 +162,17 @@ def _breaks(models: Sequence[CurveModel]) -> Columns:
         else:
             merged.append(([size], cause, [pair]))
     middles = [int(statistics.median_low(sizes)) for sizes, _, _ in merged]
+    labels = [
+        f"{format_bytes(size)}: {printable(cause, 60)}"
+        for size, (_, cause, _) in zip(middles, merged, strict=True)
+    ]
     return {
         "size_bytes": middles,
         "cause": [printable(cause, 80) for _, cause, _ in merged],
-        "label": [
-            f"{format_bytes(size)}: {printable(cause, 60)}"
-            for size, (_, cause, _) in zip(middles, merged, strict=True)
-        ],
+        "label": labels,
+        # Each label stands a line lower than the one before, so that they do not meet.
+        "words": ["\n" * line + label for line, label in enumerate(labels)],
+        "left": [int(math.log2(size + 1) > math.log2(largest + 1) / 2) for size in middles],
         "pairs": [listed(sorted(set(pairs))) for _, _, pairs in merged],
     }
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from wulf.report.parts import Ticks
 from wulf.units import format_bandwidth, format_bytes, format_time
 
-MANY_DECADES = 2.5
+MANY_DECADES = 3.5
 SIZE_TICKS = 12
 
 
@@ -42,9 +42,20 @@ def linear_sizes(values: Iterable[float]) -> Ticks:
 
 
 def bandwidths(values: Iterable[float]) -> Ticks:
-    """Mark a linear axis of bandwidths [B/s] from zero, at round numbers of bits."""
-    marks = tuple(mark / 8 for mark in _linear(8 * max(values, default=0.0), str).values)
-    return Ticks(marks, tuple(format_bandwidth(mark) for mark in marks))
+    """Mark a linear axis of bandwidths [B/s] from zero."""
+    return _linear(max(values, default=0.0), format_bandwidth)
+
+
+def changes(ratios: Iterable[float]) -> Ticks:
+    """Mark a linear axis of ratios, as changes in percent: 1 → '0 %'."""
+    values = sorted(100 * (ratio - 1) for ratio in ratios)
+    if not values:
+        return Ticks((), ())
+    step = _step(max(values[-1] - values[0], 1e-6) / 8)
+    first, last = math.floor(values[0] / step), math.ceil(values[-1] / step)
+    percents = [step * k for k in range(first, last + 1)]
+    labels = [f"{value:+g} %".replace("-", "−") if value else "0 %" for value in percents]
+    return Ticks(tuple(1 + value / 100 for value in percents), tuple(labels))
 
 
 def _logarithmic(values: list[float], label: Callable[[float], str]) -> Ticks:
@@ -55,14 +66,24 @@ def _logarithmic(values: list[float], label: Callable[[float], str]) -> Ticks:
     decades = range(math.floor(low), math.ceil(high) + 1)
     marks = [float(f"{step}e{decade}") for decade in decades for step in steps]
     # One mark beyond each end is harmless: the axis shows those inside its domain.
-    return Ticks(tuple(marks), tuple(label(mark) for mark in marks))
+    return Ticks(tuple(marks), tuple(_short(label(mark)) for mark in marks))
 
 
 def _linear(largest: float, label: Callable[[float], str]) -> Ticks:
     if largest <= 0 or not math.isfinite(largest):
         return Ticks((0.0,), (label(0.0),))
-    rough = largest / 5
-    decade = 10.0 ** math.floor(math.log10(rough))
-    step = min((s * decade for s in (1, 2, 5, 10)), key=lambda s: abs(s - rough))
+    step = _step(largest / 5)
     marks = tuple(step * k for k in range(math.ceil(largest / step) + 1))
-    return Ticks(marks, tuple(label(mark) for mark in marks))
+    return Ticks(marks, tuple(_short(label(mark)) for mark in marks))
+
+
+def _step(rough: float) -> float:
+    """Return the round number (1, 2 or 5 times a power of ten) nearest to `rough`."""
+    decade = 10.0 ** math.floor(math.log10(rough))
+    return min((factor * decade for factor in (1, 2, 5, 10)), key=lambda step: abs(step - rough))
+
+
+def _short(label: str) -> str:
+    """Cut the zeros that say nothing on an axis: '10.0 µs' → '10 µs'."""
+    number, space, unit = label.partition(" ")
+    return (number.rstrip("0").rstrip(".") if "." in number else number) + space + unit

@@ -69,6 +69,13 @@ def _signed(value: float, digits: int) -> str:
     return "0" if float(text) == 0 else text.replace("-", "−")
 
 
+def duration(seconds: float) -> str:
+    """Return a span as a person says it: 90 → '90 s', 1500 → '25 min'."""
+    if seconds < 120:
+        return f"{seconds:g} s"
+    return f"{seconds / 60:.3g} min" if seconds < 7200 else f"{seconds / 3600:.3g} h"
+
+
 def count(number: int, noun: str, plural: str = "") -> str:
     """Return '1 launch', '2 launches'."""
     many = plural or (f"{noun}es" if noun.endswith(("ch", "s")) else f"{noun}s")

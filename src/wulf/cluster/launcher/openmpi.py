@@ -40,7 +40,7 @@ class OpenMpi:
         return [*words, *self._arguments, job.program, *job.arguments]
 
     def env(self, job: MpiJob) -> dict[str, str]:
-        """Environment of that command: the job's, and settings that versions 4 and 5 (PRTE) name differently."""
+        """Environment of that command; versions 4 and 5 (PRTE) give some settings other names."""
         variables = {
             # Root started this; the question whether it should has been answered.
             "OMPI_ALLOW_RUN_AS_ROOT": "1",

@@ -102,6 +102,7 @@
     const section = document.getElementById(select.dataset.operation);
     for (const block of section.querySelectorAll(".pair-detail")) block.hidden = block.dataset.pair !== select.value;
     const label = payload.pairs[section.id][Number(select.value)];
+    section.querySelector(".chosen").textContent = label;
     for (const chart of charts.values()) {
       if (!section.contains(chart.element) || !chart.figure.variants[0].label) continue;
       chart.variant = chart.figure.variants.find((variant) => variant.label === label);

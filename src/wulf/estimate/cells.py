@@ -1,0 +1,208 @@
+"""Estimates of cells: the distribution of launch medians.  Pure.
+
+The launch is the unit of replication: a cell's time is the median of its launch medians, with an interval
+made of their order statistics. Contaminated launches are kept and shown; the time is made of the clean ones
+as soon as there are enough of those (the run's minimum of launches), and of all before that.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from wulf.records import (
+    Cell,
+    CellEstimate,
+    Estimate,
+    Launch,
+    LaunchPoint,
+    LaunchResult,
+    Operation,
+    Plan,
+    Sample,
+)
+from wulf.stats import intervals, modality, quantiles
+from wulf.stats.sequential import look_confidence
+
+QUANTILES = {"p5": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
+#: Operations whose value is the time of moving the message.
+LOOKS = "corrected for repeated looks"
+_MOVES = ("half_round_trip_time", "message_time")
+
+#: Median [s] of one launch of a cell, and whether the launch is contaminated.
+Median = tuple[float, bool]
+
+
+def cells(
+    samples: Iterable[Sample], launches: Iterable[Launch], plan: Plan, operations: Iterable[Operation]
+) -> list[CellEstimate]:
+    """Estimate every cell that at least one good launch has measured.
+
+    Parameters
+    ----------
+    samples, launches
+        Of the run; samples of failed launches are left out.
+    plan
+        Precision, confidence, minimum of launches.
+    operations
+        What the values of each operation are.
+
+    Returns
+    -------
+    list of CellEstimate
+        Ordered by cell.
+    """
+    good = {launch.id: launch for launch in launches if launch.status == "ok"}
+    moves = {operation.name: operation.quantity in _MOVES for operation in operations}
+    grouped: dict[Cell, list[Sample]] = defaultdict(list)
+    for sample in samples:
+        if sample.launch in good and sample.histogram:
+            grouped[sample.cell].append(sample)
+    return [_estimate(cell, grouped[cell], good, plan, moves.get(cell.op, False)) for cell in sorted(grouped)]
+
+
+def medians(result: LaunchResult) -> dict[Cell, Median]:
+    """Median of every cell of one launch; empty for a failed one."""
+    suspect = bool(result.launch.contamination)
+    return {
+        sample.cell: (_quantiles(sample, [0.5])[0], suspect) for sample in result.samples if sample.histogram
+    }
+
+
+def precise(launches: Sequence[Mapping[Cell, Median]], plan: Plan) -> bool:
+    """Whether every cell of these launches has reached the precision of the plan; see `medians`."""
+    grouped: dict[Cell, list[Median]] = defaultdict(list)
+    for launch in launches:
+        for cell, point in launch.items():
+            grouped[cell].append(point)
+    return bool(grouped) and all(_reached(_interval(points, plan), plan) for points in grouped.values())
+
+
+def _estimate(
+    cell: Cell, samples: Sequence[Sample], launches: Mapping[str, Launch], plan: Plan, moves: bool
+) -> CellEstimate:
+    ordered = sorted(samples, key=lambda sample: launches[sample.launch].index)
+    points = [_point(sample, launches[sample.launch]) for sample in ordered]
+    interval = _interval([(point.median_s, point.contaminated) for point in points], plan)
+    return CellEstimate(
+        cell=cell,
+        time=_as_estimate(interval, "s"),
+        bandwidth=_bandwidth(cell.size_bytes, interval) if moves else None,
+        quantiles_s=_pooled_quantiles(ordered),
+        launches=points,
+        iterations=sum(sample.iterations for sample in ordered),
+        outlying=sum(_outlying(sample) for sample in ordered),
+        lost=sum(sample.lost for sample in ordered),
+        corrupt=sum(sample.corrupt for sample in ordered),
+        modes_between=modality.count_modes([point.median_s for point in points]),
+        target=plan.precision,
+        reached=_reached(interval, plan),
+        notes=_notes(points, interval),
+    )
+
+
+def _chosen(points: Sequence[Median], plan: Plan) -> list[float]:
+    """Medians that the time is made of: of the clean launches when there are enough, else of all."""
+    clean = [median for median, contaminated in points if not contaminated]
+    return clean if len(clean) >= plan.min_launches else [median for median, _ in points]
+
+
+def _interval(points: Sequence[Median], plan: Plan) -> intervals.Interval:
+    values = _chosen(points, plan)
+    nominal = look_confidence(len(values), plan.min_launches, plan.confidence)
+    found = intervals.median(values, nominal)
+    if nominal == plan.confidence:
+        return found
+    # Wider by as much as looking again and again takes away: what is printed has the plan's confidence.
+    return replace(found, confidence=plan.confidence, method=f"{found.method}, {LOOKS}")
+
+
+def _reached(interval: intervals.Interval, plan: Plan) -> bool:
+    half = interval.half_width_ratio
+    return interval.n >= plan.min_launches and half is not None and half <= plan.precision
+
+
+def _as_estimate(interval: intervals.Interval, unit: str) -> Estimate:
+    return Estimate(
+        value=interval.value,
+        low=interval.low,
+        high=interval.high,
+        confidence=interval.confidence,
+        unit=unit,
+        n=interval.n,
+        method=interval.method,
+    )
+
+
+def _bandwidth(size_bytes: int, interval: intervals.Interval) -> Estimate | None:
+    """Size ÷ time; the bounds change places."""
+    if size_bytes == 0 or interval.value <= 0:
+        return None
+    low = None if interval.high is None else size_bytes / interval.high
+    high = None if interval.low is None or interval.low <= 0 else size_bytes / interval.low
+    return Estimate(
+        value=size_bytes / interval.value,
+        low=low,
+        high=high,
+        confidence=interval.confidence,
+        unit="B/s",
+        n=interval.n,
+        method=interval.method,
+    )
+
+
+def _quantiles(sample: Sample, probabilities: Sequence[float]) -> list[float]:
+    values, counts = zip(*sample.histogram, strict=True)
+    found = quantiles.weighted_quantiles(values, counts, probabilities)
+    return [float(value) * 1e-9 / sample.divisor for value in found]
+
+
+def _point(sample: Sample, launch: Launch) -> LaunchPoint:
+    found = dict(zip(QUANTILES, _quantiles(sample, list(QUANTILES.values())), strict=True))
+    values, counts = zip(*sample.histogram, strict=True)
+    scale = 1e-9 / sample.divisor
+    return LaunchPoint(
+        launch=sample.launch,
+        index=launch.index,
+        median_s=found["p50"],
+        quantiles_s={"min": sample.min_ns * scale, **found, "max": sample.max_ns * scale},
+        modes=modality.count_modes(values, counts),
+        contaminated=bool(launch.contamination),
+    )
+
+
+def _pooled_quantiles(samples: Sequence[Sample]) -> dict[str, float]:
+    """Quantiles over all iterations of all launches."""
+    scaled = [
+        (np.array(sample.histogram, dtype=np.float64) * [1e-9 / sample.divisor, 1.0]) for sample in samples
+    ]
+    pooled = np.concatenate(scaled)
+    pooled = pooled[np.argsort(pooled[:, 0], kind="stable")]
+    found = quantiles.weighted_quantiles(pooled[:, 0], pooled[:, 1], list(QUANTILES.values()))
+    return {
+        "min": min(sample.min_ns * 1e-9 / sample.divisor for sample in samples),
+        **{name: float(value) for name, value in zip(QUANTILES, found, strict=True)},
+        "max": max(sample.max_ns * 1e-9 / sample.divisor for sample in samples),
+    }
+
+
+def _outlying(sample: Sample) -> int:
+    values, counts = zip(*sample.histogram, strict=True)
+    return quantiles.count_outside(values, counts)
+
+
+def _notes(points: Sequence[LaunchPoint], interval: intervals.Interval) -> list[str]:
+    suspect = sum(point.contaminated for point in points)
+    notes = []
+    if suspect and interval.n < len(points):
+        notes.append(f"made of {interval.n} clean launches; {suspect} contaminated ones are only shown")
+    elif suspect:
+        notes.append(
+            f"{suspect} of {len(points)} launches are contaminated, too few clean ones to do without"
+        )
+    if interval.low is None:
+        notes.append(f"{interval.n} launches are too few for an interval")
+    return notes

@@ -1,0 +1,113 @@
+"""A run or a comparison as one HTML file that needs no other file and no network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import altair
+import vl_convert
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from wulf.records import Analysis, Comparison, Launch, Manifest, NodeRecord
+from wulf.report import charts, compare, theme, view
+from wulf.report.parts import Figure
+
+
+def render(
+    manifest: Manifest, nodes: Sequence[NodeRecord], launches: Sequence[Launch], analysis: Analysis
+) -> str:
+    """Return the page of a run."""
+    shown = view.build(manifest, nodes, launches, analysis)
+    figures = [figure for op in shown.operations for figure in (*op.overview, *op.detail)]
+    pairs = {op.id: [detail.pair for detail in op.details] for op in shown.operations}
+    return _page("report.html.j2", shown, figures, {"run": shown.run_id, "pairs": pairs})
+
+
+def render_comparison(comparison: Comparison) -> str:
+    """Return the page of a comparison."""
+    shown = compare.build(comparison)
+    return _page("comparison.html.j2", shown, shown.figures, {"run": "comparison", "pairs": {}})
+
+
+def _page(template: str, shown: object, figures: Sequence[Figure], payload: dict[str, Any]) -> str:
+    specs = {figure.id: charts.spec(figure) for figure in figures}
+    payload["figures"] = {figure.id: _figure(figure, specs[figure.id]) for figure in figures}
+    payload["themes"] = {name: theme.config(dark=name == "dark") for name in ("light", "dark")}
+    bundle, script = _bundle(), _file("page.js")
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            view=shown,
+            heights={id_: spec["height"] for id_, spec in specs.items()},
+            css=Markup(_file("page.css")),  # noqa: S704 - files of this package, not input
+            script=Markup(script),  # noqa: S704
+            bundle=Markup(bundle),  # noqa: S704
+            notices=Markup(_file("notices.txt")),  # noqa: S704
+            data=_data(payload),
+            policy=_policy(bundle, script),
+        )
+    )
+
+
+def _figure(figure: Figure, spec: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "spec": spec,
+        "variants": [
+            {
+                "label": variant.label,
+                "summary": variant.summary,
+                "caption": variant.caption,
+                "datasets": variant.datasets,
+            }
+            for variant in figure.variants
+        ],
+    }
+
+
+def _data(payload: dict[str, Any]) -> Markup:
+    """Return JSON that cannot end the script element it stands in."""
+    text = json.dumps(payload, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    escaped = text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    return Markup(escaped)  # noqa: S704 - there is no "<" left in it
+
+
+def _policy(*scripts: str) -> str:
+    """Return a content security policy: no request to anywhere, no script but the ones given."""
+    hashes = " ".join(
+        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+        for script in scripts
+    )
+    return f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:"
+
+
+@cache
+def _bundle() -> str:
+    """Return Vega, Vega-Lite and Vega-Embed of the version that Altair writes for."""
+    version = ".".join(altair.SCHEMA_VERSION.lstrip("v").split(".")[:2])
+    code: str = vl_convert.javascript_bundle(vl_version=version)
+    # Inside a string literal both forms mean the same; in the page only one of them ends the script.
+    return code.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+@cache
+def _file(name: str) -> str:
+    return resources.files("wulf.report").joinpath("templates", name).read_text(encoding="utf-8").strip()
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("wulf.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

@@ -1,0 +1,113 @@
+"""Distribution-free interval of a median.
+
+Launch medians are few, skewed and sometimes of several modes, so nothing is assumed about their distribution
+but that they are independent: the interval is made of order statistics.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import binom
+
+METHOD = "order statistics (Hettmansperger–Sheather)"
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A figure with its interval; bounds are None where the data do not determine them."""
+
+    value: float
+    low: float | None
+    high: float | None
+    confidence: float
+    method: str
+    n: int
+
+    @property
+    def half_width_ratio(self) -> float | None:
+        """Half the interval's width relative to the value; None when unknown."""
+        if self.low is None or self.high is None or self.value == 0:
+            return None
+        return (self.high - self.low) / 2 / abs(self.value)
+
+
+@lru_cache(maxsize=4096)
+def ranks(n: int, confidence: float) -> tuple[int, float] | None:
+    """Which order statistics bound the median, and how they are interpolated.
+
+    Parameters
+    ----------
+    n
+        Number of independent values.
+    confidence
+        Between 0 and 1.
+
+    Returns
+    -------
+    (k, weight) or None
+        The bounds are ``(1 − weight) x(k) + weight x(k+1)`` and its mirror image, k counted from 1. None when
+        even the whole range does not have this confidence (n < 6 for 95 %).
+
+    Notes
+    -----
+    Hettmansperger and Sheather (1986), "Confidence intervals based on interpolated order statistics",
+    Statistics & Probability Letters 4, 75–79. Without interpolation six values give 96.9 % or 78.1 %.
+    """
+
+    def coverage(k: int) -> float:
+        return float(1.0 - 2.0 * binom.cdf(k - 1, n, 0.5))
+
+    if n < 1 or coverage(1) < confidence:
+        return None
+    k = 1
+    while k + 1 <= n // 2 and coverage(k + 1) >= confidence:
+        k += 1
+    outer, inner = coverage(k), max(coverage(k + 1), 0.0)
+    share = (outer - confidence) / (outer - inner)
+    return k, (n - k) * share / (k + (n - 2 * k) * share)
+
+
+def median_bounds(
+    values: NDArray[np.float64], confidence: float = 0.95
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """Bounds of the medians of many samples of equal size at once.
+
+    Parameters
+    ----------
+    values
+        Shape (…, n): samples along the last axis.
+
+    Returns
+    -------
+    (low, high), each of shape (…), or None where n is too small.
+    """
+    n = values.shape[-1]
+    found = ranks(n, confidence)
+    if found is None:
+        return None
+    k, weight = found
+    ordered = np.sort(values, axis=-1)
+    inner = min(k, n - 1)
+    low = (1 - weight) * ordered[..., k - 1] + weight * ordered[..., inner]
+    high = (1 - weight) * ordered[..., n - k] + weight * ordered[..., n - 1 - inner]
+    return low, high
+
+
+def median(values: ArrayLike, confidence: float = 0.95) -> Interval:
+    """Median of independent values with its interval; no bounds where there are too few (n < 6 for 95 %).
+
+    Raises
+    ------
+    ValueError
+        When there are no values.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.size == 0:
+        raise ValueError("the median of nothing")
+    bounds = median_bounds(array, confidence)
+    low, high = (None, None) if bounds is None else (float(bounds[0]), float(bounds[1]))
+    return Interval(float(np.median(array)), low, high, confidence, METHOD, int(array.size))

@@ -1,0 +1,189 @@
+"""Parse and format quantities: the only place that scales numbers.
+
+Times are seconds, sizes bytes, bandwidths bytes per second. Sizes are shown with binary prefixes and exactly
+(64 KiB, 65537 B); bandwidths with decimal ones, as the field does.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Protocol
+
+from wulf.errors import UsageError
+
+_TIMES = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}
+_DURATIONS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
+_SIZES = {
+    "": 1,
+    "b": 1,
+    "k": 1 << 10,
+    "kib": 1 << 10,
+    "m": 1 << 20,
+    "mib": 1 << 20,
+    "g": 1 << 30,
+    "gib": 1 << 30,
+    "kb": 10**3,
+    "mb": 10**6,
+    "gb": 10**9,
+}
+_RATES = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
+_QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-zµ%]*)\s*")
+
+#: Digits when there is no interval to say how many are meant.
+_DIGITS = 3
+
+
+class _Estimate(Protocol):
+    """What `wulf.records.Estimate` has."""
+
+    @property
+    def value(self) -> float: ...
+    @property
+    def low(self) -> float | None: ...
+    @property
+    def high(self) -> float | None: ...
+    @property
+    def unit(self) -> str: ...
+
+
+def _split(text: str, what: str, examples: str) -> tuple[float, str]:
+    found = _QUANTITY.fullmatch(text)
+    if found is None:
+        raise UsageError(f"{text!r} is not a {what}; write it like {examples}")
+    return float(found[1]), found[2]
+
+
+def parse_size(text: str) -> int:
+    """Bytes of ``64KiB``, ``1M`` (binary), ``1500``, ``1MB`` (decimal).
+
+    Raises
+    ------
+    UsageError
+        Not a size, or not a whole number of bytes.
+    """
+    number, unit = _split(text, "size", "64KiB, 1MiB or 1500")
+    if unit.lower() not in _SIZES:
+        raise UsageError(f"{text!r}: unknown unit {unit!r} of a size; there are B, KiB, MiB, GiB, KB, MB, GB")
+    size = number * _SIZES[unit.lower()]
+    if size != int(size):
+        raise UsageError(f"{text!r} is not a whole number of bytes")
+    return int(size)
+
+
+def parse_duration(text: str) -> float:
+    """Seconds of ``5m``, ``90s``, ``2ms``, ``1h``; a bare number is seconds."""
+    number, unit = _split(text, "duration", "90s, 5m, 1h or 2ms")
+    if unit and unit not in _DURATIONS:
+        raise UsageError(f"{text!r}: unknown unit {unit!r} of a duration; there are {', '.join(_DURATIONS)}")
+    seconds = number * _DURATIONS[unit or "s"]
+    if seconds <= 0:
+        raise UsageError(f"{text!r}: a duration must be longer than nothing")
+    return seconds
+
+
+def parse_percent(text: str) -> float:
+    """Fraction of ``2%``: 0.02. The sign is required, so that 2 and 0.02 are not mixed up."""
+    number, unit = _split(text, "percentage", "2%")
+    if unit != "%":
+        raise UsageError(f"{text!r} is not a percentage; write it like 2%")
+    if not 0 < number < 100:
+        raise UsageError(f"{text!r}: a percentage here must be above 0% and below 100%")
+    return number / 100
+
+
+def parse_rate(text: str) -> int:
+    """Bits per second of ``1gbit``, ``100mbit``, ``2.5Gbit`` (as tc writes them)."""
+    number, unit = _split(text, "rate", "1gbit or 100mbit")
+    if unit.lower() not in _RATES:
+        raise UsageError(f"{text!r}: unknown unit {unit!r} of a rate; there are {', '.join(_RATES)}")
+    rate = round(number * _RATES[unit.lower()])
+    if rate <= 0:
+        raise UsageError(f"{text!r}: a rate must be above zero")
+    return rate
+
+
+def format_time(seconds: float) -> str:
+    """Time with three significant digits: ``11.9 µs``."""
+    unit = _time_unit(seconds)
+    return f"{_significant(seconds / _TIMES[unit])} {unit}"
+
+
+def format_bytes(size: int) -> str:
+    """Size, exactly: ``64 KiB``, ``65537 B``."""
+    for unit, factor in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size >= factor and size % factor == 0:
+            return f"{size // factor} {unit}"
+    return f"{size} B"
+
+
+def format_bandwidth(bytes_per_s: float) -> str:
+    """Bandwidth with three significant digits: ``117 MB/s``."""
+    scale, unit = _bandwidth_scale(bytes_per_s)
+    return f"{_significant(bytes_per_s / scale)} {unit}"
+
+
+def format_estimate(estimate: _Estimate) -> str:
+    """Value ± half its interval, with the digits that the interval supports: ``11.92 ± 0.07 µs``.
+
+    Without an interval that is said: ``11.9 µs (no interval)``.
+    """
+    scale, unit = _scale(estimate.value, estimate.unit)
+    value = estimate.value / scale
+    space = f" {unit}" if unit else ""
+    if estimate.low is None or estimate.high is None or not math.isfinite(estimate.high - estimate.low):
+        return f"{_significant(value)}{space} (no interval)"
+    half = max(estimate.high - estimate.value, estimate.value - estimate.low) / scale
+    decimals = _decimals(half, value)
+    return f"{_fixed(value, decimals)} ± {_fixed(half, decimals)}{space}"
+
+
+def _scale(value: float, unit: str) -> tuple[float, str]:
+    if unit == "s":
+        name = _time_unit(value)
+        return _TIMES[name], name
+    if unit == "B/s":
+        return _bandwidth_scale(value)
+    if unit == "s/B":
+        name = _time_unit(value * 1e3)
+        return _TIMES[name] / 1e3, f"{name}/kB"
+    if unit == "B" and abs(value) >= 1024:
+        return 1024.0, "KiB"
+    return 1.0, "" if unit in ("ratio", "") else unit
+
+
+def _time_unit(seconds: float) -> str:
+    size = abs(seconds)
+    return next((unit for unit, factor in _TIMES.items() if size >= factor), "ns")
+
+
+def _bandwidth_scale(bytes_per_s: float) -> tuple[float, str]:
+    size = abs(bytes_per_s)
+    for factor, unit in ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")):
+        if size >= factor:
+            return factor, unit
+    return 1.0, "B/s"
+
+
+def _significant(value: float) -> str:
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    return _fixed(value, _DIGITS - 1 - _magnitude(value, _DIGITS))
+
+
+def _magnitude(value: float, digits: int) -> int:
+    """Power of ten of the value's first digit, once it is rounded to so many digits."""
+    return int(f"{abs(value):.{digits - 1}e}".partition("e")[2])
+
+
+def _decimals(half: float, value: float) -> int:
+    """Decimals that show one digit of the half width, two when that digit is 1."""
+    if half <= 0:
+        return 0 if value == 0 else max(_DIGITS - 1 - _magnitude(value, _DIGITS), 0)
+    first = f"{half:.1e}"
+    digits = 1 if first.startswith("1") else 0
+    return digits - _magnitude(half, digits + 1)
+
+
+def _fixed(value: float, decimals: int) -> str:
+    return f"{value:.{decimals}f}" if decimals >= 0 else f"{round(value, decimals):.0f}"

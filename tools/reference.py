@@ -1,0 +1,153 @@
+"""Write docs/reference from the program itself; with --check only say whether it is current."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+import msgspec
+import typer
+
+from wulf import records
+from wulf.cli import listing
+from wulf.cli.main import app
+from wulf.lab import NodeStatus
+from wulf.report import export
+
+REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
+NOTE = "<!-- Written by `make docs`; change the program, not this file. -->\n\n"
+
+#: What each `--json` prints: command → type.
+OUTPUTS: dict[str, Any] = {
+    "wulf report --json": export.Document,
+    "wulf analyze --json": records.Analysis,
+    "wulf compare --json": list[records.Comparison],
+    "wulf list --json": list[listing.Entry],
+    "wulf lab status --json": list[NodeStatus],
+    "RUN/manifest.json": records.Manifest,
+    "RUN/records.jsonl (one object a line)": records.NodeRecord | records.LaunchResult,
+    "RUN/analysis.json": records.Analysis,
+}
+
+
+def commands() -> str:
+    """Return the page of all commands, from their own help."""
+    root = typer.main.get_command(app)
+    parts = ["# Commands\n", NOTE, *_command(root, ["wulf"])]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _command(command: Any, path: list[str]) -> list[str]:
+    context = typer.Context(command, info_name=" ".join(path))
+    parts = [f"## {' '.join(path)}\n", f"{inspect.cleandoc(command.help or '')}\n"]
+    rows = [_parameter(parameter, context) for parameter in command.params if not _hidden(parameter)]
+    if rows:
+        parts += ["| option | meaning |", "|---|---|", *rows, ""]
+    for name in sorted(getattr(command, "commands", {})):
+        parts += _command(command.commands[name], [*path, name])
+    return parts
+
+
+def _hidden(parameter: Any) -> bool:
+    return parameter.name in ("install_completion", "show_completion", "help")
+
+
+def _parameter(parameter: Any, context: Any) -> str:
+    record = parameter.get_help_record(context)
+    if record is None:
+        return f"| `{parameter.make_metavar(context)}` | {_cell(getattr(parameter, 'help', None) or '')} |"
+    return f"| `{_cell(record[0])}` | {_cell(record[1])} |"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def json_fields() -> str:
+    """Return the page of every field of every JSON output."""
+    parts = ["# JSON fields\n", NOTE, f"Schema version {records.SCHEMA_VERSION}.\n"]
+    structs: dict[str, type] = {}
+    for output, kind in OUTPUTS.items():
+        parts.append(f"* `{output}`: {_type(kind, structs)}")
+    done: set[str] = set()
+    while pending := [name for name in structs if name not in done]:
+        for name in pending:
+            done.add(name)
+            parts += _struct(structs[name], structs)
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _struct(kind: type, structs: dict[str, type]) -> list[str]:
+    comments = _comments(kind)
+    parts = [f"\n## {kind.__name__}\n", f"{inspect.cleandoc(kind.__doc__ or '')}\n"]
+    parts += ["| field | type | meaning |", "|---|---|---|"]
+    tag = kind.__struct_config__.tag  # type: ignore[attr-defined]
+    if tag is not None:
+        parts.append(f"| `type` | always `{tag}` | |")
+    for field in msgspec.structs.fields(kind):
+        parts.append(
+            f"| `{field.name}` | {_type(field.type, structs)} | {_cell(comments.get(field.name, ''))} |"
+        )
+    return parts
+
+
+def _comments(kind: type) -> dict[str, str]:
+    """Field → its ``#:`` comment in the source."""
+    result: dict[str, str] = {}
+    collected: list[str] = []
+    for line in inspect.getsource(kind).splitlines():
+        text = line.strip()
+        if text.startswith("#:"):
+            collected.append(text.removeprefix("#:").strip())
+        elif ":" in text and collected:
+            result[text.partition(":")[0]] = " ".join(collected)
+            collected = []
+    return result
+
+
+_PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null", Any: "any"}
+
+
+def _type(kind: Any, structs: dict[str, type]) -> str:
+    """Return how JSON has a type; the records it is made of are added to `structs`."""
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        structs.setdefault(kind.__name__, kind)
+        return f"[{kind.__name__}](#{kind.__name__.lower()})"
+    arguments = get_args(kind)
+    if not arguments:
+        return _PLAIN[kind]
+    origin = get_origin(kind)
+    if origin is Literal:
+        return " \\| ".join(f"`{argument}`" for argument in arguments)
+    inner = [_type(argument, structs) for argument in arguments]
+    if origin is dict:
+        return f"object: string → {inner[1]}"
+    if origin is list:
+        return f"array of {inner[0]}"
+    return "[" + ", ".join(inner) + "]" if origin is tuple else " \\| ".join(inner)
+
+
+PAGES = {"commands.md": commands, "json.md": json_fields}
+
+
+def main() -> int:
+    """Entry point."""
+    check = "--check" in sys.argv[1:]
+    status = 0
+    for name, make in PAGES.items():
+        path, text = REFERENCE / name, make()
+        if check:
+            if not path.is_file() or path.read_text(encoding="utf-8") != text:
+                sys.stdout.write(f"{path} is not what the program says: run 'make docs'\n")
+                status = 1
+        else:
+            REFERENCE.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            sys.stdout.write(f"written: {path}\n")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
