@@ -13,11 +13,10 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from wulf.stats.quantiles import weighted_quantile
-
 from bench import common
 from wulf.errors import ProbeError
 from wulf.measure import build, parse
+from wulf.stats.quantiles import weighted_quantile
 
 SIZES = (1, 65536)
 BARE = Path(__file__).parent / "native" / "pingpong_bare.c"

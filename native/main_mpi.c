@@ -41,8 +41,7 @@ static int gather(const struct mpi_link *link, struct node nodes[RANKS], int ran
         nodes[0] = own;
         return 0;
     }
-    const int code =
-        MPI_Allgather(&own, sizeof own, MPI_BYTE, nodes, (int)sizeof own, MPI_BYTE, link->comm);
+    const int code = MPI_Allgather(&own, sizeof own, MPI_BYTE, nodes, (int)sizeof own, MPI_BYTE, link->comm);
     return code == MPI_SUCCESS ? 0 : mpi_failed(link, code, failure);
 }
 
@@ -55,7 +54,8 @@ static int check_ranks(const struct operation *operation, int ranks, struct fail
 
 static int yields(const struct arguments *arguments) {
     const char *openmpi = getenv("OMPI_MCA_mpi_yield_when_idle");
-    return arguments->yield || (openmpi != NULL && (strcmp(openmpi, "1") == 0 || strcmp(openmpi, "true") == 0));
+    return arguments->yield ||
+           (openmpi != NULL && (strcmp(openmpi, "1") == 0 || strcmp(openmpi, "true") == 0));
 }
 
 static int lead(const struct arguments *arguments, struct mpi_link *link, const struct node *nodes, int ranks,

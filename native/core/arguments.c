@@ -103,7 +103,8 @@ static int set(struct arguments *arguments, const struct option *option, const c
         *(const char **)(void *)field = value;
         return 0;
     case KIND_NUMBER:
-        if (parse_number(value, strlen(value), &number) != 0 || number < option->low || number > option->high) {
+        if (parse_number(value, strlen(value), &number) != 0 || number < option->low ||
+            number > option->high) {
             char allowed[96];
             snprintf(allowed, sizeof allowed, "give a whole number from %" PRIu64 " to %" PRIu64, option->low,
                      option->high);
@@ -139,8 +140,8 @@ static int check_operation(const struct arguments *arguments, char *error) {
     if (smallest >= operation->min_size && largest <= operation->max_size)
         return 0;
     char allowed[96];
-    snprintf(allowed, sizeof allowed, "%s takes sizes from %zu to %zu B", operation->name, operation->min_size,
-             operation->max_size);
+    snprintf(allowed, sizeof allowed, "%s takes sizes from %zu to %zu B", operation->name,
+             operation->min_size, operation->max_size);
     char size[24];
     snprintf(size, sizeof size, "%zu", smallest < operation->min_size ? smallest : largest);
     return complain(error, "--sizes", allowed, size);

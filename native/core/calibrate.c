@@ -25,7 +25,8 @@ uint64_t warmup_iterations(size_t done, const struct calibration_input *input) {
         return 1;
     const uint64_t whole = calibrate_iterations(input);
     const uint64_t grown = (UINT64_C(1) << (2 * done)) | 1U;
-    const bool last = done + 2 >= WARMUP_MAX_VISITS; /* two whole ones can agree, however fast the operation */
+    const bool last =
+        done + 2 >= WARMUP_MAX_VISITS; /* two whole ones can agree, however fast the operation */
     return last || whole < grown ? whole : grown;
 }
 

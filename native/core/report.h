@@ -17,9 +17,9 @@
 /* Who measures what, and where. */
 struct introduction {
     const char *program;
-    const char *mpi;             /* the library's own version; NULL without one */
-    const char *operation;       /* NULL for a server */
-    const struct node *nodes;    /* one for each rank */
+    const char *mpi;          /* the library's own version; NULL without one */
+    const char *operation;    /* NULL for a server */
+    const struct node *nodes; /* one for each rank */
     size_t node_count;
     bool yields;
     uint64_t seed;

@@ -127,8 +127,8 @@ static int warm_up(struct run *run, struct cell *cell) {
         const uint64_t iterations = warmup_iterations(done, &input);
         const bool whole = iterations == calibrate_iterations(&input);
         struct visit visit;
-        const bool single = done == 0 ? run->plan->operation->timing != TIMING_BATCH
-                                      : times_iterations(run, iteration_ns);
+        const bool single =
+            done == 0 ? run->plan->operation->timing != TIMING_BATCH : times_iterations(run, iteration_ns);
         if (make_visit(run, &visit, cell->size, iterations, single) != 0)
             return -1;
         cell->warmup_lost += visit.lost;
@@ -195,8 +195,8 @@ static int finish(const struct run *run, const struct cell *cells) {
     const char *peer = run->channel == NULL ? "nobody" : run->channel->peer;
     for (size_t i = 0; i < plan->count; i++)
         if (cells[i].iterations == 0)
-            return failure_set(run->failure, "size", peer, "%s answered no message of %zu B: leave this size out",
-                               peer, cells[i].size);
+            return failure_set(run->failure, "size", peer,
+                               "%s answered no message of %zu B: leave this size out", peer, cells[i].size);
     if (run->channel == NULL)
         return 0;
     unsigned char bytes[COMMAND_BYTES];
@@ -241,8 +241,8 @@ int sweep_run(const struct plan *plan, const struct channel *channel, struct cel
 /* A visit from somebody else's numbers, when they are possible. */
 static int accept_visit(const struct command *command, const struct operation *operation, size_t max_size,
                         const struct channel *channel, struct visit *visit, struct failure *failure) {
-    if (command->kind != COMMAND_VISIT || operation->respond == NULL || command->size < operation->min_size || command->size > max_size ||
-        command->iterations < 1 || command->iterations > VISIT_MAX_ITERATIONS)
+    if (command->kind != COMMAND_VISIT || operation->respond == NULL || command->size < operation->min_size ||
+        command->size > max_size || command->iterations < 1 || command->iterations > VISIT_MAX_ITERATIONS)
         return failure_set(failure, "size", channel->peer, "%s asks for a visit that cannot be",
                            channel->peer);
     visit->link = channel->link;

@@ -4,8 +4,8 @@ int mpi_failed(const struct mpi_link *link, int code, struct failure *failure) {
     char said[MPI_MAX_ERROR_STRING + 1] = "";
     int length = 0;
     MPI_Error_string(code, said, &length);
-    return failure_set(failure, "mpi", link->peer_name, "the exchange with %s failed: %.300s", link->peer_name,
-                       said);
+    return failure_set(failure, "mpi", link->peer_name, "the exchange with %s failed: %.300s",
+                       link->peer_name, said);
 }
 
 static int send_command(void *context, const unsigned char *bytes, size_t length, struct failure *failure) {

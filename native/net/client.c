@@ -20,7 +20,8 @@ static int turned_away(const char *code, const char *peer, struct failure *failu
         return failure_set(failure, "token", peer, "%s turns us away: the token is wrong", peer);
     if (strcmp(code, "size") == 0)
         return failure_set(failure, "size", peer, "%s does not accept messages of this size", peer);
-    return failure_set(failure, "system", peer, "%s does not know this operation: is it another version?", peer);
+    return failure_set(failure, "system", peer, "%s does not know this operation: is it another version?",
+                       peer);
 }
 
 static int agree(const struct arguments *arguments, const struct net_link *link, struct node *server,

@@ -132,5 +132,6 @@ int net_accept(const char *token, int tcp, int udp, unsigned timeout_s, struct n
         }
         net_close(link);
     }
-    return failure_set(failure, "peer_lost", "", "no client with the right token has come for %u s", timeout_s);
+    return failure_set(failure, "peer_lost", "", "no client with the right token has come for %u s",
+                       timeout_s);
 }

@@ -27,7 +27,8 @@ int net_failed(int error, const char *peer, struct failure *failure) {
     case ENETUNREACH:
     case ECONNABORTED:
     case ECONNREFUSED:
-        return failure_set(failure, "peer_lost", peer, "the connection to %s broke: %s", peer, strerror(error));
+        return failure_set(failure, "peer_lost", peer, "the connection to %s broke: %s", peer,
+                           strerror(error));
     default:
         return failure_set(failure, "system", peer, "the exchange with %s failed: %s", peer, strerror(error));
     }

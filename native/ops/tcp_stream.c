@@ -35,9 +35,9 @@ static int respond(struct visit *visit, struct failure *failure) {
             return -1;
     if (net_send(link->tcp, &received, 1, link->peer, failure) != 0)
         return -1;
-    const unsigned char verdict =
-        payload_matches(visit->buffer, 0, visit->size, visit->seed, visit->number) ? VERDICT_GOOD
-                                                                                   : VERDICT_CORRUPT;
+    const unsigned char verdict = payload_matches(visit->buffer, 0, visit->size, visit->seed, visit->number)
+                                      ? VERDICT_GOOD
+                                      : VERDICT_CORRUPT;
     return net_send(link->tcp, &verdict, 1, link->peer, failure);
 }
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+import shutil
+import subprocess
 
 import pytest
 from hypothesis import given
@@ -22,8 +24,34 @@ def test_quoting_gives_back_the_same_words(arguments: list[str]) -> None:
 
 
 def test_wrappers_survive_any_login_shell() -> None:
-    for words in (shell.run_words(["id"], None, MARK, 1), shell.stream_words(["id"], None, MARK)):
-        assert not set("\n\\'!") & set(words[2])
+    for words in (
+        shell.run_words(["id"], None, MARK, 1),
+        shell.stream_words(["id"], None, MARK),
+        shell.put_words("/x", "0" * 64, 0o644),
+    ):
+        # "$!" is the one use of "!" that csh does not take for history.
+        assert not set("\n\\'!") & set(words[2].replace("$!;", ""))
+
+
+@pytest.mark.parametrize("login", ["tcsh", "fish", "dash", "bash"])
+def test_wrappers_run_under_a_login_shell(login: str) -> None:
+    if shutil.which(login) is None:
+        pytest.skip(f"{login} is not installed")
+    for words in (
+        shell.run_words(["echo", "a b$c", "it's"], None, MARK, 5),
+        shell.stream_words(["echo", "a b$c", "it's"], None, MARK),
+    ):
+        with subprocess.Popen(
+            [login, "-c", shell.remote_text(words)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as process:
+            # stdin stays open meanwhile: its end would stop the stream.
+            assert process.stdout is not None
+            assert process.stderr is not None
+            assert process.stdout.read().decode() == f"{MARK}\na b$c it's\n"
+            assert process.stderr.read().decode() == f"{MARK} 0\n"
 
 
 def raw(stdout: bytes = b"", stderr: bytes = b"", code: int | None = 0, **more: bool) -> shell.Raw:

@@ -46,18 +46,17 @@ def up(
     overrides = dict(topology.parse_override(text) for text in link or [])
     begin = time.monotonic()
     with Console(stderr=True).status("raising the virtual cluster") as status:
-        raised, was_up = lab.up(
-            nodes, topology.link(mtu, rate, delay), overrides, lambda text: status.update(text)
-        )
-    names = raised.topology.names()
+        raised, was_up = lab.up(nodes, topology.link(mtu, rate, delay), overrides, status.update)
+    names = raised.layout.names()
     if was_up:
         sys.stdout.write(f"already up: {len(names)} nodes, {names[0]} to {names[-1]}\n")
         return
     sys.stdout.write(
         f"up: {len(names)} nodes, {names[0]} to {names[-1]}, in {time.monotonic() - begin:.1f} s\n"
     )
-    for group in raised.topology.shared_cpus():
+    for group in raised.layout.shared_cpus():
         sys.stdout.write(f"note: {', '.join(group)} share a CPU; figures between them are marked\n")
+    sys.stdout.write(f"cluster file: {raised.cluster_file}\n")
     sys.stdout.write("next: wulf measure --cluster lab\n")
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from wulf.facts.sections import Sections, Unknown, cpu_list, number
+from wulf.facts.sections import Sections, Unknown, cpu_list, number, whole
 from wulf.ports import NodeResult
 from wulf.records import NodeContext
 
@@ -181,7 +181,9 @@ class _Difference:
     def nic_errors(self) -> dict[str, int]:
         before, after = self._pair("nic_errors")
         grown = {name: after[name] - before[name] for name in after if name in before}
-        return {name: count for name, count in grown.items() if count != 0}
+        if any(count < 0 for count in grown.values()):
+            raise Unknown("a counter went backwards: the interface was reset")
+        return {name: count for name, count in grown.items() if count > 0}
 
     def interval_s(self) -> float:
         elapsed = self._growth("uptime_s")
@@ -224,7 +226,7 @@ def _ticks(sections: Sections) -> dict[int, tuple[float, ...]]:
     for line in sections.lines("stat"):
         words = line.split()
         if words[0].startswith("cpu") and len(words) > _FIELDS:
-            cpu = int(number(words[0][3:], "a CPU"))
+            cpu = whole(words[0][3:], "a CPU")
             result[cpu] = tuple(number(word, "a counter") for word in words[1 : _FIELDS + 1])
     if not result:
         raise Unknown("/proc/stat shows no CPU")
@@ -277,7 +279,7 @@ def _nic(sections: Sections) -> dict[str, int]:
     result = {}
     for line in sections.lines("nic"):
         path, _, value = line.rpartition(":")
-        result[path.rpartition("/")[2]] = int(number(value, "a counter"))
+        result[path.rpartition("/")[2]] = whole(value, "a counter")
     return result
 
 

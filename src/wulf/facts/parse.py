@@ -6,10 +6,12 @@ import ipaddress
 import re
 from collections.abc import Callable
 
-from wulf.facts.sections import LIMIT, Sections, Unknown, cpu_list, number
+from wulf.facts.sections import Sections, Unknown, cpu_list, number, shown, whole
 from wulf.ports import NodeResult
 from wulf.records import FactValue, NodeRecord
-from wulf.text import printable
+
+#: Longest value kept [characters]; only a long list of addresses comes near.
+_LIMIT = 4000
 
 
 def record(result: NodeResult, interface: str | None) -> NodeRecord:
@@ -37,7 +39,7 @@ def parse(node: str, text: str, interface: str | None) -> NodeRecord:
         except Unknown as reason:
             unknown[name] = str(reason)
             continue
-        facts[name] = printable(value, LIMIT) if isinstance(value, str) else value
+        facts[name] = shown(value, _LIMIT) if isinstance(value, str) else value
     return NodeRecord(node=node, reachable=True, facts=facts, unknown=unknown)
 
 
@@ -86,7 +88,7 @@ def _field(section: str, key: str, what: str = "") -> Callable[[Sections], FactV
 
 def _count(section: str, key: str) -> Callable[[Sections], FactValue]:
     field = _field(section, key)
-    return lambda sections: int(number(str(field(sections)), key))
+    return lambda sections: whole(str(field(sections)), key)
 
 
 def _hypervisor(sections: Sections) -> FactValue:
@@ -101,7 +103,7 @@ def _hypervisor(sections: Sections) -> FactValue:
 
 def _memory(sections: Sections) -> FactValue:
     value = str(_field("meminfo", "MemTotal")(sections)).removesuffix("kB").strip()
-    return int(number(value, "MemTotal")) * 1024
+    return whole(value, "MemTotal", 1024)
 
 
 def _word(section: str, index: int) -> Callable[[Sections], FactValue]:
@@ -128,10 +130,11 @@ def _addresses(sections: Sections) -> FactValue:
     words = []
     for line in sections.lines("addresses"):
         found = re.match(r"\d+:\s+([^\s@:]+)\S*\s+inet6?\s+([0-9a-fA-F.:]+/\d+)\s", line + " ")
-        if found and _interface(found[2]) is not None and found[1] != "lo":
+        address = _interface(found[2]) if found else None
+        if found and address is not None and not address.is_loopback and not address.is_link_local:
             words.append(f"{found[1]}={found[2]}")
     if not words:
-        raise Unknown("ip shows no address but loopback's")
+        raise Unknown("ip shows no address but loopback's and link-local ones")
     return " ".join(words)
 
 
@@ -142,7 +145,7 @@ def _own_addresses(sections: Sections) -> list[str]:
     )
     found = [word for word in re.findall(r"inet6?\s+(\S+)", text) if _interface(word) is not None]
     if not found:
-        raise Unknown(f"{printable(name, 40)} has no address")
+        raise Unknown(f"{shown(name, 40)} has no address")
     return sorted(found, key=lambda address: ":" in address)
 
 
@@ -157,7 +160,7 @@ def _speed(sections: Sections) -> FactValue:
     # The kernel says -1 for an interface that has no speed of its own (a bridge, a virtual link).
     if text.startswith("-"):
         raise Unknown("the driver does not say")
-    return int(number(text, "the speed")) * 1_000_000
+    return whole(text, "the speed", 1_000_000)
 
 
 def _firmware(sections: Sections) -> FactValue:
@@ -172,7 +175,7 @@ def _openmpi(sections: Sections) -> FactValue:
 
 
 def _mtu(sections: Sections) -> FactValue:
-    return int(number(sections.text("nic_mtu"), "the MTU"))
+    return whole(sections.text("nic_mtu"), "the MTU")
 
 
 _NODE: dict[str, Callable[[Sections], FactValue]] = {

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from wulf.text import printable
 
-#: Longest value or reason kept [characters].
+#: Longest reason kept [characters].
 LIMIT = 200
+#: Largest whole number that a record can hold.
+_MAX_WHOLE = 2**63 - 1
+#: More CPUs than any Linux has.
+_MAX_CPUS = 1 << 16
 
 
 class Unknown(Exception):  # noqa: N818 - it is not an error, it is an answer
@@ -24,7 +28,7 @@ class Sections:
                 current = self._texts.setdefault(line[1:].strip(), [])
             elif line.startswith("!"):
                 name, _, reason = line[1:].partition(" ")
-                self._reasons.setdefault(name, printable(reason.strip(), LIMIT) or "no reason given")
+                self._reasons.setdefault(name, shown(reason.strip(), LIMIT) or "no reason given")
             elif line.startswith(" ") and current is not None:
                 current.append(line[1:])
 
@@ -47,6 +51,11 @@ class Sections:
         return [line for line in self.text(name).splitlines() if line.strip()]
 
 
+def shown(text: str, limit: int) -> str:
+    """Return `text` safe to show; as `printable`, but quick when a node printed megabytes."""
+    return printable(text[: limit + 1], limit)
+
+
 def number(text: str, what: str) -> float:
     """Return `text` as a finite number that is not negative.
 
@@ -60,8 +69,23 @@ def number(text: str, what: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value < float("inf"):
-        raise Unknown(f"{what} is not a number: {printable(text, 40)}")
+        raise Unknown(f"{what} is not a number: {shown(text, 40)}")
     return value
+
+
+def whole(text: str, what: str, unit: int = 1) -> int:
+    """Return `text`, a whole number of `unit`, in ones.
+
+    Raises
+    ------
+    Unknown
+        When it is none, or too large to be true.
+    """
+    digits = text.strip()
+    # Not of any length: Python refuses to convert thousands of digits.
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 20 and int(digits) * unit <= _MAX_WHOLE):
+        raise Unknown(f"{what} is not a whole number: {shown(text, 40)}")
+    return int(digits) * unit
 
 
 def cpu_list(text: str) -> list[int]:
@@ -75,8 +99,8 @@ def cpu_list(text: str) -> list[int]:
     result: list[int] = []
     for piece in text.strip().split(","):
         first, _, last = piece.partition("-")
-        low, high = number(first, "a CPU"), number(last or first, "a CPU")
-        if high - low > 1 << 16:
+        low, high = whole(first, "a CPU"), whole(last or first, "a CPU")
+        if high - low + len(result) > _MAX_CPUS:
             raise Unknown("the list of CPUs is absurdly long")
-        result.extend(range(int(low), int(high) + 1))
+        result.extend(range(low, high + 1))
     return result

@@ -19,6 +19,7 @@ import msgspec
 
 from wulf.errors import LabError
 from wulf.lab import connect, nodes, system, topology
+from wulf.lab.topology import Link, Node, Topology
 
 BRIDGE = "wulf0"
 BOOT_TIMEOUT_S = 90
@@ -49,7 +50,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     version: int
     phase: Literal["raising", "up"]
     namespace: str
-    topology: topology.Topology
+    topology: Topology
 
 
 class Lab:
@@ -60,7 +61,7 @@ class Lab:
         self.state = state
 
     @property
-    def topology(self) -> topology.Topology:
+    def layout(self) -> Topology:
         """The cluster's layout."""
         return self.state.topology
 
@@ -69,9 +70,14 @@ class Lab:
         """The ssh configuration that reaches the nodes by name."""
         return self.directory / "ssh_config"
 
+    @property
+    def cluster_file(self) -> Path:
+        """The cluster file, for other programs than wulf and for a look."""
+        return self.directory / "cluster.toml"
+
     def cluster_toml(self) -> str:
         """Text of the cluster file."""
-        return topology.cluster_toml(self.topology, str(self.ssh_config))
+        return topology.cluster_toml(self.layout, str(self.ssh_config))
 
     def ssh_argv(self, node: str, argv: Sequence[str] = ()) -> list[str]:
         """Command line that runs `argv` on a node, or opens a shell there."""
@@ -80,8 +86,8 @@ class Lab:
 
     def status(self) -> list[NodeStatus]:
         """Ask every node how it is."""
-        names = self.topology.names()
-        on = [name for name in names if system.processes_of(self._directory(name) / "root")]
+        names = self.layout.names()
+        on = [name for name in names if self._processes(name)]
         answers = self._ask(on, ["systemctl", "is-system-running"], timeout_s=10)
         return [
             NodeStatus(
@@ -93,7 +99,7 @@ class Lab:
                 delay=node.link.delay,
                 state=(answers[node.name] or "no answer") if node.name in on else "off",
             )
-            for node in self.topology.nodes
+            for node in self.layout.nodes
         ]
 
     def kill(self, name: str) -> None:
@@ -106,9 +112,17 @@ class Lab:
         """Switch a node on and wait until it answers."""
         node = self._node(name)
         with _locked(self.directory):
-            if system.processes_of(self._directory(name) / "root"):
+            if self._processes(name):
                 raise LabError(f"{name} is on already")
             self._boot([node])
+
+    def start_all(self, progress: Progress) -> None:
+        """Switch on the nodes that are off."""
+        with _locked(self.directory):
+            off = [node for node in self.layout.nodes if not self._processes(node.name)]
+            if off:
+                progress(f"switching on {', '.join(node.name for node in off)}")
+                self._boot(off)
 
     def reboot(self, name: str) -> None:
         """Shut a node down in order, and boot it again; what it wrote to its disk is kept."""
@@ -128,11 +142,12 @@ class Lab:
         system.make_network(namespace, BRIDGE, topology.gateway(), topology.NETWORK.prefixlen)
         nodes.make_keys(self.directory)
         self._write_ssh()
-        for node in self.topology.nodes:
+        self.cluster_file.write_text(self.cluster_toml())
+        for node in self.layout.nodes:
             progress(f"preparing {node.name}")
-            nodes.prepare(self._directory(node.name), node, self.topology, self.directory)
-        progress(f"booting {len(self.topology.nodes)} nodes")
-        self._boot(self.topology.nodes)
+            nodes.prepare(self._directory(node.name), node, self.layout, self.directory)
+        progress(f"booting {len(self.layout.nodes)} nodes")
+        self._boot(self.layout.nodes)
 
     def _write_ssh(self) -> None:
         script = self.directory / "connect.py"
@@ -140,11 +155,11 @@ class Lab:
         python = shutil.which("python3", path="/usr/bin:/bin") or sys.executable
         namespace = system.NETNS_DIRECTORY / self.state.namespace
         command = f"nsenter --net={namespace} {python} -S -E {shlex.quote(str(script))}"
-        self.ssh_config.write_text(topology.ssh_config(self.topology, str(self.directory), command))
+        self.ssh_config.write_text(topology.ssh_config(self.layout, str(self.directory), command))
         public = (self.directory / "hostkey.pub").read_text()
-        (self.directory / "known_hosts").write_text(topology.known_hosts(self.topology, public))
+        (self.directory / "known_hosts").write_text(topology.known_hosts(self.layout, public))
 
-    def _boot(self, which: Sequence[topology.Node]) -> None:
+    def _boot(self, which: Sequence[Node]) -> None:
         for node in which:
             nodes.mount(self._directory(node.name))
             nodes.start(self._directory(node.name), node, self.state.namespace, BRIDGE)
@@ -152,40 +167,32 @@ class Lab:
         waiting = [node.name for node in which]
         while waiting:
             for name in waiting:
-                if not system.processes_of(self._directory(name) / "root"):
-                    raise LabError(f"{name} stopped while booting: {nodes.console(self._directory(name))}")
+                if not self._processes(name):
+                    raise LabError(f"{name} stopped while booting; {self._console(name)}")
             answers = self._ask(waiting, ["systemctl", "is-system-running", "--wait"], timeout_s=20)
             waiting = [name for name in waiting if answers[name] not in ("running", "degraded")]
             if waiting and time.monotonic() > deadline:
                 raise LabError(
-                    f"{', '.join(waiting)} did not boot within {BOOT_TIMEOUT_S} s: "
-                    f"{nodes.console(self._directory(waiting[0]))}"
+                    f"{', '.join(waiting)} did not boot within {BOOT_TIMEOUT_S} s; {self._console(waiting[0])}"
                 )
             time.sleep(0.2 if waiting else 0)
 
-    def _shut_down(self, node: topology.Node) -> None:
+    def _shut_down(self, node: Node) -> None:
         # Not `reboot`: the supervisor would boot it again before the file system could be checked.
         directory = self._directory(node.name)
-        if system.processes_of(directory / "root"):
+        if self._processes(node.name):
             self._ask([node.name], ["systemctl", "poweroff"], timeout_s=10)
             deadline = time.monotonic() + 20
-            while system.processes_of(directory / "root") and time.monotonic() < deadline:
+            while self._processes(node.name) and time.monotonic() < deadline:
                 time.sleep(0.1)
         nodes.stop(directory, node.name, self.state.namespace)
 
     def _ask(self, names: Sequence[str], argv: Sequence[str], timeout_s: float) -> dict[str, str]:
         """Run a command on nodes at once; first word of each answer, empty when there is none."""
+        options = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=5"]
         processes = {
             name: subprocess.Popen(
-                [
-                    *self.ssh_argv(name, argv)[:3],
-                    "-o",
-                    "BatchMode=yes",
-                    "-o",
-                    "ConnectTimeout=5",
-                    name,
-                    shlex.join(argv),
-                ],
+                ["ssh", "-F", self.ssh_config, *options, name, shlex.join(argv)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -195,14 +202,21 @@ class Lab:
         }
         return {name: _answer(process, timeout_s) for name, process in processes.items()}
 
+    def _console(self, name: str) -> str:
+        log = self._directory(name) / "console.log"
+        return f"the end of its console, {log}, says:\n{nodes.console(self._directory(name)) or '(nothing)'}"
+
+    def _processes(self, name: str) -> list[int]:
+        return nodes.processes(self._directory(name), name, self.state.namespace)
+
     def _directory(self, name: str) -> Path:
         return self.directory / "nodes" / name
 
-    def _node(self, name: str) -> topology.Node:
-        for node in self.topology.nodes:
+    def _node(self, name: str) -> Node:
+        for node in self.layout.nodes:
             if node.name == name:
                 return node
-        raise LabError(f"there is no node {name!r} in the lab; it has {', '.join(self.topology.names())}")
+        raise LabError(f"there is no node {name!r} in the lab; it has {', '.join(self.layout.names())}")
 
 
 def _answer(process: subprocess.Popen[str], timeout_s: float) -> str:
@@ -248,8 +262,8 @@ def _alive(lab: Lab) -> bool:
 
 def up(
     count: int = 4,
-    link: topology.Link | None = None,
-    overrides: dict[str, topology.Link] | None = None,
+    link: Link | None = None,
+    overrides: dict[str, Link] | None = None,
     progress: Progress = _silent,
 ) -> tuple[Lab, bool]:
     """Raise a lab.
@@ -264,15 +278,16 @@ def up(
     LabError
         The machine cannot, another lab is up, or a node did not boot. Nothing is left behind.
     """
-    wanted = topology.plan(count, sorted(os.sched_getaffinity(0)), link or topology.Link(), overrides)
+    wanted = topology.plan(count, sorted(os.sched_getaffinity(0)), link or Link(), overrides)
     _require_kernel(wanted)
     before = remains()
     if before is not None:
-        if before.state.phase == "up" and before.topology == wanted and _alive(before):
+        if before.state.phase == "up" and before.layout == wanted and _alive(before):
+            before.start_all(progress)
             return before, True
         if before.state.phase == "up" and _alive(before):
             raise LabError(
-                f"another virtual cluster is up ({len(before.topology.nodes)} nodes, other options): "
+                f"another virtual cluster is up ({len(before.layout.nodes)} nodes, other options): "
                 f"'wulf lab down' takes it down"
             )
         progress("removing what an earlier lab left behind")
@@ -286,8 +301,8 @@ def up(
             lab.raise_all(progress)
             lab.state = msgspec.structs.replace(lab.state, phase="up")
             _save(lab)
-        except BaseException:
-            _remove(where, lab.state)
+        except BaseException as error:
+            _undo(where, lab.state, error)
             raise
     return lab, False
 
@@ -316,9 +331,20 @@ def _save(lab: Lab) -> None:
     partial.replace(target)
 
 
+def _undo(where: Path, state: State, cause: BaseException) -> None:
+    try:
+        _remove(where, state)
+    except (LabError, OSError) as error:
+        raise LabError(
+            f"{cause}\nand what was raised so far could not all be removed ({error}): run 'wulf lab down'"
+        ) from cause
+
+
 def _remove(where: Path, state: State) -> None:
     for node in state.topology.nodes:
         nodes.remove(where / "nodes" / node.name, node.name, state.namespace)
+    config = where / "ssh_config"
+    system.end_processes(lambda: system.clients_of(config), "ssh to the virtual cluster")
     if system.namespace_exists(state.namespace):
         system.run(["ip", "netns", "delete", state.namespace])
     system.remove_tree(where)
@@ -330,10 +356,16 @@ def _remove(where: Path, state: State) -> None:
 def _locked(where: Path) -> Iterator[None]:
     """One command at a time changes the lab. The lock lies beside its directory, which may go away."""
     path = Path("/run/lock") / f"{_namespace(where)}.lock"
+    busy = LabError("another 'wulf lab' is changing the virtual cluster: wait for it")
     with path.open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise LabError("another 'wulf lab' is changing the virtual cluster: wait for it") from None
-        yield
-    path.unlink(missing_ok=True)
+            # The holder before may have removed the file after we opened it: then this lock is worth nothing.
+            if not os.path.samestat(path.stat(), os.fstat(lock.fileno())):
+                raise busy
+        except (BlockingIOError, FileNotFoundError):
+            raise busy from None
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)

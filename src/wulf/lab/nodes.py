@@ -24,11 +24,11 @@ AcceptEnv LANG LC_*
 Subsystem sftp internal-sftp
 """
 
-#: Starts the node again when it reboots (exit code 133), and puts the link's limits on the bridge's side of the
-#: cable, which is made anew each time.
+#: Starts the node again when it reboots (exit code 133), and plugs the bridge's end of its cable in, which is
+#: made anew each time.
 _SUPERVISOR = """\
 #!/bin/sh
-# $1 root directory, $2 node name, $3 bridge; run inside the lab's network namespace
+# $1 root directory, $2 node name, $3 machine name, $4 bridge; run inside the lab's network namespace
 while :; do
     (
         tries=0
@@ -37,8 +37,9 @@ while :; do
             sleep 0.05
         done
         {limits}
+        ip link set "vb-$2" master "$4" up
     ) &
-    systemd-nspawn --quiet --directory="$1" --machine="$2" --network-bridge="$3" \\
+    systemd-nspawn --quiet --directory="$1" --machine="$3" --network-veth-extra="vb-$2:host0" \\
         --register=no --keep-unit --boot --console=pipe --link-journal=no --resolv-conf=off --timezone=off
     [ $? -eq 133 ] || exit
 done
@@ -119,22 +120,14 @@ def _write_units(units: Path, node: topology.Node) -> None:
 
 
 def enabled_units() -> list[str]:
-    """Units that the host would start at boot."""
-    listing = system.run(
-        [
-            "systemctl",
-            "list-unit-files",
-            "--root=/",
-            "--state=enabled,enabled-runtime",
-            "--no-legend",
-            "--no-pager",
-        ]
-    )
+    """List the units that the host would start at boot."""
+    query = ["list-unit-files", "--state=enabled,enabled-runtime", "--no-legend", "--no-pager"]
+    listing = system.run(["systemctl", "--root=/", *query])
     return [line.split()[0] for line in listing.splitlines() if line.split()]
 
 
-def start(directory: Path, node: topology.Node, namespace: str, bridge: str) -> int:
-    """Boot the node; the supervisor's pid."""
+def start(directory: Path, node: topology.Node, namespace: str, bridge: str) -> None:
+    """Boot the node; whether it answers is for the caller to find out."""
     argv = [
         "taskset",
         "--cpu-list",
@@ -147,33 +140,35 @@ def start(directory: Path, node: topology.Node, namespace: str, bridge: str) -> 
         str(directory / "supervisor"),
         str(directory / "root"),
         node.name,
+        group(namespace, node.name),
         bridge,
     ]
-    return system.spawn(
-        argv, directory / "console.log", lambda: system.own_cgroup(group(namespace, node.name))
-    )
+    system.spawn(argv, directory / "console.log", lambda: system.own_cgroup(group(namespace, node.name)))
 
 
 def group(namespace: str, name: str) -> str:
-    """Name of a node's control group."""
+    """Return the name of a node's control group, which is also its name as a machine of this host."""
     return f"{namespace}-{name}"
+
+
+def processes(directory: Path, name: str, namespace: str) -> list[int]:
+    """Return the node's processes; empty when it is off."""
+    return system.processes_of(directory / "root", group(namespace, name))
 
 
 def stop(directory: Path, name: str, namespace: str) -> None:
     """Pull the plug."""
-    root = directory / "root"
-    if root.exists():
-        system.end_processes(root)
+    system.end_processes(lambda: processes(directory, name, namespace), name)
     system.remove_cgroup(group(namespace, name))
-    for leftover in (
-        Path("/run/systemd/nspawn/propagate") / name,
-        Path("/run/systemd/nspawn/unix-export") / name,
-    ):
+    for place in ("propagate", "unix-export"):
+        leftover = Path("/run/systemd/nspawn") / place / group(namespace, name)
+        if system.is_mounted(leftover):
+            system.unmount(leftover)
         shutil.rmtree(leftover, ignore_errors=True)
 
 
 def remove(directory: Path, name: str, namespace: str) -> None:
-    """Pull the plug and remove all that the node was."""
+    """Pull the plug and take the node's file system away."""
     stop(directory, name, namespace)
     system.unmount(directory / "root")
 
@@ -191,18 +186,7 @@ def make_keys(directory: Path) -> None:
     for name in ("key", "hostkey"):
         try:
             subprocess.run(
-                [
-                    "ssh-keygen",
-                    "-q",
-                    "-t",
-                    "ed25519",
-                    "-N",
-                    "",
-                    "-C",
-                    "wulf-lab",
-                    "-f",
-                    str(directory / name),
-                ],
+                ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "wulf-lab", "-f", directory / name],
                 check=True,
                 capture_output=True,
             )

@@ -25,7 +25,7 @@ _PROGRAMS = {
 
 
 def supported() -> list[str]:
-    """What is missing, each with how to get it; empty when a virtual cluster can be raised here."""
+    """List what is missing, each with how to get it; empty when a virtual cluster can be raised here."""
     return [*_missing_rights(), *_missing_programs(), *_missing_kernel()]
 
 

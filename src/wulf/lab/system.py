@@ -20,7 +20,8 @@ NETNS_DIRECTORY = Path("/run/netns")
 _CGROUP_ROOTS = (Path("/sys/fs/cgroup/systemd"), Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup"))
 #: Directories at the top of the file system that belong to the system; any other one is hidden from nodes.
 _SYSTEM_DIRECTORIES = frozenset(
-    "bin boot dev etc home lib lib32 lib64 libx32 media mnt opt proc root run sbin srv sys tmp usr var".split()
+    {"bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "libx32", "media", "mnt", "opt", "proc"}
+    | {"root", "run", "sbin", "srv", "sys", "tmp", "usr", "var"}
 )
 #: Directories that begin empty in a node: they hold what is the host's own business.
 _EMPTY_DIRECTORIES = {
@@ -84,9 +85,9 @@ def hide_host(upper: Path) -> None:
         directory.mkdir(parents=True)
         os.setxattr(directory, "trusted.overlay.opaque", b"y")
         directory.chmod(mode)
-    for entry in os.listdir("/"):
-        if entry not in _SYSTEM_DIRECTORIES:
-            os.mknod(upper / entry, stat.S_IFCHR, os.makedev(0, 0))
+    for entry in Path("/").iterdir():
+        if entry.name not in _SYSTEM_DIRECTORIES:
+            os.mknod(upper / entry.name, stat.S_IFCHR, os.makedev(0, 0))
 
 
 def mount_overlay(upper: Path, work: Path, root: Path) -> None:
@@ -139,35 +140,51 @@ def remove_cgroup(name: str) -> None:
                     break
 
 
-def processes_of(root: Path) -> list[int]:
-    """Processes that belong to a node: started on its root directory, or running inside it.
+def processes_of(root: Path, group: str) -> list[int]:
+    """Return the processes that belong to a node: in its control group, or with its root directory.
 
-    They are found by what they are (arguments, root directory) and not by remembered numbers, so that a
-    number that was given to somebody else since is never touched.
+    They are found by what they are and not by remembered numbers, so that a number that was given to
+    somebody else since is never touched.
     """
     inside = root.stat().st_dev if is_mounted(root) else None
     return [
         int(entry.name)
         for entry in Path("/proc").iterdir()
-        if entry.name.isdecimal() and int(entry.name) != os.getpid() and _belongs(entry, root, inside)
+        if entry.name.isdecimal() and int(entry.name) != os.getpid() and _belongs(entry, inside, group)
     ]
 
 
-def _belongs(process: Path, root: Path, inside: int | None) -> bool:
+def _belongs(process: Path, inside: int | None, group: str) -> bool:
     try:
-        if str(root).encode() in (process / "cmdline").read_bytes().split(b"\0"):
+        if (process / "stat").read_text().rpartition(")")[2].split()[0] == "Z":
+            return False  # it has ended, and only its parent does not know yet
+        if any(group in line.split("/") for line in (process / "cgroup").read_text().splitlines()):
             return True
         return inside is not None and (process / "root").stat().st_dev == inside
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         return False  # it ended while we looked, or is a kernel thread
 
 
-def end_processes(root: Path) -> None:
-    """Kill a node's processes and wait until they are gone."""
+def clients_of(ssh_config: Path) -> list[int]:
+    """Return the ssh clients that use a configuration; they hold connections into the lab's namespace."""
+    wanted = os.fsencode(ssh_config)
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            argv = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdecimal() else []
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if wanted in argv and Path(os.fsdecode(argv[0])).name == "ssh":
+            found.append(int(entry.name))
+    return found
+
+
+def end_processes(find: Callable[[], list[int]], what: str) -> None:
+    """Kill the processes that `find` returns until it returns none."""
     deadline = time.monotonic() + 20
-    while pids := processes_of(root):
+    while pids := find():
         if time.monotonic() > deadline:
-            raise LabError(f"processes {pids} of {root} do not end")
+            raise LabError(f"processes {pids} of {what} do not end: see 'ps -fp {pids[0]}', then try again")
         for pid in pids:
             try:
                 os.kill(pid, signal.SIGKILL)
@@ -183,18 +200,16 @@ def remove_tree(path: Path) -> None:
     shutil.rmtree(path, ignore_errors=False)
 
 
-def spawn(argv: Sequence[str], log: Path, before: Callable[[], None]) -> int:
-    """Start a process that outlives this one; its pid."""
+def spawn(argv: Sequence[str], log: Path, before: Callable[[], None]) -> None:
+    """Start a process that outlives this one and is not its child; `before` runs in it first."""
     with log.open("ab") as output:
-        process = subprocess.Popen(  # noqa: PLW1509 - single-threaded here, and the group must be set before exec
-            argv,
+        subprocess.run(
+            ["setsid", "--fork", *argv],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            start_new_session=True,
             cwd="/",
+            check=True,
+            # It only writes to files; and the first process of a node must be in its group already.
             preexec_fn=before,
         )
-    # It is not ours to wait for: it goes on when this program has ended.
-    process.returncode = 0
-    return process.pid

@@ -50,7 +50,7 @@ class Topology(msgspec.Struct, frozen=True, kw_only=True):
         return [node.name for node in self.nodes]
 
     def shared_cpus(self) -> list[list[str]]:
-        """Groups of nodes that share a CPU; empty when each has its own."""
+        """Return the groups of nodes that share a CPU; empty when each has its own."""
         groups: dict[tuple[int, ...], list[str]] = {}
         for node in self.nodes:
             groups.setdefault(tuple(node.cpus), []).append(node.name)
@@ -166,7 +166,7 @@ def known_hosts(topology: Topology, public_key: str) -> str:
 
 
 def ssh_config(topology: Topology, directory: str, connect: str) -> str:
-    """Configuration with which the controller reaches nodes by name.
+    """Write the configuration with which the controller reaches nodes by name.
 
     ``connect`` is a command that connects inside the lab's namespace and hands the open socket over, so
     that no packet for a node is ever made outside the namespace and no relay stands in the way.
@@ -182,6 +182,9 @@ def ssh_config(topology: Topology, directory: str, connect: str) -> str:
         f"  StrictHostKeyChecking yes\n"
         f"  ForwardAgent no\n"
         f"  LogLevel ERROR\n"
+        # A node whose plug is pulled says nothing any more: the client must notice by itself.
+        f"  ServerAliveInterval 5\n"
+        f"  ServerAliveCountMax 3\n"
         f"  ProxyUseFdpass yes\n"
         f"  ProxyCommand {connect} %h %p\n"
     )
@@ -215,7 +218,7 @@ def cluster_toml(topology: Topology, config: str) -> str:
 
 
 def network_unit(node: Node) -> str:
-    """Unit that gives a node its address; part of the node, so it also holds after a reboot in it."""
+    """Write the unit that gives a node its address; being in the node, it also holds after a reboot in it."""
     commands = [f"ip address replace {node.address}/{NETWORK.prefixlen} dev {INTERFACE}"]
     if node.link.mtu:
         commands.append(f"ip link set dev {INTERFACE} mtu {node.link.mtu}")

@@ -111,7 +111,9 @@ def identify(compiler: str) -> MpiLibrary | None:
     shown = _ask([compiler, "--showme:version"])
     if shown and "Open MPI" in shown:
         return MpiLibrary(
-            compiler=compiler, family="openmpi", version=printable(shown.split(": ", 1)[-1], 60).strip()
+            compiler=compiler,
+            family="openmpi",
+            version="Open MPI" + printable(shown.partition("Open MPI")[2].partition("(")[0], 60).rstrip(),
         )
     shown = _ask([compiler, "-show"])
     if shown and "-lmpi" in shown:

@@ -11,7 +11,7 @@ import altair as alt
 from wulf.report import theme
 from wulf.report.parts import Figure, Ticks
 
-Layer = alt.Chart | alt.LayerChart
+Layer = alt.Chart | alt.LayerChart | alt.FacetChart
 
 HEIGHTS = {"latency": 380, "bandwidth": 340, "box": 380, "regression": 380, "matrix": 260, "forest": 360}
 ROW_HEIGHT = 18
@@ -67,7 +67,9 @@ def _values(figure: Figure, field: str) -> alt.Y:
 
 def _latency(figure: Figure) -> Layer:
     curves = _curves(figure, ("time_s", "low_s", "high_s"), _values(figure, "time_s"), "time")
-    if not figure.variants[0].datasets["breaks"]["size_bytes"]:
+    known = figure.variants[0].datasets["breaks"]["left"]
+    sides = [side for side in (0, 1) if side in known]
+    if not sides:
         return alt.layer(*curves)
     breaks = alt.Chart(alt.NamedData("breaks"))
     rules = breaks.mark_rule(strokeDash=[3, 3], strokeWidth=1).encode(x="size_bytes:Q")
@@ -76,7 +78,7 @@ def _latency(figure: Figure) -> Layer:
         breaks.transform_filter(f"{'' if left else '!'}datum.left")
         .mark_text(align="right" if left else "left", baseline="top", dx=-5 if left else 5, lineBreak="\n")
         .encode(x="size_bytes:Q", y=alt.value(2), text="words:N")
-        for left in (True, False)
+        for left in sides
     ]
     return alt.layer(rules, *curves, *words)
 
@@ -96,15 +98,15 @@ def _curves(figure: Figure, fields: tuple[str, str, str], y: alt.Y, words: str) 
     value, low, high = fields
     base = alt.Chart(alt.NamedData("main")).encode(x=_sizes(figure))
     pairs = list(dict.fromkeys(figure.variants[0].datasets["main"]["pair"]))
-    color = alt.Color("pair:N", scale=alt.Scale(domain=pairs))
+    legend = alt.Legend(symbolType="stroke", symbolOpacity=1, symbolSize=300)
+    color = alt.Color("pair:N", scale=alt.Scale(domain=pairs), legend=legend)
     dashes = [list(dash) for dash in theme.DASHES[: len(pairs)]]
     dash = alt.StrokeDash("pair:N", scale=alt.Scale(domain=pairs, range=dashes))
-    plain = alt.Color("pair:N", scale=alt.Scale(domain=pairs), legend=None)
     known = f"isValid(datum.{low}) && isValid(datum.{high})"
     band = (
         base.transform_filter(known)
         .mark_area(opacity=0.22)
-        .encode(y=alt.Y(f"{low}:Q"), y2=f"{high}:Q", color=plain)
+        .encode(y=alt.Y(f"{low}:Q"), y2=f"{high}:Q", color=color)
     )
     line = base.mark_line().encode(y=y, color=color, strokeDash=dash)
     tooltip = [
@@ -114,7 +116,7 @@ def _curves(figure: Figure, fields: tuple[str, str, str], y: alt.Y, words: str) 
         alt.Tooltip("launches:Q"),
     ]
     points = base.mark_point(filled=True, size=14, opacity=1).encode(
-        y=alt.Y(f"{value}:Q"), color=plain, tooltip=tooltip
+        y=alt.Y(f"{value}:Q"), color=color, tooltip=tooltip
     )
     return [band, line, points]
 
@@ -164,7 +166,7 @@ def _regression(figure: Figure) -> Layer:
         .encode(y="low_s:Q", y2="high_s:Q")
     )
     parts = "split(datum.label, '\\n')"
-    label = f"width < 440 ? {parts} : join({parts}, ', ')"
+    label = f"width < 440 ? {parts} : join({parts}, '')"
     color = alt.Color("fit:N", sort=None, legend=alt.Legend(columns=1, labelExpr=label))
     dash = alt.StrokeDash("fit:N", sort=None, scale=alt.Scale(range=[[1, 0], [6, 4]]))
     fitted = lines.mark_line().encode(y="fitted_s:Q", color=color, strokeDash=dash)
@@ -184,7 +186,7 @@ def _matrix(figure: Figure) -> Layer:
     )
     if len(set(figure.variants[0].datasets["main"]["to"])) > 8:
         return alt.layer(fields)
-    ink = alt.condition("datum.badness > 0.5", alt.value("#ffffff"), alt.value("#10202e"))
+    ink = alt.condition("datum.badness > 0.55", alt.value("#ffffff"), alt.value("#000000"))
     return alt.layer(
         fields, base.mark_text(fontSize=12, lineBreak="\n", dy=-6).encode(text="label:N", color=ink)
     )

@@ -73,11 +73,18 @@ def equation(fit: LineFit) -> str:
     )
 
 
+def _broken(text: str) -> str:
+    """Mark where an equation may be broken when there is little room."""
+    for mark in ("T =", "+ m", "R² ="):
+        text = text.replace(mark, f"\n{mark}")
+    return text
+
+
 def _lines(fits: Sequence[LineFit]) -> Columns:
     rows = [(fit, *point) for fit in fits for point in fit.curve if point[1] > 0]
     # A prediction interval may reach below zero at small sizes; a logarithmic axis has no place for it.
     return {
-        "fit": [equation(fit).replace(": ", "\n", 1).replace(", R²", "\nR²") for fit, *_ in rows],
+        "fit": [_broken(equation(fit)) for fit, *_ in rows],
         "robust": [int(fit.method == "theil-sen") for fit, *_ in rows],
         "size_bytes": [size for _, size, *_ in rows],
         "fitted_s": rounded([fitted for _, _, fitted, *_ in rows]),

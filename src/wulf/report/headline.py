@@ -42,7 +42,8 @@ TRUST_TITLES: dict[Trust, str] = {
     "poor": "Read the warnings before using these figures",
     "nothing": "Nothing was measured",
 }
-SEVERITIES = ("error", "warning", "note")
+Severity = Literal["error", "warning", "note"]
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 STATUS_TEXTS = {
     "running": "The run was not finished when this was written.",
     "budget": "The budget was spent before all targets were reached.",
@@ -115,7 +116,7 @@ def trust_text(manifest: Manifest, analysis: Analysis, nodes: Sequence[NodeRecor
 
 def warnings(advices: Sequence[Advice]) -> tuple[Warning, ...]:
     """Group warnings that share kind and advice, most severe first."""
-    groups: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    groups: dict[tuple[Severity, str, str], list[str]] = defaultdict(list)
     for advice in advices:
         case = f"{printable(advice.subject, 120)}: {printable(advice.text, 300)}"
         groups[advice.severity, advice.kind, printable(advice.advice, 400)].append(case)
@@ -123,7 +124,6 @@ def warnings(advices: Sequence[Advice]) -> tuple[Warning, ...]:
     return tuple(
         Warning(severity=severity, kind=kind.replace("_", " "), advice=text, cases=tuple(cases))
         for (severity, kind, text), cases in ordered
-        if severity in ("error", "warning", "note")
     )
 
 

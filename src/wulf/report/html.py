@@ -92,7 +92,8 @@ def _policy(*scripts: str) -> str:
 def _bundle() -> str:
     """Return Vega, Vega-Lite and Vega-Embed of the version that Altair writes for."""
     version = ".".join(altair.SCHEMA_VERSION.lstrip("v").split(".")[:2])
-    code: str = vl_convert.javascript_bundle(vl_version=version)
+    snippet = "window.vegaEmbed = vegaEmbed; window.vega = vega;"
+    code: str = vl_convert.javascript_bundle(snippet, vl_version=version)
     # Inside a string literal both forms mean the same; in the page only one of them ends the script.
     return code.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 

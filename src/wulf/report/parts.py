@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -15,8 +16,11 @@ Flag = Literal["", "good", "warning", "error", "unknown"]
 
 
 def rounded(values: Sequence[float | None]) -> list[Raw]:
-    """Cut numbers to the digits a chart can use; what is unknown stays unknown."""
-    return [None if value is None else float(f"{value:.{DIGITS}g}") for value in values]
+    """Cut numbers to the digits a chart can use; what is unknown, or no number that JSON has, is None."""
+    return [
+        float(f"{value:.{DIGITS}g}") if value is not None and math.isfinite(value) else None
+        for value in values
+    ]
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ TEXT_LIMIT = 200
 
 
 def launches_table(launches: Sequence[Launch]) -> Table:
-    """Launches that failed or ran beside foreign load."""
+    """List launches that failed or ran beside foreign load."""
     suspect = [launch for launch in launches if launch.status == "failed" or launch.contamination]
     return Table(
         title="Failed and contaminated launches",
@@ -84,7 +84,7 @@ def _value(value: FactValue) -> str:
 
 
 def unknown_table(nodes: Sequence[NodeRecord], manifest: Manifest) -> Table:
-    """What could not be found out, and why; it is never shown as zero."""
+    """List what could not be found out, and why; it is never shown as zero."""
     groups: dict[tuple[str, str], list[str]] = defaultdict(list)
     for node in nodes:
         if not node.reachable:

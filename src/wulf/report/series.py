@@ -1,4 +1,7 @@
-"""Curves and distributions as the data of charts: columns of numbers with units in their names, and the words beside them."""
+"""Curves and distributions as the data of charts, and the words beside them.
+
+Data is columns of numbers with their units in the names.
+"""
 
 from __future__ import annotations
 

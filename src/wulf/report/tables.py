@@ -126,7 +126,7 @@ def segments_table(pair: Pair, model: CurveModel | None) -> Table:
             Column("sizes"),
             Column("intercept", numeric=True),
             Column("slope", numeric=True),
-            Column("breakpoint", numeric=True),
+            Column("breakpoint"),
             Column("cause"),
         ),
         rows=tuple(_segment_row(segment) for segment in (model.segments if model else [])),

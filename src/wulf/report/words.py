@@ -59,9 +59,17 @@ def change_item(ratio: Estimate, flag: Flag = "") -> Item:
         return Item(f"{_signed(change, 1)} % (interval unknown: {ratio.n} launches)", ratio.value, flag)
     low, high = 100 * (ratio.low - 1), 100 * (ratio.high - 1)
     half = (high - low) / 2
-    digits = min(3, max(0, 1 - math.floor(math.log10(half)))) if half > 0 else 2
+    digits = _digits(half)
     texts = [_signed(value, digits) for value in (change, low, high)]
     return Item(f"{texts[0]} % ({texts[1]} to {texts[2]})", ratio.value, flag)
+
+
+def _digits(half: float) -> int:
+    """Return the decimals that show one digit of a half-width, two when that digit is 1."""
+    if half <= 0 or not math.isfinite(half):
+        return 2
+    first, _, power = f"{half:.1e}".partition("e")
+    return min(3, max(0, int(first.startswith("1")) - int(power)))
 
 
 def _signed(value: float, digits: int) -> str:

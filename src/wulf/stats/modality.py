@@ -61,7 +61,7 @@ def _bandwidth(logs: NDArray[np.float64], weights: NDArray[np.float64], total: f
     cumulated = np.cumsum(weights[order]) / total
     quartiles = logs[order][np.searchsorted(cumulated, [0.25, 0.75])]
     spread = min(deviation, float(quartiles[1] - quartiles[0]) / 1.34) or deviation
-    return max(0.9 * spread * total**-0.2, MIN_BANDWIDTH)
+    return float(max(0.9 * spread * total**-0.2, MIN_BANDWIDTH))
 
 
 def _deep_modes(density: NDArray[np.float64], min_mass: float) -> int:

@@ -12,9 +12,6 @@ class Mpich:
     """``mpirun`` (Hydra) of MPICH."""
 
     name = "mpich"
-    #: MPICH 4.0 (ch4) spins whatever it is told: MPIR_CVAR_POLLS_BEFORE_YIELD changes nothing there, and a
-    #: ping-pong of two ranks on one CPU takes a scheduler tick. Older ones (ch3) do yield.
-    yields = False
 
     def __init__(self, command: str = "mpirun", arguments: Sequence[str] = ()) -> None:
         self._command = command
@@ -40,5 +37,7 @@ class Mpich:
                 "FI_SOCKETS_IFACE": job.interface,
             }
         if job.shared_cpu:
+            # For ch3 only. MPICH 4.0 (ch4) spins whatever it is told, and a ping-pong of two ranks on one CPU
+            # takes a scheduler tick.
             variables |= {"MPIR_CVAR_POLLS_BEFORE_YIELD": "1"}
         return {**variables, **job.env}

@@ -16,8 +16,6 @@ class OpenMpi:
     """
 
     name = "openmpi"
-    #: Its ranks really do give the CPU away (``mpi_yield_when_idle``).
-    yields = True
 
     def __init__(self, command: str = "mpirun", arguments: Sequence[str] = ()) -> None:
         self._command = command

@@ -11,8 +11,6 @@ class Srun:
     """``srun`` inside an allocation. The library is told about interfaces as each of them wants it."""
 
     name = "srun"
-    #: Depends on the library: Open MPI's ranks do, MPICH's do not.
-    yields = True
 
     def __init__(self, command: str = "srun", arguments: Sequence[str] = ()) -> None:
         self._command = command

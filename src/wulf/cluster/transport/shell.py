@@ -4,7 +4,8 @@ A node's login shell may be any shell, may print anything before the command, an
 exit code 255 with the command's. So every command is wrapped: a random mark on stdout says where its output
 begins, and the same mark with the exit code ends stderr. What has no mark was not printed by the command.
 
-The wrappers contain no newline, backslash, single quote or ``!``, so that csh and fish pass them on unharmed.
+The wrappers contain no newline, backslash, single quote or ``!`` (but ``$!``, which csh knows), so that csh and
+fish pass them on unharmed. A command's own arguments may contain them; with ``!`` or a newline csh refuses to run it.
 """
 
 from __future__ import annotations

@@ -24,7 +24,10 @@
     for (const [name, columns] of Object.entries(chart.variant.datasets)) datasets[name] = rows(columns);
     const config = structuredClone(payload.themes[theme]);
     if (width < 520) config.legend = { ...config.legend, columns: 1, direction: "vertical" };
-    return { ...structuredClone(chart.figure.spec), width, datasets, config };
+    const spec = structuredClone(chart.figure.spec);
+    // Its equations take lines of their own there.
+    if (width < 520 && chart.element.dataset.kind === "regression") spec.height += 110;
+    return { ...spec, width, datasets, config };
   }
 
   // `ast` makes Vega interpret its expressions, so the page needs no eval and can forbid it.

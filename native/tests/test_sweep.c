@@ -1,0 +1,164 @@
+/* The experiment with operations of known times, and the responder with commands that cannot be. */
+#include <stdlib.h>
+
+#include "core/sweep.h"
+#include "tests/expect.h"
+
+enum { STEP_NS = 1000 };
+static uint64_t visits, longest;
+static bool alter;
+
+/* Iteration i of a visit at size s takes s + i % 3 us; every visit loses one. */
+static int initiate(struct visit *visit, struct failure *failure) {
+    (void)failure;
+    visits++;
+    longest = visit->iterations > longest ? visit->iterations : longest;
+    for (uint64_t i = 0; i < visit->iterations; i++) {
+        const uint64_t time_ns = (visit->size + i % 3) * STEP_NS;
+        if (visit->times_ns != NULL)
+            visit->times_ns[i] = time_ns;
+        visit->total_ns += time_ns;
+    }
+    visit->timed = visit->iterations;
+    visit->lost = 1;
+    if (alter)
+        visit->buffer[visit->size - 1] ^= 1;
+    return 0;
+}
+
+static const struct operation KNOWN = {
+    .name = "known", .divisor = 1, .echoes = true, .min_size = 1, .max_size = 4096, .initiate = initiate};
+
+static void ignore(const struct progress *progress, void *context) {
+    (void)progress;
+    (void)context;
+}
+
+static struct cell *run(const struct plan *plan) {
+    struct failure failure = {0};
+    struct cell *cells = cells_new(plan);
+    EXPECT(cells != NULL);
+    EXPECT(sweep_run(plan, NULL, cells, ignore, NULL, &failure) == 0);
+    EXPECT_TEXT(failure.message, "");
+    return cells;
+}
+
+static void records_every_value(void) {
+    const size_t sizes[] = {10, 1000};
+    const struct plan plan = {.operation = &KNOWN,
+                              .sizes = sizes,
+                              .count = 2,
+                              .sweeps = 4,
+                              .visit_us = 2000,
+                              .seed = 1,
+                              .clock = {.resolution_ns = 1, .cost_ns = 25}};
+    struct cell *cells = run(&plan);
+    for (size_t i = 0; i < 2; i++) {
+        EXPECT(cells[i].size == sizes[i] && cells[i].times_iterations && cells[i].warmup_settled);
+        EXPECT(cells[i].iterations == 4 * cells[i].visit_iterations);
+        EXPECT(histogram_count(cells[i].histogram) == cells[i].iterations);
+        EXPECT(cells[i].median_count == 4 && cells[i].lost == 4 && cells[i].corrupt == 0);
+        EXPECT(histogram_min_ns(cells[i].histogram) == sizes[i] * STEP_NS);
+    }
+    EXPECT(cells[0].visit_iterations == 183); /* 2 ms / 11 us, and odd */
+    EXPECT(cells[0].medians_ns[0] == 11 * STEP_NS);
+    EXPECT(longest == 183);
+    cells_free(cells, 2);
+}
+
+static void times_visits_where_the_clock_is_dear(void) {
+    const size_t size = 10;
+    const struct plan plan = {.operation = &KNOWN,
+                              .sizes = &size,
+                              .count = 1,
+                              .sweeps = 3,
+                              .visit_us = 2000,
+                              .seed = 1,
+                              .clock = {.resolution_ns = 1, .cost_ns = 5000}};
+    struct cell *cells = run(&plan);
+    EXPECT(!cells->times_iterations);
+    EXPECT(histogram_count(cells->histogram) == 3 && cells->median_count == 3);
+    cells_free(cells, 1);
+}
+
+static void sees_altered_payload(void) {
+    const size_t size = 100;
+    const struct plan plan = {.operation = &KNOWN,
+                              .sizes = &size,
+                              .count = 1,
+                              .sweeps = 3,
+                              .visit_us = 2000,
+                              .seed = 1,
+                              .clock = {.resolution_ns = 1, .cost_ns = 25}};
+    alter = true;
+    struct cell *cells = run(&plan);
+    alter = false;
+    EXPECT(cells->corrupt == 3);
+    cells_free(cells, 1);
+}
+
+/* A channel on which a script of commands arrives. */
+struct script {
+    const struct command *commands;
+    size_t place, answers;
+};
+
+static int hear(void *link, unsigned char *bytes, size_t length, struct failure *failure) {
+    struct script *script = link;
+    (void)length;
+    (void)failure;
+    command_encode(&script->commands[script->place++], bytes);
+    return 0;
+}
+
+static int answer(void *link, const unsigned char *bytes, size_t length, struct failure *failure) {
+    (void)bytes;
+    (void)length;
+    (void)failure;
+    ((struct script *)link)->answers++;
+    return 0;
+}
+
+static int respond(struct visit *visit, struct failure *failure) {
+    (void)failure;
+    memset(visit->buffer, 1, visit->size); /* the sanitizer sees a buffer that is too small */
+    memset(visit->spare, 1, visit->size + 1);
+    return 0;
+}
+
+static void refuses(const struct command *command) {
+    static const struct operation operation = {
+        .name = "x", .min_size = 8, .max_size = 4096, .respond = respond};
+    struct script script = {.commands = command};
+    const struct channel channel = {.link = &script, .peer = "node02", .send = answer, .receive = hear};
+    struct failure failure = {0};
+    EXPECT(sweep_respond(&operation, &channel, 4096, &failure) == -1);
+    EXPECT_TEXT(failure.code, "size");
+    EXPECT_TEXT(failure.peer, "node02");
+}
+
+static void responder_refuses_what_cannot_be(void) {
+    refuses(&(struct command){.kind = COMMAND_VISIT, .size = 4097, .iterations = 1});
+    refuses(&(struct command){.kind = COMMAND_VISIT, .size = 7, .iterations = 1});
+    refuses(&(struct command){.kind = COMMAND_VISIT, .size = UINT64_MAX, .iterations = 1});
+    refuses(&(struct command){.kind = COMMAND_VISIT, .size = 8, .iterations = 0});
+    refuses(&(struct command){.kind = COMMAND_VISIT, .size = 8, .iterations = UINT64_MAX});
+    refuses(&(struct command){.kind = 3, .size = 8, .iterations = 1});
+    const struct command good[] = {{.kind = COMMAND_VISIT, .size = 4096, .iterations = 1},
+                                   {.kind = COMMAND_END}};
+    static const struct operation operation = {
+        .name = "x", .min_size = 8, .max_size = 4096, .respond = respond};
+    struct script script = {.commands = good};
+    const struct channel channel = {.link = &script, .peer = "node02", .send = answer, .receive = hear};
+    struct failure failure = {0};
+    EXPECT(sweep_respond(&operation, &channel, 4096, &failure) == 0);
+    EXPECT(script.place == 2 && script.answers == 1);
+}
+
+int main(void) {
+    records_every_value();
+    times_visits_where_the_clock_is_dear();
+    sees_altered_payload();
+    responder_refuses_what_cannot_be();
+    return EXPECT_STATUS();
+}

@@ -1,0 +1,181 @@
+"""A run or a comparison on a terminal: the same numbers as on the page, readable at 80 columns."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from wulf.records import Analysis, Comparison, Launch, Manifest, NodeRecord
+from wulf.report import compare, view
+from wulf.report.parts import Column, Item, OperationView, Table, Warning
+
+STYLES = {
+    "": "",
+    "good": "green",
+    "fair": "yellow",
+    "poor": "red",
+    "nothing": "yellow",
+    "note": "",
+    "warning": "yellow",
+    "error": "red",
+    "unknown": "dim",
+}
+BARS = "▁▂▃▄▅▆▇█"
+SPARK_WIDTH = 24
+#: Below this width columns that are not `narrow` are left out; the page and the CSV have them.
+WIDE = 160
+#: Cases of one warning that are printed; the rest is counted.
+CASES = 3
+PLAIN_WIDTH = 100
+
+
+def render(
+    manifest: Manifest,
+    nodes: Sequence[NodeRecord],
+    launches: Sequence[Launch],
+    analysis: Analysis,
+    console: Console,
+) -> None:
+    """Print a run."""
+    shown = view.build(manifest, nodes, launches, analysis)
+    printer = _Printer(console)
+    printer.head(shown.title, shown.lede)
+    printer.verdict(shown.trust_title, shown.trust, shown.trust_text)
+    for warning in shown.warnings:
+        printer.warning(warning)
+    for operation in shown.operations:
+        _operation(printer, operation)
+    printer.section("Quality")
+    for table in (shown.unreached, shown.launches):
+        printer.table(table)
+    printer.section("Nodes and provenance")
+    for table in (shown.facts, shown.unknown, shown.provenance):
+        printer.table(table)
+    printer.line(f"command line: {shown.command_line}")
+    printer.section("Methods")
+    printer.line(shown.methods)
+
+
+def rendered(
+    manifest: Manifest, nodes: Sequence[NodeRecord], launches: Sequence[Launch], analysis: Analysis
+) -> str:
+    """Return the report as plain text, for a file."""
+    out = io.StringIO()
+    console = Console(file=out, width=PLAIN_WIDTH, highlight=False, force_terminal=False, color_system=None)
+    render(manifest, nodes, launches, analysis, console)
+    # Tables are filled up with blanks to the width; a file needs none.
+    return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
+
+
+def render_comparison(comparison: Comparison, console: Console) -> None:
+    """Print a comparison: verdict, shift of every size with its interval, facts that differ."""
+    shown = compare.build(comparison)
+    printer = _Printer(console)
+    printer.head(shown.title, shown.lede)
+    printer.verdict(shown.verdict, shown.flag, (shown.reason, *shown.limits))
+    for table in (shown.pooled, *shown.cells, shown.facts):
+        printer.table(table)
+
+
+def sparkline(values: Sequence[float], width: int = SPARK_WIDTH) -> str:
+    """Return values on a logarithmic scale as `width` blocks at most; values that are not positive are skipped."""
+    logs = [math.log(value) for value in values if value > 0]
+    if not logs:
+        return ""
+    count = min(width, len(logs))
+    picked = [logs[round(i * (len(logs) - 1) / max(count - 1, 1))] for i in range(count)]
+    low, high = min(picked), max(picked)
+    span = high - low or 1.0
+    return "".join(BARS[round((value - low) / span * (len(BARS) - 1))] for value in picked)
+
+
+def _operation(printer: _Printer, operation: OperationView) -> None:
+    printer.section(f"{operation.name}: {operation.title}")
+    for figure in operation.key_figures:
+        best = f"; best {figure.best.text} ({figure.best_pair})" if figure.best else ""
+        worst = "worst " if figure.best else ""
+        printer.line(f"{figure.name}: {worst}{figure.worst.text} ({figure.worst_pair}){best}")
+    printer.line("")
+    for pair, times, ends in operation.lines:
+        printer.line(f"{sparkline(times)}  {pair}: {ends}", wrap=False)
+    if operation.left_out:
+        printer.line(operation.left_out)
+    printer.table(operation.pairs)
+    # The worst pair is the first; the page has the others.
+    for detail in operation.details[:1]:
+        for note in detail.notes:
+            printer.line(note)
+        printer.table(detail.segments)
+        printer.table(detail.sizes)
+
+
+class _Printer:
+    """Puts the parts of a view on a console; everything is printed as text, never as markup."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._wide = console.width >= WIDE
+
+    def head(self, title: str, lede: str) -> None:
+        self.line(title, "bold")
+        self.line(lede)
+        self.line("")
+
+    def section(self, title: str) -> None:
+        self.line("")
+        self.line(title, "bold")
+        self.line("─" * min(len(title), self._console.width), "dim")
+
+    def verdict(self, title: str, flag: str, lines: Sequence[str]) -> None:
+        self.line(title, f"bold {STYLES[flag]}".strip())
+        for line in lines:
+            self.line(line)
+        self.line("")
+
+    def warning(self, warning: Warning) -> None:
+        style = f"bold {STYLES[warning.severity]}".strip()
+        for case in warning.cases[:CASES]:
+            self._print(Text.assemble((f"{warning.severity}: {warning.kind}: ", style), case))
+        if len(warning.cases) > CASES:
+            self.line(f"  and {len(warning.cases) - CASES} more")
+        self._print(Padding(Text(warning.advice), (0, 0, 0, 2)))
+
+    def line(self, text: str, style: str = "", wrap: bool = True) -> None:
+        self._print(Text(text, style=style), wrap)
+
+    def table(self, table: Table) -> None:
+        self.line("")
+        if not table.rows:
+            self.line(f"{table.title}: {table.empty}.")
+            return
+        self.line(table.title, "bold")
+        kept = [index for index, column in enumerate(table.columns) if self._wide or column.narrow]
+        drawn = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+        for index in kept:
+            self._column(drawn, table.columns[index])
+        for row in table.rows:
+            drawn.add_row(*(_cell(row[index]) for index in kept))
+        self._console.print(drawn, soft_wrap=False)
+        if table.note:
+            self.line(table.note, "dim")
+
+    def _column(self, drawn: RichTable, column: Column) -> None:
+        drawn.add_column(
+            Text(column.name),
+            justify="right" if column.numeric else "left",
+            no_wrap=column.numeric,
+            overflow="fold",
+        )
+
+    def _print(self, what: Text | Padding, wrap: bool = True) -> None:
+        self._console.print(what, soft_wrap=not wrap, markup=False, emoji=False, highlight=False)
+
+
+def _cell(item: Item) -> Text:
+    return Text(item.text, style=STYLES[item.flag])

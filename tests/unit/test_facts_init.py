@@ -1,0 +1,80 @@
+"""What `wulf init` makes of a first look: which interface, which addresses."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wulf.cluster.inventory import local
+from wulf.cluster.transport import open_transport
+from wulf.errors import InventoryError
+from wulf.facts.init import choose, read_resolved, resolve_argv
+from wulf.records import NodeRecord
+
+
+def node(name: str, addresses: str) -> NodeRecord:
+    return NodeRecord(node=name, reachable=True, facts={"addresses": addresses})
+
+
+TWO = [
+    node("n1", "eth0=192.0.2.1/24 ib0=10.0.0.1/24 eth0=2001:db8::1/64"),
+    node("n2", "eth0=192.0.2.2/24 ib0=10.0.0.2/24 eth0=2001:db8::2/64"),
+]
+NAMED = {"n1": "192.0.2.1", "n2": "192.0.2.2"}
+
+
+def test_the_interface_that_names_lead_to() -> None:
+    choice = choose(TWO, NAMED, None)
+    assert (choice.interface, choice.addresses, choice.notes) == ("eth0", {}, [])
+
+
+def test_the_users_interface_and_its_addresses() -> None:
+    choice = choose(TWO, NAMED, "ib0")
+    assert (choice.interface, choice.addresses) == ("ib0", {"n1": "10.0.0.1", "n2": "10.0.0.2"})
+    assert "names do not lead to ib0 on n1, n2" in choice.notes[0]
+
+
+def test_the_only_interface_there_is() -> None:
+    choice = choose([node("n1", "e=10.0.0.1/8"), node("n2", "e=10.0.0.2/8 x=fd00::1/64")], {}, None)
+    assert (choice.interface, choice.addresses) == ("e", {"n1": "10.0.0.1", "n2": "10.0.0.2"})
+
+
+def test_no_guess_when_nothing_stands_out() -> None:
+    choice = choose(TWO, {}, None)
+    assert (choice.interface, choice.addresses) == (None, {})
+    assert "no interface stands out among eth0, ib0" in choice.notes[0]
+
+
+def test_an_interface_that_some_nodes_lack_is_refused() -> None:
+    with pytest.raises(InventoryError, match=r"ib0 has no IPv4 address on n3; it is there on 2 of 3 nodes"):
+        choose([*TWO, node("n3", "eth0=192.0.2.3/24")], NAMED, "ib0")
+
+
+def test_nodes_that_do_not_answer() -> None:
+    down = NodeRecord(node="n3", reachable=False, error="n3: ssh could not connect")
+    choice = choose([*TWO, down], NAMED, None)
+    assert choice.interface == "eth0"
+    assert choice.notes == ["does not answer: n3: ssh could not connect"]
+    with pytest.raises(InventoryError, match="no node answered; the first says: n3: ssh could not connect"):
+        choose([down], {}, None)
+
+
+@given(st.lists(st.text(max_size=60), min_size=1, max_size=4), st.text(max_size=100))
+def test_any_addresses_are_a_choice_or_a_clear_error(addresses: list[str], resolved: str) -> None:
+    records = [node(f"n{index}", text) for index, text in enumerate(addresses)]
+    try:
+        choice = choose(records, read_resolved(resolved), None)
+    except InventoryError:
+        return
+    assert choice.interface is not None or choice.notes
+
+
+def test_resolving_on_a_real_node() -> None:
+    transport = open_transport(local())
+    argv = resolve_argv(["localhost", "192.0.2.7", "no-such-host.invalid", "$(id)"])
+    answer = transport.run(argv, ["local1"], timeout_s=30)["local1"]
+    found = read_resolved(answer.stdout.decode())
+    assert found["localhost"] in ("127.0.0.1", "::1")
+    assert found["192.0.2.7"] == "192.0.2.7"
+    assert set(found) == {"localhost", "192.0.2.7"}

@@ -1,0 +1,195 @@
+"""What a report says, before it is drawn."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+import pytest
+
+from tests.unit import report_fixture
+from wulf.records import CellEstimate, Estimate, NodeRecord
+from wulf.report import compare, headline, ranking, ticks, view
+from wulf.report.parts import Table, View
+from wulf.report.words import change_item, duration, percent
+
+
+@pytest.fixture(scope="module")
+def shown() -> View:
+    return view.build(*report_fixture.make())
+
+
+def texts(table: Table) -> list[list[str]]:
+    return [[item.text for item in row] for row in table.rows]
+
+
+def test_key_figures_name_the_worst_pair_and_the_best(shown: View) -> None:
+    latency, bandwidth, n_half = shown.operations[0].key_figures
+    assert latency.name == "zero-byte half round trip"
+    # The fixture's factors are 1.17 for the worst pair and 1.00 for the best, of 28 µs.
+    assert latency.worst.raw == pytest.approx(1.17 * 28e-6)
+    assert latency.worst_pair == "node02 → node04"
+    assert latency.best is not None and latency.best.raw == pytest.approx(28e-6)
+    assert latency.best_pair == "node01 → node02"
+    assert bandwidth.worst.raw == pytest.approx(1 / (1.17 * 8.6e-9))
+    assert bandwidth.worst_pair == "node02 → node04"
+    assert n_half.worst_pair == "all 3 pairs alike"
+
+
+def test_where_no_model_gives_a_latency_the_smallest_size_does(shown: View) -> None:
+    stream = shown.operations[3]
+    assert stream.key_figures[0].name == "time per message at 1 B"
+    assert "a stream has no zero-byte latency" in texts(stream.pairs)[0][1]
+
+
+def test_pairs_come_worst_first(shown: View) -> None:
+    assert [row[0] for row in texts(shown.operations[0].pairs)] == [
+        "node02 → node04",
+        "node01 → node03",
+        "node01 → node02",
+    ]
+
+
+def test_many_pairs_show_the_worst_ones_and_the_best() -> None:
+    pairs = [("n", str(index)) for index in range(20)]
+    assert ranking.shown(pairs) == [*pairs[:5], pairs[-1]]
+
+
+def test_chart_data_are_the_numbers_of_the_analysis(shown: View) -> None:
+    *_, analysis = report_fixture.make()
+    cells = [cell for cell in analysis.cells if cell.cell.op == "mpi_pingpong"]
+    main = shown.operations[0].overview[0].variants[0].datasets["main"]
+    drawn = {(p, n): t for p, n, t in zip(main["pair"], main["size_bytes"], main["time_s"], strict=True)}
+    assert len(drawn) == len(cells) == 180
+    for cell in cells:
+        assert drawn[" → ".join(cell.cell.pair), cell.cell.size_bytes] == pytest.approx(
+            cell.time.value, rel=1e-6
+        )
+
+
+def test_breakpoints_of_several_pairs_are_one_mark(shown: View) -> None:
+    breaks = shown.operations[0].overview[0].variants[0].datasets["breaks"]
+    assert list(breaks["size_bytes"]) == [65537]
+    assert list(breaks["label"]) == ["65537 B: likely the eager limit (64 KiB)"]
+    assert breaks["pairs"][0] == "node01 → node02, node01 → node03, node02 → node04"
+
+
+def test_missed_targets_say_how_far_they_are(shown: View) -> None:
+    rows = texts(shown.unreached)
+    assert rows and all(", target 2 %" in row[3] for row in rows)
+    widths = [row[3].raw for row in shown.unreached.rows]
+    assert widths == sorted(widths, reverse=True)
+
+
+def test_unknown_facts_say_why_and_are_not_zero(shown: View) -> None:
+    assert ["nic_firmware", "unknown: ethtool is not installed", "node01, node02, node03, node04"] in texts(
+        shown.unknown
+    )
+    assert ["everything", "unknown: node99: no route to host", "node99"] in texts(shown.unknown)
+    assert not any(row[0] == "nic_firmware" for row in texts(shown.facts))
+
+
+def test_facts_that_differ_are_marked(shown: View) -> None:
+    kernels = [row for row in shown.facts.rows if row[0].text == "kernel"]
+    assert [(row[1].text, row[1].flag, row[2].text) for row in kernels] == [
+        ("6.1.0-18-amd64", "warning", "node01, node02, node04"),
+        ("6.1.0-21-amd64", "warning", "node03"),
+    ]
+
+
+def test_a_fact_without_value_or_reason_is_listed_as_unknown() -> None:
+    manifest, _, launches, analysis = report_fixture.empty()
+    nodes = [NodeRecord(node="n1", reachable=True, facts={"mtu_bytes": None})]
+    shown = view.build(manifest, nodes, launches, analysis)
+    assert ["mtu_bytes", "unknown: no reason recorded", "n1"] in texts(shown.unknown)
+
+
+def test_an_empty_run_says_that_nothing_was_measured() -> None:
+    shown = view.build(*report_fixture.empty())
+    assert shown.trust == "nothing" and shown.trust_title == "Nothing was measured"
+    assert shown.operations == ()
+    assert shown.unreached.empty == "nothing was measured"
+    assert shown.launches.empty == "there was no launch"
+    assert "no interval was computed" in shown.methods
+
+
+def test_trust_is_good_only_when_everything_is_as_asked() -> None:
+    manifest, _, _, analysis = report_fixture.make(sizes=3)
+    clean = msgspec.structs.replace(
+        analysis,
+        warnings=[],
+        launches_failed=0,
+        launches_contaminated=0,
+        cells=[msgspec.structs.replace(cell, reached=True) for cell in analysis.cells],
+    )
+    done = msgspec.structs.replace(manifest, status="complete")
+    assert headline.trust(done, clean) == "good"
+    assert headline.trust(manifest, clean) == "fair"
+    assert headline.trust(done, msgspec.structs.replace(clean, launches_contaminated=1)) == "fair"
+    assert headline.trust(done, msgspec.structs.replace(clean, launches_failed=1)) == "poor"
+
+
+def test_one_launch_has_no_interval_and_says_so() -> None:
+    manifest, nodes, launches, analysis = report_fixture.make(ops=("tcp_rr",), pairs=1, sizes=1)
+    (cell,) = analysis.cells
+    alone = msgspec.structs.replace(cell.time, low=None, high=None, n=1)
+    lone: CellEstimate = msgspec.structs.replace(cell, time=alone, reached=False)
+    shown = view.build(manifest, nodes, launches, msgspec.structs.replace(analysis, cells=[lone]))
+    assert texts(shown.unreached)[0][3] == "unknown: 1 launch, target 2 %"
+    assert "no interval" in texts(shown.operations[0].details[0].sizes)[0][1]
+    main = shown.operations[0].overview[0].variants[0].datasets["main"]
+    assert list(main["low_s"]) == [None]
+
+
+def test_control_characters_of_nodes_do_not_pass() -> None:
+    shown = view.build(*report_fixture.make(ops=("tcp_rr",), pairs=6, sizes=2, hostile=True))
+    assert "\x1b" not in repr(shown.facts) + repr(shown.launches) + shown.title
+    assert "�[31mred" in repr(shown.facts)
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "text"),
+    [
+        (0.9, 0.892, 0.908, "−10.0 % (−10.8 to −9.2)"),
+        (1.0, 0.9988, 1.0012, "0 % (−0.12 to +0.12)"),
+        (1.5, None, None, "+50.0 % (interval unknown: 12 launches)"),
+    ],
+)
+def test_changes_have_the_digits_of_their_interval(
+    value: float, low: float | None, high: float | None, text: str
+) -> None:
+    ratio = Estimate(value=value, low=low, high=high, confidence=0.95, unit="ratio", n=12, method="")
+    assert change_item(ratio).text == text
+
+
+def test_percent_and_duration() -> None:
+    assert [percent(ratio) for ratio in (0.0712, 0.02, 0.5, 1.234, 0)] == [
+        "7.1 %",
+        "2 %",
+        "50 %",
+        "123 %",
+        "0 %",
+    ]
+    assert [duration(seconds) for seconds in (90, 1500, 7200)] == ["90 s", "25 min", "2 h"]
+
+
+def test_ticks_cover_what_is_drawn() -> None:
+    marks = ticks.times([28e-6, 10.6e-3])
+    assert marks.values[0] <= 28e-6 and marks.values[-1] >= 10e-3
+    assert "100 µs" in marks.labels and "2 ms" in marks.labels
+    sizes = ticks.sizes([0, 1, 4 << 20])
+    assert sizes.values[0] == 0 and sizes.labels[-1] == "4 MiB" and len(sizes.values) <= 13
+    changes = ticks.changes([0.9, 1.1])
+    assert changes.labels[changes.values.index(1.0)] == "0 %"
+    assert math.isclose(changes.values[0], 0.9) and changes.labels[0] == "−10 %"
+    assert ticks.bandwidths([117e6]).labels[1] == "20 MB/s"
+
+
+def test_comparison_counts_verdicts_and_keeps_sizes_in_order() -> None:
+    shown = compare.build(report_fixture.comparison())
+    assert shown.verdict == "Better and worse: look at the sizes" and shown.flag == "warning"
+    main = shown.figures[0].variants[0].datasets["main"]
+    assert list(main["size_bytes"]) == sorted(main["size_bytes"])
+    assert "19 better, 1 worse" in shown.figures[0].variants[0].summary
+    assert texts(shown.facts) == [["interrupt_coalescing", "rx-usecs 3", "rx-usecs 0"]]
+    assert "These runs could have shown an effect of 1.2 % at best." in shown.limits

@@ -1,0 +1,112 @@
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wulf import units
+from wulf.errors import UsageError
+from wulf.records import Estimate
+
+
+def estimate(value, low, high, unit="s"):
+    return Estimate(value=value, low=low, high=high, confidence=0.95, unit=unit, n=6, method="test")
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("0", 0),
+        ("1500", 1500),
+        ("64KiB", 65536),
+        ("64k", 65536),
+        ("1 MiB", 1 << 20),
+        ("1.5KiB", 1536),
+        ("1MB", 10**6),
+    ],
+)
+def test_sizes(text, size):
+    assert units.parse_size(text) == size
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("5m", 300), ("90s", 90), ("2ms", 0.002), ("1h", 3600), ("7", 7)]
+)
+def test_durations(text, seconds):
+    assert units.parse_duration(text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(("text", "rate"), [("1gbit", 10**9), ("2.5Gbit", 2_500_000_000), ("100mbit", 10**8)])
+def test_rates(text, rate):
+    assert units.parse_rate(text) == rate
+
+
+@pytest.mark.parametrize(
+    ("parse", "text"),
+    [
+        (units.parse_size, "1.5"),
+        (units.parse_size, "10 apples"),
+        (units.parse_size, ""),
+        (units.parse_size, "-5"),
+        (units.parse_duration, "0s"),
+        (units.parse_duration, "5 fortnights"),
+        (units.parse_duration, "soon"),
+        (units.parse_percent, "2"),
+        (units.parse_percent, "0%"),
+        (units.parse_percent, "100%"),
+        (units.parse_rate, "1"),
+        (units.parse_rate, "0gbit"),
+        (units.parse_rate, "1gbyte"),
+    ],
+)
+def test_errors_name_the_text(parse, text):
+    with pytest.raises(UsageError) as error:
+        parse(text)
+    assert repr(text) in str(error.value)
+
+
+@given(st.integers(0, 1 << 40))
+def test_sizes_are_shown_exactly(size):
+    assert units.parse_size(units.format_bytes(size)) == size
+
+
+@given(st.text(max_size=20))
+def test_parsers_only_ever_refuse(text):
+    for parse in (units.parse_size, units.parse_duration, units.parse_percent, units.parse_rate):
+        with contextlib.suppress(UsageError):
+            parse(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (estimate(11.92e-6, 11.85e-6, 11.99e-6), "11.92 ± 0.07 µs"),
+        (estimate(9.996e-6, 9.5e-6, 10.6e-6), "10.0 ± 0.6 µs"),
+        (estimate(1.2e-3, None, None), "1.20 ms (no interval)"),
+        (estimate(117.3e6, 116e6, 118.5e6, "B/s"), "117.3 ± 1.3 MB/s"),
+        (estimate(1.003, 0.99, 1.016, "ratio"), "1.003 ± 0.013"),
+        (estimate(8.5e-9, 8.4e-9, 8.6e-9, "s/B"), "8.50 ± 0.10 µs/kB"),
+        (estimate(123456e-9, 100e-6, 146912e-9), "120 ± 20 µs"),
+        (estimate(5e-6, 5e-6, 5e-6), "5.00 ± 0.00 µs"),
+    ],
+)
+def test_estimates_show_no_more_digits_than_the_interval_supports(value, text):
+    assert units.format_estimate(value) == text
+
+
+@given(st.floats(1e-9, 1e3), st.floats(1e-4, 0.5))
+def test_shown_estimate_contains_the_value(value, relative):
+    shown = units.format_estimate(estimate(value, value * (1 - relative), value * (1 + relative)))
+    number, _, rest = shown.partition(" ± ")
+    half, unit = rest.split(" ")
+    scale = {"s": 1, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}[unit]
+    assert abs(float(number) * scale - value) <= 0.51 * float(half) * scale + 1e-15
+    assert float(half) * scale == pytest.approx(value * relative, rel=0.5)
+
+
+def test_times_and_bandwidths():
+    assert units.format_time(11.9e-6) == "11.9 µs"
+    assert units.format_time(0) == "0 ns"
+    assert units.format_time(300) == "300 s"
+    assert units.format_bandwidth(1.25e9) == "1.25 GB/s"
+    assert units.format_bytes(65537) == "65537 B"
