@@ -8,12 +8,13 @@ static const double SETTLED_WITHIN = 0.05;
 
 uint64_t calibrate_iterations(const struct calibration_input *input) {
     if (!(input->iteration_ns > 0)) /* too short to be seen, or nothing was answered */
-        return 1;
+        return VISIT_MIN_ITERATIONS;
     const double wanted_ns = fmax(input->visit_ns, MIN_TICKS * input->resolution_ns);
     const double wanted = ceil(wanted_ns / input->iteration_ns);
     if (wanted >= VISIT_MAX_ITERATIONS)
         return VISIT_MAX_ITERATIONS;
-    return wanted < 1 ? 1 : (uint64_t)wanted | 1U;
+    const uint64_t iterations = wanted < VISIT_MIN_ITERATIONS ? VISIT_MIN_ITERATIONS : (uint64_t)wanted;
+    return iterations + iterations % 2;
 }
 
 bool calibrate_times_iterations(const struct calibration_input *input) {
@@ -24,9 +25,8 @@ uint64_t warmup_iterations(size_t done, const struct calibration_input *input) {
     if (done == 0)
         return 1;
     const uint64_t whole = calibrate_iterations(input);
-    const uint64_t grown = (UINT64_C(1) << (2 * done)) | 1U;
-    const bool last =
-        done + 2 >= WARMUP_MAX_VISITS; /* two whole ones can agree, however fast the operation */
+    const uint64_t grown = UINT64_C(1) << (2 * done);
+    const bool last = done + 2 >= WARMUP_MAX_VISITS;
     return last || whole < grown ? whole : grown;
 }
 

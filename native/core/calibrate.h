@@ -8,7 +8,8 @@
 
 enum {
     WARMUP_MAX_VISITS = 8,
-    VISIT_MAX_ITERATIONS = (1 << 20) - 1 /* bounds the memory for single times, and what a server accepts */
+    VISIT_MIN_ITERATIONS = 2,
+    VISIT_MAX_ITERATIONS = 1 << 20 /* bounds the memory for single times, and what a server accepts */
 };
 
 struct calibration_input {
@@ -18,14 +19,16 @@ struct calibration_input {
     double resolution_ns;
 };
 
-/* Iterations of a visit: as many as last `visit_ns`, and at least 100 clock ticks, at least one. Always
- * odd, so that a fault that inverts the same bits of every message does not cancel out over a visit. */
+/* Iterations of a visit: as many as last `visit_ns`, at least 100 clock ticks, at least two. Always even:
+ * with the untimed first exchange the exchanges of a visit are an odd number, so that a fault that inverts
+ * the same bits of every message does not cancel out. */
 uint64_t calibrate_iterations(const struct calibration_input *input);
 
 /* Whether single iterations can be timed: a reading of the clock costs less than 5 % of one. */
 bool calibrate_times_iterations(const struct calibration_input *input);
 
-/* Iterations of the warm-up visit number `done` (from 0): lengths grow fourfold up to a whole visit. */
+/* Iterations of the warm-up visit number `done` (from 0): lengths grow fourfold up to a whole visit; the
+ * last two are whole, so that they can agree however fast the operation is. */
 uint64_t warmup_iterations(size_t done, const struct calibration_input *input);
 
 /* Whether the last two medians agree within 5 %. */

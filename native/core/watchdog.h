@@ -14,8 +14,8 @@ static inline void watchdog_beat(void) {
 }
 
 /* From now on, or anew: when there is no beat for `timeout_s`, write an error line with the code
- * `peer_lost` to `fd` and end with exit code 3. It looks once a second, by a real-time signal: libraries
- * use SIGALRM. Returns 0, or -1 with errno. */
+ * `peer_lost` to `fd` and end with exit code 3. It looks four times a second, by a real-time signal:
+ * libraries use SIGALRM. Returns 0, or -1 with errno. */
 int watchdog_start(int fd, const char *peer, unsigned timeout_s);
 
 /* Write an error line naming `peer` and end, too, when a launcher asks us to (SIGTERM, SIGUSR1). */

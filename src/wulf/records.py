@@ -19,6 +19,8 @@ SCHEMA_VERSION = 1
 Setting = str
 Pair = tuple[str, str]
 FactValue = str | int | float | bool | None
+#: "mixed" is only said of whole runs: some operations are better, some worse.
+Verdict = Literal["better", "worse", "no difference", "no decision", "mixed"]
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=False):
@@ -342,6 +344,7 @@ class CellComparison(Record, frozen=True, kw_only=True):
     """Shift of one cell from the first run to another."""
 
     op: str
+    #: −1 in a figure that is pooled over sizes and pairs.
     size_bytes: int
     pair: Pair
     #: Candidate ÷ base of the time; below 1 is faster. Hodges–Lehmann on logarithms.
@@ -349,7 +352,7 @@ class CellComparison(Record, frozen=True, kw_only=True):
     p_value: float
     #: After Benjamini–Hochberg over the cells compared.
     p_adjusted: float
-    verdict: Literal["better", "worse", "no difference", "no decision"]
+    verdict: Verdict
 
 
 class Comparison(Record, frozen=True, kw_only=True):
@@ -365,5 +368,5 @@ class Comparison(Record, frozen=True, kw_only=True):
     #: The effect these runs could have shown at best (A/A limit), as a ratio above 1.
     smallest_effect: float | None
     margin: float
-    verdict: Literal["better", "worse", "no difference", "no decision", "mixed"]
+    verdict: Verdict
     reason: str

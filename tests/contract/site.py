@@ -8,6 +8,7 @@ import socket
 import subprocess
 import time
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,7 @@ def local_cluster() -> ClusterConfig:
     return parse('[cluster]\nnodes = "node[01-03]"\ntransport = "local"\n', "test")
 
 
+@cache
 def lab_cluster() -> ClusterConfig:
     """The virtual cluster that is up, if there is one."""
     try:
@@ -104,6 +106,9 @@ def lab_cluster() -> ClusterConfig:
     lab = current()
     if lab is None:
         pytest.skip("no virtual cluster is up (wulf lab up)")
+    off = [node.node for node in lab.status() if node.state == "off"]
+    if off:
+        pytest.skip(f"the virtual cluster is not whole: {', '.join(off)} off (wulf lab start)")
     return parse(lab.cluster_toml(), "the lab")
 
 

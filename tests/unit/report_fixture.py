@@ -246,8 +246,10 @@ def _nodes(pairs: list[tuple[str, str]]) -> list[NodeRecord]:
     nodes = []
     for i, name in enumerate(names):
         own = dict(facts)
-        if i == 2:
-            own["kernel"] = HOSTILE_TEXT if name == HOSTILE_NODE else "6.1.0-21-amd64"
+        if name == HOSTILE_NODE:
+            own["kernel"] = HOSTILE_TEXT
+        elif i == 2:
+            own["kernel"] = "6.1.0-21-amd64"
         nodes.append(
             NodeRecord(
                 node=name,

@@ -102,6 +102,11 @@ def test_judge_takes_anything(stdout: bytes, stderr: bytes, code: int | None) ->
     assert result.reason.isprintable()
 
 
+def test_last_words_are_the_last_ones() -> None:
+    assert shell.last_words(b"noise\n" * 1000 + b"no\tsuch \xc2\xa0file\r\n\n") == "no such file"
+    assert shell.last_words(b" \r\n") == ""
+
+
 @pytest.mark.parametrize("target", ["x", "", "/tmp/", "~/x"])
 def test_targets_of_put(target: str) -> None:
     with pytest.raises(UsageError, match="absolute path"):

@@ -2,5 +2,6 @@
 
 from wulf.estimate.advise import advise
 from wulf.estimate.cells import cells, medians, precise
+from wulf.estimate.compare import compare
 
-__all__ = ["advise", "cells", "medians", "precise"]
+__all__ = ["advise", "cells", "compare", "medians", "precise"]

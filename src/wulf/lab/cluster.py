@@ -163,15 +163,16 @@ class Lab:
         for node in which:
             nodes.mount(self._directory(node.name))
             nodes.start(self._directory(node.name), node, self.state.namespace, BRIDGE)
-        deadline = time.monotonic() + BOOT_TIMEOUT_S
+        begin = time.monotonic()
         waiting = [node.name for node in which]
         while waiting:
             for name in waiting:
-                if not self._processes(name):
+                # The first process needs a moment to get into the node's control group.
+                if time.monotonic() > begin + 2 and not self._processes(name):
                     raise LabError(f"{name} stopped while booting; {self._console(name)}")
             answers = self._ask(waiting, ["systemctl", "is-system-running", "--wait"], timeout_s=20)
             waiting = [name for name in waiting if answers[name] not in ("running", "degraded")]
-            if waiting and time.monotonic() > deadline:
+            if waiting and time.monotonic() > begin + BOOT_TIMEOUT_S:
                 raise LabError(
                     f"{', '.join(waiting)} did not boot within {BOOT_TIMEOUT_S} s; {self._console(waiting[0])}"
                 )
@@ -279,6 +280,7 @@ def up(
         The machine cannot, another lab is up, or a node did not boot. Nothing is left behind.
     """
     wanted = topology.plan(count, sorted(os.sched_getaffinity(0)), link or Link(), overrides)
+    wanted = msgspec.structs.replace(wanted, isolated=system.enable_cpusets())
     _require_kernel(wanted)
     before = remains()
     if before is not None:
@@ -295,7 +297,7 @@ def up(
     where = directory()
     where.mkdir(parents=True, exist_ok=True, mode=0o700)
     with _locked(where):
-        lab = Lab(where, State(version=1, phase="raising", namespace=_namespace(where), topology=wanted))
+        lab = Lab(where, State(version=1, phase="raising", namespace=namespace_of(where), topology=wanted))
         _save(lab)
         try:
             lab.raise_all(progress)
@@ -317,7 +319,7 @@ def _require_kernel(wanted: topology.Topology) -> None:
         raise LabError("--rate needs a kernel with tbf (CONFIG_NET_SCH_TBF), which this one is not")
 
 
-def _namespace(where: Path) -> str:
+def namespace_of(where: Path) -> str:
     """Name of the lab's namespace: its own for each directory, so that labs do not meet."""
     if str(where) == DEFAULT_DIRECTORY:
         return "wulf-lab"
@@ -355,7 +357,7 @@ def _remove(where: Path, state: State) -> None:
 @contextmanager
 def _locked(where: Path) -> Iterator[None]:
     """One command at a time changes the lab. The lock lies beside its directory, which may go away."""
-    path = Path("/run/lock") / f"{_namespace(where)}.lock"
+    path = Path("/run/lock") / f"{namespace_of(where)}.lock"
     busy = LabError("another 'wulf lab' is changing the virtual cluster: wait for it")
     with path.open("w") as lock:
         try:

@@ -128,10 +128,13 @@ def enabled_units() -> list[str]:
 
 def start(directory: Path, node: topology.Node, namespace: str, bridge: str) -> None:
     """Boot the node; whether it answers is for the caller to find out."""
+    machine = group(namespace, node.name)
+    cpus = ",".join(str(cpu) for cpu in node.cpus)
     argv = [
+        *system.scope_argv(machine, cpus),
         "taskset",
         "--cpu-list",
-        ",".join(str(cpu) for cpu in node.cpus),
+        cpus,
         "nsenter",
         f"--net={system.NETNS_DIRECTORY / namespace}",
         "env",
@@ -140,10 +143,10 @@ def start(directory: Path, node: topology.Node, namespace: str, bridge: str) -> 
         str(directory / "supervisor"),
         str(directory / "root"),
         node.name,
-        group(namespace, node.name),
+        machine,
         bridge,
     ]
-    system.spawn(argv, directory / "console.log", lambda: system.own_cgroup(group(namespace, node.name)))
+    system.spawn(argv, directory / "console.log", lambda: system.own_cgroup(machine, cpus))
 
 
 def group(namespace: str, name: str) -> str:
@@ -160,6 +163,10 @@ def stop(directory: Path, name: str, namespace: str) -> None:
     """Pull the plug."""
     system.end_processes(lambda: processes(directory, name, namespace), name)
     system.remove_cgroup(group(namespace, name))
+    if system.is_mounted(directory / "root"):
+        # systemd-nspawn could not remove its own lock; it names it after the root directory.
+        root = (directory / "root").stat()
+        Path(f"/run/systemd/nspawn/locks/inode-{root.st_dev}:{root.st_ino}").unlink(missing_ok=True)
     for place in ("propagate", "unix-export"):
         leftover = Path("/run/systemd/nspawn") / place / group(namespace, name)
         if system.is_mounted(leftover):

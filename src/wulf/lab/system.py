@@ -18,6 +18,8 @@ COMMAND_TIMEOUT_S = 30
 NETNS_DIRECTORY = Path("/run/netns")
 #: Control group hierarchies in which a node needs a group of its own: v1's systemd hierarchy, hybrid and pure v2.
 _CGROUP_ROOTS = (Path("/sys/fs/cgroup/systemd"), Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup"))
+_CPUSETS_V1 = Path("/sys/fs/cgroup/cpuset")
+_CGROUP_V2 = Path("/sys/fs/cgroup")
 #: Directories at the top of the file system that belong to the system; any other one is hidden from nodes.
 _SYSTEM_DIRECTORIES = frozenset(
     {"bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "libx32", "media", "mnt", "opt", "proc"}
@@ -112,14 +114,52 @@ def unmount(path: Path) -> None:
     run(["umount", "--lazy", str(path)])
 
 
-def own_cgroup(name: str) -> None:
-    """Move this process into a control group of its own, so that nodes do not fight over one.
+def booted_with_systemd() -> bool:
+    """Whether process 1 is systemd, which then has to be asked for control groups (sd_booted(3))."""
+    return Path("/run/systemd/system").is_dir()
+
+
+def enable_cpusets() -> bool:
+    """Whether a node can get a CPU set of its own, which an MPI library cannot leave when it binds its ranks."""
+    if (_CPUSETS_V1 / "cgroup.procs").exists():
+        return True
+    controllers = _CGROUP_V2 / "cgroup.controllers"
+    if not controllers.exists() or "cpuset" not in controllers.read_text().split():
+        return False
+    if not booted_with_systemd():
+        try:
+            (_CGROUP_V2 / "cgroup.subtree_control").write_text("+cpuset")
+        except OSError:
+            return False
+    return True
+
+
+def scope_argv(name: str, cpus: str) -> list[str]:
+    """Words that run a command in a scope of systemd's, where process 1 is systemd; otherwise none."""
+    if not booted_with_systemd():
+        return []
+    words = ["systemd-run", "--scope", "--quiet", "--collect", f"--unit={name}"]
+    return [*words, "--property=Delegate=yes", f"--property=AllowedCPUs={cpus}"]
+
+
+def own_cgroup(name: str, cpus: str) -> None:
+    """Move this process into control groups of its own, so that nodes do not fight over one.
 
     systemd-nspawn with ``--keep-unit`` makes the node's groups below the group it is started in.
     """
+    if (_CPUSETS_V1 / "cgroup.procs").exists():
+        group = _CPUSETS_V1 / name
+        group.mkdir(exist_ok=True)
+        (group / "cpuset.cpus").write_text(cpus)
+        (group / "cpuset.mems").write_text((_CPUSETS_V1 / "cpuset.effective_mems").read_text())
+        (group / "cgroup.procs").write_text(str(os.getpid()))
+    if booted_with_systemd():
+        return
     for root in _cgroup_roots():
         group = root / name
         group.mkdir(exist_ok=True)
+        if (group / "cpuset.cpus").exists():
+            (group / "cpuset.cpus").write_text(cpus)
         (group / "cgroup.procs").write_text(str(os.getpid()))
 
 
@@ -129,7 +169,7 @@ def _cgroup_roots() -> list[Path]:
 
 def remove_cgroup(name: str) -> None:
     """Remove a control group and those below it; they are empty once the processes are gone."""
-    for root in _cgroup_roots():
+    for root in [*_cgroup_roots(), _CPUSETS_V1]:
         for directory, _, _ in os.walk(root / name, topdown=False):
             for _ in range(20):
                 try:
@@ -158,11 +198,15 @@ def _belongs(process: Path, inside: int | None, group: str) -> bool:
     try:
         if (process / "stat").read_text().rpartition(")")[2].split()[0] == "Z":
             return False  # it has ended, and only its parent does not know yet
-        if any(group in line.split("/") for line in (process / "cgroup").read_text().splitlines()):
+        if any(_names_group(line, group) for line in (process / "cgroup").read_text().splitlines()):
             return True
         return inside is not None and (process / "root").stat().st_dev == inside
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         return False  # it ended while we looked, or is a kernel thread
+
+
+def _names_group(line: str, group: str) -> bool:
+    return not {group, f"{group}.scope"}.isdisjoint(line.rpartition(":")[2].split("/"))
 
 
 def clients_of(ssh_config: Path) -> list[int]:

@@ -44,6 +44,8 @@ class Topology(msgspec.Struct, frozen=True, kw_only=True):
     """The whole cluster."""
 
     nodes: list[Node]
+    #: Whether a node's CPUs are a control group's, which programs in the node cannot leave.
+    isolated: bool = True
 
     def names(self) -> list[str]:
         """Node names in order."""
@@ -51,6 +53,8 @@ class Topology(msgspec.Struct, frozen=True, kw_only=True):
 
     def shared_cpus(self) -> list[list[str]]:
         """Return the groups of nodes that share a CPU; empty when each has its own."""
+        if not self.isolated:
+            return [self.names()] if len(self.nodes) > 1 else []
         groups: dict[tuple[int, ...], list[str]] = {}
         for node in self.nodes:
             groups.setdefault(tuple(node.cpus), []).append(node.name)

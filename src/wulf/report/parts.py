@@ -122,6 +122,8 @@ class OperationView:
     details: tuple[PairDetail, ...]
     #: Why not all pairs are shown in detail; empty when all are.
     left_out: str = ""
+    #: Smallest and largest size in words.
+    span: str = ""
     #: (pair, times in ascending size [s], first and last point in words), for the terminal.
     lines: tuple[tuple[str, tuple[float, ...], str], ...] = ()
 

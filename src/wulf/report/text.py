@@ -102,13 +102,16 @@ def _operation(printer: _Printer, operation: OperationView) -> None:
         worst = "worst " if figure.best else ""
         printer.line(f"{figure.name}: {worst}{figure.worst.text} ({figure.worst_pair}){best}")
     printer.line("")
+    printer.line(f"{operation.quantity} at {operation.span}, logarithmic:")
     for pair, times, ends in operation.lines:
-        printer.line(f"{sparkline(times)}  {pair}: {ends}", wrap=False)
+        printer.line(f"{sparkline(times)}  {pair}: {ends}")
     if operation.left_out:
         printer.line(operation.left_out)
     printer.table(operation.pairs)
     # The worst pair is the first; the page has the others.
     for detail in operation.details[:1]:
+        printer.line("")
+        printer.line(f"In detail: {detail.pair}", "bold")
         for note in detail.notes:
             printer.line(note)
         printer.table(detail.segments)
@@ -146,8 +149,8 @@ class _Printer:
             self.line(f"  and {len(warning.cases) - CASES} more")
         self._print(Padding(Text(warning.advice), (0, 0, 0, 2)))
 
-    def line(self, text: str, style: str = "", wrap: bool = True) -> None:
-        self._print(Text(text, style=style), wrap)
+    def line(self, text: str, style: str = "") -> None:
+        self._print(Text(text, style=style))
 
     def table(self, table: Table) -> None:
         self.line("")
@@ -173,8 +176,8 @@ class _Printer:
             overflow="fold",
         )
 
-    def _print(self, what: Text | Padding, wrap: bool = True) -> None:
-        self._console.print(what, soft_wrap=not wrap, markup=False, emoji=False, highlight=False)
+    def _print(self, what: Text | Padding) -> None:
+        self._console.print(what, soft_wrap=False, markup=False, emoji=False, highlight=False)
 
 
 def _cell(item: Item) -> Text:

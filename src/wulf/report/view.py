@@ -82,6 +82,7 @@ def _operation(
         detail=detail,
         details=tuple(tables.detail(pair, groups[pair], by_pair.get(pair)) for pair in shown),
         left_out=left_out,
+        span=_span(cells),
         lines=tuple((pair_name(pair), _times(groups[pair]), _ends(groups[pair])) for pair in shown),
     )
 
@@ -91,6 +92,9 @@ def _times(cells: Sequence[CellEstimate]) -> tuple[float, ...]:
 
 
 def _ends(cells: Sequence[CellEstimate]) -> str:
-    first, last = (f"{estimate_item(cell.time).text}" for cell in (cells[0], cells[-1]))
-    sizes = f"{format_bytes(cells[0].cell.size_bytes)} to {format_bytes(cells[-1].cell.size_bytes)}"
-    return f"{first} … {last} ({sizes})"
+    return " … ".join(estimate_item(cell.time).text for cell in (cells[0], cells[-1]))
+
+
+def _span(cells: Sequence[CellEstimate]) -> str:
+    sizes = sorted(cell.cell.size_bytes for cell in cells)
+    return f"{format_bytes(sizes[0])} to {format_bytes(sizes[-1])}"

@@ -25,6 +25,9 @@ STDOUT_LIMIT = 16 << 20
 #: How much of the end of stderr is kept [B].
 STDERR_LIMIT = 64 << 10
 
+#: How much of the end of an output is searched for its last line [B].
+_WORDS_LIMIT = 1000
+
 #: Exit code with which ssh reports its own failure.
 SSH_FAILED = 255
 
@@ -170,13 +173,16 @@ def _no_end(raw: Raw, stdout: bytes, stderr: bytes, began: bool) -> tuple[str, s
         said = last_words(stderr)
         what = "connection lost while the command ran" if began else "ssh could not connect"
         return "unreachable", f"{what}: {said}" if said else what
-    said = last_line(stdout) or last_words(stderr) or "nothing"
+    said = last_words(stdout) or last_words(stderr) or "nothing"
     return "garbage", f"the login shell did not run the command; it printed: {said} (exit code {raw.code})"
 
 
-def last_words(stderr: bytes) -> str:
-    """Return the last line of stderr, safe to show; ssh ends its lines like a terminal's."""
-    return last_line(stderr.replace(b"\r", b""))
+def last_words(output: bytes) -> str:
+    """Return the last line that says anything, safe to show, without tabs and the like.
+
+    ssh ends its lines like a terminal's.
+    """
+    return " ".join(last_line(output[-_WORDS_LIMIT:].replace(b"\r", b"")).split())
 
 
 def _exit_reason(code: int, stderr: bytes) -> str:

@@ -27,7 +27,8 @@
     const spec = structuredClone(chart.figure.spec);
     // Its equations take lines of their own there.
     if (width < 520 && chart.element.dataset.kind === "regression") spec.height += 110;
-    return { ...spec, width, datasets, config };
+    // Vega makes the description the accessible name of the drawing, and of the SVG that is downloaded.
+    return { ...spec, width, datasets, config, description: chart.variant.summary };
   }
 
   // `ast` makes Vega interpret its expressions, so the page needs no eval and can forbid it.

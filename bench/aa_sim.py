@@ -1,0 +1,133 @@
+"""False "better" or "worse" of ``wulf compare`` in simulation: two runs of a network in which nothing has changed.
+
+What is assumed: launches scatter log-normally around a value that each run has of its own (two runs of a cluster
+are never at exactly the same level), all sizes of a launch move together to a part (placement) and apart to
+another; some clusters drift while they are measured. Goal: a verdict "better", "worse" or "mixed" for the whole
+comparison in at most 5 % of the pairs, for every case.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import msgspec
+import numpy as np
+
+from wulf.estimate import compare
+from wulf.records import Analysis, Cell, CellEstimate, Estimate, LaunchPoint
+from wulf.stats import intervals
+
+SIZES = (1, 64, 1024, 16384, 65536, 1 << 20)
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    """A kind of cluster."""
+
+    name: str
+    launches: int
+    #: Standard deviation of a launch, common to its sizes, and of each of its sizes (relative).
+    common: float
+    own: float
+    #: Standard deviation of a run's own level.
+    level: float = 0.0
+    #: Standard deviation of the change over a run, linear in time.
+    drift: float = 0.0
+
+
+CASES = [
+    Case(name="quiet", launches=6, common=0.002, own=0.002),
+    Case(name="quiet, levels 0.2 %", launches=6, common=0.002, own=0.002, level=0.002),
+    Case(name="usual", launches=8, common=0.01, own=0.005, level=0.003),
+    Case(name="noisy", launches=20, common=0.05, own=0.02, level=0.005),
+    Case(name="very noisy", launches=40, common=0.2, own=0.05, level=0.01),
+    Case(name="noise between sizes", launches=10, common=0.0, own=0.05),
+    Case(name="drift", launches=20, common=0.02, own=0.01, drift=0.05),
+    Case(name="strong drift", launches=20, common=0.01, own=0.01, level=0.005, drift=0.2),
+]
+
+
+def simulate(case: Case, rng: np.random.Generator, name: str) -> Analysis:
+    """One run."""
+    level = case.level * rng.standard_normal() + case.drift * rng.standard_normal() * np.linspace(
+        -0.5, 0.5, case.launches
+    )
+    launch = level + case.common * rng.standard_normal(case.launches)
+    cells = []
+    for size in SIZES:
+        medians = 1e-5 * (1 + size / 1e4) * np.exp(launch + case.own * rng.standard_normal(case.launches))
+        cells.append(_cell(size, medians))
+    return Analysis(
+        schema_version=1,
+        run_id=name,
+        cells=cells,
+        models=[],
+        warnings=[],
+        launches_ok=case.launches,
+        launches_failed=0,
+        launches_contaminated=0,
+    )
+
+
+def _cell(size: int, medians: np.ndarray) -> CellEstimate:
+    found = intervals.median(medians)
+    return CellEstimate(
+        cell=Cell(op="mpi_pingpong", size_bytes=size, pair=("a", "b")),
+        time=Estimate(
+            value=found.value,
+            low=found.low,
+            high=found.high,
+            confidence=0.95,
+            unit="s",
+            n=found.n,
+            method=found.method,
+        ),
+        bandwidth=None,
+        quantiles_s={},
+        launches=[
+            LaunchPoint(
+                launch=f"{index}",
+                index=index,
+                median_s=float(median),
+                quantiles_s={},
+                modes=1,
+                contaminated=False,
+            )
+            for index, median in enumerate(medians)
+        ],
+        iterations=0,
+        lost=0,
+        corrupt=0,
+        modes_between=1,
+        target=0.02,
+        reached=True,
+    )
+
+
+def false_rates(pairs: int, seed: int = 11) -> dict[str, float]:
+    """Share of A/A pairs with a false verdict, by case."""
+    rng = np.random.default_rng(seed)
+    rates = {}
+    for case in CASES:
+        verdicts = [
+            compare(simulate(case, rng, "base"), simulate(case, rng, "candidate"), [], []).verdict
+            for _ in range(pairs)
+        ]
+        rates[case.name] = sum(verdict in ("better", "worse", "mixed") for verdict in verdicts) / pairs
+    return rates
+
+
+def main(arguments: list[str]) -> int:
+    """Entry point."""
+    print(__doc__)
+    pairs = 300 if "--quick" in arguments else 1000
+    rates = false_rates(pairs)
+    print(f"{pairs} A/A pairs each:")
+    for name, rate in rates.items():
+        print(f"  {name:24s} {rate:.1%}")
+    worst = max(rates.values())
+    print(f"aa-sim value={worst:.3f} goal=0.05 {'pass' if worst <= 0.05 else 'short'}")
+    return 0 if worst <= 0.05 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

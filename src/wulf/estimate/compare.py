@@ -1,0 +1,233 @@
+"""Two runs against each other: the shift of every cell and of every operation, and a verdict.  Pure.
+
+What a verdict means
+--------------------
+``better``, ``worse``
+    The interval of the ratio excludes "no change", the false-discovery rate over all that was compared is below
+    1 % (Benjamini–Hochberg), the effect is larger than the A/A limit, and it is not inside the margin.
+``no difference``
+    The whole interval lies inside the margin.
+``no decision``
+    Everything else: there is not enough evidence.
+
+The A/A limit is the largest change that each run shows *within itself*, from its first half to its second. Two
+runs are at least as far apart in time as the halves of one, so an effect no larger than that proves nothing.
+An offset between runs that leaves no trace within either (a reboot, another cable) cannot be told from an effect;
+settings that alternate within one run can.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from scipy.stats import false_discovery_control
+
+from wulf.records import (
+    SCHEMA_VERSION,
+    Analysis,
+    Cell,
+    CellComparison,
+    CellEstimate,
+    Comparison,
+    Estimate,
+    LaunchPoint,
+    NodeRecord,
+    Pair,
+    Verdict,
+)
+from wulf.stats.shift import Shift, shift
+
+#: Small, because two runs are never at exactly the same level: at 5 % simulated A/A pairs were called different in
+#: up to 7 % of the cases (`bench/aa_sim.py`).
+SIGNIFICANCE = 0.01
+#: Facts that differ between any two looks at a node and explain nothing by themselves.
+PASSING_FACTS = frozenset({"uptime_s", "load1"})
+#: Pair of a figure that is pooled over pairs.
+ALL_PAIRS: Pair = ("all", "pairs")
+
+#: Mean log ratio of each launch to the base's cells, in time order.
+Votes = list[float]
+
+
+def compare(
+    base: Analysis,
+    candidate: Analysis,
+    base_nodes: Sequence[NodeRecord],
+    candidate_nodes: Sequence[NodeRecord],
+    margin: float = 0.02,
+) -> Comparison:
+    """Compare the cells that two runs have in common.
+
+    Parameters
+    ----------
+    base, candidate
+        The runs.
+    base_nodes, candidate_nodes
+        Facts of their nodes: what differs is listed.
+    margin
+        Relative change of the time that does not matter.
+    """
+    firsts = {cell.cell: cell for cell in base.cells}
+    common = [(firsts[cell.cell], cell) for cell in candidate.cells if cell.cell in firsts]
+    pooled, limits = _pooled(common, margin)
+    cells = _cells(common, limits, margin)
+    verdict, reason = _overall(pooled, common, margin)
+    effects = [_smallest(comparison, limits[op]) for op, comparison in pooled.items()]
+    return Comparison(
+        schema_version=SCHEMA_VERSION,
+        base=base.run_id,
+        candidate=candidate.run_id,
+        differing_facts=differing_facts(base_nodes, candidate_nodes),
+        cells=cells,
+        pooled=pooled,
+        smallest_effect=max((effect for effect in effects if effect is not None), default=None),
+        margin=margin,
+        verdict=verdict,
+        reason=reason,
+    )
+
+
+def differing_facts(
+    base: Iterable[NodeRecord], candidate: Iterable[NodeRecord]
+) -> dict[str, tuple[str, str]]:
+    """Facts that differ between two runs, ``node: fact`` → (in the base, in the candidate)."""
+    firsts, seconds = ({record.node: record for record in nodes} for nodes in (base, candidate))
+    result: dict[str, tuple[str, str]] = {}
+    for node in sorted(firsts.keys() & seconds.keys()):
+        before, after = firsts[node].facts, seconds[node].facts
+        for fact in sorted((before.keys() | after.keys()) - PASSING_FACTS):
+            if before.get(fact) != after.get(fact):
+                result[f"{node}: {fact}"] = (
+                    str(before.get(fact, "unknown")),
+                    str(after.get(fact, "unknown")),
+                )
+    return result
+
+
+def _points(cell: CellEstimate) -> list[LaunchPoint]:
+    """Choose the launches that the cell's time is made of: clean ones where those were enough."""
+    clean = [point for point in cell.launches if not point.contaminated]
+    return clean if len(clean) == cell.time.n else cell.launches
+
+
+def _medians(cell: CellEstimate) -> list[float]:
+    return [point.median_s for point in _points(cell)]
+
+
+def _cells(
+    common: Sequence[tuple[CellEstimate, CellEstimate]], limits: Mapping[str, float], margin: float
+) -> list[CellComparison]:
+    shifts = [shift(_medians(first), _medians(second)) for first, second in common]
+    adjusted = _adjusted([found.p_value for found in shifts])
+    return [
+        _comparison(first.cell, found, p, limits[first.cell.op], margin)
+        for (first, _), found, p in zip(common, shifts, adjusted, strict=True)
+    ]
+
+
+def _pooled(
+    common: Sequence[tuple[CellEstimate, CellEstimate]], margin: float
+) -> tuple[dict[str, CellComparison], dict[str, float]]:
+    """Compare whole operations, one vote per launch; also the A/A limit of each, as a difference of logarithms."""
+    groups: dict[str, list[tuple[CellEstimate, CellEstimate]]] = defaultdict(list)
+    for first, second in common:
+        groups[first.cell.op].append((first, second))
+    votes = {op: _launch_votes(group) for op, group in groups.items()}
+    limits = {op: max(_half_change(first), _half_change(second)) for op, (first, second) in votes.items()}
+    shifts = {op: shift(np.exp(first), np.exp(second)) for op, (first, second) in votes.items()}
+    adjusted = dict(zip(shifts, _adjusted([found.p_value for found in shifts.values()]), strict=True))
+    pooled = {
+        op: _comparison(Cell(op=op, size_bytes=-1, pair=ALL_PAIRS), found, adjusted[op], limits[op], margin)
+        for op, found in shifts.items()
+    }
+    return pooled, limits
+
+
+def _launch_votes(group: Sequence[tuple[CellEstimate, CellEstimate]]) -> tuple[Votes, Votes]:
+    """Mean log ratio of every launch to the base's cells, in time order, for either run."""
+    sides: tuple[dict[int, list[float]], dict[int, list[float]]] = (defaultdict(list), defaultdict(list))
+    for pair in group:
+        centre = math.log(pair[0].time.value)
+        for side, cell in zip(sides, pair, strict=True):
+            for point in _points(cell):
+                side[point.index].append(math.log(point.median_s) - centre)
+    first, second = ([float(np.mean(side[index])) for index in sorted(side)] for side in sides)
+    return first, second
+
+
+def _half_change(votes: Votes) -> float:
+    """Change from the first half of a run to its second (difference of medians of logarithms)."""
+    middle = len(votes) // 2
+    if middle == 0:
+        return math.inf
+    return abs(float(np.median(votes[-middle:]) - np.median(votes[:middle])))
+
+
+def _adjusted(p_values: Sequence[float]) -> list[float]:
+    if not p_values:
+        return []
+    return [float(p) for p in false_discovery_control(np.asarray(p_values), method="bh")]
+
+
+def _comparison(cell: Cell, found: Shift, p_adjusted: float, limit: float, margin: float) -> CellComparison:
+    interval = found.ratio
+    return CellComparison(
+        op=cell.op,
+        size_bytes=cell.size_bytes,
+        pair=cell.pair,
+        ratio=Estimate(
+            value=interval.value,
+            low=interval.low,
+            high=interval.high,
+            confidence=interval.confidence,
+            unit="ratio",
+            n=interval.n,
+            method=interval.method,
+        ),
+        p_value=found.p_value,
+        p_adjusted=p_adjusted,
+        verdict=_verdict(found, p_adjusted, limit, margin),
+    )
+
+
+def _verdict(found: Shift, p_adjusted: float, limit: float, margin: float) -> Verdict:
+    low, high = found.ratio.low, found.ratio.high
+    if low is None or high is None:
+        return "no decision"
+    if 1 - margin <= low and high <= 1 + margin:
+        return "no difference"
+    changed = p_adjusted < SIGNIFICANCE and (low > 1 or high < 1)
+    if not changed or abs(math.log(found.ratio.value)) <= limit:
+        return "no decision"
+    return "worse" if low > 1 else "better"
+
+
+def _smallest(pooled: CellComparison, limit: float) -> float | None:
+    """Effect that would have been seen: beyond the A/A limit, and beyond half the interval."""
+    ratio = pooled.ratio
+    if ratio.low is None or ratio.high is None:
+        return None
+    return math.exp(max(limit, math.log(ratio.high / ratio.low) / 2))
+
+
+def _overall(
+    pooled: Mapping[str, CellComparison], common: Sequence[object], margin: float
+) -> tuple[Verdict, str]:
+    if not common:
+        return "no decision", "the runs have no operation, size and pair in common"
+    found = {comparison.verdict for comparison in pooled.values()}
+    ops = {
+        verdict: ", ".join(op for op, comparison in pooled.items() if comparison.verdict == verdict)
+        for verdict in found
+    }
+    if {"better", "worse"} <= found:
+        return "mixed", f"better: {ops['better']}; worse: {ops['worse']}"
+    for verdict in ("worse", "better"):
+        if verdict in found:
+            return verdict, f"{ops[verdict]}: pooled over sizes and pairs"
+    if found == {"no difference"}:
+        return "no difference", f"the whole interval lies within ±{margin:.1%} for every operation"
+    return "no decision", f"not enough evidence for a change or for none: {ops['no decision']}"

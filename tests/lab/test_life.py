@@ -1,0 +1,105 @@
+"""Raising and taking down, also when something is killed on the way: nothing may be left behind."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+
+from tests.lab.host import Host, wait_until
+from wulf import lab
+from wulf.lab import system
+
+pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.slow]
+
+
+def test_up_status_ssh_down_by_command(spare: Host) -> None:
+    up = spare.cli("up", "--nodes", "2")
+    assert (up.returncode, up.stderr) == (0, "")
+    assert re.search(r"^up: 2 nodes, node01 to node02, in \d+\.\d s$", up.stdout, re.M)
+    assert f"cluster file: {spare.directory}/cluster.toml" in up.stdout
+    again = spare.cli("up", "--nodes", "2")
+    assert (again.returncode, again.stdout) == (0, "already up: 2 nodes, node01 to node02\n")
+    other = spare.cli("up", "--nodes", "3")
+    assert other.returncode == 1
+    assert "another virtual cluster is up (2 nodes" in other.stderr
+    ssh = spare.cli("ssh", "node02", "--", "sh", "-c", "hostname; exit 3")
+    assert (ssh.returncode, ssh.stdout) == (3, "node02\n")
+    assert spare.cli("status", "--json").stdout.count('"running"') == 2
+    assert spare.leftovers() != []
+    assert spare.cli("down").stdout == "down\n"
+    assert spare.leftovers() == []
+    assert spare.cli("down").stdout == "no virtual cluster is up\n"
+
+
+def test_options_of_links_are_in_force(spare: Host) -> None:
+    link = "node02:rate=20mbit,mtu=1400"
+    assert spare.cli("up", "--nodes", "2", "--mtu", "9000", "--rate", "1gbit", "--link", link).returncode == 0
+    assert spare.cli("ssh", "node01", "--", "cat", "/sys/class/net/host0/mtu").stdout == "9000\n"
+    assert spare.cli("ssh", "node02", "--", "cat", "/sys/class/net/host0/mtu").stdout == "1400\n"
+    assert "rate 1Gbit" in spare.cli("ssh", "node01", "--", "tc", "qdisc", "show", "dev", "host0").stdout
+    # 5 MB through 20 Mbit/s take 2 s, less what the bucket lets through at once.
+    began = "S=$(date +%s%N); head -c 5000000 /dev/zero | ssh node02 'cat >/dev/null'; E=$(date +%s%N)"
+    took = spare.cli("ssh", "node01", "--", "sh", "-c", f"{began}; echo $(((E - S) / 1000000))")
+    assert 1800 < int(took.stdout) < 6000
+
+
+def test_delay_is_refused_before_anything_is_raised(spare: Host) -> None:
+    if system.kernel_has_qdisc("netem", ["delay", "1ms"]):
+        pytest.skip("this kernel has netem")
+    refused = spare.cli("up", "--nodes", "2", "--delay", "1ms")
+    assert refused.returncode == 1
+    assert "--delay needs a kernel with netem" in refused.stderr
+    assert spare.leftovers() == []
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM], ids=["kill", "ctrl-c", "term"]
+)
+def test_up_is_ended_in_the_middle(spare: Host, number: signal.Signals) -> None:
+    process = spare.start_up()
+    process.send_signal(number)
+    process.wait(timeout=30)
+    if number == signal.SIGKILL:
+        assert spare.leftovers() != []
+        assert lab.current() is None
+        assert spare.cli("down").returncode == 0
+    assert spare.leftovers() == []
+
+
+def test_up_after_a_crash_begins_anew(spare: Host) -> None:
+    process = spare.start_up()
+    process.kill()
+    process.wait(timeout=30)
+    assert spare.cli("up", "--nodes", "2").returncode == 0
+    assert spare.cli("ssh", "node01", "--", "ssh", "node02", "hostname").stdout == "node02\n"
+
+
+@pytest.mark.parametrize("victim", ["supervisor", "systemd-nspawn"])
+def test_down_after_its_processes_were_killed(spare: Host, victim: str) -> None:
+    raised, _ = lab.up(2)
+    session = subprocess.Popen(raised.ssh_argv("node01", ["sleep", "600"]), stdin=subprocess.DEVNULL)
+    spare.kill(victim)
+    raised.down()
+    session.wait(timeout=5)
+    assert spare.leftovers() == []
+
+
+def test_eight_nodes(spare: Host) -> None:
+    raised, _ = lab.up(8)
+    assert [node.state for node in raised.status()] == ["running"] * 8
+    shared = raised.layout.shared_cpus()
+    cpus = len(os.sched_getaffinity(0))
+    assert len(shared) == (cpus if cpus < 8 else 0)
+
+
+def test_a_second_command_waits_its_turn(spare: Host) -> None:
+    process = spare.start_up()
+    refused = spare.cli("down")
+    assert refused.returncode == 1
+    assert "another 'wulf lab' is changing the virtual cluster" in refused.stderr
+    assert process.wait(timeout=60) == 0
+    wait_until(lambda: lab.current() is not None)

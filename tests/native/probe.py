@@ -1,0 +1,104 @@
+"""Drive the built probe: start it, collect its lines, hold every line against docs/protocol.md."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from wulf.measure import parse
+from wulf.records import Sample
+
+Line = dict[str, Any]
+TOKEN = "5eed"
+TIMEOUT_S = 40
+
+#: Keys of every kind of line, as documented; a key that is there must be known, and the other way round.
+_HELLO = {"type", "protocol", "version", "program", "mpi", "hosts", "cpus", "yields", "pid", "clock"}
+KEYS = {
+    "hello": _HELLO | {"op", "seed"},
+    "server": _HELLO | {"role", "port"},
+    "progress": {"type", "sweep", "sweeps", "visits_done", "visits"},
+    "cell": {
+        *("type", "op", "size", "timing", "divisor", "iterations", "batch_iterations", "min_ns", "max_ns"),
+        *("histogram", "batch_medians_ns", "warmup_medians_ns", "warmup_settled", "lost", "warmup_lost"),
+        "corrupt",
+    },
+    "error": {"type", "code", "peer", "message"},
+    "end": {"type", "elapsed_s"},
+}
+
+
+def lines_of(output: bytes) -> list[Line]:
+    """Decode what a probe printed; every line must keep the protocol and be understood by the controller."""
+    result: list[Line] = []
+    for raw in output.splitlines():
+        if not raw.strip():  # the watchdog ends a line that was being written
+            continue
+        line: Line = json.loads(raw)
+        kind = "server" if line.get("role") == "server" else line["type"]
+        assert set(line) == KEYS[kind], raw
+        said = parse.message(raw)
+        assert said is not None, raw
+        if isinstance(said, parse.CellLine):
+            check_sample(parse.sample(said, "launch", ("near", "far"), "default"))
+        result.append(line)
+    assert result, "the probe printed nothing"
+    return result
+
+
+def check_sample(sample: Sample) -> None:
+    """What must hold for every cell."""
+    values = [value for value, _ in sample.histogram]
+    assert values == sorted(set(values))
+    assert sample.min_ns <= values[0]
+    assert values[-1] <= sample.max_ns
+    assert 0 < len(sample.warmup_medians_ns) <= 8
+
+
+def cells(lines: Sequence[Line]) -> dict[int, Line]:
+    """Cells by size of a launch that ended well."""
+    assert lines[-1]["type"] == "end", lines[-1]
+    found = [line for line in lines if line["type"] == "cell"]
+    assert [cell["size"] for cell in found] == sorted(cell["size"] for cell in found)
+    return {cell["size"]: cell for cell in found}
+
+
+def median_ns(cell: Line) -> float:
+    """Median of a cell's histogram [ns]."""
+    passed = 0
+    for value, count in cell["histogram"]:
+        passed += count
+        if 2 * passed >= sum(count for _, count in cell["histogram"]):
+            return float(value)
+    raise AssertionError("empty histogram")
+
+
+def run(argv: Sequence[str | Path], expected_code: int = 0) -> list[Line]:
+    """Run a probe to its end."""
+    done = subprocess.run([str(word) for word in argv], capture_output=True, timeout=TIMEOUT_S, check=False)
+    assert done.returncode == expected_code, (done.returncode, done.stdout[-500:], done.stderr[-2000:])
+    return lines_of(done.stdout)
+
+
+@contextmanager
+def server(program: Path, *options: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """Run a server on loopback; yields the process and its port."""
+    argv = [str(program), "--server", "--token", TOKEN, *options]
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        assert process.stdout is not None
+        hello = lines_of(process.stdout.readline())[0]
+        yield process, hello["port"]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def client(program: Path, port: int, op: str, sizes: str, *options: str) -> list[str]:
+    """Command line of a client."""
+    where = ["--connect", f"127.0.0.1:{port}", "--peer-name", "far", "--token", TOKEN]
+    return [str(program), *where, "--op", op, "--sizes", sizes, *options]

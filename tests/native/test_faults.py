@@ -1,0 +1,149 @@
+"""What the socket probe does when the other side is gone, wrong or hostile."""
+
+from __future__ import annotations
+
+import random
+import signal
+import socket
+import struct
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.native.probe import TIMEOUT_S, TOKEN, Line, cells, client, lines_of, run, server
+
+ENDLESS = ("--sweeps", "100000", "--visit-us", "5000", "--peer-timeout", "3")
+SHORT = ("--sweeps", "2", "--visit-us", "500")
+REPLY_BYTES = 16 + 256 + 1024
+
+
+def request(token: str = TOKEN, op: str = "tcp_rr", size: int = 4096) -> bytes:
+    """Return a client's first message."""
+    return struct.pack("<8s128s32sQII", b"WULFPRB1", token.encode(), op.encode(), size, 8, 1)
+
+
+def command(kind: int, size: int, iterations: int) -> bytes:
+    return struct.pack("<5Q", kind, size, iterations, 0, 1)
+
+
+def no_sanitizer_report(stderr: bytes) -> None:
+    assert b"Sanitizer" not in stderr, stderr.decode()
+    assert b"runtime error" not in stderr, stderr.decode()
+
+
+@pytest.mark.parametrize("op", ["tcp_rr", "tcp_stream", "udp_rr"])
+@pytest.mark.parametrize("cause", [signal.SIGKILL, signal.SIGSTOP])
+def test_names_a_peer_that_goes_away(net_probe: Path, op: str, cause: signal.Signals) -> None:
+    with server(net_probe) as (process, port):
+        argv = client(net_probe, port, op, "1024", *ENDLESS)
+        with subprocess.Popen(argv, stdout=subprocess.PIPE) as measuring:
+            time.sleep(0.5)
+            assert measuring.poll() is None
+            process.send_signal(cause)
+            begin = time.monotonic()
+            output, _ = measuring.communicate(timeout=TIMEOUT_S)
+    assert time.monotonic() - begin < (1 if cause == signal.SIGKILL else 5)
+    assert measuring.returncode == 3
+    last = lines_of(output)[-1]
+    assert (last["code"], last["peer"]) == ("peer_lost", "far")
+    assert "far" in last["message"]
+
+
+def test_server_ends_when_its_client_is_killed(net_probe: Path) -> None:
+    with server(net_probe) as (process, port):
+        argv = client(net_probe, port, "tcp_rr", "1024", *ENDLESS)
+        with subprocess.Popen(argv, stdout=subprocess.DEVNULL) as measuring:
+            time.sleep(0.3)
+            measuring.kill()
+        output, _ = process.communicate(timeout=5)
+    assert process.returncode == 3
+    assert lines_of(output)[-1]["code"] == "peer_lost"
+
+
+def test_says_when_nobody_listens(net_probe: Path) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        last = run(client(net_probe, closed.getsockname()[1], "tcp_rr", "8"), 3)[-1]
+    assert (last["code"], last["peer"]) == ("refused", "far")
+
+
+def test_says_when_it_cannot_listen(net_probe: Path) -> None:
+    last = run([net_probe, "--server", "--bind", "192.0.2.1"], 3)[-1]
+    assert last["code"] == "system"
+    assert "192.0.2.1" in last["message"]
+
+
+def test_turns_a_wrong_token_away_and_waits_for_the_right_one(net_probe: Path) -> None:
+    with server(net_probe) as (_, port):
+        wrong = [word.replace(TOKEN, "bad0") for word in client(net_probe, port, "tcp_rr", "8", *SHORT)]
+        assert run(wrong, 3)[-1]["code"] == "token"
+        assert cells(run(client(net_probe, port, "tcp_rr", "8", *SHORT)))
+
+
+def test_serves_one_client_only(net_probe: Path) -> None:
+    with server(net_probe) as (_, port):
+        argv = client(net_probe, port, "tcp_rr", "8", *ENDLESS)
+        with subprocess.Popen(argv, stdout=subprocess.DEVNULL) as first:
+            time.sleep(0.3)
+            assert run(client(net_probe, port, "tcp_rr", "8", *SHORT), 3)[-1]["code"] == "refused"
+            first.kill()
+
+
+@pytest.mark.parametrize("size", [0, 1 << 63, (16 << 20) + 1])
+def test_refuses_an_impossible_size(sanitized_probe: Path, size: int) -> None:
+    with server(sanitized_probe) as (_, port), socket.create_connection(("127.0.0.1", port)) as visitor:
+        visitor.sendall(request(size=size))
+        assert visitor.recv(REPLY_BYTES).startswith(b"size\0")
+
+
+def test_survives_garbage_and_still_serves(sanitized_probe: Path) -> None:
+    noise = random.Random(1)
+    with server(sanitized_probe) as (process, port):
+        for length in (0, 1, 7, 184, 5000):
+            with socket.create_connection(("127.0.0.1", port)) as visitor:
+                visitor.sendall(b"WULFPRB1"[: noise.randrange(9)] + noise.randbytes(length))
+        with socket.socket(type=socket.SOCK_DGRAM) as visitor:
+            for length in (0, 1, 8, 60000):
+                visitor.sendto(noise.randbytes(length), ("127.0.0.1", port))
+        found = cells(run(client(sanitized_probe, port, "udp_rr", "8,1024", *SHORT)))
+        _, stderr = process.communicate(timeout=10)
+    assert set(found) == {8, 1024}
+    assert process.returncode == 0
+    no_sanitizer_report(stderr)
+
+
+def hostile_commands() -> list[bytes]:
+    noise = random.Random(2)
+    largest = (1 << 64) - 1
+    impossible = [command(1, largest, 1), command(1, 4097, 1), command(1, 8, 0), command(1, 8, largest)]
+    return [*impossible, command(1, 0, 5), command(7, 8, 1), *(noise.randbytes(40) for _ in range(3))]
+
+
+@pytest.mark.parametrize("op", ["tcp_rr", "tcp_stream"])
+def test_ends_in_order_on_hostile_commands(sanitized_probe: Path, op: str) -> None:
+    for hostile in hostile_commands():
+        with server(sanitized_probe) as (process, port):
+            with socket.create_connection(("127.0.0.1", port)) as visitor:
+                visitor.sendall(request(op=op) + hostile)
+                output, stderr = process.communicate(timeout=10)
+            last: Line = lines_of(output)[-1]
+        assert process.returncode == 3
+        assert last["code"] == "size"
+        no_sanitizer_report(stderr)
+
+
+def test_client_survives_a_hostile_server(sanitized_probe: Path) -> None:
+    noise = random.Random(3)
+    for length in (0, 100, REPLY_BYTES, 20000):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            argv = client(sanitized_probe, listener.getsockname()[1], "tcp_rr", "64", *SHORT)
+            with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as measuring:
+                connection, _ = listener.accept()
+                connection.sendall(noise.randbytes(length))
+                connection.close()
+                output, stderr = measuring.communicate(timeout=TIMEOUT_S)
+        assert measuring.returncode == 3
+        assert lines_of(output)[-1]["type"] == "error"
+        no_sanitizer_report(stderr)

@@ -1,0 +1,96 @@
+"""The MPI probe, built with each MPI library of this machine, two ranks on it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.native.conftest import MpiProbe
+from tests.native.probe import TIMEOUT_S, cells, lines_of, run
+
+pytestmark = pytest.mark.mpi
+SHORT = ("--sweeps", "3", "--visit-us", "500")
+#: Few sizes and a bounded time: ranks that spin get a share of two busy CPUs only.
+ENDLESS = ("--sweeps", "100000", "--visit-us", "5000", "--peer-timeout", "4")
+RANK = (b"OMPI_COMM_WORLD_RANK=", b"PMI_RANK=")
+
+
+def rank_pid(program: Path, rank: int) -> int:
+    """Process that is this rank of the running job."""
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if (process / "exe").readlink() != program:
+                continue
+            variables = (process / "environ").read_bytes().split(b"\0")
+        except OSError:  # not ours, or gone
+            continue
+        if any(name + str(rank).encode() in variables for name in RANK):
+            return int(process.name)
+    raise AssertionError(f"no rank {rank} of {program} is running")
+
+
+def test_measures_every_size(mpi_probe: MpiProbe) -> None:
+    lines = run(mpi_probe.argv(2, "--op", "mpi_pingpong", "--sizes", "65536,0,1", *SHORT))
+    assert lines[0]["mpi"]
+    assert len(lines[0]["hosts"]) == len(lines[0]["cpus"]) == 2
+    assert lines[0]["yields"] == (mpi_probe.family == "openmpi")
+    found = cells(lines)
+    assert list(found) == [0, 1, 65536]
+    assert all(cell["divisor"] == 2 and cell["corrupt"] == 0 for cell in found.values())
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_wants_two_ranks(mpi_probe: MpiProbe, ranks: int) -> None:
+    argv = mpi_probe.argv(ranks, "--op", "mpi_pingpong", "--sizes", "1", *SHORT)
+    done = subprocess.run(argv, capture_output=True, timeout=TIMEOUT_S, check=False)
+    assert done.returncode == 3
+    lines = lines_of(done.stdout)
+    assert [line["code"] for line in lines] == ["ranks"]
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_measures_itself(mpi_probe: MpiProbe, ranks: int) -> None:
+    assert 0 in cells(run(mpi_probe.argv(ranks, "--op", "empty", "--sizes", "0", *SHORT)))
+
+
+def test_names_a_bad_option(mpi_probe: MpiProbe) -> None:
+    argv = [mpi_probe.path, "--op", "tcp_rr", "--sizes", "1"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "--op" in done.stderr
+
+
+@pytest.mark.parametrize("cause", [signal.SIGKILL, signal.SIGSTOP])
+def test_names_a_peer_that_goes_away(mpi_probe: MpiProbe, cause: signal.Signals) -> None:
+    argv = mpi_probe.argv(2, "--op", "mpi_pingpong", "--sizes", "1024", *ENDLESS)
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as job:
+        assert job.stdout is not None
+        hello = lines_of(job.stdout.readline())[0]
+        job.stdout.readline()  # the first sign of progress
+        victim = rank_pid(mpi_probe.path, 1)
+        os.kill(victim, cause)
+        begin = time.monotonic()
+        try:
+            output, _ = job.communicate(timeout=TIMEOUT_S)
+        finally:
+            if cause == signal.SIGSTOP:
+                end(victim)
+    assert time.monotonic() - begin < 10
+    assert job.returncode != 0
+    last = lines_of(output)[-1]
+    assert last["code"] == "peer_lost"
+    assert last["peer"] == hello["hosts"][1]
+    assert last["peer"] in last["message"]
+
+
+def end(pid: int) -> None:
+    """A launcher may have ended it already."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return

@@ -1,0 +1,102 @@
+"""The socket probe over loopback: what it prints, and that its figures are true."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.native.probe import cells, client, lines_of, median_ns, run, server
+from tests.native.proxy import DropEvery, delay, flip, proxy
+from wulf.records import Operation
+
+SHORT = ("--sweeps", "3", "--visit-us", "500")
+DELAY_S = 0.002
+
+
+def test_lists_its_operations(net_probe: Path) -> None:
+    said = subprocess.run([net_probe, "--list"], capture_output=True, check=True).stdout
+    operations = {item.name: item for item in msgspec.json.decode(said, type=list[Operation])}
+    assert {"empty", "tcp_rr", "tcp_stream", "udp_rr"} <= set(operations)
+    assert operations["udp_rr"].lossy
+    assert not operations["tcp_rr"].lossy
+
+
+@pytest.mark.parametrize("op", ["tcp_rr", "tcp_stream", "udp_rr"])
+def test_measures_every_size(net_probe: Path, op: str) -> None:
+    with server(net_probe) as (process, port):
+        lines = run(client(net_probe, port, op, "1024,8,30000", *SHORT))
+        rest, _ = process.communicate(timeout=10)
+    assert lines_of(rest)[-1]["type"] == "end"
+    assert process.returncode == 0
+    hello = lines[0]
+    assert hello["op"] == op
+    assert len(hello["hosts"]) == len(hello["cpus"]) == 2
+    found = cells(lines)
+    assert list(found) == [8, 1024, 30000]
+    for cell in found.values():
+        assert cell["corrupt"] == 0
+        assert len(cell["batch_medians_ns"]) == 3
+        assert cell["timing"] == ("batch" if op == "tcp_stream" else "iteration")
+
+
+def test_measures_itself_alone(net_probe: Path) -> None:
+    cell = cells(run([net_probe, "--op", "empty", "--sizes", "0", *SHORT]))[0]
+    assert 0 < median_ns(cell) < 10_000
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (["--op", "tcp_rr", "--sizes", "8"], "--connect"),
+        (["--op", "mpi_pingpong", "--sizes", "8"], "--op"),
+        (["--op", "tcp_rr", "--sizes", "0", "--connect", "127.0.0.1:1"], "--sizes"),
+        (["--server", "--port", "x"], "--port"),
+        (["--wrong"], "--wrong"),
+    ],
+)
+def test_names_a_bad_option(net_probe: Path, words: list[str], option: str) -> None:
+    done = subprocess.run([net_probe, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert option in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not done.stdout
+
+
+@pytest.mark.parametrize("op", ["tcp_rr", "udp_rr"])
+def test_sees_a_known_delay(net_probe: Path, op: str) -> None:
+    fault = delay(DELAY_S)
+    faults = {"tcp": fault} if op == "tcp_rr" else {"udp": fault}
+    with server(net_probe) as (_, port), proxy(port, **faults) as near:
+        cell = cells(run(client(net_probe, near, op, "64", "--sweeps", "5", "--visit-us", "20000")))[64]
+    assert cell["min_ns"] / cell["divisor"] >= DELAY_S / 2 * 1e9
+    # The proxy's own way and an overslept timer come on top; a factor of two would be a wrong divisor.
+    assert median_ns(cell) / cell["divisor"] < 0.9 * DELAY_S * 1e9
+
+
+def test_counts_every_lost_datagram(net_probe: Path) -> None:
+    drop = DropEvery(40)
+    with server(net_probe) as (_, port), proxy(port, udp=drop) as near:
+        # A time-out that no answer on this machine exceeds: what counts as lost is what was dropped.
+        patient = ("--sweeps", "5", "--visit-us", "2000", "--datagram-timeout-us", "200000")
+        cell = cells(run(client(net_probe, near, "udp_rr", "64", *patient)))[64]
+    assert drop.dropped > 0
+    assert cell["lost"] + cell["warmup_lost"] == drop.dropped
+    assert cell["max_ns"] < 200_000_000
+
+
+def test_says_when_nothing_is_answered(net_probe: Path) -> None:
+    with server(net_probe) as (_, port), proxy(port, udp=DropEvery(1)) as near:
+        lines = run(client(net_probe, near, "udp_rr", "64", *SHORT, "--datagram-timeout-us", "2000"), 3)
+    assert lines[-1]["code"] == "size"
+    assert "64 B" in lines[-1]["message"]
+
+
+@pytest.mark.parametrize("op", ["tcp_rr", "udp_rr"])
+def test_sees_corrupt_payload(net_probe: Path, op: str) -> None:
+    faults = {"tcp" if op == "tcp_rr" else "udp": flip(64)}
+    with server(net_probe) as (_, port), proxy(port, **faults) as near:
+        cell = cells(run(client(net_probe, near, op, "64", *SHORT)))[64]
+    assert cell["corrupt"] == 3

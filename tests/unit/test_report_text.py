@@ -1,0 +1,88 @@
+"""The report on a terminal.  ``WULF_UPDATE_GOLDEN=1`` writes the golden files anew."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from tests.unit import report_fixture
+from wulf.report import text
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+NARROW = 80
+
+
+def console(width: int = NARROW, **options: object) -> Console:
+    return Console(file=io.StringIO(), width=width, highlight=False, **options)
+
+
+def printed(on: Console) -> str:
+    assert isinstance(on.file, io.StringIO)
+    return on.file.getvalue()
+
+
+def stripped(output: str) -> str:
+    return "".join(f"{line.rstrip()}\n" for line in output.splitlines())
+
+
+def agrees(name: str, output: str) -> None:
+    path = GOLDEN / name
+    if os.environ.get("WULF_UPDATE_GOLDEN"):
+        path.write_text(output, encoding="utf-8")
+    assert output == path.read_text(encoding="utf-8")
+
+
+def test_report_at_80_columns() -> None:
+    on = console(force_terminal=False)
+    text.render(*report_fixture.make(sizes=12), on)
+    agrees("report.txt", stripped(printed(on)))
+
+
+def test_comparison_at_80_columns() -> None:
+    on = console(force_terminal=False)
+    text.render_comparison(report_fixture.comparison(), on)
+    agrees("report-comparison.txt", stripped(printed(on)))
+
+
+@pytest.mark.parametrize("width", [80, 100, 200])
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    on = console(width, force_terminal=False)
+    text.render(*report_fixture.make(ops=("udp_rr", "mpi_pingpong"), sizes=60), on)
+    assert max(cell_len(line) for line in printed(on).splitlines()) <= width
+
+
+def test_a_wide_terminal_shows_all_quantiles() -> None:
+    on = console(200, force_terminal=False)
+    text.render(*report_fixture.make(ops=("tcp_rr",), sizes=4), on)
+    assert "p99.9" in printed(on) and "p25" in printed(on)
+
+
+def test_a_file_gets_no_colour_codes_and_a_terminal_does() -> None:
+    records = report_fixture.make(ops=("tcp_rr",), sizes=2)
+    assert "\x1b" not in text.rendered(*records)
+    on = console(force_terminal=True, color_system="standard", no_color=False)
+    text.render(*records, on)
+    assert "\x1b[" in printed(on)
+
+
+def test_hostile_names_are_neither_escapes_nor_markup() -> None:
+    records = report_fixture.make(ops=("tcp_rr",), pairs=6, sizes=2, hostile=True)
+    output = text.rendered(*records)
+    assert "\x1b" not in output
+    assert "�[31mred�[0m" in output
+
+
+def test_an_empty_run_says_so() -> None:
+    assert "Nothing was measured" in text.rendered(*report_fixture.empty())
+
+
+def test_sparkline_is_logarithmic() -> None:
+    assert text.sparkline([1, 10, 100]) == "▁▅█"
+    assert text.sparkline([5, 5]) == "▁▁"
+    assert text.sparkline([]) == text.sparkline([0.0]) == ""
+    assert len(text.sparkline([float(n) for n in range(1, 100)])) == text.SPARK_WIDTH
