@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
-from wulf.stats.shift import shift
 
 from wulf import lab
 from wulf.cluster import inventory
@@ -20,6 +19,7 @@ from wulf.cluster.launcher import launcher_for
 from wulf.cluster.transport import open_transport
 from wulf.measure import build
 from wulf.ports import MpiJob, Transport
+from wulf.stats.shift import shift
 
 PAIR = ("node01", "node02")
 LINE_TIMEOUT_S = 60.0

@@ -23,7 +23,7 @@ class Host:
 
     def cli(self, *words: str, timeout_s: float = 60) -> subprocess.CompletedProcess[str]:
         """Run ``wulf lab …``."""
-        return subprocess.run(self.argv(*words), capture_output=True, text=True, timeout=timeout_s)
+        return subprocess.run(self.argv(*words), capture_output=True, text=True, timeout=timeout_s, check=False)
 
     def argv(self, *words: str) -> list[str]:
         return [sys.executable, "-c", CLI, "lab", *words]

@@ -36,7 +36,7 @@ def lines_of(output: bytes) -> list[Line]:
     """Decode what a probe printed; every line must keep the protocol and be understood by the controller."""
     result: list[Line] = []
     for raw in output.splitlines():
-        if not raw.strip():  # the watchdog ends a line that was being written
+        if not raw.startswith(b"{"):  # what an MPI launcher says, or the empty line before an error
             continue
         line: Line = json.loads(raw)
         kind = "server" if line.get("role") == "server" else line["type"]

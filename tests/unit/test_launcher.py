@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
-from wulf.cluster.launcher import detect, launcher_for
-from wulf.cluster.launcher.detect import command_beside, identify
-from wulf.errors import ConfigError, UsageError
+from wulf.cluster.launcher import launcher_for
+from wulf.errors import BuildError, ConfigError, UsageError
+from wulf.measure.build import find_mpi
 from wulf.ports import MpiJob
 
 JOB = MpiJob(
@@ -71,54 +69,17 @@ def test_unknown_launcher() -> None:
         launcher_for("aprun")
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("mpicc: Open MPI 4.1.4 (Language: C)", ("openmpi", "Open MPI 4.1.4")),
-        ("/opt/mpicc: Open MPI 5.0.3 (Language: C)\n", ("openmpi", "Open MPI 5.0.3")),
-        ("gcc -I/usr/include/x86_64-linux-gnu/mpich -L/usr/lib -lmpich", ("mpich", "MPICH")),
-        ("gcc -L/opt/lib -lmpi", ("mpich", "MPICH")),
-        ("gcc: error: unrecognized command-line option '--showme:version'", None),
-        ("", None),
-    ],
-)
-def test_identify(text: str, expected: tuple[str, str] | None) -> None:
-    assert identify(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("compiler", "command"),
-    [
-        ("/opt/x/bin/mpicc", "/opt/x/bin/mpirun"),
-        ("/usr/bin/mpicc.mpich", "/usr/bin/mpirun.mpich"),
-        ("/usr/bin/gcc", "mpirun"),
-    ],
-)
-def test_command_beside(compiler: str, command: str) -> None:
-    assert command_beside(compiler) == command
-
-
-def test_detect_says_what_is_wrong(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="is not there"):
-        detect(str(tmp_path / "mpicc"))
-    odd = tmp_path / "mpicc"
-    odd.write_text("#!/bin/sh\necho what\n")
-    odd.chmod(0o755)
-    with pytest.raises(ConfigError, match=r"neither Open MPI's nor MPICH's \(it says: what\)"):
-        detect(str(odd))
-
-
 @pytest.mark.mpi
 @pytest.mark.parametrize("name", ["openmpi", "mpich"])
 @pytest.mark.parametrize("shared_cpu", [False, True])
 def test_the_library_here_starts_a_job(name: str, shared_cpu: bool) -> None:
-    compiler = shutil.which(f"mpicc.{name}")
-    if compiler is None:
-        pytest.skip(f"{name} is not installed (apt install lib{name}-dev)")
-    found = detect(compiler)
-    assert found.launcher == name
+    try:
+        found = find_mpi(name)[0]
+    except BuildError as error:
+        pytest.skip(str(error))
+    assert found.family == name
     assert any(digit.isdigit() for digit in found.version)
-    launcher = launcher_for(found.launcher, found.command)
+    launcher = launcher_for(found.family, found.mpirun)
     job = MpiJob(
         program="/bin/sh",
         arguments=["-c", 'echo "rank ${OMPI_COMM_WORLD_RANK:-$PMI_RANK} $WULF_X"'],

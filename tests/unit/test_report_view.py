@@ -127,6 +127,19 @@ def test_trust_is_good_only_when_everything_is_as_asked() -> None:
     assert headline.trust(manifest, clean) == "fair"
     assert headline.trust(done, msgspec.structs.replace(clean, launches_contaminated=1)) == "fair"
     assert headline.trust(done, msgspec.structs.replace(clean, launches_failed=1)) == "poor"
+    unsure = [msgspec.structs.replace(cell, reached=False) for cell in clean.cells]
+    assert headline.trust(done, msgspec.structs.replace(clean, cells=unsure[:1] + clean.cells[1:])) == "fair"
+    assert headline.trust(done, msgspec.structs.replace(clean, cells=unsure)) == "poor"
+
+
+def test_long_tables_are_cut_and_say_so() -> None:
+    manifest, nodes, launches, analysis = report_fixture.make()
+    cells = [msgspec.structs.replace(cell, reached=False) for cell in analysis.cells]
+    bad = [msgspec.structs.replace(launch, contamination=["load"]) for launch in launches * 2]
+    shown = view.build(manifest, nodes, bad, msgspec.structs.replace(analysis, cells=cells))
+    assert len(shown.unreached.rows) == len(shown.launches.rows) == 200
+    assert shown.unreached.note == f"{len(cells) - 200} more cells are in 'wulf report --json'."
+    assert f"{len(bad) - 200} more launches" in shown.launches.note
 
 
 def test_one_launch_has_no_interval_and_says_so() -> None:

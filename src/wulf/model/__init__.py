@@ -1,4 +1,4 @@
-"""Models of a curve of time against size: Hockney's line, segments, and what follows from them."""
+"""Models of time against size."""
 
 from wulf.model.curve import curve
 

@@ -76,14 +76,18 @@ def lede(manifest: Manifest, analysis: Analysis) -> str:
 
 
 def trust(manifest: Manifest, analysis: Analysis) -> Trust:
-    """Grade a run: an error or a failed launch is `poor`; anything else that is not as asked is `fair`."""
+    """Grade a run.
+
+    An error, a failed launch or most targets missed is `poor`; anything else that is not as asked is `fair`.
+    """
     if not analysis.cells:
         return "nothing"
     severe = any(advice.severity == "error" for advice in analysis.warnings)
-    if severe or analysis.launches_failed or manifest.status == "failed":
+    missed = sum(not cell.reached for cell in analysis.cells)
+    unsure = missed > len(analysis.cells) / 2
+    if severe or unsure or analysis.launches_failed or manifest.status == "failed":
         return "poor"
     noted = any(advice.severity == "warning" for advice in analysis.warnings)
-    missed = any(not cell.reached for cell in analysis.cells)
     if noted or missed or analysis.launches_contaminated or manifest.status != "complete":
         return "fair"
     return "good"

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 
 from wulf.records import FactValue, Launch, Manifest, NodeRecord
 from wulf.report.parts import Column, Item, Table
-from wulf.report.words import UNKNOWN, count, duration, listed, moment, name, pair_name
+from wulf.report.words import UNKNOWN, count, duration, listed, moment, name, pair_name, rest
 from wulf.text import printable
 
-#: Reasons of that many launches are printed one by one; the rest is counted by the headline.
+#: Characters of a fact or a reason that are printed.
 TEXT_LIMIT = 200
+#: Launches that are printed one by one; the rest is counted.
+ROWS = 200
 
 
 def launches_table(launches: Sequence[Launch]) -> Table:
@@ -27,8 +29,9 @@ def launches_table(launches: Sequence[Launch]) -> Table:
             Column("what"),
             Column("why"),
         ),
-        rows=tuple(_launch_row(launch) for launch in suspect),
-        note="Contaminated launches are kept and marked; nothing is dropped.",
+        rows=tuple(_launch_row(launch) for launch in suspect[:ROWS]),
+        note="Contaminated launches are kept and marked; nothing is dropped. "
+        f"{rest(len(suspect), ROWS, 'launches')}".rstrip(),
         empty="no launch failed and none ran beside foreign load" if launches else "there was no launch",
     )
 

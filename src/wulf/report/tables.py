@@ -8,10 +8,12 @@ from wulf.records import CellEstimate, CurveModel, Pair, Segment
 from wulf.report.fits import equation
 from wulf.report.parts import Column, Flag, Item, PairDetail, Table
 from wulf.report.series import QUANTILES
-from wulf.report.words import count, estimate_item, pair_name, percent
+from wulf.report.words import count, estimate_item, pair_name, percent, rest
 from wulf.text import printable
 from wulf.units import format_bytes, format_time
 
+#: Rows of a table that grows with the square of the nodes; what is left out is counted.
+ROWS = 200
 MODEL_MISSING = "no model was fitted"
 
 
@@ -170,7 +172,8 @@ def unreached_table(cells: Sequence[CellEstimate]) -> Table:
             Column("launches", numeric=True),
             Column("notes", narrow=False),
         ),
-        rows=tuple(_unreached_row(cell) for cell in missed),
+        rows=tuple(_unreached_row(cell) for cell in missed[:ROWS]),
+        note=rest(len(missed), ROWS, "cells"),
         empty="every cell reached its target" if cells else "nothing was measured",
     )
 

@@ -52,6 +52,11 @@ def percent(ratio: float) -> str:
     return (shown.rstrip("0").rstrip(".") if "." in shown else shown) + " %"
 
 
+def rest(total: int, limit: int, what: str) -> str:
+    """Say how many rows a table leaves out; empty when it has them all."""
+    return f"{total - limit} more {what} are in 'wulf report --json'." if total > limit else ""
+
+
 def change_item(ratio: Estimate, flag: Flag = "") -> Item:
     """Return a ratio of times as a change with its interval: 0.9 → '−10.0 % (−10.8 to −9.2)'."""
     change = 100 * (ratio.value - 1)

@@ -61,8 +61,9 @@ def weighted_median(values: ArrayLike, weights: ArrayLike) -> float:
 def theil_sen(x: ArrayLike, y: ArrayLike, scale: ArrayLike | None = None) -> Line:
     """Robust line: weighted median of the pairwise slopes, weighted median of the remainders.
 
-    A pair's weight is the inverse of the standard deviation of its slope, |xᵢ − xⱼ| / √(sᵢ² + sⱼ²).  This is
-    what a geometric ladder of sizes needs: unweighted, most pairs lie among the small sizes, whose slopes are noise.
+    A pair's weight is the inverse of the standard deviation of its slope, |xᵢ − xⱼ| / √(sᵢ² + sⱼ²).
+    This is what a geometric ladder of sizes needs: unweighted, most pairs lie among the small sizes, whose
+    slopes are noise.
 
     Parameters
     ----------
@@ -130,7 +131,7 @@ def _classic(value: float, error: float, t: float | None, confidence: float, n: 
     method = "least squares, Student's t"
     if t is None:
         return Interval(value, None, None, confidence, method, n)
-    return Interval(value, value - t * error, value + t * error, confidence, method, n)
+    return Interval(value, float(value - t * error), float(value + t * error), confidence, method, n)
 
 
 def r_squared(y: ArrayLike, fitted: ArrayLike) -> float:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wulf.cluster.launcher.detect import Detected, detect
 from wulf.cluster.launcher.mpich import Mpich
 from wulf.cluster.launcher.openmpi import OpenMpi
 from wulf.cluster.launcher.srun import Srun
 from wulf.errors import ConfigError
 
-__all__ = ["AnyLauncher", "Detected", "detect", "launcher_for"]
+__all__ = ["AnyLauncher", "launcher_for"]
 
 AnyLauncher = OpenMpi | Mpich | Srun
 

@@ -1,0 +1,59 @@
+"""Finding MPI libraries and building the probe."""
+
+import pytest
+
+from wulf.errors import BuildError
+from wulf.measure import build
+
+
+def wrapper(directory, name, showme="", show="", version=""):
+    path = directory / name
+    path.write_text(
+        "#!/bin/sh\n"
+        f"case $1 in --showme:version) echo '{showme}'; [ -n '{showme}' ];; "
+        f"-show) echo '{show}'; [ -n '{show}' ];; *) exit 1;; esac\n"
+    )
+    path.chmod(0o755)
+    if version:
+        teller = directory / name.replace("mpicc.mpich", "mpichversion").replace("mpicc", "mpichversion")
+        teller.write_text(f"#!/bin/sh\necho 'MPICH Version:      {version}'\n")
+        teller.chmod(0o755)
+    return str(path)
+
+
+def test_open_mpi_is_recognised(tmp_path):
+    found = build.identify(wrapper(tmp_path, "mpicc", showme="mpicc: Open MPI 5.0.3 (Language: C)"))
+    assert (found.family, found.version) == ("openmpi", "Open MPI 5.0.3")
+    assert found.mpirun == str(tmp_path / "mpirun")
+
+
+@pytest.mark.parametrize("libraries", ["gcc -L/usr/lib -lmpich", "gcc -L/opt/lib -lmpi"])
+def test_mpich_is_recognised(tmp_path, libraries):
+    found = build.identify(wrapper(tmp_path, "mpicc.mpich", show=libraries, version="4.0.2"))
+    assert (found.family, found.version) == ("mpich", "MPICH 4.0.2")
+    assert found.mpirun == str(tmp_path / "mpirun.mpich")
+
+
+def test_a_version_that_is_not_told_is_unknown(tmp_path):
+    assert "unknown" in build.identify(wrapper(tmp_path, "mpicc", show="gcc -lmpi")).version
+
+
+def test_another_compiler_is_none_of_them(tmp_path):
+    assert build.identify(wrapper(tmp_path, "mpicc", show="gcc -O2")) is None
+    with pytest.raises(BuildError, match="is not an MPI compiler"):
+        build.find_mpi(str(tmp_path / "mpicc"))
+    with pytest.raises(BuildError, match="nonesuch"):
+        build.find_mpi("nonesuch")
+
+
+def test_build_is_cached_and_a_broken_compiler_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    broken = build.MpiLibrary(compiler=wrapper(tmp_path, "mpicc"), family="openmpi", version="none")
+    with pytest.raises(BuildError, match="cannot be built"):
+        build.build(broken)
+    first = build.build(None)
+    stamp = first.path.stat().st_mtime_ns
+    assert build.build(None) == first
+    assert first.path.stat().st_mtime_ns == stamp
+    names = {operation.name for operation in build.operations(first)}
+    assert {"tcp_rr", "udp_rr", "tcp_stream", "empty"} <= names

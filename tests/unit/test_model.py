@@ -1,0 +1,99 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.make_cells import cell, curve
+from wulf import model
+from wulf.model.causes import likely_cause
+from wulf.stats.segments import segments
+
+SIZES = [0, *(1 << k for k in range(21))]
+
+
+def hockney(sizes, alpha=10e-6, beta=1e9):
+    return [alpha + size / beta for size in sizes]
+
+
+def test_a_straight_curve_gives_its_parameters():
+    found = model.curve(curve(SIZES, hockney(SIZES)))
+    for fit in (found.robust, found.least_squares):
+        assert fit.alpha.value == pytest.approx(10e-6, rel=0.2 if fit.method == "least-squares" else 0.02)
+        assert fit.inverse_beta.value == pytest.approx(1e-9, rel=0.02)
+    assert found.robust.alpha.low <= 10.1e-6
+    assert found.robust.alpha.high >= 9.9e-6
+    assert len(found.segments) == 1
+    assert found.zero_byte_latency.value == pytest.approx(10e-6, rel=0.01)
+    assert found.asymptotic_bandwidth.value == pytest.approx(1e9, rel=0.02)
+    assert found.n_half_bytes.value == pytest.approx(10_000, rel=0.05)
+    assert found.notes == []
+
+
+def test_a_step_is_found_between_its_neighbours():
+    sizes = sorted({*SIZES, 65535, 65537, 80000, 100000})
+    times = [
+        alpha + (30e-6 if size > 65536 else 0) for size, alpha in zip(sizes, hockney(sizes), strict=True)
+    ]
+    found = model.curve(curve(sizes, times, spread=0.002))
+    breaks = [segment.breakpoint_interval for segment in found.segments[:-1]]
+    assert (65536, 65537) in breaks
+    assert any("64 KiB" in (segment.cause or "") for segment in found.segments)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10_000))
+def test_noise_alone_makes_no_segments(seed):
+    found = model.curve(curve(SIZES, hockney(SIZES), spread=0.01, seed=seed))
+    assert len(found.segments) <= 2
+
+
+def test_a_single_bump_is_no_segment():
+    times = hockney(SIZES)
+    times[12] *= 1.4
+    found = model.curve(curve(SIZES, times, spread=0.002))
+    assert len(found.segments) == 1
+
+
+def test_segments_cover_all_points_in_order():
+    rng = np.random.default_rng(4)
+    x = np.arange(40.0)
+    y = np.where(x < 20, 10 + x, 60 + 2 * x) * (1 + 0.001 * rng.standard_normal(40))
+    pieces = segments(x, y, 0.01 * y)
+    assert [(piece.first, piece.last) for piece in pieces] == [(0, 19), (20, 39)]
+    assert pieces[1].slope == pytest.approx(2, rel=0.05)
+
+
+def test_too_few_sizes_give_no_line_but_a_note():
+    found = model.curve(curve([0, 64], [1e-5, 1.1e-5]))
+    assert found.robust is None
+    assert found.least_squares is None
+    assert found.segments == []
+    assert "too few" in found.notes[0]
+    assert found.zero_byte_latency.value == pytest.approx(1e-5, rel=0.01)
+
+
+def test_a_falling_curve_has_no_bandwidth():
+    found = model.curve(curve(SIZES, [1e-3 - size * 1e-10 for size in SIZES], spread=0.0005))
+    assert found.asymptotic_bandwidth is None
+    assert found.n_half_bytes is None
+    assert any("not identifiable" in note for note in found.notes)
+
+
+def test_one_launch_gives_values_without_intervals():
+    found = model.curve([cell(size, [time]) for size, time in zip(SIZES, hockney(SIZES), strict=True)])
+    assert found.robust.alpha.value == pytest.approx(10e-6, rel=1e-3)
+    assert found.robust.alpha.low is None
+
+
+def test_least_squares_follows_outliers_and_the_robust_line_does_not():
+    times = hockney(SIZES)
+    times[-1] *= 3
+    found = model.curve(curve(SIZES, times, spread=0.001))
+    assert found.robust.inverse_beta.value == pytest.approx(1e-9, rel=0.1)
+    assert found.least_squares.inverse_beta.value > 2e-9
+
+
+def test_causes_are_named_only_where_they_lie():
+    assert "MTU 1500" in likely_cause(1448, 1449)
+    assert likely_cause(20000, 20001) is None
+    assert likely_cause(1, 1 << 20) is None
