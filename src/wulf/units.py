@@ -32,6 +32,8 @@ _QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-zµ%]*)\s*")
 
 #: Digits when there is no interval to say how many are meant.
 _DIGITS = 3
+#: However narrow an interval is, nobody reads more.
+_MOST_DIGITS = 6
 
 
 class _Estimate(Protocol):
@@ -135,6 +137,8 @@ def format_estimate(estimate: _Estimate) -> str:
         return f"{_significant(value)}{space} (no interval)"
     half = max(estimate.high - estimate.value, estimate.value - estimate.low) / scale
     decimals = _decimals(half, value)
+    # Half an interval that is smaller than the last digit shown is rounded up to it: it is never "± 0".
+    half = max(half, 10.0**-decimals)
     return f"{_fixed(value, decimals)} ± {_fixed(half, decimals)}{space}"
 
 
@@ -177,12 +181,12 @@ def _magnitude(value: float, digits: int) -> int:
 
 
 def _decimals(half: float, value: float) -> int:
-    """Decimals that show one digit of the half width, two when that digit is 1."""
+    """Decimals that show one digit of the half width, two when that digit is 1; `_MOST_DIGITS` at most."""
+    most = _MOST_DIGITS - 1 - (_magnitude(value, _MOST_DIGITS) if value else 0)
     if half <= 0:
-        return 0 if value == 0 else max(_DIGITS - 1 - _magnitude(value, _DIGITS), 0)
-    first = f"{half:.1e}"
-    digits = 1 if first.startswith("1") else 0
-    return digits - _magnitude(half, digits + 1)
+        return most
+    digits = 1 if f"{half:.1e}".startswith("1") else 0
+    return min(digits - _magnitude(half, digits + 1), most)
 
 
 def _fixed(value: float, decimals: int) -> str:

@@ -87,7 +87,7 @@ def test_parsers_only_ever_refuse(text):
         (estimate(1.003, 0.99, 1.016, "ratio"), "1.003 ± 0.013"),
         (estimate(8.5e-9, 8.4e-9, 8.6e-9, "s/B"), "8.50 ± 0.10 µs/kB"),
         (estimate(123456e-9, 100e-6, 146912e-9), "120 ± 20 µs"),
-        (estimate(5e-6, 5e-6, 5e-6), "5.00 ± 0.00 µs"),
+        (estimate(5e-6, 5e-6, 5e-6), "5.00000 ± 0.00001 µs"),
     ],
 )
 def test_estimates_show_no_more_digits_than_the_interval_supports(value, text):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from wulf.records import Advice, CellEstimate, LaunchResult, NodeRecord, Pair, Plan
+from wulf.records import Advice, CellEstimate, LaunchResult, NodeRecord, Pair, Plan, Sample
 from wulf.stats.trend import trend
 from wulf.text import printable
 from wulf.units import format_bytes, format_time
@@ -19,6 +19,8 @@ TICK_MAX_SIZE_BYTES = 4096
 #: The probe's clock may cost this much of what it measures.
 CLOCK_SHARE = 0.05
 DRIFT_P = 0.01
+#: Noise alone leaves some series unsettled; more than this share of them is worth a word.
+WARMUP_SHARE = 0.1
 
 Stream = tuple[str, Pair]
 
@@ -52,6 +54,7 @@ def advise(
         *_contaminated(results),
         *_shared_cpu(results),
         *_clock_cost(cells, results),
+        *_warmup(results),
     ]
     order = {"error": 0, "warning": 1, "note": 2}
     return sorted(found, key=lambda advice: order[advice.severity])
@@ -257,6 +260,26 @@ def _shared_cpu(results: Iterable[LaunchResult]) -> Iterator[Advice]:
             advice="These figures contain the switch from one process to the other; do not compare them with "
             "those of nodes that have a CPU each.",
         )
+
+
+def _warmup(results: Iterable[LaunchResult]) -> Iterator[Advice]:
+    samples: dict[Stream, list[Sample]] = defaultdict(list)
+    for result in results:
+        if result.launch.purpose == "measure" and result.launch.status == "ok":
+            samples[result.launch.op, result.launch.pair].extend(result.samples)
+    for stream, group in samples.items():
+        restless = sorted({sample.cell.size_bytes for sample in group if not sample.warmup_settled})
+        count = sum(not sample.warmup_settled for sample in group)
+        if count > WARMUP_SHARE * len(group):
+            yield Advice(
+                kind="warmup",
+                severity="note",
+                subject=_subject(stream),
+                text=f"times had not settled at the end of the warm-up in {count} of {len(group)} series "
+                f"({format_bytes(restless[0])} to {format_bytes(restless[-1])})",
+                advice="Some of the warm-up may be in the figures. Longer visits (--visit) settle it; a cluster that "
+                "never settles is noisy or its clock frequency moves.",
+            )
 
 
 def _clock_cost(cells: Iterable[CellEstimate], results: Iterable[LaunchResult]) -> Iterator[Advice]:

@@ -1,0 +1,136 @@
+import msgspec
+import pytest
+
+from tests.unit import make_records as make
+from tests.unit.test_cells import cells, launch
+from wulf import estimate
+from wulf.estimate.advise import tick_multiple
+from wulf.records import Clock, NodeRecord, ProbeInfo
+
+replace = msgspec.structs.replace
+
+
+def advise(results, nodes=(), plan=None):
+    plan = plan or make.plan()
+    return estimate.advise(cells(results, plan), results, list(nodes), plan)
+
+
+def kinds(results, **more):
+    return {advice.kind for advice in advise(results, **more)}
+
+
+def only(results, kind, **more):
+    (advice,) = [advice for advice in advise(results, **more) if advice.kind == kind]
+    return advice
+
+
+def quiet(count=8, time_ns=20_000):
+    return [launch(index, time_ns + (index * 37) % 11) for index in range(count)]
+
+
+def with_probe(result, **changes):
+    clock = Clock(source="tsc", resolution_ns=1.0, cost_ns=changes.pop("cost_ns", 20.0))
+    probe = ProbeInfo(
+        version="1", protocol=1, mpi=None, hosts=list(make.PAIR), cpus=[[0], [1]], clock=clock, **changes
+    )
+    return replace(result, launch=replace(result.launch, probe=probe))
+
+
+def test_a_quiet_run_needs_no_advice():
+    assert advise([with_probe(result) for result in quiet()], nodes=[make.node()]) == []
+
+
+def test_few_launches():
+    advice = only(quiet(4), "few_launches")
+    assert "4 launches" in advice.text
+    assert "64 B" in advice.text
+
+
+def test_precision_not_reached_names_both_figures():
+    results = [launch(index, 20_000 + 700 * (index * 5 % 12)) for index in range(12)]
+    advice = only(results, "not_reached")
+    half = cells(results)[0].time.half_width_ratio
+    assert f"±{half:.1%}" in advice.text
+    assert "target ±2.0%" in advice.text
+
+
+def test_a_failed_launch_is_an_error_with_its_reason_and_comes_first():
+    results = [*quiet(4), make.result(9, sizes=(64,), status="failed")]
+    found = advise(results)
+    assert found[0].kind == "failed_launch"
+    assert found[0].severity == "error"
+    assert "node02: it is gone" in found[0].text
+
+
+def test_control_characters_of_a_node_do_not_reach_the_reader():
+    failed = make.result(9, sizes=(64,), status="failed")
+    failed = replace(failed, launch=replace(failed.launch, error="\x1b[31mgone"))
+    assert "\x1b" not in only([*quiet(), failed], "failed_launch").text
+
+
+def test_an_unreachable_node_is_named():
+    down = NodeRecord(node="node03", reachable=False, error="node03: connection timed out")
+    advice = only(quiet(), "unreachable_node", nodes=[make.node(), down])
+    assert (advice.subject, advice.severity) == ("node03", "error")
+
+
+def test_contaminated():
+    results = [*quiet(), launch(8, 20_000, contaminated=True)]
+    advice = only(results, "contaminated")
+    assert "1 of 9 launches" in advice.text
+    assert "another process" in advice.text
+
+
+def test_lost_and_corrupt():
+    results = [launch(index, 20_000, lost=1, corrupt=int(index == 0)) for index in range(8)]
+    assert "8 of 808" in only(results, "lost").text
+    assert only(results, "corrupt").severity == "error"
+
+
+def test_two_groups_of_launches():
+    results = [launch(index, (20_000 if index % 2 else 30_000) + 10 * index) for index in range(20)]
+    assert "2 groups" in only(results, "bimodal").text
+
+
+def test_drift_says_how_much():
+    results = [launch(index, 20_000 + 200 * index) for index in range(20)]
+    assert "+17." in only(results, "drift").text
+
+
+@pytest.mark.parametrize(
+    ("time_s", "expected"),
+    [
+        (4.0e-3, (1, 250, False)),
+        (4.1e-3, (1, 250, False)),
+        (2.0e-3, (1, 250, True)),
+        (10e-3, (1, 100, False)),
+        (0.5e-3, (1, 1000, True)),
+        (11.9e-6, None),
+        (0.7e-3, None),
+        (0.0, None),
+    ],
+)
+def test_tick_multiple(time_s, expected):
+    assert tick_multiple(time_s) == expected
+
+
+def test_a_scheduler_tick_is_explained():
+    advice = only(quiet(time_ns=8_000_000), "scheduler_tick")
+    assert "250 Hz" in advice.text
+    assert advice.severity == "error"
+
+
+def test_a_clock_that_costs_too_much():
+    dear = [with_probe(result, cost_ns=900.0) for result in quiet()]
+    assert "9% of the fastest" in only(dear, "clock_cost").text
+    assert "clock_cost" not in kinds([with_probe(result, cost_ns=400.0) for result in quiet()])
+
+
+def test_ranks_that_share_a_cpu():
+    assert "shared_cpu" in kinds([with_probe(result, yields=True) for result in quiet()])
+
+
+def test_a_warm_up_that_does_not_settle():
+    settled, restless = quiet(), [launch(index, 20_000, warmup_settled=False) for index in range(8, 11)]
+    assert "3 of 11 series" in only([*settled, *restless], "warmup").text
+    assert "warmup" not in kinds([*quiet(19), launch(19, 20_000, warmup_settled=False)])
