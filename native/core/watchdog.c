@@ -29,9 +29,10 @@ static uint32_t last_beats;
 
 _Noreturn static void say_and_end(const struct last_words *words) {
     /* A line that was being written is ended first. */
-    ssize_t ignored = write(words->fd, "\n", 1);
-    ignored = write(words->fd, words->text, words->length);
-    (void)ignored; /* nothing can be done about it here */
+    const ssize_t ended = write(words->fd, "\n", 1);
+    const ssize_t said = write(words->fd, words->text, words->length);
+    (void)ended; /* nothing can be done about a failure here */
+    (void)said;
     _exit(FAILURE_EXIT);
 }
 

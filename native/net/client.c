@@ -71,7 +71,7 @@ static int knock(const struct net_link *link, uint64_t timeout_ns, struct failur
 
 static int open_datagrams(const struct arguments *arguments, struct net_link *link, struct failure *failure) {
     /* To where the TCP connection goes: the server has the same port for both. */
-    struct sockaddr_storage server;
+    struct sockaddr_storage server = {0};
     socklen_t length = sizeof server;
     if (getpeername(link->tcp, (struct sockaddr *)&server, &length) != 0)
         return net_failed(errno, link->peer, failure);

@@ -88,6 +88,9 @@ UNIMODAL = {
     "log-normal": lambda rng, n: np.exp(0.5 * rng.standard_normal(n)),
     "heavy tail": lambda rng, n: np.exp(0.02 * rng.standard_t(3, n)),
     "uniform": lambda rng, n: 1 + 0.1 * rng.random(n),
+    # Launches are a base time plus delays: skewed to the right even on a logarithmic axis.
+    "delays": lambda rng, n: np.exp(0.03 * np.exp(rng.standard_normal(n))),
+    "exponential": lambda rng, n: np.exp(0.05 * rng.exponential(size=n)),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from typing import Annotated
@@ -44,6 +45,9 @@ def up(
             "this machine cannot run a virtual cluster; missing:\n" + "\n".join(f"  {m}" for m in missing)
         )
     overrides = dict(topology.parse_override(text) for text in link or [])
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # As Ctrl-C: what is half up is taken down again.
+        signal.signal(number, signal.default_int_handler)
     begin = time.monotonic()
     with Console(stderr=True).status("raising the virtual cluster") as status:
         raised, was_up = lab.up(nodes, topology.link(mtu, rate, delay), overrides, status.update)

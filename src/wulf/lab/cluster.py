@@ -345,8 +345,8 @@ def _undo(where: Path, state: State, cause: BaseException) -> None:
 def _remove(where: Path, state: State) -> None:
     for node in state.topology.nodes:
         nodes.remove(where / "nodes" / node.name, node.name, state.namespace)
-    config = where / "ssh_config"
-    system.end_processes(lambda: system.clients_of(config), "ssh to the virtual cluster")
+    clients = (where / "ssh_config", where / "connect.py")
+    system.end_processes(lambda: system.clients_of(*clients), "ssh to the virtual cluster")
     if system.namespace_exists(state.namespace):
         system.run(["ip", "netns", "delete", state.namespace])
     system.remove_tree(where)

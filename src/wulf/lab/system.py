@@ -209,16 +209,22 @@ def _names_group(line: str, group: str) -> bool:
     return not {group, f"{group}.scope"}.isdisjoint(line.rpartition(":")[2].split("/"))
 
 
-def clients_of(ssh_config: Path) -> list[int]:
-    """Return the ssh clients that use a configuration; they hold connections into the lab's namespace."""
-    wanted = os.fsencode(ssh_config)
+def clients_of(ssh_config: Path, connect: Path) -> list[int]:
+    """Return the ssh clients that use a configuration, and the helpers that connect for them.
+
+    They hold connections into the lab's namespace, which would keep it alive.
+    """
     found = []
     for entry in Path("/proc").iterdir():
         try:
-            argv = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdecimal() else []
+            line = (entry / "cmdline").read_bytes() if entry.name.isdecimal() else b""
         except (FileNotFoundError, ProcessLookupError):
             continue
-        if wanted in argv and Path(os.fsdecode(argv[0])).name == "ssh":
+        argv = [os.fsdecode(word) for word in line.split(b"\0")]
+        program = Path(argv[0]).name
+        if (program == "ssh" and str(ssh_config) in argv) or (
+            program.startswith(("nsenter", "python")) and str(connect) in argv
+        ):
             found.append(int(entry.name))
     return found
 

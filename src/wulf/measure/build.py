@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
@@ -147,7 +148,7 @@ def cache_directory() -> Path:
     return Path(base) / "wulf" / "probe"
 
 
-def build(mpi: MpiLibrary | None, *, rebuild: bool = False) -> Probe:
+def build(mpi: MpiLibrary | None) -> Probe:
     """Build the socket probe (`mpi` None) or the MPI probe, unless it has been built from these sources.
 
     Raises
@@ -160,8 +161,7 @@ def build(mpi: MpiLibrary | None, *, rebuild: bool = False) -> Probe:
     directory = cache_directory() / key
     name = "wulf-probe-net" if mpi is None else "wulf-probe-mpi"
     program = directory / name
-    if rebuild or not program.is_file():
-        shutil.rmtree(directory, ignore_errors=True)
+    if not program.is_file():
         _compile(source, directory, name, mpi)
     digest = hashlib.sha256(program.read_bytes()).hexdigest()[:16]
     return Probe(path=program, digest=digest, mpi=mpi)
@@ -171,12 +171,12 @@ def operations(probe: Probe) -> list[Operation]:
     """Operations of a built probe, as its ``--list`` says."""
     answer = _ask([str(probe.path), "--list"])
     if answer is None:
-        raise BuildError(f"{probe.path} --list fails: build it again with --rebuild")
+        raise BuildError(f"{probe.path} --list fails: delete it, it will be built again")
     try:
         return msgspec.json.decode(answer, type=list[Operation])
     except msgspec.DecodeError as error:
         raise BuildError(
-            f"{probe.path} --list is not understood ({error}): build it again with --rebuild"
+            f"{probe.path} --list is not understood ({error}): delete it, it will be built again"
         ) from error
 
 
@@ -207,9 +207,9 @@ def _tool(name: str) -> str:
 
 
 def _compile(source: Path, directory: Path, target: str, mpi: MpiLibrary | None) -> None:
-    work = directory.with_name(directory.name + ".work")
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir(parents=True)
+    directory.mkdir(parents=True, exist_ok=True)
+    # Another wulf may be building the same beside this one.
+    work = Path(tempfile.mkdtemp(prefix="build-", dir=directory))
     log = work / "build.log"
     configure = [
         _tool("cmake"),
@@ -224,8 +224,7 @@ def _compile(source: Path, directory: Path, target: str, mpi: MpiLibrary | None)
         configure.append(f"-DWULF_MPI={mpi.compiler}")
     for argv in (configure, [_tool("cmake"), "--build", str(work), "--target", target, "--parallel"]):
         _logged(argv, log)
-    directory.mkdir(parents=True, exist_ok=True)
-    # Another wulf may be building the same: the last rename wins, and both programs are equal.
+    # The last rename wins, and both programs are equal.
     (work / target).replace(directory / target)
     shutil.rmtree(work, ignore_errors=True)
 

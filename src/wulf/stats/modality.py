@@ -8,9 +8,12 @@ from scipy.ndimage import gaussian_filter1d
 
 #: A mode must hold at least this share of the sample, and so many values …
 MIN_MASS = 0.1
-MIN_VALUES = 3
+MIN_VALUES = 5
+#: … a larger share of fewer values than this: the tail of a skewed sample falls into clumps.
+FEW = 200
+MIN_MASS_OF_FEW = 0.175
 #: … and the density between two modes must fall below this share of the lower one.
-VALLEY = 0.5
+VALLEY = 0.35
 #: Times closer than this ratio are the same to a histogram of three digits and to a reader.
 MIN_BANDWIDTH = 0.01
 _BINS_PER_WIDTH = 4
@@ -50,7 +53,8 @@ def count_modes(values: ArrayLike, counts: ArrayLike | None = None) -> int:
     bins = int(min((high - low) / width * _BINS_PER_WIDTH, _MAX_BINS))
     mass, _ = np.histogram(logs, bins=bins, range=(low, high), weights=weights / total)
     density = gaussian_filter1d(mass, width / ((high - low) / bins), mode="constant")
-    return _deep_modes(density, max(MIN_MASS, MIN_VALUES / total))
+    share = MIN_MASS if total >= FEW else MIN_MASS_OF_FEW
+    return _deep_modes(density, max(share, MIN_VALUES / total))
 
 
 def _bandwidth(logs: NDArray[np.float64], weights: NDArray[np.float64], total: float) -> float:
