@@ -119,7 +119,7 @@ def interleave(
 
 def ratio(name: str, ours: Sequence[float], theirs: Sequence[float], goal: float) -> Figure:
     """Ours divided by theirs: Hodges–Lehmann shift of the logarithms over launches, with its interval."""
-    found = shift(theirs, ours)
+    found = shift(theirs, ours).ratio
     return Figure(name=name, value=found.value, goal=goal, low=found.low, high=found.high)
 
 

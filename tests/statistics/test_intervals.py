@@ -44,6 +44,11 @@ def test_more_confidence_is_wider():
     assert wide.low < narrow.low <= narrow.high < wide.high
 
 
+def test_bounds_are_not_rounded_to_outside_the_data():
+    found = intervals.median([1.0] * 6 + [125.0] * 3)
+    assert found.high == 125.0
+
+
 def test_nothing_has_no_median():
     with pytest.raises(ValueError, match="nothing"):
         intervals.median([])

@@ -141,10 +141,10 @@ def test_launches_are_in_time_order_whatever_the_order_of_the_samples():
 def test_the_quick_look_while_measuring_agrees_with_the_estimate(count):
     results = [make.result(index) for index in range(count)]
     whole = cells(results)
-    quick = estimate.precise([estimate.medians(result) for result in results], make.plan())
-    assert quick == all(cell.reached for cell in whole)
+    quick = estimate.launches_needed([estimate.medians(result) for result in results], make.plan())
+    assert (quick == 0) == all(cell.reached for cell in whole)
 
 
-def test_nothing_is_not_precise():
-    assert not estimate.precise([], make.plan())
+def test_nothing_needs_the_minimum_of_launches():
+    assert not estimate.launches_needed([], make.plan())
     assert cells([]) == []

@@ -13,8 +13,8 @@ PAIRS = [PAIR, ("node03", "node04")]
 OPS = {name: operation(name) for name in ("mpi_pingpong", "tcp_rr")}
 
 
-def progress(launches, clean=None, reached=False):
-    return schedule.Progress(launches=launches, clean=launches if clean is None else clean, reached=reached)
+def progress(launches, clean=None, missing=3):
+    return schedule.Progress(launches=launches, clean=launches if clean is None else clean, missing=missing)
 
 
 def test_a_block_has_every_stream_once_and_its_order_changes():
@@ -27,15 +27,15 @@ def test_a_block_has_every_stream_once_and_its_order_changes():
 
 def test_a_stream_ends_when_it_is_precise_or_has_had_its_launches():
     stream = ("mpi_pingpong", PAIR)
-    assert schedule.next_block(plan(), {stream: progress(5, reached=True)}, [], 0) == [stream]
-    assert schedule.next_block(plan(), {stream: progress(6, reached=True)}, [], 0) == []
+    assert schedule.next_block(plan(), {stream: progress(5, missing=0)}, [], 0) == [stream]
+    assert schedule.next_block(plan(), {stream: progress(6, missing=0)}, [], 0) == []
     assert schedule.next_block(plan(), {stream: progress(39)}, [], 0) == [stream]
     assert schedule.next_block(plan(), {stream: progress(40)}, [], 0) == []
 
 
 def test_contaminated_launches_are_repeated():
     stream = ("mpi_pingpong", PAIR)
-    assert schedule.next_block(plan(), {stream: progress(8, clean=4, reached=True)}, [], 0) == [stream]
+    assert schedule.next_block(plan(), {stream: progress(8, clean=4, missing=0)}, [], 0) == [stream]
 
 
 def test_a_stream_that_keeps_failing_is_given_up():

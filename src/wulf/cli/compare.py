@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -13,8 +14,8 @@ from wulf.cli.options import RUNS, JsonOption, RunsOption, console, open_run
 from wulf.errors import EXIT_FINDINGS, UsageError
 from wulf.procedure.analysis import analyze
 from wulf.records import Comparison
-from wulf.report import text
-from wulf.store import Run
+from wulf.report import html, text
+from wulf.store import Run, write_atomically
 from wulf.units import parse_percent
 
 NAME = "compare"
@@ -27,6 +28,9 @@ def command(
     runs: RunsOption = RUNS,
     margin: Annotated[str, typer.Option(help="Differences smaller than this do not matter.")] = "2%",
     json: JsonOption = False,
+    html_file: Annotated[
+        Path | None, typer.Option("--html", help="Write a page to this file (two runs).", metavar="FILE")
+    ] = None,
 ) -> None:
     """Show the shift of every size with its interval, and a verdict.
 
@@ -37,6 +41,11 @@ def command(
     width = parse_percent(margin)
     base, *candidates = [open_run(name, runs) for name in names]
     comparisons = [_compare(base, candidate, width) for candidate in candidates]
+    if html_file is not None:
+        if len(comparisons) > 1:
+            raise UsageError("--html shows two runs: name the base and one other")
+        write_atomically(html_file, html.render_comparison(comparisons[0]).encode())
+        sys.stderr.write(f"written: {html_file}\n")
     if json:
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(comparisons), indent=1).decode() + "\n")
     else:

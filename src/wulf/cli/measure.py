@@ -241,8 +241,8 @@ def _measure(
 
 def _show(outcome: Outcome) -> None:
     run, analysis = outcome
-    text.render(run.manifest, run.nodes, run.launches, analysis, console())
-    sys.stdout.write(f"\nrun: {run.path}   page: wulf report {run.path} --html\n")
+    text.render_summary(run.manifest, run.nodes, run.launches, analysis, console())
+    sys.stdout.write(f"\nrun: {run.path}\nnext: wulf report {run.path} --html (or --text, --csv, --json)\n")
     if _findings(run, analysis):
         raise typer.Exit(EXIT_FINDINGS)
 

@@ -7,6 +7,7 @@ as soon as there are enough of those (the run's minimum of launches), and of all
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -72,13 +73,23 @@ def medians(result: LaunchResult) -> dict[Cell, Median]:
     }
 
 
-def precise(launches: Sequence[Mapping[Cell, Median]], plan: Plan) -> bool:
-    """Whether every cell of these launches has reached the precision of the plan; see `medians`."""
+def launches_needed(launches: Sequence[Mapping[Cell, Median]], plan: Plan) -> int:
+    """How many more launches the least precise cell will need; 0 when all have reached the plan's precision.
+
+    Intervals narrow with the root of the number of launches; the answer is a forecast, not a promise.
+
+    Parameters
+    ----------
+    launches
+        Medians of each launch of one operation and pair, as `medians` returns them.
+    """
     grouped: dict[Cell, list[Median]] = defaultdict(list)
     for launch in launches:
         for cell, point in launch.items():
             grouped[cell].append(point)
-    return bool(grouped) and all(_reached(_interval(points, plan), plan) for points in grouped.values())
+    return max(
+        (_missing(_interval(points, plan), plan) for points in grouped.values()), default=plan.min_launches
+    )
 
 
 def _estimate(
@@ -123,6 +134,15 @@ def _interval(points: Sequence[Median], plan: Plan) -> intervals.Interval:
 def _reached(interval: intervals.Interval, plan: Plan) -> bool:
     half = interval.half_width_ratio
     return interval.n >= plan.min_launches and half is not None and half <= plan.precision
+
+
+def _missing(interval: intervals.Interval, plan: Plan) -> int:
+    if _reached(interval, plan):
+        return 0
+    half = interval.half_width_ratio
+    if half is None:
+        return max(plan.min_launches - interval.n, 1)
+    return max(math.ceil(interval.n * ((half / plan.precision) ** 2 - 1)), 1)
 
 
 def _as_estimate(interval: intervals.Interval, unit: str) -> Estimate:

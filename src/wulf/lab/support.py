@@ -6,6 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
+from wulf.lab import system
 from wulf.lab.cluster import directory
 
 #: Program → Debian package that has it.
@@ -46,6 +47,11 @@ def _missing_kernel() -> list[str]:
     missing = []
     if not Path("/proc/self/ns/net").exists():
         missing.append("network namespaces: a kernel with CONFIG_NET_NS")
+    elif os.geteuid() == 0 and shutil.which("ip"):
+        # Tried, because a container or a lean kernel may refuse what the files in /proc promise.
+        refusal = system.try_network()
+        if refusal:
+            missing.append(f"namespaces, bridges and virtual cables (veth): {refusal}")
     if "overlay" not in Path("/proc/filesystems").read_text().split():
         missing.append("overlayfs: a kernel with CONFIG_OVERLAY_FS ('modprobe overlay')")
     elif _file_system_of(directory()) == "overlay":

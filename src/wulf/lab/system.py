@@ -8,7 +8,8 @@ import signal
 import stat
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from wulf.errors import LabError
@@ -66,18 +67,35 @@ def make_network(namespace: str, bridge: str, address: str, prefix: int) -> None
     run(["ip", "-n", namespace, "link", "set", bridge, "up"])
 
 
+@contextmanager
+def _trial() -> Iterator[str]:
+    name = f"wulf-try-{os.getpid()}"
+    run(["ip", "netns", "add", name])
+    try:
+        yield name
+    finally:
+        run(["ip", "netns", "delete", name])
+
+
+def try_network() -> str:
+    """Make a bridge and a cable in a namespace of their own; return why that fails, or nothing."""
+    try:
+        with _trial() as name:
+            run(["ip", "-n", name, "link", "add", "trial0", "type", "bridge"])
+            run(["ip", "-n", name, "link", "add", "trial1", "type", "veth", "peer", "name", "trial2"])
+    except LabError as error:
+        return str(error)
+    return ""
+
+
 def kernel_has_qdisc(kind: str, arguments: Sequence[str]) -> bool:
     """Whether the kernel can do a queueing discipline; tried on a loopback of its own."""
-    trial = f"wulf-try-{os.getpid()}"
-    run(["ip", "netns", "add", trial])
-    try:
-        run(["ip", "netns", "exec", trial, "tc", "qdisc", "add", "dev", "lo", "root", kind, *arguments])
-    except LabError:
-        return False
-    else:
-        return True
-    finally:
-        run(["ip", "netns", "delete", trial])
+    with _trial() as name:
+        try:
+            run(["ip", "netns", "exec", name, "tc", "qdisc", "add", "dev", "lo", "root", kind, *arguments])
+        except LabError:
+            return False
+    return True
 
 
 def hide_host(upper: Path) -> None:
@@ -119,9 +137,14 @@ def booted_with_systemd() -> bool:
     return Path("/run/systemd/system").is_dir()
 
 
+def _has_cpusets_v1() -> bool:
+    # In a container the hierarchy may be there to be looked at only.
+    return (_CPUSETS_V1 / "cgroup.procs").exists() and os.access(_CPUSETS_V1, os.W_OK)
+
+
 def enable_cpusets() -> bool:
     """Whether a node can get a CPU set of its own, which an MPI library cannot leave when it binds its ranks."""
-    if (_CPUSETS_V1 / "cgroup.procs").exists():
+    if _has_cpusets_v1():
         return True
     controllers = _CGROUP_V2 / "cgroup.controllers"
     if not controllers.exists() or "cpuset" not in controllers.read_text().split():
@@ -147,7 +170,7 @@ def own_cgroup(name: str, cpus: str) -> None:
 
     systemd-nspawn with ``--keep-unit`` makes the node's groups below the group it is started in.
     """
-    if (_CPUSETS_V1 / "cgroup.procs").exists():
+    if _has_cpusets_v1():
         group = _CPUSETS_V1 / name
         group.mkdir(exist_ok=True)
         (group / "cpuset.cpus").write_text(cpus)
@@ -252,14 +275,17 @@ def remove_tree(path: Path) -> None:
 
 def spawn(argv: Sequence[str], log: Path, before: Callable[[], None]) -> None:
     """Start a process that outlives this one and is not its child; `before` runs in it first."""
-    with log.open("ab") as output:
-        subprocess.run(
-            ["setsid", "--fork", *argv],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            cwd="/",
-            check=True,
-            # It only writes to files; and the first process of a node must be in its group already.
-            preexec_fn=before,
-        )
+    try:
+        with log.open("ab") as output:
+            subprocess.run(
+                ["setsid", "--fork", *argv],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd="/",
+                check=True,
+                # It only writes to files; and the first process of a node must be in its group already.
+                preexec_fn=before,
+            )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise LabError(f"cannot start {argv[0]} in a control group of its own: {error}") from error

@@ -98,7 +98,9 @@ def message(line: bytes) -> Message | None:
     except msgspec.DecodeError as error:
         raise ProbeError(f"the probe broke its protocol ({error}): {printable(line, 120)!r}") from error
     if isinstance(decoded, Hello) and decoded.protocol != PROTOCOL:
-        raise ProbeError(f"the probe speaks protocol {decoded.protocol}, this wulf {PROTOCOL}: the probe is of another version")
+        raise ProbeError(
+            f"the probe speaks protocol {decoded.protocol}, this wulf {PROTOCOL}: the probe is of another version"
+        )
     return decoded
 
 

@@ -46,7 +46,8 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
     launches: int
     clean: int
-    reached: bool
+    #: Forecast of the launches it still needs; 0 when every size is precise.
+    missing: int
 
 
 def launch_plan(
@@ -176,13 +177,13 @@ def _enough(plan: Plan, progress: Progress | None) -> bool:
         return False
     if progress.launches >= plan.max_launches:
         return True
-    return progress.reached and progress.clean >= plan.min_launches
+    return progress.missing == 0 and progress.clean >= plan.min_launches
 
 
 def time_left(
     plan: Plan, progress: Mapping[Stream, Progress], durations: Mapping[Stream, float], spent_s: float
 ) -> float:
-    """Estimate of the time still needed [s]: at least the minimum of launches, at most the budget."""
+    """Forecast of the time still needed [s]; the budget's rest at most."""
     needed = 0.0
     typical = statistics.mean(durations.values()) if durations else 2.0
     for stream in _streams(plan):
@@ -190,5 +191,6 @@ def time_left(
         if _enough(plan, now):
             continue
         done = now.launches if now else 0
-        needed += max(plan.min_launches - done, 1) * durations.get(stream, typical)
+        missing = max(plan.min_launches - done, now.missing if now else 0, 1)
+        needed += min(missing, plan.max_launches - done) * durations.get(stream, typical)
     return min(needed, max(plan.budget_s - spent_s, 0.0))

@@ -109,7 +109,7 @@ class Session:
             stream: schedule.Progress(
                 launches=len(group),
                 clean=sum(not launch.contamination for launch in group),
-                reached=estimate.precise([self._medians[launch.id] for launch in group], self.plan),
+                missing=estimate.launches_needed([self._medians[launch.id] for launch in group], self.plan),
             )
             for stream, group in groups.items()
         }

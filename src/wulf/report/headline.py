@@ -206,7 +206,9 @@ def methods(manifest: Manifest, launches: Sequence[Launch], analysis: Analysis) 
     meaning = "; ".join(f"for {listed(ops)} a time is the {what}" for what, ops in by_what.items())
     replicates = sorted({cell.time.n for cell in analysis.cells})
     counted = "no launches" if not replicates else _span(replicates)
-    intervals = sorted({name(cell.time.method) for cell in analysis.cells}) or ["no interval was computed"]
+    intervals = sorted({printable(cell.time.method, 120) for cell in analysis.cells}) or [
+        "no interval was computed"
+    ]
     libraries = sorted({name(launch.probe.mpi) for launch in launches if launch.probe and launch.probe.mpi})
     clocks = sorted({clock_text(launch) for launch in launches if launch.probe})
     return (

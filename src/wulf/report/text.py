@@ -13,7 +13,7 @@ from rich.text import Text
 
 from wulf.records import Analysis, Comparison, Launch, Manifest, NodeRecord
 from wulf.report import compare, view
-from wulf.report.parts import Column, Item, OperationView, Table, Warning
+from wulf.report.parts import Column, Item, OperationView, Table, View, Warning
 
 STYLES = {
     "": "",
@@ -45,12 +45,10 @@ def render(
     """Print a run."""
     shown = view.build(manifest, nodes, launches, analysis)
     printer = _Printer(console)
-    printer.head(shown.title, shown.lede)
-    printer.verdict(shown.trust_title, shown.trust, shown.trust_text)
-    for warning in shown.warnings:
-        printer.warning(warning)
+    _head(printer, shown)
     for operation in shown.operations:
-        _operation(printer, operation)
+        _key_figures(printer, operation)
+        _details(printer, operation)
     printer.section("Quality")
     for table in (shown.unreached, shown.launches):
         printer.table(table)
@@ -60,6 +58,21 @@ def render(
     printer.line(f"command line: {shown.command_line}")
     printer.section("Methods")
     printer.line(shown.methods)
+
+
+def render_summary(
+    manifest: Manifest,
+    nodes: Sequence[NodeRecord],
+    launches: Sequence[Launch],
+    analysis: Analysis,
+    console: Console,
+) -> None:
+    """Print what a run comes to: whether to trust it, what to know first, the key figures of each operation."""
+    shown = view.build(manifest, nodes, launches, analysis)
+    printer = _Printer(console)
+    _head(printer, shown)
+    for operation in shown.operations:
+        _key_figures(printer, operation)
 
 
 def rendered(
@@ -95,7 +108,14 @@ def sparkline(values: Sequence[float], width: int = SPARK_WIDTH) -> str:
     return "".join(BARS[round((value - low) / span * (len(BARS) - 1))] for value in picked)
 
 
-def _operation(printer: _Printer, operation: OperationView) -> None:
+def _head(printer: _Printer, shown: View) -> None:
+    printer.head(shown.title, shown.lede)
+    printer.verdict(shown.trust_title, shown.trust, shown.trust_text)
+    for warning in shown.warnings:
+        printer.warning(warning)
+
+
+def _key_figures(printer: _Printer, operation: OperationView) -> None:
     printer.section(f"{operation.name}: {operation.title}")
     for figure in operation.key_figures:
         best = f"; best {figure.best.text} ({figure.best_pair})" if figure.best else ""
@@ -107,6 +127,9 @@ def _operation(printer: _Printer, operation: OperationView) -> None:
         printer.line(f"{sparkline(times)}  {pair}: {ends}")
     if operation.left_out:
         printer.line(operation.left_out)
+
+
+def _details(printer: _Printer, operation: OperationView) -> None:
     printer.table(operation.pairs)
     # The worst pair is the first; the page has the others.
     for detail in operation.details[:1]:

@@ -92,8 +92,10 @@ def median_bounds(
     k, weight = found
     ordered = np.sort(values, axis=-1)
     inner = min(k, n - 1)
-    low = (1 - weight) * ordered[..., k - 1] + weight * ordered[..., inner]
-    high = (1 - weight) * ordered[..., n - k] + weight * ordered[..., n - 1 - inner]
+    outer_low, outer_high = ordered[..., k - 1], ordered[..., n - k]
+    # In this form equal neighbours give exactly themselves: no bound is rounded to outside the data.
+    low = outer_low + weight * (ordered[..., inner] - outer_low)
+    high = outer_high + weight * (ordered[..., n - 1 - inner] - outer_high)
     return low, high
 
 

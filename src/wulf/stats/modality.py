@@ -25,9 +25,10 @@ def count_modes(values: ArrayLike, counts: ArrayLike | None = None) -> int:
 
     A Gaussian kernel estimate of the density of the logarithms, with Silverman's bandwidth (1986, "Density
     Estimation", eq. 3.31); modes count when the valley between them is deep and each holds a tenth of the
-    sample and three values. It errs on the side of one: of unimodal samples (normal, log-normal, uniform,
-    Student's t with 3 degrees; 6 to 2000 values) it takes less than 5 % for several modes, of exponential
-    ones of 20 values 8 %. Of mixtures 70:30 that lie 15 % apart it finds 15 % with 10 values, 87 % with 20.
+    sample (a sixth of a small one) and five values. It errs on the side of one: of unimodal samples (normal,
+    Student's t with 3 degrees, exponential, base plus log-normal delays; 10 to 1000 values) it took at most
+    2.2 % for several modes in simulation. Of mixtures 70:30 that lie 15 % apart it finds none with 15 values,
+    32 % with 20, 81 % with 25, 97 % with 40: fewer than 20 launches cannot show that they fall into groups.
 
     Parameters
     ----------

@@ -21,6 +21,8 @@ class Mpich:
         """Command line that starts the job on its first host."""
         hosts = by_address(job.hosts)
         words = [self._command, "-n", str(len(job.hosts)), "-launcher", "ssh"]
+        # Otherwise Hydra kills the measuring rank at once when the other dies, before it can name its peer.
+        words += ["-disable-auto-cleanup"]
         words += ["-hosts", ",".join(f"{address}:{ranks}" for address, ranks in hosts.items())]
         if job.interface is not None:
             words += ["-iface", job.interface]

@@ -1,0 +1,113 @@
+"""The pure part of the virtual cluster: layout, options of links, and the texts that follow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wulf.cluster import inventory
+from wulf.errors import UsageError
+from wulf.lab import topology
+from wulf.lab.topology import Link
+
+
+@given(st.integers(1, 64), st.lists(st.integers(0, 1023), min_size=1, max_size=64, unique=True))
+def test_nodes_have_cpus_of_their_own_while_there_are_any(count: int, cpus: list[int]) -> None:
+    layout = topology.plan(count, cpus, Link())
+    used = [cpu for node in layout.nodes for cpu in node.cpus]
+    assert all(node.cpus for node in layout.nodes)
+    assert set(used) <= set(cpus)
+    assert bool(layout.shared_cpus()) == (len(used) != len(set(used))) == (count > len(cpus))
+
+
+def test_four_nodes_on_two_cpus_share_in_pairs() -> None:
+    layout = topology.plan(4, [0, 1], Link())
+    assert layout.shared_cpus() == [["node01", "node03"], ["node02", "node04"]]
+
+
+def test_without_cpu_sets_all_nodes_share() -> None:
+    layout = topology.Topology(nodes=topology.plan(2, [0, 1], Link()).nodes, isolated=False)
+    assert layout.shared_cpus() == [["node01", "node02"]]
+
+
+def test_addresses_are_distinct_and_of_the_benchmarking_range() -> None:
+    addresses = [node.address for node in topology.plan(64, [0], Link()).nodes]
+    assert len({*addresses, topology.gateway()}) == 65
+    assert all(address.startswith("198.18.0.") for address in addresses)
+
+
+@pytest.mark.parametrize("count", [0, 65, -1])
+def test_count_out_of_range(count: int) -> None:
+    with pytest.raises(UsageError, match="1 to 64 nodes"):
+        topology.plan(count, [0], Link())
+
+
+def test_override_changes_only_what_it_names() -> None:
+    layout = topology.plan(2, [0], Link(mtu=9000, rate="1gbit"), {"node02": Link(rate="100mbit")})
+    assert [node.link for node in layout.nodes] == [
+        Link(mtu=9000, rate="1gbit"),
+        Link(mtu=9000, rate="100mbit"),
+    ]
+
+
+def test_override_of_no_node() -> None:
+    with pytest.raises(
+        UsageError, match="--link node03: there is no such node; the nodes are node01 to node02"
+    ):
+        topology.plan(2, [0], Link(), {"node03": Link(mtu=1400)})
+
+
+def test_parse_override() -> None:
+    assert topology.parse_override("node03:rate=100mbit,mtu=9000,delay=50us") == (
+        "node03",
+        Link(rate="100mbit", mtu=9000, delay="50us"),
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    (
+        "node03 | node03: | node03:speed=1 | node03:mtu | node03:mtu=big | node03:mtu=1 | node03:rate=1 gbit | "
+        "node03:rate=1gbit;reboot | node03:delay=-1ms | :mtu=1500 | node03:rate=0mbit"
+    ).split(" | "),
+)
+def test_parse_override_refuses(text: str) -> None:
+    with pytest.raises(UsageError):
+        topology.parse_override(text)
+
+
+def test_delay_goes_below_rate() -> None:
+    rate, delay = topology.shaping(Link(rate="1gbit", delay="50us"), "host0")
+    assert "root handle 1: tbf rate 1gbit" in rate
+    assert "parent 1: netem delay 50us" in delay
+    assert topology.shaping(Link(), "host0") == []
+
+
+@pytest.mark.parametrize("count", [1, 4, 12])
+def test_cluster_file_is_one_that_wulf_reads(count: int, tmp_path: Path) -> None:
+    config = str(tmp_path / "ssh_config")
+    Path(config).touch()
+    layout = topology.plan(count, [0, 1], Link())
+    read = inventory.parse(topology.cluster_toml(layout, config), "lab")
+    assert list(read.nodes) == layout.names()
+    assert read.ssh.config == config
+    assert read.addresses == {node.name: node.address for node in layout.nodes}
+    assert [list(group) for group in read.shared_cpus] == layout.shared_cpus()
+
+
+def test_ssh_never_asks_and_never_trusts_a_stranger() -> None:
+    text = topology.ssh_config(topology.plan(2, [0], Link()), "/a b", "connect")
+    assert "StrictHostKeyChecking yes" in text
+    assert 'IdentityFile "/a b/key"' in text
+    assert "ProxyCommand connect %h %p" in text
+
+
+def test_units_of_the_host_are_masked_except_what_a_node_needs() -> None:
+    enabled = ["ssh.service", "postgresql.service", "apt-daily.timer", "irqbalance.service"]
+    masked = topology.units_to_mask(enabled)
+    assert {"postgresql.service", "apt-daily.timer"} <= set(masked)
+    assert not {"ssh.service", "irqbalance.service"} & set(masked)
+    assert topology.units_to_disable(enabled) == ["irqbalance.service"]
