@@ -68,20 +68,15 @@ def test_parse_override() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "node03",
-        "node03:",
-        "node03:speed=1",
-        "node03:mtu",
-        "node03:mtu=big",
-        "node03:mtu=1",
-        "node03:rate=1 gbit",
-        "node03:rate=1gbit;reboot",
-        "node03:delay=-1ms",
-        ":mtu=1500",
-        "node03:rate=0mbit",
-    ],
+    "what", ["", ":", ":speed=1", ":mtu", ":mtu=big", ":mtu=1", ":mtu=1500,", ":rate=0mbit"]
+)
+def test_parse_override_refuses_what_is_not_an_option(what: str) -> None:
+    with pytest.raises(UsageError):
+        topology.parse_override(f"node03{what}")
+
+
+@pytest.mark.parametrize(
+    "text", ["node03:rate=1 gbit", "node03:rate=1gbit;reboot", "node03:delay=-1ms", ":mtu=1500"]
 )
 def test_parse_override_refuses(text: str) -> None:
     with pytest.raises(UsageError):

@@ -17,9 +17,9 @@ def hockney(sizes, alpha=10e-6, beta=1e9):
 
 def test_a_straight_curve_gives_its_parameters():
     found = model.curve(curve(SIZES, hockney(SIZES)))
-    for fit in (found.robust, found.least_squares):
-        assert fit.alpha.value == pytest.approx(10e-6, rel=0.2 if fit.method == "least-squares" else 0.02)
-        assert fit.inverse_beta.value == pytest.approx(1e-9, rel=0.02)
+    assert found.robust.alpha.value == pytest.approx(10e-6, rel=0.02)
+    assert found.robust.inverse_beta.value == pytest.approx(1e-9, rel=0.02)
+    assert found.least_squares.inverse_beta.value == pytest.approx(1e-9, rel=0.02)
     assert found.robust.alpha.low <= 10.1e-6
     assert found.robust.alpha.high >= 9.9e-6
     assert len(found.segments) == 1
@@ -68,7 +68,7 @@ def test_too_few_sizes_give_no_line_but_a_note():
     assert found.robust is None
     assert found.least_squares is None
     assert found.segments == []
-    assert "too few" in found.notes[0]
+    assert "3 sizes" in found.notes[0]
     assert found.zero_byte_latency.value == pytest.approx(1e-5, rel=0.01)
 
 
@@ -86,7 +86,7 @@ def test_one_launch_gives_values_without_intervals():
 
 
 def test_least_squares_follows_outliers_and_the_robust_line_does_not():
-    times = hockney(SIZES)
+    times = hockney(SIZES, alpha=1e-3)
     times[-1] *= 3
     found = model.curve(curve(SIZES, times, spread=0.001))
     assert found.robust.inverse_beta.value == pytest.approx(1e-9, rel=0.1)

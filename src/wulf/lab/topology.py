@@ -250,7 +250,10 @@ def shaping(link: Link, device: str) -> list[str]:
 
 
 #: What runs in a node; everything else that the host has enabled makes no sense there.
-KEPT_UNITS = frozenset({"ssh.service", "sshd.service", "dbus.service", "dbus.socket", "dbus-broker.service"})
+KEPT_UNITS = frozenset(
+    {"ssh.service", "sshd.service", "dbus.service", "dbus.socket", "dbus-broker.service"}
+    | {"wulf-lab-network.service"}  # enabled where a lab is raised inside a virtual node
+)
 #: Static units that only cost time in a node, or have no device there.
 USELESS_UNITS = (
     "console-getty.service",

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
-import numpy as np
-
-from wulf.model import hockney, matrix
+from wulf.model import hockney, matrix, pieces
 from wulf.model.hockney import NotIdentifiable
-from wulf.records import CellEstimate, CurveModel, Estimate, LineFit
-from wulf.stats.regression import Line
+from wulf.records import CellEstimate, CurveModel
+
+_T = TypeVar("_T")
 
 
-def curve(cells: Sequence[CellEstimate], quantity: str = "half_round_trip_time") -> CurveModel:
+def curve(cells: Sequence[CellEstimate]) -> CurveModel:
     """Fit the models of one operation, pair and setting.
 
     Parameters
     ----------
     cells
         At least one; all of one operation, pair and setting.
-    quantity
-        The operation's quantity (`wulf.records.Operation`); only a round trip has a zero-byte latency.
 
     Returns
     -------
@@ -34,56 +32,55 @@ def curve(cells: Sequence[CellEstimate], quantity: str = "half_round_trip_time")
     """
     if not cells:
         raise ValueError("a curve needs at least one cell")
-    head = cells[0].cell
     data = matrix.of_cells(cells)
-    notes: list[str] = []
-    lines: list[Line] = []
-    robust = least_squares = None
     if len(data.sizes) < hockney.MIN_SIZES:
-        notes.append(f"no model: it takes {hockney.MIN_SIZES} sizes, there are {len(data.sizes)}")
-    else:
-        lines = hockney.launch_lines(data, hockney.robust_line)
-        robust = _or_note(lambda: hockney.robust(data, lines), "Theil–Sen", notes)
-        least_squares = _or_note(lambda: hockney.ordinary(data), "least squares", notes)
-    latency = robust.alpha if robust and quantity == "half_round_trip_time" else None
-    if robust and latency is None:
-        notes.append("no zero-byte latency: the operation is not a round trip, α is the cost per message")
+        return _without_models(
+            cells, f"no model: it takes {hockney.MIN_SIZES} sizes, there are {len(data.sizes)}"
+        )
+    head = cells[0].cell
+    notes: list[str] = []
+    divided = pieces.divide(data, cells)
+
+    def or_note(what: str, fit: Callable[[], _T]) -> _T | None:
+        try:
+            return fit()
+        except NotIdentifiable as reason:
+            notes.append(f"{what} is not identifiable: {reason}")
+            return None
+
     return CurveModel(
         op=head.op,
         pair=head.pair,
         setting=head.setting,
-        robust=robust,
-        least_squares=least_squares,
-        segments=[],
-        zero_byte_latency=latency,
-        asymptotic_bandwidth=_bandwidth(robust) if robust else None,
-        n_half_bytes=_n_half(robust, lines) if robust else None,
+        robust=or_note(
+            "a Theil–Sen line",
+            lambda: hockney.robust(data, hockney.launch_lines(data, hockney.robust_line)),
+        ),
+        least_squares=or_note("a least-squares line", lambda: hockney.ordinary(data)),
+        segments=pieces.describe(data, divided),
+        zero_byte_latency=or_note(
+            "the zero-byte latency", lambda: pieces.zero_byte_latency(data, divided, cells)
+        ),
+        asymptotic_bandwidth=or_note(
+            "the asymptotic bandwidth", lambda: pieces.asymptotic_bandwidth(data, divided)
+        ),
+        n_half_bytes=or_note("n½", lambda: pieces.n_half(data, divided)),
         notes=notes,
     )
 
 
-def _or_note(fit: Callable[[], LineFit], method: str, notes: list[str]) -> LineFit | None:
-    try:
-        return fit()
-    except NotIdentifiable as reason:
-        notes.append(f"no {method} line: {reason}")
-        return None
-
-
-def _bandwidth(fit: LineFit) -> Estimate:
-    slope = fit.inverse_beta
-    return Estimate(
-        value=1 / slope.value,
-        low=None if slope.high is None else 1 / slope.high,
-        high=None if slope.low is None else 1 / slope.low,
-        confidence=slope.confidence,
-        unit="B/s",
-        n=slope.n,
-        method=f"1 / slope: {slope.method}",
+def _without_models(cells: Sequence[CellEstimate], reason: str) -> CurveModel:
+    head = cells[0].cell
+    empty = next((cell.time for cell in cells if cell.cell.size_bytes == 0), None)
+    return CurveModel(
+        op=head.op,
+        pair=head.pair,
+        setting=head.setting,
+        robust=None,
+        least_squares=None,
+        segments=[],
+        zero_byte_latency=empty,
+        asymptotic_bandwidth=None,
+        n_half_bytes=None,
+        notes=[reason],
     )
-
-
-def _n_half(fit: LineFit, lines: Sequence[Line]) -> Estimate:
-    """n½ = α β, the size at which half of the asymptotic bandwidth is reached (Hockney 1994)."""
-    values = np.array([line.intercept / line.slope if line.slope > 0 else np.inf for line in lines])
-    return hockney.estimate(values, fit.alpha.value / fit.inverse_beta.value, "B", "Theil–Sen α β")

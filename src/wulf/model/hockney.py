@@ -146,5 +146,8 @@ def _fit(
         inverse_beta=parameters[1],
         r_squared=r_squared(curve.times, fitted),
         residual_spread_s=spread,
-        curve=[tuple(map(float, row)) for row in zip(curve.sizes, fitted, *band, strict=True)],
+        curve=[
+            (float(size), float(middle), float(low), float(high))
+            for size, middle, low, high in zip(curve.sizes, fitted, *band, strict=True)
+        ],
     )

@@ -1,0 +1,136 @@
+"""Straight pieces of a curve, and what its ends say: latency, bandwidth, half-performance length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from wulf.model.causes import likely_cause
+from wulf.model.hockney import CONFIDENCE, NotIdentifiable, estimate, positive
+from wulf.model.matrix import Curve, Floats
+from wulf.records import CellEstimate, Estimate, Segment
+from wulf.stats import segments
+from wulf.stats.regression import Line
+from wulf.stats.segments import Piece
+
+#: No measured curve is straight to better than this: an error floor, so that pieces follow steps, not waves.
+MODEL_ERROR = 0.01
+METHOD = "weighted least squares"
+
+
+def divide(curve: Curve, cells: Sequence[CellEstimate]) -> list[Piece]:
+    """Divide a curve into straight pieces; the cells' intervals say how far a point may lie off."""
+    half = {cell.cell.size_bytes: cell.time.half_width_ratio or 0.0 for cell in cells}
+    errors = curve.times * np.hypot([half[int(size)] / 2 for size in curve.sizes], MODEL_ERROR)
+    return segments.segments(curve.sizes, curve.times, errors)
+
+
+def describe(curve: Curve, pieces: Sequence[Piece]) -> list[Segment]:
+    """Return the pieces as records, each with the likely cause of the break that ends it."""
+    result = []
+    for piece, following in zip(pieces, [*pieces[1:], None], strict=True):
+        lines = _launch_lines(curve, piece)
+        low = int(curve.sizes[piece.last])
+        high = int(curve.sizes[following.first]) if following else low
+        result.append(
+            Segment(
+                first_size_bytes=int(curve.sizes[piece.first]),
+                last_size_bytes=low,
+                intercept=estimate(
+                    np.array([line.intercept for line in lines]), piece.intercept, "s", METHOD
+                ),
+                slope=estimate(np.array([line.slope for line in lines]), piece.slope, "s/B", METHOD),
+                breakpoint_bytes=high if following else None,
+                breakpoint_interval=(low, high) if following else None,
+                cause=likely_cause(low, high) if following else None,
+            )
+        )
+    return result
+
+
+def zero_byte_latency(curve: Curve, pieces: Sequence[Piece], cells: Sequence[CellEstimate]) -> Estimate:
+    """Time of an empty message: measured where it was, else where the first piece meets the axis.
+
+    Raises
+    ------
+    NotIdentifiable
+        When that is not above zero.
+    """
+    first = min(cells, key=lambda cell: cell.cell.size_bytes)
+    if first.cell.size_bytes == 0:
+        return first.time
+    own = np.array([line.intercept for line in _launch_lines(curve, pieces[0])])
+    return positive(estimate(own, pieces[0].intercept, "s", METHOD), "the first segment's intercept")
+
+
+def asymptotic_bandwidth(curve: Curve, pieces: Sequence[Piece]) -> Estimate:
+    """Inverse slope of the last piece.
+
+    Raises
+    ------
+    NotIdentifiable
+        When the time does not grow there.
+    """
+    own = np.array([line.slope for line in _launch_lines(curve, pieces[-1])])
+    slope = positive(estimate(own, pieces[-1].slope, "s/B", METHOD), "the last segment's slope")
+    return Estimate(
+        value=1 / slope.value,
+        low=None if slope.high is None else 1 / slope.high,
+        high=None if slope.low is None else 1 / slope.low,
+        confidence=CONFIDENCE,
+        unit="B/s",
+        n=slope.n,
+        method=f"1 / slope of the last segment: {slope.method}",
+    )
+
+
+def n_half(curve: Curve, pieces: Sequence[Piece]) -> Estimate:
+    """Size at which half the asymptotic bandwidth is reached, on the curve itself (Hockney 1994).
+
+    With an asymptotic bandwidth of 1/b that is where T(m) = 2 b m; between measured sizes the time is
+    interpolated.
+
+    Raises
+    ------
+    NotIdentifiable
+        When that lies outside the measured sizes.
+    """
+    value = _crossing(curve.sizes, curve.times, pieces[-1].slope)
+    if not np.isfinite(value):
+        raise NotIdentifiable("half the asymptotic bandwidth is not reached within the measured sizes")
+    slopes = [line.slope for line in _launch_lines(curve, pieces[-1])]
+    crossings = [
+        _crossing(curve.sizes, times, slope) for times, slope in zip(curve.launches, slopes, strict=True)
+    ]
+    return estimate(
+        np.array([size for size in crossings if np.isfinite(size)]),
+        value,
+        "B",
+        "interpolated crossing of the",
+    )
+
+
+def _crossing(sizes: Floats, times: Floats, slope: float) -> float:
+    """First size at which the time falls to twice what the bandwidth alone would take; NaN when it does not."""
+    excess = times - 2 * slope * sizes
+    falls = np.flatnonzero((excess[:-1] > 0) & (excess[1:] <= 0))
+    if slope <= 0 or not falls.size:
+        return float("nan")
+    before = int(falls[0])
+    share = excess[before] / (excess[before] - excess[before + 1])
+    return float(sizes[before] + share * (sizes[before + 1] - sizes[before]))
+
+
+def _launch_lines(curve: Curve, piece: Piece) -> list[Line]:
+    """Return the line of every launch through the sizes of a piece; noise is a fraction of the time."""
+    inside = slice(piece.first, piece.last + 1)
+    x, weights = curve.sizes[inside], 1 / curve.times[inside] ** 2
+    mean_x = np.average(x, weights=weights)
+    spread = float(np.sum(weights * (x - mean_x) ** 2))
+    lines = []
+    for times in curve.launches[:, inside]:
+        mean_y = float(np.average(times, weights=weights))
+        slope = float(np.sum(weights * (x - mean_x) * (times - mean_y))) / spread
+        lines.append(Line(mean_y - slope * float(mean_x), slope))
+    return lines
