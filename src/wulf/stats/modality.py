@@ -76,9 +76,10 @@ def _deep_modes(density: NDArray[np.float64], min_mass: float) -> int:
     begin = 0
     peak = valley = float(density[0])
     valley_at = 0
-    for index, height in enumerate(density):
+    for index in _turning_points(density):
+        height = float(density[index])
         if height < valley:
-            valley, valley_at = float(height), index
+            valley, valley_at = height, index
         climbed = height > 0 and valley < VALLEY * min(peak, height)
         if climbed:
             left = float(density[begin:valley_at].sum()) / total
@@ -86,9 +87,16 @@ def _deep_modes(density: NDArray[np.float64], min_mass: float) -> int:
             if min(left, right) >= min_mass:
                 modes += 1
                 begin = valley_at
-            peak = valley = float(height)
+            peak = valley = height
             valley_at = index
         elif height > peak:
-            peak = valley = float(height)
+            peak = valley = height
             valley_at = index
     return max(1, modes + 1)
+
+
+def _turning_points(density: NDArray[np.float64]) -> list[int]:
+    """Where a density turns from rising to falling or back; the walk need not look elsewhere."""
+    rising = np.sign(np.diff(density))
+    turns = np.flatnonzero(rising[:-1] != rising[1:]) + 1
+    return [*turns.tolist(), len(density) - 1]
