@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -16,12 +17,34 @@ from wulf.cli.main import app
 from wulf.lab import NodeStatus
 from wulf.report import export
 
+#: Fields that mean the same in every record.
+COMMON = {
+    "schema_version": "Version of the schema.",
+    "op": "Operation.",
+    "size_bytes": "Message size.",
+    "pair": "The two nodes; the first measures.",
+    "setting": "Name of the setting that was in force; `default` when none was changed.",
+    "node": "Name of the node.",
+    "launch": "Id of the launch.",
+    "id": "Name, unique within the run.",
+    "index": "Number in time order, from 0.",
+    "cell": "Operation, size, pair and setting.",
+    "lost": "Datagrams that were lost.",
+    "corrupt": "Messages that arrived changed.",
+    "notes": "What else must be known.",
+    "address": "Address on the measured network.",
+    "cpus": "CPUs it may run on.",
+    "mtu": "MTU [B]; null for the default.",
+    "rate": "Speed of the link; null when not limited.",
+    "delay": "One-way delay of the link; null when none was added.",
+}
+
 REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
-NOTE = "<!-- Written by `make docs`; change the program, not this file. -->\n\n"
+NOTE = "<!-- Written by `make docs`; change the program, not this file. -->\n"
 
 #: What each `--json` prints: command → type.
 OUTPUTS: dict[str, Any] = {
-    "wulf report --json": export.Document,
+    "wulf report --json": export.Export,
     "wulf analyze --json": records.Analysis,
     "wulf compare --json": list[records.Comparison],
     "wulf list --json": list[listing.Entry],
@@ -124,7 +147,7 @@ def _type(kind: Any, structs: dict[str, type]) -> str:
     inner = [_type(argument, structs) for argument in arguments]
     if origin is dict:
         return f"object: string → {inner[1]}"
-    if origin is list:
+    if origin in (list, Sequence):
         return f"array of {inner[0]}"
     return "[" + ", ".join(inner) + "]" if origin is tuple else " \\| ".join(inner)
 

@@ -30,17 +30,23 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Fa
 class Operation(Record, frozen=True, kw_only=True):
     """One benchmark of the probe, as its ``--list`` prints it."""
 
+    #: As given to ``--ops``.
     name: str
+    #: Which probe runs it: with MPI, with sockets, or none.
     transport: Literal["none", "mpi", "net"]
     #: What one value is: half a round trip, the time of one message in a stream, or the probe's own cost.
     quantity: Literal["half_round_trip_time", "message_time", "overhead_time"]
     #: A recorded value in nanoseconds divided by this is the quantity above.
     divisor: float
+    #: Whether every iteration is timed or the visit as a whole; a launch may fall back to the visit.
     timing: Literal["iteration", "batch"]
+    #: Smallest message it can send.
     min_size_bytes: int
+    #: Largest message it can send.
     max_size_bytes: int
     #: Datagrams may be lost; then they are counted.
     lossy: bool
+    #: One line for people.
     summary: str
 
 
@@ -56,20 +62,28 @@ class Cell(Record, frozen=True, kw_only=True, order=True):
 class Clock(Record, frozen=True, kw_only=True):
     """The probe's clock on the measuring rank: its resolution and the cost of one reading."""
 
+    #: Name of the clock, as clock_gettime(2) calls it.
     source: str
+    #: Smallest step it shows.
     resolution_ns: float
+    #: Time one reading takes.
     cost_ns: float
 
 
 class ProbeInfo(Record, frozen=True, kw_only=True):
     """The ``hello`` line of a launch: which probe, which library, where the ranks ran."""
 
+    #: Version of the probe.
     version: str
+    #: Version of docs/protocol.md.
     protocol: int
+    #: What the MPI library calls itself; null without MPI.
     mpi: str | None
+    #: Host name of every rank, in rank order.
     hosts: list[str]
     #: The CPUs each rank may run on, in rank order.
     cpus: list[list[int]]
+    #: Clock of the measuring rank.
     clock: Clock
     #: Ranks give the CPU away while they wait, because they share it.
     yields: bool = False
@@ -81,6 +95,7 @@ class NodeContext(Record, frozen=True, kw_only=True):
     node: str
     #: Time between the looks at the node before and after the launch [s].
     interval_s: float | None = None
+    #: Load average over one minute, after the launch.
     load1: float | None = None
     #: Fraction of the node's CPU time taken by the hypervisor (0–1).
     steal_ratio: float | None = None
@@ -88,7 +103,9 @@ class NodeContext(Record, frozen=True, kw_only=True):
     foreign_cpu_ratio: float | None = None
     #: Fraction of the time in which some process that wanted to run had to wait for a CPU (0–1).
     cpu_wait_ratio: float | None = None
+    #: Context switches of the node.
     context_switches_per_s: float | None = None
+    #: Mean frequency of the CPUs, after the launch.
     cpu_frequency_hz: float | None = None
     #: Growth of the interface's error and drop counters during the launch, by counter name.
     nic_errors: dict[str, int] = {}
@@ -100,10 +117,13 @@ class NodeRecord(Record, frozen=True, kw_only=True, tag="node"):
     """Facts of a node at the start of a run (provenance)."""
 
     node: str
+    #: Whether the node answered.
     reachable: bool
+    #: Fact name → value; null never occurs here, an unknown fact is in `unknown`.
     facts: dict[str, FactValue] = {}
     #: Why a fact is unknown, by fact name.
     unknown: dict[str, str] = {}
+    #: Why nothing is known of it.
     error: str | None = None
 
 
@@ -112,14 +132,19 @@ class Sample(Record, frozen=True, kw_only=True):
 
     launch: str
     cell: Cell
+    #: Whether a value is an iteration or the mean of a visit.
     timing: Literal["iteration", "batch"]
     #: A recorded value in nanoseconds divided by this is the operation's quantity.
     divisor: float
+    #: Iterations of all measured visits.
     iterations: int
+    #: Iterations of one visit.
     batch_iterations: int
     #: (value [ns], count), ascending: high dynamic range, 3 significant digits. Nothing is dropped.
     histogram: list[tuple[int, int]]
+    #: Smallest value, exactly.
     min_ns: int
+    #: Largest value, exactly.
     max_ns: int
     #: Median of each visit [ns], in time order; the warm-up visits are not among them.
     batch_medians_ns: list[float]
@@ -141,15 +166,23 @@ class Launch(Record, frozen=True, kw_only=True):
     setting: Setting
     #: A scout only finds out where sizes must be added; estimates use the launches that measure.
     purpose: Literal["scout", "measure"] = "measure"
+    #: Message sizes it visited.
     sizes_bytes: list[int]
+    #: Seed of its random order.
     seed: int
+    #: ISO 8601, UTC.
     started_at: str
+    #: From the start of its processes to their end.
     duration_s: float
+    #: Whether it came to its end.
     status: Literal["ok", "failed"]
     #: Names the node and the reason when the status is ``failed``.
     error: str | None
+    #: Command line on the first node.
     argv: list[str]
+    #: What the probe said of itself; null when it did not get that far.
     probe: ProbeInfo | None
+    #: What else happened on its nodes.
     context: list[NodeContext]
     #: Why this launch is suspect (foreign load, steal, NIC errors); empty when it is clean.
     contamination: list[str]
@@ -158,7 +191,9 @@ class Launch(Record, frozen=True, kw_only=True):
 class LaunchResult(Record, frozen=True, kw_only=True, tag="launch"):
     """A launch with its samples, as one line of the log: it is there as a whole or not at all."""
 
+    #: The launch.
     launch: Launch
+    #: One per size; empty for a failed launch.
     samples: list[Sample]
 
 
@@ -168,19 +203,31 @@ LogRecord = NodeRecord | LaunchResult
 class Plan(Record, frozen=True, kw_only=True):
     """What a run is going to measure."""
 
+    #: Operations, in the order they were named.
     ops: list[str]
+    #: Pairs of nodes; the first of each measures.
     pairs: list[Pair]
+    #: Name of the ladder of message sizes.
     ladder: str
     #: Sizes to begin with; an adaptive ladder adds more.
     sizes_bytes: list[int]
+    #: Largest message.
     max_size_bytes: int
+    #: Target for half the interval's width, relative (0.02 = ±2 %).
     precision: float
+    #: Of the intervals.
     confidence: float
+    #: Time after which no launch is started.
     budget_s: float
+    #: Launches of each operation and pair at least.
     min_launches: int
+    #: Launches of each operation and pair at most.
     max_launches: int
+    #: Visits of every size within a launch.
     sweeps: int
+    #: Length of a visit that is aimed at.
     visit_us: int
+    #: Seed of all random orders of the run.
     seed: int
 
 
@@ -188,13 +235,21 @@ class Manifest(Record, frozen=True, kw_only=True):
     """Head of a run directory; replaced atomically whenever it changes."""
 
     schema_version: int
+    #: Name of the run.
     id: str
+    #: ISO 8601, UTC.
     created_at: str
+    #: ISO 8601, UTC: last change of the manifest.
     updated_at: str
+    #: ``budget``: the budget ended it before all was precise.
     status: Literal["running", "complete", "budget", "interrupted", "failed"]
+    #: Version that began the run.
     wulf_version: str
+    #: As it was typed.
     command_line: list[str]
+    #: What is measured, and how.
     plan: Plan
+    #: The operations of the plan, as the probe describes them.
     operations: list[Operation]
     #: Text of the cluster file in use, or of what was made up in its place.
     cluster: str
@@ -202,6 +257,7 @@ class Manifest(Record, frozen=True, kw_only=True):
     software: dict[str, FactValue]
     #: Times at which the run was resumed.
     resumed_at: list[str] = []
+    #: Why it failed.
     message: str | None = None
 
 
@@ -211,13 +267,19 @@ class Manifest(Record, frozen=True, kw_only=True):
 class Estimate(Record, frozen=True, kw_only=True):
     """A figure with its interval. No number leaves the statistics without one."""
 
+    #: The figure.
     value: float
+    #: Lower bound of the interval; null when it is not determined.
     low: float | None
+    #: Upper bound of the interval; null when it is not determined.
     high: float | None
+    #: Of the interval (0.95).
     confidence: float
+    #: ``s``, ``B/s``, ``s/B``, ``B`` or ``ratio``.
     unit: str
     #: Number of independent replicates (launches) behind it.
     n: int
+    #: How the figure and its interval were made.
     method: str
 
     @property
@@ -233,15 +295,20 @@ class LaunchPoint(Record, frozen=True, kw_only=True):
 
     launch: str
     index: int
+    #: Median of the launch.
     median_s: float
+    #: min, p5 … p99.9, max of the launch.
     quantiles_s: dict[str, float]
+    #: Modes of the values within the launch.
     modes: int
+    #: Whether the launch ran beside foreign load.
     contaminated: bool
 
 
 class CellEstimate(Record, frozen=True, kw_only=True):
     """One row of the result."""
 
+    #: What the figures are about.
     cell: Cell
     #: Median over launches of the launch medians [s].
     time: Estimate
@@ -249,7 +316,9 @@ class CellEstimate(Record, frozen=True, kw_only=True):
     bandwidth: Estimate | None
     #: Quantiles over all iterations of all launches [s]: min p5 p25 p50 p75 p95 p99 p99.9 max.
     quantiles_s: dict[str, float]
+    #: One point per launch, in time order.
     launches: list[LaunchPoint]
+    #: Of all launches.
     iterations: int
     #: Values beyond Tukey's outer fences of their launch (3 interquartile ranges); counted, not dropped.
     outlying: int = 0
@@ -257,7 +326,9 @@ class CellEstimate(Record, frozen=True, kw_only=True):
     corrupt: int
     #: 1 when the launch medians form one cluster, more when there are several.
     modes_between: int
+    #: Precision that was wanted, relative.
     target: float
+    #: Whether half the interval's width is within the target.
     reached: bool
     notes: list[str] = []
 
@@ -265,24 +336,34 @@ class CellEstimate(Record, frozen=True, kw_only=True):
 class Segment(Record, frozen=True, kw_only=True):
     """One straight piece of time against size."""
 
+    #: Smallest measured size of the segment.
     first_size_bytes: int
+    #: Largest measured size of the segment.
     last_size_bytes: int
+    #: Where its line meets the axis.
     intercept: Estimate
+    #: Time per byte.
     slope: Estimate
     #: Where the next segment begins; None for the last one.
     breakpoint_bytes: int | None
     #: Sizes between which the break lies, and what it is likely to be.
     breakpoint_interval: tuple[int, int] | None
+    #: What a break there usually comes from; null when nothing is known.
     cause: str | None
 
 
 class LineFit(Record, frozen=True, kw_only=True):
     """T = α + m/β."""
 
+    #: Robust (Theil–Sen) or ordinary least squares.
     method: Literal["theil-sen", "least-squares"]
+    #: Intercept α.
     alpha: Estimate
+    #: Slope 1/β.
     inverse_beta: Estimate
+    #: Coefficient of determination.
     r_squared: float
+    #: Spread of the residuals: median absolute deviation × 1.4826, or standard error.
     residual_spread_s: float
     #: (size [B], fitted time [s], prediction low [s], prediction high [s])
     curve: list[tuple[float, float, float, float]]
@@ -294,11 +375,17 @@ class CurveModel(Record, frozen=True, kw_only=True):
     op: str
     pair: Pair
     setting: Setting
+    #: Hockney's line by robust regression; null when not identifiable.
     robust: LineFit | None
+    #: Hockney's line by least squares; null when not identifiable.
     least_squares: LineFit | None
+    #: Straight pieces, ascending in size.
     segments: list[Segment]
+    #: Time of an empty message.
     zero_byte_latency: Estimate | None
+    #: Inverse slope of the last segment.
     asymptotic_bandwidth: Estimate | None
+    #: Size at which half of that bandwidth is reached.
     n_half_bytes: Estimate | None
     notes: list[str] = []
 
@@ -306,6 +393,7 @@ class CurveModel(Record, frozen=True, kw_only=True):
 class Advice(Record, frozen=True, kw_only=True):
     """Something the reader must know, with what to do about it."""
 
+    #: What it is about.
     kind: Literal[
         "not_reached",
         "contaminated",
@@ -321,9 +409,13 @@ class Advice(Record, frozen=True, kw_only=True):
         "warmup",
         "drift",
     ]
+    #: How bad it is.
     severity: Literal["error", "warning", "note"]
+    #: Operation, pair or node.
     subject: str
+    #: What is the case.
     text: str
+    #: What to do about it.
     advice: str
 
 
@@ -331,12 +423,19 @@ class Analysis(Record, frozen=True, kw_only=True):
     """All that is derived from a run."""
 
     schema_version: int
+    #: Name of the run.
     run_id: str
+    #: One per operation, pair and size.
     cells: list[CellEstimate]
+    #: One per operation and pair.
     models: list[CurveModel]
+    #: What a reader must know, the worst first.
     warnings: list[Advice]
+    #: Launches that the figures are made of.
     launches_ok: int
+    #: Launches that failed.
     launches_failed: int
+    #: Launches that ran beside foreign load.
     launches_contaminated: int
 
 
@@ -349,9 +448,11 @@ class CellComparison(Record, frozen=True, kw_only=True):
     pair: Pair
     #: Candidate ÷ base of the time; below 1 is faster. Hodges–Lehmann on logarithms.
     ratio: Estimate
+    #: Mann–Whitney, two-sided.
     p_value: float
     #: After Benjamini–Hochberg over the cells compared.
     p_adjusted: float
+    #: Of this cell.
     verdict: Verdict
 
 
@@ -359,14 +460,21 @@ class Comparison(Record, frozen=True, kw_only=True):
     """Two runs against each other."""
 
     schema_version: int
+    #: Name of the first run.
     base: str
+    #: Name of the other run.
     candidate: str
     #: Facts that differ between the runs: name → (base, candidate).
     differing_facts: dict[str, tuple[str, str]]
+    #: One per cell that both runs have.
     cells: list[CellComparison]
+    #: Operation → all its sizes and pairs together, one vote per launch.
     pooled: dict[str, CellComparison]
     #: The effect these runs could have shown at best (A/A limit), as a ratio above 1.
     smallest_effect: float | None
+    #: Relative difference that does not matter.
     margin: float
+    #: Of the whole comparison.
     verdict: Verdict
+    #: Why this verdict.
     reason: str

@@ -19,11 +19,17 @@ NAME = "list"
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """One line of ``wulf list --json``."""
 
+    #: Name of the run.
     run: str
+    #: ISO 8601, UTC; null when the run cannot be read.
     created_at: str | None
+    #: As in its manifest, or what is wrong with it.
     status: str
+    #: Operations.
     ops: list[str]
+    #: Number of pairs.
     pairs: int
+    #: Number of launches so far.
     launches: int
 
 

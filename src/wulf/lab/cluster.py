@@ -23,6 +23,8 @@ from wulf.lab.topology import Link, Node, Topology
 
 BRIDGE = "wulf0"
 BOOT_TIMEOUT_S = 90
+#: A lab raised by a wulf that kept it differently is taken down by the next `up`, and not used.
+STATE_VERSION = 2
 DEFAULT_DIRECTORY = "/var/lib/wulf/lab"
 Progress = Callable[[str], None]
 
@@ -258,7 +260,7 @@ def remains() -> Lab | None:
 
 
 def _alive(lab: Lab) -> bool:
-    return system.namespace_exists(lab.state.namespace)
+    return lab.state.version == STATE_VERSION and system.namespace_exists(lab.state.namespace)
 
 
 def up(
@@ -297,7 +299,10 @@ def up(
     where = directory()
     where.mkdir(parents=True, exist_ok=True, mode=0o700)
     with _locked(where):
-        lab = Lab(where, State(version=1, phase="raising", namespace=namespace_of(where), topology=wanted))
+        lab = Lab(
+            where,
+            State(version=STATE_VERSION, phase="raising", namespace=namespace_of(where), topology=wanted),
+        )
         _save(lab)
         try:
             lab.raise_all(progress)

@@ -41,9 +41,13 @@ HEADER = (
 class Export(msgspec.Struct, frozen=True, kw_only=True):
     """What `json` writes."""
 
+    #: What was measured, with what, how far.
     manifest: Manifest
+    #: Facts of the nodes.
     nodes: Sequence[NodeRecord]
+    #: All launches in time order, without their samples.
     launches: Sequence[Launch]
+    #: All that is derived.
     analysis: Analysis
 
 
