@@ -28,7 +28,7 @@ def one(runs: Path, name: str) -> tuple[float, float, bool]:
     _, status, usage = os.wait4(process.pid, 0)
     took = time.monotonic() - begin
     process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode not in (0, 2):
+    if process.returncode not in (0, 3):
         assert process.stderr is not None
         raise SystemExit(f"bench: wulf measure failed: {process.stderr.read().decode()[-2000:]}")
     run = wulf.load(runs / name)

@@ -68,8 +68,8 @@ def _command(command: Any, path: list[str]) -> list[str]:
     rows = [_parameter(parameter, context) for parameter in command.params if not _hidden(parameter)]
     if rows:
         parts += ["| option | meaning |", "|---|---|", *rows, ""]
-    for name in sorted(getattr(command, "commands", {})):
-        parts += _command(command.commands[name], [*path, name])
+    for name in command.list_commands(context) if hasattr(command, "list_commands") else []:
+        parts += _command(command.get_command(context, name), [*path, name])
     return parts
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 EXIT_OK = 0
 EXIT_ERROR = 1
-EXIT_FINDINGS = 2
+EXIT_FINDINGS = 3
 EXIT_INTERRUPTED = 130
 
 

@@ -11,8 +11,6 @@ from wulf.procedure.analysis import analyze
 from wulf.report import text
 from wulf.store import save_analysis
 
-NAME = "analyze"
-
 
 def command(run: RunArgument = "latest", runs: RunsOption = RUNS, json: JsonOption = False) -> None:
     """Compute estimates, models and warnings again from the records of a run, and store them with it."""

@@ -18,8 +18,6 @@ from wulf.report import html, text
 from wulf.store import Run, write_atomically
 from wulf.units import parse_percent
 
-NAME = "compare"
-
 
 def command(
     names: Annotated[
@@ -34,7 +32,7 @@ def command(
 ) -> None:
     """Show the shift of every size with its interval, and a verdict.
 
-    The first run is the base. Exit code 2 when a run is worse than the base.
+    The first run is the base. Exit code 3 when a run is worse than the base.
     """
     if len(names) < 2:
         raise UsageError("wulf compare needs at least two runs: the base, then what to compare with it")

@@ -20,7 +20,6 @@ from wulf.records import NodeRecord
 from wulf.store import write_atomically
 from wulf.text import printable
 
-NAME = "init"
 RESOLVE_TIMEOUT_S = 30.0
 
 
@@ -37,7 +36,7 @@ def command(
 ) -> None:
     """Write cluster.toml after looking at the nodes: interface, addresses, who does not answer.
 
-    Exit code 2 when a node does not answer; the file is written all the same.
+    Exit code 3 when a node does not answer; the file is written all the same.
     """
     if output.exists() and not force:
         raise UsageError(f"{output} exists: give another name with --output, or --force to replace it")

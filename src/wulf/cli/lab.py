@@ -22,6 +22,7 @@ app = typer.Typer(
     "Nodes are systemd-nspawn containers of this machine's own system with a writable layer each, in a "
     "closed network of their own (198.18.0.0/15): no packet of theirs can leave the machine.",
     no_args_is_help=True,
+    rich_markup_mode=None,
 )
 NodeArgument = Annotated[str, typer.Argument(metavar="NODE")]
 

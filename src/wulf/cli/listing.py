@@ -13,8 +13,6 @@ from wulf.cli.options import RUNS, JsonOption, RunsOption, console
 from wulf.errors import StoreError
 from wulf.text import printable
 
-NAME = "list"
-
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """One line of ``wulf list --json``."""

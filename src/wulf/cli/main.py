@@ -4,28 +4,59 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from typer.core import TyperGroup
 
 from wulf import __version__
-from wulf.cli import analyze, compare, init, lab, listing, measure, report
 from wulf.errors import EXIT_ERROR, EXIT_INTERRUPTED, WulfError
 from wulf.text import printable
 
+#: Verb → its module, which has a function ``command`` or, with verbs of its own, an ``app``.
+VERBS = {
+    "init": "wulf.cli.init",
+    "measure": "wulf.cli.measure",
+    "analyze": "wulf.cli.analyze",
+    "compare": "wulf.cli.compare",
+    "report": "wulf.cli.report",
+    "list": "wulf.cli.listing",
+    "lab": "wulf.cli.lab",
+}
+
+
+class _Verbs(TyperGroup):
+    """Imports a verb only when it is used: the statistics and the charts alone take a second to import."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the base class's signature
+        return list(VERBS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - the base class's signature
+        if cmd_name not in VERBS:
+            return None
+        module = import_module(VERBS[cmd_name])
+        if hasattr(module, "app"):
+            command = typer.main.get_command(module.app)
+        else:
+            single = typer.Typer(add_completion=False, rich_markup_mode=None)
+            single.command(name=cmd_name)(module.command)
+            command = typer.main.get_command(single)
+        command.name = cmd_name
+        return command
+
+
 app = typer.Typer(
     name="wulf",
+    cls=_Verbs,
     help="Measure what the interconnect of a cluster really does, with statistics that survive noise.\n\n"
     "Start with 'wulf lab up' for a virtual cluster, or 'wulf init' for your own; then 'wulf measure'.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    epilog="Exit codes: 0 all well, 1 an error, 2 done but with findings (see the output), 130 interrupted.",
+    epilog="Exit codes: 0 all well, 1 an error, 2 wrong usage, 3 done but with findings (see the output), 130 interrupted.",
 )
-for verb in (init, measure, analyze, compare, report, listing):
-    app.command(name=verb.NAME)(verb.command)
-app.add_typer(lab.app, name="lab")
 
 
 def _version(wanted: bool) -> None:

@@ -34,8 +34,6 @@ from wulf.records import (
 from wulf.report import text
 from wulf.units import parse_duration, parse_percent, parse_size
 
-NAME = "measure"
-
 Outcome = tuple[store.Run, Analysis]
 
 
@@ -103,7 +101,7 @@ def command(
     Every figure is the median of many launches with its 95 % interval; launches are added until the interval
     is narrow enough or the budget is spent. Ctrl-C keeps what was measured; --resume goes on.
 
-    Exit code 2 when something could not be measured or the precision was not reached.
+    Exit code 3 when something could not be measured or the precision was not reached.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if resume:

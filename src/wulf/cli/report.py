@@ -17,8 +17,6 @@ from wulf.records import Analysis
 from wulf.report import export, html, text
 from wulf.store import Run, write_atomically
 
-NAME = "report"
-
 
 def command(
     run: RunArgument = "latest",
