@@ -75,7 +75,7 @@ def main(arguments: list[str]) -> int:
     """Entry point."""
     print(__doc__)
     quick = "--quick" in arguments
-    simulated = max(aa_sim.false_rates(300 if quick else 1000).values())
+    simulated = aa_sim.worst_rate(aa_sim.false_rates(300 if quick else 1000))
     print(f"  simulation: worst false better/worse rate {simulated:.3f}")
     pairs = 10 if quick else 100
     verdicts = real(pairs)

@@ -93,5 +93,6 @@ def test_too_few_launches_decide_nothing():
 
 def test_simulated_aa_pairs_are_rarely_called_different():
     rates = aa_sim.false_rates(60, seed=3)
+    rates = {case.name: rates[case.name] for case in aa_sim.CASES if case.counts}
     # 60 pairs each: five per cent of all cases together, with room for chance.
     assert np.mean(list(rates.values())) <= 0.05

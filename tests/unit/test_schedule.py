@@ -36,6 +36,9 @@ def test_a_stream_ends_when_it_is_precise_or_has_had_its_launches():
 def test_contaminated_launches_are_repeated():
     stream = ("mpi_pingpong", PAIR)
     assert schedule.next_block(plan(), {stream: progress(8, clean=4, missing=0)}, [], 0) == [stream]
+    hopeless = progress(12, missing=500)
+    assert schedule.next_block(plan(), {stream: hopeless}, [], 0) == []
+    assert schedule.next_block(plan(), {stream: progress(11, missing=500)}, [], 0) == [stream]
 
 
 def test_a_stream_that_keeps_failing_is_given_up():

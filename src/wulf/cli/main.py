@@ -55,7 +55,8 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    epilog="Exit codes: 0 all well, 1 an error, 2 wrong usage, 3 done but with findings (see the output), 130 interrupted.",
+    epilog="Exit codes: 0 all well, 1 an error, 2 wrong usage, 3 done but with findings (see the output), "
+    "130 interrupted.",
 )
 
 

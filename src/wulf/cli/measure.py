@@ -86,7 +86,7 @@ def command(
     ] = 6,
     max_launches: Annotated[int, typer.Option(help="At most so many.")] = 40,
     sweeps: Annotated[int, typer.Option(help="Visits of every size within a launch.")] = 5,
-    visit: Annotated[str, typer.Option(help="Length of a visit.")] = "2ms",
+    visit: Annotated[str, typer.Option(help="Length of a visit.")] = "1ms",
     seed: Annotated[
         int | None, typer.Option(help="Seed of all random orders. Default: a new one, stored.")
     ] = None,

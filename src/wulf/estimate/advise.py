@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -139,9 +140,15 @@ def _not_reached(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> I
             subject=_subject(stream),
             text=f"±{worst:.1%} at worst, target ±{plan.precision:.1%}, after {max(c.time.n for c in wide)} launches: "
             f"{_sizes(wide)}",
-            advice="The figures are as uncertain as shown. More launches (--max-launches, --budget) narrow them "
-            "slowly; a quieter cluster does so faster.",
+            advice=f"The figures are as uncertain as shown. The target would take about {_forecast(wide, plan)} "
+            "launches as noisy as these (--max-launches, --budget); a quieter cluster gets there sooner.",
         )
+
+
+def _forecast(cells: Sequence[CellEstimate], plan: Plan) -> int:
+    """Forecast the launches for the worst cell to be precise: intervals narrow with the root of their number."""
+    needed = max(cell.time.n * ((cell.time.half_width_ratio or 0.0) / plan.precision) ** 2 for cell in cells)
+    return int(float(f"{math.ceil(needed):.1e}")) if needed >= 100 else math.ceil(needed)
 
 
 def _tick(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> Iterator[Advice]:

@@ -10,8 +10,10 @@ What a verdict means
 ``no decision``
     Everything else: there is not enough evidence.
 
-The A/A limit is the largest change that each run shows *within itself*, from its first half to its second. Two
-runs are at least as far apart in time as the halves of one, so an effect no larger than that proves nothing.
+The A/A limit is three times the largest change that a run shows *within itself*, from its first half to its
+second. Under a steady drift two runs in a row are twice as far apart as the halves of one, and the change is
+itself uncertain; an effect no larger than that proves nothing. Where the launches of a run depend on each other
+(a random walk), no effect can be told from that.
 An offset between runs that leaves no trace within either (a reboot, another cable) cannot be told from an effect;
 settings that alternate within one run can.
 """
@@ -39,12 +41,16 @@ from wulf.records import (
     Verdict,
 )
 from wulf.stats.shift import Shift, shift
+from wulf.stats.trend import dependence
 
 #: Small, because two runs are never at exactly the same level: at 5 % simulated A/A pairs were called different in
 #: up to 7 % of the cases (`bench/aa_sim.py`).
 SIGNIFICANCE = 0.01
+#: The A/A limit in changes between the halves of a run; 2 under a steady drift, 3 in simulation (`bench/aa_sim.py`).
+DRIFT_FACTOR = 3.0
 #: Facts that differ between any two looks at a node and explain nothing by themselves.
 PASSING_FACTS = frozenset({"uptime_s", "load1"})
+CAVEAT = "two runs cannot tell a setting's effect from whatever else changed between them"
 #: Pair of a figure that is pooled over pairs.
 ALL_PAIRS: Pair = ("all", "pairs")
 
@@ -71,7 +77,9 @@ def compare(
         Relative change of the time that does not matter.
     """
     firsts = {cell.cell: cell for cell in base.cells}
-    common = [(firsts[cell.cell], cell) for cell in candidate.cells if cell.cell in firsts]
+    pairs = [(firsts[cell.cell], cell) for cell in candidate.cells if cell.cell in firsts]
+    # A time of zero (a clock too coarse for the operation) has no ratio.
+    common = [pair for pair in pairs if all(point.median_s > 0 for cell in pair for point in cell.launches)]
     pooled, limits = _pooled(common, margin)
     cells = _cells(common, limits, margin)
     verdict, reason = _overall(pooled, common, margin)
@@ -136,7 +144,7 @@ def _pooled(
     for first, second in common:
         groups[first.cell.op].append((first, second))
     votes = {op: _launch_votes(group) for op, group in groups.items()}
-    limits = {op: max(_half_change(first), _half_change(second)) for op, (first, second) in votes.items()}
+    limits = {op: max(map(_limit, sides)) for op, sides in votes.items()}
     shifts = {op: shift(np.exp(first), np.exp(second)) for op, (first, second) in votes.items()}
     adjusted = dict(zip(shifts, _adjusted([found.p_value for found in shifts.values()]), strict=True))
     pooled = {
@@ -158,12 +166,13 @@ def _launch_votes(group: Sequence[tuple[CellEstimate, CellEstimate]]) -> tuple[V
     return first, second
 
 
-def _half_change(votes: Votes) -> float:
-    """Change from the first half of a run to its second (difference of medians of logarithms)."""
+def _limit(votes: Votes) -> float:
+    """A/A limit of a run as a difference of logarithms; infinite where its launches depend on each other."""
     middle = len(votes) // 2
-    if middle == 0:
+    p_value = dependence(votes)
+    if middle == 0 or (p_value is not None and p_value < SIGNIFICANCE):
         return math.inf
-    return abs(float(np.median(votes[-middle:]) - np.median(votes[:middle])))
+    return DRIFT_FACTOR * abs(float(np.median(votes[-middle:]) - np.median(votes[:middle])))
 
 
 def _adjusted(p_values: Sequence[float]) -> list[float]:
@@ -208,7 +217,7 @@ def _verdict(found: Shift, p_adjusted: float, limit: float, margin: float) -> Ve
 def _smallest(pooled: CellComparison, limit: float) -> float | None:
     """Effect that would have been seen: beyond the A/A limit, and beyond half the interval."""
     ratio = pooled.ratio
-    if ratio.low is None or ratio.high is None:
+    if ratio.low is None or ratio.high is None or math.isinf(limit):
         return None
     return math.exp(max(limit, math.log(ratio.high / ratio.low) / 2))
 
@@ -224,10 +233,10 @@ def _overall(
         for verdict in found
     }
     if {"better", "worse"} <= found:
-        return "mixed", f"better: {ops['better']}; worse: {ops['worse']}"
+        return "mixed", f"better: {ops['better']}; worse: {ops['worse']}; {CAVEAT}"
     for verdict in ("worse", "better"):
         if verdict in found:
-            return verdict, f"{ops[verdict]}: pooled over sizes and pairs"
+            return verdict, f"{ops[verdict]}, pooled over sizes and pairs; {CAVEAT}"
     if found == {"no difference"}:
         return "no difference", f"the whole interval lies within ±{margin:.1%} for every operation"
     return "no decision", f"not enough evidence for a change or for none: {ops['no decision']}"

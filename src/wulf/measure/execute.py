@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 
 import msgspec
@@ -21,6 +21,9 @@ from wulf.text import last_line, printable
 SILENCE_S = 15.0
 #: A visit of a slow, large cell prints nothing; the probe's own watchdog is the tighter bound.
 PEER_TIMEOUT_S = 8
+
+#: A probe that has said its last line, and the MPI library around it, may take so long to end.
+END_S = 5.0
 
 #: From the pair to what is called after the launch and gives the contexts of its nodes.
 Observation = Callable[[Pair], Callable[[], list[NodeContext]]]
@@ -85,6 +88,7 @@ def run_launch(
     try:
         with _start(plan, site, argv) as process:
             _read(process, output, plan.pair)
+            _let_it_end(process)
         samples = [parse.sample(line, plan.id, plan.pair, plan.setting) for line in output.cells]
     except WulfError as failure:
         error = printable(str(failure), 1000)
@@ -178,6 +182,12 @@ def _server_port(server: RemoteProcess, node: str) -> int:
     raise ProbeError(
         f"{node}: the probe's server ended at once: {last_line(server.stderr()) or 'no message'}"
     )
+
+
+def _let_it_end(process: RemoteProcess) -> None:
+    """Wait for a launch that is over: ending it by force takes longer, and the next one would run beside that."""
+    with suppress(TransportError):
+        process.wait(END_S)
 
 
 def _read(process: RemoteProcess, output: _Output, pair: Pair) -> None:

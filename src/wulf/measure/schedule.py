@@ -20,6 +20,11 @@ MAX_ADDED = 64
 #: Failures in a row after which an operation is given up between two nodes.
 MAX_FAILURES = 3
 
+#: After so many times the minimum of launches a stream is given up …
+HOPELESS_AFTER = 2
+#: … when the forecast is so many times the maximum.
+HOPELESS = 4
+
 #: An operation between two nodes.
 Stream = tuple[str, Pair]
 Purpose = Literal["scout", "measure"]
@@ -175,9 +180,18 @@ def _given_up(stream: Stream, launches: Sequence[Launch]) -> bool:
 def _enough(plan: Plan, progress: Progress | None) -> bool:
     if progress is None or progress.launches < plan.min_launches:
         return False
-    if progress.launches >= plan.max_launches:
+    if progress.launches >= plan.max_launches or _hopeless(plan, progress):
         return True
     return progress.missing == 0 and progress.clean >= plan.min_launches
+
+
+def _hopeless(plan: Plan, progress: Progress) -> bool:
+    """Whether even several times the largest number of launches would not do: time is better spent elsewhere.
+
+    That is so where launches fall into groups that lie further apart than the precision.
+    """
+    tried = progress.launches >= HOPELESS_AFTER * plan.min_launches
+    return tried and progress.launches + progress.missing > HOPELESS * plan.max_launches
 
 
 def time_left(

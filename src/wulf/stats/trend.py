@@ -1,4 +1,4 @@
-"""Drift: whether a series of values goes up or down in time."""
+"""Drift: whether a series of values goes up or down in time, or each depends on the one before."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import kendalltau, theilslopes
+from scipy.stats import kendalltau, norm, rankdata, theilslopes
 
 
 @dataclass(frozen=True)
@@ -33,3 +33,20 @@ def trend(values: ArrayLike) -> Trend | None:
         return None
     slope = float(theilslopes(series, index).slope)
     return Trend(change=slope * (series.size - 1) / middle, p_value=float(kendalltau(index, series).pvalue))
+
+
+def dependence(values: ArrayLike) -> float | None:
+    """One-sided p value of "each value is independent of the one before" against "it resembles it".
+
+    The rank version of von Neumann's ratio: Bartels (1982), "The rank version of von Neumann's ratio test for
+    randomness", JASA 77, 40–46, with his normal approximation. None where there are fewer than 6 values, or all
+    are equal.
+    """
+    series = np.asarray(values, dtype=np.float64)
+    n = series.size
+    if n < 6 or np.all(series == series[0]):
+        return None
+    ranks = rankdata(series)
+    ratio = float(np.sum(np.diff(ranks) ** 2) / np.sum((ranks - ranks.mean()) ** 2))
+    spread = 2 * np.sqrt((n - 2) * (5 * n**2 - 2 * n - 9) / (5 * n * (n + 1) * (n - 1) ** 2))
+    return float(norm.cdf((ratio - 2) / spread))

@@ -1,0 +1,30 @@
+"""Run the program as a user does."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+
+def environment(directory: Path, **more: str) -> dict[str, str]:
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "WULF_LAB_DIR") if name in os.environ}
+    return {**kept, "COLUMNS": "100", "WULF_RUNS": str(directory / "runs"), **more}
+
+
+def start(directory: Path, *words: str, **more: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "wulf.cli.main", *words],
+        cwd=directory,
+        env=environment(directory, **more),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wulf(directory: Path, *words: str, timeout: float = 120, **more: str) -> subprocess.CompletedProcess[str]:
+    process = start(directory, *words, **more)
+    out, err = process.communicate(timeout=timeout)
+    return subprocess.CompletedProcess(words, process.returncode, out, err)

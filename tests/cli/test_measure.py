@@ -1,0 +1,188 @@
+"""A run on this machine, over loopback, from the command line to the report."""
+
+import csv
+import io
+import json
+import signal
+import time
+
+import msgspec
+import pytest
+
+import wulf as library
+from tests.cli.command import start, wulf
+from wulf.records import Analysis, Comparison
+from wulf.report.export import Export
+
+QUICK = [
+    "--cluster",
+    "local",
+    "--ops",
+    "tcp_rr",
+    "--ladder",
+    "short",
+    "--max-size",
+    "192",
+    "--precision",
+    "90%",
+]
+QUICK += ["--budget", "60s", "--visit", "200us", "--sweeps", "3", "--max-launches", "8"]
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """Two runs in one directory."""
+    directory = tmp_path_factory.mktemp("measured")
+    for name in ("first", "second"):
+        done = wulf(directory, "measure", name, *QUICK, "--seed", "7")
+        assert done.returncode in (0, 3), done.stderr
+        assert "tcp_rr" in done.stdout
+        assert f"run: {directory}/runs/{name}" in done.stdout
+        assert "measuring" in done.stderr
+    return directory
+
+
+def test_runs_are_listed(measured):
+    shown = wulf(measured, "list").stdout
+    assert "first" in shown
+    entries = json.loads(wulf(measured, "list", "--json").stdout)
+    assert [entry["run"] for entry in entries] == ["first", "second"]
+    assert all(entry["status"] in ("complete", "budget") and entry["launches"] >= 6 for entry in entries)
+
+
+def test_text_json_csv_and_python_tell_the_same(measured):
+    text = wulf(measured, "report", "first", "--text")
+    assert text.returncode == 0
+    assert "half round trip" in text.stdout
+    assert "\x1b" not in text.stdout
+    whole = msgspec.json.decode(wulf(measured, "report", "first", "--json").stdout, type=Export)
+    rows = list(csv.DictReader(io.StringIO(wulf(measured, "report", "first", "--csv").stdout)))
+    columns = library.load(measured / "runs" / "first").columns("cells")
+    assert [cell.cell.size_bytes for cell in whole.analysis.cells] == [4, 64, 128, 192]
+    assert [float(row["time_s"]) for row in rows] == [cell.time.value for cell in whole.analysis.cells]
+    assert columns["time_s"] == [cell.time.value for cell in whole.analysis.cells]
+    assert whole.manifest.plan.seed == 7
+    assert "--seed" in whole.manifest.command_line
+
+
+def test_page_is_written_into_the_run(measured):
+    done = wulf(measured, "report", "first")
+    page = measured / "runs" / "first" / "report.html"
+    assert done.stdout == f"report: {page}\n"
+    assert "tcp_rr" in page.read_text(encoding="utf-8")
+    elsewhere = measured / "page.html"
+    assert wulf(measured, "report", "first", "--html", "-o", str(elsewhere)).returncode == 0
+    assert elsewhere.stat().st_size > 100_000
+
+
+def test_analysis_is_made_again_the_same(measured):
+    stored = (measured / "runs" / "first" / "analysis.json").read_bytes()
+    done = wulf(measured, "analyze", "first", "--json")
+    assert msgspec.json.decode(done.stdout, type=Analysis) == msgspec.json.decode(stored, type=Analysis)
+    assert (measured / "runs" / "first" / "analysis.json").read_bytes() == stored
+
+
+def test_compare_gives_a_verdict(measured):
+    done = wulf(measured, "compare", "first", "second", "--json")
+    (comparison,) = msgspec.json.decode(done.stdout, type=list[Comparison])
+    assert done.returncode == (3 if comparison.verdict in ("worse", "mixed") else 0)
+    assert len(comparison.cells) == 4
+    shown = wulf(measured, "compare", "first", "second", "--html", "comparison.html")
+    assert comparison.verdict in shown.stdout.lower()
+    assert (measured / "comparison.html").is_file()
+
+
+def test_a_complete_run_cannot_be_resumed_and_a_name_not_taken_twice(measured):
+    status = library.load(measured / "runs" / "first").manifest.status
+    if status == "complete":
+        done = wulf(measured, "measure", "first", "--resume")
+        assert done.returncode == 1
+        assert "complete" in done.stderr
+    again = wulf(measured, "measure", "first", *QUICK)
+    assert again.returncode == 1
+    assert "exists already" in again.stderr
+
+
+def test_facts_and_versions_are_kept(measured):
+    run = library.load(measured / "runs" / "first")
+    assert {node.node for node in run.nodes} == {"local1", "local2"}
+    assert all(node.facts["kernel"] for node in run.nodes)
+    assert run.manifest.software["probe_net_sha256"]
+    launch = run.launches[0]
+    assert launch.probe.clock.cost_ns > 0
+    assert [context.node for context in launch.context] == ["local1", "local2"]
+    assert all(context.load1 is not None for context in launch.context)
+
+
+LONG = [
+    "--cluster",
+    "local",
+    "--ops",
+    "tcp_rr",
+    "--ladder",
+    "short",
+    "--max-size",
+    "192",
+    "--precision",
+    "0.01%",
+]
+LONG += [
+    "--budget",
+    "60s",
+    "--visit",
+    "200us",
+    "--sweeps",
+    "3",
+    "--min-launches",
+    "12",
+    "--max-launches",
+    "12",
+]
+
+
+def _wait_for_launches(directory, count):
+    log = directory / "runs" / "run" / "records.jsonl"
+    deadline = time.monotonic() + 60
+    while not log.exists() or log.read_bytes().count(b'"launch"') < count:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    ("how", "code", "status"),
+    [
+        (signal.SIGINT, 130, "interrupted"),
+        (signal.SIGTERM, 130, "interrupted"),
+        (signal.SIGKILL, -9, "running"),
+    ],
+)
+def test_an_interrupted_run_goes_on_where_it_was(tmp_path, how, code, status):
+    process = start(tmp_path, "measure", "run", *LONG)
+    _wait_for_launches(tmp_path, 4)
+    process.send_signal(how)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == code, err
+    before = library.load(tmp_path / "runs" / "run")
+    assert before.manifest.status == status
+    assert 1 <= len(before.launches) < 12
+    if how != signal.SIGKILL:
+        assert "--resume" in err
+    done = wulf(tmp_path, "measure", "run", "--resume")
+    assert done.returncode == 3, done.stderr
+    after = library.load(tmp_path / "runs" / "run")
+    assert [launch.id for launch in after.launches[: len(before.launches)]] == [x.id for x in before.launches]
+    assert len(after.launches) == 12
+    assert len({launch.seed for launch in after.launches}) == 12
+    assert len(after.manifest.resumed_at) == 1
+
+
+def test_two_writers_are_refused(tmp_path):
+    process = start(tmp_path, "measure", "run", *LONG)
+    try:
+        _wait_for_launches(tmp_path, 1)
+        done = wulf(tmp_path, "measure", "run", "--resume")
+        assert done.returncode == 1
+        assert str(process.pid) in done.stderr
+    finally:
+        process.kill()
+        process.communicate()

@@ -1,0 +1,90 @@
+"""What a user sees: standard output, standard error, exit codes."""
+
+import pytest
+
+from tests.cli.command import wulf
+from wulf import __version__
+
+
+def test_version(tmp_path):
+    done = wulf(tmp_path, "--version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"wulf {__version__}\n", "")
+
+
+@pytest.mark.parametrize("verb", ["init", "measure", "analyze", "compare", "report", "list", "lab"])
+def test_every_verb_has_help(tmp_path, verb):
+    done = wulf(tmp_path, verb, "--help")
+    assert done.returncode == 0
+    assert f"wulf {verb}" in done.stdout.replace("python -m wulf.cli.main", "wulf")
+    assert done.stderr == ""
+
+
+def test_no_verb_shows_the_help(tmp_path):
+    done = wulf(tmp_path)
+    assert "wulf lab up" in done.stdout + done.stderr
+
+
+WRONG = {
+    "an unknown verb": (["measur"], 2, "measur"),
+    "an unknown option": (["measure", "--sizes", "1"], 2, "--sizes"),
+    "no cluster": (["measure"], 1, "wulf init"),
+    "a missing cluster file": (["measure", "--cluster", "nowhere.toml"], 1, "nowhere.toml: no such file"),
+    "no Slurm": (["measure", "--cluster", "slurm"], 1, "SLURM_JOB_NODELIST"),
+    "an unknown operation": (["measure", "--cluster", "local", "--ops", "tcp_rrr"], 1, "tcp_rrr"),
+    "an operation twice": (["measure", "--cluster", "local", "--ops", "tcp_rr,tcp_rr"], 1, "each once"),
+    "an unknown ladder": (["measure", "--cluster", "local", "--ladder", "stairs"], 1, "adaptive, imb"),
+    "a pair of strangers": (
+        ["measure", "--cluster", "local", "--pairs", "a:b"],
+        1,
+        "a is not one of the nodes",
+    ),
+    "precision without a sign": (["measure", "--cluster", "local", "--precision", "2"], 1, "2%"),
+    "a budget without sense": (["measure", "--cluster", "local", "--budget", "soon"], 1, "'soon'"),
+    "too few launches": (["measure", "--cluster", "local", "--min-launches", "0"], 1, "--min-launches"),
+    "no such MPI": (["measure", "--cluster", "local", "--mpi", "/nonesuch"], 1, "/nonesuch"),
+    "no such run": (["report", "nonesuch"], 1, "nonesuch"),
+    "nothing to resume": (["measure", "--resume"], 1, "latest"),
+    "one run to compare": (["compare", "a"], 1, "at least two"),
+    "two formats": (["report", "x", "--json", "--csv"], 1, "choose one"),
+    "a node set that is none": (["init", "--nodes", "node[01-"], 1, "node[01-"),
+    "a node that is an option": (["init", "--nodes=-oProxyCommand=touch"], 1, "not a node name"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_usage_is_explained(tmp_path, name):
+    words, code, said = WRONG[name]
+    done = wulf(tmp_path, *words)
+    assert done.returncode == code, done.stderr
+    assert said in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    assert [path.name for path in tmp_path.iterdir()] == []
+
+
+def test_a_broken_cluster_file_is_named_with_its_line(tmp_path):
+    (tmp_path / "cluster.toml").write_text('[cluster]\nnodes = "node[01-02]\n')
+    done = wulf(tmp_path, "measure")
+    assert done.returncode == 1
+    assert "cluster.toml" in done.stderr
+    assert "line 2" in done.stderr
+
+
+def test_an_unknown_key_is_refused_with_the_nearest(tmp_path):
+    (tmp_path / "cluster.toml").write_text('[cluster]\nnodes = "node[01-02]"\ninterfaze = "eth0"\n')
+    done = wulf(tmp_path, "measure")
+    assert done.returncode == 1
+    assert "interfaze" in done.stderr
+    assert "interface" in done.stderr
+
+
+def test_a_node_that_does_not_answer_is_named(tmp_path):
+    done = wulf(tmp_path, "init", "--nodes", "wulf-no-such-node-[1-2].invalid")
+    assert done.returncode == 1
+    assert "wulf-no-such-node-1.invalid" in done.stderr
+    assert not (tmp_path / "cluster.toml").exists()
+
+
+def test_no_runs(tmp_path):
+    assert "no runs" in wulf(tmp_path, "list").stdout
+    assert wulf(tmp_path, "list", "--json").stdout == "[]\n"
