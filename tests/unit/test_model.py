@@ -8,6 +8,7 @@ from wulf import model
 from wulf.model.causes import likely_cause
 from wulf.stats.segments import segments
 
+ROUND_TRIP = "half_round_trip_time"
 SIZES = [0, *(1 << k for k in range(21))]
 
 
@@ -16,7 +17,7 @@ def hockney(sizes, alpha=10e-6, beta=1e9):
 
 
 def test_a_straight_curve_gives_its_parameters():
-    found = model.curve(curve(SIZES, hockney(SIZES)))
+    found = model.curve(curve(SIZES, hockney(SIZES)), ROUND_TRIP)
     assert found.robust.alpha.value == pytest.approx(10e-6, rel=0.02)
     assert found.robust.inverse_beta.value == pytest.approx(1e-9, rel=0.02)
     assert found.least_squares.inverse_beta.value == pytest.approx(1e-9, rel=0.02)
@@ -34,7 +35,7 @@ def test_a_step_is_found_between_its_neighbours():
     times = [
         alpha + (30e-6 if size > 65536 else 0) for size, alpha in zip(sizes, hockney(sizes), strict=True)
     ]
-    found = model.curve(curve(sizes, times, spread=0.002))
+    found = model.curve(curve(sizes, times, spread=0.002), ROUND_TRIP)
     breaks = [segment.breakpoint_interval for segment in found.segments[:-1]]
     assert (65536, 65537) in breaks
     assert any("64 KiB" in (segment.cause or "") for segment in found.segments)
@@ -43,14 +44,14 @@ def test_a_step_is_found_between_its_neighbours():
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10_000))
 def test_noise_alone_makes_no_segments(seed):
-    found = model.curve(curve(SIZES, hockney(SIZES), spread=0.01, seed=seed))
+    found = model.curve(curve(SIZES, hockney(SIZES), spread=0.01, seed=seed), ROUND_TRIP)
     assert len(found.segments) <= 2
 
 
 def test_a_single_bump_is_no_segment():
     times = hockney(SIZES)
     times[12] *= 1.4
-    found = model.curve(curve(SIZES, times, spread=0.002))
+    found = model.curve(curve(SIZES, times, spread=0.002), ROUND_TRIP)
     assert len(found.segments) == 1
 
 
@@ -64,7 +65,7 @@ def test_segments_cover_all_points_in_order():
 
 
 def test_too_few_sizes_give_no_line_but_a_note():
-    found = model.curve(curve([0, 64], [1e-5, 1.1e-5]))
+    found = model.curve(curve([0, 64], [1e-5, 1.1e-5]), ROUND_TRIP)
     assert found.robust is None
     assert found.least_squares is None
     assert found.segments == []
@@ -73,14 +74,16 @@ def test_too_few_sizes_give_no_line_but_a_note():
 
 
 def test_a_falling_curve_has_no_bandwidth():
-    found = model.curve(curve(SIZES, [1e-3 - size * 1e-10 for size in SIZES], spread=0.0005))
+    found = model.curve(curve(SIZES, [1e-3 - size * 1e-10 for size in SIZES], spread=0.0005), ROUND_TRIP)
     assert found.asymptotic_bandwidth is None
     assert found.n_half_bytes is None
     assert any("not identifiable" in note for note in found.notes)
 
 
 def test_one_launch_gives_values_without_intervals():
-    found = model.curve([cell(size, [time]) for size, time in zip(SIZES, hockney(SIZES), strict=True)])
+    found = model.curve(
+        [cell(size, [time]) for size, time in zip(SIZES, hockney(SIZES), strict=True)], ROUND_TRIP
+    )
     assert found.robust.alpha.value == pytest.approx(10e-6, rel=1e-3)
     assert found.robust.alpha.low is None
 
@@ -88,12 +91,32 @@ def test_one_launch_gives_values_without_intervals():
 def test_least_squares_follows_outliers_and_the_robust_line_does_not():
     times = hockney(SIZES, alpha=1e-3)
     times[-1] *= 3
-    found = model.curve(curve(SIZES, times, spread=0.001))
+    found = model.curve(curve(SIZES, times, spread=0.001), ROUND_TRIP)
     assert found.robust.inverse_beta.value == pytest.approx(1e-9, rel=0.1)
     assert found.least_squares.inverse_beta.value > 2e-9
 
 
 def test_causes_are_named_only_where_they_lie():
-    assert "MTU 1500" in likely_cause(1448, 1449)
-    assert likely_cause(20000, 20001) is None
-    assert likely_cause(1, 1 << 20) is None
+    assert likely_cause("tcp_rr", 1448, 1449) == "likely: MTU 1500 (one TCP segment with time stamps)"
+    assert likely_cause("udp_rr", 1448, 1449) is None
+    assert "UDP datagram" in likely_cause("udp_rr", 1472, 1473)
+    assert " or " in likely_cause("mpi_pingpong", 65500, 65537)
+    assert "64 KiB" in likely_cause("mpi_pingpong", 65470, 65480)
+    assert likely_cause("tcp_rr", 20000, 20001) is None
+    assert likely_cause("tcp_rr", 1024, 2048) is None
+    assert likely_cause("tcp_rr", 0, 1) is None
+
+
+def test_without_intervals_noise_is_not_taken_for_steps():
+    rng = np.random.default_rng(1)
+    cells = [
+        cell(size, [time * np.exp(0.05 * rng.standard_normal())])
+        for size, time in zip(SIZES, hockney(SIZES), strict=True)
+    ]
+    found = model.curve(cells, ROUND_TRIP)
+    assert found.segments == []
+    assert any("steps from noise" in note for note in found.notes)
+
+
+def test_a_stream_has_no_latency():
+    assert model.curve(curve(SIZES, hockney(SIZES)), "message_time").zero_byte_latency is None

@@ -2,33 +2,46 @@
 
 from __future__ import annotations
 
-#: (payload size [B], cause). Sources: the libraries' own documentation (ompi_info --all, MPICH's README.envvar),
-#: RFC 791/793/768 header lengths, Linux Documentation/networking/ip-sysctl.
-CAUSES: tuple[tuple[int, str], ...] = (
-    (1448, "MTU 1500: one TCP segment with time stamps"),
-    (1460, "MTU 1500: one TCP segment"),
-    (1472, "MTU 1500: one UDP datagram"),
-    (2048, "receive buffer of 2 KiB"),
-    (4096, "memory page, or an eager limit of 4 KiB"),
-    (8192, "eager limit of 8 KiB"),
-    (8948, "MTU 9000: one TCP segment with time stamps"),
-    (8960, "MTU 9000: one TCP segment"),
-    (8972, "MTU 9000: one UDP datagram"),
-    (16384, "socket send buffer (tcp_wmem), or an eager limit of 16 KiB"),
-    (32768, "eager limit of 32 KiB"),
-    (65536, "eager limit of 64 KiB (Open MPI's btl_tcp_eager_limit), or a segmentation offload of 64 KiB"),
-    (131072, "eager limit of 128 KiB, or the socket receive buffer (tcp_rmem)"),
-    (212992, "socket buffer limit (net.core.rmem_max)"),
-    (262144, "eager limit of 256 KiB, or a cache"),
+#: (payload [B], protocols it is about, cause). Sources: the libraries' own documentation (ompi_info --all, MPICH's
+#: README.envvar), header lengths of RFC 768, 791, 9293 and 7323, Linux Documentation/networking/ip-sysctl.
+CAUSES: tuple[tuple[int, frozenset[str], str], ...] = (
+    (1448, frozenset({"tcp", "mpi"}), "MTU 1500 (one TCP segment with time stamps)"),
+    (1460, frozenset({"tcp", "mpi"}), "MTU 1500 (one TCP segment)"),
+    (1472, frozenset({"udp"}), "MTU 1500 (one UDP datagram)"),
+    (4096, frozenset({"tcp", "udp", "mpi"}), "memory page of 4 KiB"),
+    (4096, frozenset({"mpi"}), "eager limit of 4 KiB"),
+    (8192, frozenset({"mpi"}), "eager limit of 8 KiB"),
+    (8948, frozenset({"tcp", "mpi"}), "MTU 9000 (one TCP segment with time stamps)"),
+    (8960, frozenset({"tcp", "mpi"}), "MTU 9000 (one TCP segment)"),
+    (8972, frozenset({"udp"}), "MTU 9000 (one UDP datagram)"),
+    (16384, frozenset({"tcp", "mpi"}), "first socket send buffer of 16 KiB (tcp_wmem)"),
+    (32768, frozenset({"mpi"}), "eager limit of 32 KiB"),
+    (65536, frozenset({"mpi"}), "eager limit of 64 KiB (btl_tcp_eager_limit of Open MPI)"),
+    (65536, frozenset({"tcp", "mpi"}), "largest segment offload, 64 KiB"),
+    (131072, frozenset({"mpi"}), "eager limit of 128 KiB"),
+    (131072, frozenset({"tcp", "mpi"}), "first socket receive buffer of 128 KiB (tcp_rmem)"),
+    (212992, frozenset({"tcp", "udp", "mpi"}), "socket buffer limit (net.core.rmem_max)"),
+    (262144, frozenset({"mpi"}), "eager limit of 256 KiB"),
 )
-#: MPI adds its own header to a message, so the step comes a little before the limit.
-_HEADER_BYTES = 128
+#: An MPI library adds its own header to a message, so that the step comes a little before the limit.
+_HEADER_BYTES = {"mpi": 128, "tcp": 0, "udp": 0}
+#: A break that is only known to lie within a factor of this may have too many causes to name one.
+_WIDEST = 1.25
 
 
-def likely_cause(low: int, high: int) -> str | None:
-    """Name what may cause a break between two sizes [B]; None when nothing known lies there.
+def likely_cause(op: str, low: int, high: int) -> str | None:
+    """Name what may cause a break between two sizes; None when nothing known lies there, or too much may.
 
-    The break must lie at the size, or less than a message header before it.
+    Parameters
+    ----------
+    op
+        Operation; what stands before its underscore is the protocol.
+    low, high
+        Measured sizes on either side of the break [B].
     """
-    found = [cause for size, cause in CAUSES if low <= size <= high + _HEADER_BYTES and high >= size // 2]
-    return f"likely: {found[0]}" if len(found) == 1 or (found and high <= 4 * low) else None
+    protocol = op.partition("_")[0]
+    if low <= 0 or high > max(_WIDEST * low, low + 1):
+        return None
+    header = _HEADER_BYTES.get(protocol, 0)
+    found = [cause for size, about, cause in CAUSES if protocol in about and low <= size < high + header]
+    return f"likely: {' or '.join(found)}" if found else None

@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from wulf.model import hockney, matrix, pieces
 from wulf.model.hockney import NotIdentifiable
-from wulf.records import CellEstimate, CurveModel
+from wulf.records import CellEstimate, CurveModel, Estimate
 
 _T = TypeVar("_T")
 
 
-def curve(cells: Sequence[CellEstimate]) -> CurveModel:
+def curve(cells: Sequence[CellEstimate], quantity: str) -> CurveModel:
     """Fit the models of one operation, pair and setting.
 
     Parameters
     ----------
     cells
         At least one; all of one operation, pair and setting.
+    quantity
+        What the operation's value is (`wulf.records.Operation`); only a round trip has a latency.
 
     Returns
     -------
@@ -32,14 +36,25 @@ def curve(cells: Sequence[CellEstimate]) -> CurveModel:
     """
     if not cells:
         raise ValueError("a curve needs at least one cell")
+    head = cells[0].cell
+    round_trip = quantity == "half_round_trip_time"
+    model = CurveModel(
+        op=head.op,
+        pair=head.pair,
+        setting=head.setting,
+        robust=None,
+        least_squares=None,
+        segments=[],
+        zero_byte_latency=_measured_at_zero(cells) if round_trip else None,
+        asymptotic_bandwidth=None,
+        n_half_bytes=None,
+    )
     data = matrix.of_cells(cells)
     if len(data.sizes) < hockney.MIN_SIZES:
-        return _without_models(
-            cells, f"no model: it takes {hockney.MIN_SIZES} sizes, there are {len(data.sizes)}"
+        return replace(
+            model, notes=[f"no model: it takes {hockney.MIN_SIZES} sizes, there are {len(data.sizes)}"]
         )
-    head = cells[0].cell
     notes: list[str] = []
-    divided = pieces.divide(data, cells)
 
     def or_note(what: str, fit: Callable[[], _T]) -> _T | None:
         try:
@@ -48,19 +63,24 @@ def curve(cells: Sequence[CellEstimate]) -> CurveModel:
             notes.append(f"{what} is not identifiable: {reason}")
             return None
 
-    return CurveModel(
-        op=head.op,
-        pair=head.pair,
-        setting=head.setting,
+    model = replace(
+        model,
         robust=or_note(
             "a Theil–Sen line",
             lambda: hockney.robust(data, hockney.launch_lines(data, hockney.robust_line)),
         ),
         least_squares=or_note("a least-squares line", lambda: hockney.ordinary(data)),
-        segments=pieces.describe(data, divided),
-        zero_byte_latency=or_note(
-            "the zero-byte latency", lambda: pieces.zero_byte_latency(data, divided, cells)
-        ),
+    )
+    divided = or_note("the number of segments", lambda: pieces.divide(data, cells))
+    if divided is None:
+        return replace(model, notes=notes)
+    latency = model.zero_byte_latency
+    if latency is None and round_trip:
+        latency = or_note("the zero-byte latency", lambda: pieces.zero_byte_latency(data, divided))
+    return replace(
+        model,
+        segments=pieces.describe(data, divided, head.op),
+        zero_byte_latency=latency,
         asymptotic_bandwidth=or_note(
             "the asymptotic bandwidth", lambda: pieces.asymptotic_bandwidth(data, divided)
         ),
@@ -69,18 +89,5 @@ def curve(cells: Sequence[CellEstimate]) -> CurveModel:
     )
 
 
-def _without_models(cells: Sequence[CellEstimate], reason: str) -> CurveModel:
-    head = cells[0].cell
-    empty = next((cell.time for cell in cells if cell.cell.size_bytes == 0), None)
-    return CurveModel(
-        op=head.op,
-        pair=head.pair,
-        setting=head.setting,
-        robust=None,
-        least_squares=None,
-        segments=[],
-        zero_byte_latency=empty,
-        asymptotic_bandwidth=None,
-        n_half_bytes=None,
-        notes=[reason],
-    )
+def _measured_at_zero(cells: Sequence[CellEstimate]) -> Estimate | None:
+    return next((cell.time for cell in cells if cell.cell.size_bytes == 0), None)

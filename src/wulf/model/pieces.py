@@ -20,13 +20,22 @@ METHOD = "weighted least squares"
 
 
 def divide(curve: Curve, cells: Sequence[CellEstimate]) -> list[Piece]:
-    """Divide a curve into straight pieces; the cells' intervals say how far a point may lie off."""
-    half = {cell.cell.size_bytes: cell.time.half_width_ratio or 0.0 for cell in cells}
-    errors = curve.times * np.hypot([half[int(size)] / 2 for size in curve.sizes], MODEL_ERROR)
-    return segments.segments(curve.sizes, curve.times, errors)
+    """Divide a curve into straight pieces; the cells' intervals say how far a point may lie off.
+
+    Raises
+    ------
+    NotIdentifiable
+        When there are no intervals: noise would be taken for steps.
+    """
+    half = {cell.cell.size_bytes: cell.time.half_width_ratio for cell in cells}
+    known = [half[int(size)] for size in curve.sizes]
+    relative = [width / 2 for width in known if width is not None]
+    if len(relative) < len(known):
+        raise NotIdentifiable("too few launches to tell steps from noise")
+    return segments.segments(curve.sizes, curve.times, curve.times * np.hypot(relative, MODEL_ERROR))
 
 
-def describe(curve: Curve, pieces: Sequence[Piece]) -> list[Segment]:
+def describe(curve: Curve, pieces: Sequence[Piece], op: str) -> list[Segment]:
     """Return the pieces as records, each with the likely cause of the break that ends it."""
     result = []
     for piece, following in zip(pieces, [*pieces[1:], None], strict=True):
@@ -43,23 +52,20 @@ def describe(curve: Curve, pieces: Sequence[Piece]) -> list[Segment]:
                 slope=estimate(np.array([line.slope for line in lines]), piece.slope, "s/B", METHOD),
                 breakpoint_bytes=high if following else None,
                 breakpoint_interval=(low, high) if following else None,
-                cause=likely_cause(low, high) if following else None,
+                cause=likely_cause(op, low, high) if following else None,
             )
         )
     return result
 
 
-def zero_byte_latency(curve: Curve, pieces: Sequence[Piece], cells: Sequence[CellEstimate]) -> Estimate:
-    """Time of an empty message: measured where it was, else where the first piece meets the axis.
+def zero_byte_latency(curve: Curve, pieces: Sequence[Piece]) -> Estimate:
+    """Time of an empty message: where the first piece meets the axis.
 
     Raises
     ------
     NotIdentifiable
         When that is not above zero.
     """
-    first = min(cells, key=lambda cell: cell.cell.size_bytes)
-    if first.cell.size_bytes == 0:
-        return first.time
     own = np.array([line.intercept for line in _launch_lines(curve, pieces[0])])
     return positive(estimate(own, pieces[0].intercept, "s", METHOD), "the first segment's intercept")
 
