@@ -177,7 +177,7 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path, how, code, status):
 
 
 def test_two_writers_are_refused(tmp_path):
-    process = start(tmp_path, "measure", "run", *LONG)
+    process = start(tmp_path, "measure", "run", *LONG, "--min-launches", "500", "--max-launches", "500")
     try:
         _wait_for_launches(tmp_path, 1)
         done = wulf(tmp_path, "measure", "run", "--resume")

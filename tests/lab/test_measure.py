@@ -1,0 +1,135 @@
+"""Runs on virtual nodes, from the command line: the whole way that a user's run takes."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+import wulf as library
+from tests.cli.command import wulf
+from wulf import lab
+from wulf.measure import build
+
+pytestmark = [pytest.mark.lab, pytest.mark.root]
+
+SHORT = [
+    "--ladder",
+    "short",
+    "--max-size",
+    "128",
+    "--precision",
+    "50%",
+    "--budget",
+    "60s",
+    "--visit",
+    "500us",
+]
+
+
+def run(directory, *words):
+    return wulf(directory, *words, WULF_LAB_DIR=os.environ["WULF_LAB_DIR"])
+
+
+@pytest.mark.parametrize("family", ["openmpi", "mpich"])
+def test_mpi_and_sockets_between_nodes(lab_cluster, tmp_path, family):
+    if family not in {library_.family for library_ in build.find_mpi()}:
+        pytest.skip(f"{family} is not installed")
+    done = run(
+        tmp_path, "measure", "run", "--cluster", "lab", "--mpi", family, "--pairs", "node01:node02", *SHORT
+    )
+    assert done.returncode in (0, 3), done.stderr
+    loaded = library.load(tmp_path / "runs" / "run")
+    assert {launch.op for launch in loaded.launches} == {"mpi_pingpong", "tcp_rr", "udp_rr", "tcp_stream"}
+    assert [launch.error for launch in loaded.launches if launch.error] == []
+    assert {launch.probe.hosts[0] for launch in loaded.launches} == {"node01"}
+    ping = next(launch for launch in loaded.launches if launch.op == "mpi_pingpong")
+    assert ping.probe.hosts == ["node01", "node02"]
+    assert family in ping.probe.mpi.lower().replace(" ", "")
+    for node in loaded.nodes:
+        assert node.facts["nic_mtu_bytes"] == 1500
+        assert node.facts["nic_driver"] == "veth"
+    cells = loaded.analysis().cells
+    latency = next(cell for cell in cells if cell.cell.op == "mpi_pingpong" and cell.cell.size_bytes == 4)
+    if len(os.sched_getaffinity(0)) > 1:
+        # Below a scheduler tick: the two ranks really had a CPU each.
+        assert latency.time.value < 1e-3
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) > 3, reason="here every node has a CPU of its own")
+def test_nodes_that_share_a_cpu_yield_and_are_marked(lab_cluster, tmp_path):
+    done = run(
+        tmp_path,
+        "measure",
+        "run",
+        "--cluster",
+        "lab",
+        "--ops",
+        "mpi_pingpong",
+        "--pairs",
+        "node01:node03",
+        *SHORT,
+    )
+    assert done.returncode in (0, 3), done.stderr
+    analysis = library.load(tmp_path / "runs" / "run").analysis()
+    assert "shared_cpu" in {advice.kind for advice in analysis.warnings}
+    assert "share a CPU" in " ".join(done.stdout.split())
+
+
+def test_init_writes_a_file_that_measures(lab_cluster, tmp_path):
+    done = run(
+        tmp_path,
+        "init",
+        "--nodes",
+        "node[01-02]",
+        "--ssh-config",
+        str(lab_cluster.ssh_config),
+        "-o",
+        "mine.toml",
+    )
+    assert done.returncode == 0, done.stderr
+    written = (tmp_path / "mine.toml").read_text(encoding="utf-8")
+    assert 'interface = "host0"' in written
+    again = run(tmp_path, "init", "--nodes", "node[01-02]", "-o", "mine.toml")
+    assert again.returncode == 1
+    assert "--force" in again.stderr
+    done = run(tmp_path, "measure", "run", "--cluster", "mine.toml", "--ops", "tcp_rr", *SHORT)
+    assert done.returncode in (0, 3), done.stderr
+
+
+def test_a_node_that_is_off_is_named_and_the_others_are_measured(lab_cluster, tmp_path):
+    lab_cluster.kill("node04")
+    try:
+        done = run(
+            tmp_path, "measure", "run", "--cluster", "lab", "--ops", "tcp_rr", *SHORT,
+            "--pairs", "node01:node02,node03:node04",
+        )  # fmt: skip
+        assert done.returncode == 3, done.stderr
+        assert "node03–node04" in done.stderr
+        loaded = library.load(tmp_path / "runs" / "run")
+        assert {launch.pair for launch in loaded.launches} == {("node01", "node02")}
+        assert [node.node for node in loaded.nodes if not node.reachable] == ["node04"]
+        assert "node04" in done.stdout
+        done = run(
+            tmp_path,
+            "measure",
+            "none",
+            "--cluster",
+            "lab",
+            "--ops",
+            "tcp_rr",
+            *SHORT,
+            "--pairs",
+            "node03:node04",
+        )
+        assert done.returncode == 1
+        assert "node04" in done.stderr
+        assert not (tmp_path / "runs" / "none").exists()
+    finally:
+        lab_cluster.start("node04")
+
+
+def test_no_process_of_a_run_stays_on_the_nodes(lab_cluster, tmp_path):
+    for node in ("node01", "node02"):
+        found = lab.current().ssh_argv(node, ["pgrep", "-f", "wulf-probe|orted|hydra"])
+        assert os.spawnvp(os.P_WAIT, found[0], found) == 1
