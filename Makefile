@@ -4,6 +4,7 @@
 
 VENV := .venv
 NAME ?=
+ARGS ?=
 
 help:    ## show the targets
 	@grep -hE '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/'
@@ -14,8 +15,8 @@ install: ## install what is missing: system packages (asks sudo when needed) and
 demo: install ## raise a 4-node virtual cluster, measure it, write the report and name its file
 	@tools/demo
 
-test: install ## everything CI runs
-	@tools/test
+test: install ## everything CI runs (ARGS: for pytest)
+	@tools/test $(ARGS)
 
 quick: ## the tests that take seconds: no lab, no browser, no native build
 	@$(VENV)/bin/python -m pytest -q tests/unit tests/golden

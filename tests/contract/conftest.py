@@ -1,4 +1,4 @@
-"""The same contract over every transport: this machine, a real sshd on it, a virtual cluster if one is up."""
+"""The same contract over every transport: this machine, a real sshd on it, a virtual cluster."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tests.contract.site import (
     SshSite,
     Target,
     free_port,
-    lab_cluster,
     local_cluster,
     make_key,
     ssh_cluster,
     wait_for,
     write_client_config,
 )
+from wulf.cluster.inventory import parse
 from wulf.cluster.transport import open_transport
 
 
@@ -81,12 +81,15 @@ def ssh(ssh_site: SshSite) -> Iterator[Target]:
     transport.close()
 
 
-@pytest.fixture(params=["local", "ssh", "lab"])
+@pytest.fixture(params=["local", "ssh", pytest.param("lab", marks=pytest.mark.lab)])
 def target(request: pytest.FixtureRequest) -> Iterator[Target]:
     if request.param == "ssh":
         yield request.getfixturevalue("ssh")
         return
-    config = local_cluster() if request.param == "local" else lab_cluster()
+    if request.param == "local":
+        config = local_cluster()
+    else:
+        config = parse(request.getfixturevalue("lab_cluster").cluster_toml(), "the lab")
     transport = open_transport(config)
     yield Target(transport, list(config.nodes[:3]), config)
     transport.close()

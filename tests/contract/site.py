@@ -8,10 +8,7 @@ import socket
 import subprocess
 import time
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-
-import pytest
 
 from wulf.cluster.inventory import ClusterConfig, parse
 from wulf.cluster.transport import ClosableTransport
@@ -94,22 +91,6 @@ def ssh_cluster(site: SshSite, extra: str = "") -> ClusterConfig:
 
 def local_cluster() -> ClusterConfig:
     return parse('[cluster]\nnodes = "node[01-03]"\ntransport = "local"\n', "test")
-
-
-@cache
-def lab_cluster() -> ClusterConfig:
-    """The virtual cluster that is up, if there is one."""
-    try:
-        from wulf.lab import current
-    except ImportError:
-        pytest.skip("this version has no lab")
-    lab = current()
-    if lab is None:
-        pytest.skip("no virtual cluster is up (wulf lab up)")
-    off = [node.node for node in lab.status() if node.state == "off"]
-    if off:
-        pytest.skip(f"the virtual cluster is not whole: {', '.join(off)} off (wulf lab start)")
-    return parse(lab.cluster_toml(), "the lab")
 
 
 def running(text: str) -> list[int]:

@@ -1,0 +1,57 @@
+"""The two commands of the README, in a fresh clone with a fresh virtual environment."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import wulf as library
+from tests.conftest import require_lab
+
+ROOT = Path(__file__).resolve().parents[2]
+pytestmark = [pytest.mark.slow, pytest.mark.lab, pytest.mark.root]
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory):
+    if not (ROOT / ".git").exists() or shutil.which("git") is None:
+        pytest.skip("not a git checkout: there is nothing to clone")
+    directory = tmp_path_factory.mktemp("clone") / "wulf"
+    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(directory)], check=True)
+    return directory
+
+
+def make(clone: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    left_out = ("WULF_", "VIRTUAL_ENV", "PYTHONPATH", "PYTEST_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
+    return subprocess.run(
+        ["make", *words], cwd=clone, env=kept | more, capture_output=True, text=True, timeout=900, check=False
+    )
+
+
+def test_make_demo(clone, tmp_path):
+    require_lab()
+    own = {"WULF_LAB_DIR": str(tmp_path / "lab"), "WULF_DEMO_BUDGET": "40s"}
+    try:
+        done = make(clone, "demo", **own)
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+        (page,) = (clone / "runs").glob("*/report.html")
+        assert f"report: {page}" in done.stdout
+        run = library.load(page.parent)
+        assert {launch.op for launch in run.launches} == {"mpi_pingpong", "tcp_rr", "udp_rr", "tcp_stream"}
+        assert [node.node for node in run.nodes if not node.reachable] == []
+    finally:
+        subprocess.run([clone / ".venv" / "bin" / "wulf", "lab", "down"], env=os.environ | own, check=True)
+
+
+def test_make_test(clone, tmp_path):
+    # The whole of `make test` is running already; here everything but the long tests, from the clone alone.
+    own = {"WULF_ARTEFACTS": str(tmp_path), "ARGS": "tests/golden tests/unit/test_store.py"}
+    done = make(clone, "test", **own)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert "all steps passed" in done.stdout
+    assert "skipped: nothing" in done.stdout
