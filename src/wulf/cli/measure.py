@@ -239,7 +239,7 @@ def _measure(
 
 def _show(outcome: Outcome) -> None:
     run, analysis = outcome
-    text.render_summary(run.manifest, run.nodes, run.launches, analysis, console())
+    text.render(run.manifest, run.nodes, run.launches, analysis, console(), brief=True)
     sys.stdout.write(f"\nrun: {run.path}\nnext: wulf report {run.path} --html (or --text, --csv, --json)\n")
     if _findings(run, analysis):
         raise typer.Exit(EXIT_FINDINGS)

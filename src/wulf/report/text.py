@@ -13,7 +13,7 @@ from rich.text import Text
 
 from wulf.records import Analysis, Comparison, Launch, Manifest, NodeRecord
 from wulf.report import compare, view
-from wulf.report.parts import Column, Item, OperationView, Table, View, Warning
+from wulf.report.parts import Column, Item, OperationView, Table, Warning
 
 STYLES = {
     "": "",
@@ -41,14 +41,22 @@ def render(
     launches: Sequence[Launch],
     analysis: Analysis,
     console: Console,
+    *,
+    brief: bool = False,
 ) -> None:
-    """Print a run."""
+    """Print a run; if `brief`, only whether to trust it, what to know first, and the key figures."""
     shown = view.build(manifest, nodes, launches, analysis)
     printer = _Printer(console)
-    _head(printer, shown)
+    printer.head(shown.title, shown.lede)
+    printer.verdict(shown.trust_title, shown.trust, shown.trust_text)
+    for warning in shown.warnings:
+        printer.warning(warning)
     for operation in shown.operations:
         _key_figures(printer, operation)
-        _details(printer, operation)
+        if not brief:
+            _details(printer, operation)
+    if brief:
+        return
     printer.section("Quality")
     for table in (shown.unreached, shown.launches):
         printer.table(table)
@@ -58,21 +66,6 @@ def render(
     printer.line(f"command line: {shown.command_line}")
     printer.section("Methods")
     printer.line(shown.methods)
-
-
-def render_summary(
-    manifest: Manifest,
-    nodes: Sequence[NodeRecord],
-    launches: Sequence[Launch],
-    analysis: Analysis,
-    console: Console,
-) -> None:
-    """Print what a run comes to: whether to trust it, what to know first, the key figures of each operation."""
-    shown = view.build(manifest, nodes, launches, analysis)
-    printer = _Printer(console)
-    _head(printer, shown)
-    for operation in shown.operations:
-        _key_figures(printer, operation)
 
 
 def rendered(
@@ -106,13 +99,6 @@ def sparkline(values: Sequence[float], width: int = SPARK_WIDTH) -> str:
     low, high = min(picked), max(picked)
     span = high - low or 1.0
     return "".join(BARS[round((value - low) / span * (len(BARS) - 1))] for value in picked)
-
-
-def _head(printer: _Printer, shown: View) -> None:
-    printer.head(shown.title, shown.lede)
-    printer.verdict(shown.trust_title, shown.trust, shown.trust_text)
-    for warning in shown.warnings:
-        printer.warning(warning)
 
 
 def _key_figures(printer: _Printer, operation: OperationView) -> None:
