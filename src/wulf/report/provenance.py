@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from wulf.records import FactValue, Launch, Manifest, NodeRecord
 from wulf.report.parts import Column, Item, Table
 from wulf.report.words import UNKNOWN, count, duration, listed, moment, name, pair_name, rest
 from wulf.text import printable
+from wulf.units import format_bytes
 
 #: Characters of a fact or a reason that are printed.
 TEXT_LIMIT = 200
 #: Launches that are printed one by one; the rest is counted.
 ROWS = 200
+
+
+#: Facts that every node has of its own: that they differ says nothing.
+OWN_FACTS = frozenset({"hostname", "addresses", "nic_addresses", "uptime_s", "load1", "cpus_allowed"})
+#: End of a fact's name → how its value is shown.
+_UNITS: dict[str, Callable[[float], str]] = {
+    "_bits_per_s": lambda value: f"{value / 1e9:g} Gbit/s" if value >= 1e9 else f"{value / 1e6:g} Mbit/s",
+    "_bytes": lambda value: format_bytes(int(value)) if value < 1 << 20 else f"{value / (1 << 30):.3g} GiB",
+    "_s": lambda value: duration(round(value)),
+}
 
 
 def launches_table(launches: Sequence[Launch]) -> Table:
@@ -55,23 +66,22 @@ def facts_table(nodes: Sequence[NodeRecord]) -> Table:
     for node in nodes:
         for fact, value in node.facts.items():
             if value is not None:
-                values[fact][_value(value)].append(name(node.node))
+                values[fact][_value(fact, value)].append(name(node.node))
     known = [(fact, shown, who) for fact, by_value in values.items() for shown, who in by_value.items()]
     reachable = sum(node.reachable for node in nodes)
+    odd = {fact for fact, by_value in values.items() if len(by_value) > 1 and fact not in OWN_FACTS}
     return Table(
         title="Facts of the nodes",
         columns=(Column("fact"), Column("value"), Column("nodes")),
         rows=tuple(
             (
-                Item(name(fact)),
-                Item(shown, shown, "warning" if len(values[fact]) > 1 else ""),
+                Item(_label(fact)),
+                Item(shown, shown, "warning" if fact in odd else ""),
                 Item(_who(who, reachable)),
             )
             for fact, shown, who in known
         ),
-        note="Facts that differ between nodes are marked."
-        if any(len(by_value) > 1 for by_value in values.values())
-        else "",
+        note="Facts that differ between nodes are marked." if odd else "",
         empty="no node was asked for its facts" if not nodes else "no fact is known",
     )
 
@@ -80,9 +90,18 @@ def _who(names: list[str], total: int) -> str:
     return f"all {count(total, 'node')}" if len(names) == total and total > 1 else listed(names)
 
 
-def _value(value: FactValue) -> str:
+def _label(fact: str) -> str:
+    """Name of a fact without the unit, which is with the value: ``memory_bytes`` → memory."""
+    unit = next((unit for unit in _UNITS if fact.endswith(unit)), "")
+    return name(fact.removesuffix(unit).replace("_", " "))
+
+
+def _value(fact: str, value: FactValue) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
+    unit = next((unit for unit in _UNITS if fact.endswith(unit)), None)
+    if unit is not None and isinstance(value, int | float):
+        return _UNITS[unit](value)
     return printable(f"{value:.10g}" if isinstance(value, float) else str(value), TEXT_LIMIT)
 
 
@@ -122,7 +141,7 @@ def provenance_table(manifest: Manifest, launches: Sequence[Launch]) -> Table:
         *(("resumed", moment(time)) for time in manifest.resumed_at),
         ("wulf", name(manifest.wulf_version)),
         *_probe_rows(launches),
-        *((name(key), _value(value)) for key, value in manifest.software.items() if value is not None),
+        *((_label(key), _value(key, value)) for key, value in manifest.software.items() if value is not None),
         ("ladder", f"{name(plan.ladder)}, {count(len(plan.sizes_bytes), 'size')} to begin with"),
         ("seed", str(plan.seed)),
         (
