@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
 
 from wulf import lab
+
+
+def pytest_configure() -> None:
+    """Let programs under test be interrupted also where the tests run in the background, which ignores SIGINT."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def require_lab() -> None:
