@@ -12,6 +12,8 @@ from datetime import date
 from pathlib import Path
 from typing import TextIO
 
+from wulf.errors import WulfError
+
 NAMES = ("probe-mpi", "probe-tcp", "spread", "time-to-ladder", "coverage", "aa")
 TABLE = Path(__file__).parent / "RESULTS.md"
 
@@ -34,8 +36,13 @@ def run(name: str, arguments: list[str]) -> tuple[int, str]:
     """Run a comparison; return its exit status and its last line."""
     module = importlib.import_module(f"bench.{name.replace('-', '_')}")
     tee = _Tee(sys.stdout)
-    with redirect_stdout(tee):
-        status = int(module.main(arguments))
+    try:
+        with redirect_stdout(tee):
+            status = int(module.main(arguments))
+    except (SystemExit, WulfError) as error:
+        # The others are worth running all the same.
+        print(f"{name}: {error}", flush=True)
+        return 1, f"{name} failed: {str(error).partition(chr(10))[0]}"
     return status, tee.text.strip().rpartition("\n")[2]
 
 

@@ -85,7 +85,7 @@ def _wait(pair: common.Pair, node: str, address: str, port: int) -> None:
 def main(arguments: list[str]) -> int:
     """Entry point."""
     print(__doc__)
-    rounds = 4 if "--quick" in arguments else 15
+    rounds = 6 if "--quick" in arguments else 15
     with common.pair() as pair:
         program = pair.install(build.build(None).path)
         arms = {"probe": probe(pair, program)}
@@ -94,7 +94,7 @@ def main(arguments: list[str]) -> int:
                 print(f"{name} is not installed: that part is left out")
             else:
                 arms[name] = make(pair)
-        print(f"{rounds} interleaved launches each; {SIZE} B; {' – '.join(common.PAIR)}")
+        print(f"{rounds} rounds of one launch each, in random order; {SIZE} B; {' – '.join(common.PAIR)}")
         values = common.interleave(arms, rounds)
     common.show(values, "µs", 1e6)
     ours = values["probe"]["time"]
