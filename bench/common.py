@@ -57,11 +57,11 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
         return target
 
     def output(self, argv: Sequence[str], node: str = PAIR[0], env: Mapping[str, str] | None = None) -> str:
-        """Run a command on a node; return what it printed."""
+        """Run a command on a node; return what it printed, on standard error last."""
         answer = self.transport.run(list(argv), [node], timeout_s=LINE_TIMEOUT_S, env=env)[node]
         if answer.status != "ok":
             raise SystemExit(f"bench: {argv[0]}: {answer.reason}\n{answer.stderr.decode(errors='replace')}")
-        return answer.stdout.decode()
+        return (answer.stdout + answer.stderr).decode()
 
     def mpirun(self, mpi: build.MpiLibrary, program: str, arguments: Sequence[str]) -> str:
         """Run an MPI program with one rank on each node, started exactly as wulf starts its probe."""

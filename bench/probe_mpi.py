@@ -34,6 +34,8 @@ def cell_medians(output: str) -> dict[str, float]:
     """Medians [s] by size from what the probe printed."""
     result = {}
     for line in output.splitlines():
+        if not line.startswith("{"):
+            continue
         said = parse.message(line.encode())
         if isinstance(said, parse.ErrorLine):
             raise ProbeError(said.message)
@@ -48,7 +50,8 @@ def bare(pair: common.Pair, mpi: build.MpiLibrary, program: str) -> Callable[[],
     arguments = [str(ITERATIONS), *map(str, SIZES)]
 
     def run() -> dict[str, float]:
-        said = json.loads(pair.mpirun(mpi, program, arguments).strip().splitlines()[-1])
+        lines = pair.mpirun(mpi, program, arguments).splitlines()
+        said = json.loads(next(line for line in lines if line.startswith("{")))
         return {f"{size} B": said[str(size)] for size in SIZES}
 
     return run
