@@ -1,6 +1,6 @@
 """Measure what the interconnect of a cluster really does.
 
->>> run = wulf.load("runs/2026-11-21-101500")
+>>> run = wulf.load("runs/NAME")
 >>> pandas.DataFrame(run.columns("cells"))
 """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 EXIT_OK = 0
 EXIT_ERROR = 1
+EXIT_USAGE = 2
 EXIT_FINDINGS = 3
 EXIT_INTERRUPTED = 130
 
@@ -17,6 +18,8 @@ class WulfError(Exception):
 class UsageError(WulfError):
     """An argument or a combination of arguments that cannot be."""
 
+    exit_code = EXIT_USAGE
+
 
 class ConfigError(WulfError):
     """A file of the user that cannot be read or does not validate."""
@@ -28,6 +31,14 @@ class InventoryError(WulfError):
 
 class TransportError(WulfError):
     """A node that could not be reached or did not behave."""
+
+
+class UnreachableError(TransportError):
+    """Nodes that cannot be reached any more."""
+
+    def __init__(self, message: str, nodes: list[str]) -> None:
+        super().__init__(message)
+        self.nodes = nodes
 
 
 class BuildError(WulfError):

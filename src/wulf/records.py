@@ -178,6 +178,8 @@ class Launch(Record, frozen=True, kw_only=True):
     status: Literal["ok", "failed"]
     #: Names the node and the reason when the status is ``failed``.
     error: str | None
+    #: Nodes that could not be reached before or after it.
+    unreachable: list[str] = []
     #: Command line on the first node.
     argv: list[str]
     #: What the probe said of itself; null when it did not get that far.
@@ -431,6 +433,8 @@ class Analysis(Record, frozen=True, kw_only=True):
     models: list[CurveModel]
     #: What a reader must know, the worst first.
     warnings: list[Advice]
+    #: Launches of any kind and outcome that the run had when this was derived.
+    launches_seen: int = -1
     #: Launches that the figures are made of.
     launches_ok: int
     #: Launches that failed.

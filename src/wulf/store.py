@@ -67,9 +67,16 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         return [sample for result in self.results for sample in result.samples]
 
     def analysis(self) -> Analysis | None:
-        """Return the stored analysis; None when the run has not been analysed."""
+        """Return the stored analysis; None when there is none of these very launches.
+
+        It is derived and can be made again, so one that is damaged or of other records is as good as none.
+        """
         path = self.path / ANALYSIS
-        return decode_file(path, Analysis) if path.exists() else None
+        try:
+            stored = decode_file(path, Analysis) if path.exists() else None
+        except StoreError:
+            return None
+        return stored if stored is not None and stored.launches_seen == len(self.results) else None
 
     def columns(self, table: str = "cells") -> dict[str, list[Any]]:
         """Return a table as plain columns of equal length, for any data-frame library.
@@ -255,6 +262,18 @@ def list_runs(root: Path) -> list[Path]:
     )
 
 
+def is_being_written(path: Path) -> bool:
+    """Whether a process holds the run directory; one that was killed does not."""
+    try:
+        with (path / LOCK).open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
 def find_run(name: str, root: Path) -> Path:
     """Resolve what a user calls a run: a path, a name under `root`, a unique beginning, or ``latest``."""
     if (Path(name) / MANIFEST).is_file():
@@ -273,7 +292,22 @@ def find_run(name: str, root: Path) -> Path:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Replace a file so that a reader sees the old or the new content, never a part."""
+    """Replace a file so that a reader sees the old or the new content, never a part.
+
+    Raises
+    ------
+    StoreError
+        When it cannot be written; names it.
+    """
+    if path.is_dir():
+        raise StoreError(f"cannot write {path}: it is a directory")
+    try:
+        _replace(path, content)
+    except OSError as error:
+        raise StoreError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _replace(path: Path, content: bytes) -> None:
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:

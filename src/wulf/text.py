@@ -15,6 +15,6 @@ def printable(raw: bytes | str, limit: int = 2000) -> str:
 
 
 def last_line(raw: bytes | str) -> str:
-    """Return the last line that says anything, safe to show; empty when there is none."""
-    lines = [line.strip() for line in printable(raw).splitlines() if line.strip()]
-    return lines[-1] if lines else ""
+    """Return the last line that has a letter or digit in it, safe to show; empty when there is none."""
+    lines = [line.strip(" \t�") for line in printable(raw).splitlines()]
+    return next((line for line in reversed(lines) if any(map(str.isalnum, line))), "")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import msgspec
+
 from tests.unit.make_records import PAIR, operation, plan, result, sample
 from wulf.measure import schedule
 from wulf.measure.ladder import base_sizes
@@ -44,8 +46,21 @@ def test_contaminated_launches_are_repeated():
 def test_a_stream_that_keeps_failing_is_given_up():
     failed = [result(index, status="failed").launch for index in range(3)]
     assert schedule.next_block(plan(), {}, failed, 0) == []
-    assert schedule.given_up(plan(), failed) == [("mpi_pingpong", PAIR)]
-    assert schedule.given_up(plan(), [*failed, result(4).launch]) == []
+    assert schedule.given_up(("mpi_pingpong", PAIR), failed)
+    assert not schedule.given_up(("mpi_pingpong", PAIR), [*failed, result(4).launch])
+
+
+def test_a_node_that_is_gone_is_left_out_and_its_neighbours_are_not():
+    def lost(index, pair, *nodes):
+        launch = result(index, status="failed", pair=pair).launch
+        return msgspec.structs.replace(launch, unreachable=list(nodes))
+
+    gone = [lost(0, ("a", "b"), "b"), lost(1, ("b", "c"), "b")]
+    assert schedule.lost_nodes(gone) == {"b"}
+    assert schedule.given_up(("tcp_rr", ("d", "b")), gone)
+    assert not schedule.given_up(("tcp_rr", ("a", "c")), gone)
+    assert schedule.lost_nodes(gone[:1]) == set()
+    assert schedule.lost_nodes([*gone, result(2, pair=("a", "b")).launch]) == set()
 
 
 def test_sizes_an_operation_cannot_do_are_left_out():

@@ -21,7 +21,7 @@ from wulf.units import parse_percent
 
 def command(
     names: Annotated[
-        list[str], typer.Argument(metavar="RUN RUN...", help="The base, then what to compare with it.")
+        list[str], typer.Argument(metavar="RUN", help="The base, then what to compare with it.")
     ],
     runs: RunsOption = RUNS,
     margin: Annotated[str, typer.Option(help="Differences smaller than this do not matter.")] = "2%",
@@ -32,7 +32,7 @@ def command(
 ) -> None:
     """Show the shift of every size with its interval, and a verdict.
 
-    The first run is the base. Exit code 3 when a run is worse than the base.
+    The first run is the base. Exit code 3 when a run is worse than the base, or has nothing in common with it.
     """
     if len(names) < 2:
         raise UsageError("wulf compare needs at least two runs: the base, then what to compare with it")
@@ -49,7 +49,7 @@ def command(
     else:
         for comparison in comparisons:
             text.render_comparison(comparison, console())
-    if any(comparison.verdict in ("worse", "mixed") for comparison in comparisons):
+    if any(comparison.verdict in ("worse", "mixed") or not comparison.cells for comparison in comparisons):
         raise typer.Exit(EXIT_FINDINGS)
 
 

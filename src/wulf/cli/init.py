@@ -36,7 +36,7 @@ def command(
 ) -> None:
     """Write cluster.toml after looking at the nodes: interface, addresses, who does not answer.
 
-    Exit code 3 when a node does not answer; the file is written all the same.
+    Exit code 3 when a node does not answer; the file is written all the same, unless none does.
     """
     if output.exists() and not force:
         raise UsageError(f"{output} exists: give another name with --output, or --force to replace it")
@@ -50,10 +50,11 @@ def command(
     write_atomically(output, inventory.render(chosen).encode())
     for note in choice.notes:
         sys.stdout.write(f"note: {printable(note)}\n")
+    cluster_option = "" if output == Path("cluster.toml") else f" --cluster {output}"
     answered = [record.node for record in records if record.reachable]
     sys.stdout.write(
         f"written: {output} ({len(config.nodes)} nodes: {fold(config.nodes)}; "
-        f"interface {choice.interface or 'left open'})\nnext: wulf measure\n"
+        f"interface {choice.interface or 'left open'})\nnext: wulf measure{cluster_option}\n"
     )
     if len(answered) < len(config.nodes):
         raise typer.Exit(EXIT_FINDINGS)
@@ -64,7 +65,8 @@ def _resolved(transport: Transport, records: list[NodeRecord]) -> dict[str, str]
     up = [record.node for record in records if record.reachable]
     if not up:
         errors = [record.error for record in records if record.error]
-        raise TransportError(f"no node answers: {errors[0] if errors else 'no reason is known'}")
+        more = f" (and {len(errors) - 3} more)" if len(errors) > 3 else ""
+        raise TransportError(f"no node answers: {'; '.join(errors[:3])}{more}")
     names = [record.node for record in records]
     resolved: dict[str, str] = {}
     for asked in up[:2]:

@@ -27,7 +27,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     ops: list[str]
     #: Number of pairs.
     pairs: int
-    #: Number of launches so far.
+    #: Number of launches so far, scouts included.
     launches: int
 
 
@@ -40,13 +40,20 @@ def command(runs: RunsOption = RUNS, json: JsonOption = False) -> None:
     if not entries:
         sys.stdout.write(f"no runs in {runs} ('wulf measure' makes one)\n")
         return
-    table = Table("run", "created", "status", "operations", "pairs", "launches", box=None)
+    table = Table(box=None)
+    # The name of a run is there to be copied: it is never cut.
+    table.add_column("run", no_wrap=True, overflow="ignore")
+    table.add_column("created", no_wrap=True)
+    table.add_column("status", overflow="fold")
+    table.add_column("operations", overflow="fold")
+    table.add_column("pairs", justify="right")
+    table.add_column("launches", justify="right")
     for entry in entries:
         created = (entry.created_at or "unknown")[:16].replace("T", " ")
         table.add_row(
             printable(entry.run),
             created,
-            printable(entry.status, 60),
+            printable(entry.status, 200),
             ", ".join(entry.ops),
             str(entry.pairs),
             str(entry.launches),
@@ -63,8 +70,14 @@ def _entry(path: Path) -> Entry:
     return Entry(
         run=path.name,
         created_at=run.manifest.created_at,
-        status=run.manifest.status,
+        status=_status(run),
         ops=plan.ops,
         pairs=len(plan.pairs),
         launches=len(run.launches),
     )
+
+
+def _status(run: store.Run) -> str:
+    if run.manifest.status == "running" and not store.is_being_written(run.path):
+        return "killed (--resume goes on)"
+    return run.manifest.status

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import signal
 import sys
 from collections.abc import Mapping, Sequence
@@ -32,8 +33,11 @@ from wulf.records import (
     Plan,
 )
 from wulf.report import text
+from wulf.text import printable
 from wulf.units import parse_duration, parse_percent, parse_size
 
+BUDGET = "5m"
+_RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,100}")
 Outcome = tuple[store.Run, Analysis]
 
 
@@ -80,9 +84,12 @@ def command(
     precision: Annotated[
         str, typer.Option(help="Launches are added until the 95 % interval is ± this wide.")
     ] = "2%",
-    budget: Annotated[str, typer.Option(help="Time after which no launch is started.")] = "5m",
+    budget: Annotated[
+        str | None,
+        typer.Option(help=f"Time after which no launch is started; --resume has it anew. Default: {BUDGET}."),
+    ] = None,
     min_launches: Annotated[
-        int, typer.Option(help="At least so many launches of each operation and pair.")
+        int, typer.Option(help="At least so many launches of each operation and pair; an interval takes 6.")
     ] = 6,
     max_launches: Annotated[int, typer.Option(help="At most so many.")] = 40,
     sweeps: Annotated[int, typer.Option(help="Visits of every size within a launch.")] = 5,
@@ -99,16 +106,18 @@ def command(
     """Measure the interconnect between pairs of nodes.
 
     Every figure is the median of many launches with its 95 % interval; launches are added until the interval
-    is narrow enough or the budget is spent. Ctrl-C keeps what was measured; --resume goes on.
+    is narrow enough or the budget is spent. Ctrl-C keeps what was measured; --resume goes on, as the run was
+    begun: of the other options only --budget and --runs count then.
 
     Exit code 3 when something could not be measured or the precision was not reached.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if resume:
-        _show(_resume(run or "latest", runs))
+        _show(_resume(run or "latest", runs, parse_duration(budget) if budget else None))
         return
+    _require_name(run)
     config = cluster(cluster_name)
-    chosen = config.select(nodes) if nodes else list(config.nodes)
+    chosen = config.select(nodes) if nodes is not None else list(config.nodes)
     _require_counts(min_launches, max_launches, sweeps, seed)
     request = Request(
         config=config,
@@ -118,11 +127,11 @@ def command(
         ladder=ladder_name,
         sizes_bytes=ladder.base_sizes(ladder_name, parse_size(max_size) if max_size else None),
         precision=parse_percent(precision),
-        budget_s=parse_duration(budget),
+        budget_s=parse_duration(budget or BUDGET),
         min_launches=min_launches,
         max_launches=max_launches,
         sweeps=sweeps,
-        visit_us=max(1, round(parse_duration(visit) * 1e6)),
+        visit_us=_visit_us(visit),
         seed=random.SystemRandom().getrandbits(32) if seed is None else seed,
     )
     _show(_new(request, run, runs))
@@ -133,6 +142,21 @@ def _names(ops: str | None) -> list[str] | None:
     if names is not None and ("" in names or len(set(names)) < len(names)):
         raise UsageError(f"--ops {ops!r}: names separated by commas, each once")
     return names
+
+
+def _require_name(name: str | None) -> None:
+    if name is not None and (not _RUN_NAME.fullmatch(name) or name == "latest"):
+        raise UsageError(
+            f"{printable(name, 80)!r} cannot be the name of a run: letters, digits, '.', '_' and '-', "
+            "beginning with a letter or a digit, and not 'latest' (--runs chooses the directory)"
+        )
+
+
+def _visit_us(text: str) -> int:
+    visit_s = parse_duration(text)
+    if not 10e-6 <= visit_s <= 1:
+        raise UsageError(f"--visit {text}: a visit lasts between 10us and 1s")
+    return round(visit_s * 1e6)
 
 
 def _require_counts(min_launches: int, max_launches: int, sweeps: int, seed: int | None) -> None:
@@ -162,7 +186,7 @@ def _new(request: Request, name: str | None, runs: Path) -> Outcome:
                 return _measure(writer, [], ready, progress)
 
 
-def _resume(name: str, runs: Path) -> Outcome:
+def _resume(name: str, runs: Path, budget_s: float | None) -> Outcome:
     path = store.find_run(name, runs)
     manifest = store.load(path).manifest
     if manifest.status == "complete":
@@ -179,7 +203,9 @@ def _resume(name: str, runs: Path) -> Outcome:
             earlier, writer = store.resume(path)
             with writer:
                 resumed = [*manifest.resumed_at, _now()]
-                writer.update(msgspec.structs.replace(manifest, status="running", resumed_at=resumed))
+                plan = msgspec.structs.replace(manifest.plan, budget_s=budget_s or manifest.plan.budget_s)
+                changed = {"status": "running", "resumed_at": resumed, "plan": plan, "message": None}
+                writer.update(msgspec.structs.replace(manifest, **changed))
                 progress.note(f"run: {path}, going on after {len(earlier.results)} launches")
                 return _measure(writer, earlier.results, ready, progress)
 

@@ -55,6 +55,8 @@ def cluster(name: str | None) -> inventory.ClusterConfig:
     """
     if name is None:
         name = _default_cluster()
+    if not name:
+        raise UsageError("--cluster is empty: name a cluster file, 'lab', 'slurm' or 'local'")
     if name == "lab":
         lab = current_lab()
         if lab is None:
@@ -68,7 +70,7 @@ def cluster(name: str | None) -> inventory.ClusterConfig:
 
 
 def _default_cluster() -> str:
-    if Path("cluster.toml").is_file():
+    if Path("cluster.toml").exists():
         return "cluster.toml"
     if "SLURM_JOB_NODELIST" in os.environ:
         return "slurm"

@@ -40,8 +40,8 @@ class ClusterConfig(msgspec.Struct, frozen=True, kw_only=True):
     origin: str = "command line"
 
     def address(self, node: str) -> str:
-        """Address by which other nodes reach `node`."""
-        return self.addresses.get(node, node)
+        """Address by which other nodes reach `node`; on one machine the names are only names."""
+        return self.addresses.get(node, "127.0.0.1" if self.transport == "local" else node)
 
     def shares_cpu(self, first: str, second: str) -> bool:
         """Whether the two nodes run on the same CPUs."""

@@ -16,7 +16,10 @@ from wulf.text import printable
 _NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 _INTERFACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,14}")
 _GROUP = re.compile(r"@([^,!&^@\s]*)")
-_RANGE = re.compile(r"(\d+)-(\d+)")
+_RANGE = re.compile(r"(\d+)-(\d+)(?:/(\d+))?")
+_BRACKET = re.compile(r"\[([^\]]*)\]")
+#: Commas and other operators of node sets that are not within brackets.
+_OUTSIDE_BRACKETS = re.compile(r"[,!&^](?![^\[]*\])")
 
 #: More nodes than any commodity cluster has; a larger set is a typing error that would fill the memory.
 MAX_NODES = 100_000
@@ -88,16 +91,20 @@ def fold(names: Iterable[str]) -> str:
 
 
 def _check_extent(spec: str) -> None:
-    """Refuse a range before it is expanded."""
-    extent = 1
-    for low, high in _RANGE.findall(spec):
-        if len(low) > 9 or len(high) > 9:
-            raise InventoryError(f"'{printable(spec, 80)}': a range with numbers of more than 9 digits")
-        extent = max(
-            extent, extent * (int(high) - int(low) + 1) if "][" in spec else int(high) - int(low) + 1
-        )
-    if extent > MAX_NODES:
-        raise InventoryError(f"'{printable(spec, 80)}' is more than {MAX_NODES} nodes")
+    """Refuse a node set that is too large before it is expanded."""
+    shown = printable(spec, 80)
+    total = 0
+    for part in _OUTSIDE_BRACKETS.split(spec):
+        extent = 1
+        for bracket in _BRACKET.findall(part):
+            ranges = _RANGE.findall(bracket)
+            if any(len(number) > 9 for bounds in ranges for number in bounds):
+                raise InventoryError(f"'{shown}': a range with numbers of more than 9 digits")
+            sizes = [max(int(high) - int(low), 0) // max(int(step or 1), 1) + 1 for low, high, step in ranges]
+            extent *= sum(sizes) + bracket.count(",") + 1 - len(ranges)
+        total += extent
+    if total > MAX_NODES:
+        raise InventoryError(f"'{shown}' is more than {MAX_NODES} nodes")
 
 
 def _check_groups(spec: str, groups: Mapping[str, str], path: tuple[str, ...]) -> None:

@@ -92,6 +92,10 @@ def _sizes(cells: Sequence[CellEstimate]) -> str:
     return ", ".join(sizes[:4]) + (f" and {len(sizes) - 4} more sizes" if len(sizes) > 4 else "")
 
 
+def _launches(count: int) -> str:
+    return f"{count} launch" if count == 1 else f"{count} launches"
+
+
 def _unreachable(nodes: Iterable[NodeRecord]) -> Iterator[Advice]:
     for node in nodes:
         if not node.reachable or node.error:
@@ -115,7 +119,7 @@ def _failed(results: Iterable[LaunchResult]) -> Iterator[Advice]:
             kind="failed_launch",
             severity="error",
             subject=_subject(stream),
-            text=f"{len(errors)} launches failed; {count} of them: {printable(common, 300)}",
+            text=f"{_launches(len(errors))} failed, {count} of them: {printable(common, 300)}",
             advice="Failed launches are not in any figure. A failure that comes back needs its cause removed.",
         )
 
@@ -130,8 +134,8 @@ def _not_reached(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> I
             kind="few_launches",
             severity="warning",
             subject=_subject(stream),
-            text=f"{count} launches are too few for a {plan.confidence:.0%} interval: {_sizes(few)}",
-            advice="Give it more time: wulf measure --resume, or a new run with a larger --budget.",
+            text=f"{_launches(count)} do not make a {plan.confidence:.0%} interval, which takes 6: {_sizes(few)}",
+            advice="Give it more time (wulf measure --resume) or allow more (--min-launches, --max-launches).",
         )
     if wide:
         worst = max(cell.time.half_width_ratio or 0.0 for cell in wide)

@@ -104,6 +104,8 @@ def differing_facts(
     """Facts that differ between two runs, ``node: fact`` → (in the base, in the candidate)."""
     firsts, seconds = ({record.node: record for record in nodes} for nodes in (base, candidate))
     result: dict[str, tuple[str, str]] = {}
+    if firsts.keys() != seconds.keys():
+        result["nodes"] = (", ".join(sorted(firsts)), ", ".join(sorted(seconds)))
     for node in sorted(firsts.keys() & seconds.keys()):
         before, after = firsts[node].facts, seconds[node].facts
         for fact in sorted((before.keys() | after.keys()) - PASSING_FACTS):
@@ -226,7 +228,10 @@ def _overall(
     pooled: Mapping[str, CellComparison], common: Sequence[object], margin: float
 ) -> tuple[Verdict, str]:
     if not common:
-        return "no decision", "the runs have no operation, size and pair in common"
+        return (
+            "no decision",
+            "the runs have nothing in common: no operation between the same two nodes at the same size",
+        )
     found = {comparison.verdict for comparison in pooled.values()}
     ops = {
         verdict: ", ".join(op for op, comparison in pooled.items() if comparison.verdict == verdict)

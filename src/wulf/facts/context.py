@@ -55,6 +55,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Counters of one node at one time; a missing one has a reason in `unknown`."""
 
     node: str
+    #: Why the node could not be reached; None when it could.
+    unreachable: str | None = None
     uptime_s: float | None = None
     #: CPU → its first eight counters of /proc/stat [1/100 s].
     ticks: dict[int, tuple[float, ...]] | None = None
@@ -72,8 +74,12 @@ def read_snapshot(result: NodeResult) -> Snapshot:
     """Parse what ``context.sh`` printed; of a node that failed everything is unknown, for that reason."""
     if result.status != "ok":
         reason = result.reason or result.status
-        names = [name for name in Snapshot.__struct_fields__ if name not in ("node", "unknown")]
-        return Snapshot(node=result.node, unknown=dict.fromkeys(names, reason))
+        lost = result.status in ("unreachable", "timeout")
+        return Snapshot(
+            node=result.node,
+            unreachable=reason if lost else None,
+            unknown=dict.fromkeys(_READERS, reason),
+        )
     sections = Sections(result.stdout.decode("utf-8", "replace"))
     values: dict[str, object] = {}
     unknown: dict[str, str] = {}

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from wulf.errors import ProbeError, TransportError, WulfError
+from wulf.errors import ProbeError, TransportError, UnreachableError, WulfError
 from wulf.measure import parse
 from wulf.measure.schedule import LaunchPlan
 from wulf.ports import Launcher, MpiJob, RemoteProcess, Transport
@@ -25,8 +25,17 @@ PEER_TIMEOUT_S = 8
 #: A probe that has said its last line, and the MPI library around it, may take so long to end.
 END_S = 5.0
 
-#: From the pair to what is called after the launch and gives the contexts of its nodes.
-Observation = Callable[[Pair], Callable[[], list[NodeContext]]]
+
+class Around(msgspec.Struct, frozen=True, kw_only=True):
+    """What was seen around a launch."""
+
+    contexts: list[NodeContext]
+    #: Node → why it could not be reached after the launch.
+    unreachable: dict[str, str] = {}
+
+
+#: From the pair to what is called after the launch. Raises UnreachableError when a node is gone before it.
+Observation = Callable[[Pair], Callable[[], Around]]
 #: From the contexts to the reasons to distrust the launch.
 Judge = Callable[[list[NodeContext]], list[str]]
 
@@ -50,16 +59,16 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Output(msgspec.Struct):
-    """What a probe has said so far."""
+    """What became of a launch so far."""
 
+    argv: list[str] = []
     info: parse.Hello | None = None
     cells: list[parse.CellLine] = []
-    ended: bool = False
+    samples: list[Sample] = []
+    error: str | None = None
 
 
-def run_launch(
-    plan: LaunchPlan, site: Site, observe: Observation, judge: Callable[..., list[str]]
-) -> LaunchResult:
+def run_launch(plan: LaunchPlan, site: Site, observe: Observation, judge: Judge) -> LaunchResult:
     """Run one launch to its end; a failure of the launch is a result, not an exception.
 
     Parameters
@@ -79,21 +88,44 @@ def run_launch(
         The launch has been ended on the nodes.
     """
     started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
-    finish = observe(plan.pair)
     begin = time.monotonic()
-    output = _Output(cells=[])
-    argv: list[str] = []
-    samples: list[Sample] = []
-    error: str | None = None
+    output = _Output()
+    around = Around(contexts=[])
     try:
-        with _start(plan, site, argv) as process:
+        finish = observe(plan.pair)
+    except UnreachableError as failure:
+        output.error = str(failure)
+        around = Around(contexts=[], unreachable=dict.fromkeys(failure.nodes, str(failure)))
+        duration = time.monotonic() - begin
+    else:
+        begin = time.monotonic()
+        _attempt(plan, site, output)
+        duration = time.monotonic() - begin
+        around = finish()
+    if output.error is not None and around.unreachable:
+        output.error = "; ".join(around.unreachable.values())
+    return _result(plan, started_at, duration, output, around, judge(around.contexts))
+
+
+def _attempt(plan: LaunchPlan, site: Site, output: _Output) -> None:
+    try:
+        with _start(plan, site, output.argv) as process:
             _read(process, output, plan.pair)
             _let_it_end(process)
-        samples = [parse.sample(line, plan.id, plan.pair, plan.setting) for line in output.cells]
+        output.samples = [parse.sample(line, plan.id, plan.pair, plan.setting) for line in output.cells]
     except WulfError as failure:
-        error = printable(str(failure), 1000)
-    duration = time.monotonic() - begin
-    context = finish()
+        output.error = str(failure)
+
+
+def _result(
+    plan: LaunchPlan,
+    started_at: str,
+    duration_s: float,
+    output: _Output,
+    around: Around,
+    contamination: list[str],
+) -> LaunchResult:
+    failed = output.error is not None
     launch = Launch(
         id=plan.id,
         index=plan.index,
@@ -104,15 +136,16 @@ def run_launch(
         sizes_bytes=plan.sizes_bytes,
         seed=plan.seed,
         started_at=started_at,
-        duration_s=duration,
-        status="ok" if error is None else "failed",
-        error=error,
-        argv=argv,
+        duration_s=duration_s,
+        status="failed" if failed else "ok",
+        error=printable(output.error or "", 1000) if failed else None,
+        unreachable=sorted(around.unreachable),
+        argv=output.argv,
         probe=None if output.info is None else parse.probe_info(output.info),
-        context=context,
-        contamination=judge(context),
+        context=around.contexts,
+        contamination=contamination,
     )
-    return LaunchResult(launch=launch, samples=[] if error else samples)
+    return LaunchResult(launch=launch, samples=[] if failed else output.samples)
 
 
 def _probe_arguments(plan: LaunchPlan) -> list[str]:
@@ -137,6 +170,11 @@ def _start(plan: LaunchPlan, site: Site, argv: list[str]) -> Iterator[RemoteProc
     """Start the launch's processes; `argv` receives the command line of the measuring one."""
     if plan.transport == "net":
         with _start_net(plan, site, argv) as process:
+            yield process
+        return
+    if plan.transport == "none":
+        argv[:] = [site.net_probe, *_probe_arguments(plan)]
+        with site.transport.start(argv, plan.pair[0]) as process:
             yield process
         return
     if site.mpi_probe is None or site.launcher is None:
@@ -202,7 +240,6 @@ def _read(process: RemoteProcess, output: _Output, pair: Pair) -> None:
             elif isinstance(said, parse.ErrorLine):
                 raise ProbeError(f"{said.peer or '–'.join(pair)}: {said.message}")
             elif isinstance(said, parse.End):
-                output.ended = True
                 return
     except TransportError as error:
         raise ProbeError(f"{'–'.join(pair)}: the probe fell silent: {error}") from error

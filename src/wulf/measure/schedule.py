@@ -19,6 +19,8 @@ MAX_SCOUTS = 20
 MAX_ADDED = 64
 #: Failures in a row after which an operation is given up between two nodes.
 MAX_FAILURES = 3
+#: Launches in a row after which a node that cannot be reached is not tried again.
+MAX_UNREACHABLE = 2
 
 #: After so many times the minimum of launches a stream is given up …
 HOPELESS_AFTER = 2
@@ -157,22 +159,29 @@ def next_block(
     open_streams = [
         stream
         for stream in _streams(plan)
-        if not _given_up(stream, launches) and not _enough(plan, progress.get(stream))
+        if not given_up(stream, launches) and not _enough(plan, progress.get(stream))
     ]
     random.Random(f"{plan.seed}:block:{block}").shuffle(open_streams)  # noqa: S311 - reproducible, not secret
     return open_streams
-
-
-def given_up(plan: Plan, launches: Sequence[Launch]) -> list[Stream]:
-    """Streams that failed too often in a row."""
-    return [stream for stream in _streams(plan) if _given_up(stream, launches)]
 
 
 def _streams(plan: Plan) -> list[Stream]:
     return [(op, pair) for op in plan.ops for pair in plan.pairs]
 
 
-def _given_up(stream: Stream, launches: Sequence[Launch]) -> bool:
+def lost_nodes(launches: Sequence[Launch]) -> set[str]:
+    """Nodes that could not be reached in the last `MAX_UNREACHABLE` launches that they were to take part in."""
+    missed: dict[str, int] = {}
+    for launch in launches:
+        for node in launch.pair:
+            missed[node] = missed.get(node, 0) + 1 if node in launch.unreachable else 0
+    return {node for node, count in missed.items() if count >= MAX_UNREACHABLE}
+
+
+def given_up(stream: Stream, launches: Sequence[Launch]) -> bool:
+    """Whether a stream failed too often in a row, or one of its nodes is gone."""
+    if lost_nodes(launches) & set(stream[1]):
+        return True
     last = [launch.status for launch in launches if (launch.op, launch.pair) == stream][-MAX_FAILURES:]
     return last == ["failed"] * MAX_FAILURES
 

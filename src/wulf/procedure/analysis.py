@@ -47,6 +47,7 @@ def analyze_results(
         cells=cells,
         models=[model.curve(curve, quantities[curve[0].cell.op]) for curve in _curves(cells)],
         warnings=estimate.advise(cells, results, nodes, plan),
+        launches_seen=len(results),
         launches_ok=sum(launch.status == "ok" for launch in launches),
         launches_failed=sum(result.launch.status == "failed" for result in results),
         launches_contaminated=sum(bool(launch.contamination) for launch in launches),

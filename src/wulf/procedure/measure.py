@@ -63,12 +63,11 @@ class Session:
         self._launch = launch
         self._watcher = watcher
         self._medians = {result.launch.id: estimate.medians(result) for result in measuring(earlier)}
-        self._earlier_s = sum(result.launch.duration_s for result in earlier)
         self._begin = time.monotonic()
 
     def spent_s(self) -> float:
-        """Time used of the budget [s], earlier sessions of the run included."""
-        return self._earlier_s + time.monotonic() - self._begin
+        """Time used of this session's budget [s]; a run that is resumed has its budget anew."""
+        return time.monotonic() - self._begin
 
     def scout(self) -> None:
         """Find the sizes of every operation on the first pair: all pairs are measured at the same sizes."""
@@ -89,6 +88,9 @@ class Session:
             for op, pair in streams:
                 if self.spent_s() >= self.plan.budget_s:
                     return False
+                # A node may have gone since the block was drawn.
+                if schedule.given_up((op, pair), [result.launch for result in self.results]):
+                    continue
                 self._run(op, pair, sizes[op], "measure")
         return True
 

@@ -15,11 +15,11 @@ from wulf import __version__
 from wulf.cluster.inventory import ClusterConfig
 from wulf.cluster.launcher import launcher_for
 from wulf.cluster.transport import open_transport
-from wulf.errors import BuildError, ProbeError, TransportError, UsageError
+from wulf.errors import BuildError, ProbeError, TransportError, UnreachableError, UsageError
 from wulf.facts.capture import capture, snapshot
-from wulf.facts.context import contamination, difference
+from wulf.facts.context import Snapshot, contamination, difference
 from wulf.measure import build
-from wulf.measure.execute import Observation, Site
+from wulf.measure.execute import Around, Observation, Site
 from wulf.ports import Launcher, NodeResult, Transport
 from wulf.procedure.measure import RunLaunch, launcher
 from wulf.records import FactValue, NodeContext, NodeRecord, Operation, Pair
@@ -146,7 +146,7 @@ def ready(
         launch=launcher(
             Site(
                 transport=transport,
-                addresses=dict(config.addresses),
+                addresses={node: config.address(node) for node in config.nodes},
                 net_probe=places[0],
                 mpi_probe=places[1] if len(places) > 1 else None,
                 launcher=_launcher(config, mpi) if mpi is not None else None,
@@ -249,16 +249,24 @@ def _share(config: ClusterConfig, contexts: Sequence[NodeContext]) -> bool:
     return len(names) == 2 and config.shares_cpu(*names)
 
 
+def _lost(snapshots: Iterable[Snapshot]) -> dict[str, str]:
+    return {look.node: look.unreachable for look in snapshots if look.unreachable is not None}
+
+
 def _observation(config: ClusterConfig, transport: Transport) -> Observation:
     # On one machine both ranks are on every "node".
     ranks = 2.0 if config.transport == "local" else 1.0
 
-    def observe(pair: Pair) -> Callable[[], list[NodeContext]]:
+    def observe(pair: Pair) -> Callable[[], Around]:
         before = snapshot(transport, pair, config.interface)
+        lost = _lost(before)
+        if lost:
+            raise UnreachableError("; ".join(lost.values()), list(lost))
 
-        def finish() -> list[NodeContext]:
+        def finish() -> Around:
             after = snapshot(transport, pair, config.interface)
-            return [difference(a, b, ranks) for a, b in zip(before, after, strict=True)]
+            contexts = [difference(a, b, ranks) for a, b in zip(before, after, strict=True)]
+            return Around(contexts=contexts, unreachable=_lost(after))
 
         return finish
 

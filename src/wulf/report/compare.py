@@ -80,7 +80,7 @@ def _pooled(comparison: Comparison) -> Table:
             (Item(name(op)), change_item(cell.ratio), _verdict(cell))
             for op, cell in sorted(comparison.pooled.items())
         ),
-        empty="the runs have no operation in common",
+        empty="no operation was measured between the same two nodes at the same size in both runs",
     )
 
 

@@ -38,9 +38,12 @@ def fan_out(
     task.schedule(worker)
     try:
         task.resume()
-    except BaseException:
-        # Interrupted: nothing of ours may stay behind.
+    except BaseException as error:
+        # Interrupted: nothing of ours may stay behind. The event loop may trip over its own clients while it
+        # unwinds; what counts is what began it.
         worker.abort()
+        if isinstance(error.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
         raise
     return worker.results
 
