@@ -35,7 +35,7 @@ WRONG = {
     "an unknown ladder": (["measure", "--cluster", "local", "--ladder", "stairs"], 2, "adaptive, imb"),
     "a pair of strangers": (
         ["measure", "--cluster", "local", "--pairs", "a:b"],
-        1,
+        2,
         "a is not one of the nodes",
     ),
     "precision without a sign": (["measure", "--cluster", "local", "--precision", "2"], 2, "2%"),

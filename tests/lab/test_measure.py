@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import time
 
 import pytest
 
 import wulf as library
-from tests.cli.command import wulf
+from tests.cli.command import start, wulf
 from wulf import lab
 from wulf.measure import build
 
@@ -133,3 +134,51 @@ def test_no_process_of_a_run_stays_on_the_nodes(lab_cluster, tmp_path):
     for node in ("node01", "node02"):
         found = lab.current().ssh_argv(node, ["pgrep", "-f", "wulf-probe|orted|hydra"])
         assert os.spawnvp(os.P_WAIT, found[0], found) == 1
+
+
+def test_a_node_that_dies_in_mid_run_is_named_and_left_out(lab_cluster, tmp_path):
+    words = [
+        "measure",
+        "run",
+        "--cluster",
+        "lab",
+        "--ops",
+        "tcp_rr",
+        "--pairs",
+        "node01:node02,node03:node04",
+    ]
+    words += [
+        "--ladder",
+        "short",
+        "--max-size",
+        "128",
+        "--precision",
+        "0.01%",
+        "--visit",
+        "5ms",
+        "--budget",
+        "90s",
+    ]
+    words += ["--min-launches", "12", "--max-launches", "12"]
+    process = start(tmp_path, *words, WULF_LAB_DIR=os.environ["WULF_LAB_DIR"])
+    log = tmp_path / "runs" / "run" / "records.jsonl"
+    deadline = time.monotonic() + 60
+    while not log.exists() or log.read_bytes().count(b'"launch"') < 3:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    lab_cluster.kill("node02")
+    try:
+        out, err = process.communicate(timeout=120)
+        assert process.returncode == 3, err
+        launches = library.load(tmp_path / "runs" / "run").launches
+        failed = [launch for launch in launches if launch.status == "failed"]
+        assert all("node02" in launch.error and launch.pair == ("node01", "node02") for launch in failed)
+        assert 2 <= len(failed) <= 3
+        assert [launch.unreachable for launch in failed[-2:]] == [["node02"], ["node02"]]
+        # The probe's patience is 8 s, ssh's 10 s.
+        assert all(launch.duration_s < 15 for launch in failed)
+        assert sum(launch.pair == ("node03", "node04") for launch in launches) == 12
+        assert "node02" in out
+    finally:
+        process.kill()
+        lab_cluster.start("node02")

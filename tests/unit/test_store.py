@@ -14,6 +14,7 @@ import pytest
 from tests.unit.make_records import manifest, node, result
 from wulf import store
 from wulf.errors import StoreError
+from wulf.procedure.analysis import analyze
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -142,10 +143,32 @@ def test_atomic_write_leaves_the_old_content_when_it_fails(tmp_path, monkeypatch
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="space"):
+    with pytest.raises(StoreError, match=r"file: No space left"):
         store.write_atomically(path, b"new")
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_is_not_written_over_a_directory(tmp_path):
+    with pytest.raises(StoreError, match="is a directory"):
+        store.write_atomically(tmp_path, b"x")
+
+
+def test_an_analysis_of_other_records_or_a_damaged_one_is_none(tmp_path):
+    with store.create(tmp_path / "run", manifest()) as writer:
+        writer.append(result(0))
+    store.save_analysis(tmp_path / "run", analyze(store.load(tmp_path / "run")))
+    assert store.load(tmp_path / "run").analysis() is not None
+    (tmp_path / "run" / "records.jsonl").write_bytes(b"")
+    assert store.load(tmp_path / "run").analysis() is None
+    (tmp_path / "run" / "analysis.json").write_bytes(b"{")
+    assert store.load(tmp_path / "run").analysis() is None
+
+
+def test_who_writes_is_known(tmp_path):
+    with store.create(tmp_path / "run", manifest()):
+        assert store.is_being_written(tmp_path / "run")
+    assert not store.is_being_written(tmp_path / "run")
 
 
 def test_columns_have_equal_length(run):
