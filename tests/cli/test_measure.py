@@ -96,7 +96,7 @@ def test_a_complete_run_cannot_be_resumed_and_a_name_not_taken_twice(measured):
     status = library.load(measured / "runs" / "first").manifest.status
     if status == "complete":
         done = wulf(measured, "measure", "first", "--resume")
-        assert done.returncode == 1
+        assert done.returncode == 2
         assert "complete" in done.stderr
     again = wulf(measured, "measure", "first", *QUICK)
     assert again.returncode == 1

@@ -92,7 +92,7 @@ def test_init_writes_a_file_that_measures(lab_cluster, tmp_path):
     written = (tmp_path / "mine.toml").read_text(encoding="utf-8")
     assert 'interface = "host0"' in written
     again = run(tmp_path, "init", "--nodes", "node[01-02]", "-o", "mine.toml")
-    assert again.returncode == 1
+    assert again.returncode == 2
     assert "--force" in again.stderr
     done = run(tmp_path, "measure", "run", "--cluster", "mine.toml", "--ops", "tcp_rr", *SHORT)
     assert done.returncode in (0, 3), done.stderr

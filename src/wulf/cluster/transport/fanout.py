@@ -10,8 +10,9 @@ import contextlib
 import os
 import signal
 import subprocess
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ClusterShell.Task import task_self
@@ -39,9 +40,11 @@ def fan_out(
     try:
         task.resume()
     except BaseException as error:
-        # Interrupted: nothing of ours may stay behind. The event loop may trip over its own clients while it
-        # unwinds; what counts is what began it.
-        worker.abort()
+        # Interrupted: nothing of ours may stay behind. The event loop may have been in any state and may trip
+        # over its own clients while it unwinds; what counts is what began it. The next command gets a new one.
+        worker.kill()
+        with contextlib.suppress(Exception):
+            task.abort(kill=True)
         if isinstance(error.__context__, KeyboardInterrupt):
             raise KeyboardInterrupt from None
         raise
@@ -54,6 +57,10 @@ class _Client(ExecClient):  # type: ignore[misc]
     worker: _Worker
 
     def _start(self) -> _Client:
+        with _undisturbed():
+            return self._spawn()
+
+    def _spawn(self) -> _Client:
         self.kept: dict[str, bytearray] = {"stdout": bytearray(), "stderr": bytearray()}
         self.overflow = False
         self.deadline = time.monotonic() + self.worker.limit_s
@@ -136,6 +143,24 @@ class _Client(ExecClient):  # type: ignore[misc]
             self._keep("stderr", chunk)
 
 
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Hold Ctrl-C and the like back to the end: who starts a process must know of it to be able to end it."""
+    pending: list[int] = []
+    held: dict[signal.Signals, Any] = {}
+    try:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                if callable(signal.getsignal(number)):
+                    held[number] = signal.signal(number, lambda got, _: pending.append(got))
+        yield
+    finally:
+        for number, handler in held.items():
+            signal.signal(number, handler)
+        for got in pending:
+            signal.raise_signal(got)
+
+
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError):  # it may have ended in the meantime
         os.killpg(process.pid, signal.SIGKILL)
@@ -154,6 +179,12 @@ class _Worker(ExecWorker):  # type: ignore[misc]
         self.results: dict[str, Raw] = {}
         self._names = nodes
         super().__init__(None, None, timeout=timeout_s, command="", stderr=True)
+
+    def kill(self) -> None:
+        """End all processes, whatever the event loop knows of them."""
+        for client in self._clients:
+            if client.popen is not None and client.popen.poll() is None:
+                _kill_group(client.popen)
 
     def _create_clients(self, **kwargs: Any) -> None:
         # Not by way of NodeSet: names go in and come out as they are.

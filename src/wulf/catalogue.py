@@ -1,0 +1,292 @@
+"""The catalogue: knobs and checks, as data under ``data/``, validated when it is read.
+
+Adding a knob or a check is adding a file there; nothing else has to know of it.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+from importlib import resources
+from typing import Annotated, Literal, TypeVar, get_args
+
+import msgspec
+
+from wulf.errors import ConfigError, UsageError
+from wulf.records import Record
+
+Profile = Literal["latency", "throughput", "hpc"]
+PROFILES: tuple[Profile, ...] = get_args(Profile)
+Severity = Literal["fail", "warn", "info"]
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+#: What a wrong setting costs.
+Cost = Literal["latency", "bandwidth", "stability", "security"]
+HowKnown = Literal["read", "summary read", "checked", "measured", "published", "memory"]
+AccessKind = Literal[
+    "sysctl",
+    "file",
+    "pm_qos",
+    "idle_states",
+    "turbo",
+    "boot",
+    "service",
+    "irq_affinity",
+    "module",
+    "ethtool",
+    "link",
+    "route",
+    "firewall",
+    "tuned",
+    "mpi_parameter",
+    "environment",
+    "job_file",
+    "blas",
+]
+_Text = Annotated[str, msgspec.Meta(min_length=1)]
+_Id = Annotated[str, msgspec.Meta(pattern=r"^[a-z]+(\.[A-Za-z0-9_]+)+$")]
+
+
+class _Data(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of what is read from ``data/``: a key that nobody knows is an error."""
+
+
+class Evidence(_Data, frozen=True, kw_only=True):
+    """Where a claim comes from."""
+
+    #: Publication, documentation, source code or machine.
+    source: _Text
+    #: ``memory`` is general knowledge that nobody has verified.
+    how_known: HowKnown
+    #: What it says, with its numbers.
+    figure: str = ""
+
+
+class Access(_Data, frozen=True, kw_only=True):
+    """How a knob is reached on a node."""
+
+    #: Which reader (`wulf.facts.knobs`) and, later, which writer.
+    kind: AccessKind
+    #: What of that kind: a sysctl's name, a path (``*`` and ``{interface}`` are filled in), a unit …
+    target: _Text
+    #: Which part of a file's text is the value.
+    select: Literal["whole", "bracketed", "mask"] = "whole"
+    #: How a person reads it.
+    read: _Text
+    #: The command that changes it now; ``{interface}`` and ``{value}`` are filled in.
+    set: _Text
+    #: How the old state is put back.
+    revert: _Text
+
+
+class Persist(_Data, frozen=True, kw_only=True):
+    """What keeps a value over a reboot."""
+
+    #: The file or mechanism, in a few words.
+    file: _Text
+    debian: _Text
+    rhel: _Text
+
+
+class Knob(_Data, frozen=True, kw_only=True):
+    """One setting of a node, an interface or a job."""
+
+    id: _Id
+    title: _Text
+    layer: Literal["cpu_power", "irq", "nic", "kernel_net", "services", "mpi", "application"]
+    what: _Text
+    type: Literal["int", "bool", "enum", "vector", "text", "service"]
+    #: Empty where the value has none.
+    unit: str = ""
+    #: Smallest and largest value.
+    range: tuple[int, int] | None = None
+    #: Values worth trying.
+    values: list[str] = []
+    scope: Literal["node", "cpu", "interface", "queue", "route", "cluster", "job"]
+    status: Literal["current", "audit only", "report only", "folklore", "obsolete"]
+    #: Since when, and what replaces it.
+    obsolete_since: str = ""
+    #: Kernel or driver it needs.
+    needs: str = ""
+    notes: str = ""
+    #: Which way it moves latency or bandwidth.
+    direction: _Text
+    #: Why there is no recommended value (for some profiles), or what to weigh before taking it.
+    measure: str = ""
+    risk: _Text
+    #: What a change can do to the connection of the node.
+    lockout: Literal["none", "link blip", "link down", "connectivity", "reboot"]
+    #: Other programs that set the same thing.
+    owners: list[str] = []
+    access: Access
+    persist: Persist
+    #: Profile → what is right there: a value, ``a|b``, ``<=n`` or ``>=n``.
+    recommend: dict[Profile, str] = {}
+    evidence: Annotated[list[Evidence], msgspec.Meta(min_length=1)]
+
+
+class Check(_Data, frozen=True, kw_only=True):
+    """A predicate over the facts of a node that says what is wrong there."""
+
+    id: _Id
+    title: _Text
+    severity: Severity
+    costs: list[Cost]
+    #: Expected effect of mending it, as a share of the metric (0.5 = halves it); orders the findings.
+    effect: Annotated[float, msgspec.Meta(ge=0, le=1)]
+    #: Where the check makes sense; empty for everywhere.
+    when: str = ""
+    #: True on a node where all is well. See `wulf.audit.predicate`.
+    holds: _Text
+    #: The state found, with ``{fact}`` filled in.
+    found: _Text
+    #: The state wanted, with ``{fact}`` filled in.
+    wanted: _Text
+    #: What it costs, in words, with the evidence.
+    why: _Text
+    #: Command that mends it now; ``{interface}`` and ``{fact}`` are filled in. Empty: nothing one command does.
+    fix: str = ""
+    #: File or mechanism that keeps it so.
+    keep: str = ""
+    risk: _Text
+    profiles: tuple[Profile, ...] = PROFILES
+    evidence: Annotated[list[Evidence], msgspec.Meta(min_length=1)]
+
+
+class Consistency(_Data, frozen=True, kw_only=True):
+    """Facts that should be the same on all nodes."""
+
+    id: _Id
+    title: _Text
+    severity: Severity
+    costs: list[Cost]
+    effect: Annotated[float, msgspec.Meta(ge=0, le=1)]
+    #: Names of facts, ``*`` matches; a fact belongs to the first rule that names it.
+    facts: Annotated[list[str], msgspec.Meta(min_length=1)]
+    #: Facts that these patterns also match but that belong to a node alone.
+    but: list[str] = []
+    #: Numbers that differ by no more than this share count as equal.
+    tolerance: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.0
+    #: Only the newest version is right, however few have it.
+    newest: bool = False
+    why: _Text
+    advice: _Text
+    risk: _Text
+
+
+_Entry = TypeVar("_Entry", Knob, Check, Consistency)
+
+
+@functools.cache
+def knobs() -> dict[str, Knob]:
+    """Knob id → knob, in alphabetical order.
+
+    Raises
+    ------
+    ConfigError
+        A file of the catalogue is not valid; names it.
+    """
+    found = _load("knobs", Knob)
+    for knob in found.values():
+        if not knob.recommend and not knob.measure:
+            raise ConfigError(f"data/knobs/{knob.id}.toml: give 'recommend', or say in 'measure' why not")
+        if knob.status == "obsolete" and not knob.obsolete_since:
+            raise ConfigError(f"data/knobs/{knob.id}.toml: obsolete since when?")
+        for wanted in knob.recommend.values():
+            try:
+                accepts(wanted, "0")
+            except ValueError as error:
+                raise ConfigError(f"data/knobs/{knob.id}.toml: {error}") from None
+    return found
+
+
+@functools.cache
+def checks() -> dict[str, Check]:
+    """Check id → check; raises as `knobs`."""
+    return _load("checks", Check)
+
+
+@functools.cache
+def consistencies() -> dict[str, Consistency]:
+    """Rule id → rule about what is equal on all nodes, in the order in which they apply; raises as `knobs`."""
+    return _load("consistency", Consistency)
+
+
+def knob(name: str) -> Knob:
+    """Return the knob a user names, by its id or the unambiguous end of it.
+
+    Raises
+    ------
+    UsageError
+        There is none, or several; names them.
+    """
+    known = knobs()
+    if name in known:
+        return known[name]
+    matching = [key for key in known if key.endswith("." + name)]
+    if len(matching) == 1:
+        return known[matching[0]]
+    near = matching or [key for key in known if name and name in key]
+    hint = f"; did you mean {', '.join(near[:6])}?" if near else ""
+    raise UsageError(f"there is no knob '{name}'{hint} ('wulf knob list' names all)")
+
+
+def accepts(wanted: str, value: str) -> bool:
+    """Whether a value is what a recommendation wants.
+
+    Parameters
+    ----------
+    wanted
+        ``<=n``, ``>=n`` (numbers), or values separated by ``|``.
+
+    Raises
+    ------
+    ValueError
+        When the recommendation is malformed.
+    """
+    limit = re.fullmatch(r"([<>]=)(-?[0-9]+)", wanted)
+    if limit is None:
+        choices = wanted.split("|")
+        if any(not choice or choice != choice.strip() or choice[0] in "<>" for choice in choices):
+            raise ValueError(f"not a recommendation: {wanted!r}")
+        return value in choices
+    try:
+        number = float(value)
+    except ValueError:
+        return False
+    bound = int(limit[2])
+    return number <= bound if limit[1] == "<=" else number >= bound
+
+
+def preferred(wanted: str) -> str:
+    """Return the value to set so that a recommendation holds."""
+    return wanted.lstrip("<>=").split("|")[0]
+
+
+def paths(selection: Sequence[Knob]) -> list[str]:
+    """Files that must be read on a node to know these knobs; ``{interface}`` is not filled in."""
+    found: dict[str, None] = {}
+    for entry in selection:
+        if entry.access.kind == "sysctl":
+            found["/proc/sys/" + entry.access.target.replace(".", "/")] = None
+        elif entry.access.kind in ("file", "idle_states", "turbo"):
+            found |= dict.fromkeys(entry.access.target.split())
+    return list(found)
+
+
+def _load(directory: str, kind: type[_Entry]) -> dict[str, _Entry]:
+    found: dict[str, _Entry] = {}
+    for file in sorted(resources.files("wulf").joinpath("data", directory).iterdir(), key=lambda f: f.name):
+        name = f"data/{directory}/{file.name}"
+        if not file.name.endswith(".toml"):
+            continue
+        try:
+            entry = msgspec.toml.decode(file.read_bytes(), type=kind)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{name}: {error}") from None
+        if entry.id in found:
+            raise ConfigError(f"{name}: the id {entry.id} is taken")
+        found[entry.id] = entry
+    if not found:
+        raise ConfigError(f"data/{directory} is empty: wulf is not installed as it should be")
+    return found

@@ -1,0 +1,40 @@
+"""Ctrl-C at any moment of a command on many nodes: it ends as an interrupt, nothing stays, the next one works."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+
+import pytest
+from ClusterShell.Task import task_self
+
+from wulf.cluster.transport.fanout import fan_out
+
+NODES = [f"n{index}" for index in range(8)]
+
+
+def run(seconds: str, mark: str):
+    return fan_out(
+        lambda _: ["sh", "-c", f": {mark}; sleep {seconds}; echo done"],
+        NODES,
+        stdin=b"",
+        timeout_s=10,
+        fanout=8,
+    )
+
+
+@pytest.mark.parametrize("delay_ms", [0.2, 0.5, 1, 2, 3, 5, 8, 12, 20, 30, 50])
+def test_an_interrupt_at_any_moment_is_an_interrupt(delay_ms):
+    mark = f"wulf-test-interrupt-{delay_ms}"
+    task_self()  # reading its own configuration is not what is tried here
+    timer = threading.Timer(delay_ms / 1000, os.kill, [os.getpid(), signal.SIGINT])
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        run("5", mark)
+        pytest.fail("it was not interrupted")
+    timer.join()
+    left = subprocess.run(["pgrep", "-f", mark], capture_output=True, check=False)
+    assert left.stdout == b""
+    assert all(raw.stdout == b"done\n" for raw in run("0", mark).values())
