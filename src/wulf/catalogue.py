@@ -100,6 +100,8 @@ class Knob(_Data, frozen=True, kw_only=True):
     unit: str = ""
     #: Smallest and largest value.
     range: tuple[int, int] | None = None
+    #: The kernel's own value, where it is the same in all versions; empty where not.
+    default: str = ""
     #: Values worth trying.
     values: list[str] = []
     scope: Literal["node", "cpu", "interface", "queue", "route", "cluster", "job"]
@@ -120,6 +122,10 @@ class Knob(_Data, frozen=True, kw_only=True):
     owners: list[str] = []
     access: Access
     persist: Persist
+    #: Expected effect of the recommended value, as a share of the metric; orders what is worth trying.
+    effect: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
+    #: Where a recommendation makes sense (see `wulf.audit.predicate`); empty for everywhere.
+    when: str = ""
     #: Profile → what is right there: a value, ``a|b``, ``<=n`` or ``>=n``.
     recommend: dict[Profile, str] = {}
     evidence: Annotated[list[Evidence], msgspec.Meta(min_length=1)]
@@ -272,6 +278,13 @@ def paths(selection: Sequence[Knob]) -> list[str]:
         elif entry.access.kind in ("file", "idle_states", "turbo"):
             found |= dict.fromkeys(entry.access.target.split())
     return list(found)
+
+
+def parameters(selection: Sequence[Knob]) -> list[str]:
+    """Names of the Open MPI parameters that must be asked for to know these knobs."""
+    return [
+        name for entry in selection if entry.access.kind == "mpi_parameter" for name in entry.access.target.split()
+    ]
 
 
 def _load(directory: str, kind: type[_Entry]) -> dict[str, _Entry]:

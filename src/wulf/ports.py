@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Literal, Protocol
@@ -52,8 +52,13 @@ class Transport(Protocol):
         timeout_s: float,
         stdin: bytes | None = None,
         env: Mapping[str, str] | None = None,
+        each: Callable[[NodeResult], None] | None = None,
     ) -> dict[str, NodeResult]:
-        """Run the command on all nodes in parallel; one result for every node, whatever happens."""
+        """Run the command on all nodes in parallel; one result for every node, whatever happens.
+
+        With `each`, a result goes there as soon as it has come, in any order, and is not kept: of thousands
+        of nodes only few outputs are in memory at a time. What is returned is then empty.
+        """
 
     def put(
         self, source: Path, target: str, nodes: Sequence[str], *, timeout_s: float, mode: int = 0o755

@@ -23,6 +23,40 @@ FactValue = str | int | float | bool | None
 Verdict = Literal["better", "worse", "no difference", "no decision", "mixed"]
 
 
+#: Facts that every node has of its own: that they differ between nodes says nothing.
+OWN_FACTS = frozenset(
+    {
+        "node.hostname",
+        "network.addresses",
+        "network.own_name",
+        "nic.addresses",
+        "nic.device",
+        "cpu.allowed",
+        "irq.affinity",
+    }
+)
+#: Facts of the moment: that they differ between two looks says nothing.
+PASSING_FACTS = frozenset(
+    {
+        "node.up_s",
+        "node.load1",
+        "node.load_per_cpu",
+        "cpu.steal_ratio",
+        "nic.interrupts_per_s",
+        "nic.interrupt_queues",
+        "nic.interrupt_cpus",
+        "network.errors",
+        "network.drops",
+        "network.backlog_drops",
+        "network.budget_squeezes",
+        "network.resolve_s",
+        "network.retransmitted_ratio",
+        "firewall.tracked_connections",
+        "time.offset_s",
+    }
+)
+
+
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=False):
     """Base of all records: immutable, keyword-only, tolerant of fields of later versions."""
 
@@ -123,6 +157,10 @@ class NodeRecord(Record, frozen=True, kw_only=True, tag="node"):
     facts: dict[str, FactValue] = {}
     #: Why a fact is unknown, by fact name.
     unknown: dict[str, str] = {}
+    #: What does not exist on the node (no such setting, not installed), by fact name.
+    absent: dict[str, str] = {}
+    #: What the kernel or the driver says it cannot do, by fact name.
+    unsupported: dict[str, str] = {}
     #: Why nothing is known of it.
     error: str | None = None
 
@@ -482,3 +520,71 @@ class Comparison(Record, frozen=True, kw_only=True):
     verdict: Verdict
     #: Why this verdict.
     reason: str
+
+
+class Finding(Record, frozen=True, kw_only=True):
+    """Something about some nodes that is not as it should be, with what to do about it."""
+
+    #: Id of the check, the knob or the rule.
+    id: str
+    #: A check of each node, a knob's recommended value, or nodes that differ from the others.
+    kind: Literal["check", "knob", "consistency"]
+    title: str
+    severity: Literal["fail", "warn", "info"]
+    #: What it costs: latency, bandwidth, stability, security.
+    costs: list[str]
+    #: Expected effect of mending it, as a share of the metric (0–1); orders the findings.
+    effect: float
+    #: Where it is so.
+    nodes: list[str]
+    #: What is.
+    found: str
+    #: What should be.
+    wanted: str
+    #: Why, in words.
+    why: str
+    #: The command that would change it now; empty where no single one does.
+    fix: str
+    #: The file or mechanism that would keep it.
+    keep: str
+    #: What may go wrong when it is changed.
+    risk: str
+    #: Where the claim comes from.
+    evidence: list[str]
+
+
+class Judgement(Record, frozen=True, kw_only=True):
+    """What one check says of some nodes. There is one for every node: nothing passes silently."""
+
+    id: str
+    title: str
+    status: Literal["ok", "finding", "unknown", "not applicable"]
+    #: Why it is unknown or not applicable.
+    reason: str
+    nodes: list[str]
+
+
+class GroupState(Record, frozen=True, kw_only=True):
+    """Whether a group of facts of some nodes is like the other nodes'."""
+
+    group: str
+    state: Literal["same", "odd", "unknown"]
+    #: Names of the facts that differ or are unknown.
+    facts: list[str]
+    nodes: list[str]
+
+
+class Audit(Record, frozen=True, kw_only=True):
+    """The result of ``wulf audit``."""
+
+    #: latency, throughput or hpc.
+    profile: str
+    #: All nodes that were asked.
+    nodes: list[str]
+    #: Node → why nothing is known of it.
+    unreachable: dict[str, str]
+    #: By severity, then by expected effect.
+    findings: list[Finding]
+    judgements: list[Judgement]
+    #: Groups of facts × nodes, folded.
+    matrix: list[GroupState]

@@ -16,13 +16,16 @@ NODES = [f"n{index}" for index in range(8)]
 
 
 def run(seconds: str, mark: str):
-    return fan_out(
+    results = {}
+    fan_out(
         lambda _: ["sh", "-c", f": {mark}; sleep {seconds}; echo done"],
         NODES,
         stdin=b"",
         timeout_s=10,
         fanout=8,
+        done=results.__setitem__,
     )
+    return results
 
 
 @pytest.mark.parametrize("delay_ms", [0.2, 0.5, 1, 2, 3, 5, 8, 12, 20, 30, 50])

@@ -28,6 +28,7 @@ import numpy as np
 from scipy.stats import false_discovery_control
 
 from wulf.records import (
+    PASSING_FACTS,
     SCHEMA_VERSION,
     Analysis,
     Cell,
@@ -48,8 +49,6 @@ from wulf.stats.trend import dependence
 SIGNIFICANCE = 0.01
 #: The A/A limit in changes between the halves of a run; 2 under a steady drift, 3 in simulation (`bench/aa_sim.py`).
 DRIFT_FACTOR = 3.0
-#: Facts that differ between any two looks at a node and explain nothing by themselves.
-PASSING_FACTS = frozenset({"uptime_s", "load1"})
 CAVEAT = "two runs cannot tell a setting's effect from whatever else changed between them"
 #: Pair of a figure that is pooled over pairs.
 ALL_PAIRS: Pair = ("all", "pairs")

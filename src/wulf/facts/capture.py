@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import resources
 
+from wulf.catalogue import Knob, parameters, paths
 from wulf.errors import UsageError
 from wulf.facts.context import Snapshot, read_snapshot
 from wulf.facts.parse import record
@@ -14,27 +15,51 @@ from wulf.text import printable
 
 
 def capture(
-    transport: Transport, nodes: Sequence[str], interface: str | None, *, timeout_s: float = 60.0
+    transport: Transport,
+    nodes: Sequence[str],
+    interface: str | None,
+    catalogue: Sequence[Knob],
+    *,
+    timeout_s: float = 60.0,
+    taken: Callable[[NodeResult], None] | None = None,
 ) -> list[NodeRecord]:
-    """Facts of every node, in the order of `nodes`; a node that does not answer says why."""
-    results = _run("capture.sh", transport, nodes, interface, timeout_s)
-    return [record(results[node], interface) for node in nodes]
+    """Facts of every node, in the order of `nodes`; a node that does not answer says why.
+
+    Parameters
+    ----------
+    catalogue
+        The knobs whose values are wanted.
+    taken
+        Gets what each node printed, as soon as it has come.
+    """
+    found: dict[str, NodeRecord] = {}
+
+    def take(result: NodeResult) -> None:
+        if taken is not None:
+            taken(result)
+        found[result.node] = record(result, interface, catalogue)
+
+    words = [path.replace("{interface}", interface or "none") for path in paths(catalogue)]
+    arguments = [_checked(interface), *words, *parameters(catalogue)]
+    script = resources.files("wulf.facts").joinpath("capture.sh").read_bytes()
+    transport.run(["sh", "-s", "--", *arguments], nodes, timeout_s=timeout_s, stdin=script, each=take)
+    return [found[node] for node in nodes]
 
 
 def snapshot(
     transport: Transport, nodes: Sequence[str], interface: str | None, *, timeout_s: float = 20.0
 ) -> list[Snapshot]:
     """Counters of every node now; two of them around a launch give its context (`wulf.facts.context`)."""
-    results = _run("context.sh", transport, nodes, interface, timeout_s)
+    arguments = [_checked(interface)] if interface is not None else []
+    script = resources.files("wulf.facts").joinpath("context.sh").read_bytes()
+    results = transport.run(["sh", "-s", "--", *arguments], nodes, timeout_s=timeout_s, stdin=script)
     return [read_snapshot(results[node]) for node in nodes]
 
 
-def _run(
-    script: str, transport: Transport, nodes: Sequence[str], interface: str | None, timeout_s: float
-) -> dict[str, NodeResult]:
-    # The name becomes part of paths under /sys on the node.
-    if interface is not None and ("/" in interface or interface.startswith((".", "-")) or not interface):
+def _checked(interface: str | None) -> str:
+    """Return the interface's name, which becomes part of paths under /sys on the node."""
+    if interface is None:
+        return ""
+    if "/" in interface or interface.startswith((".", "-")) or not interface:
         raise UsageError(f"'{printable(interface, 40)}' is not the name of an interface")
-    text = resources.files("wulf.facts").joinpath(script).read_bytes()
-    arguments = [interface] if interface is not None else []
-    return transport.run(["sh", "-s", "--", *arguments], nodes, timeout_s=timeout_s, stdin=text)
+    return interface

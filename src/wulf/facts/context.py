@@ -20,7 +20,8 @@ from typing import Any
 
 import msgspec
 
-from wulf.facts.sections import Sections, Unknown, cpu_list, number, whole
+from wulf.facts.tree import Tree
+from wulf.facts.values import Unknown, cpu_list, number, whole
 from wulf.ports import NodeResult
 from wulf.records import NodeContext
 
@@ -80,12 +81,12 @@ def read_snapshot(result: NodeResult) -> Snapshot:
             unreachable=reason if lost else None,
             unknown=dict.fromkeys(_READERS, reason),
         )
-    sections = Sections(result.stdout.decode("utf-8", "replace"))
+    tree = Tree(result.stdout.decode("utf-8", "replace"))
     values: dict[str, object] = {}
     unknown: dict[str, str] = {}
     for name, read in _READERS.items():
         try:
-            values[name] = read(sections)
+            values[name] = read(tree)
         except Unknown as reason:
             unknown[name] = str(reason)
     return msgspec.convert({"node": result.node, "unknown": unknown, **values}, Snapshot)
@@ -223,13 +224,13 @@ class _Difference:
         return getattr(self._before, name), getattr(self._after, name)
 
 
-def _uptime(sections: Sections) -> float:
-    return number((sections.text("uptime").split() or [""])[0], "the uptime")
+def _uptime(tree: Tree) -> float:
+    return number((tree.text("uptime").split() or [""])[0], "the uptime")
 
 
-def _ticks(sections: Sections) -> dict[int, tuple[float, ...]]:
+def _ticks(tree: Tree) -> dict[int, tuple[float, ...]]:
     result = {}
-    for line in sections.lines("stat"):
+    for line in tree.lines("stat"):
         words = line.split()
         if words[0].startswith("cpu") and len(words) > _FIELDS:
             cpu = whole(words[0][3:], "a CPU")
@@ -239,17 +240,17 @@ def _ticks(sections: Sections) -> dict[int, tuple[float, ...]]:
     return result
 
 
-def _switches(sections: Sections) -> float:
-    for line in sections.lines("stat"):
+def _switches(tree: Tree) -> float:
+    for line in tree.lines("stat"):
         words = line.split()
         if words[0] == "ctxt" and len(words) == 2:
             return number(words[1], "a counter")
     raise Unknown("/proc/stat shows no context switches")
 
 
-def _waited(sections: Sections) -> float:
+def _waited(tree: Tree) -> float:
     try:
-        for line in sections.lines("pressure"):
+        for line in tree.lines("pressure"):
             _, found, total = line.partition("total=")
             if line.startswith("some") and found:
                 return number(total, "a counter") / 1e6
@@ -257,7 +258,7 @@ def _waited(sections: Sections) -> float:
         pass  # the kernel keeps no pressure information: schedstat may do
     try:
         # The eighth number of a CPU: the time tasks waited on it [ns] (Documentation/scheduler/sched-stats).
-        columns = [line.split() for line in sections.lines("schedstat")]
+        columns = [line.split() for line in tree.lines("schedstat")]
         waits = [number(words[8], "a counter") / 1e9 for words in columns if len(words) > 8]
     except Unknown:
         waits = []
@@ -266,30 +267,30 @@ def _waited(sections: Sections) -> float:
     return sum(waits) / len(waits)
 
 
-def _load(sections: Sections) -> float:
-    return number((sections.text("loadavg").split() or [""])[0], "the load")
+def _load(tree: Tree) -> float:
+    return number((tree.text("loadavg").split() or [""])[0], "the load")
 
 
-def _cpus(sections: Sections) -> list[int]:
-    return cpu_list(sections.text("allowed").partition(":")[2])
+def _cpus(tree: Tree) -> list[int]:
+    return cpu_list(tree.text("allowed").partition(":")[2])
 
 
-def _frequency(sections: Sections) -> float:
-    values = [number(line.rpartition(":")[2], "a frequency") for line in sections.lines("frequency")]
+def _frequency(tree: Tree) -> float:
+    values = [number(line.rpartition(":")[2], "a frequency") for line in tree.lines("frequency")]
     if not values:
         raise Unknown("the kernel offers no cpufreq")
     return sum(values) / len(values) * 1000.0
 
 
-def _nic(sections: Sections) -> dict[str, int]:
+def _nic(tree: Tree) -> dict[str, int]:
     result = {}
-    for line in sections.lines("nic"):
+    for line in tree.lines("nic"):
         path, _, value = line.rpartition(":")
         result[path.rpartition("/")[2]] = whole(value, "a counter")
     return result
 
 
-_READERS: dict[str, Callable[[Sections], object]] = {
+_READERS: dict[str, Callable[[Tree], object]] = {
     "uptime_s": _uptime,
     "ticks": _ticks,
     "context_switches": _switches,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from wulf import __version__
+from wulf import __version__, catalogue
 from wulf.cluster.inventory import ClusterConfig
 from wulf.cluster.launcher import launcher_for
 from wulf.cluster.transport import open_transport
@@ -121,7 +121,7 @@ def look(
     transport = open_transport(config)
     try:
         say(f"looking at {len(nodes)} nodes" if len(nodes) > 1 else f"looking at {nodes[0]}")
-        yield transport, capture(transport, nodes, config.interface)
+        yield transport, capture(transport, nodes, config.interface, list(catalogue.knobs().values()))
     finally:
         transport.close()
 
@@ -139,6 +139,8 @@ def ready(
         A probe does not run on a node (another MPI library, another architecture); names it.
     """
     up = [record.node for record in nodes if record.reachable]
+    if not up:
+        raise TransportError(f"no node answers: {'; '.join(record.error or record.node for record in nodes)}")
     places = _install(config, transport, tools, up, say)
     mpi = tools.mpi
     return Ready(
@@ -185,7 +187,7 @@ def _launcher(config: ClusterConfig, mpi: build.MpiLibrary) -> Launcher:
 
 
 def _subnet(nodes: Iterable[NodeRecord]) -> str | None:
-    subnets = {str(record.facts["nic_subnet"]) for record in nodes if "nic_subnet" in record.facts}
+    subnets = {str(record.facts["nic.subnet"]) for record in nodes if "nic.subnet" in record.facts}
     return subnets.pop() if len(subnets) == 1 else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
-from wulf.records import FactValue, Launch, Manifest, NodeRecord
+from wulf.records import OWN_FACTS, PASSING_FACTS, FactValue, Launch, Manifest, NodeRecord
 from wulf.report.parts import Column, Item, Table
 from wulf.report.words import UNKNOWN, count, duration, listed, moment, name, pair_name, rest
 from wulf.text import printable
@@ -17,8 +17,8 @@ TEXT_LIMIT = 200
 ROWS = 200
 
 
-#: Facts that every node has of its own: that they differ says nothing.
-OWN_FACTS = frozenset({"hostname", "addresses", "nic_addresses", "uptime_s", "load1", "cpus_allowed"})
+#: Groups of facts by the hundred: shown only where nodes differ. All are in the JSON.
+_MANY = ("sysctl.", "service.")
 #: End of a fact's name → how its value is shown.
 _UNITS: dict[str, Callable[[float], str]] = {
     "_bits_per_s": lambda value: f"{value / 1e9:g} Gbit/s" if value >= 1e9 else f"{value / 1e6:g} Mbit/s",
@@ -67,9 +67,15 @@ def facts_table(nodes: Sequence[NodeRecord]) -> Table:
         for fact, value in node.facts.items():
             if value is not None:
                 values[fact][_value(fact, value)].append(name(node.node))
-    known = [(fact, shown, who) for fact, by_value in values.items() for shown, who in by_value.items()]
+    expected = OWN_FACTS | PASSING_FACTS
+    odd = {fact for fact, by_value in values.items() if len(by_value) > 1 and fact not in expected}
+    known = [
+        (fact, shown, who)
+        for fact, by_value in values.items()
+        if fact in odd or not fact.startswith(_MANY)
+        for shown, who in by_value.items()
+    ]
     reachable = sum(node.reachable for node in nodes)
-    odd = {fact for fact, by_value in values.items() if len(by_value) > 1 and fact not in OWN_FACTS}
     return Table(
         title="Facts of the nodes",
         columns=(Column("fact"), Column("value"), Column("nodes")),
@@ -81,7 +87,8 @@ def facts_table(nodes: Sequence[NodeRecord]) -> Table:
             )
             for fact, shown, who in known
         ),
-        note="Facts that differ between nodes are marked." if odd else "",
+        note=("Facts that differ between nodes are marked. " if odd else "")
+        + "Of the system's parameters (sysctl) and services, only those that differ are shown.",
         empty="no node was asked for its facts" if not nodes else "no fact is known",
     )
 
@@ -93,7 +100,7 @@ def _who(names: list[str], total: int) -> str:
 def _label(fact: str) -> str:
     """Name of a fact without the unit, which is with the value: ``memory_bytes`` → memory."""
     unit = next((unit for unit in _UNITS if fact.endswith(unit)), "")
-    return name(fact.removesuffix(unit).replace("_", " "))
+    return name(fact.removesuffix(unit).replace("_", " ").replace(".", " ", 1))
 
 
 def _value(fact: str, value: FactValue) -> str:

@@ -31,11 +31,15 @@ def fan_out(
     stdin: bytes,
     timeout_s: float,
     fanout: int,
-) -> dict[str, Raw]:
-    """Run ``build(node)`` for every node, at most `fanout` at once; each gets `stdin` and `timeout_s` [s]."""
+    done: Callable[[str, Raw], None],
+) -> None:
+    """Run ``build(node)`` for every node, at most `fanout` at once; each gets `stdin` and `timeout_s` [s].
+
+    What a node answered goes to `done` as soon as it has ended, and is not kept.
+    """
     task = task_self()
     task.set_info("fanout", fanout)
-    worker = _Worker(list(nodes), build, stdin, timeout_s)
+    worker = _Worker(list(nodes), build, stdin, timeout_s, done)
     task.schedule(worker)
     try:
         task.resume()
@@ -48,7 +52,6 @@ def fan_out(
         if isinstance(error.__context__, KeyboardInterrupt):
             raise KeyboardInterrupt from None
         raise
-    return worker.results
 
 
 class _Client(ExecClient):  # type: ignore[misc]
@@ -114,13 +117,15 @@ class _Client(ExecClient):  # type: ignore[misc]
         self._drain_stderr()
         self.streams.clear()
         self.invalidate()
-        self.worker.results[self.key] = Raw(
+        raw = Raw(
             stdout=bytes(self.kept["stdout"]),
             stderr=bytes(self.kept["stderr"]),
             code=code,
             timed_out=timeout or (code is None and not self.overflow),
             overflow=self.overflow,
         )
+        self.kept.clear()
+        self.worker.done(self.key, raw)
         self.worker._check_fini()
 
     def _wait(self) -> int | None:
@@ -171,12 +176,17 @@ class _Worker(ExecWorker):  # type: ignore[misc]
     """The clients of one command."""
 
     def __init__(
-        self, nodes: list[str], build: Callable[[str], list[str]], stdin: bytes, timeout_s: float
+        self,
+        nodes: list[str],
+        build: Callable[[str], list[str]],
+        stdin: bytes,
+        timeout_s: float,
+        done: Callable[[str, Raw], None],
     ) -> None:
         self.build = build
         self.stdin = stdin
         self.limit_s = timeout_s
-        self.results: dict[str, Raw] = {}
+        self.done = done
         self._names = nodes
         super().__init__(None, None, timeout=timeout_s, command="", stderr=True)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from wulf.cluster.config import ClusterConfig
@@ -31,15 +31,23 @@ class LocalTransport:
         timeout_s: float,
         stdin: bytes | None = None,
         env: Mapping[str, str] | None = None,
+        each: Callable[[NodeResult], None] | None = None,
     ) -> dict[str, NodeResult]:
         """Run the command once for every node; see `wulf.ports.Transport`."""
         names = [check_node_name(node) for node in dict.fromkeys(nodes)]
         mark = secrets.token_hex(8)
         words = shell.run_words(argv, env, mark, timeout_s)
-        raw = fan_out(
-            lambda _node: words, names, stdin=stdin or b"", timeout_s=timeout_s, fanout=self._fanout
+        results: dict[str, NodeResult] = {}
+        take = each or (lambda result: results.__setitem__(result.node, result))
+        fan_out(
+            lambda _node: words,
+            names,
+            stdin=stdin or b"",
+            timeout_s=timeout_s,
+            fanout=self._fanout,
+            done=lambda node, raw: take(shell.judge(node, raw, mark, timeout_s)),
         )
-        return {node: shell.judge(node, raw[node], mark, timeout_s) for node in names}
+        return {node: results[node] for node in names if node in results}
 
     def put(
         self, source: Path, target: str, nodes: Sequence[str], *, timeout_s: float, mode: int = 0o755

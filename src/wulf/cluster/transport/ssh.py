@@ -13,7 +13,7 @@ import secrets
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from wulf.cluster.config import ClusterConfig
@@ -32,6 +32,8 @@ _MAX_SHARED = 64
 _GATEWAY_S = 10.0
 #: Longest path of a socket (sun_path, 108 B) less what ssh appends while it makes one.
 _MAX_SOCKET_PATH = 85
+
+_Done = Callable[[str, shell.Raw], None]
 
 
 class SshTransport:
@@ -53,18 +55,24 @@ class SshTransport:
         timeout_s: float,
         stdin: bytes | None = None,
         env: Mapping[str, str] | None = None,
+        each: Callable[[NodeResult], None] | None = None,
     ) -> dict[str, NodeResult]:
         """Run the command on all nodes in parallel; see `wulf.ports.Transport`."""
         names = [check_node_name(node) for node in dict.fromkeys(nodes)]
         mark = secrets.token_hex(8)
         text = shell.remote_text(shell.run_words(argv, env, mark, timeout_s))
         spread = self._through_gateways if self._ssh.gateways else self._directly
-        raw = spread(text, names, stdin or b"", timeout_s)
-        results = {node: shell.judge(node, raw[node], mark, timeout_s) for node in names}
-        for node, result in results.items():
+        results: dict[str, NodeResult] = {}
+        take = each or (lambda result: results.__setitem__(result.node, result))
+
+        def done(node: str, raw: shell.Raw) -> None:
+            result = shell.judge(node, raw, mark, timeout_s)
             if result.status in ("timeout", "unreachable"):
                 self._forget(node)
-        return results
+            take(result)
+
+        spread(text, names, stdin or b"", timeout_s, done)
+        return {node: results[node] for node in names if node in results}
 
     def put(
         self, source: Path, target: str, nodes: Sequence[str], *, timeout_s: float, mode: int = 0o755
@@ -90,31 +98,35 @@ class SshTransport:
         shutil.rmtree(self._sockets, ignore_errors=True)
         self._sockets = None
 
-    def _directly(self, text: str, names: list[str], stdin: bytes, timeout_s: float) -> dict[str, shell.Raw]:
+    def _directly(self, text: str, names: list[str], stdin: bytes, timeout_s: float, done: _Done) -> None:
         share = len(names) <= _MAX_SHARED
-        return fan_out(
+        fan_out(
             lambda node: self._argv(node, text, share=share),
             names,
             stdin=stdin,
             timeout_s=timeout_s,
             fanout=self._ssh.fanout,
+            done=done,
         )
 
     def _through_gateways(
-        self, text: str, names: list[str], stdin: bytes, timeout_s: float
-    ) -> dict[str, shell.Raw]:
+        self, text: str, names: list[str], stdin: bytes, timeout_s: float, done: _Done
+    ) -> None:
         """Nodes behind a gateway that does not work are unreachable; the others are reached."""
         broken = self._broken_gateways()
         gateways = {name: spec for name, spec in self._ssh.gateways.items() if name not in broken}
-        result = {}
+        lost = set()
         for name, reason in broken.items():
             for node in set(names).intersection(expand(self._ssh.gateways[name])):
                 said = f"its gateway does not work: {reason}".encode()
-                result[node] = shell.Raw(stdout=b"", stderr=said, code=shell.SSH_FAILED)
-        left = [node for node in names if node not in result]
-        if gateways:
-            return result | tree_out(text, left, self._ssh, gateways, stdin=stdin, timeout_s=timeout_s)
-        return result | self._directly(text, left, stdin, timeout_s)
+                lost.add(node)
+                done(node, shell.Raw(stdout=b"", stderr=said, code=shell.SSH_FAILED))
+        left = [node for node in names if node not in lost]
+        if not gateways:
+            self._directly(text, left, stdin, timeout_s, done)
+            return
+        for node, raw in tree_out(text, left, self._ssh, gateways, stdin=stdin, timeout_s=timeout_s).items():
+            done(node, raw)
 
     def _broken_gateways(self) -> dict[str, str]:
         """Gateway → why it cannot be used; asked once."""
@@ -122,7 +134,8 @@ class SshTransport:
             mark = secrets.token_hex(8)
             limit_s = self._ssh.connect_timeout_s + _GATEWAY_S
             text = shell.remote_text(shell.run_words(gateway_check(), None, mark, limit_s))
-            raw = self._directly(text, list(self._ssh.gateways), b"", limit_s)
+            raw: dict[str, shell.Raw] = {}
+            self._directly(text, list(self._ssh.gateways), b"", limit_s, raw.__setitem__)
             answers = [shell.judge(name, raw[name], mark, limit_s) for name in self._ssh.gateways]
             self._broken = {answer.node: answer.reason for answer in answers if answer.status != "ok"}
         return self._broken

@@ -1,6 +1,8 @@
-"""The framing of what the capture scripts print: ``#name`` and indented lines, or ``!name reason``. Pure."""
+"""Words of a node's output → values, or the reason why there is none. Pure."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from wulf.text import printable
 
@@ -16,39 +18,28 @@ class Unknown(Exception):  # noqa: N818 - it is not an error, it is an answer
     """A fact that this node does not tell, and why."""
 
 
-class Sections:
-    """Named pieces of text, each there or missing for a reason."""
+class Absent(Unknown):
+    """What the fact is about does not exist on this node: no such file, no such setting, not installed."""
 
-    def __init__(self, text: str) -> None:
-        self._texts: dict[str, list[str]] = {}
-        self._reasons: dict[str, str] = {}
-        current: list[str] | None = None
-        for line in text.split("\n"):
-            if line.startswith("#"):
-                current = self._texts.setdefault(line[1:].strip(), [])
-            elif line.startswith("!"):
-                name, _, reason = line[1:].partition(" ")
-                self._reasons.setdefault(name, shown(reason.strip(), LIMIT) or "no reason given")
-            elif line.startswith(" ") and current is not None:
-                current.append(line[1:])
 
-    def text(self, name: str) -> str:
-        """Text of a section, without blank ends.
+class Unsupported(Unknown):
+    """The kernel or the driver knows the question and says that it cannot do it."""
 
-        Raises
-        ------
-        Unknown
-            When the node did not print it; says the node's own reason where there is one.
-        """
-        if name in self._reasons:
-            raise Unknown(self._reasons[name])
-        if name not in self._texts:
-            raise Unknown("the node did not print it")
-        return "\n".join(self._texts[name]).strip()
 
-    def lines(self, name: str) -> list[str]:
-        """Return the lines of a section that are not blank; raises `Unknown` as `text` does."""
-        return [line for line in self.text(name).splitlines() if line.strip()]
+def optional(read: Callable[[], str]) -> str:
+    """Return what `read` returns; that a program which nobody needs is not installed is no gap in what is known.
+
+    Raises
+    ------
+    Absent
+        When it is not installed.
+    """
+    try:
+        return read()
+    except Unknown as reason:
+        if "not installed" in str(reason):
+            raise Absent(str(reason)) from None
+        raise
 
 
 def shown(text: str, limit: int) -> str:

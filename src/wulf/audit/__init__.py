@@ -1,0 +1,1 @@
+"""Facts × checks → findings, on each node and across nodes. Pure."""

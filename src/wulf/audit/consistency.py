@@ -1,0 +1,184 @@
+"""What should be the same on all nodes, and where it is not. Pure.
+
+The largest group of nodes that agree is the reference; the others are shown against it. Being unknown, absent
+or unsupported is a state that nodes agree on or not, like a value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import chain
+
+from wulf.audit.predicate import State, state
+from wulf.audit.words import fact_words
+from wulf.catalogue import Consistency
+from wulf.records import OWN_FACTS, PASSING_FACTS, FactValue, Finding, GroupState, NodeRecord
+
+#: So many facts are named in one finding.
+_NAMED = 6
+
+
+def consistency_findings(
+    nodes: Sequence[NodeRecord], rules: Sequence[Consistency]
+) -> tuple[list[Finding], list[GroupState]]:
+    """Compare the nodes.
+
+    Returns
+    -------
+    findings
+        One for each rule and each set of nodes that differ in the same way.
+    matrix
+        For each group of facts (the first word of their names), which nodes are like the others.
+    """
+    names = sorted(set(chain.from_iterable(_all_names(node) for node in nodes)))
+    findings: list[Finding] = []
+    odd: dict[str, dict[str, list[str]]] = {}
+    unknown: dict[str, dict[str, list[str]]] = {}
+    for name in names:
+        for node in nodes:
+            if name in node.unknown:
+                unknown.setdefault(name.partition(".")[0], {}).setdefault(node.node, []).append(name)
+    taken: set[str] = set()
+    for rule in rules:
+        mine = [name for name in _matching(rule, names) if name not in taken]
+        taken.update(mine)
+        for members, facts in _odd_groups(rule, nodes, mine).items():
+            findings.append(_finding(rule, list(members), facts))
+            for name, _, _ in facts:
+                for member in members:
+                    odd.setdefault(name.partition(".")[0], {}).setdefault(member, []).append(name)
+    groups = sorted({name.partition(".")[0] for name in names})
+    return findings, _matrix([node.node for node in nodes], groups, odd, unknown)
+
+
+def _all_names(node: NodeRecord) -> Iterable[str]:
+    return chain(node.facts, node.unknown, node.absent, node.unsupported)
+
+
+def _matching(rule: Consistency, names: Sequence[str]) -> list[str]:
+    wanted, but = _pattern(rule.facts), _pattern(rule.but)
+    alone = OWN_FACTS | PASSING_FACTS
+    return [
+        name for name in names if name not in alone and wanted.fullmatch(name) and not but.fullmatch(name)
+    ]
+
+
+def _pattern(patterns: Sequence[str]) -> re.Pattern[str]:
+    return re.compile("|".join(".*".join(map(re.escape, pattern.split("*"))) for pattern in patterns) or r"(?!)")
+
+
+_Odd = tuple[str, State, State]
+
+
+def _odd_groups(
+    rule: Consistency, nodes: Sequence[NodeRecord], names: Sequence[str]
+) -> dict[tuple[str, ...], list[_Odd]]:
+    """Set of nodes → (fact, its state there, the reference) of the facts in which they differ."""
+    found: dict[tuple[str, ...], list[_Odd]] = {}
+    for name in names:
+        members: dict[State, list[str]] = {}
+        words: dict[str, State] = {}
+        for node in nodes:
+            found_state = state(node, name)
+            if found_state[0] != "value":
+                # Why it is unknown may be said in other words there; that it is unknown is what counts.
+                found_state = words.setdefault(found_state[0], found_state)
+            members.setdefault(found_state, []).append(node.node)
+        if len(members) < 2:
+            continue
+        reference = _reference(rule, members)
+        for value, group in members.items():
+            if value != reference and not _close(value, reference, rule.tolerance):
+                found.setdefault(tuple(group), []).append((name, value, reference))
+    return found
+
+
+def _reference(rule: Consistency, members: dict[State, list[str]]) -> State:
+    """Return the state of the most nodes; of equally many, a known one, then the one named first."""
+    if rule.newest:
+        versions = [value for value in members if value[0] == "value"]
+        if versions:
+            return max(versions, key=lambda value: _version(value[1]))
+    sizes = Counter({value: len(group) for value, group in members.items()})
+    return max(sizes, key=lambda value: (sizes[value], value[0] == "value"))
+
+
+def _version(value: FactValue) -> list[tuple[int, int, str]]:
+    """Sort 5.15.2 before 5.15.10, and words before numbers."""
+    pieces = re.findall(r"\d{1,18}|[^\W\d_]+", str(value))
+    return [(1, int(piece), "") if piece.isdigit() else (0, 0, piece) for piece in pieces]
+
+
+def _close(value: State, reference: State, tolerance: float) -> bool:
+    numbers = [other for kind, other in (value, reference) if kind == "value"]
+    if tolerance == 0 or not all(isinstance(n, int | float) for n in numbers) or len(numbers) < 2:
+        return False
+    a, b = (float(n) for n in numbers if isinstance(n, int | float))
+    return abs(a - b) <= tolerance * max(abs(a), abs(b))
+
+
+def _finding(rule: Consistency, members: list[str], facts: list[_Odd]) -> Finding:
+    there = _folded([(name, _words(name, value)) for name, value, _ in facts])
+    elsewhere = _folded([(name, _words(name, reference)) for name, _, reference in facts])
+    return Finding(
+        id=rule.id,
+        kind="consistency",
+        title=rule.title,
+        severity=rule.severity,
+        costs=list(rule.costs),
+        effect=rule.effect,
+        nodes=members,
+        found=there,
+        wanted=("the newest on the cluster: " if rule.newest else "as on most nodes: ") + elsewhere,
+        why=rule.why,
+        fix="",
+        keep=rule.advice,
+        risk=rule.risk,
+        evidence=[],
+    )
+
+
+def _folded(facts: list[tuple[str, str]]) -> str:
+    """Return ``a, b: unknown; c: 5``: facts with the same words together."""
+    same: dict[str, list[str]] = {}
+    for name, words in facts:
+        same.setdefault(words, []).append(name)
+    pieces = []
+    for words, names in same.items():
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        pieces.append(f"{', '.join(names[:_NAMED])}{more}: {words}")
+    more = f"; and {len(pieces) - _NAMED} more" if len(pieces) > _NAMED else ""
+    return "; ".join(pieces[:_NAMED]) + more
+
+
+def _words(name: str, value: State) -> str:
+    kind, content = value
+    if kind == "value":
+        return fact_words(name, content)
+    return f"{kind} ({content})" if content else kind
+
+
+def _matrix(
+    nodes: list[str],
+    groups: list[str],
+    odd: dict[str, dict[str, list[str]]],
+    unknown: dict[str, dict[str, list[str]]],
+) -> list[GroupState]:
+    rows = []
+    for group in groups:
+        states: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+        for node in nodes:
+            if node in odd.get(group, {}):
+                key = ("odd", tuple(odd[group][node]))
+            elif node in unknown.get(group, {}):
+                key = ("unknown", tuple(unknown[group][node]))
+            else:
+                key = ("same", ())
+            states.setdefault(key, []).append(node)
+        rows += [
+            GroupState(group=group, state=kind, facts=list(facts), nodes=members)  # type: ignore[arg-type]
+            for (kind, facts), members in states.items()
+        ]
+    return rows

@@ -1,0 +1,253 @@
+"""Facts of all nodes × the catalogue → findings. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import msgspec
+
+from wulf.audit.consistency import consistency_findings
+from wulf.audit.predicate import Gap, Predicate, State, look_up, state
+from wulf.audit.words import fact_words
+from wulf.catalogue import SEVERITIES, Check, Consistency, Cost, Knob, Profile, accepts, preferred
+from wulf.records import Audit, Finding, Judgement, NodeRecord
+
+_FIELD = re.compile(r"\{([A-Za-z0-9_.@-]+)\}")
+#: A recommendation is worth a try, no more: only measuring tells what it is worth on this cluster.
+_RECOMMENDED = "info"
+_LAYER_COSTS: Mapping[str, list[Cost]] = {
+    "cpu_power": ["latency"],
+    "irq": ["latency"],
+    "nic": ["latency", "bandwidth"],
+    "kernel_net": ["latency", "bandwidth"],
+    "services": ["latency"],
+    "mpi": ["latency", "bandwidth"],
+    "application": ["bandwidth"],
+}
+
+_OutcomeOf = Callable[[NodeRecord], "_Outcome"]
+_Key = tuple[str, str, str, str]
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """A check with its predicates compiled: ready for thousands of nodes."""
+
+    check: Check
+    when: Predicate | None
+    holds: Predicate
+
+    @property
+    def names(self) -> list[str]:
+        """Facts on which its outcome and its words depend."""
+        check = self.check
+        texts = " ".join((check.found, check.wanted, check.fix, check.keep))
+        names = set(_FIELD.findall(texts)) - {"interface"} | self.holds.names | {"nic.name"}
+        return sorted(names | (self.when.names if self.when else set()))
+
+
+def compile_checks(checks: Iterable[Check]) -> list[Rule]:
+    """Compile all checks.
+
+    Raises
+    ------
+    ConfigError
+        A predicate of the catalogue is malformed; names its file.
+    """
+    rules = []
+    for check in checks:
+        source = f"data/checks/{check.id}.toml"
+        when = Predicate(check.when, source) if check.when else None
+        rules.append(Rule(check, when, Predicate(check.holds, source)))
+    return rules
+
+
+def evaluate(
+    nodes: Sequence[NodeRecord],
+    checks: Iterable[Check],
+    knobs: Iterable[Knob],
+    rules: Iterable[Consistency],
+    profile: Profile,
+) -> Audit:
+    """Judge all nodes.
+
+    Parameters
+    ----------
+    profile
+        What the cluster is to be good at; checks and recommendations depend on it.
+    """
+    seen = [node for node in nodes if node.reachable and node.error is None]
+    lost = {node.node: node.error or "does not answer" for node in nodes if node not in seen}
+    findings: list[Finding] = []
+    judgements: list[Judgement] = []
+    said: dict[str, set[str]] = {}
+    for rule in compile_checks(check for check in checks if profile in check.profiles):
+        found = _judge(rule.check.id, rule.check.title, seen, _check_outcome(rule), rule.names, judgements)
+        findings += found
+        for fact in rule.holds.names:
+            said.setdefault(fact, set()).update(node for finding in found for node in finding.nodes)
+    for knob in knobs:
+        wanted = knob.recommend.get(profile)
+        if wanted is None:
+            continue
+        when = Predicate(knob.when, f"data/knobs/{knob.id}.toml") if knob.when else None
+        facts = [knob.id, "nic.name", *(sorted(when.names) if when else [])]
+        found = _judge(knob.id, knob.title, seen, _knob_outcome(knob, wanted, when), facts, judgements)
+        # Where a check speaks of the knob already, its recommended value is no news.
+        findings += _without(found, said.get(knob.id, set()))
+    odd, matrix = consistency_findings(seen, list(rules))
+    findings += odd
+    return Audit(
+        profile=profile,
+        nodes=[node.node for node in nodes],
+        unreachable=lost,
+        findings=sorted(findings, key=_order),
+        judgements=judgements,
+        matrix=matrix,
+    )
+
+
+class _Outcome(msgspec.Struct, frozen=True):
+    """What a check says of the nodes that have the same facts."""
+
+    status: str
+    reason: str = ""
+    finding: Finding | None = None
+
+
+def _judge(
+    name: str,
+    title: str,
+    nodes: Sequence[NodeRecord],
+    outcome_of: _OutcomeOf,
+    facts: Sequence[str],
+    judgements: list[Judgement],
+) -> list[Finding]:
+    """Evaluate one check on all nodes; nodes with the same `facts` are evaluated once."""
+    findings: list[Finding] = []
+    known: dict[tuple[State, ...], _Outcome] = {}
+    groups: dict[_Key, list[str]] = {}
+    outcomes: dict[_Key, _Outcome] = {}
+    for node in nodes:
+        states = tuple(state(node, fact) for fact in facts)
+        outcome = known.get(states)
+        if outcome is None:
+            outcome = known[states] = outcome_of(node)
+        finding = outcome.finding
+        key = (outcome.status, outcome.reason, finding.found if finding else "", finding.fix if finding else "")
+        outcomes.setdefault(key, outcome)
+        groups.setdefault(key, []).append(node.node)
+    for key, names in groups.items():
+        finding = outcomes[key].finding
+        if finding is not None:
+            findings.append(msgspec.structs.replace(finding, nodes=names))
+        judgements.append(Judgement(id=name, title=title, status=key[0], reason=key[1], nodes=names))  # type: ignore[arg-type]
+    return findings
+
+
+def _without(findings: list[Finding], nodes: set[str]) -> list[Finding]:
+    left = ((finding, [node for node in finding.nodes if node not in nodes]) for finding in findings)
+    return [msgspec.structs.replace(finding, nodes=names) for finding, names in left if names]
+
+
+def _applies(when: Predicate | None, node: NodeRecord) -> _Outcome | None:
+    """Return why a check says nothing on a node; None when it does."""
+    applies = True if when is None else when(node)
+    if isinstance(applies, Gap):
+        return _Outcome(applies.kind, applies.reason)
+    if not applies:
+        return _Outcome("not applicable", "not the case that it is for")
+    return None
+
+
+def _check_outcome(rule: Rule) -> _OutcomeOf:
+    check = rule.check
+
+    def outcome(node: NodeRecord) -> _Outcome:
+        silent = _applies(rule.when, node)
+        if silent is not None:
+            return silent
+        holds = rule.holds(node)
+        if isinstance(holds, Gap):
+            return _Outcome(holds.kind, holds.reason)
+        if holds:
+            return _Outcome("ok")
+        return _Outcome(
+            "finding",
+            finding=Finding(
+                id=check.id,
+                kind="check",
+                title=check.title,
+                severity=check.severity,
+                costs=list(check.costs),
+                effect=check.effect,
+                nodes=[],
+                found=_filled(check.found, node),
+                wanted=_filled(check.wanted, node),
+                why=check.why,
+                fix=_filled(check.fix, node),
+                keep=_filled(check.keep, node),
+                risk=check.risk,
+                evidence=[_cited(entry.source, entry.figure) for entry in check.evidence],
+            ),
+        )
+
+    return outcome
+
+
+def _knob_outcome(knob: Knob, wanted: str, when: Predicate | None) -> _OutcomeOf:
+    def outcome(node: NodeRecord) -> _Outcome:
+        silent = _applies(when, node)
+        if silent is not None:
+            return silent
+        value = look_up(node, knob.id)
+        if isinstance(value, Gap):
+            return _Outcome(value.kind, value.reason)
+        if accepts(wanted, str(value)):
+            return _Outcome("ok")
+        return _Outcome(
+            "finding",
+            finding=Finding(
+                id=knob.id,
+                kind="knob",
+                title=f"{knob.title}: worth trying",
+                severity=_RECOMMENDED,
+                costs=list(_LAYER_COSTS[knob.layer]),
+                effect=knob.effect,
+                nodes=[],
+                found=f"{knob.id} is {_with_unit(str(value), knob)}",
+                wanted=_with_unit(wanted.replace("|", " or "), knob),
+                why=knob.direction + (f" {knob.measure}" if knob.measure else ""),
+                fix=_filled(knob.access.set.replace("{value}", preferred(wanted)), node),
+                keep=_filled(knob.persist.file, node),
+                risk=knob.risk,
+                evidence=[_cited(entry.source, entry.figure) for entry in knob.evidence],
+            ),
+        )
+
+    return outcome
+
+
+def _with_unit(value: str, knob: Knob) -> str:
+    return f"{value} {knob.unit}" if knob.unit and value[-1:].isdigit() else value
+
+
+def _filled(template: str, node: NodeRecord) -> str:
+    """Fill ``{fact}`` in; a fact that is not known says so."""
+
+    def fill(field: re.Match[str]) -> str:
+        name = "nic.name" if field[1] == "interface" else field[1]
+        kind, value = state(node, name)
+        if kind == "value":
+            return fact_words(name, value)
+        return "INTERFACE" if name == "nic.name" else f"({kind})"
+
+    return _FIELD.sub(fill, template)
+
+
+def _cited(source: str, figure: str) -> str:
+    return f"{source}: {figure}" if figure else source
+
+
+def _order(finding: Finding) -> tuple[int, float, str, list[str]]:
+    return SEVERITIES.index(finding.severity), -finding.effect, finding.id, finding.nodes

@@ -1,0 +1,159 @@
+"""Packet filter: how many rules a packet of the cluster passes, and whether connections are tracked. Pure."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from wulf.facts.look import Facts, Look
+from wulf.facts.tree import Tree
+from wulf.facts.values import Absent, Unknown
+from wulf.records import FactValue
+
+#: Hooks that a packet from another node, or to one, passes on this node.
+_HOOKS = ("ingress", "prerouting", "input", "output", "postrouting")
+_TRACKS = re.compile(r"\bct (state|status|mark|count|helper|direction|original|reply)|\b(masquerade|dnat|snat|redirect)\b")
+_OTHER_INTERFACE = re.compile(r'\b[io]if(?:name)? (!= )?(?:"([^"]+)"|(\d+))')
+_JUMP = re.compile(r"\b(?:jump|goto) (\S+)")
+#: Deeper than the kernel lets chains call each other.
+_DEPTH = 16
+
+
+class Chain(msgspec.Struct, kw_only=True):
+    """A chain of rules; a base chain has a hook."""
+
+    table: str
+    hook: str = ""
+    policy: str = ""
+    rules: list[str] = []
+
+
+def add(facts: Facts, look: Look) -> None:
+    """Collect the facts of the packet filter."""
+    facts.read("firewall.rules", lambda: sum(len(chain.rules) for chain in _chains(look.tree).values()))
+    facts.read("firewall.rules_on_path", lambda: on_path(_chains(look.tree), look.nic()))
+    facts.read("firewall.policy", lambda: _policy(_chains(look.tree)))
+    facts.read("firewall.flowtables", lambda: look.tree.text("nft").count("flowtable "))
+    facts.read("firewall.legacy_rules", lambda: legacy_rules(look))
+    facts.read("firewall.tracking", lambda: tracking(look))
+
+
+def ruleset(text: str) -> dict[str, Chain]:
+    """Return the chains of ``nft list ruleset``, by table and name."""
+    chains: dict[str, Chain] = {}
+    table = ""
+    current: Chain | None = None
+    depth = 0
+    for line in text.splitlines():
+        words = line.strip()
+        if words.startswith("table ") and words.endswith("{"):
+            table, depth = words[6:-1].strip(), 1
+        elif words.startswith("chain ") and words.endswith("{"):
+            current, depth = Chain(table=table, rules=[]), 2
+            chains[f"{table} {words[6:-1].strip()}"] = current
+        elif words.endswith("{"):
+            depth += 1  # a set, a map, a flowtable
+        elif words == "}":
+            depth -= 1
+            current = None if depth < 2 else current
+        elif current is not None and words and depth == 2:
+            hook = re.match(r"type \S+ hook (\S+)", words)
+            if hook:
+                current.hook = hook[1]
+                policy = re.search(r"policy (\w+)", words)
+                current.policy = policy[1] if policy else "accept"
+            elif not words.startswith("#"):
+                current.rules.append(words)
+    return chains
+
+
+def on_path(chains: dict[str, Chain], interface: str) -> int:
+    """Return how many rules a packet of the cluster is compared with at most, on its way in and out.
+
+    A rule that accepts all traffic of the interface ends the way through its chain; rules for another
+    interface are counted (they are compared) but not followed.
+    """
+    return sum(_rules(chains, chain, interface, 0) for chain in chains.values() if chain.hook in _HOOKS)
+
+
+def _rules(chains: dict[str, Chain], chain: Chain, interface: str, depth: int) -> int:
+    count = 0
+    for rule in chain.rules:
+        count += 1
+        named = [match for match in _OTHER_INTERFACE.finditer(rule) if match[2]]
+        if any((match[2].rstrip("*") != interface) is not bool(match[1]) for match in named):
+            continue
+        jump = _JUMP.search(rule)
+        target = chains.get(f"{chain.table} {jump[1]}") if jump else None
+        if target is not None and depth < _DEPTH and count < 1_000_000:
+            count += _rules(chains, target, interface, depth + 1)
+        if named and re.fullmatch(r'(iif|iifname|oif|oifname) "[^"]+"( counter( packets \d+ bytes \d+)?)? accept', rule):
+            break
+    return count
+
+
+def tracking(look: Look) -> FactValue:
+    """Return whether the kernel follows the connections of the cluster: ``tracked``, ``notrack`` or ``off``."""
+    interface = look.nic()
+    try:
+        chains = _chains(look.tree)
+    except Unknown as reason:
+        if _never_loaded(look.tree):
+            return "off"
+        raise Unknown(str(reason)) from None
+    exempt = re.compile(rf'iif(name)? "{re.escape(interface)}".* notrack')
+    rules = [rule for chain in chains.values() for rule in chain.rules]
+    if any(exempt.search(rule) or rule == "notrack" for rule in rules):
+        return "notrack"
+    if any(_TRACKS.search(rule) for rule in rules):
+        return "tracked"
+    try:
+        old = look.tree.text("iptables_legacy")
+    except Unknown:
+        old = ""
+    return "tracked" if re.search(r"--ctstate|--state|-j (MASQUERADE|SNAT|DNAT|REDIRECT)", old) else "off"
+
+
+def legacy_rules(look: Look) -> FactValue:
+    """Return the number of rules in the tables of the old iptables.
+
+    Raises
+    ------
+    Unknown
+        When the node could not look.
+    """
+    tree = look.tree
+    try:
+        tables = tree.text("ip_tables_names")
+    except Absent:
+        return 0
+    if not tables:
+        return 0
+    return sum(1 for line in tree.lines("iptables_legacy") if line.startswith("-A "))
+
+
+def _chains(tree: Tree) -> dict[str, Chain]:
+    try:
+        return ruleset(tree.text("nft"))
+    except Unknown as reason:
+        if "not installed" in str(reason) and _never_loaded(tree):
+            return {}
+        raise
+
+
+def _never_loaded(tree: Tree) -> bool:
+    """Whether the kernel has no packet filter that could hold rules."""
+    try:
+        modules = tree.text("/proc/modules")
+    except Unknown:
+        return False
+    loaded = {line.split(" ")[0] for line in modules.splitlines()}
+    return bool(loaded) and not loaded & {"nf_tables", "ip_tables", "nf_conntrack"}
+
+
+def _policy(chains: dict[str, Chain]) -> FactValue:
+    policies = {chain.policy for chain in chains.values() if chain.hook == "input"}
+    if not policies:
+        return "none"
+    return "drop" if "drop" in policies else "accept"

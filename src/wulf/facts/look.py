@@ -1,0 +1,122 @@
+"""One node's tree with what is needed to read it, and the place where facts are collected. Pure."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+from wulf.facts.tree import Tree
+from wulf.facts.values import Absent, Unknown, Unsupported, number, shown
+from wulf.records import FactValue
+
+#: Longest value kept [characters]; only a long list of addresses or rules comes near.
+LIMIT = 4000
+
+
+class Look:
+    """What one node printed.
+
+    Parameters
+    ----------
+    interface
+        The interface that carries the cluster's traffic; None when it is not known.
+    """
+
+    def __init__(self, tree: Tree, interface: str | None) -> None:
+        self.tree = tree
+        self.interface = interface
+
+    @functools.cached_property
+    def links(self) -> dict[str, Link]:
+        """Interface → what it is; empty when the node did not say."""
+        found = {}
+        if "links" in self.tree:
+            for line in self.tree.lines("links"):
+                words = line.split()
+                if len(words) == 5:
+                    name, device, driver, master, lower = (word.strip(",") for word in words)
+                    found[name] = Link(
+                        device=_given(device),
+                        driver=_given(driver),
+                        master=_given(master),
+                        lower=[below for below in lower.split(",") if below not in ("", "-")],
+                    )
+        return found
+
+    @functools.cached_property
+    def seconds(self) -> float:
+        """Time between the two looks at the counters [s].
+
+        Raises
+        ------
+        Unknown
+            When the node did not print both.
+        """
+        times = [number((self.tree.text(f"time.{n}").split() or [""])[0], "the uptime") for n in (1, 2)]
+        if times[1] <= times[0]:
+            raise Unknown("no time passed between the two looks")
+        return times[1] - times[0]
+
+    def nic(self) -> str:
+        """Return the cluster's interface.
+
+        Raises
+        ------
+        Unknown
+            When it is not known, or not there.
+        """
+        if self.interface is None:
+            raise Unknown("which interface carries the cluster's traffic is not known: set it in cluster.toml")
+        if self.links and self.interface not in self.links:
+            raise Absent(f"there is no interface {shown(self.interface, 40)}")
+        return self.interface
+
+
+class Link:
+    """What an interface is made of."""
+
+    def __init__(
+        self, *, device: str | None, driver: str | None, master: str | None, lower: list[str]
+    ) -> None:
+        self.device = device
+        self.driver = driver
+        #: The bridge or bond it belongs to.
+        self.master = master
+        #: What a VLAN, bridge or bond is made of.
+        self.lower = lower
+
+
+class Facts:
+    """Facts of one node: every one has a value, or is absent, unsupported or unknown, for a reason."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, FactValue] = {}
+        self.unknown: dict[str, str] = {}
+        self.absent: dict[str, str] = {}
+        self.unsupported: dict[str, str] = {}
+
+    def read(self, name: str, read: Callable[[], FactValue]) -> None:
+        """Take the fact that `read` returns, or the reason it raises."""
+        try:
+            value = read()
+        except Unknown as reason:
+            self.lack(name, reason)
+        else:
+            self.put(name, value)
+
+    def put(self, name: str, value: FactValue) -> None:
+        """Take a fact that is known."""
+        self.values[name] = shown(value, LIMIT) if isinstance(value, str) else value
+
+    def lack(self, name: str, reason: Unknown) -> None:
+        """Take the reason why a fact is not known."""
+        place = self.unknown
+        if isinstance(reason, Absent):
+            place = self.absent
+        elif isinstance(reason, Unsupported):
+            place = self.unsupported
+        place[name] = str(reason)
+
+
+def _given(word: str) -> str | None:
+    return None if word == "-" or not word else word

@@ -1,0 +1,94 @@
+"""MPI and BLAS libraries, and their parameters in force. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from wulf.facts.look import Facts, Look
+from wulf.facts.machine import field
+from wulf.facts.values import Absent, Unknown, optional, shown
+from wulf.records import FactValue
+
+_CONFIGURATION = "/etc/openmpi/openmpi-mca-params.conf"
+
+
+def add(facts: Facts, look: Look) -> None:
+    """Collect the libraries and the parameters that a job finds on the node."""
+    facts.read("mpi.openmpi", lambda: _openmpi(look))
+    facts.read("mpi.mpich", lambda: optional(lambda: field(look.tree, "mpich", "MPICH Version", "mpichversion")))
+    facts.read("mpi.ucx", lambda: _ucx(look))
+    facts.read("mpi.openmpi_file", lambda: " ".join(look.tree.lines(_CONFIGURATION)) or "empty")
+    facts.read("mpi.environment", lambda: "; ".join(look.tree.lines("environment")) or "none")
+    facts.read("blas.library", lambda: blas(look))
+
+
+def parameter(look: Look, names: str) -> FactValue:
+    """Return Open MPI's parameters in force on the node, by name; one alone without its name.
+
+    Raises
+    ------
+    Unknown
+        When Open MPI is not there or does not know them.
+    """
+    if "openmpi_parameters" not in look.tree:
+        _openmpi(look)
+    found = {}
+    for line in look.tree.lines("openmpi_parameters"):
+        match = re.fullmatch(r"mca:[^:]*:[^:]*:param:([^:]+):value:(.*)", line)
+        if match:
+            found[match[1]] = match[2].strip('"')
+    wanted = names.split()
+    if not any(name in found for name in wanted):
+        raise Absent("this Open MPI does not have it")
+    if len(wanted) == 1:
+        return found[wanted[0]] or "(empty)"
+    return ", ".join(f"{name}={found[name] or '(empty)'}" for name in wanted if name in found)
+
+
+def variable(look: Look, patterns: str) -> FactValue:
+    """Return the environment variables of these names (``*`` matches) that a job on the node inherits.
+
+    Raises
+    ------
+    Absent
+        When none is set.
+    """
+    wanted = [re.compile(".*".join(map(re.escape, pattern.split("*")))) for pattern in patterns.split()]
+    found = [
+        line
+        for line in look.tree.lines("environment")
+        if any(pattern.fullmatch(line.partition("=")[0]) for pattern in wanted)
+    ]
+    if not found:
+        raise Absent("not set on the node: it belongs to the job")
+    return "; ".join(found)
+
+
+def blas(look: Look) -> FactValue:
+    """Return the file behind libblas.
+
+    Raises
+    ------
+    Absent
+        When the system has none.
+    """
+    lines = look.tree.lines("blas")
+    if not lines:
+        raise Absent("the system has no libblas")
+    return shown(lines[0].split(" ")[-1], 200)
+
+
+def _openmpi(look: Look) -> FactValue:
+    text = optional(lambda: look.tree.text("openmpi"))
+    found = re.search(r"Open MPI v?(\S+)", text)
+    if not found:
+        raise Unknown("ompi_info does not say")
+    return shown(found[1], 40)
+
+
+def _ucx(look: Look) -> FactValue:
+    text = optional(lambda: look.tree.text("ucx"))
+    found = re.search(r"(?:Library version|Version):?\s+(\S+)", text, re.IGNORECASE)
+    if not found:
+        raise Unknown("ucx_info does not say")
+    return shown(found[1], 40)

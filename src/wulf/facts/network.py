@@ -1,0 +1,182 @@
+"""Addresses, routes and names: which way the cluster's traffic goes. Pure."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable
+
+from wulf.facts.look import Facts, Look
+from wulf.facts.nic import interface_address, interface_addresses
+from wulf.facts.values import Absent, Unknown, number, shown, whole
+from wulf.records import FactValue
+
+#: Interfaces that container engines and virtual machine managers make, each with a network of its own.
+_FOREIGN = re.compile(r"docker\d|br-[0-9a-f]{12}|virbr\d|cni\d|podman\d|lxcbr\d|lxdbr\d|flannel|cali|vboxnet\d")
+_SYSCTL = "/proc/sys/"
+#: Sysctls that count or are drawn at random: they say nothing of how a node is set.
+_CHANGING = re.compile(
+    r"net\.netfilter\.nf_conntrack_count|kernel\.random|net\.ipv4\.tcp_fastopen_key|.*_bytes_now|vm\.stat_refresh"
+    r"|net\.core\.netdev_rss_key|net\.ipv4\.tcp_.*_hmac.*|vm\.(compact_memory|drop_caches)"
+)
+
+
+def add(facts: Facts, look: Look) -> None:
+    """Collect addresses, routes, name resolution and sysctls."""
+    for name, read in _FACTS.items():
+        facts.read(name, lambda read=read: read(look))  # type: ignore[misc]
+    for path, text in look.tree.files(_SYSCTL):
+        name = path[len(_SYSCTL) :].replace("/", ".")
+        if not _CHANGING.fullmatch(name):
+            facts.put(f"sysctl.{name}", " ".join(text.split()))
+
+
+def _all_addresses(look: Look) -> FactValue:
+    found = interface_addresses(look)
+    words = [f"{nic}={address}" for nic, addresses in found.items() for address in addresses]
+    if not words:
+        raise Unknown("ip shows no address but loopback's and link-local ones")
+    return " ".join(words)
+
+
+def _networks(look: Look) -> dict[str, list[ipaddress.IPv4Network | ipaddress.IPv6Network]]:
+    networks: dict[str, list[ipaddress.IPv4Network | ipaddress.IPv6Network]] = {}
+    for nic, addresses in interface_addresses(look).items():
+        known = [interface_address(address) for address in addresses]
+        networks[nic] = [address.network for address in known if address is not None]
+    return networks
+
+
+def _shared_subnets(look: Look) -> FactValue:
+    """Return the subnets in which more than one interface has an address."""
+    owners: dict[str, list[str]] = {}
+    for nic, networks in _networks(look).items():
+        for network in dict.fromkeys(networks):
+            if network.num_addresses > 1:
+                owners.setdefault(str(network), []).append(nic)
+    said = [f"{network}: {', '.join(nics)}" for network, nics in owners.items() if len(nics) > 1]
+    return "; ".join(said) or "none"
+
+
+def _foreign(look: Look) -> FactValue:
+    """Return the interfaces of container engines and the like that have an address."""
+    return " ".join(nic for nic in interface_addresses(look) if _FOREIGN.match(nic)) or "none"
+
+
+def _other_networks(look: Look) -> FactValue:
+    """Return the interfaces with an address beside the cluster's and those of container engines."""
+    nic = look.nic()
+    return " ".join(n for n in interface_addresses(look) if n != nic and not _FOREIGN.match(n)) or "none"
+
+
+def _default_interface(look: Look) -> FactValue:
+    for line in look.tree.lines("routes"):
+        found = re.match(r"default\b.*\bdev (\S+)", line)
+        if found:
+            return found[1]
+    raise Absent("there is no default route")
+
+
+def _faces_outside(look: Look) -> FactValue:
+    """Return whether the cluster's interface has the default route or a public address."""
+    nic = look.nic()
+    try:
+        if _default_interface(look) == nic:
+            return True
+    except Absent:
+        pass
+    benchmark = ipaddress.ip_network("198.18.0.0/15")
+    for address in interface_addresses(look).get(nic, []):
+        known = interface_address(address)
+        if known is not None and known.ip.is_global and known.ip not in benchmark:
+            return True
+    return False
+
+
+def rto_min(look: Look) -> FactValue:
+    """Return the shortest retransmission time-out that a route over the cluster's interface asks for."""
+    nic = look.nic()
+    for line in look.tree.lines("routes"):
+        found = re.search(rf"\bdev {re.escape(nic)}\b.*\brto_min (?:lock )?(\S+)", line)
+        if found:
+            return found[1]
+    try:
+        return f"{whole(look.tree.text('/proc/sys/net/ipv4/tcp_rto_min_us'), 'the time-out') / 1000:g}ms"
+    except Unknown:
+        raise Absent("no route sets it: the kernel's 200 ms hold") from None
+
+
+def _resolve(look: Look) -> list[str]:
+    lines = look.tree.lines("resolve")
+    if len(lines) < 2 or not (lines[0].isdigit() and lines[-1].isdigit()):
+        raise Unknown("the node's getent or date does not say")
+    return lines
+
+
+def _resolve_time(look: Look) -> FactValue:
+    """Return how long the node needs to look its own name up [s]."""
+    lines = _resolve(look)
+    return max(0, whole(lines[-1], "the time") - whole(lines[0], "the time")) / 1e9
+
+
+def _resolve_own(look: Look) -> FactValue:
+    """Return what the node's own name means to itself."""
+    addresses = [line.split()[0] for line in _resolve(look)[1:-1]]
+    if not addresses:
+        raise Absent("the node's own name has no address")
+    return shown(addresses[0], 60)
+
+
+def _squeezed(column: int) -> Callable[[Look], FactValue]:
+    """Return the reader of a column of softnet_stat, summed over CPUs: how much it grew during the look."""
+
+    def read(look: Look) -> FactValue:
+        sums = []
+        for n in (1, 2):
+            words = [line.split() for line in look.tree.lines(f"softnet.{n}")]
+            try:
+                sums.append(sum(int(row[column], 16) for row in words))
+            except (ValueError, IndexError):
+                raise Unknown("/proc/net/softnet_stat does not say") from None
+        return max(0, sums[1] - sums[0])
+
+    return read
+
+
+def _retransmitted(look: Look) -> FactValue:
+    """Return the share of TCP segments sent again since the boot (0–1)."""
+    lines = [line.partition(":")[2] for line in look.tree.lines("protocols.2")]
+    rows = [line.split() for line in lines if line.startswith("Tcp:")]
+    if len(rows) < 2 or len(rows[0]) != len(rows[1]):
+        raise Unknown("/proc/net/snmp does not say")
+    values = dict(zip(rows[0], rows[1], strict=True))
+    sent = number(values.get("OutSegs", ""), "OutSegs")
+    if sent == 0:
+        raise Unknown("nothing was sent yet")
+    return number(values.get("RetransSegs", ""), "RetransSegs") / sent
+
+
+def _name_servers(look: Look) -> FactValue:
+    found = [line.split()[1] for line in look.tree.lines("/etc/resolv.conf") if line.startswith("nameserver ")]
+    return " ".join(found) or "none"
+
+
+def _conntrack_entries(look: Look) -> FactValue:
+    return whole(look.tree.text(f"{_SYSCTL}net/netfilter/nf_conntrack_count"), "the count")
+
+
+_FACTS: dict[str, Callable[[Look], FactValue]] = {
+    "network.addresses": _all_addresses,
+    "network.shared_subnets": _shared_subnets,
+    "network.foreign_interfaces": _foreign,
+    "network.other_interfaces": _other_networks,
+    "network.default_interface": _default_interface,
+    "network.faces_outside": _faces_outside,
+    "network.name_servers": _name_servers,
+    "network.resolve_s": _resolve_time,
+    "network.own_name": _resolve_own,
+    "network.backlog_drops": _squeezed(1),
+    "network.budget_squeezes": _squeezed(2),
+    "network.retransmitted_ratio": _retransmitted,
+    "firewall.tracked_connections": _conntrack_entries,
+}

@@ -1,0 +1,159 @@
+"""What keeps settings over a reboot, against what is in force now. Pure.
+
+Sources: sysctl.d(5) for the order in which files are read, modprobe.d(5), systemd.link(5), interfaces(5).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from wulf.catalogue import Knob
+from wulf.facts.look import Facts, Look
+from wulf.facts.machine import booted_at
+from wulf.facts.values import Absent, Unknown, shown, whole
+from wulf.records import FactValue
+
+#: Directories of sysctl.d, from the strongest: a file hides those of the same name in the ones behind it.
+_SYSCTL_DIRECTORIES = ("/etc/sysctl.d/", "/run/sysctl.d/", "/usr/local/lib/sysctl.d/", "/usr/lib/sysctl.d/", "/lib/sysctl.d/")
+_SYSCTL_CONF = "/etc/sysctl.conf"
+#: Set by the kernel or systemd from several parts; a file's text is not what is read back.
+_NOT_COMPARED = re.compile(r"kernel\.core_pattern|kernel\.printk|fs\.binfmt_misc\..*|net\.ipv4\.ping_group_range")
+_MANY = 8
+
+
+def add(facts: Facts, look: Look, knobs: Sequence[Knob]) -> None:
+    """Collect where files and live values differ, and what has changed since the boot."""
+    facts.read("settings.contradicted", lambda: _contradicted(look))
+    facts.read("settings.unkept", lambda: _unkept(look, knobs))
+    facts.read("settings.mtu", lambda: kept_mtu(look))
+    facts.read("settings.changed_since_boot", lambda: _changed(look))
+    facts.read("settings.reboot_required", lambda: _reboot_required(look))
+    facts.read("settings.module_options", lambda: _module_options(look))
+
+
+def kept_sysctls(look: Look) -> dict[str, tuple[str, str]]:
+    """Sysctl → (value, file) that the next boot sets, in the order in which systemd-sysctl applies them."""
+    files: dict[str, dict[str, list[str]]] = {}
+    for directory in _SYSCTL_DIRECTORIES:
+        for path, text in look.tree.files(directory):
+            name = path.rpartition("/")[2]
+            here = files.setdefault(name, {})
+            if not here or path in here or next(iter(here)).startswith(directory):
+                here.setdefault(path, text.splitlines())
+    ordered = [entry for name in sorted(files) for entry in files[name].items()]
+    if _SYSCTL_CONF in look.tree:
+        ordered.append((_SYSCTL_CONF, look.tree.text(_SYSCTL_CONF).splitlines()))
+    found = {}
+    for path, lines in ordered:
+        for line in lines:
+            name, mark, value = line.strip().removeprefix("-").partition("=")
+            if mark and "*" not in name:
+                found[_dotted(name.strip())] = (" ".join(value.split()), path)
+    return found
+
+
+def _dotted(name: str) -> str:
+    """Return a sysctl's name with dots: ``net/ipv4/ip_forward`` means the same."""
+    slash, dot = name.find("/"), name.find(".")
+    return name.replace("/", ".") if slash >= 0 and (dot < 0 or slash < dot) else name
+
+
+def _contradicted(look: Look) -> FactValue:
+    """Return the sysctls whose file says something else than the kernel."""
+    said = []
+    for name, (value, path) in sorted(kept_sysctls(look).items()):
+        live_path = "/proc/sys/" + name.replace(".", "/")
+        if live_path not in look.tree or _NOT_COMPARED.fullmatch(name):
+            continue
+        live = " ".join(look.tree.text(live_path).split())
+        if live != value:
+            said.append(f"{name} is {shown(live, 60)}, {path} says {shown(value, 60)}")
+    return _listed(said)
+
+
+def _unkept(look: Look, knobs: Sequence[Knob]) -> FactValue:
+    """Return the sysctls of the catalogue that somebody changed and that no file keeps."""
+    kept = kept_sysctls(look)
+    said = []
+    for knob in knobs:
+        name = knob.access.target
+        path = "/proc/sys/" + name.replace(".", "/")
+        if knob.access.kind != "sysctl" or not knob.default or path not in look.tree or name in kept:
+            continue
+        live = " ".join(look.tree.text(path).split())
+        if live != knob.default:
+            said.append(f"{name} is {shown(live, 60)} (the kernel's own is {knob.default})")
+    try:
+        if kept_mtu(look) is None:
+            raise Unknown("no file")
+    except Unknown:
+        mtu = look.tree.text(f"/sys/class/net/{look.nic()}/mtu") if look.interface else "1500"
+        if mtu != "1500":
+            said.append(f"the MTU of {look.interface} is {shown(mtu, 20)} (the kernel's own is 1500)")
+    return _listed(said)
+
+
+def kept_mtu(look: Look) -> FactValue:
+    """Return the MTU that a configuration file sets for the cluster's interface [B].
+
+    Raises
+    ------
+    Absent
+        When no file does.
+    """
+    nic = look.nic()
+    for path, text in look.tree.files("/etc/"):
+        value = _mtu_in(path, text, nic)
+        if value is not None:
+            return whole(value, "the MTU")
+    raise Absent("no configuration file sets it")
+
+
+def _mtu_in(path: str, text: str, nic: str) -> str | None:
+    named = re.escape(nic)
+    if path.startswith("/etc/network/interfaces"):
+        block = re.search(rf"^\s*iface\s+{named}\s(.*?)(?=^\s*(?:iface|auto|allow-)|\Z)", text, re.M | re.S)
+        found = re.search(r"^\s*mtu\s+(\d{1,6})\s*$", block[1], re.M) if block else None
+    elif path.startswith("/etc/systemd/network/"):
+        match = re.search(r"^\s*(?:Original)?Name\s*=\s*(.*)$", text, re.M)
+        mine = match is not None and nic in match[1].split()
+        found = re.search(r"^\s*MTUBytes\s*=\s*(\d{1,6})\s*$", text, re.M) if mine else None
+    elif path.startswith("/etc/sysconfig/network-scripts/ifcfg-"):
+        mine = path.endswith(f"ifcfg-{nic}") or re.search(rf'^DEVICE="?{named}"?$', text, re.M) is not None
+        found = re.search(r'^MTU="?(\d{1,6})"?$', text, re.M) if mine else None
+    elif path.startswith("/etc/NetworkManager/system-connections/"):
+        mine = re.search(rf"^interface-name={named}$", text, re.M) is not None
+        found = re.search(r"^mtu=(\d{1,6})$", text, re.M) if mine else None
+    else:
+        return None
+    return found[1] if found else None
+
+
+def _changed(look: Look) -> FactValue:
+    """Return the configuration files that were changed after the node had booted."""
+    boot = booted_at(look.tree)
+    said = []
+    for line in look.tree.output("changed")[0].splitlines():
+        when, _, path = line.partition(" ")
+        # Files are written while a node boots; a minute later it has read them.
+        if when.isdigit() and len(when) < 20 and int(when) > boot + 60 and path.startswith("/etc/"):
+            said.append(shown(path, 100))
+    return _listed(said)
+
+
+def _reboot_required(look: Look) -> FactValue:
+    return "reboot-required" in look.tree.output("changed")[0]
+
+
+def _module_options(look: Look) -> FactValue:
+    """Return the driver options in /etc/modprobe.d."""
+    said = []
+    for _, text in look.tree.files("/etc/modprobe.d/"):
+        said += [" ".join(line.split()) for line in text.splitlines() if line.strip().startswith("options ")]
+    return "; ".join(sorted(said)) or "none"
+
+
+def _listed(said: list[str]) -> str:
+    more = f" and {len(said) - _MANY} more" if len(said) > _MANY else ""
+    return ("; ".join(said[:_MANY]) + more) or "none"

@@ -1,0 +1,175 @@
+"""What the capture scripts print: the files and outputs of one node, or why they cannot be had. Pure.
+
+See the head of ``capture.sh`` for the format. Whatever a node prints, reading it never fails: a line that does
+not belong there is passed over.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import functools
+import re
+from collections.abc import Iterator
+
+from wulf.facts.values import LIMIT, Absent, Unknown, Unsupported, shown
+
+_NOT_SUPPORTED = re.compile(r"not supported|Invalid argument|Inappropriate ioctl", re.IGNORECASE)
+_NOT_ALLOWED = re.compile(
+    r"Permission denied|not permitted|must be root|need to be root|only root|privilege", re.IGNORECASE
+)
+_NOT_THERE = re.compile(r"No such (file|device)|there is no ", re.IGNORECASE)
+#: Exit code of timeout(1).
+_TIMED_OUT = 124
+
+
+class Tree:
+    """Files and outputs of one node, each there or missing for a reason.
+
+    A name that begins with ``/`` is a file; another is an output.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._lines: dict[str, list[str]] = {}
+        self._codes: dict[str, int] = {}
+        self._reasons: dict[str, str] = {}
+        # A file may be read twice, in two batches: the first reading counts.
+        batch = 0
+        batches: dict[str, int] = {}
+        current: list[str] | None = None
+        for line in text.split("\n"):
+            kind = line[:1]
+            if kind == "/":
+                path, colon, content = line.partition(":")
+                if colon and batches.setdefault(path, batch) == batch:
+                    self._lines.setdefault(path, []).append(content)
+            elif kind == "-":
+                batch += 1
+            elif kind == " ":
+                if current is not None:
+                    current.append(line[1:])
+            elif kind == "#":
+                name, _, code = line[1:].strip().partition(" ")
+                current = self._lines.setdefault(name, [])
+                self._codes[name] = int(code) if code.isascii() and code.isdigit() and len(code) < 4 else 0
+            elif kind == "!":
+                name, _, reason = line[1:].partition(" ")
+                self._reasons.setdefault(name, shown(reason.strip(), LIMIT) or "no reason given")
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._lines
+
+    def text(self, name: str) -> str:
+        """Return a file, or the output of a command that succeeded, without blank ends.
+
+        Raises
+        ------
+        Unknown
+            When it is not there: `Absent` or `Unsupported` where that is the reason.
+        """
+        return "\n".join(self._found(name)).strip()
+
+    def lines(self, name: str) -> list[str]:
+        """Return the lines that are not blank; raises as `text` does."""
+        return [line for line in self._found(name) if line.strip()]
+
+    def require(self, program: str) -> None:
+        """Raise `Unknown` with the node's reason when it said that it does not have a program."""
+        if program in self._reasons:
+            raise self._missing(program)
+
+    def output(self, name: str) -> tuple[str, int]:
+        """Return what a command printed, and its exit code, whether it succeeded or not.
+
+        Raises
+        ------
+        Unknown
+            When it did not run.
+        """
+        if name not in self._lines:
+            raise self._missing(name)
+        return "\n".join(self._lines[name]).strip(), self._codes.get(name, 0)
+
+    def matching(self, pattern: str) -> list[tuple[str, str]]:
+        """Return (path, text) of the files that a pattern names, in the order of their numbers.
+
+        Raises
+        ------
+        Unknown
+            When there is none.
+        """
+        if "*" not in pattern:
+            return [(pattern, self.text(pattern))]
+        match = _pattern(pattern).fullmatch
+        found = sorted((path for path in self._lines if match(path)), key=_by_number)
+        if found:
+            return [(path, "\n".join(self._lines[path]).strip()) for path in found]
+        refused = next((path for path in self._reasons if path != pattern and match(path)), pattern)
+        raise self._missing(refused)
+
+    def files(self, prefix: str) -> Iterator[tuple[str, str]]:
+        """Yield (path, text) of the files whose path begins with `prefix`."""
+        for path, lines in self._lines.items():
+            if path.startswith(prefix):
+                yield path, "\n".join(lines).strip()
+
+    def reasons(self, prefix: str) -> Iterator[tuple[str, Unknown]]:
+        """Yield (path, why it cannot be had) of what begins with `prefix`."""
+        for path in self._reasons:
+            if path.startswith(prefix) and path not in self._lines:
+                yield path, self._missing(path)
+
+    @functools.cached_property
+    def _empty_patterns(self) -> list[re.Pattern[str]]:
+        """Patterns of files that matched none."""
+        return [
+            re.compile(fnmatch.translate(path))
+            for path, reason in self._reasons.items()
+            if path.startswith("/") and "*" in path and _NOT_THERE.search(reason)
+        ]
+
+    def _found(self, name: str) -> list[str]:
+        if name not in self._lines:
+            raise self._missing(name)
+        code = self._codes.get(name, 0)
+        if code != 0:
+            raise _failure(name, self._lines[name], code)
+        return self._lines[name]
+
+    def _missing(self, name: str) -> Unknown:
+        reason = self._reasons.get(name)
+        if reason is None and any(pattern.fullmatch(name) for pattern in self._empty_patterns):
+            return Absent(f"there is no {shown(name, 80)}")
+        if reason is None:
+            return Unknown("the node did not print it")
+        if _NOT_ALLOWED.search(reason):
+            return Unknown("only root may read it")
+        if _NOT_SUPPORTED.search(reason):
+            return Unsupported("the kernel or the driver does not support it")
+        if _NOT_THERE.search(reason):
+            return Absent(f"there is no {shown(name, 80)}" if name.startswith("/") else reason)
+        return Unknown(reason)
+
+
+def _failure(name: str, lines: list[str], code: int) -> Unknown:
+    said = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    text = "\n".join(lines[-4:])
+    if _NOT_ALLOWED.search(text):
+        return Unknown("only root may see it")
+    if _NOT_SUPPORTED.search(text):
+        return Unsupported("the kernel or the driver does not support it")
+    if _NOT_THERE.search(text):
+        return Absent(shown(said, LIMIT))
+    command = name.partition(".")[0]
+    if code == _TIMED_OUT:
+        return Unknown(f"{shown(command, 40)} did not answer in time")
+    return Unknown(f"{shown(command, 40)} failed: {shown(said, LIMIT) or f'exit code {code}'}")
+
+
+@functools.lru_cache(maxsize=256)
+def _pattern(pattern: str) -> re.Pattern[str]:
+    return re.compile("[^/]*".join(re.escape(piece) for piece in pattern.split("*")))
+
+
+def _by_number(path: str) -> list[tuple[int, str]]:
+    """Sort cpu2 before cpu10."""
+    return [(int(piece) if piece.isdigit() else -1, piece) for piece in re.split(r"([0-9]{1,9})", path)]
