@@ -11,8 +11,8 @@ from typing import Any, Literal, get_args, get_origin
 import msgspec
 import typer
 
-from wulf import records
-from wulf.cli import listing
+from wulf import catalogue, records
+from wulf.cli import knob, listing
 from wulf.cli.main import app
 from wulf.lab import NodeStatus
 from wulf.report import export
@@ -36,6 +36,22 @@ COMMON = {
     "cpus": "CPUs it may run on.",
     "mtu": "MTU [B]; null for the default.",
     "rate": "Speed of the link; null when not limited.",
+    "title": "In a few words.",
+    "severity": "`fail` breaks or cripples, `warn` costs, `info` is worth trying or knowing.",
+    "nodes": "Names of the nodes.",
+    "group": "First word of the names of the facts.",
+    "state": "How it is.",
+    "status": "How it is.",
+    "layer": "Part of the system it belongs to.",
+    "what": "What it is.",
+    "type": "What kind of value it has.",
+    "scope": "What one value of it is for.",
+    "debian": "How, on Debian and its kin.",
+    "rhel": "How, on Red Hat Enterprise Linux and its kin.",
+    "access": "How it is reached.",
+    "persist": "What keeps it.",
+    "evidence": "Where the claim comes from.",
+    "risk": "What may go wrong.",
     "delay": "One-way delay of the link; null when none was added.",
 }
 
@@ -49,6 +65,11 @@ OUTPUTS: dict[str, Any] = {
     "wulf compare --json": list[records.Comparison],
     "wulf list --json": list[listing.Entry],
     "wulf lab status --json": list[NodeStatus],
+    "wulf facts --json": list[records.NodeRecord],
+    "wulf audit --json": records.Audit,
+    "wulf knob list --json": list[catalogue.Knob],
+    "wulf knob show --json": catalogue.Knob,
+    "wulf knob get --json": list[knob.Reading],
     "RUN/manifest.json": records.Manifest,
     "RUN/records.jsonl (one object a line)": records.NodeRecord | records.LaunchResult,
     "RUN/analysis.json": records.Analysis,

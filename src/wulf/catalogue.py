@@ -103,7 +103,7 @@ class Knob(_Data, frozen=True, kw_only=True):
     #: The kernel's own value, where it is the same in all versions; empty where not.
     default: str = ""
     #: Values worth trying.
-    values: list[str] = []
+    values: tuple[str, ...] = ()
     scope: Literal["node", "cpu", "interface", "queue", "route", "cluster", "job"]
     status: Literal["current", "audit only", "report only", "folklore", "obsolete"]
     #: Since when, and what replaces it.
@@ -119,7 +119,7 @@ class Knob(_Data, frozen=True, kw_only=True):
     #: What a change can do to the connection of the node.
     lockout: Literal["none", "link blip", "link down", "connectivity", "reboot"]
     #: Other programs that set the same thing.
-    owners: list[str] = []
+    owners: tuple[str, ...] = ()
     access: Access
     persist: Persist
     #: Expected effect of the recommended value, as a share of the metric; orders what is worth trying.
@@ -127,7 +127,7 @@ class Knob(_Data, frozen=True, kw_only=True):
     #: Where a recommendation makes sense (see `wulf.audit.predicate`); empty for everywhere.
     when: str = ""
     #: Profile → what is right there: a value, ``a|b``, ``<=n`` or ``>=n``.
-    recommend: dict[Profile, str] = {}
+    recommend: dict[Profile, str] = msgspec.field(default_factory=dict)
     evidence: Annotated[list[Evidence], msgspec.Meta(min_length=1)]
 
 
@@ -170,7 +170,7 @@ class Consistency(_Data, frozen=True, kw_only=True):
     #: Names of facts, ``*`` matches; a fact belongs to the first rule that names it.
     facts: Annotated[list[str], msgspec.Meta(min_length=1)]
     #: Facts that these patterns also match but that belong to a node alone.
-    but: list[str] = []
+    but: tuple[str, ...] = ()
     #: Numbers that differ by no more than this share count as equal.
     tolerance: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.0
     #: Only the newest version is right, however few have it.
@@ -283,7 +283,10 @@ def paths(selection: Sequence[Knob]) -> list[str]:
 def parameters(selection: Sequence[Knob]) -> list[str]:
     """Names of the Open MPI parameters that must be asked for to know these knobs."""
     return [
-        name for entry in selection if entry.access.kind == "mpi_parameter" for name in entry.access.target.split()
+        name
+        for entry in selection
+        if entry.access.kind == "mpi_parameter"
+        for name in entry.access.target.split()
     ]
 
 

@@ -66,7 +66,9 @@ def _matching(rule: Consistency, names: Sequence[str]) -> list[str]:
 
 
 def _pattern(patterns: Sequence[str]) -> re.Pattern[str]:
-    return re.compile("|".join(".*".join(map(re.escape, pattern.split("*"))) for pattern in patterns) or r"(?!)")
+    return re.compile(
+        "|".join(".*".join(map(re.escape, pattern.split("*"))) for pattern in patterns) or r"(?!)"
+    )
 
 
 _Odd = tuple[str, State, State]

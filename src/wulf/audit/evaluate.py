@@ -10,12 +10,12 @@ import msgspec
 from wulf.audit.consistency import consistency_findings
 from wulf.audit.predicate import Gap, Predicate, State, look_up, state
 from wulf.audit.words import fact_words
-from wulf.catalogue import SEVERITIES, Check, Consistency, Cost, Knob, Profile, accepts, preferred
+from wulf.catalogue import SEVERITIES, Check, Consistency, Cost, Knob, Profile, Severity, accepts, preferred
 from wulf.records import Audit, Finding, Judgement, NodeRecord
 
 _FIELD = re.compile(r"\{([A-Za-z0-9_.@-]+)\}")
 #: A recommendation is worth a try, no more: only measuring tells what it is worth on this cluster.
-_RECOMMENDED = "info"
+_RECOMMENDED: Severity = "info"
 _LAYER_COSTS: Mapping[str, list[Cost]] = {
     "cpu_power": ["latency"],
     "irq": ["latency"],
@@ -134,7 +134,12 @@ def _judge(
         if outcome is None:
             outcome = known[states] = outcome_of(node)
         finding = outcome.finding
-        key = (outcome.status, outcome.reason, finding.found if finding else "", finding.fix if finding else "")
+        key = (
+            outcome.status,
+            outcome.reason,
+            finding.found if finding else "",
+            finding.fix if finding else "",
+        )
         outcomes.setdefault(key, outcome)
         groups.setdefault(key, []).append(node.node)
     for key, names in groups.items():

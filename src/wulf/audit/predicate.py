@@ -29,7 +29,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -50,15 +50,15 @@ Value = FactValue | Gap | list["Value"]
 State = tuple[str, FactValue]
 _Node = Callable[[NodeRecord], Value]
 
-_COMPARE: Mapping[type[ast.cmpop], Callable[[object, object], object]] = {
+_COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], object]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
-    ast.In: lambda item, container: item in container,  # type: ignore[operator]
-    ast.NotIn: lambda item, container: item not in container,  # type: ignore[operator]
+    ast.In: lambda item, container: item in container,
+    ast.NotIn: lambda item, container: item not in container,
 }
 _ARITHMETIC: Mapping[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
@@ -102,10 +102,9 @@ class Predicate:
         """Return what the expression is on a node."""
         return self._run(node)
 
-    def _compile(self, node: ast.expr) -> _Node:
+    def _compile(self, node: ast.expr) -> _Node:  # noqa: PLR0911 - one return for each kind of expression
         match node:
-            case ast.Constant(value=bool() | int() | float() | str()):
-                constant = node.value
+            case ast.Constant(value=(bool() | int() | float() | str()) as constant):
                 return lambda _: constant
             case ast.List():
                 return _each([self._compile(item) for item in node.elts])
@@ -138,7 +137,7 @@ class Predicate:
 
     def _call(self, name: str, arguments: list[ast.expr]) -> _Node:
         match name, arguments:
-            case ("known" | "missing"), [argument]:
+            case (("known" | "missing"), [argument]):
                 fact = self._fact(self._dotted(argument))
                 return _known(fact) if name == "known" else _missing(fact)
             case "has", [text, word]:

@@ -11,9 +11,9 @@ import typer
 from rich.console import Console
 
 from wulf.cluster import inventory
-from wulf.cluster.names import fold
 from wulf.errors import EXIT_FINDINGS, TransportError, UsageError
 from wulf.facts import init as choosing
+from wulf.nodeset import fold
 from wulf.ports import Transport
 from wulf.procedure import site
 from wulf.records import NodeRecord

@@ -18,6 +18,9 @@ from wulf.text import printable
 #: Verb → its module, which has a function ``command`` or, with verbs of its own, an ``app``.
 VERBS = {
     "init": "wulf.cli.init",
+    "facts": "wulf.cli.facts",
+    "audit": "wulf.cli.audit",
+    "knob": "wulf.cli.knob",
     "measure": "wulf.cli.measure",
     "analyze": "wulf.cli.analyze",
     "compare": "wulf.cli.compare",
@@ -50,8 +53,10 @@ class _Verbs(TyperGroup):
 app = typer.Typer(
     name="wulf",
     cls=_Verbs,
-    help="Measure what the interconnect of a cluster really does, with statistics that survive noise.\n\n"
-    "Start with 'wulf lab up' for a virtual cluster, or 'wulf init' for your own; then 'wulf measure'.",
+    help="Measure what the interconnect of a cluster really does, with statistics that survive noise, and find "
+    "what on the nodes slows it down.\n\n"
+    "Start with 'wulf lab up' for a virtual cluster, or 'wulf init' for your own; then 'wulf audit' and "
+    "'wulf measure'.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

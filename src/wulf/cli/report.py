@@ -13,6 +13,7 @@ import typer
 from wulf.cli.options import RUNS, RunArgument, RunsOption, console, open_run
 from wulf.errors import UsageError
 from wulf.procedure.analysis import analyze
+from wulf.procedure.look import judge
 from wulf.records import Analysis
 from wulf.report import export, html, text
 from wulf.store import Run, write_atomically
@@ -45,10 +46,16 @@ def command(
         _emit(_data(loaded, analysis, "json" if as_json else "csv" if as_csv else "text"), output)
     else:
         page = output or loaded.path / "report.html"
-        write_atomically(page, html.render(loaded.manifest, loaded.nodes, loaded.launches, analysis).encode())
+        write_atomically(page, _page(loaded, analysis).encode())
         sys.stdout.write(f"report: {page.resolve()}\n")
         if show:
             _open(page)
+
+
+def _page(run: Run, analysis: Analysis) -> str:
+    # Runs of versions before 0.2 know too little of their nodes to judge them.
+    audit = judge(run.nodes, "hpc") if any("kernel.release" in node.facts for node in run.nodes) else None
+    return html.render(run.manifest, run.nodes, run.launches, analysis, audit)
 
 
 def _data(run: Run, analysis: Analysis, form: str) -> bytes:

@@ -10,8 +10,9 @@ from pathlib import Path
 import msgspec
 
 from wulf.cluster import schema
-from wulf.cluster.names import expand, fold, is_interface, is_node_name, nearest
+from wulf.cluster.names import expand, is_interface, is_node_name, nearest
 from wulf.errors import ConfigError, InventoryError
+from wulf.nodeset import fold
 
 TRANSPORTS = ("ssh", "local")
 LAUNCHERS = ("openmpi", "mpich", "srun")

@@ -10,10 +10,11 @@ import msgspec
 
 from wulf.cluster import schema
 from wulf.cluster.config import ClusterConfig, resolve
-from wulf.cluster.names import expand, fold
+from wulf.cluster.names import expand
 from wulf.cluster.pairs import pairs
 from wulf.cluster.render import render
 from wulf.errors import ConfigError, InventoryError
+from wulf.nodeset import fold
 
 __all__ = ["ClusterConfig", "from_nodes", "from_slurm", "load", "local", "pairs", "parse", "render"]
 

@@ -85,11 +85,6 @@ def expand(spec: str, groups: Mapping[str, str] | None = None) -> list[str]:
     return names
 
 
-def fold(names: Iterable[str]) -> str:
-    """Return the shortest node set text for `names`."""
-    return str(NodeSet.fromlist(list(names), resolver=GroupResolver(GroupSource("wulf", {}))))
-
-
 def _check_extent(spec: str) -> None:
     """Refuse a node set that is too large before it is expanded."""
     shown = printable(spec, 80)

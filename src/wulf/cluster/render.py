@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from wulf.cluster.config import ClusterConfig
-from wulf.cluster.names import fold
+from wulf.nodeset import fold
 
 
 def render(config: ClusterConfig) -> str:

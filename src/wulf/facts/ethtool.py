@@ -19,7 +19,7 @@ _NOT_AVAILABLE = ("n/a", "unknown!", "unknown", "")
 
 
 def switches(text: str) -> dict[str, str]:
-    """Return the features of ``ethtool -k``: name → ``on`` or ``off``; a fixed one has `` [fixed]`` behind it."""
+    """Return the features of ``ethtool -k``: ``on`` or ``off``; one that is fixed has `` [fixed]`` behind it."""
     data = _json(text)
     if data is not None:
         return {
@@ -27,7 +27,7 @@ def switches(text: str) -> dict[str, str]:
             for name, value in data.items()
             if isinstance(value, dict) and isinstance(value.get("active"), bool)
         }
-    found = {}
+    found: dict[str, str] = {}
     for name, value in _pairs(text):
         words = value.split()
         if words and words[0] in ("on", "off"):
@@ -52,12 +52,12 @@ def coalesce(text: str) -> dict[str, str]:
 
 
 def rings(text: str) -> dict[str, str]:
-    """Return the sizes of ``ethtool -g``: ``rx``, ``tx`` …, and ``rx-max``, ``tx-max`` …"""
+    """Return the sizes of ``ethtool -g``: ``rx``, ``tx`` …, and ``rx-max``, ``tx-max`` and so on."""
     return _maxima(text)
 
 
 def channels(text: str) -> dict[str, str]:
-    """Return the counts of ``ethtool -l``: ``rx``, ``tx``, ``combined`` …, and ``combined-max`` …"""
+    """Return the counts of ``ethtool -l``: ``rx``, ``tx``, ``combined`` …, and ``combined-max`` and so on."""
     return _maxima(text)
 
 
@@ -86,7 +86,9 @@ def eee(text: str) -> dict[str, str]:
     """
     data = _json(text)
     if data is not None:
-        return {name: _switch(data[name]) for name in ("enabled", "active") if isinstance(data.get(name), bool)}
+        return {
+            name: _switch(data[name]) for name in ("enabled", "active") if isinstance(data.get(name), bool)
+        }
     for name, value in _pairs(text):
         if name.lower() == "eee status":
             if value.startswith("not supported"):
@@ -99,7 +101,7 @@ def eee(text: str) -> dict[str, str]:
 
 
 def driver(text: str) -> dict[str, str]:
-    """Return ``ethtool -i``: ``driver``, ``version``, ``firmware-version``, ``bus-info`` …"""
+    """Return ``ethtool -i``: ``driver``, ``version``, ``firmware-version`` and so on."""
     data = _json(text)
     return _plain(data) if data is not None else _available(dict(_pairs(text)))
 

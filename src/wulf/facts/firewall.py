@@ -13,7 +13,9 @@ from wulf.records import FactValue
 
 #: Hooks that a packet from another node, or to one, passes on this node.
 _HOOKS = ("ingress", "prerouting", "input", "output", "postrouting")
-_TRACKS = re.compile(r"\bct (state|status|mark|count|helper|direction|original|reply)|\b(masquerade|dnat|snat|redirect)\b")
+_TRACKS = re.compile(
+    r"\bct (state|status|mark|count|helper|direction|original|reply)|\b(masquerade|dnat|snat|redirect)\b"
+)
 _OTHER_INTERFACE = re.compile(r'\b[io]if(?:name)? (!= )?(?:"([^"]+)"|(\d+))')
 _JUMP = re.compile(r"\b(?:jump|goto) (\S+)")
 #: Deeper than the kernel lets chains call each other.
@@ -88,7 +90,9 @@ def _rules(chains: dict[str, Chain], chain: Chain, interface: str, depth: int) -
         target = chains.get(f"{chain.table} {jump[1]}") if jump else None
         if target is not None and depth < _DEPTH and count < 1_000_000:
             count += _rules(chains, target, interface, depth + 1)
-        if named and re.fullmatch(r'(iif|iifname|oif|oifname) "[^"]+"( counter( packets \d+ bytes \d+)?)? accept', rule):
+        if named and re.fullmatch(
+            r'(iif|iifname|oif|oifname) "[^"]+"( counter( packets \d+ bytes \d+)?)? accept', rule
+        ):
             break
     return count
 

@@ -68,7 +68,7 @@ def _selected(text: str, select: str, path: str) -> str:
     return shown(text, 200)
 
 
-def _pm_qos(look: Look, knob: Knob) -> FactValue:
+def _pm_qos(look: Look, _: Knob) -> FactValue:
     limit = pm_qos_us(look.tree)
     return "unlimited" if limit >= _UNLIMITED_US else str(limit)
 
@@ -103,7 +103,7 @@ def _service(look: Look, knob: Knob) -> FactValue:
     return services.service(look, knob.access.target)
 
 
-def _irq_affinity(look: Look, knob: Knob) -> FactValue:
+def _irq_affinity(look: Look, _: Knob) -> FactValue:
     return nic.affinity(look)
 
 
@@ -124,7 +124,16 @@ def _module(look: Look, knob: Knob) -> FactValue:
     raise Absent(f"the driver {shown(driver, 40)} was loaded without it")
 
 
-_ETHTOOL = {"coalesce": "-c", "ring": "-g", "channels": "-l", "feature": "-k", "pause": "-a", "eee": "--show-eee", "driver": "-i", "link": ""}
+_ETHTOOL = {
+    "coalesce": "-c",
+    "ring": "-g",
+    "channels": "-l",
+    "feature": "-k",
+    "pause": "-a",
+    "eee": "--show-eee",
+    "driver": "-i",
+    "link": "",
+}
 
 
 def _ethtool(look: Look, knob: Knob) -> FactValue:
@@ -136,7 +145,9 @@ def _ethtool(look: Look, knob: Knob) -> FactValue:
     if group == "driver":
         return " ".join(values[name] for name in ("driver", "version", "firmware-version") if name in values)
     if group == "channels":
-        present = [f"{name} {count}" for name, count in values.items() if not name.endswith("-max") and count != "0"]
+        present = [
+            f"{name} {count}" for name, count in values.items() if not name.endswith("-max") and count != "0"
+        ]
         return " ".join(present) or "none"
     if group == "link":
         return f"{nic.given(values, 'speed')} Mbit/s {nic.given(values, 'duplex')}"
@@ -147,7 +158,7 @@ def _link(look: Look, knob: Knob) -> FactValue:
     return str(whole(look.tree.text(f"/sys/class/net/{look.nic()}/{knob.access.target}"), knob.id))
 
 
-def _route(look: Look, knob: Knob) -> FactValue:
+def _route(look: Look, _: Knob) -> FactValue:
     return network.rto_min(look)
 
 
@@ -177,11 +188,11 @@ def _environment(look: Look, knob: Knob) -> FactValue:
     return mpi.variable(look, knob.access.target)
 
 
-def _job_file(look: Look, knob: Knob) -> FactValue:
+def _job_file(_: Look, knob: Knob) -> FactValue:
     raise Absent(f"it belongs to a job ({knob.access.target}), not to the node")
 
 
-def _blas(look: Look, knob: Knob) -> FactValue:
+def _blas(look: Look, _: Knob) -> FactValue:
     return mpi.blas(look)
 
 

@@ -66,7 +66,9 @@ class Look:
             When it is not known, or not there.
         """
         if self.interface is None:
-            raise Unknown("which interface carries the cluster's traffic is not known: set it in cluster.toml")
+            raise Unknown(
+                "which interface carries the cluster's traffic is not known: set it in cluster.toml"
+            )
         if self.links and self.interface not in self.links:
             raise Absent(f"there is no interface {shown(self.interface, 40)}")
         return self.interface

@@ -36,7 +36,9 @@ def field(tree: Tree, source: str, key: str, what: str = "") -> str:
         When there is no such line.
     """
     for line in tree.lines(source):
-        name, mark, value = line.strip().partition(":" if ":" in line and "=" not in line.split(":")[0] else "=")
+        name, mark, value = line.strip().partition(
+            ":" if ":" in line and "=" not in line.split(":")[0] else "="
+        )
         if mark and name.strip() == key and value.strip().strip('"'):
             return value.strip().strip('"')
     raise Unknown(f"{what or source} does not say")

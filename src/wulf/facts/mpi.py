@@ -15,7 +15,9 @@ _CONFIGURATION = "/etc/openmpi/openmpi-mca-params.conf"
 def add(facts: Facts, look: Look) -> None:
     """Collect the libraries and the parameters that a job finds on the node."""
     facts.read("mpi.openmpi", lambda: _openmpi(look))
-    facts.read("mpi.mpich", lambda: optional(lambda: field(look.tree, "mpich", "MPICH Version", "mpichversion")))
+    facts.read(
+        "mpi.mpich", lambda: optional(lambda: field(look.tree, "mpich", "MPICH Version", "mpichversion"))
+    )
     facts.read("mpi.ucx", lambda: _ucx(look))
     facts.read("mpi.openmpi_file", lambda: " ".join(look.tree.lines(_CONFIGURATION)) or "empty")
     facts.read("mpi.environment", lambda: "; ".join(look.tree.lines("environment")) or "none")

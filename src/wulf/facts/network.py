@@ -12,7 +12,9 @@ from wulf.facts.values import Absent, Unknown, number, shown, whole
 from wulf.records import FactValue
 
 #: Interfaces that container engines and virtual machine managers make, each with a network of its own.
-_FOREIGN = re.compile(r"docker\d|br-[0-9a-f]{12}|virbr\d|cni\d|podman\d|lxcbr\d|lxdbr\d|flannel|cali|vboxnet\d")
+_FOREIGN = re.compile(
+    r"docker\d|br-[0-9a-f]{12}|virbr\d|cni\d|podman\d|lxcbr\d|lxdbr\d|flannel|cali|vboxnet\d"
+)
 _SYSCTL = "/proc/sys/"
 #: Sysctls that count or are drawn at random: they say nothing of how a node is set.
 _CHANGING = re.compile(
@@ -157,7 +159,9 @@ def _retransmitted(look: Look) -> FactValue:
 
 
 def _name_servers(look: Look) -> FactValue:
-    found = [line.split()[1] for line in look.tree.lines("/etc/resolv.conf") if line.startswith("nameserver ")]
+    found = [
+        line.split()[1] for line in look.tree.lines("/etc/resolv.conf") if line.startswith("nameserver ")
+    ]
     return " ".join(found) or "none"
 
 

@@ -270,7 +270,10 @@ def _driver_growth(look: Look, nic: str) -> dict[str, int]:
     return {
         name: after[name] - before[name]
         for name in after
-        if name in before and after[name] > before[name] and name not in _ERRORS and re.search(r"crc|_err", name)
+        if name in before
+        and after[name] > before[name]
+        and name not in _ERRORS
+        and re.search(r"crc|_err", name)
     }
 
 
@@ -290,9 +293,8 @@ def _qdisc(look: Look) -> FactValue:
     nic = look.nic()
     for line in look.tree.lines("qdiscs"):
         words = line.split()
-        if len(words) > 4 and words[0] == "qdisc" and words[3:4] == ["dev"] and words[4] == nic:
-            if "root" in words[5:7]:
-                return words[1]
+        if words[:1] == ["qdisc"] and words[3:5] == ["dev", nic] and "root" in words[5:7]:
+            return words[1]
     raise Unknown(f"tc shows none for {shown(nic, 40)}")
 
 

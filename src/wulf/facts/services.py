@@ -55,7 +55,6 @@ def add(facts: Facts, look: Look) -> None:
             facts.lack(name, reason)
         return
     for name, service in known.items():
-
         if not _PASSING.match(name) and service.file in _CHOICE:
             facts.put(f"service.{name.removesuffix(_SERVICE)}", service.shown())
     failed = [name for name, service in known.items() if service.active == "failed"]
@@ -70,7 +69,7 @@ def add(facts: Facts, look: Look) -> None:
 
 
 def services(look: Look) -> dict[str, Service]:
-    """Unit name → state, of the services that systemd knows.
+    """Return the services that systemd knows: unit name → state.
 
     Raises
     ------
@@ -121,7 +120,12 @@ def _stopped(look: Look) -> FactValue:
         unit = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
         lasting = unit.get("Type") != "oneshot" or unit.get("RemainAfterExit") == "yes"
         wanted = unit.get("ConditionResult") == "yes" or unit.get("ConditionTimestampMonotonic") == "0"
-        if lasting and wanted and not unit.get("TriggeredBy") and unit.get("ActiveState") in ("inactive", "failed"):
+        if (
+            lasting
+            and wanted
+            and not unit.get("TriggeredBy")
+            and unit.get("ActiveState") in ("inactive", "failed")
+        ):
             stopped.append(unit.get("Id", "?"))
     return _listed(stopped)
 

@@ -15,10 +15,18 @@ from wulf.facts.values import Absent, Unknown, shown, whole
 from wulf.records import FactValue
 
 #: Directories of sysctl.d, from the strongest: a file hides those of the same name in the ones behind it.
-_SYSCTL_DIRECTORIES = ("/etc/sysctl.d/", "/run/sysctl.d/", "/usr/local/lib/sysctl.d/", "/usr/lib/sysctl.d/", "/lib/sysctl.d/")
+_SYSCTL_DIRECTORIES = (
+    "/etc/sysctl.d/",
+    "/run/sysctl.d/",
+    "/usr/local/lib/sysctl.d/",
+    "/usr/lib/sysctl.d/",
+    "/lib/sysctl.d/",
+)
 _SYSCTL_CONF = "/etc/sysctl.conf"
 #: Set by the kernel or systemd from several parts; a file's text is not what is read back.
-_NOT_COMPARED = re.compile(r"kernel\.core_pattern|kernel\.printk|fs\.binfmt_misc\..*|net\.ipv4\.ping_group_range")
+_NOT_COMPARED = re.compile(
+    r"kernel\.core_pattern|kernel\.printk|fs\.binfmt_misc\..*|net\.ipv4\.ping_group_range"
+)
 _MANY = 8
 
 

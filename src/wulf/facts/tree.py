@@ -112,11 +112,9 @@ class Tree:
             if path.startswith(prefix):
                 yield path, "\n".join(lines).strip()
 
-    def reasons(self, prefix: str) -> Iterator[tuple[str, Unknown]]:
-        """Yield (path, why it cannot be had) of what begins with `prefix`."""
-        for path in self._reasons:
-            if path.startswith(prefix) and path not in self._lines:
-                yield path, self._missing(path)
+    def outputs(self, prefix: str) -> list[str]:
+        """Return the rest of the names of the outputs that begin with `prefix`."""
+        return [name[len(prefix) :] for name in self._codes if name.startswith(prefix)]
 
     @functools.cached_property
     def _empty_patterns(self) -> list[re.Pattern[str]]:

@@ -15,16 +15,21 @@ import vl_convert
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from wulf.records import Analysis, Comparison, Launch, Manifest, NodeRecord
+from wulf.records import Analysis, Audit, Comparison, Launch, Manifest, NodeRecord
+from wulf.report import audit as audit_view
 from wulf.report import charts, compare, theme, view
 from wulf.report.parts import Figure
 
 
 def render(
-    manifest: Manifest, nodes: Sequence[NodeRecord], launches: Sequence[Launch], analysis: Analysis
+    manifest: Manifest,
+    nodes: Sequence[NodeRecord],
+    launches: Sequence[Launch],
+    analysis: Analysis,
+    audit: Audit | None = None,
 ) -> str:
-    """Return the page of a run."""
-    shown = view.build(manifest, nodes, launches, analysis)
+    """Return the page of a run; with an audit of its nodes, where there is one."""
+    shown = view.build(manifest, nodes, launches, analysis, audit)
     figures = [figure for op in shown.operations for figure in (*op.overview, *op.detail)]
     pairs = {op.id: [detail.pair for detail in op.details] for op in shown.operations}
     return _page("report.html.j2", shown, figures, {"run": shown.run_id, "pairs": pairs})
@@ -34,6 +39,11 @@ def render_comparison(comparison: Comparison) -> str:
     """Return the page of a comparison."""
     shown = compare.build(comparison)
     return _page("comparison.html.j2", shown, shown.figures, {"run": "comparison", "pairs": {}})
+
+
+def render_audit(audit: Audit) -> str:
+    """Return the page of an audit."""
+    return _page("audit.html.j2", audit_view.build(audit), [], {"run": "audit", "pairs": {}})
 
 
 def _page(template: str, shown: object, figures: Sequence[Figure], payload: dict[str, Any]) -> str:

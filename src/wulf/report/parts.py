@@ -139,6 +139,52 @@ class Warning:
 
 
 @dataclass(frozen=True)
+class FindingView:
+    """A finding in words."""
+
+    id: str
+    severity: str
+    title: str
+    nodes: str
+    node_count: str
+    everywhere: bool
+    #: (label, text), in the order in which they are read.
+    lines: tuple[tuple[str, str], ...]
+    commands: tuple[tuple[str, str], ...]
+    #: All its words and its nodes, for the search.
+    searched: str
+
+
+@dataclass(frozen=True)
+class MatrixRow:
+    """Nodes that are alike, and how each group of their facts compares with the other nodes'."""
+
+    nodes: str
+    count: str
+    #: (state, facts that differ), one for each group.
+    cells: tuple[tuple[str, str], ...]
+    odd: bool
+
+
+@dataclass(frozen=True)
+class AuditView:
+    """An audit, ready to be printed."""
+
+    headline: str
+    lede: str
+    counts: tuple[tuple[str, int, str], ...]
+    findings: tuple[FindingView, ...]
+    groups: tuple[str, ...]
+    matrix: tuple[MatrixRow, ...]
+    #: (check, why it is not known, nodes)
+    unknown: tuple[tuple[str, str, str], ...]
+    #: (node set, reason)
+    unreachable: tuple[tuple[str, str], ...]
+    passed: int
+    not_applicable: int
+
+
+@dataclass(frozen=True)
 class View:
     """A whole run, ready to be printed."""
 
@@ -157,6 +203,7 @@ class View:
     provenance: Table
     methods: str
     command_line: str = ""
+    audit: AuditView | None = None
 
 
 @dataclass(frozen=True)

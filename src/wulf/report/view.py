@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wulf.records import Analysis, CellEstimate, CurveModel, Launch, Manifest, NodeRecord, Operation
+from wulf.records import Analysis, Audit, CellEstimate, CurveModel, Launch, Manifest, NodeRecord, Operation
+from wulf.report import audit as audit_view
 from wulf.report import headline, provenance, ranking, tables
 from wulf.report.parts import OperationView, View
 from wulf.report.series import figures
@@ -14,7 +15,11 @@ from wulf.units import format_bytes
 
 
 def build(
-    manifest: Manifest, nodes: Sequence[NodeRecord], launches: Sequence[Launch], analysis: Analysis
+    manifest: Manifest,
+    nodes: Sequence[NodeRecord],
+    launches: Sequence[Launch],
+    analysis: Analysis,
+    audit: Audit | None = None,
 ) -> View:
     """Return all that is shown of a run."""
     grade = headline.trust(manifest, analysis)
@@ -27,6 +32,7 @@ def build(
         trust_text=headline.trust_text(manifest, analysis, nodes),
         warnings=headline.warnings(analysis.warnings),
         operations=_operations(manifest, analysis),
+        audit=audit_view.build(audit) if audit is not None else None,
         launches=provenance.launches_table(launches),
         unreached=tables.unreached_table(analysis.cells),
         facts=provenance.facts_table(nodes),

@@ -137,7 +137,24 @@
     else redraw();
   }
 
+  // Findings: only those of the chosen severities that contain all words that are searched for.
+  function sieve(form) {
+    const audit = form.closest(".audit");
+    const wanted = new Set([...form.querySelectorAll("input[name=severity]:checked")].map((box) => box.value));
+    const words = form.elements.search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const has = (element) => words.every((word) => element.dataset.words.includes(word));
+    const findings = [...audit.querySelectorAll(".findings > li")];
+    findings.forEach((item) => { item.hidden = !(wanted.has(item.dataset.severity) && has(item)); });
+    const left = findings.filter((item) => !item.hidden).length;
+    form.querySelector(".left").textContent = left === findings.length ? "" : `${left} of ${findings.length} findings shown`;
+  }
+
   function listen() {
+    document.querySelectorAll("form.sieve").forEach((form) => {
+      form.addEventListener("input", () => sieve(form));
+      form.addEventListener("submit", (event) => event.preventDefault());
+      sieve(form);
+    });
     document.getElementById("theme").addEventListener("click", () => {
       root.dataset.theme = themeName() === "dark" ? "light" : "dark";
       labelTheme();

@@ -1,0 +1,177 @@
+"""``wulf knob``: the catalogue of settings, and their values on the nodes."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.table import Table
+
+from wulf.audit.predicate import state
+from wulf.catalogue import Knob, knob, knobs
+from wulf.cli.facts import FromOption, NodesOption, records_for
+from wulf.cli.options import ClusterOption, JsonOption, console
+from wulf.errors import EXIT_FINDINGS, UsageError
+from wulf.nodeset import fold
+from wulf.text import printable
+
+app = typer.Typer(
+    help="The catalogue of settings, and their values on the nodes.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+_WIDTH = 100
+_INDENT = " " * 7
+
+
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of ``wulf knob get --json``: nodes with the same state of a knob."""
+
+    #: Id of the knob.
+    knob: str
+    #: Whether there is a value, and if not, which kind of gap it is.
+    state: str
+    #: The value, or why there is none.
+    text: str
+    #: Unit of the value; empty when it has none.
+    unit: str
+    nodes: list[str]
+
+
+@app.command("list")
+def list_knobs(
+    layer: Annotated[str | None, typer.Option(help="Only of this layer (nic, kernel_net, mpi …).")] = None,
+    json: JsonOption = False,
+) -> None:
+    """List all knobs."""
+    chosen = [entry for entry in knobs().values() if layer in (None, entry.layer)]
+    if not chosen:
+        layers = ", ".join(dict.fromkeys(entry.layer for entry in knobs().values()))
+        raise UsageError(f"--layer: there is no '{layer}'; there are: {layers}")
+    if json:
+        sys.stdout.write(msgspec.json.format(msgspec.json.encode(chosen), indent=1).decode() + "\n")
+        return
+    table = Table(box=None, pad_edge=False)
+    for name in ("knob", "layer", "status", "title"):
+        table.add_column(name, no_wrap=name != "title")
+    for entry in chosen:
+        table.add_row(entry.id, entry.layer, entry.status, entry.title)
+    console().print(table)
+
+
+@app.command("show")
+def show_knob(
+    name: Annotated[str, typer.Argument(metavar="KNOB", help="Id of a knob, such as nic.rx_usecs.")],
+    json: JsonOption = False,
+) -> None:
+    """Show all that is known of a knob: what it does, how it is read, set and kept, and what may go wrong."""
+    entry = knob(name)
+    if json:
+        sys.stdout.write(msgspec.json.format(msgspec.json.encode(entry), indent=1).decode() + "\n")
+    else:
+        sys.stdout.write(page(entry))
+
+
+@app.command("get")
+def get_knob(
+    names: Annotated[list[str], typer.Argument(metavar="KNOB...", help="Ids of knobs.")],
+    cluster: ClusterOption = None,
+    nodes: NodesOption = None,
+    source: FromOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Show the value of a knob on every node; nodes that agree share a line.
+
+    Exit code 3 when a node did not answer.
+    """
+    entries = [knob(name) for name in names]
+    records = records_for(cluster, nodes, source)
+    readings = []
+    for entry in entries:
+        groups: dict[tuple[str, str], list[str]] = {}
+        for record in records:
+            kind, value = ("unknown", record.error) if record.error else state(record, entry.id)
+            groups.setdefault((kind, str(value if value is not None else "")), []).append(record.node)
+        readings += [
+            Reading(
+                knob=entry.id,
+                state=kind,
+                text=text,
+                unit=entry.unit if kind == "value" else "",
+                nodes=members,
+            )
+            for (kind, text), members in groups.items()
+        ]
+    if json:
+        sys.stdout.write(msgspec.json.format(msgspec.json.encode(readings), indent=1).decode() + "\n")
+    else:
+        for reading in readings:
+            said = f"{reading.text} {reading.unit}".rstrip()
+            if reading.state != "value":
+                said = f"{reading.state}: {reading.text}" if reading.text else reading.state
+            sys.stdout.write(f"{fold(reading.nodes)}: {reading.knob}: {printable(said, 500)}\n")
+    if any(record.error for record in records):
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+def page(entry: Knob) -> str:
+    """Return a knob as a page of a manual."""
+    parts = [f"{entry.id.upper()}\n"]
+
+    def section(title: str, *paragraphs: str) -> None:
+        texts = [text for text in paragraphs if text]
+        if texts:
+            parts.append(f"{title}\n" + "\n".join(_wrapped(text) for text in texts) + "\n")
+
+    section("NAME", f"{entry.id} – {entry.title}")
+    section("DESCRIPTION", entry.what, entry.notes)
+    section(
+        "VALUE",
+        f"{entry.type}" + (f" [{entry.unit}]" if entry.unit else ""),
+        f"from {entry.range[0]} to {entry.range[1]}" if entry.range else "",
+        f"worth trying: {', '.join(entry.values)}" if entry.values else "",
+        f"the kernel's own: {entry.default}" if entry.default else "",
+    )
+    section("EFFECT", entry.direction, entry.measure)
+    section(
+        "RECOMMENDED",
+        *(f"{profile}: {wanted.replace('|', ' or ')}" for profile, wanted in entry.recommend.items()),
+        "none: measure it" if not entry.recommend else "",
+    )
+    section(
+        "STATUS",
+        entry.status + (f" since {entry.obsolete_since}" if entry.obsolete_since else ""),
+        f"needs: {entry.needs}" if entry.needs else "",
+        f"scope: {entry.scope}; layer: {entry.layer}",
+    )
+    section("READ", entry.access.read)
+    section("SET NOW", entry.access.set)
+    section(
+        "KEEP",
+        entry.persist.file,
+        f"Debian family: {entry.persist.debian}",
+        f"RHEL family: {entry.persist.rhel}",
+    )
+    section("UNDO", entry.access.revert)
+    section("RISK", entry.risk, f"may cut the node off: {entry.lockout}")
+    section("ALSO SET BY", ", ".join(entry.owners))
+    section(
+        "EVIDENCE",
+        *(
+            f"{item.source}{': ' + item.figure if item.figure else ''} ({_KNOWN.get(item.how_known, item.how_known)})"
+            for item in entry.evidence
+        ),
+    )
+    return "\n".join(parts)
+
+
+_KNOWN = {"memory": "general knowledge, not verified", "checked": "checked on a machine"}
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(
+        text, _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT, break_long_words=False
+    )

@@ -1,0 +1,62 @@
+# How one node sees the others: names, path MTU, clocks. Sends a few pings, changes nothing.
+#
+#   sh -s -- INTERFACE NAME=ADDRESS... <peers.sh
+#
+# All NAMEs are looked up; the first of them that is not this node itself is pinged over INTERFACE, and a second
+# one where the first does not take full frames: which of the two ends is at fault shows across nodes.
+# Prints a tree, see capture.sh.
+export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
+interface=$1
+shift
+mtu=$(cat "/sys/class/net/$interface/mtu" 2>/dev/null)
+own=$(ip -o addr show 2>/dev/null | awk '{ sub("/.*", "", $4); print $4 }')
+
+printf '#date 0\n %s\n' "$(date +%s.%N)"
+for peer; do
+	name=${peer%%=*}
+	printf '#name.%s 0\n' "$name"
+	getent ahostsv4 "$name" 2>/dev/null | awk '{ print " " $1; exit }'
+done
+printf '#end 0\n %s\n' "$(date +%s.%N)"
+
+if ! command -v ping >/dev/null 2>&1; then
+	printf '!path ping is not installed\n!clock ping is not installed\n'
+	exit 0
+fi
+if [ -z "$mtu" ]; then
+	printf '!path there is no interface %s\n!clock there is no interface %s\n' "$interface" "$interface"
+	exit 0
+fi
+passes() { # address, MTU
+	ping -n -q -c 1 -W 1 -I "$interface" -M do -s "$(($2 - 28))" "$1" >/dev/null 2>&1 ||
+		ping -n -q -c 2 -i 0.2 -W 1 -I "$interface" -M do -s "$(($2 - 28))" "$1" >/dev/null 2>&1
+}
+tried=0
+for peer; do
+	address=${peer#*=}
+	case "
+$own
+" in *"
+$address
+"*) continue ;; esac
+	tried=$((tried + 1))
+	largest=0
+	for size in "$mtu" 9000 6000 4000 3000 2000 1500 1492 1450 1400 1300 1000 576; do
+		[ "$size" -le "$mtu" ] || continue
+		if passes "$address" "$size"; then
+			largest=$size
+			break
+		fi
+	done
+	printf '#path.%s 0\n %s %s\n' "$tried" "${peer%%=*}" "$largest"
+	if [ "$tried" -eq 1 ]; then
+		# The clocks of both ends are in the IP header: milliseconds since midnight.
+		clocks=$(ping -n -c 5 -i 0.2 -W 1 -I "$interface" -T tsonly "$address" 2>&1)
+		printf '#clock %s\n' "$?"
+		printf '%s\n' "$clocks" | sed 's/^/ /'
+	fi
+	if [ "$largest" -eq "$mtu" ] || [ "$tried" -ge 2 ]; then
+		break
+	fi
+done
+[ "$tried" -gt 0 ] || printf '!path there is no other node\n!clock there is no other node\n'

@@ -1,0 +1,181 @@
+"""Look at a cluster, or read an earlier look back, and judge what was seen."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from wulf import catalogue
+from wulf.audit.evaluate import evaluate
+from wulf.cluster.inventory import ClusterConfig
+from wulf.cluster.transport import open_transport
+from wulf.errors import ConfigError, TransportError
+from wulf.facts.capture import capture
+from wulf.facts.parse import parse
+from wulf.facts.peers import look_around
+from wulf.ports import NodeResult
+from wulf.records import Audit, NodeRecord
+
+_HEAD = "wulf-facts.json"
+_TREES = "nodes/"
+#: A saved look larger than this is not one.
+_LIMIT_BYTES = 4 << 30
+
+Progress = Callable[[int, int], None]
+
+
+class Head(msgspec.Struct, kw_only=True):
+    """What a saved look says of itself."""
+
+    version: int
+    created_at: str
+    interface: str | None
+    #: Node → what is known of it beyond its tree: peers, or why it did not answer.
+    records: list[NodeRecord]
+
+
+def look(
+    config: ClusterConfig,
+    nodes: Sequence[str],
+    *,
+    save: Path | None = None,
+    peers: bool = True,
+    progress: Progress | None = None,
+) -> list[NodeRecord]:
+    """Take the facts of all nodes, once; store what they printed in `save` when it is given.
+
+    Raises
+    ------
+    TransportError
+        When no node answers.
+    """
+    knobs = list(catalogue.knobs().values())
+    transport = open_transport(config)
+    done = 0
+    try:
+        with _archive(save) as keep:
+
+            def taken(result: NodeResult) -> None:
+                nonlocal done
+                done += 1
+                if progress is not None:
+                    progress(done, len(nodes))
+                if result.status == "ok":
+                    keep(result.node, result.stdout)
+
+            records = capture(transport, nodes, config.interface, knobs, taken=taken)
+            if all(not record.reachable or record.error for record in records):
+                raise TransportError(f"no node answers: {'; '.join(str(r.error) for r in records[:3])}")
+            if peers and config.interface is not None:
+                records = look_around(transport, records, config.interface)
+            keep.head(config.interface, records)
+    finally:
+        transport.close()
+    return records
+
+
+def read(path: Path) -> tuple[list[NodeRecord], str | None]:
+    """Return the facts in a saved look, parsed anew, and the interface it was about.
+
+    Raises
+    ------
+    ConfigError
+        When the file is not a saved look; names it.
+    """
+    knobs = list(catalogue.knobs().values())
+    try:
+        with tarfile.open(path, "r:*") as archive:
+            texts = {}
+            head = None
+            for member in archive:
+                file = archive.extractfile(member) if member.isfile() and member.size < _LIMIT_BYTES else None
+                if file is not None and member.name == _HEAD:
+                    head = msgspec.json.decode(file.read(), type=Head)
+                elif file is not None and member.name.startswith(_TREES):
+                    texts[member.name.removeprefix(_TREES).removesuffix(".tree")] = file.read()
+    except FileNotFoundError:
+        raise ConfigError(f"there is no {path}") from None
+    except (tarfile.TarError, OSError, EOFError, msgspec.DecodeError, ValueError) as error:
+        raise ConfigError(f"{path} is not a look saved with 'wulf facts --save': {error}") from None
+    if head is None:
+        raise ConfigError(f"{path} is not a look saved with 'wulf facts --save': it has no {_HEAD}")
+    records = []
+    for record in head.records:
+        if record.node in texts:
+            text = texts[record.node].decode("utf-8", "replace")
+            again = parse(record.node, text, head.interface, knobs)
+            records.append(
+                msgspec.structs.replace(
+                    again, facts=again.facts | record.facts, unknown=again.unknown | record.unknown
+                )
+            )
+        else:
+            records.append(record)
+    return records, head.interface
+
+
+def judge(records: Sequence[NodeRecord], profile: catalogue.Profile) -> Audit:
+    """Evaluate the whole catalogue."""
+    return evaluate(
+        records,
+        catalogue.checks().values(),
+        catalogue.knobs().values(),
+        catalogue.consistencies().values(),
+        profile,
+    )
+
+
+class _Keeper:
+    """Takes what nodes printed; writes it when there is a file."""
+
+    def __init__(self, archive: tarfile.TarFile | None) -> None:
+        self._archive = archive
+
+    def __call__(self, node: str, text: bytes) -> None:
+        self._add(f"{_TREES}{node}.tree", text)
+
+    def head(self, interface: str | None, records: Sequence[NodeRecord]) -> None:
+        """Write what the trees do not hold."""
+        outside = ("path.", "names.", "clock.")
+        kept = [
+            msgspec.structs.replace(
+                record,
+                facts={name: value for name, value in record.facts.items() if name.startswith(outside)},
+                unknown={name: why for name, why in record.unknown.items() if name.startswith(outside)},
+                absent={},
+                unsupported={},
+            )
+            for record in records
+        ]
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        head = Head(version=1, created_at=now, interface=interface, records=kept)
+        self._add(_HEAD, msgspec.json.encode(head))
+
+    def _add(self, name: str, content: bytes) -> None:
+        if self._archive is not None:
+            member = tarfile.TarInfo(name)
+            member.size, member.mtime, member.mode = len(content), int(time.time()), 0o600
+            self._archive.addfile(member, io.BytesIO(content))
+
+
+@contextmanager
+def _archive(path: Path | None) -> Iterator[_Keeper]:
+    """Open the file for a look; it appears under its name only when it is whole."""
+    if path is None:
+        yield _Keeper(None)
+        return
+    part = path.with_name(f".{path.name}.part")
+    try:
+        with tarfile.open(part, "w:gz" if path.suffix in (".gz", ".tgz") else "w") as archive:
+            yield _Keeper(archive)
+        part.replace(path)
+    except FileNotFoundError as error:
+        raise ConfigError(f"cannot write {path}: {error.strerror}") from None
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,226 @@
+"""An audit as people read it: on the terminal, as Markdown, as JUnit XML, and the view of the page. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from xml.etree import ElementTree
+
+from rich.console import Console
+from rich.text import Text
+
+from wulf.nodeset import fold
+from wulf.records import Audit, Finding
+from wulf.report.parts import AuditView, FindingView, MatrixRow
+from wulf.report.words import count
+from wulf.text import printable
+
+#: Characters of one text that are printed; a node can print anything.
+_LIMIT = 1000
+_SEVERITY = {"fail": "FAIL", "warn": "WARN", "info": "INFO"}
+_STYLE = {"fail": "bold red", "warn": "bold yellow", "info": "cyan"}
+_MEANING = {"fail": "breaks or cripples", "warn": "costs", "info": "worth trying or knowing"}
+
+
+def build(audit: Audit) -> AuditView:
+    """Return the view of an audit."""
+    total = len(audit.nodes) - len(audit.unreachable)
+    counts = tuple(
+        (severity, sum(1 for finding in audit.findings if finding.severity == severity), _MEANING[severity])
+        for severity in _SEVERITY
+    )
+    looked = sorted({judgement.id for judgement in audit.judgements})
+    bad = {judgement.id for judgement in audit.judgements if judgement.status in ("finding", "unknown")}
+    silent = (
+        {
+            name
+            for name in looked
+            if all(j.status == "not applicable" for j in audit.judgements if j.id == name)
+        }
+        if len(looked) < 1000
+        else set()
+    )
+    worst = next((severity for severity, found, _ in counts if found), "")
+    headline = {
+        "fail": "Something breaks or cripples the cluster's network",
+        "warn": "The network works, but something costs",
+        "info": "Nothing is wrong; some things are worth trying",
+        "": "Nothing was found",
+    }[worst]
+    return AuditView(
+        headline=headline,
+        lede=f"{count(total, 'node')} looked at with the profile '{audit.profile}'"
+        + (f"; {count(len(audit.unreachable), 'node')} did not answer" if audit.unreachable else "")
+        + f". {count(len(looked), 'check')}: {len(set(looked) - bad - silent)} without a finding, "
+        f"{len(silent)} not applicable here.",
+        counts=counts,
+        findings=tuple(_finding(finding, total) for finding in audit.findings),
+        groups=tuple(sorted({row.group for row in audit.matrix})),
+        matrix=_matrix(audit),
+        unknown=tuple(
+            (printable(j.title, 200), printable(j.reason, _LIMIT), fold(j.nodes))
+            for j in audit.judgements
+            if j.status == "unknown"
+        ),
+        unreachable=_reasons(audit.unreachable),
+        passed=len(set(looked) - bad - silent),
+        not_applicable=len(silent),
+    )
+
+
+def _finding(finding: Finding, total: int) -> FindingView:
+    nodes = fold(finding.nodes)
+    lines = (
+        ("is", finding.found),
+        ("should be", finding.wanted),
+        (f"costs {', '.join(finding.costs)}" if finding.costs else "why", finding.why),
+        ("source", "; ".join(finding.evidence)),
+        ("risk", finding.risk),
+    )
+    commands = (("now", finding.fix), ("to keep it", finding.keep))
+    shown = tuple((label, printable(text, _LIMIT)) for label, text in lines if text)
+    return FindingView(
+        id=finding.id,
+        severity=finding.severity,
+        title=printable(finding.title, 200),
+        nodes=nodes,
+        node_count=count(len(finding.nodes), "node"),
+        everywhere=len(finding.nodes) == total and total > 1,
+        lines=shown,
+        commands=tuple((label, printable(text, _LIMIT)) for label, text in commands if text),
+        searched=" ".join(
+            [finding.id, finding.title, nodes, *finding.nodes[:200], *(t for _, t in shown)]
+        ).lower(),
+    )
+
+
+def _matrix(audit: Audit) -> tuple[MatrixRow, ...]:
+    """Nodes with the same states share a row; the ones that differ come first."""
+    groups = sorted({row.group for row in audit.matrix})
+    states: dict[str, dict[str, tuple[str, str]]] = {}
+    for row in audit.matrix:
+        facts = ", ".join(row.facts[:8]) + (f" and {len(row.facts) - 8} more" if len(row.facts) > 8 else "")
+        for node in row.nodes:
+            states.setdefault(node, {})[row.group] = (row.state, facts)
+    alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
+    for node, cells in states.items():
+        alike.setdefault(tuple(cells.get(group, ("same", "")) for group in groups), []).append(node)
+    rows = [
+        MatrixRow(
+            nodes=fold(nodes),
+            count=count(len(nodes), "node"),
+            cells=cells,
+            odd=any(state == "odd" for state, _ in cells),
+        )
+        for cells, nodes in alike.items()
+    ]
+    return tuple(sorted(rows, key=lambda row: (not row.odd, row.nodes)))
+
+
+def _reasons(unreachable: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    folded: dict[str, list[str]] = {}
+    for node, reason in unreachable.items():
+        folded.setdefault(printable(reason.removeprefix(f"{node}: "), 200), []).append(node)
+    return tuple((fold(nodes), reason) for reason, nodes in folded.items())
+
+
+def render(audit: Audit, console: Console) -> None:
+    """Print an audit."""
+    view = build(audit)
+    console.print(Text(f"{view.headline}.", style="bold"))
+    console.print(Text(view.lede))
+    for nodes, reason in view.unreachable:
+        console.print(Text(f"no answer: {nodes}: {reason}", style="red"))
+    for finding in view.findings:
+        console.print()
+        head = Text(f"{_SEVERITY[finding.severity]}  ", style=_STYLE[finding.severity])
+        head.append(finding.title, style="bold")
+        head.append("  all nodes" if finding.everywhere else f"  {finding.nodes}")
+        head.append(f"  [{finding.id}]", style="dim")
+        console.print(head)
+        lines = [*finding.lines[:3], *finding.commands, *finding.lines[3:]]
+        for label, text in lines:
+            name = label.split(" ", 1)[0] if label.startswith("costs") else label
+            shown = f"{label.removeprefix('costs ')}: {text}" if label.startswith("costs") else text
+            console.print(Text(f"      {name:<10} {shown}"))
+    if view.unknown:
+        console.print()
+        console.print(Text(f"Not known ({len(view.unknown)}):", style="bold"))
+        for title, reason, nodes in view.unknown:
+            console.print(Text(f"      {title}: {reason} ({nodes})"))
+
+
+def markdown(audit: Audit) -> str:
+    """Return an audit as Markdown."""
+    view = build(audit)
+    parts = ["# Audit\n", f"**{view.headline}.** {view.lede}\n"]
+    if view.unreachable:
+        parts += [*(f"* no answer: {nodes}: {reason}" for nodes, reason in view.unreachable), ""]
+    for finding in view.findings:
+        where = "all nodes" if finding.everywhere else f"`{finding.nodes}`"
+        parts.append(f"## {_SEVERITY[finding.severity]}: {_escaped(finding.title)} ({where})\n")
+        parts += [f"* **{label}**: {_escaped(text)}" for label, text in finding.lines]
+        parts += [f"* **{label}**: `{text.replace('`', chr(39))}`" for label, text in finding.commands]
+        parts.append("")
+    if view.unknown:
+        parts.append("## Not known\n")
+        parts += [
+            f"* {_escaped(title)}: {_escaped(reason)} (`{nodes}`)" for title, reason, nodes in view.unknown
+        ]
+        parts.append("")
+    return "\n".join(parts)
+
+
+def _escaped(text: str) -> str:
+    for mark in "\\`*_[]<>|#":
+        text = text.replace(mark, "\\" + mark)
+    return text
+
+
+def junit(audit: Audit) -> str:
+    """Return an audit as JUnit XML: one test case per check, failed where it found something."""
+    ids = list(dict.fromkeys(judgement.id for judgement in audit.judgements))
+    compared = list(dict.fromkeys(f.id for f in audit.findings if f.kind == "consistency"))
+    suite = ElementTree.Element("testsuite", name=f"wulf audit ({audit.profile})")
+    failures = skipped = errors = 0
+    for name in [*ids, *compared]:
+        found = [finding for finding in audit.findings if finding.id == name]
+        judged = [judgement for judgement in audit.judgements if judgement.id == name]
+        title = found[0].title if found else judged[0].title
+        case = ElementTree.SubElement(suite, "testcase", classname="wulf.audit", name=f"{name}: {title}")
+        unknown = [judgement for judgement in judged if judgement.status == "unknown"]
+        if any(finding.severity != "info" for finding in found):
+            failures += 1
+            message = "; ".join(f"{fold(finding.nodes)}: {finding.found}" for finding in found)
+            child = ElementTree.SubElement(case, "failure", message=_xml(message))
+            child.text = _xml(
+                "\n".join(f"{finding.wanted}\n{finding.why}\n{finding.fix}" for finding in found)
+            )
+        elif unknown or all(judgement.status == "not applicable" for judgement in judged):
+            skipped += 1
+            reasons = unknown or judged
+            message = "; ".join(f"{fold(judgement.nodes)}: {judgement.reason}" for judgement in reasons)
+            ElementTree.SubElement(case, "skipped", message=_xml(message))
+        elif found:
+            ElementTree.SubElement(case, "system-out").text = _xml("; ".join(f.found for f in found))
+    for nodes, reason in _reasons(audit.unreachable):
+        errors += 1
+        case = ElementTree.SubElement(suite, "testcase", classname="wulf.audit", name=f"{nodes} answers")
+        ElementTree.SubElement(case, "error", message=_xml(reason))
+    for name, number in (
+        ("failures", failures),
+        ("skipped", skipped),
+        ("errors", errors),
+        ("tests", len(suite)),
+    ):
+        suite.set(name, str(number))
+    ElementTree.indent(suite)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
+
+
+def _xml(text: str) -> str:
+    return printable(text, 4 * _LIMIT)
+
+
+def matches(audit: Audit, severities: Sequence[str]) -> bool:
+    """Whether there is a finding of one of these severities."""
+    return any(finding.severity in severities for finding in audit.findings)
