@@ -106,7 +106,7 @@ def test_a_complete_run_cannot_be_resumed_and_a_name_not_taken_twice(measured):
 def test_facts_and_versions_are_kept(measured):
     run = library.load(measured / "runs" / "first")
     assert {node.node for node in run.nodes} == {"local1", "local2"}
-    assert all(node.facts["kernel"] for node in run.nodes)
+    assert all(node.facts["kernel.release"] for node in run.nodes)
     assert run.manifest.software["probe_net_sha256"]
     launch = run.launches[0]
     assert launch.probe.clock.cost_ns > 0

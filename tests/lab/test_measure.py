@@ -48,8 +48,8 @@ def test_mpi_and_sockets_between_nodes(lab_cluster, tmp_path, family):
     assert ping.probe.hosts == ["node01", "node02"]
     assert family in ping.probe.mpi.lower().replace(" ", "")
     for node in loaded.nodes:
-        assert node.facts["nic_mtu_bytes"] == 1500
-        assert node.facts["nic_driver"] == "veth"
+        assert node.facts["nic.mtu_bytes"] == 1500
+        assert node.facts["nic.driver"] == "veth"
     cells = loaded.analysis().cells
     latency = next(cell for cell in cells if cell.cell.op == "mpi_pingpong" and cell.cell.size_bytes == 4)
     if len(os.sched_getaffinity(0)) > 1:

@@ -80,7 +80,7 @@ def test_contaminated_launches_do_not_vote_when_there_are_clean_ones():
 
 def test_differing_facts_are_listed_and_passing_ones_are_not():
     def node(kernel, load):
-        return [NodeRecord(node=PAIR[0], reachable=True, facts={"kernel": kernel, "load1": load})]
+        return [NodeRecord(node=PAIR[0], reachable=True, facts={"kernel": kernel, "node.load1": load})]
 
     found = compare(run(), run(), node("6.1", 0.1), node("6.12", 3.0))
     assert found.differing_facts == {"node01: kernel": ("6.1", "6.12")}

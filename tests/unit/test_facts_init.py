@@ -14,7 +14,7 @@ from wulf.records import NodeRecord
 
 
 def node(name: str, addresses: str) -> NodeRecord:
-    return NodeRecord(node=name, reachable=True, facts={"addresses": addresses})
+    return NodeRecord(node=name, reachable=True, facts={"network.addresses": addresses})
 
 
 TWO = [

@@ -2,67 +2,79 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wulf import catalogue
 from wulf.cluster.inventory import local
 from wulf.cluster.transport import open_transport
 from wulf.errors import UsageError
 from wulf.facts.capture import capture
 from wulf.facts.parse import interfaces, parse, record
-from wulf.facts.sections import Sections, Unknown, cpu_list, number, whole
+from wulf.facts.tree import Tree
+from wulf.facts.values import Absent, Unknown, Unsupported, cpu_list, number, whole
 from wulf.ports import NodeResult
 from wulf.records import NodeRecord
 
+KNOBS = list(catalogue.knobs().values())
+#: Captured from a node of the virtual cluster: Debian 12, veth.
+CAPTURED = (Path(__file__).parents[1] / "golden" / "lab-node.tree").read_text(encoding="utf-8")
+KINDS = ("facts", "unknown", "absent", "unsupported")
+
 TREE = """\
 Welcome to node01
-#hostname
+#hostname 0
  node01
-#kernel
+#kernel 0
  6.1.0-18-amd64
-#os
- PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"
- NAME="Debian GNU/Linux"
-#lscpu
+/etc/os-release:PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"
+/etc/os-release:NAME="Debian GNU/Linux"
+#lscpu 0
  Architecture:            x86_64
  CPU(s):                  8
    On-line CPU(s) list:   0-7
  Model name:              AMD EPYC 7302P 16-Core Processor
    Thread(s) per core:    2
  Socket(s):               1
-#cpu_status
- Name:\tcat
- Cpus_allowed_list:\t0-3,8
-!governor the kernel offers no cpufreq
-#meminfo
- MemTotal:       24682904 kB
-#uptime
- 98.41 180.02
-#loadavg
- 0.15 0.10 0.05 1/123 4711
-#container
+/proc/self/status:Name:\tcat
+/proc/self/status:Cpus_allowed_list:\t0-3,8
+!/sys/devices/system/cpu/cpu*/cpufreq/scaling_* No such file or directory
+/proc/meminfo:MemTotal:       24682904 kB
+/proc/loadavg:0.15 0.10 0.05 1/123 4711
+#container 0
  systemd-nspawn
-#addresses
+#addresses 0
  1: lo    inet 127.0.0.1/8 scope host lo\\       valid_lft forever preferred_lft forever
  2: eth0@if9    inet6 fe80::1/64 scope link \\       valid_lft forever preferred_lft forever
  2: eth0@if9    inet 198.18.0.11/24 brd 198.18.0.255 scope global eth0\\       valid_lft forever
  3: eth0.7@eth0    inet 10.7.0.11/16 scope global eth0.7\\       valid_lft forever
-#nic
- eth0
-#nic_mtu
- 9000
-#nic_speed
- 25000
-#ethtool
+#links 0
+ eth0 0000:01:00.0 mlx5_core - -
+/sys/class/net/eth0/mtu:9000
+-
+/sys/class/net/eth0/mtu:1500
+/sys/class/net/eth0/speed:25000
+#ethtool-i.eth0 0
  driver: mlx5_core
  version: 6.1.0
  firmware-version:
-#openmpi
+#ethtool-c.eth0 161
+ netlink error: Operation not supported
+#nft 1
+ Operation not permitted (you must be root)
+#openmpi 0
  Open MPI v4.1.4
 !mpich mpichversion is not installed
 """
+
+
+def read(text: str, interface: str | None = "eth0") -> NodeRecord:
+    return parse("n1", text, interface, KNOBS)
 
 
 def answer(stdout: bytes, status: str = "ok", reason: str = "") -> NodeResult:
@@ -73,52 +85,67 @@ def answer(stdout: bytes, status: str = "ok", reason: str = "") -> NodeResult:
 
 
 def test_values_are_typed_and_in_their_units() -> None:
-    facts = parse("node01", TREE, "eth0").facts
+    facts = read(TREE).facts
     expected = {
-        "hostname": "node01",
-        "os": "Debian GNU/Linux 12 (bookworm)",
-        "cpu_model": "AMD EPYC 7302P 16-Core Processor",
-        "cpus": 8,
-        "threads_per_core": 2,
-        "cpus_allowed": "0-3,8",
-        "hypervisor": "none",
-        "container": "systemd-nspawn",
-        "memory_bytes": 24682904 * 1024,
-        "uptime_s": 98.41,
-        "load1": 0.15,
-        "addresses": "eth0=198.18.0.11/24 eth0.7=10.7.0.11/16",
-        "nic_addresses": "198.18.0.11/24 fe80::1/64",
-        "nic_subnet": "198.18.0.0/24",
-        "nic_mtu_bytes": 9000,
-        "nic_speed_bits_per_s": 25_000_000_000,
-        "nic_driver": "mlx5_core",
-        "openmpi_version": "4.1.4",
+        "node.hostname": "node01",
+        "kernel.os": "Debian GNU/Linux 12 (bookworm)",
+        "cpu.model": "AMD EPYC 7302P 16-Core Processor",
+        "cpu.count": 8,
+        "cpu.threads_per_core": 2,
+        "cpu.allowed": "0-3,8",
+        "cpu.hypervisor": "none",
+        "node.container": "systemd-nspawn",
+        "memory.total_bytes": 24682904 * 1024,
+        "node.load1": 0.15,
+        "network.addresses": "eth0=198.18.0.11/24 eth0.7=10.7.0.11/16",
+        "nic.addresses": "198.18.0.11/24",
+        "nic.subnet": "198.18.0.0/24",
+        "nic.speed_bits_per_s": 25_000_000_000,
+        "nic.driver": "mlx5_core",
+        "mpi.openmpi": "4.1.4",
     }
     assert {name: facts.get(name) for name in expected} == expected
 
 
-def test_what_is_unknown_has_its_reason() -> None:
-    unknown = parse("node01", TREE, "eth0").unknown
-    assert unknown["governor"] == "the kernel offers no cpufreq"
-    assert unknown["mpich_version"] == "mpichversion is not installed"
-    assert unknown["nic_firmware"] == "the driver does not say"
-    assert unknown["nic_duplex"] == "the node did not print it"
+def test_a_file_that_comes_twice_counts_once() -> None:
+    assert read(TREE).facts["nic.mtu_bytes"] == 9000
+
+
+def test_absent_unsupported_and_unknown_are_told_apart() -> None:
+    node = read(TREE)
+    assert node.absent["cpu.governor"].startswith("there is no /sys/devices/system/cpu/cpu*/cpufreq")
+    assert node.absent["mpi.mpich"] == "mpichversion is not installed"
+    assert node.absent["hpl.N"] == "it belongs to a job (HPL.dat), not to the node"
+    assert node.unsupported["nic.firmware"] == "the driver has no firmware-version"
+    assert node.unsupported["nic.rx_usecs"] == "the kernel or the driver does not support it"
+    assert node.unknown["firewall.rules"] == "only root may see it"
+    assert node.unknown["nic.duplex"] == "the node did not print it"
+
+
+def test_without_ethtool_it_is_said_that_it_is_not_installed() -> None:
+    node = read("!ethtool ethtool is not installed\n")
+    for name in ("nic.driver", "nic.rx_usecs", "nic.eee", "nic.speed_max_bits_per_s"):
+        assert node.unknown[name] == "ethtool is not installed"
 
 
 def test_without_an_interface_nothing_is_said_about_one() -> None:
-    node = parse("node01", TREE, None)
-    assert not [name for name in (*node.facts, *node.unknown) if name.startswith(("nic", "interface"))]
+    node = read(TREE, None)
+    assert not [name for name in node.facts if name.startswith("nic.")]
+    assert "set it in cluster.toml" in node.unknown["nic.mtu_bytes"]
+
+
+def test_an_interface_that_is_not_there() -> None:
+    assert read(TREE, "eth9").absent["nic.mtu_bytes"] == "there is no interface eth9"
 
 
 def test_a_virtual_link_has_no_speed() -> None:
-    node = parse("node01", "#nic_speed\n -1\n", "eth0")
-    assert "nic_speed_bits_per_s" not in node.facts
-    assert node.unknown["nic_speed_bits_per_s"] == "the driver does not say"
+    node = read("/sys/class/net/eth0/speed:-1\n")
+    assert node.unsupported["nic.speed_bits_per_s"] == "the driver does not say"
 
 
 def test_many_addresses_are_not_cut() -> None:
     lines = [f" {i}: eth{i}    inet 10.0.{i}.1/24 scope global eth{i}\\  valid" for i in range(100)]
-    facts = parse("n1", "\n".join(["#addresses", *lines]), None).facts
+    facts = read("\n".join(["#addresses 0", *lines])).facts
     assert interfaces(facts)["eth99"] == ["10.0.99.1/24"]
     assert len(interfaces(facts)) == 100
 
@@ -127,56 +154,78 @@ def test_many_addresses_are_not_cut() -> None:
     ("status", "reachable"), [("unreachable", False), ("timeout", False), ("exit", True), ("garbage", True)]
 )
 def test_a_node_that_failed_says_why(status: str, reachable: bool) -> None:
-    node = record(answer(b"", status, "n1: broken"), None)
+    node = record(answer(b"", status, "n1: broken"), None, KNOBS)
     assert (node.reachable, node.error, node.facts) == (reachable, "n1: broken", {})
+
+
+FIXED = {name for kind in KINDS for name in getattr(read(""), kind)}
 
 
 def check_whole(node: NodeRecord) -> None:
     """Each fact once, as a value or a reason, safe to store and to show."""
-    known = parse("n1", "", "eth0").unknown
-    assert set(node.facts) | set(node.unknown) == set(known)
-    assert not set(node.facts) & set(node.unknown)
-    assert all(node.unknown.values())
+    named = [name for kind in KINDS for name in getattr(node, kind)]
+    assert len(named) == len(set(named))
+    assert set(named) >= FIXED
     assert None not in node.facts.values()
+    assert all(reason for kind in KINDS[1:] for reason in getattr(node, kind).values())
     assert msgspec.json.decode(msgspec.json.encode(node), type=NodeRecord) == node
-    for text in (*node.unknown.values(), *node.facts.values()):
-        assert not isinstance(text, str) or "\x1b" not in text
+    for kind in KINDS:
+        for text in getattr(node, kind).values():
+            assert not isinstance(text, str) or "\x1b" not in text
+
+
+def test_a_captured_node_is_whole() -> None:
+    node = read(CAPTURED, "host0")
+    check_whole(node)
+    assert len(node.facts) > 200
 
 
 @given(st.binary(max_size=300))
 def test_garbage_is_never_an_exception(noise: bytes) -> None:
-    check_whole(record(answer(noise), "eth0"))
+    check_whole(record(answer(noise), "eth0", KNOBS))
 
 
-NAMES = st.sampled_from([line[1:].split()[0] for line in TREE.splitlines() if line.startswith(("#", "!"))])
-CONTENT = st.one_of(
-    st.text(max_size=60),
-    st.integers().map(str),
-    st.floats().map(str),
-    st.sampled_from(["CPU(s): ", "MemTotal: ", "Cpus_allowed_list:\t"]).flatmap(
-        lambda key: st.one_of(st.integers().map(str), st.text(max_size=20)).map(lambda text: key + text)
-    ),
+BLOCKS = re.findall(r"^(?:[#!]\S+|/[^:\n]+)", CAPTURED + TREE, re.MULTILINE)
+LINES = [line for line in (CAPTURED + TREE).splitlines() if line]
+PIECE = st.one_of(
+    st.sampled_from(LINES),
+    st.tuples(st.sampled_from(BLOCKS), st.text(max_size=60)).map(lambda pair: f"{pair[0]}:{pair[1]}"),
+    st.tuples(st.sampled_from(BLOCKS), st.integers()).map(lambda pair: f"{pair[0]} {pair[1]}"),
+    st.text(max_size=80).map(lambda text: " " + text),
+    st.integers().map(lambda n: f" {n}"),
     st.sampled_from(
-        ["1: eth0 inet 1.2.3.4/99 ", "1: eth0 inet 999.1.1.1/8 ", "1: a@b inet6 ::/0 ", "\x1b[2J"]
+        [" 1: eth0 inet 1.2.3.4/99 ", " 1: eth0 inet 999.1.1.1/8 ", " \x1b[2J", " [{", ' [{"a":1}]']
     ),
 )
 
 
-@given(st.lists(st.tuples(NAMES, CONTENT, st.booleans()), max_size=30))
-def test_wrong_content_is_never_an_exception(sections: list[tuple[str, str, bool]]) -> None:
-    text = "".join(f"#{name}\n {body}\n" if there else f"!{name} {body}\n" for name, body, there in sections)
-    check_whole(parse("n1", text, "eth0"))
+@given(st.lists(PIECE, max_size=60))
+def test_wrong_content_is_never_an_exception(pieces: list[str]) -> None:
+    check_whole(read("\n".join(pieces), "host0"))
 
 
-@given(st.integers(0, len(TREE)), st.integers(0, len(TREE)), st.text(max_size=5))
-def test_a_torn_tree_is_never_an_exception(first: int, last: int, noise: str) -> None:
-    check_whole(parse("n1", TREE[:first] + noise + TREE[last:], "eth0"))
+@given(st.data())
+def test_a_torn_tree_is_never_an_exception(data: st.DataObject) -> None:
+    first = data.draw(st.integers(0, len(CAPTURED)))
+    last = data.draw(st.integers(first, min(len(CAPTURED), first + 4000)))
+    noise = data.draw(st.text(max_size=8))
+    check_whole(read(CAPTURED[:first] + noise + CAPTURED[last:], "host0"))
+
+
+@given(st.data())
+def test_a_changed_line_is_never_an_exception(data: st.DataObject) -> None:
+    lines = CAPTURED.split("\n")
+    for _ in range(data.draw(st.integers(1, 20))):
+        index = data.draw(st.integers(0, len(lines) - 1))
+        cut = data.draw(st.integers(0, len(lines[index])))
+        lines[index] = lines[index][:cut] + data.draw(st.text(max_size=30))
+    check_whole(read("\n".join(lines), "host0"))
 
 
 def test_megabytes_of_garbage_are_read_quickly() -> None:
-    node = parse("n1", "#hostname\n " + "x" * (16 << 20) + "\n!kernel " + "y" * (1 << 20), None)
-    assert len(str(node.facts["hostname"])) < 5000
-    assert len(node.unknown["kernel"]) <= 201
+    node = read("#hostname 0\n " + "x" * (16 << 20) + "\n!kernel " + "y" * (1 << 20), None)
+    assert len(str(node.facts["node.hostname"])) < 5000
+    assert len(node.unknown["kernel.release"]) <= 201
 
 
 @pytest.mark.parametrize("text", ["", "x", "nan", "inf", "-1", "1e999"])
@@ -199,25 +248,34 @@ def test_lists_of_cpus() -> None:
 
 
 def test_a_line_cannot_pose_as_a_section() -> None:
-    sections = Sections("#os\n #hostname\n  evil\n!kernel\n")
-    assert sections.lines("os") == ["#hostname", " evil"]
+    tree = Tree("#os 0\n #hostname\n  evil\n!kernel\n")
+    assert tree.lines("os") == ["#hostname", " evil"]
     for name in ("hostname", "kernel"):
         with pytest.raises(Unknown):
-            sections.text(name)
+            tree.text(name)
 
 
 @pytest.mark.parametrize("interface", ["../x", "-e", "", ".", "a/b"])
 def test_an_interface_cannot_be_a_path(interface: str) -> None:
     with pytest.raises(UsageError, match="is not the name of an interface"):
-        capture(open_transport(local()), ["local1"], interface)
+        capture(open_transport(local()), ["local1"], interface, KNOBS)
+
+
+def test_reasons_say_what_kind_of_gap_it_is() -> None:
+    tree = Tree(
+        "!/a No such file or directory\n!/b Permission denied\n#c 1\n x: Operation not supported\n#d 124\n"
+    )
+    for name, kind in (("/a", Absent), ("/b", Unknown), ("c", Unsupported), ("d", Unknown), ("/e", Unknown)):
+        with pytest.raises(Unknown) as caught:
+            tree.text(name)
+        assert type(caught.value) is kind
 
 
 def test_this_machine() -> None:
     transport = open_transport(local())
-    first, second = capture(transport, ["local1", "local2"], "lo")
+    first, second = capture(transport, ["local1", "local2"], "lo", KNOBS)
     assert (first.node, second.node, first.error) == ("local1", "local2", None)
     check_whole(first)
-    assert isinstance(first.facts["cpus"], int) and first.facts["cpus"] >= 1
-    assert first.facts["nic_subnet"] == "127.0.0.0/8"
-    (absent,) = capture(transport, ["local1"], "nosuch0")
-    assert absent.unknown["interface"] == "there is no interface nosuch0"
+    assert isinstance(first.facts["cpu.count"], int) and first.facts["cpu.count"] >= 1
+    (absent,) = capture(transport, ["local1"], "nosuch0", KNOBS)
+    assert absent.absent["nic.name"] == "there is no interface nosuch0"

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wulf.cluster import inventory
-from wulf.cluster.names import expand, fold, is_node_name
+from wulf.cluster.names import expand, is_node_name
 from wulf.errors import ConfigError, InventoryError, UsageError, WulfError
+from wulf.nodeset import fold
 
 FULL = """
 [cluster]

@@ -40,7 +40,7 @@ def coalesce(text: str) -> dict[str, str]:
     data = _json(text)
     if data is not None:
         return _plain(data)
-    found = {}
+    found: dict[str, str] = {}
     for line in text.splitlines():
         switch = re.match(r"\s*(Adaptive|CQE mode)\s+RX:\s*(\S+)\s+TX:\s*(\S+)", line)
         if switch:

@@ -116,7 +116,10 @@ def _path(tree: Tree) -> dict[str, FactValue]:
     if not found:
         tree.text("path")
     largest, peer = max(found, key=lambda one: one[0])
-    return {"path.peer": peer, "path.answers": largest > 0} | ({"path.mtu_bytes": largest} if largest else {})
+    facts: dict[str, FactValue] = {"path.peer": peer, "path.answers": largest > 0}
+    if largest:
+        facts["path.mtu_bytes"] = largest
+    return facts
 
 
 def _clock(tree: Tree, view: View, middle_s: float | None) -> dict[str, FactValue]:

@@ -87,10 +87,16 @@ def facts_table(nodes: Sequence[NodeRecord]) -> Table:
             )
             for fact, shown, who in known
         ),
-        note=("Facts that differ between nodes are marked. " if odd else "")
-        + "Of the system's parameters (sysctl) and services, only those that differ are shown.",
+        note=" ".join(_notes(bool(odd), hidden=len(known) < sum(map(len, values.values())))),
         empty="no node was asked for its facts" if not nodes else "no fact is known",
     )
+
+
+def _notes(odd: bool, *, hidden: bool) -> list[str]:
+    notes = ["Facts that differ between nodes are marked."] if odd else []
+    if hidden:
+        notes.append("Of the kernel's parameters and the services, only those that differ are shown.")
+    return notes
 
 
 def _who(names: list[str], total: int) -> str:
