@@ -14,7 +14,16 @@ from typing import TextIO
 
 from wulf.errors import WulfError
 
-NAMES = ("probe-mpi", "probe-tcp", "spread", "time-to-ladder", "coverage", "aa")
+NAMES = (
+    "probe-mpi",
+    "probe-tcp",
+    "spread",
+    "time-to-ladder",
+    "coverage",
+    "aa",
+    "audit-planted",
+    "audit-scale",
+)
 TABLE = Path(__file__).parent / "RESULTS.md"
 
 

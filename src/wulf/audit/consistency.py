@@ -84,6 +84,8 @@ def _odd_groups(
         words: dict[str, State] = {}
         for node in nodes:
             found_state = state(node, name)
+            if found_state[0] != "value" and rule.known_only:
+                continue
             if found_state[0] != "value":
                 # Why it is unknown may be said in other words there; that it is unknown is what counts.
                 found_state = words.setdefault(found_state[0], found_state)

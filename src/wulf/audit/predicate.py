@@ -12,6 +12,8 @@ There are: names of facts, numbers, strings, ``True``, ``False``, lists, ``and o
     Whether the fact has a value.
 ``missing(fact)``
     Whether it is absent or unsupported: there is nothing to have a value.
+``unknown(fact)``
+    Whether the node does not tell it.
 ``has(text, word)``
     Whether a word is in a text of words.
 ``number(text)``
@@ -137,9 +139,9 @@ class Predicate:
 
     def _call(self, name: str, arguments: list[ast.expr]) -> _Node:
         match name, arguments:
-            case (("known" | "missing"), [argument]):
+            case (("known" | "missing" | "unknown"), [argument]):
                 fact = self._fact(self._dotted(argument))
-                return _known(fact) if name == "known" else _missing(fact)
+                return {"known": _known, "missing": _missing, "unknown": _unknown}[name](fact)
             case "has", [text, word]:
                 both = [self._compile(text), self._compile(word)]
                 return _lift(lambda words, one: str(one) in str(words).replace(",", " ").split(), both)
@@ -249,5 +251,13 @@ def _missing(fact: _Node) -> _Node:
         if isinstance(value, Gap):
             return True if value.kind == "not applicable" else value
         return False
+
+    return run
+
+
+def _unknown(fact: _Node) -> _Node:
+    def run(node: NodeRecord) -> Value:
+        value = fact(node)
+        return isinstance(value, Gap) and value.kind == "unknown"
 
     return run

@@ -38,7 +38,6 @@ def add(facts: Facts, look: Look) -> None:
     facts.read("firewall.policy", lambda: _policy(_chains(look.tree)))
     facts.read("firewall.flowtables", lambda: look.tree.text("nft").count("flowtable "))
     facts.read("firewall.legacy_rules", lambda: legacy_rules(look))
-    facts.read("firewall.tracking", lambda: tracking(look))
 
 
 def ruleset(text: str) -> dict[str, Chain]:

@@ -27,9 +27,31 @@ if [ -z "$mtu" ]; then
 	printf '!path there is no interface %s\n!clock there is no interface %s\n' "$interface" "$interface"
 	exit 0
 fi
-passes() { # address, MTU
-	ping -n -q -c 1 -W 1 -I "$interface" -M do -s "$(($2 - 28))" "$1" >/dev/null 2>&1 ||
-		ping -n -q -c 2 -i 0.2 -W 1 -I "$interface" -M do -s "$(($2 - 28))" "$1" >/dev/null 2>&1
+passes() { # address, MTU, tries
+	ping -n -q -c "${3:-2}" -i 0.2 -W 1 -I "$interface" -M do -s "$(($2 - 28))" "$1" 2>/dev/null |
+		grep -q ' [1-9][0-9]* received'
+}
+largest_below() { # address, MTU: the largest usual frame that passes, 0 when none does
+	usual=
+	count=0
+	for size in 576 1000 1300 1400 1450 1492 1500 2000 3000 4000 6000 9000; do
+		[ "$size" -lt "$2" ] && usual="$usual $size" && count=$((count + 1))
+	done
+	low=0
+	high=$((count + 1))
+	best=0
+	while [ $((high - low)) -gt 1 ]; do
+		middle=$(((low + high) / 2))
+		# shellcheck disable=SC2086 # a list of numbers
+		size=$(echo $usual | cut -d ' ' -f "$middle")
+		if passes "$1" "$size" 1; then
+			low=$middle
+			best=$size
+		else
+			high=$middle
+		fi
+	done
+	echo "$best"
 }
 tried=0
 for peer; do
@@ -40,14 +62,11 @@ $own
 $address
 "*) continue ;; esac
 	tried=$((tried + 1))
-	largest=0
-	for size in "$mtu" 9000 6000 4000 3000 2000 1500 1492 1450 1400 1300 1000 576; do
-		[ "$size" -le "$mtu" ] || continue
-		if passes "$address" "$size"; then
-			largest=$size
-			break
-		fi
-	done
+	if passes "$address" "$mtu"; then
+		largest=$mtu
+	else
+		largest=$(largest_below "$address" "$mtu")
+	fi
 	printf '#path.%s 0\n %s %s\n' "$tried" "${peer%%=*}" "$largest"
 	if [ "$tried" -eq 1 ]; then
 		# The clocks of both ends are in the IP header: milliseconds since midnight.
