@@ -147,7 +147,7 @@ class NodeContext(Record, frozen=True, kw_only=True):
     unknown: dict[str, str] = {}
 
 
-class NodeRecord(Record, frozen=True, kw_only=True, tag="node"):
+class NodeRecord(Record, frozen=True, kw_only=True, tag="node", gc=False):
     """Facts of a node at the start of a run (provenance)."""
 
     node: str

@@ -10,6 +10,8 @@ _KEPT = {"\n", "\t"}
 def printable(raw: bytes | str, limit: int = 2000) -> str:
     """Return `raw` without control, bidirectional or escape characters, cut to `limit` characters."""
     text = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else raw
+    if len(text) <= limit and text.isprintable():
+        return text
     kept = "".join(c if c in _KEPT or unicodedata.category(c)[0] != "C" else "�" for c in text)
     return kept if len(kept) <= limit else kept[:limit] + "…"
 

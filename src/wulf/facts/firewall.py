@@ -33,9 +33,9 @@ class Chain(msgspec.Struct, kw_only=True):
 
 def add(facts: Facts, look: Look) -> None:
     """Collect the facts of the packet filter."""
-    facts.read("firewall.rules", lambda: sum(len(chain.rules) for chain in _chains(look.tree).values()))
-    facts.read("firewall.rules_on_path", lambda: on_path(_chains(look.tree), look.nic()))
-    facts.read("firewall.policy", lambda: _policy(_chains(look.tree)))
+    facts.read("firewall.rules", lambda: sum(len(chain.rules) for chain in _chains(look).values()))
+    facts.read("firewall.rules_on_path", lambda: on_path(_chains(look), look.nic()))
+    facts.read("firewall.policy", lambda: _policy(_chains(look)))
     facts.read("firewall.flowtables", lambda: look.tree.text("nft").count("flowtable "))
     facts.read("firewall.legacy_rules", lambda: legacy_rules(look))
 
@@ -100,7 +100,7 @@ def tracking(look: Look) -> FactValue:
     """Return whether the kernel follows the connections of the cluster: ``tracked``, ``notrack`` or ``off``."""
     interface = look.nic()
     try:
-        chains = _chains(look.tree)
+        chains = _chains(look)
     except Unknown as reason:
         if _never_loaded(look.tree):
             return "off"
@@ -136,7 +136,11 @@ def legacy_rules(look: Look) -> FactValue:
     return sum(1 for line in tree.lines("iptables_legacy") if line.startswith("-A "))
 
 
-def _chains(tree: Tree) -> dict[str, Chain]:
+def _chains(look: Look) -> dict[str, Chain]:
+    return look.once("chains", lambda: _read(look.tree))
+
+
+def _read(tree: Tree) -> dict[str, Chain]:
     try:
         return ruleset(tree.text("nft"))
     except Unknown as reason:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
+from typing import TypeVar, cast
 
 from wulf.facts.tree import Tree
 from wulf.facts.values import Absent, Unknown, Unsupported, number, shown
@@ -11,6 +13,8 @@ from wulf.records import FactValue
 
 #: Longest value kept [characters]; only a long list of addresses or rules comes near.
 LIMIT = 4000
+
+_T = TypeVar("_T")
 
 
 class Look:
@@ -25,6 +29,13 @@ class Look:
     def __init__(self, tree: Tree, interface: str | None) -> None:
         self.tree = tree
         self.interface = interface
+        self._known: dict[str, object] = {}
+
+    def once(self, name: str, read: Callable[[], _T]) -> _T:
+        """Return what `read` returns, and do not call it again for the same name."""
+        if name not in self._known:
+            self._known[name] = read()
+        return cast("_T", self._known[name])
 
     @functools.cached_property
     def links(self) -> dict[str, Link]:
@@ -108,7 +119,10 @@ class Facts:
 
     def put(self, name: str, value: FactValue) -> None:
         """Take a fact that is known."""
-        self.values[name] = shown(value, LIMIT) if isinstance(value, str) else value
+        if isinstance(value, str) and not (len(value) <= LIMIT and value.isprintable()):
+            value = shown(value, LIMIT)
+        # Thousands of nodes have the same names and mostly the same values: one copy of each is enough.
+        self.values[sys.intern(name)] = sys.intern(value) if isinstance(value, str) else value
 
     def lack(self, name: str, reason: Unknown) -> None:
         """Take the reason why a fact is not known."""
@@ -117,7 +131,7 @@ class Facts:
             place = self.absent
         elif isinstance(reason, Unsupported):
             place = self.unsupported
-        place[name] = str(reason)
+        place[sys.intern(name)] = sys.intern(str(reason))
 
 
 def _given(word: str) -> str | None:

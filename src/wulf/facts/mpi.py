@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 from wulf.facts.look import Facts, Look
@@ -34,17 +35,24 @@ def parameter(look: Look, names: str) -> FactValue:
     """
     if "openmpi_parameters" not in look.tree:
         _openmpi(look)
-    found = {}
-    for line in look.tree.lines("openmpi_parameters"):
-        match = re.fullmatch(r"mca:[^:]*:[^:]*:param:([^:]+):value:(.*)", line)
-        if match:
-            found[match[1]] = match[2].strip('"')
+    found = look.once("openmpi_parameters", lambda: _parameters(look.tree.text("openmpi_parameters")))
     wanted = names.split()
     if not any(name in found for name in wanted):
         raise Absent("this Open MPI does not have it")
     if len(wanted) == 1:
         return found[wanted[0]] or "(empty)"
     return ", ".join(f"{name}={found[name] or '(empty)'}" for name in wanted if name in found)
+
+
+@functools.lru_cache(maxsize=64)
+def _parameters(text: str) -> dict[str, str]:
+    """Return name → value; nodes of one kind print the same text."""
+    found = {}
+    for line in text.splitlines():
+        match = re.fullmatch(r"mca:[^:]*:[^:]*:param:([^:]+):value:(.*)", line)
+        if match:
+            found[match[1]] = match[2].strip('"')
+    return found
 
 
 def variable(look: Look, patterns: str) -> FactValue:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from wulf.facts import ethtool
 from wulf.facts.look import Facts, Look
+from wulf.facts.tree import Tree
 from wulf.facts.values import Absent, Unknown, Unsupported, number, shown, whole
 from wulf.records import FactValue
 
@@ -47,7 +48,7 @@ def ethtool_values(look: Look, option: str) -> dict[str, str]:
     """
     nic = look.nic()
     look.tree.require("ethtool")
-    return _ETHTOOL[option](look.tree.text(f"ethtool{option}.{nic}"))
+    return look.once(f"ethtool{option}", lambda: _ETHTOOL[option](look.tree.text(f"ethtool{option}.{nic}")))
 
 
 def given(values: dict[str, str], name: str) -> str:
@@ -83,8 +84,12 @@ def interface_addresses(look: Look) -> dict[str, list[str]]:
     Unknown
         When the node did not say.
     """
+    return look.once("addresses", lambda: _addresses(look.tree))
+
+
+def _addresses(tree: Tree) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for line in look.tree.lines("addresses"):
+    for line in tree.lines("addresses"):
         match = re.match(r"\d+:\s+([^\s@:]+)\S*\s+inet6?\s+([0-9a-fA-F.:]+/\d+)\s", line + " ")
         address = interface_address(match[2]) if match else None
         if match and address is not None and not address.is_loopback and not address.is_link_local:

@@ -9,10 +9,10 @@ agree the first counts.
 from __future__ import annotations
 
 import re
-import statistics
 import time
 from collections.abc import Iterable, Sequence
 from importlib import resources
+from itertools import pairwise
 
 import msgspec
 
@@ -88,14 +88,26 @@ def with_view(record: NodeRecord, view: View, middle_s: float | None) -> NodeRec
 
 
 def middle_of_clocks(views: Iterable[View]) -> float | None:
-    """Return the median of the nodes' clocks against the controller's [s]; None when none is known."""
-    offsets = []
+    """Return the difference to the controller's clock that most nodes can have [s]; None when none is known.
+
+    Every node's difference lies in an interval; the point that lies in the most of them is the cluster's
+    (Marzullo's algorithm, as NTP uses it).
+    """
+    edges = []
     for view in views:
         try:
-            offsets.append(_coarse(Tree(view.text), view)[0])
+            centre, half = _coarse(Tree(view.text), view)
         except Unknown:
             continue
-    return statistics.median(offsets) if offsets else None
+        edges += [(centre - half, -1), (centre + half, 1)]
+    depth = best = 0
+    middle = None
+    edges.sort()
+    for (edge, kind), (following, _) in pairwise(edges):
+        depth -= kind
+        if depth > best:
+            best, middle = depth, (edge + following) / 2
+    return middle
 
 
 def _without(record: NodeRecord, reason: str) -> NodeRecord:

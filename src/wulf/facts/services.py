@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 import msgspec
@@ -76,13 +77,20 @@ def services(look: Look) -> dict[str, Service]:
     Unknown
         When systemd did not answer.
     """
+    tree = look.tree
+    return look.once("services", lambda: _read(tree.text("units"), tree.text("unit_files")))
+
+
+@functools.lru_cache(maxsize=64)
+def _read(units: str, unit_files: str) -> dict[str, Service]:
+    """Return the services by name; nodes of one kind print the same text."""
     active, files = {}, {}
-    for line in look.tree.lines("units"):
+    for line in units.splitlines():
         # A mark (●, *) stands before units that failed.
         words = line.lstrip("●*○× ").split()
         if len(words) >= 4 and words[0].endswith(_SERVICE) and words[1] != "not-found":
             active[words[0]] = words[2]
-    for line in look.tree.lines("unit_files"):
+    for line in unit_files.splitlines():
         words = line.split()
         if len(words) >= 2 and words[0].endswith(_SERVICE):
             files[words[0]] = words[1]

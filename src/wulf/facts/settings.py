@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from wulf.catalogue import Knob
 from wulf.facts.look import Facts, Look
 from wulf.facts.machine import booted_at
+from wulf.facts.tree import Tree
 from wulf.facts.values import Absent, Unknown, shown, whole
 from wulf.records import FactValue
 
@@ -42,16 +43,20 @@ def add(facts: Facts, look: Look, knobs: Sequence[Knob]) -> None:
 
 def kept_sysctls(look: Look) -> dict[str, tuple[str, str]]:
     """Sysctl → (value, file) that the next boot sets, in the order in which systemd-sysctl applies them."""
+    return look.once("kept_sysctls", lambda: _read_sysctls(look.tree))
+
+
+def _read_sysctls(tree: Tree) -> dict[str, tuple[str, str]]:
     files: dict[str, dict[str, list[str]]] = {}
     for directory in _SYSCTL_DIRECTORIES:
-        for path, text in look.tree.files(directory):
+        for path, text in tree.files(directory):
             name = path.rpartition("/")[2]
             here = files.setdefault(name, {})
             if not here or path in here or next(iter(here)).startswith(directory):
                 here.setdefault(path, text.splitlines())
     ordered = [entry for name in sorted(files) for entry in files[name].items()]
-    if _SYSCTL_CONF in look.tree:
-        ordered.append((_SYSCTL_CONF, look.tree.text(_SYSCTL_CONF).splitlines()))
+    if _SYSCTL_CONF in tree:
+        ordered.append((_SYSCTL_CONF, tree.text(_SYSCTL_CONF).splitlines()))
     found = {}
     for path, lines in ordered:
         for line in lines:

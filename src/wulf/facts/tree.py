@@ -6,6 +6,7 @@ not belong there is passed over.
 
 from __future__ import annotations
 
+import bisect
 import fnmatch
 import functools
 import re
@@ -35,15 +36,20 @@ class Tree:
         # A file may be read twice, in two batches: the first reading counts.
         batch = 0
         batches: dict[str, int] = {}
+        last, file = "", list[str]()
         current: list[str] | None = None
         for line in text.split("\n"):
             kind = line[:1]
             if kind == "/":
                 path, colon, content = line.partition(":")
-                if colon and batches.setdefault(path, batch) == batch:
-                    self._lines.setdefault(path, []).append(content)
+                if path == last:
+                    file.append(content)
+                elif colon and batches.setdefault(path, batch) == batch:
+                    last, file = path, self._lines.setdefault(path, [])
+                    file.append(content)
             elif kind == "-":
                 batch += 1
+                last = ""
             elif kind == " ":
                 if current is not None:
                     current.append(line[1:])
@@ -90,7 +96,7 @@ class Tree:
         return "\n".join(self._lines[name]).strip(), self._codes.get(name, 0)
 
     def matching(self, pattern: str) -> list[tuple[str, str]]:
-        """Return (path, text) of the files that a pattern names, in the order of their numbers.
+        """Return (path, text) of the files that a pattern names, in the order of their paths.
 
         Raises
         ------
@@ -99,18 +105,26 @@ class Tree:
         """
         if "*" not in pattern:
             return [(pattern, self.text(pattern))]
-        match = _pattern(pattern).fullmatch
-        found = sorted((path for path in self._lines if match(path)), key=_by_number)
+        prefix, match = pattern.partition("*")[0], _pattern(pattern).fullmatch
+        found = [path for path in self._paths(prefix) if match(path)]
         if found:
             return [(path, "\n".join(self._lines[path]).strip()) for path in found]
         refused = next((path for path in self._reasons if path != pattern and match(path)), pattern)
         raise self._missing(refused)
 
     def files(self, prefix: str) -> Iterator[tuple[str, str]]:
-        """Yield (path, text) of the files whose path begins with `prefix`."""
-        for path, lines in self._lines.items():
-            if path.startswith(prefix):
-                yield path, "\n".join(lines).strip()
+        """Yield (path, text) of the files whose path begins with `prefix`, in the order of their paths."""
+        for path in self._paths(prefix):
+            yield path, "\n".join(self._lines[path]).strip()
+
+    @functools.cached_property
+    def _sorted(self) -> list[str]:
+        return sorted(path for path in self._lines if path.startswith("/"))
+
+    def _paths(self, prefix: str) -> list[str]:
+        # No path has a character beyond this one.
+        last = prefix + chr(0x10FFFF)
+        return self._sorted[bisect.bisect_left(self._sorted, prefix) : bisect.bisect_left(self._sorted, last)]
 
     def outputs(self, prefix: str) -> list[str]:
         """Return the rest of the names of the outputs that begin with `prefix`."""
@@ -120,7 +134,7 @@ class Tree:
     def _empty_patterns(self) -> list[re.Pattern[str]]:
         """Patterns of files that matched none."""
         return [
-            re.compile(fnmatch.translate(path))
+            _glob(path)
             for path, reason in self._reasons.items()
             if path.startswith("/") and "*" in path and _NOT_THERE.search(reason)
         ]
@@ -164,10 +178,10 @@ def _failure(name: str, lines: list[str], code: int) -> Unknown:
 
 
 @functools.lru_cache(maxsize=256)
+def _glob(pattern: str) -> re.Pattern[str]:
+    return re.compile(fnmatch.translate(pattern))
+
+
+@functools.lru_cache(maxsize=256)
 def _pattern(pattern: str) -> re.Pattern[str]:
     return re.compile("[^/]*".join(re.escape(piece) for piece in pattern.split("*")))
-
-
-def _by_number(path: str) -> list[tuple[int, str]]:
-    """Sort cpu2 before cpu10."""
-    return [(int(piece) if piece.isdigit() else -1, piece) for piece in re.split(r"([0-9]{1,9})", path)]
