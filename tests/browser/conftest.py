@@ -31,7 +31,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Files of a large run, a hostile one, an empty one and a comparison."""
     folder = tmp_path_factory.mktemp("pages")
     texts = {
-        "large": html.render(*report_fixture.make()),
+        "large": html.render(*report_fixture.make(), report_fixture.audit()),
         "hostile": html.render(*report_fixture.make(ops=("tcp_rr",), pairs=6, sizes=10, hostile=True)),
         "empty": html.render(*report_fixture.empty()),
         "comparison": html.render_comparison(report_fixture.comparison(hostile=True)),

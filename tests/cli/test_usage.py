@@ -11,7 +11,9 @@ def test_version(tmp_path):
     assert (done.returncode, done.stdout, done.stderr) == (0, f"wulf {__version__}\n", "")
 
 
-@pytest.mark.parametrize("verb", ["init", "measure", "analyze", "compare", "report", "list", "lab"])
+@pytest.mark.parametrize(
+    "verb", ["init", "facts", "audit", "knob", "measure", "analyze", "compare", "report", "list", "lab"]
+)
 def test_every_verb_has_help(tmp_path, verb):
     done = wulf(tmp_path, verb, "--help")
     assert done.returncode == 0

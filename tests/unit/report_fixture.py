@@ -5,11 +5,16 @@ from __future__ import annotations
 import math
 import random
 import statistics
+from pathlib import Path
 
+from wulf import catalogue
+from wulf.facts.parse import parse
+from wulf.procedure.look import judge
 from wulf.records import (
     SCHEMA_VERSION,
     Advice,
     Analysis,
+    Audit,
     Cell,
     CellComparison,
     CellEstimate,
@@ -234,31 +239,47 @@ def _probe(op: str, pair: tuple[str, str]) -> ProbeInfo:
 def _nodes(pairs: list[tuple[str, str]]) -> list[NodeRecord]:
     names = sorted({name for pair in pairs for name in pair})
     facts = {
-        "kernel": "6.1.0-18-amd64",
-        "os": "Debian GNU/Linux 12",
-        "cpu_model": "AMD EPYC 7302P 16-Core Processor",
-        "cpu_count": 16,
-        "nic_driver": "igb",
-        "nic_speed_bps": 1e9,
-        "mtu_bytes": 1500,
-        "mpi_openmpi": "4.1.4",
+        "kernel.release": "6.1.0-18-amd64",
+        "kernel.os": "Debian GNU/Linux 12",
+        "cpu.model": "AMD EPYC 7302P 16-Core Processor",
+        "cpu.count": 16,
+        "nic.driver": "igb",
+        "nic.speed_bits_per_s": 1_000_000_000,
+        "nic.mtu_bytes": 1500,
+        "mpi.openmpi": "4.1.4",
     }
     nodes = []
     for i, name in enumerate(names):
         own = dict(facts)
         if name == HOSTILE_NODE:
-            own["kernel"] = HOSTILE_TEXT
+            own["kernel.release"] = HOSTILE_TEXT
         elif i == 2:
-            own["kernel"] = "6.1.0-21-amd64"
+            own["kernel.release"] = "6.1.0-21-amd64"
         nodes.append(
             NodeRecord(
                 node=name,
                 reachable=True,
                 facts=own,
-                unknown={"nic_firmware": "ethtool is not installed"},
+                unknown={"nic.firmware": "ethtool is not installed"},
             )
         )
     return [*nodes, NodeRecord(node="node99", reachable=False, error="node99: no route to host")]
+
+
+def audit() -> Audit:
+    """Return the audit of four captured nodes, of which two differ."""
+    knobs = list(catalogue.knobs().values())
+    text = (Path(__file__).parents[1] / "golden" / "lab-node.tree").read_text(encoding="utf-8")
+    changes = {
+        "node02": ("/sys/class/net/host0/mtu:1500", "/sys/class/net/host0/mtu:1400"),
+        "node03": ("/proc/sys/net/ipv4/tcp_timestamps:1", "/proc/sys/net/ipv4/tcp_timestamps:0"),
+    }
+    nodes = [
+        parse(name, text.replace(*changes.get(name, ("", ""))), "host0", knobs)
+        for name in ("node01", "node02", "node03", "node04")
+    ]
+    nodes.append(NodeRecord(node="node05", reachable=False, error="node05: no route to host"))
+    return judge(nodes, "hpc")
 
 
 def _manifest(ops: list[str], pairs: list[tuple[str, str]], sizes: list[int]) -> Manifest:

@@ -147,6 +147,12 @@ def _device(look: Look) -> FactValue:
     return link.device
 
 
+def _device_id(look: Look) -> FactValue:
+    """Return the PCI vendor and device."""
+    _device(look)
+    return f"{_file('device/vendor')(look)}:{_file('device/device')(look)}".replace("0x", "")
+
+
 def _driver(key: str) -> Callable[[Look], FactValue]:
     return lambda look: given(ethtool_values(look, "-i"), key)
 
@@ -325,6 +331,7 @@ _FACTS: dict[str, Callable[[Look], FactValue]] = {
     "duplex": _duplex,
     "autoneg": lambda look: given(ethtool_values(look, ""), "autoneg"),
     "device": _device,
+    "device_id": _device_id,
     "driver": _driver("driver"),
     "driver_version": _driver("version"),
     "firmware": _driver("firmware-version"),

@@ -23,6 +23,10 @@ _NOT_THERE = re.compile(r"No such (file|device)|there is no ", re.IGNORECASE)
 _TIMED_OUT = 124
 
 
+class Unasked(Unknown):
+    """Neither a text nor a reason came from the node."""
+
+
 class Tree:
     """Files and outputs of one node, each there or missing for a reason.
 
@@ -77,6 +81,10 @@ class Tree:
     def lines(self, name: str) -> list[str]:
         """Return the lines that are not blank; raises as `text` does."""
         return [line for line in self._found(name) if line.strip()]
+
+    def empty(self, path: str) -> bool:
+        """Whether a file was looked for, was there, and had nothing to say."""
+        return path not in self._lines and isinstance(self._missing(path), Unasked)
 
     def require(self, program: str) -> None:
         """Raise `Unknown` with the node's reason when it said that it does not have a program."""
@@ -152,7 +160,7 @@ class Tree:
         if reason is None and any(pattern.fullmatch(name) for pattern in self._empty_patterns):
             return Absent(f"there is no {shown(name, 80)}")
         if reason is None:
-            return Unknown("the node did not print it")
+            return Unasked("the node did not print it")
         if _NOT_ALLOWED.search(reason):
             return Unknown("only root may read it")
         if _NOT_SUPPORTED.search(reason):

@@ -154,7 +154,7 @@ def markdown(audit: Audit) -> str:
     view = build(audit)
     parts = ["# Audit\n", f"**{view.headline}.** {view.lede}\n"]
     if view.unreachable:
-        parts += [*(f"* no answer: {nodes}: {reason}" for nodes, reason in view.unreachable), ""]
+        parts += [*(f"* no answer: `{nodes}`: {_escaped(reason)}" for nodes, reason in view.unreachable), ""]
     for finding in view.findings:
         where = "all nodes" if finding.everywhere else f"`{finding.nodes}`"
         parts.append(f"## {_SEVERITY[finding.severity]}: {_escaped(finding.title)} ({where})\n")

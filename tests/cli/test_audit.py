@@ -1,0 +1,73 @@
+"""facts, audit and knob on this machine, and with wrong input."""
+
+import json
+
+import pytest
+
+from tests.cli.command import wulf
+
+
+def test_facts_of_this_machine(tmp_path):
+    done = wulf(tmp_path, "facts", "--cluster", "local", "--json", "cpu.*")
+    assert done.returncode == 0, done.stderr
+    first, second = json.loads(done.stdout)
+    assert first["facts"]["cpu.count"] >= 1
+    assert not [name for name in first["facts"] if not name.startswith("cpu.")]
+    assert second["node"] == "local2"
+
+
+def test_facts_are_folded(tmp_path):
+    done = wulf(tmp_path, "facts", "--cluster", "local", "kernel.release")
+    assert done.returncode == 0
+    assert len(done.stdout.splitlines()) == 1
+
+
+def test_knob_list_and_show(tmp_path):
+    listed = wulf(tmp_path, "knob", "list")
+    assert sum(1 for line in listed.stdout.splitlines() if not line.startswith(" ")) == 68
+    assert "nic.rx_usecs" in listed.stdout
+    page = wulf(tmp_path, "knob", "show", "nic.rx_usecs").stdout
+    for section in (
+        "NAME",
+        "DESCRIPTION",
+        "EFFECT",
+        "RECOMMENDED",
+        "READ",
+        "SET NOW",
+        "KEEP",
+        "UNDO",
+        "RISK",
+    ):
+        assert f"\n{section}\n" in page
+    assert json.loads(wulf(tmp_path, "knob", "show", "nic.mtu", "--json").stdout)["lockout"] == "connectivity"
+    assert len(json.loads(wulf(tmp_path, "knob", "list", "--layer", "irq", "--json").stdout)) == 6
+
+
+WRONG = {
+    "an unknown profile": (["audit", "--profile", "speed"], 2, "latency, throughput, hpc"),
+    "an unknown severity": (["audit", "--fail-on", "never"], 2, "fail, warn, info"),
+    "an unknown knob": (["knob", "show", "nic.rx"], 2, "there is no knob 'nic.rx'; did you mean nic.rx_"),
+    "an unknown layer": (["knob", "list", "--layer", "x"], 2, "kernel_net"),
+    "a look that is not there": (["audit", "--from", "no.tar"], 1, "there is no no.tar"),
+    "a look that is none": (["facts", "--from", "/etc/hostname"], 1, "is not a look saved with"),
+    "a directory": (["facts", "--from", "/etc"], 1, "/etc is not a look"),
+    "saving and reading": (["facts", "--from", "a", "--save", "b"], 2, "give one of them"),
+    "a cluster and a file": (["facts", "--from", "a", "--cluster", "local"], 2, "takes no --cluster"),
+    "an unknown fact": (["facts", "--cluster", "local", "nic.colour"], 2, "no fact is called 'nic.colour'"),
+    "nowhere to save": (
+        ["facts", "--cluster", "local", "--save", "no/such/x.tar"],
+        1,
+        "cannot write no/such/x.tar",
+    ),
+    "a node that is not there": (["facts", "--cluster", "local", "--nodes", "n9"], 1, "n9 is not a node of this cluster"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_usage_is_explained(tmp_path, name):
+    words, code, said = WRONG[name]
+    done = wulf(tmp_path, *words)
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.returncode == code
+    assert list(tmp_path.iterdir()) == []
