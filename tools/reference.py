@@ -6,7 +6,7 @@ import inspect
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
 import typer
@@ -163,12 +163,16 @@ def _type(kind: Any, structs: dict[str, type]) -> str:
     if not arguments:
         return _PLAIN[kind]
     origin = get_origin(kind)
+    if origin is Annotated:
+        return _type(arguments[0], structs)
     if origin is Literal:
         return " \\| ".join(f"`{argument}`" for argument in arguments)
-    inner = [_type(argument, structs) for argument in arguments]
+    inner = [_type(argument, structs) for argument in arguments if argument is not ...]
     if origin is dict:
         return f"object: string → {inner[1]}"
     if origin in (list, Sequence):
+        return f"array of {inner[0]}"
+    if origin is tuple and arguments[-1] is ...:
         return f"array of {inner[0]}"
     return "[" + ", ".join(inner) + "]" if origin is tuple else " \\| ".join(inner)
 

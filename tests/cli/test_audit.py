@@ -59,7 +59,11 @@ WRONG = {
         1,
         "cannot write no/such/x.tar",
     ),
-    "a node that is not there": (["facts", "--cluster", "local", "--nodes", "n9"], 1, "n9 is not a node of this cluster"),
+    "a node that is not there": (
+        ["facts", "--cluster", "local", "--nodes", "n9"],
+        1,
+        "n9 is not a node of this cluster",
+    ),
 }
 
 
