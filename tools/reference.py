@@ -154,7 +154,7 @@ def _comments(kind: type) -> dict[str, str]:
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null", Any: "any"}
 
 
-def _type(kind: Any, structs: dict[str, type]) -> str:
+def _type(kind: Any, structs: dict[str, type]) -> str:  # noqa: PLR0911 - one for each kind of type
     """Return how JSON has a type; the records it is made of are added to `structs`."""
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         structs.setdefault(kind.__name__, kind)

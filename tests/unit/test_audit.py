@@ -142,6 +142,20 @@ def test_the_odd_ones_are_shown_against_the_most() -> None:
     assert finding.wanted == "as on most nodes: nic.mtu_bytes: 1500 B"
 
 
+def test_the_odd_ones_are_told_what_would_make_them_alike() -> None:
+    facts = [{"nic.mtu": "1500", "sysctl.net.ipv4.tcp_sack": "1"}] * 3 + [{"nic.mtu": "1400"}]
+    nodes = [
+        NodeRecord(
+            node=f"n{i}", reachable=True, facts={"nic.name": "eth0", "sysctl.net.ipv4.tcp_sack": "0"} | own
+        )
+        for i, own in enumerate(facts)
+    ]
+    rules = [rule(facts=["nic.mtu"]), rule(id="same.rest", facts=["sysctl.*"])]
+    first, second = audit(nodes, rules=rules, knobs=catalogue.knobs().values()).findings[:2]
+    assert first.fix.startswith("ip link set eth0 mtu 1500")
+    assert second.fix == "sysctl -w net.ipv4.tcp_sack='1'"
+
+
 def test_not_knowing_is_a_difference_too() -> None:
     nodes = [
         node("n1", nic__mtu_bytes=1500),

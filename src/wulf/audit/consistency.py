@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
 from wulf.audit.predicate import State, state
@@ -21,9 +21,14 @@ _NAMED = 6
 
 
 def consistency_findings(
-    nodes: Sequence[NodeRecord], rules: Sequence[Consistency]
+    nodes: Sequence[NodeRecord], rules: Sequence[Consistency], commands: Mapping[str, str]
 ) -> tuple[list[Finding], list[GroupState]]:
     """Compare the nodes.
+
+    Parameters
+    ----------
+    commands
+        Fact → the command that sets it now, with ``{value}`` in it.
 
     Returns
     -------
@@ -45,7 +50,7 @@ def consistency_findings(
         mine = [name for name in _matching(rule, names) if name not in taken]
         taken.update(mine)
         for members, facts in _odd_groups(rule, nodes, mine).items():
-            findings.append(_finding(rule, list(members), facts))
+            findings.append(_finding(rule, list(members), facts, commands))
             for name, _, _ in facts:
                 for member in members:
                     odd.setdefault(name.partition(".")[0], {}).setdefault(member, []).append(name)
@@ -123,7 +128,9 @@ def _close(value: State, reference: State, tolerance: float) -> bool:
     return abs(a - b) <= tolerance * max(abs(a), abs(b))
 
 
-def _finding(rule: Consistency, members: list[str], facts: list[_Odd]) -> Finding:
+def _finding(
+    rule: Consistency, members: list[str], facts: list[_Odd], commands: Mapping[str, str]
+) -> Finding:
     there = _folded([(name, _words(name, value)) for name, value, _ in facts])
     elsewhere = _folded([(name, _words(name, reference)) for name, _, reference in facts])
     return Finding(
@@ -137,11 +144,20 @@ def _finding(rule: Consistency, members: list[str], facts: list[_Odd]) -> Findin
         found=there,
         wanted=("the newest on the cluster: " if rule.newest else "as on most nodes: ") + elsewhere,
         why=rule.why,
-        fix="",
+        fix="; ".join(_fixes(facts, commands)),
         keep=rule.advice,
         risk=rule.risk,
         evidence=[],
     )
+
+
+def _fixes(facts: list[_Odd], commands: Mapping[str, str]) -> list[str]:
+    """Return the commands that make the odd nodes like the others, where there are such commands."""
+    return [
+        commands[name].replace("{value}", str(reference[1]))
+        for name, _, reference in facts[:_NAMED]
+        if name in commands and reference[0] == "value"
+    ]
 
 
 def _folded(facts: list[tuple[str, str]]) -> str:

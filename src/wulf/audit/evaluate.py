@@ -80,6 +80,7 @@ def evaluate(
     lost = {node.node: node.error or "does not answer" for node in nodes if node not in seen}
     findings: list[Finding] = []
     judgements: list[Judgement] = []
+    knobs = list(knobs)
     said: dict[str, set[str]] = {}
     for rule in compile_checks(check for check in checks if profile in check.profiles):
         found = _judge(rule.check.id, rule.check.title, seen, _check_outcome(rule), rule.names, judgements)
@@ -95,7 +96,7 @@ def evaluate(
         found = _judge(knob.id, knob.title, seen, _knob_outcome(knob, wanted, when), facts, judgements)
         # Where a check speaks of the knob already, its recommended value is no news.
         findings += _without(found, said.get(knob.id, set()))
-    odd, matrix = consistency_findings(seen, list(rules))
+    odd, matrix = consistency_findings(seen, list(rules), _commands(knobs, seen))
     findings += odd
     return Audit(
         profile=profile,
@@ -105,6 +106,22 @@ def evaluate(
         judgements=judgements,
         matrix=matrix,
     )
+
+
+def _commands(knobs: Iterable[Knob], nodes: Sequence[NodeRecord]) -> dict[str, str]:
+    """Return the command that sets a fact, for the knobs where one command with a value does."""
+    interfaces = {str(node.facts.get("nic.name", "INTERFACE")) for node in nodes}
+    interface = interfaces.pop() if len(interfaces) == 1 else "INTERFACE"
+    commands = {
+        name: f"sysctl -w {name.removeprefix('sysctl.')}='{{value}}'"
+        for node in nodes[:1]
+        for name in node.facts
+        if name.startswith("sysctl.")
+    }
+    for knob in knobs:
+        if "{value}" in knob.access.set and knob.access.kind not in ("mpi_parameter", "environment"):
+            commands[knob.id] = knob.access.set.replace("{interface}", interface)
+    return commands
 
 
 class _Outcome(msgspec.Struct, frozen=True):
