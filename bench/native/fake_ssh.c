@@ -11,8 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static char *slurp(const char *path, size_t *size)
-{
+static char *slurp(const char *path, size_t *size) {
     FILE *file = fopen(path, "rb");
     if (file == NULL)
         return NULL;
@@ -27,8 +26,7 @@ static char *slurp(const char *path, size_t *size)
     return text;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     if (argc < 4)
         return 255;
     const char *node = argv[argc - 2], *text = argv[argc - 1];

@@ -261,6 +261,27 @@ def test_an_interface_cannot_be_a_path(interface: str) -> None:
         capture(open_transport(local()), ["local1"], interface, KNOBS)
 
 
+def test_what_tuned_sets_is_kept() -> None:
+    live = "/proc/sys/net/core/busy_poll:50\n/proc/sys/net/core/busy_read:50\n/proc/sys/net/ipv4/tcp_sack:1\n"
+    tuned = (
+        "/etc/tuned/active_profile:mine\n/etc/tuned/mine/tuned.conf:[main]\n"
+        "/etc/tuned/mine/tuned.conf:include=network-latency, mine\n"
+        "/usr/lib/tuned/network-latency/tuned.conf:[sysctl]\n"
+        "/usr/lib/tuned/network-latency/tuned.conf:net.core.busy_read=50\n"
+    )
+    link = "#links 0\n eth0 - - - -\n-\n/sys/class/net/eth0/mtu:1500\n"
+    assert "busy_poll is 50" in str(read(live + link).facts["settings.unkept"])
+    assert "busy_read" not in str(read(live + tuned + link).facts["settings.unkept"])
+    assert "busy_poll is 50" in str(read(live + tuned + link).facts["settings.unkept"])
+
+
+def test_an_mtu_that_only_root_can_see_is_not_called_unkept() -> None:
+    text = "/sys/class/net/eth0/mtu:9000\n!/etc/NetworkManager/system-connections/e.nmconnection Permission denied\n"
+    node = read(text)
+    assert node.unknown["settings.mtu"] == "only root may read NetworkManager's connections"
+    assert node.facts["settings.unkept"] == "none"
+
+
 def test_reasons_say_what_kind_of_gap_it_is() -> None:
     tree = Tree(
         "!/a No such file or directory\n!/b Permission denied\n#c 1\n x: Operation not supported\n#d 124\n"

@@ -82,15 +82,15 @@ def test_missed_targets_say_how_far_they_are(shown: View) -> None:
 
 
 def test_unknown_facts_say_why_and_are_not_zero(shown: View) -> None:
-    assert ["nic_firmware", "unknown: ethtool is not installed", "node01, node02, node03, node04"] in texts(
+    assert ["nic.firmware", "unknown: ethtool is not installed", "node01, node02, node03, node04"] in texts(
         shown.unknown
     )
     assert ["everything", "unknown: node99: no route to host", "node99"] in texts(shown.unknown)
-    assert not any(row[0] == "nic_firmware" for row in texts(shown.facts))
+    assert not any(row[0] == "nic.firmware" for row in texts(shown.facts))
 
 
 def test_facts_that_differ_are_marked(shown: View) -> None:
-    kernels = [row for row in shown.facts.rows if row[0].text == "kernel"]
+    kernels = [row for row in shown.facts.rows if row[0].text == "kernel release"]
     assert [(row[1].text, row[1].flag, row[2].text) for row in kernels] == [
         ("6.1.0-18-amd64", "warning", "node01, node02, node04"),
         ("6.1.0-21-amd64", "warning", "node03"),

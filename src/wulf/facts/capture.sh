@@ -212,11 +212,13 @@ settings /etc/sysctl.conf /etc/sysctl.d/*.conf /run/sysctl.d/*.conf /usr/local/l
 	/usr/lib/sysctl.d/*.conf /lib/sysctl.d/*.conf
 settings /etc/modprobe.d/*.conf /etc/network/interfaces /etc/network/interfaces.d/* /etc/systemd/network/*.network \
 	/etc/systemd/network/*.link /etc/systemd/network/*.netdev /etc/sysconfig/network-scripts/ifcfg-* \
-	/etc/tuned/active_profile /etc/tuned/profile_mode /etc/default/irqbalance /etc/sysconfig/irqbalance \
+	/etc/tuned/active_profile /etc/tuned/profile_mode /etc/tuned/*/tuned.conf /etc/tuned/profiles/*/tuned.conf \
+	/usr/lib/tuned/*/tuned.conf /usr/lib/tuned/profiles/*/tuned.conf /etc/default/irqbalance /etc/sysconfig/irqbalance \
 	/etc/default/cpufrequtils /etc/openmpi/openmpi-mca-params.conf "$HOME/.openmpi/mca-params.conf"
 # Connection files hold secrets beside the settings: only the settings are looked at.
-grep -E '^(id|interface-name|mac-address|mtu|method|type|ring-|coalesce-|feature-|pause-|channels-|eee-|\[)' \
-	/dev/null /etc/NetworkManager/system-connections/* 2>/dev/null
+echo -
+reasons "$({ grep -E '^(id|interface-name|mac-address|mtu|method|type|ring-|coalesce-|feature-|pause-|channels-|eee-|\[)' \
+	/dev/null /etc/NetworkManager/system-connections/* >&4; } 2>&1)"
 files /sys/module/e1000/parameters/* /sys/module/e1000e/parameters/* /sys/module/ixgbe/parameters/*
 # shellcheck disable=SC2046 # a list of names
 run changed stat -c '%Y %n' $(ls -d /etc/sysctl.conf /etc/sysctl.d/* /etc/modprobe.d/* /etc/default/grub \

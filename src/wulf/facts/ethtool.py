@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
-from wulf.facts.values import Unknown, Unsupported
+from wulf.facts.values import Unknown, Unsupported, is_count
 
 _MODE = re.compile(r"(\d{2,7})base\S*?(?:/(Half|Full))?")
 _NOT_AVAILABLE = ("n/a", "unknown!", "unknown", "")
@@ -37,7 +38,7 @@ def switches(text: str) -> dict[str, str]:
 
 def coalesce(text: str) -> dict[str, str]:
     """Return the parameters of ``ethtool -c`` by their names in ``ethtool -C``."""
-    data = _json(text)
+    data = _json(text, _coalesce_names)
     if data is not None:
         return _plain(data)
     found: dict[str, str] = {}
@@ -86,18 +87,16 @@ def eee(text: str) -> dict[str, str]:
     """
     data = _json(text)
     if data is not None:
-        return {
-            name: _switch(data[name]) for name in ("enabled", "active") if isinstance(data.get(name), bool)
-        }
-    for name, value in _pairs(text):
-        if name.lower() == "eee status":
-            if value.startswith("not supported"):
-                raise Unsupported("the interface has no Energy Efficient Ethernet")
-            return {
-                "enabled": _switch(value.startswith("enabled")),
-                "active": _switch(value.split("-")[-1].strip() == "active"),
-            }
-    raise Unknown("ethtool does not say")
+        status = str(data.get("status", ""))
+    else:
+        status = next((value for name, value in _pairs(text) if name.lower() == "eee status"), "")
+    if status == "not supported":
+        raise Unsupported("the interface has no Energy Efficient Ethernet")
+    # JSON has the last word alone: active, inactive or disabled.
+    word = status.rpartition(" ")[2]
+    if word not in ("active", "inactive", "disabled"):
+        raise Unknown("ethtool does not say")
+    return {"enabled": _switch(word != "disabled"), "active": _switch(word == "active")}
 
 
 def driver(text: str) -> dict[str, str]:
@@ -126,7 +125,8 @@ def link(text: str) -> dict[str, str]:
         speed = re.fullmatch(r"(\d+)Mb/s", lines.get("Speed", ""))
         found = {
             "speed": speed[1] if speed else "",
-            "duplex": lines.get("Duplex", "").lower(),
+            # Unknown! (255)
+            "duplex": lines.get("Duplex", "").lower().split(" ")[0],
             "autoneg": lines.get("Auto-negotiation", ""),
             "link": {"yes": "on", "no": "off"}.get(lines.get("Link detected", "").split(" ")[0], ""),
         }
@@ -142,7 +142,7 @@ def statistics(text: str) -> dict[str, int]:
     """Return the counters of ``ethtool -S``, by the driver's names."""
     found = {}
     for name, value in _pairs(text):
-        if value.isascii() and value.isdigit() and len(value) < 20:
+        if is_count(value):
             found[name] = int(value)
     return found
 
@@ -177,12 +177,28 @@ def _available(found: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in found.items() if value.lower() not in _NOT_AVAILABLE}
 
 
-def _json(text: str) -> dict[str, Any] | None:
+def _coalesce_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Tell the two pairs ``rx`` and ``tx`` apart that versions before 6.14 print: adaptive first, CQE mode last."""
+    found: dict[str, Any] = {}
+    kind = "adaptive"
+    for name, value in pairs:
+        if name in ("rx", "tx"):
+            found[f"{kind}-{name}"] = value
+            continue
+        if name != "ifname":
+            kind = "cqe-mode"
+        found[name] = value
+    return found
+
+
+def _json(
+    text: str, names: Callable[[list[tuple[str, Any]]], dict[str, Any]] | None = None
+) -> dict[str, Any] | None:
     """Return the one interface of a JSON answer; None when it is not JSON."""
     if not text.lstrip().startswith("["):
         return None
     try:
-        data = json.loads(text)
+        data = json.loads(text, object_pairs_hook=names)
     except (ValueError, RecursionError):
         return None
     return data[0] if data and isinstance(data[0], dict) else None

@@ -15,9 +15,16 @@ from wulf.records import FactValue
 _HOOKS = ("ingress", "prerouting", "input", "output", "postrouting")
 _TRACKS = re.compile(
     r"\bct (state|status|mark|count|helper|direction|original|reply)|\b(masquerade|dnat|snat|redirect)\b"
+    r'|\bxt (match|target) "(conntrack|state|MASQUERADE|SNAT|DNAT|REDIRECT)"'
 )
+_OLD_TRACKS = re.compile(r"--ctstate|--state|-j (MASQUERADE|SNAT|DNAT|REDIRECT)")
 _OTHER_INTERFACE = re.compile(r'\b[io]if(?:name)? (!= )?(?:"([^"]+)"|(\d+))')
 _JUMP = re.compile(r"\b(?:jump|goto) (\S+)")
+#: A rule for every packet of one interface, or for every packet.
+_ALWAYS = re.compile(
+    r'(?:(?:iif|iifname|oif|oifname) "[^"]+" )?(?:counter(?: packets \d+ bytes \d+)? )?'
+    r'(?:(accept|drop|reject)(?: with [^"]*)?|(jump|goto) \S+)(?: comment ".*")?'
+)
 #: Deeper than the kernel lets chains call each other.
 _DEPTH = 16
 
@@ -64,7 +71,7 @@ def ruleset(text: str) -> dict[str, Chain]:
                 current.hook = hook[1]
                 policy = re.search(r"policy (\w+)", words)
                 current.policy = policy[1] if policy else "accept"
-            elif not words.startswith("#"):
+            elif not words.startswith(("#", 'comment "')):
                 current.rules.append(words)
     return chains
 
@@ -72,13 +79,14 @@ def ruleset(text: str) -> dict[str, Chain]:
 def on_path(chains: dict[str, Chain], interface: str) -> int:
     """Return how many rules a packet of the cluster is compared with at most, on its way in and out.
 
-    A rule that accepts all traffic of the interface ends the way through its chain; rules for another
-    interface are counted (they are compared) but not followed.
+    A rule that decides on all traffic of the interface ends the way; rules for another interface are counted
+    (they are compared) but not followed.
     """
-    return sum(_rules(chains, chain, interface, 0) for chain in chains.values() if chain.hook in _HOOKS)
+    return sum(_rules(chains, chain, interface, 0)[0] for chain in chains.values() if chain.hook in _HOOKS)
 
 
-def _rules(chains: dict[str, Chain], chain: Chain, interface: str, depth: int) -> int:
+def _rules(chains: dict[str, Chain], chain: Chain, interface: str, depth: int) -> tuple[int, bool]:
+    """Return how many rules are compared, and whether what comes of it is decided for every packet."""
     count = 0
     for rule in chain.rules:
         count += 1
@@ -87,21 +95,30 @@ def _rules(chains: dict[str, Chain], chain: Chain, interface: str, depth: int) -
             continue
         jump = _JUMP.search(rule)
         target = chains.get(f"{chain.table} {jump[1]}") if jump else None
+        decided = False
         if target is not None and depth < _DEPTH and count < 1_000_000:
-            count += _rules(chains, target, interface, depth + 1)
-        if named and re.fullmatch(
-            r'(iif|iifname|oif|oifname) "[^"]+"( counter( packets \d+ bytes \d+)?)? accept', rule
-        ):
-            break
-    return count
+            more, decided = _rules(chains, target, interface, depth + 1)
+            count += more
+        always = _ALWAYS.fullmatch(rule)
+        if always and (decided or always[1]):
+            return count, True
+        if always and always[2] == "goto":
+            return count, False
+    return count, False
 
 
 def tracking(look: Look) -> FactValue:
     """Return whether the kernel follows the connections of the cluster: ``tracked``, ``notrack`` or ``off``."""
     interface = look.nic()
     try:
+        old = look.tree.text("iptables_legacy")
+    except Unknown:
+        old = ""
+    try:
         chains = _chains(look)
     except Unknown as reason:
+        if _OLD_TRACKS.search(old):
+            return "tracked"
         if _never_loaded(look.tree):
             return "off"
         raise Unknown(str(reason)) from None
@@ -111,11 +128,7 @@ def tracking(look: Look) -> FactValue:
         return "notrack"
     if any(_TRACKS.search(rule) for rule in rules):
         return "tracked"
-    try:
-        old = look.tree.text("iptables_legacy")
-    except Unknown:
-        old = ""
-    return "tracked" if re.search(r"--ctstate|--state|-j (MASQUERADE|SNAT|DNAT|REDIRECT)", old) else "off"
+    return "tracked" if _OLD_TRACKS.search(old) else "off"
 
 
 def legacy_rules(look: Look) -> FactValue:

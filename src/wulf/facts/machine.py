@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from wulf.facts.look import Facts, Look
 from wulf.facts.tree import Tree
-from wulf.facts.values import Absent, Unknown, cpu_list, number, optional, shown, whole
+from wulf.facts.values import Absent, Unknown, cpu_list, is_count, number, optional, shown, whole
 from wulf.records import FactValue
 
 _CPU = "/sys/devices/system/cpu"
@@ -81,9 +81,9 @@ def _word(source: str, index: int) -> Read:
 def _hypervisor(look: Look) -> FactValue:
     lines = look.tree.lines("lscpu")
     for line in lines:
-        if line.startswith("Hypervisor vendor:"):
+        if line.strip().startswith("Hypervisor vendor:"):
             return line.partition(":")[2].strip() or "unnamed"
-    if any(line.startswith("CPU(s):") for line in lines):
+    if any(line.strip().startswith("CPU(s):") for line in lines):
         return "none"
     raise Unknown("lscpu does not say")
 
@@ -179,9 +179,10 @@ def field_words(tree: Tree, source: str, key: str) -> list[str]:
 
 
 def _load_per_cpu(look: Look) -> FactValue:
-    return number(look.tree.text("/proc/loadavg").split(" ")[0], "the load") / whole(
-        field(look.tree, "lscpu", "CPU(s)"), "CPU(s)"
-    )
+    cpus = whole(field(look.tree, "lscpu", "CPU(s)"), "CPU(s)")
+    if cpus == 0:
+        raise Unknown("lscpu shows no CPU")
+    return number(look.tree.text("/proc/loadavg").split(" ")[0], "the load") / cpus
 
 
 def booted_at(tree: Tree) -> float:
@@ -221,7 +222,7 @@ def _disks(look: Look) -> dict[str, float]:
     found = {}
     for line in look.tree.output("disks")[0].splitlines():
         words = line.split()
-        if len(words) >= 6 and words[1].isdigit() and words[2].isdigit() and words[3].isdigit():
+        if len(words) >= 6 and all(map(is_count, words[1:4])):
             used, free = int(words[2]), int(words[3])
             if used + free > 0:
                 found[words[5]] = used / (used + free)
@@ -273,7 +274,7 @@ def _newest_kernel(look: Look) -> FactValue:
     found = []
     for line in look.tree.output("changed")[0].splitlines():
         when, _, path = line.partition(" ")
-        if path.startswith("/boot/vmlinuz-") and when.isdigit() and "rescue" not in path:
+        if path.startswith("/boot/vmlinuz-") and is_count(when) and "rescue" not in path:
             found.append((int(when), path.removeprefix("/boot/vmlinuz-")))
     if not found:
         raise Absent("there is no kernel in /boot")

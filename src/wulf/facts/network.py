@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from wulf.facts.look import Facts, Look
 from wulf.facts.nic import interface_address, interface_addresses
-from wulf.facts.values import Absent, Unknown, number, shown, whole
+from wulf.facts.values import Absent, Unknown, is_count, number, shown, whole
 from wulf.records import FactValue
 
 #: Interfaces that container engines and virtual machine managers make, each with a network of its own.
@@ -110,7 +110,7 @@ def rto_min(look: Look) -> FactValue:
 
 def _resolve(look: Look) -> list[str]:
     lines = look.tree.lines("resolve")
-    if len(lines) < 2 or not (lines[0].isdigit() and lines[-1].isdigit()):
+    if len(lines) < 2 or not (is_count(lines[0]) and is_count(lines[-1])):
         raise Unknown("the node's getent or date does not say")
     return lines
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from wulf.facts import ethtool
 from wulf.facts.look import Facts, Look
 from wulf.facts.tree import Tree
-from wulf.facts.values import Absent, Unknown, Unsupported, number, shown, whole
+from wulf.facts.values import Absent, Unknown, Unsupported, is_count, number, shown, whole
 from wulf.records import FactValue
 
 #: Counters of the kernel that only grow when something goes wrong.
@@ -202,7 +202,7 @@ def _interrupt_lines(look: Look, n: int) -> dict[str, tuple[int, str, str]]:
     found = {}
     for line in look.tree.lines(f"interrupts.{n}"):
         words = line.split(" ", 4)
-        if len(words) >= 4 and words[1].isascii() and words[1].isdigit() and len(words[1]) < 20:
+        if len(words) >= 4 and is_count(words[1]):
             found[words[0].rstrip(":")] = (int(words[1]), words[2], words[4] if len(words) > 4 else "")
     return found
 
@@ -234,9 +234,13 @@ def _allowed(look: Look) -> dict[str, str]:
     return found
 
 
+def _by_irq(item: tuple[str, str]) -> tuple[int, str]:
+    return (int(item[0]) if item[0].isdigit() and len(item[0]) < 9 else 1 << 30, item[0])
+
+
 def affinity(look: Look) -> FactValue:
     """Return the CPUs of the interface's interrupts, in the order of the interrupts."""
-    return "; ".join(f"{irq}: {cpus}" for irq, cpus in sorted(_allowed(look).items()))
+    return "; ".join(f"{irq}: {cpus}" for irq, cpus in sorted(_allowed(look).items(), key=_by_irq))
 
 
 def _by_hand(look: Look) -> FactValue:

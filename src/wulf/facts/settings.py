@@ -5,6 +5,7 @@ Sources: sysctl.d(5) for the order in which files are read, modprobe.d(5), syste
 
 from __future__ import annotations
 
+import fnmatch
 import re
 from collections.abc import Sequence
 
@@ -12,7 +13,7 @@ from wulf.catalogue import Knob
 from wulf.facts.look import Facts, Look
 from wulf.facts.machine import booted_at
 from wulf.facts.tree import Tree
-from wulf.facts.values import Absent, Unknown, shown, whole
+from wulf.facts.values import Absent, Unknown, is_count, shown, whole
 from wulf.records import FactValue
 
 #: Directories of sysctl.d, from the strongest: a file hides those of the same name in the ones behind it.
@@ -29,6 +30,8 @@ _NOT_COMPARED = re.compile(
     r"kernel\.core_pattern|kernel\.printk|fs\.binfmt_misc\..*|net\.ipv4\.ping_group_range"
 )
 _MANY = 8
+_TUNED_DIRECTORIES = ("/etc/tuned/", "/etc/tuned/profiles/", "/usr/lib/tuned/", "/usr/lib/tuned/profiles/")
+_CONNECTIONS = "/etc/NetworkManager/system-connections/"
 
 
 def add(facts: Facts, look: Look, knobs: Sequence[Knob]) -> None:
@@ -87,7 +90,7 @@ def _contradicted(look: Look) -> FactValue:
 
 def _unkept(look: Look, knobs: Sequence[Knob]) -> FactValue:
     """Return the sysctls of the catalogue that somebody changed and that no file keeps."""
-    kept = kept_sysctls(look)
+    kept = kept_sysctls(look).keys() | _tuned_sysctls(look.tree)
     said = []
     for knob in knobs:
         name = knob.access.target
@@ -98,13 +101,41 @@ def _unkept(look: Look, knobs: Sequence[Knob]) -> FactValue:
         if live != knob.default:
             said.append(f"{name} is {shown(live, 60)} (the kernel's own is {knob.default})")
     try:
-        if kept_mtu(look) is None:
-            raise Unknown("no file")
-    except Unknown:
-        mtu = look.tree.text(f"/sys/class/net/{look.nic()}/mtu") if look.interface else "1500"
+        kept_mtu(look)
+    except Absent:
+        mtu = look.tree.text(f"/sys/class/net/{look.nic()}/mtu")
         if mtu != "1500":
             said.append(f"the MTU of {look.interface} is {shown(mtu, 20)} (the kernel's own is 1500)")
+    except Unknown:
+        pass  # then it is not known whether a file keeps it: settings.mtu says why
     return _listed(said)
+
+
+def _tuned_sysctls(tree: Tree) -> set[str]:
+    """Return the sysctls that TuneD sets at every start: those of its active profile and what that includes."""
+    if "/etc/tuned/active_profile" not in tree:
+        return set()
+    waiting = tree.text("/etc/tuned/active_profile").split()
+    done: set[str] = set()
+    found: set[str] = set()
+    while waiting:
+        profile = waiting.pop()
+        if profile in done:
+            continue
+        done.add(profile)
+        for path in (f"{directory}{profile}/tuned.conf" for directory in _TUNED_DIRECTORIES):
+            if path in tree:
+                section = ""
+                for line in tree.lines(path):
+                    name, _, value = line.strip().partition("=")
+                    if name.startswith("["):
+                        section = name
+                    elif name.strip() == "include":
+                        waiting += value.replace(",", " ").split()
+                    elif section == "[sysctl]":
+                        found.add(_dotted(name.strip()))
+                break
+    return found
 
 
 def kept_mtu(look: Look) -> FactValue:
@@ -120,22 +151,25 @@ def kept_mtu(look: Look) -> FactValue:
         value = _mtu_in(path, text, nic)
         if value is not None:
             return whole(value, "the MTU")
+    if look.tree.refused(_CONNECTIONS):
+        raise Unknown("only root may read NetworkManager's connections")
     raise Absent("no configuration file sets it")
 
 
 def _mtu_in(path: str, text: str, nic: str) -> str | None:
     named = re.escape(nic)
     if path.startswith("/etc/network/interfaces"):
-        block = re.search(rf"^\s*iface\s+{named}\s(.*?)(?=^\s*(?:iface|auto|allow-)|\Z)", text, re.M | re.S)
-        found = re.search(r"^\s*mtu\s+(\d{1,6})\s*$", block[1], re.M) if block else None
+        # One interface may have a block for each family.
+        blocks = re.findall(rf"^\s*iface\s+{named}\s(.*?)(?=^\s*(?:iface|auto|allow-)|\Z)", text, re.M | re.S)
+        found = re.search(r"^\s*mtu\s+(\d{1,6})\s*$", "\n".join(blocks), re.M)
     elif path.startswith("/etc/systemd/network/"):
         match = re.search(r"^\s*(?:Original)?Name\s*=\s*(.*)$", text, re.M)
-        mine = match is not None and nic in match[1].split()
+        mine = match is not None and any(fnmatch.fnmatchcase(nic, name) for name in match[1].split())
         found = re.search(r"^\s*MTUBytes\s*=\s*(\d{1,6})\s*$", text, re.M) if mine else None
     elif path.startswith("/etc/sysconfig/network-scripts/ifcfg-"):
         mine = path.endswith(f"ifcfg-{nic}") or re.search(rf'^DEVICE="?{named}"?$', text, re.M) is not None
         found = re.search(r'^MTU="?(\d{1,6})"?$', text, re.M) if mine else None
-    elif path.startswith("/etc/NetworkManager/system-connections/"):
+    elif path.startswith(_CONNECTIONS):
         mine = re.search(rf"^interface-name={named}$", text, re.M) is not None
         found = re.search(r"^mtu=(\d{1,6})$", text, re.M) if mine else None
     else:
@@ -150,7 +184,7 @@ def _changed(look: Look) -> FactValue:
     for line in look.tree.output("changed")[0].splitlines():
         when, _, path = line.partition(" ")
         # Files are written while a node boots; a minute later it has read them.
-        if when.isdigit() and len(when) < 20 and int(when) > boot + 60 and path.startswith("/etc/"):
+        if is_count(when) and int(when) > boot + 60 and path.startswith("/etc/"):
             said.append(shown(path, 100))
     return _listed(said)
 

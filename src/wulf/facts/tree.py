@@ -86,6 +86,12 @@ class Tree:
         """Whether a file was looked for, was there, and had nothing to say."""
         return path not in self._lines and isinstance(self._missing(path), Unasked)
 
+    def refused(self, prefix: str) -> bool:
+        """Whether some file whose path begins with `prefix` may not be read by this user."""
+        return any(
+            path.startswith(prefix) and _NOT_ALLOWED.search(reason) for path, reason in self._reasons.items()
+        )
+
     def require(self, program: str) -> None:
         """Raise `Unknown` with the node's reason when it said that it does not have a program."""
         if program in self._reasons:

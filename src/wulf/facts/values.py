@@ -10,6 +10,8 @@ from wulf.text import printable
 LIMIT = 200
 #: Largest whole number that a record can hold.
 _MAX_WHOLE = 2**63 - 1
+#: No counter, size or time is as large; sums of such numbers stay finite.
+_MAX_NUMBER = 1e20
 #: More CPUs than any Linux has.
 _MAX_CPUS = 1 << 16
 
@@ -59,7 +61,7 @@ def number(text: str, what: str) -> float:
         value = float(text)
     except ValueError:
         value = -1.0
-    if not 0 <= value < float("inf"):
+    if not 0 <= value < _MAX_NUMBER:
         raise Unknown(f"{what} is not a number: {shown(text, 40)}")
     return value
 
@@ -74,9 +76,14 @@ def whole(text: str, what: str, unit: int = 1) -> int:
     """
     digits = text.strip()
     # Not of any length: Python refuses to convert thousands of digits.
-    if not (digits.isascii() and digits.isdigit() and len(digits) < 20 and int(digits) * unit <= _MAX_WHOLE):
+    if not (is_count(digits) and int(digits) * unit <= _MAX_WHOLE):
         raise Unknown(f"{what} is not a whole number: {shown(text, 40)}")
     return int(digits) * unit
+
+
+def is_count(text: str) -> bool:
+    """Whether `text` is a whole number that fits a counter: ASCII digits, and few enough of them."""
+    return text.isascii() and text.isdigit() and len(text) < 20
 
 
 def cpu_list(text: str) -> list[int]:
