@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from typing import Protocol
 
 from wulf.errors import UsageError
@@ -123,6 +124,53 @@ def format_bandwidth(bytes_per_s: float) -> str:
     """Bandwidth with three significant digits: ``117 MB/s``."""
     scale, unit = _bandwidth_scale(bytes_per_s)
     return f"{_significant(bytes_per_s / scale)} {unit}"
+
+
+def format_fact(name: str, value: str | int | float | bool | None) -> str:
+    """Value of a fact, in the unit that the end of its name says."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, int | float):
+        return str(value)
+    ending = _fact_ending(name)
+    return _FACTS[ending](value) if ending else f"{value:.10g}" if isinstance(value, float) else str(value)
+
+
+def fact_label(name: str) -> str:
+    """Name of a fact without the unit, which is with the value: ``memory.total_bytes`` → ``memory.total``."""
+    return name.removesuffix(_fact_ending(name))
+
+
+def _fact_ending(name: str) -> str:
+    return next((ending for ending in _FACTS if name.endswith(ending)), "")
+
+
+def _memory(size: float) -> str:
+    return format_bytes(int(size)) if size < 1 << 20 else f"{size / (1 << 30):.3g} GiB"
+
+
+def _rate(bits_per_s: float) -> str:
+    return f"{bits_per_s / 1e9:g} Gbit/s" if bits_per_s >= 1e9 else f"{bits_per_s / 1e6:g} Mbit/s"
+
+
+def _long_time(seconds: float) -> str:
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.3g} {unit}"
+    return format_time(seconds)
+
+
+#: Ending of a fact's name → how its value is written; an ending that ends another one stands behind it.
+_FACTS: dict[str, Callable[[float], str]] = {
+    "_gt_per_s": lambda value: f"{value:g} GT/s",
+    "_bits_per_s": _rate,
+    "_per_s": lambda value: f"{value:.3g} 1/s",
+    "_ratio": lambda value: f"{value:.2%}",
+    "_bytes": _memory,
+    "_hz": lambda value: f"{value / 1e9:.3g} GHz",
+    "_us": lambda value: f"{value:g} µs",
+    "_s": _long_time,
+}
 
 
 def format_estimate(estimate: _Estimate) -> str:

@@ -10,11 +10,11 @@ import pytest
 
 from wulf import catalogue
 from wulf.audit.evaluate import evaluate
-from wulf.audit.words import fact_words
 from wulf.catalogue import Check, Consistency
 from wulf.records import Audit, NodeRecord
 from wulf.report import audit as shown
 from wulf.report import html
+from wulf.units import format_fact
 
 EVIDENCE = {"source": "a book", "how_known": "read"}
 
@@ -264,4 +264,4 @@ def test_json_has_all_of_it(judged: Audit) -> None:
     ],
 )
 def test_facts_in_words(name: str, value, words: str) -> None:
-    assert fact_words(name, value) == words
+    assert format_fact(name, value) == words

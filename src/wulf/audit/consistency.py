@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
 from wulf.audit.predicate import State, state
-from wulf.audit.words import fact_words
 from wulf.catalogue import Consistency
 from wulf.records import OWN_FACTS, PASSING_FACTS, FactValue, Finding, GroupState, NodeRecord
+from wulf.units import format_fact
 
 #: So many facts are named in one finding.
 _NAMED = 6
@@ -176,7 +176,7 @@ def _folded(facts: list[tuple[str, str]]) -> str:
 def _words(name: str, value: State) -> str:
     kind, content = value
     if kind == "value":
-        return fact_words(name, content)
+        return format_fact(name, content)
     return f"{kind} ({content})" if content else kind
 
 

@@ -9,9 +9,9 @@ import msgspec
 
 from wulf.audit.consistency import consistency_findings
 from wulf.audit.predicate import Gap, Predicate, State, look_up, state
-from wulf.audit.words import fact_words
 from wulf.catalogue import SEVERITIES, Check, Consistency, Cost, Knob, Profile, Severity, accepts, preferred
 from wulf.records import Audit, Finding, Judgement, NodeRecord
+from wulf.units import format_fact
 
 _FIELD = re.compile(r"\{([A-Za-z0-9_.@-]+)\}")
 #: A recommendation is worth a try, no more: only measuring tells what it is worth on this cluster.
@@ -261,7 +261,7 @@ def _filled(template: str, node: NodeRecord) -> str:
         name = "nic.name" if field[1] == "interface" else field[1]
         kind, value = state(node, name)
         if kind == "value":
-            return fact_words(name, value)
+            return format_fact(name, value)
         return "INTERFACE" if name == "nic.name" else f"({kind})"
 
     return _FIELD.sub(fill, template)

@@ -11,7 +11,6 @@ import msgspec
 import typer
 from rich.table import Table
 
-from wulf.audit.words import fact_words
 from wulf.cli.options import ClusterOption, JsonOption, console
 from wulf.cli.options import cluster as resolve
 from wulf.cli.progress import counting
@@ -21,6 +20,7 @@ from wulf.nodeset import fold
 from wulf.procedure.look import look, read
 from wulf.records import NodeRecord
 from wulf.text import printable
+from wulf.units import format_fact
 
 NodesOption = Annotated[
     str | None, typer.Option("--nodes", help="Only these nodes of the cluster, such as 'node[01-32]'.")
@@ -130,7 +130,7 @@ def show(records: list[NodeRecord]) -> None:
 
 
 def _all_facts(record: NodeRecord) -> dict[str, str]:
-    words = {name: fact_words(name, value) for name, value in record.facts.items()}
+    words = {name: format_fact(name, value) for name, value in record.facts.items()}
     for kind in ("absent", "unsupported", "unknown"):
         for name, reason in getattr(record, kind).items():
             words.setdefault(name, f"({kind}: {reason})")

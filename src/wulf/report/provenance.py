@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from wulf.records import OWN_FACTS, PASSING_FACTS, FactValue, Launch, Manifest, NodeRecord
 from wulf.report.parts import Column, Item, Table
 from wulf.report.words import UNKNOWN, count, duration, listed, moment, name, pair_name, rest
 from wulf.text import printable
-from wulf.units import format_bytes
+from wulf.units import fact_label, format_fact
 
 #: Characters of a fact or a reason that are printed.
 TEXT_LIMIT = 200
@@ -19,12 +19,6 @@ ROWS = 200
 
 #: Groups of facts by the hundred: shown only where nodes differ. All are in the JSON.
 _MANY = ("sysctl.", "service.")
-#: End of a fact's name → how its value is shown.
-_UNITS: dict[str, Callable[[float], str]] = {
-    "_bits_per_s": lambda value: f"{value / 1e9:g} Gbit/s" if value >= 1e9 else f"{value / 1e6:g} Mbit/s",
-    "_bytes": lambda value: format_bytes(int(value)) if value < 1 << 20 else f"{value / (1 << 30):.3g} GiB",
-    "_s": lambda value: duration(round(value)),
-}
 
 
 def launches_table(launches: Sequence[Launch]) -> Table:
@@ -104,18 +98,11 @@ def _who(names: list[str], total: int) -> str:
 
 
 def _label(fact: str) -> str:
-    """Name of a fact without the unit, which is with the value: ``memory_bytes`` → memory."""
-    unit = next((unit for unit in _UNITS if fact.endswith(unit)), "")
-    return name(fact.removesuffix(unit).replace("_", " ").replace(".", " ", 1))
+    return name(fact_label(fact).replace("_", " ").replace(".", " ", 1))
 
 
 def _value(fact: str, value: FactValue) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    unit = next((unit for unit in _UNITS if fact.endswith(unit)), None)
-    if unit is not None and isinstance(value, int | float):
-        return _UNITS[unit](value)
-    return printable(f"{value:.10g}" if isinstance(value, float) else str(value), TEXT_LIMIT)
+    return printable(format_fact(fact, value), TEXT_LIMIT)
 
 
 def unknown_table(nodes: Sequence[NodeRecord], manifest: Manifest) -> Table:
