@@ -40,6 +40,8 @@ class Fault(msgspec.Struct, frozen=True):
     undo: str
     must: Sequence[str]
     may: Sequence[str] = ()
+    #: Program without which it cannot be planted.
+    needs: str = "sh"
 
 
 FAULTS = (
@@ -83,6 +85,7 @@ FAULTS = (
         ["svc.irqbalance_state", "same.services"],
         # It ends by itself where there are no interrupts to balance.
         ["system.stopped_units", "system.failed_units"],
+        needs="irqbalance",
     ),
     Fault(
         "a different sysctl on one node",
@@ -220,6 +223,11 @@ class Cluster:
         """Look and judge."""
         return judge(look(self._config, list(NODES)), "hpc")
 
+    def has(self, program: str) -> bool:
+        """Whether the nodes have a program."""
+        argv = ["sh", "-c", f"command -v {program}"]
+        return self._transport.run(argv, NODES[:1], timeout_s=COMMAND_TIMEOUT_S)[NODES[0]].status == "ok"
+
     def run(self, node: str, text: str) -> None:
         """Run shell text on a node."""
         answer = self._transport.run(["sh", "-c", text], [node], timeout_s=COMMAND_TIMEOUT_S)[node]
@@ -263,6 +271,9 @@ def main(arguments: list[str]) -> int:
         print(f"clean cluster: {len(cluster.clean)} findings, on all nodes alike\n")
         print("| planted | node | found by | else reported |\n|---|---|---|---|")
         for fault in faults:
+            if not cluster.has(fault.needs):
+                print(f"| {fault.title} | {fault.node} | not tried: {fault.needs} is not installed | |")
+                continue
             ok, others = try_fault(cluster, fault)
             missed += not ok
             extra += len(others)
