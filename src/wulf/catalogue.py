@@ -173,8 +173,6 @@ class Consistency(_Data, frozen=True, kw_only=True):
     but: tuple[str, ...] = ()
     #: Numbers that differ by no more than this share count as equal.
     tolerance: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.0
-    #: Nodes that do not know a fact are left out: they have been asked less than the others.
-    known_only: bool = False
     #: Only the newest version is right, however few have it.
     newest: bool = False
     why: _Text

@@ -59,6 +59,7 @@ WRONG = {
         1,
         "cannot write no/such/x.tar",
     ),
+    "a directory to save to": (["facts", "--cluster", "local", "--save", "/"], 1, "cannot write /"),
     "a node that is not there": (
         ["facts", "--cluster", "local", "--nodes", "n9"],
         1,

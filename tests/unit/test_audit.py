@@ -156,15 +156,27 @@ def test_the_odd_ones_are_told_what_would_make_them_alike() -> None:
     assert second.fix == "sysctl -w net.ipv4.tcp_sack='1'"
 
 
-def test_not_knowing_is_a_difference_too() -> None:
+def test_not_knowing_is_a_gap_and_no_difference() -> None:
     nodes = [
-        node("n1", nic__mtu_bytes=1500),
-        node("n2", nic__mtu_bytes=1500),
+        node("n1", nic__mtu_bytes=1),
+        node("n2", nic__mtu_bytes=1),
         node("n3", {"nic.mtu_bytes": "gone"}),
     ]
-    (finding,) = audit(nodes, rules=[rule()]).findings
-    assert (finding.nodes, finding.found) == (["n3"], "nic.mtu_bytes: unknown (gone)")
-    assert not audit(nodes, rules=[rule(known_only=True)]).findings
+    assert not audit(nodes, rules=[rule()]).findings
+
+
+def test_a_group_that_a_node_did_not_tell_is_no_difference() -> None:
+    told = {"service__cron": "on", "service__ssh": "on"}
+    nodes = [node("n1", **told), node("n2", **told), node("n3"), node("n4", service__ssh="on")]
+    (finding,) = audit(nodes, rules=[rule(facts=["service.*"])]).findings
+    assert (finding.nodes, finding.found) == (["n4"], "service.cron: absent")
+
+
+def test_a_tie_has_no_reference_and_no_command() -> None:
+    nodes = [node("n1", nic__mtu="1500"), node("n2", nic__mtu="9000")]
+    (finding,) = audit(nodes, rules=[rule(facts=["nic.mtu"])], knobs=catalogue.knobs().values()).findings[:1]
+    assert finding.wanted.startswith("the same everywhere; as many other nodes have: ")
+    assert finding.fix == ""
 
 
 def test_facts_that_differ_on_the_same_nodes_are_one_finding() -> None:

@@ -182,7 +182,9 @@ def test_a_captured_node_is_whole() -> None:
 
 @given(st.binary(max_size=300))
 def test_garbage_is_never_an_exception(noise: bytes) -> None:
-    check_whole(record(answer(noise), "eth0", KNOBS))
+    node = record(answer(noise), "eth0", KNOBS)
+    assert node.error == "n1: what it printed is not a look at a node"
+    check_whole(parse("n1", noise.decode("utf-8", "replace"), "eth0", KNOBS))
 
 
 BLOCKS = re.findall(r"^(?:[#!]\S+|/[^:\n]+)", CAPTURED + TREE, re.MULTILINE)
@@ -259,6 +261,40 @@ def test_a_line_cannot_pose_as_a_section() -> None:
 def test_an_interface_cannot_be_a_path(interface: str) -> None:
     with pytest.raises(UsageError, match="is not the name of an interface"):
         capture(open_transport(local()), ["local1"], interface, KNOBS)
+
+
+CHAIN = (
+    "#nft 0\n table inet t {\n chain c {\n type filter hook input priority 0; policy accept;\n"
+    " ct state established accept\n }\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("hooks", "rule", "expected"),
+    [
+        (("prerouting", "output"), "notrack", "notrack"),
+        (("prerouting", "output"), 'iifname "eth0" counter notrack', "notrack"),
+        (("prerouting",), "notrack", "tracked"),
+        (("prerouting", "output"), 'iifname "eth0" tcp dport 9 notrack', "tracked"),
+        (("prerouting", "output"), 'iifname "eth1" notrack', "tracked"),
+        ((), "", "tracked"),
+    ],
+)
+def test_only_what_exempts_all_packets_both_ways_is_notrack(hooks, rule: str, expected: str) -> None:
+    chains = "".join(
+        f" chain {h} {{\n type filter hook {h} priority -300; policy accept;\n {rule}\n }}\n" for h in hooks
+    )
+    assert read(CHAIN + chains + " }\n").facts["net.conntrack"] == expected
+
+
+def test_an_output_that_was_cut_is_unknown() -> None:
+    node = read(CHAIN + "!nft is longer than 4000 lines\n")
+    for name in ("firewall.rules", "firewall.rules_on_path", "net.conntrack"):
+        assert node.unknown[name] == "is longer than 4000 lines"
+
+
+def test_a_dead_name_server_is_slow_not_unknown() -> None:
+    assert read("#resolve 124\n 123\n").facts["network.resolve_s"] == 3.0
 
 
 def test_what_tuned_sets_is_kept() -> None:

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 from wulf.audit.predicate import State, state
 from wulf.catalogue import Consistency
@@ -51,9 +52,9 @@ def consistency_findings(
         taken.update(mine)
         for members, facts in _odd_groups(rule, nodes, mine).items():
             findings.append(_finding(rule, list(members), facts, commands))
-            for name, _, _ in facts:
+            for fact in facts:
                 for member in members:
-                    odd.setdefault(name.partition(".")[0], {}).setdefault(member, []).append(name)
+                    odd.setdefault(fact.name.partition(".")[0], {}).setdefault(member, []).append(fact.name)
     groups = sorted({name.partition(".")[0] for name in names})
     return findings, _matrix([node.node for node in nodes], groups, odd, unknown)
 
@@ -76,7 +77,14 @@ def _pattern(patterns: Sequence[str]) -> re.Pattern[str]:
     )
 
 
-_Odd = tuple[str, State, State]
+class _Odd(NamedTuple):
+    """A fact that differs on some nodes."""
+
+    name: str
+    there: State
+    reference: State
+    #: Whether more nodes have the reference than this.
+    majority: bool
 
 
 def _odd_groups(
@@ -89,7 +97,8 @@ def _odd_groups(
         words: dict[str, State] = {}
         for node in nodes:
             found_state = state(node, name)
-            if found_state[0] != "value" and rule.known_only:
+            # What is not known is a gap, not a difference; so is a whole group that the node did not tell.
+            if found_state[0] == "unknown" or (found_state == ("absent", None) and _untold(node, name)):
                 continue
             if found_state[0] != "value":
                 # Why it is unknown may be said in other words there; that it is unknown is what counts.
@@ -100,8 +109,14 @@ def _odd_groups(
         reference = _reference(rule, members)
         for value, group in members.items():
             if value != reference and not _close(value, reference, rule.tolerance):
-                found.setdefault(tuple(group), []).append((name, value, reference))
+                majority = rule.newest or len(members[reference]) > len(group)
+                found.setdefault(tuple(group), []).append(_Odd(name, value, reference, majority))
     return found
+
+
+def _untold(node: NodeRecord, name: str) -> bool:
+    group = name.partition(".")[0] + "."
+    return not any(other.startswith(group) for other in chain(node.facts, node.absent, node.unsupported))
 
 
 def _reference(rule: Consistency, members: dict[State, list[str]]) -> State:
@@ -131,8 +146,13 @@ def _close(value: State, reference: State, tolerance: float) -> bool:
 def _finding(
     rule: Consistency, members: list[str], facts: list[_Odd], commands: Mapping[str, str]
 ) -> Finding:
-    there = _folded([(name, _words(name, value)) for name, value, _ in facts])
-    elsewhere = _folded([(name, _words(name, reference)) for name, _, reference in facts])
+    there = _folded([(fact.name, _words(fact.name, fact.there)) for fact in facts])
+    elsewhere = _folded([(fact.name, _words(fact.name, fact.reference)) for fact in facts])
+    wanted = "as on most nodes"
+    if rule.newest:
+        wanted = "the newest on the cluster"
+    elif not all(fact.majority for fact in facts):
+        wanted = "the same everywhere; as many other nodes have"
     return Finding(
         id=rule.id,
         kind="consistency",
@@ -142,7 +162,7 @@ def _finding(
         effect=rule.effect,
         nodes=members,
         found=there,
-        wanted=("the newest on the cluster: " if rule.newest else "as on most nodes: ") + elsewhere,
+        wanted=f"{wanted}: {elsewhere}",
         why=rule.why,
         fix="; ".join(_fixes(facts, commands)),
         keep=rule.advice,
@@ -154,9 +174,9 @@ def _finding(
 def _fixes(facts: list[_Odd], commands: Mapping[str, str]) -> list[str]:
     """Return the commands that make the odd nodes like the others, where there are such commands."""
     return [
-        commands[name].replace("{value}", str(reference[1]))
-        for name, _, reference in facts[:_NAMED]
-        if name in commands and reference[0] == "value"
+        commands[fact.name].replace("{value}", str(fact.reference[1]))
+        for fact in facts[:_NAMED]
+        if fact.name in commands and fact.reference[0] == "value" and fact.majority
     ]
 
 

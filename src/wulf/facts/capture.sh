@@ -18,11 +18,12 @@ interface=${1:-}
 [ $# -gt 0 ] && shift
 # Nothing may hang the look: a dead file server, a service that does not answer.
 limit=
-command -v timeout >/dev/null 2>&1 && limit='timeout 3'
+command -v timeout >/dev/null 2>&1 && limit='timeout -k 1 3'
 
 show() { # name, code; text on stdin
 	printf '#%s %s\n' "$1" "$2"
-	awk '{ print " " substr($0, 1, 1000) } NR >= 4000 { exit }'
+	awk -v name="$1" 'NR <= 4000 { print " " substr($0, 1, 1000) }
+		END { if (NR > 4000) print "!" name " is longer than 4000 lines" }'
 }
 run() { # name, command...
 	name=$1
@@ -40,11 +41,12 @@ reasons() { # what grep said on stderr
 }
 files() { # paths...
 	echo -
-	reasons "$({ grep '' /dev/null "$@" >&4; } 2>&1)"
+	reasons "$({ $limit grep '' /dev/null "$@" >&4; } 2>&1)"
 }
-settings() { # paths of configuration files: without comments and blank lines
+settings() { # paths of configuration files: without comments, blank lines, and what may be a secret
 	echo -
-	reasons "$({ grep -Ev '^[[:space:]]*([#;]|$)' /dev/null "$@" >&4; } 2>&1)"
+	reasons "$({ $limit grep -Evi '^[[:space:]]*([#;]|$)|passw|passphrase|secret|psk|wpa|private|preshared|_?key' \
+		/dev/null "$@" >&4; } 2>&1)"
 }
 
 counters() { # 1 or 2: which look
@@ -144,9 +146,13 @@ for word; do
 	*) parameters="$parameters|$word" ;;
 	esac
 done
-files /proc/sys/net/core/* /proc/sys/net/ipv4/tcp_* /proc/sys/net/ipv4/udp_* /proc/sys/net/ipv4/ip_forward \
+# Not the keys, and not what does something when it is read.
+# shellcheck disable=SC2046 # a list of paths
+files $(ls -d /proc/sys/net/core/* /proc/sys/net/ipv4/tcp_* /proc/sys/vm/* 2>/dev/null |
+	grep -Ev 'key|/stat_refresh$|/compact_memory$|/drop_caches$')
+files /proc/sys/net/ipv4/udp_* /proc/sys/net/ipv4/ip_forward \
 	/proc/sys/net/ipv4/ip_local_port_range /proc/sys/net/netfilter/nf_conntrack_count \
-	/proc/sys/net/netfilter/nf_conntrack_max /proc/sys/net/ipv4/neigh/default/gc_thresh* /proc/sys/vm/[a-z]* \
+	/proc/sys/net/netfilter/nf_conntrack_max /proc/sys/net/ipv4/neigh/default/gc_thresh* \
 	/proc/sys/kernel/sched_* /proc/sys/kernel/numa_* /proc/sys/kernel/*watchdog* \
 	/proc/sys/kernel/timer_migration /proc/sys/kernel/randomize_va_space /proc/sys/kernel/perf_event_paranoid \
 	/proc/sys/kernel/pid_max /proc/sys/kernel/threads-max /proc/sys/kernel/tainted /proc/sys/fs/file-max
@@ -186,7 +192,13 @@ settings /etc/resolv.conf /etc/nsswitch.conf /etc/hosts
 run resolve sh -c 'date +%s%N; getent ahostsv4 "$(uname -n)"; date +%s%N'
 
 # Packet filter. The old iptables is only asked where the kernel has its tables: asking would load them.
-run nft nft -nn list ruleset
+# Where the kernel has not loaded it there are no rules, and asking would load it.
+if grep -q . /proc/modules 2>/dev/null && ! grep -q '^nf_tables ' /proc/modules &&
+	! grep -q '/nf_tables\.ko' "/lib/modules/$(uname -r)/modules.builtin" 2>/dev/null; then
+	printf '#nft 0\n'
+else
+	run nft nft -nn -t list ruleset
+fi
 run iptables_version iptables -V
 run ip_tables_names cat /proc/net/ip_tables_names
 if grep -q . /proc/net/ip_tables_names 2>/dev/null; then
@@ -217,7 +229,7 @@ settings /etc/modprobe.d/*.conf /etc/network/interfaces /etc/network/interfaces.
 	/etc/default/cpufrequtils /etc/openmpi/openmpi-mca-params.conf "$HOME/.openmpi/mca-params.conf"
 # Connection files hold secrets beside the settings: only the settings are looked at.
 echo -
-reasons "$({ grep -E '^(id|interface-name|mac-address|mtu|method|type|ring-|coalesce-|feature-|pause-|channels-|eee-|\[)' \
+reasons "$({ $limit grep -E '^(id|interface-name|mac-address|mtu|method|type|ring-|coalesce-|feature-|pause-|channels-|eee-|\[)' \
 	/dev/null /etc/NetworkManager/system-connections/* >&4; } 2>&1)"
 files /sys/module/e1000/parameters/* /sys/module/e1000e/parameters/* /sys/module/ixgbe/parameters/*
 # shellcheck disable=SC2046 # a list of names

@@ -122,13 +122,23 @@ def tracking(look: Look) -> FactValue:
         if _never_loaded(look.tree):
             return "off"
         raise Unknown(str(reason)) from None
-    exempt = re.compile(rf'iif(name)? "{re.escape(interface)}".* notrack')
     rules = [rule for chain in chains.values() for rule in chain.rules]
-    if any(exempt.search(rule) or rule == "notrack" for rule in rules):
+    if all(_exempt(chains, hook, interface) for hook in ("prerouting", "output")):
         return "notrack"
     if any(_TRACKS.search(rule) for rule in rules):
         return "tracked"
     return "tracked" if _OLD_TRACKS.search(old) else "off"
+
+
+def _exempt(chains: dict[str, Chain], hook: str, interface: str) -> bool:
+    """Whether a rule without any other condition takes the interface's packets out of tracking."""
+    exempt = re.compile(
+        rf'(?:[io]if(?:name)? "{re.escape(interface)}" )?(?:counter(?: packets \d+ bytes \d+)? )?'
+        r'notrack(?: comment ".*")?'
+    )
+    return any(
+        exempt.fullmatch(rule) for chain in chains.values() if chain.hook == hook for rule in chain.rules
+    )
 
 
 def legacy_rules(look: Look) -> FactValue:

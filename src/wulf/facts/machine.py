@@ -281,7 +281,16 @@ def _newest_kernel(look: Look) -> FactValue:
     return shown(max(found)[1], 100)
 
 
+def _has_ethtool(look: Look) -> FactValue:
+    try:
+        look.tree.require("ethtool")
+    except Unknown:
+        return False
+    return True
+
+
 _FACTS: dict[str, Read] = {
+    "system.has_ethtool": _has_ethtool,
     "node.hostname": one_line("hostname"),
     "node.vendor": one_line("/sys/class/dmi/id/sys_vendor"),
     "node.product": one_line("/sys/class/dmi/id/product_name"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import re
 from collections.abc import Callable
@@ -16,6 +17,8 @@ _FOREIGN = re.compile(
     r"docker\d|br-[0-9a-f]{12}|virbr\d|cni\d|podman\d|lxcbr\d|lxdbr\d|flannel|cali|vboxnet\d"
 )
 _SYSCTL = "/proc/sys/"
+#: After so long the script gives a look-up up.
+_RESOLVE_LIMIT_S = 3.0
 #: Sysctls that count or are drawn at random: they say nothing of how a node is set.
 _CHANGING = re.compile(
     r"net\.netfilter\.nf_conntrack_count|kernel\.random|net\.ipv4\.tcp_fastopen_key|.*_bytes_now|vm\.stat_refresh"
@@ -28,9 +31,16 @@ def add(facts: Facts, look: Look) -> None:
     for name, read in _FACTS.items():
         facts.read(name, lambda read=read: read(look))  # type: ignore[misc]
     for path, text in look.tree.files(_SYSCTL):
-        name = path[len(_SYSCTL) :].replace("/", ".")
-        if not _CHANGING.fullmatch(name):
-            facts.put(f"sysctl.{name}", " ".join(text.split()))
+        fact = _sysctl(path)
+        if fact is not None:
+            facts.put(fact, " ".join(text.split()))
+
+
+@functools.lru_cache(maxsize=4096)
+def _sysctl(path: str) -> str | None:
+    """Return the fact's name; None for what says nothing of how a node is set."""
+    name = path[len(_SYSCTL) :].replace("/", ".")
+    return None if _CHANGING.fullmatch(name) else f"sysctl.{name}"
 
 
 def _all_addresses(look: Look) -> FactValue:
@@ -117,7 +127,12 @@ def _resolve(look: Look) -> list[str]:
 
 def _resolve_time(look: Look) -> FactValue:
     """Return how long the node needs to look its own name up [s]."""
-    lines = _resolve(look)
+    try:
+        lines = _resolve(look)
+    except Unknown as reason:
+        if "in time" in str(reason):
+            return _RESOLVE_LIMIT_S
+        raise
     return max(0, whole(lines[-1], "the time") - whole(lines[0], "the time")) / 1e9
 
 

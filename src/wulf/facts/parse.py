@@ -18,7 +18,12 @@ def record(result: NodeResult, interface: str | None, catalogue: Sequence[Knob])
     if result.status != "ok":
         reached = result.status in ("exit", "garbage")
         return NodeRecord(node=result.node, reachable=reached, error=result.reason or result.status)
-    return parse(result.node, result.stdout.decode("utf-8", "replace"), interface, catalogue)
+    found = parse(result.node, result.stdout.decode("utf-8", "replace"), interface, catalogue)
+    if "kernel.release" not in found.facts and "node.hostname" not in found.facts:
+        return NodeRecord(
+            node=result.node, reachable=True, error=f"{result.node}: what it printed is not a look at a node"
+        )
+    return found
 
 
 def parse(node: str, text: str, interface: str | None, catalogue: Sequence[Knob]) -> NodeRecord:

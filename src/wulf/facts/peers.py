@@ -24,20 +24,23 @@ from wulf.records import FactValue, NodeRecord
 #: So many names are looked up on every node.
 _NAMES = 64
 _DAY_MS = 86_400_000
+_PATH = ("path.peer", "path.answers", "path.mtu_bytes")
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
     """What one node printed, and when the controller asked and got it [s since 1970]."""
 
-    text: str
+    tree: Tree
     asked: float
     answered: float
 
 
 def look_around(
-    transport: Transport, records: Sequence[NodeRecord], interface: str, *, timeout_s: float = 30.0
+    transport: Transport, records: Sequence[NodeRecord], interface: str | None, *, timeout_s: float = 30.0
 ) -> list[NodeRecord]:
     """Add ``path.*``, ``names.*`` and ``clock.*`` to the facts of the nodes that answered."""
+    if interface is None:
+        return [_without(record, "the cluster's interface is not known") for record in records]
     addresses = {record.node: _address(record) for record in records}
     peers = [f"{node}={address}" for node, address in addresses.items() if address][:_NAMES]
     up = [record.node for record in records if record.reachable and record.error is None]
@@ -47,8 +50,8 @@ def look_around(
 
     def take(result: NodeResult) -> None:
         if result.status == "ok":
-            text = result.stdout.decode("utf-8", "replace")
-            views[result.node] = View(text=text, asked=asked, answered=time.time())
+            tree = Tree(result.stdout.decode("utf-8", "replace"))
+            views[result.node] = View(tree=tree, asked=asked, answered=time.time())
         else:
             failures[result.node] = result.reason or result.status
 
@@ -72,15 +75,15 @@ def with_view(record: NodeRecord, view: View, middle_s: float | None) -> NodeRec
     middle_s
         The cluster's clock against the controller's [s]; None when it is not known.
     """
-    tree = Tree(view.text)
+    tree = view.tree
     facts: dict[str, FactValue] = {}
     unknown: dict[str, str] = {}
     try:
         facts |= _path(tree)
     except Unknown as reason:
-        unknown["path.peer"] = str(reason)
+        unknown |= dict.fromkeys(_PATH, str(reason))
     try:
-        facts |= _clock(tree, view, middle_s)
+        facts |= _clock(view, middle_s)
     except Unknown as reason:
         unknown["clock.offset_s"] = str(reason)
     facts |= _names(tree)
@@ -96,7 +99,7 @@ def middle_of_clocks(views: Iterable[View]) -> float | None:
     edges = []
     for view in views:
         try:
-            centre, half = _coarse(Tree(view.text), view)
+            centre, half = _coarse(view)
         except Unknown:
             continue
         edges += [(centre - half, -1), (centre + half, 1)]
@@ -114,7 +117,7 @@ def _without(record: NodeRecord, reason: str) -> NodeRecord:
     if not record.reachable or record.error is not None:
         return record
     return msgspec.structs.replace(
-        record, unknown=record.unknown | {"path.peer": reason, "clock.offset_s": reason}
+        record, unknown=record.unknown | dict.fromkeys((*_PATH, "clock.offset_s"), reason)
     )
 
 
@@ -134,11 +137,11 @@ def _path(tree: Tree) -> dict[str, FactValue]:
     return facts
 
 
-def _clock(tree: Tree, view: View, middle_s: float | None) -> dict[str, FactValue]:
-    coarse, width = _coarse(tree, view)
+def _clock(view: View, middle_s: float | None) -> dict[str, FactValue]:
+    coarse, width = _coarse(view)
     offset = coarse - (middle_s if middle_s is not None else coarse)
     try:
-        fine, narrow = _fine(tree.lines("clock"))
+        fine, narrow = _fine(view.tree.lines("clock"))
     except Unknown:
         pass
     else:
@@ -151,9 +154,9 @@ def _clock(tree: Tree, view: View, middle_s: float | None) -> dict[str, FactValu
     return {"clock.offset_s": offset, "clock.uncertainty_s": width, "clock.offset_words": words}
 
 
-def _coarse(tree: Tree, view: View) -> tuple[float, float]:
+def _coarse(view: View) -> tuple[float, float]:
     """Return (the node's clock less the controller's, half of what it may be off) [s]."""
-    said = number(tree.text("date").replace(".%N", "").replace(".N", ""), "the time")
+    said = number(view.tree.text("date").replace(".%N", "").replace(".N", ""), "the time")
     return said - (view.asked + view.answered) / 2, (view.answered - view.asked) / 2 + 1e-3
 
 

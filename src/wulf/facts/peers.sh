@@ -12,10 +12,14 @@ mtu=$(cat "/sys/class/net/$interface/mtu" 2>/dev/null)
 own=$(ip -o addr show 2>/dev/null | awk '{ sub("/.*", "", $4); print $4 }')
 
 printf '#date 0\n %s\n' "$(date +%s.%N)"
+limit=
+command -v timeout >/dev/null 2>&1 && limit='timeout -k 1 2'
 for peer; do
 	name=${peer%%=*}
-	printf '#name.%s 0\n' "$name"
-	getent ahostsv4 "$name" 2>/dev/null | awk '{ print " " $1; exit }'
+	found=$($limit getent ahostsv4 "$name" 2>/dev/null)
+	# One that takes so long is enough to know; the others would take as long.
+	[ $? -lt 124 ] || break
+	printf '#name.%s 0\n %s\n' "$name" "${found%%[[:space:]]*}"
 done
 printf '#end 0\n %s\n' "$(date +%s.%N)"
 
@@ -62,6 +66,13 @@ $own
 $address
 "*) continue ;; esac
 	tried=$((tried + 1))
+	said=$(ping -n -q -c 1 -W 1 -I "$interface" "$address" 2>&1)
+	case $said in *transmitted*) ;; *)
+		said=$(printf '%s' "$said" | tail -n 1)
+		printf '!path ping does not work: %s\n!clock ping does not work: %s\n' "$said" "$said"
+		exit 0
+		;;
+	esac
 	if passes "$address" "$mtu"; then
 		largest=$mtu
 	else

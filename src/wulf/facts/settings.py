@@ -104,7 +104,7 @@ def _unkept(look: Look, knobs: Sequence[Knob]) -> FactValue:
         kept_mtu(look)
     except Absent:
         mtu = look.tree.text(f"/sys/class/net/{look.nic()}/mtu")
-        if mtu != "1500":
+        if mtu != "1500" and look.interface != "lo":
             said.append(f"the MTU of {look.interface} is {shown(mtu, 20)} (the kernel's own is 1500)")
     except Unknown:
         pass  # then it is not known whether a file keeps it: settings.mtu says why

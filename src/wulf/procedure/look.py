@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import io
+import os
 import tarfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 from wulf import catalogue
 from wulf.audit.evaluate import evaluate
 from wulf.cluster.inventory import ClusterConfig
+from wulf.cluster.names import check_node_name
 from wulf.cluster.transport import open_transport
-from wulf.errors import ConfigError, TransportError
+from wulf.errors import ConfigError, InventoryError, TransportError
 from wulf.facts.capture import capture
 from wulf.facts.parse import parse
 from wulf.facts.peers import look_around
@@ -24,8 +27,9 @@ from wulf.records import Audit, NodeRecord
 
 _HEAD = "wulf-facts.json"
 _TREES = "nodes/"
-#: A saved look larger than this is not one.
-_LIMIT_BYTES = 4 << 30
+_VERSION = 1
+#: A node's text larger than this is not one.
+_LIMIT_BYTES = 64 << 20
 
 Progress = Callable[[int, int], None]
 
@@ -72,7 +76,7 @@ def look(
             records = capture(transport, nodes, config.interface, knobs, taken=taken)
             if all(not record.reachable or record.error for record in records):
                 raise TransportError(f"no node answers: {'; '.join(str(r.error) for r in records[:3])}")
-            if peers and config.interface is not None:
+            if peers:
                 records = look_around(transport, records, config.interface)
             keep.head(config.interface, records)
     finally:
@@ -98,15 +102,19 @@ def read(path: Path) -> tuple[list[NodeRecord], str | None]:
                 if file is not None and member.name == _HEAD:
                     head = msgspec.json.decode(file.read(), type=Head)
                 elif file is not None and member.name.startswith(_TREES):
-                    texts[member.name.removeprefix(_TREES).removesuffix(".tree")] = file.read()
+                    node = member.name.removeprefix(_TREES).removesuffix(".tree")
+                    texts[check_node_name(node)] = file.read()
     except FileNotFoundError:
         raise ConfigError(f"there is no {path}") from None
-    except (tarfile.TarError, OSError, EOFError, msgspec.DecodeError, ValueError) as error:
+    except (tarfile.TarError, OSError, EOFError, msgspec.DecodeError, ValueError, InventoryError) as error:
         raise ConfigError(f"{path} is not a look saved with 'wulf facts --save': {error}") from None
     if head is None:
         raise ConfigError(f"{path} is not a look saved with 'wulf facts --save': it has no {_HEAD}")
+    if head.version != _VERSION:
+        raise ConfigError(f"{path} is of version {head.version}; this wulf reads version {_VERSION}")
     records = []
     for record in head.records:
+        check_node_name(record.node)
         if record.node in texts:
             text = texts[record.node].decode("utf-8", "replace")
             again = parse(record.node, text, head.interface, knobs)
@@ -154,7 +162,7 @@ class _Keeper:
             for record in records
         ]
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        head = Head(version=1, created_at=now, interface=interface, records=kept)
+        head = Head(version=_VERSION, created_at=now, interface=interface, records=kept)
         self._add(_HEAD, msgspec.json.encode(head))
 
     def _add(self, name: str, content: bytes) -> None:
@@ -172,10 +180,13 @@ def _archive(path: Path | None) -> Iterator[_Keeper]:
         return
     part = path.with_name(f".{path.name}.part")
     try:
-        with tarfile.open(part, "w:gz" if path.suffix in (".gz", ".tgz") else "w") as archive:
-            yield _Keeper(archive)
+        # What nodes print of themselves is nobody else's business.
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            mode: Literal["w:gz", "w"] = "w:gz" if path.suffix in (".gz", ".tgz") else "w"
+            with tarfile.open(fileobj=file, mode=mode) as archive:
+                yield _Keeper(archive)
         part.replace(path)
-    except FileNotFoundError as error:
-        raise ConfigError(f"cannot write {path}: {error.strerror}") from None
+    except OSError as error:
+        raise ConfigError(f"cannot write {path}: {error.strerror or error}") from None
     finally:
         part.unlink(missing_ok=True)
