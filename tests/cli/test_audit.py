@@ -60,6 +60,8 @@ WRONG = {
         "cannot write no/such/x.tar",
     ),
     "a directory to save to": (["facts", "--cluster", "local", "--save", "/"], 1, "cannot write /"),
+    "nowhere for the page": (["audit", "--cluster", "local", "--html", "no/such.html"], 1, "no/such.html"),
+    "nowhere for JUnit": (["audit", "--cluster", "local", "--junit", "/proc/x.xml"], 1, "/proc/x.xml"),
     "a node that is not there": (
         ["facts", "--cluster", "local", "--nodes", "n9"],
         1,

@@ -178,7 +178,9 @@ def _archive(path: Path | None) -> Iterator[_Keeper]:
     if path is None:
         yield _Keeper(None)
         return
-    part = path.with_name(f".{path.name}.part")
+    if path.is_dir():
+        raise ConfigError(f"cannot write {path}: it is a directory")
+    part = path.parent / f".{path.name}.part"
     try:
         # What nodes print of themselves is nobody else's business.
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
