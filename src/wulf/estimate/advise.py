@@ -143,10 +143,10 @@ def _not_reached(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> I
             kind="not_reached",
             severity="warning",
             subject=_subject(stream),
-            text=f"±{worst:.1%} at worst, target ±{plan.precision:.1%}, after {max(c.time.n for c in wide)} launches: "
-            f"{_sizes(wide)}",
-            advice=f"The figures are as uncertain as shown. The target would take about {_forecast(wide, plan)} "
-            "launches as noisy as these (--max-launches, --budget); a quieter cluster gets there sooner.",
+            text=f"±{worst:.1%} at worst, target ±{plan.precision:.1%}, after {max(c.time.n for c in wide)} launches "
+            f"(it would take about {_forecast(wide, plan)}): {_sizes(wide)}",
+            advice="The figures are as uncertain as shown. More launches as noisy as these narrow them "
+            "(--max-launches, --budget); a quieter cluster gets there sooner.",
         )
 
 
