@@ -56,14 +56,23 @@ def build(audit: Audit) -> AuditView:
         findings=tuple(_finding(finding, total) for finding in audit.findings),
         groups=tuple(sorted({row.group for row in audit.matrix})),
         matrix=_matrix(audit),
-        unknown=tuple(
-            (printable(j.title, 200), printable(j.reason, _LIMIT), fold(j.nodes))
-            for j in audit.judgements
-            if j.status == "unknown"
-        ),
+        unknown=_unknown(audit),
         unreachable=_reasons(audit.unreachable),
         passed=len(set(looked) - bad - silent),
         not_applicable=len(silent),
+    )
+
+
+def _unknown(audit: Audit) -> tuple[tuple[str, str, str], ...]:
+    """Return (checks, reason, nodes): what is not known for the same reason on the same nodes is one line."""
+    folded: dict[tuple[str, str], list[str]] = {}
+    for judgement in audit.judgements:
+        if judgement.status == "unknown":
+            # A reason begins with the name of the fact.
+            reason = judgement.reason.partition(": ")[2] or judgement.reason
+            folded.setdefault((printable(reason, _LIMIT), fold(judgement.nodes)), []).append(judgement.title)
+    return tuple(
+        (printable(", ".join(titles), _LIMIT), reason, nodes) for (reason, nodes), titles in folded.items()
     )
 
 
@@ -144,9 +153,9 @@ def render(audit: Audit, console: Console) -> None:
             console.print(Text(f"      {name:<10} {shown}"))
     if view.unknown:
         console.print()
-        console.print(Text(f"Not known ({len(view.unknown)}):", style="bold"))
-        for title, reason, nodes in view.unknown:
-            console.print(Text(f"      {title}: {reason} ({nodes})"))
+        console.print(Text("Not known:", style="bold"))
+        for titles, reason, nodes in view.unknown:
+            console.print(Text(f"      {reason} ({nodes}): {titles}"))
 
 
 def markdown(audit: Audit) -> str:
@@ -164,7 +173,7 @@ def markdown(audit: Audit) -> str:
     if view.unknown:
         parts.append("## Not known\n")
         parts += [
-            f"* {_escaped(title)}: {_escaped(reason)} (`{nodes}`)" for title, reason, nodes in view.unknown
+            f"* {_escaped(reason)} (`{nodes}`): {_escaped(titles)}" for titles, reason, nodes in view.unknown
         ]
         parts.append("")
     return "\n".join(parts)

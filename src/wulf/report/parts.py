@@ -176,7 +176,7 @@ class AuditView:
     findings: tuple[FindingView, ...]
     groups: tuple[str, ...]
     matrix: tuple[MatrixRow, ...]
-    #: (check, why it is not known, nodes)
+    #: (checks, why they are not known, nodes)
     unknown: tuple[tuple[str, str, str], ...]
     #: (node set, reason)
     unreachable: tuple[tuple[str, str], ...]
