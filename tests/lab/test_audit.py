@@ -59,7 +59,7 @@ def test_a_look_leaves_nothing_behind_and_is_quick(cluster, lab_cluster, tmp_pat
         "sh",
         "-c",
         "find / -xdev -newer /tmp/wulf-mark -type f ! -path '/proc/*' ! -path '/sys/*' "
-        "! -path '/run/*' ! -path '/var/log/*' ! -path '*/wulf-mark' 2>/dev/null",
+        "! -path '/run/*' ! -path '/var/log/*' ! -path '/var/lib/systemd/*' ! -path '*/wulf-mark' 2>/dev/null",
     ]
     try:
         transport.run(["touch", "/tmp/wulf-mark"], ["node01"], timeout_s=20)
