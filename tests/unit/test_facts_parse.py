@@ -293,6 +293,10 @@ def test_an_output_that_was_cut_is_unknown() -> None:
         assert node.unknown[name] == "is longer than 4000 lines"
 
 
+def test_a_file_that_came_and_is_refused_is_one_fact_still() -> None:
+    check_whole(read("/proc/sys/net/core/busy_read:50\n!/proc/sys/net/core/busy_read Permission denied\n"))
+
+
 def test_a_dead_name_server_is_slow_not_unknown() -> None:
     assert read("#resolve 124\n 123\n").facts["network.resolve_s"] == 3.0
 

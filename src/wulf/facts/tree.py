@@ -105,7 +105,7 @@ class Tree:
         Unknown
             When it did not run.
         """
-        if name not in self._lines or name in self._reasons:
+        if name not in self._lines or name in self._cut:
             raise self._missing(name)
         return "\n".join(self._lines[name]).strip(), self._codes.get(name, 0)
 
@@ -147,6 +147,11 @@ class Tree:
         return [name[len(prefix) :] for name in self._codes if name.startswith(prefix)]
 
     @functools.cached_property
+    def _cut(self) -> set[str]:
+        """Outputs of which the node printed a part, and why not the rest: a part of them is no answer."""
+        return {name for name in self._reasons if name in self._codes}
+
+    @functools.cached_property
     def _empty_patterns(self) -> list[re.Pattern[str]]:
         """Patterns of files that matched none."""
         return [
@@ -156,7 +161,7 @@ class Tree:
         ]
 
     def _found(self, name: str) -> list[str]:
-        if name not in self._lines or name in self._reasons:
+        if name not in self._lines or name in self._cut:
             raise self._missing(name)
         code = self._codes.get(name, 0)
         if code != 0:
