@@ -37,7 +37,7 @@ def try_one(data: bytes) -> None:
 def main(arguments: list[str]) -> None:
     """Fill the corpus and fuzz."""
     corpus = Path(arguments[1]) if len(arguments) > 1 and not arguments[1].startswith("-") else None
-    if corpus is not None:
+    if corpus is not None and not corpus.is_file():
         corpus.mkdir(parents=True, exist_ok=True)
         for path in GOLDEN.rglob("*.tree"):
             text = path.read_text(encoding="utf-8").replace("host0", "eth0")
