@@ -1,0 +1,113 @@
+"""The records that stages exchange and the run directory stores.
+
+Every record is immutable. Field names carry their unit (``_s``, ``_ns``, ``_bytes``).
+``None`` means *unknown*; it never means zero.
+
+Schema history
+--------------
+1. First version (wulf 0.1).
+"""
+
+from __future__ import annotations
+
+from wulf.records.audited import (
+    Audit,
+    Finding,
+    GroupState,
+    Judgement,
+)
+from wulf.records.base import (
+    OWN_FACTS,
+    PASSING_FACTS,
+    SCHEMA_VERSION,
+    FactValue,
+    Pair,
+    Record,
+    Setting,
+    Verdict,
+)
+from wulf.records.derived import (
+    Advice,
+    Analysis,
+    CellComparison,
+    CellEstimate,
+    Comparison,
+    CurveModel,
+    Estimate,
+    LaunchPoint,
+    LineFit,
+    Segment,
+)
+from wulf.records.measured import (
+    Cell,
+    Clock,
+    Launch,
+    LaunchResult,
+    LogRecord,
+    Manifest,
+    NodeContext,
+    NodeRecord,
+    Operation,
+    Plan,
+    ProbeInfo,
+    Sample,
+)
+from wulf.records.tuned import (
+    Candidate,
+    Control,
+    Effect,
+    Metric,
+    PathStep,
+    Phase,
+    Trial,
+    TunePlan,
+    Tuning,
+    Values,
+)
+
+__all__ = [
+    "OWN_FACTS",
+    "PASSING_FACTS",
+    "SCHEMA_VERSION",
+    "Advice",
+    "Analysis",
+    "Audit",
+    "Candidate",
+    "Cell",
+    "CellComparison",
+    "CellEstimate",
+    "Clock",
+    "Comparison",
+    "Control",
+    "CurveModel",
+    "Effect",
+    "Estimate",
+    "FactValue",
+    "Finding",
+    "GroupState",
+    "Judgement",
+    "Launch",
+    "LaunchPoint",
+    "LaunchResult",
+    "LineFit",
+    "LogRecord",
+    "Manifest",
+    "Metric",
+    "NodeContext",
+    "NodeRecord",
+    "Operation",
+    "Pair",
+    "PathStep",
+    "Phase",
+    "Plan",
+    "ProbeInfo",
+    "Record",
+    "Sample",
+    "Segment",
+    "Setting",
+    "Trial",
+    "TunePlan",
+    "Tuning",
+    "Values",
+    "Verdict",
+]

@@ -1,0 +1,53 @@
+"""What all records share."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+SCHEMA_VERSION = 1
+
+Setting = str
+Pair = tuple[str, str]
+FactValue = str | int | float | bool | None
+#: "mixed" is only said of whole runs: some operations are better, some worse.
+Verdict = Literal["better", "worse", "no difference", "no decision", "mixed"]
+
+
+#: Facts that every node has of its own: that they differ between nodes says nothing.
+OWN_FACTS = frozenset(
+    {
+        "node.hostname",
+        "network.addresses",
+        "network.own_name",
+        "nic.addresses",
+        "nic.device",
+        "cpu.allowed",
+        "irq.affinity",
+    }
+)
+#: Facts of the moment: that they differ between two looks says nothing.
+PASSING_FACTS = frozenset(
+    {
+        "node.up_s",
+        "node.load1",
+        "node.load_per_cpu",
+        "cpu.steal_ratio",
+        "nic.interrupts_per_s",
+        "nic.interrupt_queues",
+        "nic.interrupt_cpus",
+        "network.errors",
+        "network.drops",
+        "network.backlog_drops",
+        "network.budget_squeezes",
+        "network.resolve_s",
+        "network.retransmitted_ratio",
+        "firewall.tracked_connections",
+        "time.offset_s",
+    }
+)
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=False):
+    """Base of all records: immutable, keyword-only, tolerant of fields of later versions."""

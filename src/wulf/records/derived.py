@@ -1,0 +1,226 @@
+"""What is computed from a run and can be computed again."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from wulf.records.base import Pair, Record, Setting, Verdict
+from wulf.records.measured import Cell
+
+
+class Estimate(Record, frozen=True, kw_only=True):
+    """A figure with its interval. No number leaves the statistics without one."""
+
+    #: The figure.
+    value: float
+    #: Lower bound of the interval; null when it is not determined.
+    low: float | None
+    #: Upper bound of the interval; null when it is not determined.
+    high: float | None
+    #: Of the interval (0.95).
+    confidence: float
+    #: ``s``, ``B/s``, ``s/B``, ``B`` or ``ratio``.
+    unit: str
+    #: Number of independent replicates (launches) behind it.
+    n: int
+    #: How the figure and its interval were made.
+    method: str
+
+    @property
+    def half_width_ratio(self) -> float | None:
+        """Half the interval's width relative to the value; None when unknown."""
+        if self.low is None or self.high is None or self.value == 0:
+            return None
+        return (self.high - self.low) / 2 / abs(self.value)
+
+
+class LaunchPoint(Record, frozen=True, kw_only=True):
+    """Quantiles of one launch of a cell [s]."""
+
+    launch: str
+    index: int
+    #: Median of the launch.
+    median_s: float
+    #: min, p5 … p99.9, max of the launch.
+    quantiles_s: dict[str, float]
+    #: Modes of the values within the launch.
+    modes: int
+    #: Whether the launch ran beside foreign load.
+    contaminated: bool
+
+
+class CellEstimate(Record, frozen=True, kw_only=True):
+    """One row of the result."""
+
+    #: What the figures are about.
+    cell: Cell
+    #: Median over launches of the launch medians [s].
+    time: Estimate
+    #: size / time; None for a size of zero or an operation that moves nothing [B/s].
+    bandwidth: Estimate | None
+    #: Quantiles over all iterations of all launches [s]: min p5 p25 p50 p75 p95 p99 p99.9 max.
+    quantiles_s: dict[str, float]
+    #: One point per launch, in time order.
+    launches: list[LaunchPoint]
+    #: Of all launches.
+    iterations: int
+    #: Values beyond Tukey's outer fences of their launch (3 interquartile ranges); counted, not dropped.
+    outlying: int = 0
+    lost: int
+    corrupt: int
+    #: 1 when the launch medians form one cluster, more when there are several.
+    modes_between: int
+    #: Precision that was wanted, relative.
+    target: float
+    #: Whether half the interval's width is within the target.
+    reached: bool
+    notes: list[str] = []
+
+
+class Segment(Record, frozen=True, kw_only=True):
+    """One straight piece of time against size."""
+
+    #: Smallest measured size of the segment.
+    first_size_bytes: int
+    #: Largest measured size of the segment.
+    last_size_bytes: int
+    #: Where its line meets the axis.
+    intercept: Estimate
+    #: Time per byte.
+    slope: Estimate
+    #: Where the next segment begins; None for the last one.
+    breakpoint_bytes: int | None
+    #: Sizes between which the break lies, and what it is likely to be.
+    breakpoint_interval: tuple[int, int] | None
+    #: What a break there usually comes from; null when nothing is known.
+    cause: str | None
+
+
+class LineFit(Record, frozen=True, kw_only=True):
+    """T = α + m/β."""
+
+    #: Robust (Theil–Sen) or ordinary least squares.
+    method: Literal["theil-sen", "least-squares"]
+    #: Intercept α.
+    alpha: Estimate
+    #: Slope 1/β.
+    inverse_beta: Estimate
+    #: Coefficient of determination.
+    r_squared: float
+    #: Spread of the residuals: median absolute deviation × 1.4826, or standard error.
+    residual_spread_s: float
+    #: (size [B], fitted time [s], prediction low [s], prediction high [s])
+    curve: list[tuple[float, float, float, float]]
+
+
+class CurveModel(Record, frozen=True, kw_only=True):
+    """The models of one operation between one pair of nodes."""
+
+    op: str
+    pair: Pair
+    setting: Setting
+    #: Hockney's line by robust regression; null when not identifiable.
+    robust: LineFit | None
+    #: Hockney's line by least squares; null when not identifiable.
+    least_squares: LineFit | None
+    #: Straight pieces, ascending in size.
+    segments: list[Segment]
+    #: Time of an empty message.
+    zero_byte_latency: Estimate | None
+    #: Inverse slope of the last segment.
+    asymptotic_bandwidth: Estimate | None
+    #: Size at which half of that bandwidth is reached.
+    n_half_bytes: Estimate | None
+    notes: list[str] = []
+
+
+class Advice(Record, frozen=True, kw_only=True):
+    """Something the reader must know, with what to do about it."""
+
+    #: What it is about.
+    kind: Literal[
+        "not_reached",
+        "contaminated",
+        "scheduler_tick",
+        "shared_cpu",
+        "bimodal",
+        "lost",
+        "corrupt",
+        "failed_launch",
+        "unreachable_node",
+        "clock_cost",
+        "few_launches",
+        "warmup",
+        "drift",
+    ]
+    #: How bad it is.
+    severity: Literal["error", "warning", "note"]
+    #: Operation, pair or node.
+    subject: str
+    #: What is the case.
+    text: str
+    #: What to do about it.
+    advice: str
+
+
+class Analysis(Record, frozen=True, kw_only=True):
+    """All that is derived from a run."""
+
+    schema_version: int
+    #: Name of the run.
+    run_id: str
+    #: One per operation, pair and size.
+    cells: list[CellEstimate]
+    #: One per operation and pair.
+    models: list[CurveModel]
+    #: What a reader must know, the worst first.
+    warnings: list[Advice]
+    #: Launches of any kind and outcome that the run had when this was derived.
+    launches_seen: int = -1
+    #: Launches that the figures are made of.
+    launches_ok: int
+    #: Launches that failed.
+    launches_failed: int
+    #: Launches that ran beside foreign load.
+    launches_contaminated: int
+
+
+class CellComparison(Record, frozen=True, kw_only=True):
+    """Shift of one cell from the first run to another."""
+
+    op: str
+    #: −1 in a figure that is pooled over sizes and pairs.
+    size_bytes: int
+    pair: Pair
+    #: Candidate ÷ base of the time; below 1 is faster. Hodges–Lehmann on logarithms.
+    ratio: Estimate
+    #: Mann–Whitney, two-sided.
+    p_value: float
+    #: After Benjamini–Hochberg over the cells compared.
+    p_adjusted: float
+    #: Of this cell.
+    verdict: Verdict
+
+
+class Comparison(Record, frozen=True, kw_only=True):
+    """Two runs against each other."""
+
+    schema_version: int
+    #: Name of the first run.
+    base: str
+    #: Name of the other run.
+    candidate: str
+    #: Facts that differ between the runs: name → (base, candidate).
+    differing_facts: dict[str, tuple[str, str]]
+    #: One per cell that both runs have.
+    cells: list[CellComparison]
+    #: Operation → all its sizes and pairs together, one vote per launch.
+    pooled: dict[str, CellComparison]
+    #: The effect these runs could have shown at best (A/A limit), as a ratio above 1.
+    smallest_effect: float | None
+    #: Relative difference that does not matter.
+    margin: float
+    #: Of the whole comparison.
+    verdict: Verdict
+    #: Why this verdict.
+    reason: str

@@ -1,0 +1,247 @@
+"""What a run stores: plan, launches, samples, facts of the nodes."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from wulf.records.base import FactValue, Pair, Record, Setting
+
+
+class Operation(Record, frozen=True, kw_only=True):
+    """One benchmark of the probe, as its ``--list`` prints it."""
+
+    #: As given to ``--ops``.
+    name: str
+    #: Which probe runs it: with MPI, with sockets, or none.
+    transport: Literal["none", "mpi", "net"]
+    #: What one value is: half a round trip, the time of one message in a stream, or the probe's own cost.
+    quantity: Literal["half_round_trip_time", "message_time", "overhead_time"]
+    #: A recorded value in nanoseconds divided by this is the quantity above.
+    divisor: float
+    #: Whether every iteration is timed or the visit as a whole; a launch may fall back to the visit.
+    timing: Literal["iteration", "batch"]
+    #: Smallest message it can send.
+    min_size_bytes: int
+    #: Largest message it can send.
+    max_size_bytes: int
+    #: Datagrams may be lost; then they are counted.
+    lossy: bool
+    #: One line for people.
+    summary: str
+
+
+class Cell(Record, frozen=True, kw_only=True, order=True):
+    """What one figure is about: an operation at a size, between two nodes, under a setting."""
+
+    op: str
+    size_bytes: int
+    pair: Pair
+    setting: Setting = "default"
+
+
+class Clock(Record, frozen=True, kw_only=True):
+    """The probe's clock on the measuring rank: its resolution and the cost of one reading."""
+
+    #: Name of the clock, as clock_gettime(2) calls it.
+    source: str
+    #: Smallest step it shows.
+    resolution_ns: float
+    #: Time one reading takes.
+    cost_ns: float
+
+
+class ProbeInfo(Record, frozen=True, kw_only=True):
+    """The ``hello`` line of a launch: which probe, which library, where the ranks ran."""
+
+    #: Version of the probe.
+    version: str
+    #: Version of docs/protocol.md.
+    protocol: int
+    #: What the MPI library calls itself; null without MPI.
+    mpi: str | None
+    #: Host name of every rank, in rank order.
+    hosts: list[str]
+    #: The CPUs each rank may run on, in rank order.
+    cpus: list[list[int]]
+    #: Clock of the measuring rank.
+    clock: Clock
+    #: Ranks give the CPU away while they wait, because they share it.
+    yields: bool = False
+
+
+class NodeContext(Record, frozen=True, kw_only=True):
+    """What happened on a node around one launch, beside the launch itself."""
+
+    node: str
+    #: Time between the looks at the node before and after the launch [s].
+    interval_s: float | None = None
+    #: Load average over one minute, after the launch.
+    load1: float | None = None
+    #: Fraction of the node's CPU time taken by the hypervisor (0–1).
+    steal_ratio: float | None = None
+    #: Fraction of the CPU time used by processes that do not belong to the launch (0–1).
+    foreign_cpu_ratio: float | None = None
+    #: Fraction of the time in which some process that wanted to run had to wait for a CPU (0–1).
+    cpu_wait_ratio: float | None = None
+    #: Context switches of the node.
+    context_switches_per_s: float | None = None
+    #: Mean frequency of the CPUs, after the launch.
+    cpu_frequency_hz: float | None = None
+    #: Growth of the interface's error and drop counters during the launch, by counter name.
+    nic_errors: dict[str, int] = {}
+    #: Why a field above is unknown, by field name.
+    unknown: dict[str, str] = {}
+
+
+class NodeRecord(Record, frozen=True, kw_only=True, tag="node", gc=False):
+    """Facts of a node at the start of a run (provenance)."""
+
+    node: str
+    #: Whether the node answered.
+    reachable: bool
+    #: Fact name → value; null never occurs here, an unknown fact is in `unknown`.
+    facts: dict[str, FactValue] = {}
+    #: Why a fact is unknown, by fact name.
+    unknown: dict[str, str] = {}
+    #: What does not exist on the node (no such setting, not installed), by fact name.
+    absent: dict[str, str] = {}
+    #: What the kernel or the driver says it cannot do, by fact name.
+    unsupported: dict[str, str] = {}
+    #: Why nothing is known of it.
+    error: str | None = None
+
+
+class Sample(Record, frozen=True, kw_only=True):
+    """All values of one cell in one launch."""
+
+    launch: str
+    cell: Cell
+    #: Whether a value is an iteration or the mean of a visit.
+    timing: Literal["iteration", "batch"]
+    #: A recorded value in nanoseconds divided by this is the operation's quantity.
+    divisor: float
+    #: Iterations of all measured visits.
+    iterations: int
+    #: Iterations of one visit.
+    batch_iterations: int
+    #: (value [ns], count), ascending: high dynamic range, 3 significant digits. Nothing is dropped.
+    histogram: list[tuple[int, int]]
+    #: Smallest value, exactly.
+    min_ns: int
+    #: Largest value, exactly.
+    max_ns: int
+    #: Median of each visit [ns], in time order; the warm-up visits are not among them.
+    batch_medians_ns: list[float]
+    #: Medians of the warm-up visits [ns], kept apart.
+    warmup_medians_ns: list[float]
+    #: False when the visits had not settled by the end of the warm-up.
+    warmup_settled: bool
+    lost: int = 0
+    corrupt: int = 0
+
+
+class Launch(Record, frozen=True, kw_only=True):
+    """One fresh probe session: the unit of replication."""
+
+    id: str
+    index: int
+    op: str
+    pair: Pair
+    setting: Setting
+    #: A scout only finds out where sizes must be added; estimates use the launches that measure.
+    purpose: Literal["scout", "measure"] = "measure"
+    #: Message sizes it visited.
+    sizes_bytes: list[int]
+    #: Seed of its random order.
+    seed: int
+    #: ISO 8601, UTC.
+    started_at: str
+    #: From the start of its processes to their end.
+    duration_s: float
+    #: Whether it came to its end.
+    status: Literal["ok", "failed"]
+    #: Names the node and the reason when the status is ``failed``.
+    error: str | None
+    #: Nodes that could not be reached before or after it.
+    unreachable: list[str] = []
+    #: Command line on the first node.
+    argv: list[str]
+    #: What the probe said of itself; null when it did not get that far.
+    probe: ProbeInfo | None
+    #: What else happened on its nodes.
+    context: list[NodeContext]
+    #: Why this launch is suspect (foreign load, steal, NIC errors); empty when it is clean.
+    contamination: list[str]
+
+
+class LaunchResult(Record, frozen=True, kw_only=True, tag="launch"):
+    """A launch with its samples, as one line of the log: it is there as a whole or not at all."""
+
+    #: The launch.
+    launch: Launch
+    #: One per size; empty for a failed launch.
+    samples: list[Sample]
+
+
+LogRecord = NodeRecord | LaunchResult
+
+
+class Plan(Record, frozen=True, kw_only=True):
+    """What a run is going to measure."""
+
+    #: Operations, in the order they were named.
+    ops: list[str]
+    #: Pairs of nodes; the first of each measures.
+    pairs: list[Pair]
+    #: Name of the ladder of message sizes.
+    ladder: str
+    #: Sizes to begin with; an adaptive ladder adds more.
+    sizes_bytes: list[int]
+    #: Largest message.
+    max_size_bytes: int
+    #: Target for half the interval's width, relative (0.02 = ±2 %).
+    precision: float
+    #: Of the intervals.
+    confidence: float
+    #: Time after which no launch is started.
+    budget_s: float
+    #: Launches of each operation and pair at least.
+    min_launches: int
+    #: Launches of each operation and pair at most.
+    max_launches: int
+    #: Visits of every size within a launch.
+    sweeps: int
+    #: Length of a visit that is aimed at.
+    visit_us: int
+    #: Seed of all random orders of the run.
+    seed: int
+
+
+class Manifest(Record, frozen=True, kw_only=True):
+    """Head of a run directory; replaced atomically whenever it changes."""
+
+    schema_version: int
+    #: Name of the run.
+    id: str
+    #: ISO 8601, UTC.
+    created_at: str
+    #: ISO 8601, UTC: last change of the manifest.
+    updated_at: str
+    #: ``budget``: the budget ended it before all was precise.
+    status: Literal["running", "complete", "budget", "interrupted", "failed"]
+    #: Version that began the run.
+    wulf_version: str
+    #: As it was typed.
+    command_line: list[str]
+    #: What is measured, and how.
+    plan: Plan
+    #: The operations of the plan, as the probe describes them.
+    operations: list[Operation]
+    #: Text of the cluster file in use, or of what was made up in its place.
+    cluster: str
+    #: Versions and build facts: python, MPI library, compiler, probe hash …
+    software: dict[str, FactValue]
+    #: Times at which the run was resumed.
+    resumed_at: list[str] = []
+    #: Why it failed.
+    message: str | None = None

@@ -1,0 +1,1 @@
+"""The experiment: which setting is measured next, and what the results prove.  Pure."""
