@@ -53,6 +53,7 @@ class Transport(Protocol):
         stdin: bytes | None = None,
         env: Mapping[str, str] | None = None,
         each: Callable[[NodeResult], None] | None = None,
+        fresh: bool = False,
     ) -> dict[str, NodeResult]:
         """Run the command on all nodes in parallel; one result for every node, whatever happens.
 

@@ -26,6 +26,13 @@ from wulf.records.base import (
     Setting,
     Verdict,
 )
+from wulf.records.changed import (
+    ChangeOutcome,
+    JournalEntry,
+    NodeOutcome,
+    NodeStatus,
+    SetValue,
+)
 from wulf.records.derived import (
     Advice,
     Analysis,
@@ -76,6 +83,7 @@ __all__ = [
     "Cell",
     "CellComparison",
     "CellEstimate",
+    "ChangeOutcome",
     "Clock",
     "Comparison",
     "Control",
@@ -85,6 +93,7 @@ __all__ = [
     "FactValue",
     "Finding",
     "GroupState",
+    "JournalEntry",
     "Judgement",
     "Launch",
     "LaunchPoint",
@@ -94,7 +103,9 @@ __all__ = [
     "Manifest",
     "Metric",
     "NodeContext",
+    "NodeOutcome",
     "NodeRecord",
+    "NodeStatus",
     "Operation",
     "Pair",
     "PathStep",
@@ -104,6 +115,7 @@ __all__ = [
     "Record",
     "Sample",
     "Segment",
+    "SetValue",
     "Setting",
     "Trial",
     "TunePlan",

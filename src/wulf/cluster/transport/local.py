@@ -32,6 +32,7 @@ class LocalTransport:
         stdin: bytes | None = None,
         env: Mapping[str, str] | None = None,
         each: Callable[[NodeResult], None] | None = None,
+        fresh: bool = False,  # noqa: ARG002 - there is no connection
     ) -> dict[str, NodeResult]:
         """Run the command once for every node; see `wulf.ports.Transport`."""
         names = [check_node_name(node) for node in dict.fromkeys(nodes)]

@@ -56,11 +56,16 @@ class SshTransport:
         stdin: bytes | None = None,
         env: Mapping[str, str] | None = None,
         each: Callable[[NodeResult], None] | None = None,
+        fresh: bool = False,
     ) -> dict[str, NodeResult]:
         """Run the command on all nodes in parallel; see `wulf.ports.Transport`."""
         names = [check_node_name(node) for node in dict.fromkeys(nodes)]
         mark = secrets.token_hex(8)
         text = shell.remote_text(shell.run_words(argv, env, mark, timeout_s))
+        if fresh and self._sockets is not None:
+            # The old connection may hang: it is not waited for, and ends by itself when it has been idle.
+            for node in names:
+                self._socket(node).unlink(missing_ok=True)
         spread = self._through_gateways if self._ssh.gateways else self._directly
         results: dict[str, NodeResult] = {}
         take = each or (lambda result: results.__setitem__(result.node, result))
@@ -148,6 +153,8 @@ class SshTransport:
         if self._sockets is not None:
             words += [f"-oControlMaster={'auto' if share else 'no'}", f"-oControlPath={self._socket(node)}"]
             words += [f"-oControlPersist={_PERSIST_S}"]
+        else:
+            words += ["-oControlMaster=no", "-oControlPath=none"]
         if ssh.user:
             words += ["-l", ssh.user]
         return [*words, "--", node, text]

@@ -1,0 +1,49 @@
+# A file under /proc or /sys, or all files of some patterns; a value has a word for each pattern.
+# A file that shows its choices ("always [madvise] never") has the one in brackets.
+file_each() { # patterns: prints the files
+	for file_path in $1; do
+		[ -e "$file_path" ] && printf '%s\n' "$file_path"
+	done
+}
+file_save() {
+	file_found=$(file_each "$2")
+	[ -n "$file_found" ] || { echo "there is no $2" >&2; return 1; }
+	printf '%s\n' "$file_found" | while read -r file_path; do
+		file_text=$(cat "$file_path") || return 1
+		printf '%s\t%s\n' "$file_path" "$(file_chosen "$file_text")"
+	done
+}
+file_chosen() {
+	case $1 in
+	*\[*\]*) file_rest=${1#*\[} && printf %s "${file_rest%%\]*}" ;;
+	*) printf %s "$1" | tr '\t' ' ' ;;
+	esac
+}
+file_put() {
+	set -f
+	set -- "$3" $2
+	file_values=$1
+	shift
+	file_words=$#
+	for file_pattern; do
+		set +f
+		[ "$file_words" -eq 1 ] && file_value=$file_values || file_value=${file_values%% *}
+		file_values=${file_values#* }
+		for file_path in $(file_each "$file_pattern"); do
+			file_write "$file_path" "$file_value" || return 1
+		done
+	done
+}
+file_write() { # path, value
+	{ printf '%s\n' "$2" >"$1"; } 2>/dev/null || { echo "$1 does not take '$2'" >&2; return 1; }
+}
+file_restore() {
+	while IFS=$TAB read -r file_path file_value; do
+		[ "$(file_chosen "$(cat "$file_path")")" = "$file_value" ] || file_write "$file_path" "$file_value" || return 1
+	done
+}
+file_get() {
+	for file_pattern in $(set -f; printf '%s\n' $2); do
+		file_save "$1" "$file_pattern" | cut -f2 | sort -u | paste -s -d , -
+	done | paste -s -d ' ' -
+}

@@ -1,0 +1,80 @@
+# The packet filter, for the cluster's interface alone: accept early, and do not track connections.
+# Own rules carry the comment "wulf"; nothing of anybody else is removed or changed.
+firewall_rules() { limit nft -nn list ruleset | sed 's/counter packets [0-9]* bytes [0-9]*/counter packets 0 bytes 0/'; }
+firewall_legacy() { # which of the old tables there are
+	for firewall_family in ip ip6; do
+		! grep -q . "/proc/net/${firewall_family}_tables_names" 2>/dev/null || echo "${firewall_family}tables-legacy"
+	done
+}
+firewall_save() {
+	command -v nft >/dev/null 2>&1 || [ -n "$(firewall_legacy)" ] || { echo "nft is not installed" >&2; return 1; }
+	echo "rules of $1:"
+	! command -v nft >/dev/null 2>&1 || firewall_rules
+	for firewall_tool in $(firewall_legacy); do
+		"$firewall_tool-save" | grep '^[-*:]' | sed 's/\[[0-9]*:[0-9]*\]//'
+	done
+}
+firewall_chains() { # FAMILY TABLE CHAIN DIRECTION of every base chain that filters what comes in or goes out
+	limit nft -nn list ruleset | awk '/^table / { family = $2; table = $3 } /^\tchain / { chain = $2 }
+		/type filter hook (input|output|prerouting|postrouting)/ && family ~ /^(ip|ip6|inet)$/ && table != "wulf" {
+			print family, table, chain, (/hook (input|prerouting)/ ? "iifname" : "oifname") }'
+}
+firewall_clear() {
+	limit nft delete table inet wulf 2>/dev/null
+	limit nft -a list ruleset 2>/dev/null | awk '/^table / { family = $2; table = $3 } /^\tchain / { chain = $2 }
+		/comment "wulf"/ && $(NF - 1) == "handle" { print "delete rule", family, table, chain, "handle", $NF }' | limit nft -f -
+	for firewall_tool in $(firewall_legacy); do
+		"$firewall_tool-save" | awk '/^\*/ { table = substr($1, 2) }
+			/^-A .*--comment "?wulf"?( |$)/ { sub(/^-A/, "-D"); print "-t", table, $0 }' | tr -d '"' | while read -r firewall_rule; do
+			# shellcheck disable=SC2086 # the words of a rule
+			"$firewall_tool" -w $firewall_rule
+		done
+	done
+}
+firewall_put() {
+	case $3 in
+	tracked) firewall_clear ;;
+	exempt | notrack) firewall_clear && firewall_exempt "$1" "$3" ;;
+	*) echo "the packet filter for $1 is tracked, exempt or notrack, not '$3'" >&2; return 1 ;;
+	esac
+}
+firewall_exempt() { # interface, exempt|notrack
+	if command -v nft >/dev/null 2>&1; then
+		{
+			firewall_chains | while read -r firewall_family firewall_table firewall_chain firewall_way; do
+				printf 'insert rule %s %s %s %s "%s" accept comment "wulf"\n' \
+					"$firewall_family" "$firewall_table" "$firewall_chain" "$firewall_way" "$1"
+			done
+			[ "$2" != notrack ] || firewall_untracked "$1"
+		} | limit nft -f - || return 1
+	fi
+	for firewall_tool in $(firewall_legacy); do
+		"$firewall_tool" -w -I INPUT -i "$1" -m comment --comment wulf -j ACCEPT &&
+			"$firewall_tool" -w -I OUTPUT -o "$1" -m comment --comment wulf -j ACCEPT || return 1
+		[ "$2" != notrack ] || { "$firewall_tool" -w -t raw -I PREROUTING -i "$1" -m comment --comment wulf -j CT --notrack &&
+			"$firewall_tool" -w -t raw -I OUTPUT -o "$1" -m comment --comment wulf -j CT --notrack; } || return 1
+	done
+}
+firewall_untracked() { # interface: after the accepts, as untracked packets would fail `ct state` rules
+	cat <<-END
+		table inet wulf {
+			chain prerouting { type filter hook prerouting priority raw; policy accept; iifname "$1" notrack comment "wulf"; }
+			chain output { type filter hook output priority raw; policy accept; oifname "$1" notrack comment "wulf"; }
+		}
+	END
+}
+firewall_restore() {
+	firewall_before=$(cat)
+	firewall_clear
+	case $firewall_before in
+	*'notrack comment "wulf"'* | *--comment*wulf*notrack*) firewall_exempt "$1" notrack ;;
+	*'accept comment "wulf"'* | *--comment*wulf*) firewall_exempt "$1" exempt ;;
+	esac
+}
+firewall_get() {
+	case $(limit nft list ruleset 2>/dev/null; for firewall_tool in $(firewall_legacy); do "$firewall_tool-save"; done) in
+	*'notrack comment "wulf"'* | *--comment*wulf*notrack*) echo notrack ;;
+	*'accept comment "wulf"'* | *--comment*wulf*) echo exempt ;;
+	*) echo tracked ;;
+	esac
+}

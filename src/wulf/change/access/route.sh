@@ -1,0 +1,27 @@
+# A property of the routes to the cluster's own network (those that `ip` calls scope link).
+route_save() {
+	limit ip -4 route show dev "$1" scope link | sed 's/ *$//' | grep . || { echo "$1 has no route of its own" >&2; return 1; }
+}
+route_put() {
+	route_save "$1" "$2" | while read -r route_line; do
+		case $3 in
+		default) route_change "$1" "$(route_without "$2" "$route_line")" ;;
+		*) route_change "$1" "$(route_without "$2" "$route_line") $2 ${3%ms}ms" ;;
+		esac || return 1
+	done
+}
+route_without() { # property, line
+	printf '%s\n' "$2" | sed "s/ $1 \(lock \)\{0,1\}[^ ]*//"
+}
+route_change() { # interface, line
+	# shellcheck disable=SC2086 # the words of a route
+	limit ip -4 route change $2 dev "$1" scope link
+}
+route_restore() {
+	while read -r route_line; do
+		route_change "$1" "$route_line" || return 1
+	done
+}
+route_get() {
+	route_save "$1" "$2" | sed -n "s/.* $2 \(lock \)\{0,1\}\([^ ]*\).*/\2/p" | head -n 1 | grep . || echo default
+}

@@ -1,0 +1,24 @@
+# A service of systemd: on or off now. What starts at boot is not touched (see `unit`).
+service_filters() { case $1 in nftables.service | firewalld.service | iptables.service | ip6tables.service | ufw.service) return 0 ;; *) return 1 ;; esac; }
+service_save() {
+	case $(limit systemctl show -p LoadState --value "$2") in
+	loaded | masked) ;;
+	*) echo "there is no $2" >&2; return 1 ;;
+	esac
+	case $(limit systemctl is-active "$2") in active | activating | reloading) echo on ;; *) echo off ;; esac
+	# Its rules go with it, and starting it again brings only those of its file.
+	! service_filters "$2" || firewall_rules
+}
+service_put() {
+	case $3 in
+	on) limit systemctl start "$2" ;;
+	off) limit systemctl stop "$2" ;;
+	*) echo "a service is on or off, not '$3'" >&2; return 1 ;;
+	esac
+}
+service_restore() {
+	read -r service_state
+	service_put "$1" "$2" "$service_state" || return 1
+	! service_filters "$2" || { printf 'flush ruleset\n'; cat; } | limit nft -f -
+}
+service_get() { service_save "$1" "$2" | head -n 1; }

@@ -1,0 +1,14 @@
+# What systemd starts at boot: enabled or disabled.
+unit_save() { limit systemctl is-enabled "$2" 2>/dev/null | grep . || { echo "there is no $2" >&2; return 1; }; }
+unit_put() {
+	case $3 in
+	enabled) limit systemctl --quiet enable "$2" 2>&1 ;;
+	disabled) limit systemctl --quiet disable "$2" 2>&1 ;;
+	*) echo "a unit is enabled or disabled at boot, not '$3'" >&2; return 1 ;;
+	esac
+}
+unit_restore() {
+	read -r unit_state
+	case $unit_state in enabled | disabled) unit_put "$1" "$2" "$unit_state" ;; esac
+}
+unit_get() { unit_save "$1" "$2"; }

@@ -1,0 +1,154 @@
+"""The guard on the nodes, as the controller speaks to it."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+
+import msgspec
+
+from wulf.change.steps import Step
+from wulf.errors import TransportError
+from wulf.ports import NodeResult, Transport
+from wulf.text import last_line, printable
+
+PLACE = "/var/lib/wulf/guard"
+#: A guard may wait half a minute for another one, and a tool as long for a driver.
+TIMEOUT_S = 120.0
+DONE, BUSY, FAILED, LATE, STUCK = 0, 10, 11, 12, 13
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What the guard of one node said."""
+
+    node: str
+    #: Exit code of the guard; None when the node could not be reached.
+    code: int | None
+    #: Lines of its output, split at tabs.
+    lines: list[list[str]]
+    #: Why it is not done; empty when it is.
+    reason: str
+
+    @property
+    def done(self) -> bool:
+        """Whether it did what was asked."""
+        return self.code == DONE
+
+    def rows(self, word: str) -> list[list[str]]:
+        """Return the rest of all lines that begin with `word`."""
+        return [line[1:] for line in self.lines if line[0] == word]
+
+
+Answers = dict[str, Answer]
+
+
+@functools.cache
+def access_functions(kinds: tuple[str, ...] | None = None) -> str:
+    """Return the shell functions of kinds of access, all of them by default, with what they share."""
+    directory = resources.files("wulf.change")
+    parts = [directory.joinpath("prelude.sh").read_text()]
+    for file in sorted(directory.joinpath("access").iterdir(), key=lambda file: file.name):
+        if file.name.endswith(".sh") and (kinds is None or file.name.removesuffix(".sh") in kinds):
+            parts.append(file.read_text())
+    return "\n".join(parts)
+
+
+@functools.cache
+def program() -> str:
+    """Return the guard's whole text."""
+    return access_functions() + "\n" + resources.files("wulf.change").joinpath("guard.sh").read_text()
+
+
+class Guards:
+    """The guards of some nodes.
+
+    Parameters
+    ----------
+    owner
+        Who makes changes, for the lock: user, machine, process.
+    text
+        The guard's program.
+    """
+
+    def __init__(self, transport: Transport, owner: str, text: str | None = None) -> None:
+        self._transport = transport
+        self.owner = owner
+        self._text = text if text is not None else program()
+
+    def install(self, nodes: Sequence[str]) -> Answers:
+        """Put the guard on the nodes that do not have this very one."""
+        digest = hashlib.sha256(self._text.encode()).hexdigest()
+        there = self._transport.run(["sha256sum", PLACE], nodes, timeout_s=TIMEOUT_S)
+        lacking = [node for node in nodes if not there[node].stdout.startswith(digest.encode())]
+        found = {node: _answer(result) for node, result in there.items() if node not in lacking}
+        if lacking:
+            with tempfile.TemporaryDirectory() as directory:
+                source = Path(directory) / "guard"
+                source.write_text(self._text)
+                results = self._transport.put(source, PLACE, lacking, timeout_s=TIMEOUT_S, mode=0o700)
+            found |= {node: _answer(result) for node, result in results.items()}
+        return {node: found[node] for node in nodes}
+
+    def call(
+        self, nodes: Sequence[str], *words: str, stdin: bytes | None = None, fresh: bool = False
+    ) -> Answers:
+        """Let the guards do something; one answer for every node."""
+        if not nodes:
+            return {}
+        results = self._transport.run(
+            ["sh", PLACE, *words], nodes, timeout_s=TIMEOUT_S, stdin=stdin, fresh=fresh
+        )
+        return {node: _answer(results[node]) for node in nodes}
+
+    def lock(self, nodes: Sequence[str], lease_s: int) -> Answers:
+        """Take the nodes, or go on having them."""
+        return self.call(nodes, "lock", self.owner, str(lease_s))
+
+    def unlock(self, nodes: Sequence[str]) -> Answers:
+        """Let the nodes go."""
+        return self.call(nodes, "unlock", self.owner)
+
+    def begin(self, plans: Mapping[str, Sequence[Step]], tx: str, deadline_s: int) -> Answers:
+        """Journal the state before the steps on every node; nothing is changed yet."""
+        return _by_plan(
+            plans, lambda nodes, text: self.call(nodes, "begin", tx, self.owner, str(deadline_s), stdin=text)
+        )
+
+    def rollback(self, nodes: Sequence[str], tx: str, deadline_s: int, to: str) -> Answers:
+        """Begin a change back to the state before change `to`, or to the original one."""
+        return self.call(nodes, "rollback", tx, self.owner, str(deadline_s), to)
+
+
+def _by_plan(plans: Mapping[str, Sequence[Step]], call: Callable[[list[str], bytes], Answers]) -> Answers:
+    """Call once for all nodes that have the same plan."""
+    groups: dict[bytes, list[str]] = {}
+    for node, steps in plans.items():
+        text = "".join(step.line() + "\n" for step in steps).encode()
+        groups.setdefault(text, []).append(node)
+    found: Answers = {}
+    for text, nodes in groups.items():
+        found |= call(nodes, text)
+    return {node: found[node] for node in plans}
+
+
+def require(answers: Answers, what: str) -> None:
+    """Raise TransportError when a node did not do what was asked; names the first one and counts the others."""
+    failed = [answer for answer in answers.values() if not answer.done]
+    if failed:
+        more = f" (and {len(failed) - 1} more nodes)" if len(failed) > 1 else ""
+        raise TransportError(f"{failed[0].node}: {what}: {failed[0].reason}{more}")
+
+
+def _answer(result: NodeResult) -> Answer:
+    lines = [line.split("\t") for line in result.stdout.decode(errors="replace").splitlines() if line]
+    said = [" ".join(line[1:]) for line in lines if line[0] == "error"]
+    reason = ""
+    if result.status != "ok":
+        # What the guard says is about the node itself; what the transport says names the node.
+        reason = said[-1] if said else (last_line(result.stderr) or result.reason)
+    code = result.exit_code if result.status in ("ok", "exit") else None
+    return Answer(node=result.node, code=code, lines=lines, reason=printable(reason, 500))

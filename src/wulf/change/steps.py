@@ -1,0 +1,187 @@
+"""From ``nic.mtu=9000`` to the steps that a node's guard takes.  Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+from wulf import catalogue
+from wulf.catalogue import Knob
+from wulf.errors import UsageError
+from wulf.records import NodeRecord
+from wulf.text import printable
+
+#: Stands for "none" in a plan, whose fields must not be empty.
+NOTHING = "-"
+#: What may be part of a value: nothing that a shell could expand.
+_VALUE = re.compile(r"[A-Za-z0-9_.,:;=/@+ -]{1,200}")
+#: Kinds of access that a running node cannot change, and what to do instead.
+_NOT_LIVE = {
+    "boot": "it is set at boot: {keep}",
+    "blas": "it is chosen with update-alternatives on every node: {set}",
+    "job_file": "it belongs to a job: {set}",
+    "environment": "it belongs to a job: {set}",
+}
+#: What is set first: a service that would interfere, the number of queues before what each of them has, and the
+#: interrupts last, as channels and rings make them anew.
+_ORDER = (
+    "tuned",
+    "service",
+    "module",
+    "ethtool channels",
+    "ethtool ring",
+    "ethtool",
+    "link",
+    "route",
+    "sysctl",
+    "file",
+    "turbo",
+    "idle_states",
+    "pm_qos",
+    "firewall",
+    "mpi_parameter",
+    "irq_affinity",
+)
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """A knob and the value it shall have."""
+
+    knob: Knob
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.knob.id}={self.value}"
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that a guard does on a node."""
+
+    knob: str
+    #: A file of `access/`.
+    kind: str
+    interface: str
+    target: str
+    value: str
+
+    def line(self) -> str:
+        """Return it as a line of a plan."""
+        return "\t".join((self.knob, self.kind, self.interface or NOTHING, self.target, self.value))
+
+
+def parse(words: Sequence[str]) -> list[Wanted]:
+    """Return what a user wants, from words such as ``nic.mtu=9000``.
+
+    Raises
+    ------
+    UsageError
+        A word is not of that form, names no knob, a knob twice, one that cannot be set, or a value it cannot have.
+    """
+    found: dict[str, Wanted] = {}
+    for word in words:
+        name, mark, value = word.partition("=")
+        if not mark or not name or not value:
+            raise UsageError(f"{printable(word, 100)!r} is not KNOB=VALUE, such as nic.mtu=9000")
+        wanted = check(catalogue.knob(name), value.strip())
+        if wanted.knob.id in found:
+            raise UsageError(f"{wanted.knob.id} is given twice")
+        found[wanted.knob.id] = wanted
+    return list(found.values())
+
+
+def check(knob: Knob, value: str) -> Wanted:
+    """Return the wish when the knob can be set on a running node and may have the value.
+
+    Raises
+    ------
+    UsageError
+        Names what is wrong, and what is allowed.
+    """
+    refusal = unsettable(knob)
+    if refusal:
+        raise UsageError(f"{knob.id} cannot be set here: {refusal}")
+    if not _VALUE.fullmatch(value):
+        raise UsageError(f"{knob.id}={printable(value, 60)!r}: letters, digits and _.,:;=/@+ - only")
+    if knob.type == "int" and not (value.lstrip("-").isdigit() or value in knob.values):
+        raise UsageError(f"{knob.id}={value}: a whole number{_allowed(knob)}")
+    if knob.type == "int" and knob.range and value not in knob.values:
+        low, high = knob.range
+        if not low <= int(value) <= high:
+            raise UsageError(f"{knob.id}={value}: from {low} to {high}")
+    if knob.type in ("bool", "service", "enum") and knob.values and value not in knob.values:
+        raise UsageError(f"{knob.id}={value}: one of {', '.join(knob.values)}")
+    return Wanted(knob=knob, value=value)
+
+
+def unsettable(knob: Knob) -> str:
+    """Return why a knob cannot be set on a running node; empty when it can."""
+    if knob.status in ("audit only", "report only"):
+        return knob.measure or "it is only looked at"
+    if knob.status == "obsolete" and knob.access.kind != "module":
+        return f"it has no effect any more (obsolete since {knob.obsolete_since})"
+    if knob.access.kind in _NOT_LIVE:
+        return _NOT_LIVE[knob.access.kind].format(keep=knob.persist.file, set=knob.access.set)
+    if knob.access.kind == "firewall" and knob.access.target != "tracking":
+        return "rules of others are not removed; net.conntrack=exempt lets the cluster's traffic pass before them"
+    return ""
+
+
+def obstacle(wanted: Wanted, record: NodeRecord) -> str:
+    """Return why the knob cannot be set on this node, as its facts say; empty when it can."""
+    name = wanted.knob.id
+    if not record.reachable or record.error:
+        return record.error or "it does not answer"
+    for what in ("absent", "unsupported"):
+        reason = getattr(record, what).get(name)
+        # What a job has is not there before it is set.
+        if reason and wanted.knob.scope not in ("job", "route") and wanted.knob.access.kind != "module":
+            return f"{name} is {what} there: {reason}"
+    return ""
+
+
+def plan(wanted: Sequence[Wanted], interface: str | None) -> list[Step]:
+    """Return the steps that fulfil all wishes on a node, in the order in which they must be taken.
+
+    Raises
+    ------
+    UsageError
+        A knob is of an interface, and it is not known which one carries the cluster's traffic.
+    """
+    return sorted((_step(wish, interface) for wish in wanted), key=_rank)
+
+
+def _step(wish: Wanted, interface: str | None) -> Step:
+    knob = wish.knob
+    needs = "{interface}" in knob.access.target or knob.access.kind in (
+        "ethtool",
+        "link",
+        "route",
+        "firewall",
+        "module",
+        "irq_affinity",
+    )
+    if needs and interface is None:
+        raise UsageError(
+            f"{knob.id} belongs to an interface: say which one carries the cluster's traffic "
+            "([cluster] interface in cluster.toml)"
+        )
+    return Step(
+        knob=knob.id,
+        kind=knob.access.kind,
+        interface=interface or NOTHING,
+        target=knob.access.target.replace("{interface}", interface or NOTHING),
+        value=wish.value,
+    )
+
+
+def _rank(step: Step) -> int:
+    group = f"{step.kind} {step.target.split('.')[0]}"
+    return _ORDER.index(group if group in _ORDER else step.kind)
+
+
+def _allowed(knob: Knob) -> str:
+    low_high = f" from {knob.range[0]} to {knob.range[1]}" if knob.range else ""
+    words = [value for value in knob.values if not value.lstrip("-").isdigit()]
+    return low_high + (f", or {', '.join(words)}" if words else "")

@@ -1,0 +1,81 @@
+"""What changes on nodes leave: outcomes, and what is set."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from wulf.records.base import Record
+
+
+class NodeOutcome(Record, frozen=True, kw_only=True):
+    """What became of a change on one node."""
+
+    node: str
+    #: ``unknown``: it could not be reached any more; it undoes the change by itself when the time is over.
+    state: Literal["confirmed", "undone", "untouched", "stuck", "unknown"]
+    #: Why it is not confirmed.
+    reason: str = ""
+    #: Knob → value read back after setting it; a driver may have rounded.
+    values: dict[str, str] = {}
+
+
+class ChangeOutcome(Record, frozen=True, kw_only=True):
+    """What became of a change: all nodes have it, or none."""
+
+    #: Name of the change in the journals of the nodes; empty when none was begun.
+    change: str
+    #: All nodes have confirmed it.
+    kept: bool
+    #: Why not.
+    reason: str = ""
+    nodes: list[NodeOutcome]
+    #: Remarks such as values that a driver rounded.
+    notes: list[str] = []
+
+
+class SetValue(Record, frozen=True, kw_only=True):
+    """One thing that confirmed changes have set on a node."""
+
+    knob: str
+    #: Kind of access.
+    kind: str
+    interface: str
+    target: str
+    #: As it was asked for last.
+    wanted: str
+    #: As it is now.
+    now: str
+    #: Whether it differs from the state before the first change.
+    differs: bool
+    #: The last change that set it.
+    change: str
+
+
+class JournalEntry(Record, frozen=True, kw_only=True):
+    """One change in the journal of a node."""
+
+    change: str
+    #: ISO 8601, UTC.
+    at: str
+    owner: str
+    #: Whether it was made since the node was booted.
+    this_boot: bool
+    steps: int
+    #: ``confirmed``, ``undone``, ``stuck`` … with the reason behind it.
+    state: str
+
+
+class NodeStatus(Record, frozen=True, kw_only=True):
+    """What a node's journal says; ``wulf status``."""
+
+    node: str
+    #: Why nothing is known of it; empty otherwise.
+    error: str = ""
+    #: Who has the node at the moment, for how long [s] and for how long yet [s]; null when nobody has.
+    owner: str | None = None
+    owned_s: int | None = None
+    lease_s: int | None = None
+    settings: list[SetValue] = []
+    journal: list[JournalEntry] = []
+    #: Last lines of the guard's log.
+    log: list[str] = []
