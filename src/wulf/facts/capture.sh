@@ -222,7 +222,8 @@ if command -v systemctl >/dev/null 2>&1; then
 fi
 settings /etc/sysctl.conf /etc/sysctl.d/*.conf /run/sysctl.d/*.conf /usr/local/lib/sysctl.d/*.conf \
 	/usr/lib/sysctl.d/*.conf /lib/sysctl.d/*.conf
-settings /etc/modprobe.d/*.conf /etc/network/interfaces /etc/network/interfaces.d/* /etc/systemd/network/*.network \
+settings /etc/modprobe.d/*.conf /etc/network/interfaces /etc/network/interfaces.d/* /etc/netplan/*.yaml \
+	/etc/systemd/network/*.network \
 	/etc/systemd/network/*.link /etc/systemd/network/*.netdev /etc/sysconfig/network-scripts/ifcfg-* \
 	/etc/tuned/active_profile /etc/tuned/profile_mode /etc/tuned/*/tuned.conf /etc/tuned/profiles/*/tuned.conf \
 	/usr/lib/tuned/*/tuned.conf /usr/lib/tuned/profiles/*/tuned.conf /etc/default/irqbalance /etc/sysconfig/irqbalance \
@@ -231,6 +232,10 @@ settings /etc/modprobe.d/*.conf /etc/network/interfaces /etc/network/interfaces.
 echo -
 reasons "$({ $limit grep -E '^(id|interface-name|mac-address|mtu|method|type|ring-|coalesce-|feature-|pause-|channels-|eee-|\[)' \
 	/dev/null /etc/NetworkManager/system-connections/* >&4; } 2>&1)"
+# Who writes these files, as they say in a comment.
+run managed sh -c 'grep -HEim 1 "(ansible|puppet|chef|salt|cfengine|cloud-init).*(managed|controlled|generated|maintained)|(managed|controlled|generated|maintained).*(ansible|puppet|chef|salt|cfengine|cloud-init)" \
+	/dev/null /etc/sysctl.conf /etc/sysctl.d/* /etc/network/interfaces /etc/network/interfaces.d/* /etc/netplan/* \
+	/etc/systemd/network/* /etc/NetworkManager/system-connections/* /etc/sysconfig/network-scripts/ifcfg-* 2>/dev/null; :'
 files /sys/module/e1000/parameters/* /sys/module/e1000e/parameters/* /sys/module/ixgbe/parameters/*
 # shellcheck disable=SC2046 # a list of names
 run changed stat -c '%Y %n' $(ls -d /etc/sysctl.conf /etc/sysctl.d/* /etc/modprobe.d/* /etc/default/grub \

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 
 from wulf.catalogue import Knob
+from wulf.facts import tuned
 from wulf.facts.look import Facts, Look
 from wulf.facts.machine import booted_at
 from wulf.facts.tree import Tree
@@ -30,7 +31,6 @@ _NOT_COMPARED = re.compile(
     r"kernel\.core_pattern|kernel\.printk|fs\.binfmt_misc\..*|net\.ipv4\.ping_group_range"
 )
 _MANY = 8
-_TUNED_DIRECTORIES = ("/etc/tuned/", "/etc/tuned/profiles/", "/usr/lib/tuned/", "/usr/lib/tuned/profiles/")
 _CONNECTIONS = "/etc/NetworkManager/system-connections/"
 
 
@@ -90,7 +90,9 @@ def _contradicted(look: Look) -> FactValue:
 
 def _unkept(look: Look, knobs: Sequence[Knob]) -> FactValue:
     """Return the sysctls of the catalogue that somebody changed and that no file keeps."""
-    kept = kept_sysctls(look).keys() | _tuned_sysctls(look.tree)
+    kept = kept_sysctls(look).keys() | {
+        _dotted(entry.name) for entry in tuned.entries(look) if entry.section == "sysctl"
+    }
     said = []
     for knob in knobs:
         name = knob.access.target
@@ -111,33 +113,6 @@ def _unkept(look: Look, knobs: Sequence[Knob]) -> FactValue:
     return _listed(said)
 
 
-def _tuned_sysctls(tree: Tree) -> set[str]:
-    """Return the sysctls that TuneD sets at every start: those of its active profile and what that includes."""
-    if "/etc/tuned/active_profile" not in tree:
-        return set()
-    waiting = tree.text("/etc/tuned/active_profile").split()
-    done: set[str] = set()
-    found: set[str] = set()
-    while waiting:
-        profile = waiting.pop()
-        if profile in done:
-            continue
-        done.add(profile)
-        for path in (f"{directory}{profile}/tuned.conf" for directory in _TUNED_DIRECTORIES):
-            if path in tree:
-                section = ""
-                for line in tree.lines(path):
-                    name, _, value = line.strip().partition("=")
-                    if name.startswith("["):
-                        section = name
-                    elif name.strip() == "include":
-                        waiting += value.replace(",", " ").split()
-                    elif section == "[sysctl]":
-                        found.add(_dotted(name.strip()))
-                break
-    return found
-
-
 def kept_mtu(look: Look) -> FactValue:
     """Return the MTU that a configuration file sets for the cluster's interface [B].
 
@@ -146,14 +121,30 @@ def kept_mtu(look: Look) -> FactValue:
     Absent
         When no file does.
     """
+    return whole(_kept_mtu(look)[1], "the MTU")
+
+
+def kept_mtu_file(look: Look) -> str:
+    """Return the configuration file that sets the MTU of the cluster's interface; raises as `kept_mtu`."""
+    return _kept_mtu(look)[0]
+
+
+def _kept_mtu(look: Look) -> tuple[str, str]:
     nic = look.nic()
     for path, text in look.tree.files("/etc/"):
         value = _mtu_in(path, text, nic)
         if value is not None:
-            return whole(value, "the MTU")
+            return path, value
     if look.tree.refused(_CONNECTIONS):
         raise Unknown("only root may read NetworkManager's connections")
     raise Absent("no configuration file sets it")
+
+
+def connections(look: Look) -> list[tuple[str, list[str]]]:
+    """Return NetworkManager's connections of the cluster's interface: file and settings."""
+    mine = f"interface-name={look.nic()}"
+    found = [(path, text.splitlines()) for path, text in look.tree.files(_CONNECTIONS)]
+    return [(path, lines) for path, lines in found if mine in lines]
 
 
 def _mtu_in(path: str, text: str, nic: str) -> str | None:
@@ -166,6 +157,9 @@ def _mtu_in(path: str, text: str, nic: str) -> str | None:
         match = re.search(r"^\s*(?:Original)?Name\s*=\s*(.*)$", text, re.M)
         mine = match is not None and any(fnmatch.fnmatchcase(nic, name) for name in match[1].split())
         found = re.search(r"^\s*MTUBytes\s*=\s*(\d{1,6})\s*$", text, re.M) if mine else None
+    elif path.startswith("/etc/netplan/"):
+        block = re.search(rf"^(\s+){named}:\s*$((?:\n\1\s+.*)*)", text, re.M)
+        found = re.search(r"^\s+mtu:\s*(\d{1,6})\s*$", block[2], re.M) if block else None
     elif path.startswith("/etc/sysconfig/network-scripts/ifcfg-"):
         mine = path.endswith(f"ifcfg-{nic}") or re.search(rf'^DEVICE="?{named}"?$', text, re.M) is not None
         found = re.search(r'^MTU="?(\d{1,6})"?$', text, re.M) if mine else None
