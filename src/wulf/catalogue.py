@@ -120,6 +120,8 @@ class Knob(_Data, frozen=True, kw_only=True):
     lockout: Literal["none", "link blip", "link down", "connectivity", "reboot"]
     #: Other programs that set the same thing.
     owners: tuple[str, ...] = ()
+    #: How its effect on the wire is proven after a change (see `wulf.change.live`).
+    live: Literal["", "mtu", "tracking", "interrupts"] = ""
     access: Access
     persist: Persist
     #: Expected effect of the recommended value, as a share of the metric; orders what is worth trying.

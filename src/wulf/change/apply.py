@@ -10,6 +10,7 @@ from wulf.change.guard import BUSY, LATE, STUCK, Answer, Answers, Guards
 from wulf.change.steps import Step
 from wulf.nodeset import fold
 from wulf.records import ChangeOutcome, NodeOutcome
+from wulf.text import printable
 
 #: Beyond the deadline of a change, its owner keeps the nodes so long.
 LEASE_S = 120
@@ -86,7 +87,7 @@ class _Transaction:
             except _Failed as failure:
                 return self._given_up(str(failure))
             except BaseException:
-                self._put_back()
+                self._put_back("interrupted")
                 raise
             return self._kept()
         finally:
@@ -144,17 +145,15 @@ class _Transaction:
 
     def _given_up(self, reason: str) -> ChangeOutcome:
         self._watch("undo")
-        back = self._put_back()
+        back = self._put_back(reason)
         nodes = [self._outcome(node, back.get(node)) for node in self._nodes]
         return ChangeOutcome(change=self._tx if self._begun else "", kept=False, reason=reason, nodes=nodes)
 
-    def _put_back(self) -> Answers:
+    def _put_back(self, why: str) -> Answers:
         """Undo on all nodes; what a node has confirmed already is rolled back."""
         if not self._begun:
             return {}
-        answers = self._guards.call(
-            self._begun, "undo", self._tx, "another node failed or it was given up", fresh=True
-        )
+        answers = self._guards.call(self._begun, "undo", self._tx, printable(why, 300), fresh=True)
         confirmed = [node for node, answer in answers.items() if answer.code == LATE]
         if confirmed:
             answers |= self._roll_back(confirmed)

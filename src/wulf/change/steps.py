@@ -128,17 +128,69 @@ def unsettable(knob: Knob) -> str:
     return ""
 
 
-def obstacle(wanted: Wanted, record: NodeRecord) -> str:
-    """Return why the knob cannot be set on this node, as its facts say; empty when it can."""
+def obstacle(wanted: Wanted, record: NodeRecord, *, take_over: bool, relax: bool) -> str:
+    """Return why the knob must not be set on this node, as its facts say; empty when it may.
+
+    Parameters
+    ----------
+    take_over
+        The user wants it although somebody else sets the same knob.
+    relax
+        The user wants less of a packet filter although the node faces the outside.
+    """
     name = wanted.knob.id
     if not record.reachable or record.error:
         return record.error or "it does not answer"
     for what in ("absent", "unsupported"):
         reason = getattr(record, what).get(name)
-        # What a job has is not there before it is set.
+        # What belongs to a job, a route or a driver that was loaded without it is not there before it is set.
         if reason and wanted.knob.scope not in ("job", "route") and wanted.knob.access.kind != "module":
             return f"{name} is {what} there: {reason}"
+    owner = record.facts.get(f"owner.{name}")
+    if owner and not take_over:
+        return (
+            f"{name} is held by {owner}, which would set it again: change it there "
+            f"('wulf knob show {name}' says where), or take it over with --take-over"
+        )
+    if _relaxes(wanted) and not relax:
+        return _exposure(wanted, record)
     return ""
+
+
+def _relaxes(wanted: Wanted) -> bool:
+    """Whether less is filtered after it."""
+    knob = wanted.knob
+    if knob.access.kind == "firewall":
+        return wanted.value != "tracked"
+    return knob.id in ("svc.firewalld", "svc.nftables") and wanted.value == "off"
+
+
+def _exposure(wanted: Wanted, record: NodeRecord) -> str:
+    """Return what would be open to the outside without the filter; empty when nothing is."""
+    way = "say --relax-firewall-facing-outside if you want that"
+    if wanted.knob.access.kind == "firewall":
+        facing = record.facts.get("network.faces_outside")
+        if facing is False:
+            return ""
+        why = record.unknown.get("network.faces_outside", "")
+        known = "has the default route or a public address" if facing else f"may face the outside ({why})"
+        return f"the cluster's interface {known}, so its packet filter is not relaxed: {way}"
+    if "network.default_interface" in record.absent and record.facts.get("network.faces_outside") is False:
+        return ""
+    outside = record.facts.get("network.default_interface", "an interface that is not known")
+    return (
+        f"{outside} faces the outside and would be open: net.conntrack=exempt lets only the cluster's interface "
+        f"pass; {way}"
+    )
+
+
+def same(wanted: str, value: object) -> bool:
+    """Whether a value read from a node is the one that was wanted."""
+    words = " ".join(str(value).split())
+    if wanted == words:
+        return True
+    # "9000" and 9000, "5" and "5ms"
+    return wanted.isdigit() and words.removesuffix("ms") == wanted
 
 
 def plan(wanted: Sequence[Wanted], interface: str | None) -> list[Step]:

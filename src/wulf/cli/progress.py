@@ -33,6 +33,13 @@ def counting(what: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
+@contextmanager
+def staging() -> Iterator[Callable[[str], None]]:
+    """Show what is being done: a spinner on a terminal, nothing elsewhere."""
+    with Console(stderr=True, highlight=False).status("") as status:
+        yield lambda text: status.update(printable(text, 200))
+
+
 class MeasureProgress:
     """Shows where a measurement stands; use it as a context manager."""
 

@@ -108,7 +108,10 @@ def _rules(chains: dict[str, Chain], chain: Chain, interface: str, depth: int) -
 
 
 def tracking(look: Look) -> FactValue:
-    """Return whether the kernel follows the connections of the cluster: ``tracked``, ``notrack`` or ``off``."""
+    """Return whether the kernel follows the connections of the cluster.
+
+    ``tracked``, ``exempt`` (tracked, but accepted before all other rules), ``notrack``, or ``off``.
+    """
     interface = look.nic()
     try:
         old = look.tree.text("iptables_legacy")
@@ -126,8 +129,15 @@ def tracking(look: Look) -> FactValue:
     if all(_exempt(chains, hook, interface) for hook in ("prerouting", "output")):
         return "notrack"
     if any(_TRACKS.search(rule) for rule in rules):
-        return "tracked"
+        return "exempt" if _passes_first(chains, interface) else "tracked"
     return "tracked" if _OLD_TRACKS.search(old) else "off"
+
+
+def _passes_first(chains: dict[str, Chain], interface: str) -> bool:
+    """Whether the first rule of every chain on the way in or out accepts the interface's packets."""
+    first = re.compile(rf'[io]ifname "{re.escape(interface)}" accept(?: comment ".*")?')
+    filters = [chain for chain in chains.values() if chain.hook in ("input", "output")]
+    return bool(filters) and all(chain.rules and first.fullmatch(chain.rules[0]) for chain in filters)
 
 
 def _exempt(chains: dict[str, Chain], hook: str, interface: str) -> bool:

@@ -24,7 +24,7 @@ from wulf.lab.topology import Link, Node, Topology
 BRIDGE = "wulf0"
 BOOT_TIMEOUT_S = 90
 #: A lab raised by a wulf that kept it differently is taken down by the next `up`, and not used.
-STATE_VERSION = 2
+STATE_VERSION = 3
 DEFAULT_DIRECTORY = "/var/lib/wulf/lab"
 Progress = Callable[[str], None]
 

@@ -221,6 +221,13 @@ def cluster_toml(topology: Topology, config: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+#: What the node's own interfaces have under /sys can be set, as on a real node; the rest of /sys is the host's.
+_OWN_SYSFS = (
+    "mkdir /run/lab-sys && mount -t sysfs sysfs /run/lab-sys && mount -o remount,rw /run/lab-sys && "
+    "mount --bind /run/lab-sys/devices/virtual/net /sys/devices/virtual/net && umount -l /run/lab-sys"
+)
+
+
 def network_unit(node: Node) -> str:
     """Write the unit that gives a node its address; being in the node, it also holds after a reboot in it."""
     commands = [f"ip address replace {node.address}/{NETWORK.prefixlen} dev {INTERFACE}"]
@@ -228,6 +235,7 @@ def network_unit(node: Node) -> str:
         commands.append(f"ip link set dev {INTERFACE} mtu {node.link.mtu}")
     commands.append(f"ip link set dev {INTERFACE} up")
     commands += shaping(node.link, INTERFACE)
+    commands.append(f"sh -c '{_OWN_SYSFS}'")
     starts = "".join(f"ExecStart=/usr/bin/env {command}\n" for command in commands)
     return (
         "[Unit]\nDescription=Address and link of the virtual node\nDefaultDependencies=no\n"

@@ -1,0 +1,149 @@
+"""``wulf set``: change settings on nodes, with an undo that needs nobody."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from typing import Annotated
+
+import msgspec
+import typer
+
+from wulf.change import steps
+from wulf.cli.facts import NodesOption
+from wulf.cli.options import ClusterOption, JsonOption, console
+from wulf.cli.options import cluster as resolve
+from wulf.cli.progress import staging
+from wulf.errors import EXIT_ERROR, UsageError
+from wulf.nodeset import fold
+from wulf.procedure import change
+from wulf.records import ChangeOutcome
+from wulf.text import printable
+from wulf.units import format_fact, parse_duration
+
+ConfirmOption = Annotated[
+    str,
+    typer.Option(
+        "--confirm-within",
+        help="A node that is not reached over a new connection within this time puts everything back by itself.",
+    ),
+]
+TakeOverOption = Annotated[
+    bool,
+    typer.Option("--take-over", help="Set it although TuneD, NetworkManager … on the node sets it, too."),
+]
+RelaxOption = Annotated[
+    bool,
+    typer.Option(
+        "--relax-firewall-facing-outside",
+        help="Relax the packet filter although the interface has the default route or a public address.",
+    ),
+]
+
+
+def command(
+    settings: Annotated[
+        list[str], typer.Argument(metavar="KNOB=VALUE...", help="What to set; 'wulf knob list' names all.")
+    ],
+    cluster: ClusterOption = None,
+    nodes: NodesOption = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print every command for every node, and change nothing.")
+    ] = False,
+    confirm_within: ConfirmOption = "60s",
+    take_over: TakeOverOption = False,
+    relax: RelaxOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Set values on all nodes, or on none.
+
+    Every node journals the state before, makes the change, and puts it back by itself unless this program reaches
+    it over a new connection in time: a cut cable, a wrong MTU or a dead controller locks nobody out. Where there
+    is one, the effect is proven on the wire (a packet of the whole MTU reaches the neighbour). What is set holds
+    until the next boot: 'wulf persist' keeps it, 'wulf rollback' takes it back, 'wulf status' shows it.
+
+    Exit code 1 when it was refused or put back.
+    """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    wanted = steps.parse(settings)
+    config = resolve(cluster)
+    chosen = list(config.nodes) if nodes is None else config.select(nodes)
+    deadline_s = deadline(confirm_within)
+    permissions = change.Permissions(take_over=take_over, relax=relax)
+    with change.reach(config) as (transport, guards):
+        with staging() as say:
+            say(f"looking at {len(chosen)} nodes")
+            intention = change.intend(transport, config, chosen, wanted, permissions)
+            explained = change.explain(transport, intention.plans) if dry_run else {}
+        if not json:
+            _show_rows(intention)
+        if dry_run:
+            for lines, who in explained.items():
+                sys.stdout.write(
+                    f"\n{fold(who)}:\n" + "".join(f"  {printable(line, 500)}\n" for line in lines)
+                )
+            sys.stdout.write("\nnothing was changed (--dry-run)\n")
+            return
+        if not intention.plans:
+            show(ChangeOutcome(change="", kept=True, nodes=[]), json=json)
+            return
+        with staging() as say:
+            outcome = change.make(transport, guards, config, intention, deadline_s=deadline_s, watch=say)
+    show(outcome, json=json)
+    if not outcome.kept:
+        raise typer.Exit(EXIT_ERROR)
+
+
+def deadline(text: str) -> int:
+    """Return a deadline in whole seconds.
+
+    Raises
+    ------
+    UsageError
+        It is too short for a connection, or so long that a node would be lost meanwhile.
+    """
+    seconds = parse_duration(text)
+    if not 5 <= seconds <= 3600:
+        raise UsageError(f"--confirm-within {text}: from 5s to 1h")
+    return round(seconds)
+
+
+def show(outcome: ChangeOutcome, *, json: bool) -> None:
+    """Print what became of a change."""
+    if json:
+        sys.stdout.write(msgspec.json.format(msgspec.json.encode(outcome), indent=1).decode() + "\n")
+        return
+    out = console()
+    for note in outcome.notes:
+        out.print(f"note: {printable(note, 300)}", markup=False)
+    if not outcome.kept:
+        out.print(f"not kept: {printable(outcome.reason, 1000)}", style="red", markup=False)
+    groups: dict[tuple[str, str], list[str]] = {}
+    for node in outcome.nodes:
+        groups.setdefault((node.state, node.reason), []).append(node.node)
+    for (state, reason), nodes in groups.items():
+        out.print(
+            f"{fold(nodes)}: {_STATES[state]}{f' ({printable(reason, 300)})' if reason else ''}", markup=False
+        )
+    if outcome.kept and outcome.change:
+        out.print(
+            f"change {outcome.change}; until the next boot ('wulf persist' keeps it, 'wulf rollback' takes it back)"
+        )
+    elif outcome.kept:
+        out.print("nothing to do: everything is as wanted")
+
+
+_STATES = {
+    "confirmed": "set, and confirmed over a new connection",
+    "undone": "put back as it was",
+    "untouched": "not touched",
+    "stuck": "NOT put back: see 'wulf status' and do it by hand",
+    "unknown": "cannot be reached",
+}
+
+
+def _show_rows(intention: change.Intention) -> None:
+    for (name, before, after), nodes in intention.rows.items():
+        old, new = format_fact(name, before), format_fact(name, after)
+        done = "is" if steps.same(after, before) else f"{old} →"
+        console().print(f"{name}: {printable(f'{done} {new}', 200)} on {fold(nodes)}", markup=False)
