@@ -184,4 +184,4 @@ def test_columns_have_equal_length(run):
 
 def test_records_tolerate_fields_of_later_versions():
     raw = msgspec.to_builtins(manifest()) | {"later": 1}
-    assert msgspec.convert(raw, store.Manifest) == manifest()
+    assert msgspec.convert(raw, Manifest) == manifest()

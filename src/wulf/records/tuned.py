@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from wulf.records.base import Record, Verdict
+from wulf.records.base import FactValue, Record, Verdict
 from wulf.records.derived import Estimate
+from wulf.records.measured import NodeRecord, Operation
 
 #: Knob id → value; a knob that is not in it has its original value.
 Values = dict[str, str]
@@ -181,3 +182,72 @@ class Tuning(Record, frozen=True, kw_only=True):
     trials_factorial: int
     #: What a reader must know.
     notes: list[str] = []
+
+
+class ProbePart(Record, frozen=True, kw_only=True):
+    """An operation of the probe that every trial runs between every pair."""
+
+    op: str
+    sizes_bytes: list[int]
+
+
+class CommandPart(Record, frozen=True, kw_only=True):
+    """A command that every trial runs; its run time or a number in its output is the metric."""
+
+    #: Name of its metric.
+    metric: str
+    #: For a shell on the first node.
+    command: str
+    #: Regular expression with one group around the number; empty for the run time.
+    match: str = ""
+
+
+class Cycle(Record, frozen=True, kw_only=True):
+    """What one trial measures."""
+
+    probes: list[ProbePart]
+    commands: list[CommandPart]
+    pairs: list[tuple[str, str]]
+    #: Visits of every size within a launch.
+    sweeps: int
+    #: Length of a visit that is aimed at.
+    visit_us: int
+
+
+class TuneManifest(Record, frozen=True, kw_only=True):
+    """Head of a tuning run; replaced atomically whenever it changes."""
+
+    schema_version: int
+    #: Name of the run.
+    id: str
+    #: ISO 8601, UTC.
+    created_at: str
+    #: ISO 8601, UTC: last change of this file.
+    updated_at: str
+    #: ``budget``: the budget ended it before the search was at its end.
+    status: Literal["running", "complete", "budget", "interrupted", "failed"]
+    wulf_version: str
+    #: As it was typed.
+    command_line: list[str]
+    plan: TunePlan
+    cycle: Cycle
+    #: latency, throughput or hpc: what the catalogue recommends was chosen for.
+    profile: str
+    #: Text of the cluster file in use.
+    cluster: str
+    nodes: list[str]
+    #: Facts of the nodes before the first change.
+    records: list[NodeRecord]
+    #: Operations of the cycle, as the probe describes them.
+    operations: list[Operation]
+    software: dict[str, FactValue]
+    #: Knob → why it was not tried.
+    left_out: dict[str, str] = {}
+    #: The confirmed change on the nodes that set what is kept; null when nothing was set.
+    change: str | None = None
+    #: Knob → file or mechanism that keeps it over a reboot.
+    stored: dict[str, str] = {}
+    #: Times at which the run was resumed.
+    resumed_at: list[str] = []
+    #: Why it failed.
+    message: str | None = None

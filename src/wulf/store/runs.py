@@ -1,20 +1,8 @@
-"""The run directory: plain files, one writer, nothing lost but the record being written.
-
-::
-
-    RUN/manifest.json    what, with what, how far; replaced atomically
-    RUN/records.jsonl    one JSON line per node and per launch, appended and flushed to disk
-    RUN/analysis.json    derived; can be made again at any time
-    RUN/lock             held by the one writer
-
-Files and not a database, because homes on clusters are NFS or Lustre, where SQLite's locking is unreliable.
-"""
+"""Measured runs."""
 
 from __future__ import annotations
 
 import fcntl
-import os
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
@@ -33,11 +21,12 @@ from wulf.records import (
     NodeRecord,
     Sample,
 )
+from wulf.store import columns
+from wulf.store.files import LOCK, Log, decode_file, take_lock, unfinished_bytes, write_atomically
 
 MANIFEST = "manifest.json"
 RECORDS = "records.jsonl"
 ANALYSIS = "analysis.json"
-LOCK = "lock"
 
 #: Schema version → function that turns a decoded JSON object of that version into one of the next.
 #: A manifest and a log line are both passed through; ``kind`` tells which.
@@ -78,6 +67,13 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
             return None
         return stored if stored is not None and stored.launches_seen == len(self.results) else None
 
+    def require_analysis(self) -> Analysis:
+        """Return the stored analysis; raise StoreError when there is none."""
+        analysis = self.analysis()
+        if analysis is None:
+            raise StoreError(f"{self.path} has not been analysed yet: run 'wulf analyze {self.path}'")
+        return analysis
+
     def columns(self, table: str = "cells") -> dict[str, list[Any]]:
         """Return a table as plain columns of equal length, for any data-frame library.
 
@@ -93,67 +89,15 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
             The table does not exist, or the run has not been analysed.
         """
         makers: dict[str, Callable[[Run], list[dict[str, Any]]]] = {
-            "cells": _cell_rows,
-            "medians": _median_rows,
-            "launches": lambda run: [_flat(launch) for launch in run.launches],
-            "samples": lambda run: [_flat(sample) for sample in run.samples],
+            "cells": lambda run: columns.cell_rows(run.require_analysis()),
+            "medians": lambda run: columns.median_rows(run.require_analysis()),
+            "launches": lambda run: [columns.flat(launch) for launch in run.launches],
+            "samples": lambda run: [columns.flat(sample) for sample in run.samples],
         }
         if table not in makers:
             raise StoreError(f"no table {table!r}; there are: {', '.join(makers)}")
         rows = makers[table](self)
         return {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
-
-
-def _flat(record: msgspec.Struct) -> dict[str, Any]:
-    row: dict[str, Any] = {}
-    for name in record.__struct_fields__:
-        value = getattr(record, name)
-        if isinstance(value, msgspec.Struct):
-            row.update(_flat(value))
-        elif name == "pair":
-            row["node_a"], row["node_b"] = value
-        else:
-            row[name] = value
-    return row
-
-
-def _require_analysis(run: Run) -> Analysis:
-    analysis = run.analysis()
-    if analysis is None:
-        raise StoreError(f"{run.path} has not been analysed yet: run 'wulf analyze {run.path}'")
-    return analysis
-
-
-def _cell_rows(run: Run) -> list[dict[str, Any]]:
-    rows = []
-    for cell in _require_analysis(run).cells:
-        row = _flat(cell.cell) | {
-            "time_s": cell.time.value,
-            "time_low_s": cell.time.low,
-            "time_high_s": cell.time.high,
-            "bandwidth_Bps": cell.bandwidth.value if cell.bandwidth else None,
-            "launches": len(cell.launches),
-            "iterations": cell.iterations,
-            "lost": cell.lost,
-            "corrupt": cell.corrupt,
-            "reached": cell.reached,
-        }
-        rows.append(row | {f"{name}_s": value for name, value in cell.quantiles_s.items()})
-    return rows
-
-
-def _median_rows(run: Run) -> list[dict[str, Any]]:
-    return [
-        _flat(cell.cell)
-        | {
-            "launch": point.launch,
-            "index": point.index,
-            "median_s": point.median_s,
-            "contaminated": point.contaminated,
-        }
-        for cell in _require_analysis(run).cells
-        for point in cell.launches
-    ]
 
 
 class Writer:
@@ -168,9 +112,8 @@ class Writer:
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path = path
         self.manifest = manifest
-        self._lock = _take_lock(path)
-        self._log = (path / RECORDS).open("ab")
-        _cut_unfinished_line(path / RECORDS)
+        self._lock = take_lock(path)
+        self._log = Log(path / RECORDS)
 
     def __enter__(self) -> Writer:
         return self
@@ -183,15 +126,7 @@ class Writer:
 
     def append(self, record: LogRecord) -> None:
         """Write one record; it is on the disk when this returns."""
-        try:
-            self._log.write(msgspec.json.encode(record) + b"\n")
-            self._log.flush()
-            os.fsync(self._log.fileno())
-        except OSError as error:
-            raise StoreError(
-                f"cannot write to {self.path / RECORDS}: {error.strerror}. What was written before is kept; "
-                f"free some space and go on with --resume"
-            ) from error
+        self._log.append(record)
 
     def update(self, manifest: Manifest) -> None:
         """Replace the manifest."""
@@ -243,7 +178,7 @@ def load(path: Path | str) -> Run:
         manifest=manifest,
         nodes=list(nodes.values()),
         results=results,
-        truncated_bytes=_unfinished_bytes(path / RECORDS),
+        truncated_bytes=unfinished_bytes(path / RECORDS),
     )
 
 
@@ -252,13 +187,19 @@ def save_analysis(path: Path, analysis: Analysis) -> None:
     write_atomically(path / ANALYSIS, msgspec.json.format(msgspec.json.encode(analysis), indent=1))
 
 
-def list_runs(root: Path) -> list[Path]:
-    """Return the run directories under `root`, the newest last."""
+def list_runs(root: Path, head: str = MANIFEST) -> list[Path]:
+    """Return the run directories under `root`, the newest last.
+
+    Parameters
+    ----------
+    head
+        The file that makes a directory a run of one kind.
+    """
     if not root.is_dir():
         return []
     return sorted(
-        (child for child in root.iterdir() if (child / MANIFEST).is_file()),
-        key=lambda child: (child / MANIFEST).stat().st_mtime,
+        (child for child in root.iterdir() if (child / head).is_file()),
+        key=lambda child: (child / head).stat().st_mtime,
     )
 
 
@@ -274,11 +215,19 @@ def is_being_written(path: Path) -> bool:
     return False
 
 
-def find_run(name: str, root: Path) -> Path:
-    """Resolve what a user calls a run: a path, a name under `root`, a unique beginning, or ``latest``."""
-    if (Path(name) / MANIFEST).is_file():
+def find_run(name: str, root: Path, *heads: str) -> Path:
+    """Resolve what a user calls a run: a path, a name under `root`, a unique beginning, or ``latest``.
+
+    Parameters
+    ----------
+    heads
+        The files that make a directory a run of the kinds wanted; measured runs by default.
+    """
+    heads = heads or (MANIFEST,)
+    if any((Path(name) / head).is_file() for head in heads):
         return Path(name)
-    runs = list_runs(root)
+    found = {run: (run / head).stat().st_mtime for head in heads for run in list_runs(root, head)}
+    runs = sorted(found, key=found.__getitem__)
     if name == "latest" and runs:
         return runs[-1]
     matches = [run for run in runs if run.name == name] or [run for run in runs if run.name.startswith(name)]
@@ -289,75 +238,6 @@ def find_run(name: str, root: Path) -> Path:
             f"{name!r} is the beginning of {len(matches)} runs: {', '.join(m.name for m in matches)}"
         )
     raise StoreError(f"there is no run {name!r} here or in {root} ('wulf list' shows the runs)")
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replace a file so that a reader sees the old or the new content, never a part.
-
-    Raises
-    ------
-    StoreError
-        When it cannot be written; names it.
-    """
-    if path.is_dir():
-        raise StoreError(f"cannot write {path}: it is a directory")
-    try:
-        _replace(path, content)
-    except OSError as error:
-        raise StoreError(f"cannot write {path}: {error.strerror}") from error
-
-
-def _replace(path: Path, content: bytes) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def decode_file(path: Path, kind: type[_T]) -> _T:
-    """Decode a JSON file; errors name it."""
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
-    except OSError as error:
-        raise StoreError(f"cannot read {path}: {error.strerror}") from error
-    except msgspec.DecodeError as error:
-        raise StoreError(f"{path} is damaged: {error}") from error
-
-
-def _take_lock(path: Path) -> Any:
-    lock = (path / LOCK).open("a+")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        lock.seek(0)
-        owner = lock.read().strip() or "unknown"
-        lock.close()
-        raise StoreError(f"{path} is being written by process {owner}; wait for it or stop it") from None
-    lock.seek(0)
-    lock.truncate()
-    lock.write(str(os.getpid()))
-    lock.flush()
-    return lock
-
-
-def _unfinished_bytes(log: Path) -> int:
-    if not log.exists():
-        return 0
-    content = log.read_bytes()
-    return len(content) - (content.rfind(b"\n") + 1)
-
-
-def _cut_unfinished_line(log: Path) -> None:
-    unfinished = _unfinished_bytes(log)
-    if unfinished:
-        os.truncate(log, log.stat().st_size - unfinished)
 
 
 def _version(path: Path, raw: dict[str, Any]) -> int:

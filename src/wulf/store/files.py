@@ -1,0 +1,126 @@
+"""Files that are there as a whole or not at all, and logs that lose nothing but the line being written."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+from pathlib import Path
+from typing import TextIO, TypeVar
+
+import msgspec
+
+from wulf.errors import StoreError
+
+LOCK = "lock"
+
+_T = TypeVar("_T")
+
+
+class Log:
+    """An append-only file of JSON lines; what `append` was given is on the disk when it returns."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = path.open("ab")
+        cut_unfinished_line(path)
+
+    def append(self, record: msgspec.Struct) -> None:
+        """Write one record.
+
+        Raises
+        ------
+        StoreError
+            The disk refuses.
+        """
+        try:
+            self._file.write(msgspec.json.encode(record) + b"\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise StoreError(
+                f"cannot write to {self._path}: {error.strerror}. What was written before is kept; "
+                f"free some space and go on with --resume"
+            ) from error
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace a file so that a reader sees the old or the new content, never a part.
+
+    Raises
+    ------
+    StoreError
+        When it cannot be written; names it.
+    """
+    if path.is_dir():
+        raise StoreError(f"cannot write {path}: it is a directory")
+    try:
+        _replace(path, content)
+    except OSError as error:
+        raise StoreError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _replace(path: Path, content: bytes) -> None:
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def decode_file(path: Path, kind: type[_T]) -> _T:
+    """Decode a JSON file; errors name it."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {error.strerror}") from error
+    except msgspec.DecodeError as error:
+        raise StoreError(f"{path} is damaged: {error}") from error
+
+
+def take_lock(path: Path) -> TextIO:
+    """Become the one writer of a directory; the lock is held until the file is closed.
+
+    Raises
+    ------
+    StoreError
+        Another process writes there; names it.
+    """
+    lock = (path / LOCK).open("a+")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.seek(0)
+        owner = lock.read().strip() or "unknown"
+        lock.close()
+        raise StoreError(f"{path} is being written by process {owner}; wait for it or stop it") from None
+    lock.seek(0)
+    lock.truncate()
+    lock.write(str(os.getpid()))
+    lock.flush()
+    return lock
+
+
+def unfinished_bytes(log: Path) -> int:
+    """Return how much of the end of a log is a line that was not finished [B]."""
+    if not log.exists():
+        return 0
+    content = log.read_bytes()
+    return len(content) - (content.rfind(b"\n") + 1)
+
+
+def cut_unfinished_line(log: Path) -> None:
+    """Take away what a killed writer left of a line."""
+    unfinished = unfinished_bytes(log)
+    if unfinished:
+        os.truncate(log, log.stat().st_size - unfinished)

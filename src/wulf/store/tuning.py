@@ -1,0 +1,121 @@
+"""Tuning runs.
+
+::
+
+    RUN/tuning.json      what is tried, with what, how far; replaced atomically
+    RUN/trials.jsonl     one JSON line per trial, appended and flushed to disk
+    RUN/result.json      the conclusion; can be made again from the two above
+    RUN/before/          a measured run, when there is one (`wulf run`); RUN/after/ as well
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+
+from wulf.errors import StoreError
+from wulf.records import SCHEMA_VERSION, Trial, TuneManifest, Tuning
+from wulf.store.files import Log, decode_file, take_lock, write_atomically
+
+HEAD = "tuning.json"
+TRIALS = "trials.jsonl"
+RESULT = "result.json"
+
+
+class TuningRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A tuning run as it was read."""
+
+    path: Path
+    manifest: TuneManifest
+    trials: list[Trial]
+    #: None before there is a conclusion.
+    result: Tuning | None
+
+
+class TuningWriter:
+    """The one writer of a tuning run; use it as a context manager."""
+
+    def __init__(self, path: Path, manifest: TuneManifest) -> None:
+        self.path = path
+        self.manifest = manifest
+        self._lock = take_lock(path)
+        self._log = Log(path / TRIALS)
+
+    def __enter__(self) -> TuningWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._log.close()
+        self._lock.close()
+
+    def append(self, trial: Trial) -> None:
+        """Write one trial; it is on the disk when this returns."""
+        self._log.append(trial)
+
+    def update(self, manifest: TuneManifest) -> None:
+        """Replace the head."""
+        _write(self.path / HEAD, manifest)
+        self.manifest = manifest
+
+    def conclude(self, result: Tuning) -> None:
+        """Store what follows from the trials."""
+        _write(self.path / RESULT, result)
+
+
+def create_tuning(path: Path, manifest: TuneManifest) -> TuningWriter:
+    """Make a new tuning run and open it for writing.
+
+    Raises
+    ------
+    StoreError
+        There is one already, or the disk refuses.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"cannot make the run directory {path}: {error.strerror}") from error
+    if (path / HEAD).exists():
+        raise StoreError(f"{path} exists already: choose another name, or go on with --resume")
+    _write(path / HEAD, manifest)
+    return TuningWriter(path, manifest)
+
+
+def load_tuning(path: Path) -> TuningRun:
+    """Read a tuning run.
+
+    Raises
+    ------
+    StoreError
+        It is none, of a newer version, or damaged; names the file.
+    """
+    if not (path / HEAD).is_file():
+        raise StoreError(f"{path} is not a tuning run: it has no {HEAD} ('wulf list' shows the runs)")
+    version = decode_file(path / HEAD, dict[str, msgspec.Raw]).get("schema_version")
+    if version is None or int(bytes(version)) > SCHEMA_VERSION:
+        raise StoreError(f"{path} was written by a newer wulf: this one reads up to schema {SCHEMA_VERSION}")
+    return TuningRun(
+        path=path,
+        manifest=decode_file(path / HEAD, TuneManifest),
+        trials=_trials(path / TRIALS),
+        result=decode_file(path / RESULT, Tuning) if (path / RESULT).exists() else None,
+    )
+
+
+def _trials(log: Path) -> list[Trial]:
+    """Return the whole lines; a killed writer may have left a part of one."""
+    found: list[Trial] = []
+    lines = log.read_bytes().split(b"\n") if log.exists() else [b""]
+    for number, line in enumerate(lines[:-1], 1):
+        try:
+            found.append(msgspec.json.decode(line, type=Trial))
+        except msgspec.DecodeError as error:
+            raise StoreError(f"{log}, line {number} is damaged: {error}") from error
+    return found
+
+
+def _write(path: Path, record: msgspec.Struct) -> None:
+    write_atomically(path, msgspec.json.format(msgspec.json.encode(record), indent=1))

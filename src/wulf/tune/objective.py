@@ -1,0 +1,241 @@
+"""What a tuning run is to improve, and what must not get worse: metrics, and the cycle that measures them.  Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from wulf.errors import ConfigError, UsageError
+from wulf.records import CommandPart, Cycle, Metric, Pair, ProbePart
+from wulf.units import format_size, parse_size
+
+#: Pairs that a trial measures at most: each of them takes a launch.
+MAX_PAIRS = 8
+SWEEPS = 12
+VISIT_US = 1000
+TAIL = "p99"
+#: Operation → the communication pattern it stands for.
+PATTERNS = {
+    "mpi_pingpong": "ping-pong",
+    "tcp_rr": "ping-pong",
+    "udp_rr": "ping-pong",
+    "tcp_stream": "stream",
+}
+_APP = "app:"
+
+
+class Goal(msgspec.Struct, frozen=True, kw_only=True):
+    """An objective: what is measured in every trial, and what of it counts how much."""
+
+    #: As the user named it.
+    name: str
+    #: Which recommendations of the catalogue it goes with.
+    profile: Literal["latency", "throughput", "hpc"]
+    metrics: list[Metric]
+    probes: list[ProbePart]
+    commands: list[CommandPart]
+
+    def cycle(self, pairs: Sequence[Pair]) -> Cycle:
+        """Return what one trial measures between these pairs."""
+        return Cycle(
+            probes=self.probes,
+            commands=self.commands,
+            pairs=list(pairs) if self.probes else [],
+            sweeps=SWEEPS,
+            visit_us=VISIT_US,
+        )
+
+
+def metric_name(op: str, size_bytes: int, quantile: str = "") -> str:
+    """Return the name of a metric of the probe, such as ``mpi_pingpong 64 B`` or ``mpi_pingpong 1 B p99``."""
+    return f"{op} {format_size(size_bytes)}{f' {quantile}' if quantile else ''}"
+
+
+def named(name: str, op: str) -> Goal:
+    """Return the objective ``latency``, ``bandwidth`` or ``app: CMD``.
+
+    Parameters
+    ----------
+    op
+        The ping-pong to measure: ``mpi_pingpong``, or ``tcp_rr`` where there is no MPI.
+
+    Raises
+    ------
+    UsageError
+        There is no such objective.
+    """
+    if name == "latency":
+        weights = {1: 2.0, 64: 1.0, 1024: 1.0}
+        return _probe_goal(name, "latency", op, weights, guards=[65536], watched=[8192, 262144])
+    if name == "bandwidth":
+        weights = {65536: 1.0, 262144: 1.0, 1048576: 2.0}
+        return _probe_goal(name, "throughput", op, weights, guards=[64], watched=[1024, 8192])
+    if name.startswith(_APP):
+        command = name.removeprefix(_APP).strip()
+        if not command:
+            raise UsageError("--objective 'app: COMMAND': which command?")
+        return application(command, "", "lower", "s")
+    raise UsageError(f"--objective {name!r}: latency, bandwidth, 'app: COMMAND' or a .toml file")
+
+
+def application(command: str, match: str, better: Literal["lower", "higher"], unit: str) -> Goal:
+    """Return the objective of a command: its run time [s], or the number that `match` finds in its output.
+
+    Raises
+    ------
+    UsageError
+        `match` is not a regular expression with one group.
+    """
+    _require_group(match, "--match")
+    metric = "run time" if not match else "result"
+    return Goal(
+        name=f"{_APP} {command}",
+        profile="hpc",
+        metrics=[Metric(name=metric, pattern="application", unit=unit, better=better, weight=1.0)],
+        probes=[],
+        commands=[CommandPart(metric=metric, command=command, match=match)],
+    )
+
+
+class _Entry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """One ``[[metric]]`` of an objective's file."""
+
+    op: str = ""
+    size: str = ""
+    command: str = ""
+    match: str = ""
+    name: str = ""
+    unit: str = "s"
+    better: Literal["lower", "higher"] = "lower"
+    weight: float = 1.0
+    guard: bool = False
+
+
+class _File(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    profile: Literal["latency", "throughput", "hpc"] = "hpc"
+    metric: list[_Entry]
+
+
+def from_toml(text: bytes, origin: str) -> Goal:
+    """Return the objective that a file describes.
+
+    Raises
+    ------
+    ConfigError
+        Names the file and what is wrong in it.
+    """
+    try:
+        document = msgspec.toml.decode(text, type=_File)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{origin}: {error}") from None
+    sizes: dict[str, list[int]] = {}
+    commands: list[CommandPart] = []
+    metrics: list[Metric] = []
+    for number, entry in enumerate(document.metric, 1):
+        try:
+            metrics.append(_metric(entry, sizes, commands))
+        except UsageError as error:
+            raise ConfigError(f"{origin}: [[metric]] {number}: {error}") from None
+    if not any(metric.weight > 0 for metric in metrics):
+        raise ConfigError(f"{origin}: no [[metric]] has a weight: there is nothing to improve")
+    if len({metric.name for metric in metrics}) < len(metrics):
+        raise ConfigError(f"{origin}: two metrics have the same name: give them a 'name'")
+    return Goal(
+        name=origin,
+        profile=document.profile,
+        metrics=metrics,
+        probes=[ProbePart(op=op, sizes_bytes=sorted(set(wanted))) for op, wanted in sizes.items()],
+        commands=commands,
+    )
+
+
+def _metric(entry: _Entry, sizes: dict[str, list[int]], commands: list[CommandPart]) -> Metric:
+    """Return the metric, and add what measures it."""
+    if bool(entry.op) == bool(entry.command):
+        raise UsageError("give 'op' with a 'size', or 'command'")
+    if not 0 <= entry.weight < 1e6:
+        raise UsageError(f"weight = {entry.weight}: zero or more")
+    if entry.op:
+        size = parse_size(entry.size or "1B")
+        sizes.setdefault(entry.op, []).append(size)
+        name, pattern, unit = metric_name(entry.op, size), PATTERNS.get(entry.op, entry.op), "s"
+    else:
+        _require_group(entry.match, "match")
+        name = entry.name or ("result" if entry.match else "run time")
+        pattern, unit = "application", entry.unit if entry.match else "s"
+        commands.append(CommandPart(metric=name, command=entry.command, match=entry.match))
+    return Metric(
+        name=name, pattern=pattern, unit=unit, better=entry.better, weight=entry.weight, guard=entry.guard
+    )
+
+
+def _require_group(match: str, where: str) -> None:
+    try:
+        groups = re.compile(match).groups
+    except re.error as error:
+        raise UsageError(f"{where} {match!r} is not a regular expression: {error}") from None
+    if match and groups != 1:
+        raise UsageError(f"{where} {match!r}: one group (in parentheses) around the number")
+
+
+def _probe_goal(
+    name: str,
+    profile: Literal["latency", "throughput"],
+    op: str,
+    weights: dict[int, float],
+    *,
+    guards: list[int],
+    watched: list[int],
+) -> Goal:
+    pattern = PATTERNS[op]
+    metrics = [
+        Metric(name=metric_name(op, size), pattern=pattern, unit="s", better="lower", weight=weight)
+        for size, weight in weights.items()
+    ]
+    metrics += [
+        Metric(
+            name=metric_name(op, size),
+            pattern="large messages" if size >= 65536 else pattern,
+            unit="s",
+            better="lower",
+            weight=0.0,
+            guard=True,
+        )
+        for size in guards
+    ]
+    smallest = min(weights)
+    metrics.append(
+        Metric(
+            name=metric_name(op, smallest, TAIL),
+            pattern="tail",
+            unit="s",
+            better="lower",
+            weight=0,
+            guard=True,
+        )
+    )
+    metrics += [
+        Metric(name=metric_name(op, size), pattern=pattern, unit="s", better="lower", weight=0.0)
+        for size in watched
+    ]
+    sizes = sorted({*weights, *guards, *watched})
+    return Goal(
+        name=name,
+        profile=profile,
+        metrics=metrics,
+        probes=[ProbePart(op=op, sizes_bytes=sizes)],
+        commands=[],
+    )
+
+
+def pairs_for(nodes: Sequence[str]) -> list[Pair]:
+    """Return pairs that touch every node once, as far as `MAX_PAIRS` reaches; spread over the nodes."""
+    names = list(nodes)
+    if len(names) % 2 and len(names) > 1:
+        names.append(names[0])
+    found = list(zip(names[::2], names[1::2], strict=False))
+    step = -(-len(found) // MAX_PAIRS) if found else 1
+    return found[::step]
