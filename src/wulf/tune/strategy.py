@@ -1,0 +1,430 @@
+"""The course of a search, as a coroutine: it yields the next trial's request and is sent the trial.
+
+Sent None instead, it learns that there is no time for that trial, and goes on with what must still be done:
+the proof of what was found so far.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from wulf.records import Candidate, Control, Effect, Estimate, PathStep, Phase, Trial, TunePlan, Values
+from wulf.tune import budget, power, refine
+from wulf.tune.blocks import key
+from wulf.tune.costs import Costs, Floats
+from wulf.tune.power import Rules
+from wulf.tune.race import Arm, Race
+
+Action = Literal["start", "keep", "drop", "refine", "confirm", "revert"]
+#: Blocks of the control in which nothing succeeded, after which the search gives up.
+HOPELESS_BLOCKS = 3
+#: Steps of refinement of one knob: each halves the distance.
+REFINEMENTS = 3
+CHAINED = "product of the steps' ratios, half-widths added in quadrature"
+
+
+@dataclass(frozen=True)
+class Request:
+    """The trial that is wanted next."""
+
+    phase: Phase
+    round: int
+    block: int
+    setting: Values
+
+
+class OutOfTime(Exception):  # noqa: N818  (not an error: how the search ends when its time does)
+    """The trial that was asked for does not fit into the time."""
+
+
+class Unmeasurable(Exception):  # noqa: N818
+    """The original settings cannot be measured."""
+
+
+Asking = Generator[Request, Trial | None, None]
+
+
+@dataclass
+class State:
+    """What is known so far."""
+
+    control: Control | None = None
+    rules: Rules | None = None
+    effects: list[Effect] = field(default_factory=list)
+    path: list[PathStep] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    #: What is set from here on, not proven until it is confirmed.
+    kept: Values = field(default_factory=dict)
+    confirmation: Effect | None = None
+    confirmed: bool = False
+    ended: Literal["", "complete", "budget", "failed"] = ""
+    durations: list[float] = field(default_factory=list)
+
+
+class Strategy:
+    """Control, screening, forward selection, refinement, backward check, confirmation."""
+
+    def __init__(self, plan: TunePlan) -> None:
+        self.plan = plan
+        self.costs = Costs(plan.metrics)
+        self.state = State()
+        self.race: Race | None = None
+        self._candidates: list[Candidate] = list(plan.candidates)
+        #: Knob and value that must not be tried again: fails, harms or is worse.
+        self._out: set[tuple[str, str]] = set()
+        self._round: dict[Phase, int] = {}
+
+    @property
+    def trial_s(self) -> float:
+        """Length of a trial: the median of those made [s]."""
+        durations = self.state.durations
+        return float(np.median(durations)) if durations else self.plan.trial_s
+
+    @property
+    def candidates(self) -> list[Candidate]:
+        """Candidates that fit into the time."""
+        return self._candidates
+
+    def run(self) -> Asking:
+        """Go through all phases."""
+        self._step("screening", 0, "start", reason="original settings")
+        try:
+            yield from self._search()
+        except OutOfTime:
+            self._short("the search for more was cut short")
+        except Unmeasurable as error:
+            self.state.ended = "failed"
+            self.state.notes.append(str(error))
+            return
+        try:
+            yield from self._backward()
+        except OutOfTime:
+            self._short("not every kept knob was left out once")
+        try:
+            yield from self._confirm()
+        except OutOfTime:
+            self._short("there was no time to confirm what was found: nothing is kept")
+        self.race = None
+        self.state.ended = self.state.ended or "complete"
+
+    # ---- the phases
+
+    def _search(self) -> Asking:
+        yield from self._control()
+        arms = [Arm(c.knob, value, {c.knob: value}) for c in self._candidates for value in c.values]
+        screening = self._new_race("screening", {}, arms)
+        found: list[Effect] = []
+        try:
+            yield from self._measure(screening, found)
+            while self._keep_best(found):
+                arms = self._rest(found)
+                found = []
+                if not arms:
+                    break
+                yield from self._measure(self._new_race("forward", self.state.kept, arms), found)
+        except OutOfTime:
+            # What was proven by then counts: it was the clock that ended it, not the values.
+            self._keep_best(found)
+            raise
+        yield from self._refine()
+
+    def _control(self) -> Asking:
+        blocks: list[Floats] = []
+        wanted = budget.control_blocks(self.plan)
+        trials: list[Trial] = []
+        for block in range(wanted):
+            for _ in range(2):
+                trials.append((yield from self._ask(Request("control", 0, block, {}))))
+            if block + 1 == HOPELESS_BLOCKS and not np.isfinite(_objectives(self.costs, trials)).any():
+                raise Unmeasurable(f"the original settings gave no value in {len(trials)} trials")
+        clean = [trial for trial in trials if not trial.contamination]
+        used = clean if len(clean) >= len(trials) * 2 / 3 else trials
+        for block in range(wanted):
+            logs = _objectives(self.costs, [trial for trial in used if trial.block == block])
+            blocks.append(logs[np.isfinite(logs)])
+        logs = np.concatenate(blocks)
+        if logs.size < wanted:
+            raise Unmeasurable(f"the original settings gave a value in {logs.size} of {len(trials)} trials only")
+        self._fit(logs)
+        self.state.control = power.control(blocks, self._rules())
+        if self.state.control is not None and self.state.control.drifting:
+            self.state.notes.append("trials in a row depend on each other: blocks do not take all of it out")
+
+    def _fit(self, logs: Floats) -> None:
+        plan = self.plan
+        left = plan.budget_s - sum(self.state.durations)
+        noise = power.noise(logs, 1 + budget.arms(plan.candidates))
+        self.state.rules, self._candidates = budget.fit(plan, noise, left, self.trial_s)
+        chosen = {candidate.knob for candidate in self._candidates}
+        missing = [candidate.knob for candidate in plan.candidates if candidate.knob not in chosen]
+        if missing:
+            self.state.notes.append(f"left out, the time is too short for them: {', '.join(missing)}")
+        fewest = power.fewest_blocks(plan, budget.arms(self._candidates))
+        if 2.0 ** (1 - fewest) * budget.arms(self._candidates) > plan.false_discovery:
+            self.state.notes.append(f"{fewest} blocks at most are too few to prove one effect among so many")
+
+    def _refine(self) -> Asking:
+        """Try values between the kept one of each numeric knob and its neighbours."""
+        for candidate in self._candidates:
+            if candidate.numeric and candidate.knob in self.state.kept:
+                yield from self._refine_knob(candidate)
+
+    def _refine_knob(self, candidate: Candidate) -> Asking:
+        knob, state = candidate.knob, self.state
+        gains = self._gains(candidate)
+        for _ in range(REFINEMENTS):
+            best = refine.number(state.kept[knob])
+            values = [] if best is None else refine.between(gains, best, self._rules().target)
+            if best is None or not values:
+                return
+            arms = [Arm(knob, refine.text(value), {**state.kept, knob: refine.text(value)}) for value in values]
+            found: list[Effect] = []
+            yield from self._measure(self._new_race("refinement", state.kept, arms), found)
+            gains.update({value: gains[best] + _gain(effect) for value, effect in zip(values, found, strict=True)})
+            winner = _best(found)
+            if winner is None:
+                return
+            state.kept = dict(winner.tried)
+            reason = f"better than {refine.text(best)}"
+            self._step("refinement", winner.round, "refine", effect=winner, reason=reason)
+
+    def _backward(self) -> Asking:
+        """Leave each kept knob out; drop those that are not proven on top of the others, the weakest first."""
+        state = self.state
+        unproven = list(state.kept)
+        while len(state.kept) >= 2 and unproven:
+            arms = [Arm(knob, state.kept[knob], _without(state.kept, knob)) for knob in unproven]
+            race = self._new_race("backward", state.kept, arms, seeking=1)
+            found: list[Effect] = []
+            yield from self._measure(race, found)
+            # A set that cannot be measured without a knob needs it.
+            weak = [
+                effect
+                for effect, arm in zip(found, race.arms, strict=True)
+                if effect.verdict != "worse" and not arm.fails
+            ]
+            if not weak:
+                return
+            weakest = min(weak, key=lambda effect: effect.ratio.value)
+            state.kept = _without(state.kept, weakest.knob)
+            reason = f"without it: {weakest.verdict}"
+            self._step("backward", race.round, "drop", effect=weakest, reason=reason)
+            unproven = [effect.knob for effect in weak if effect is not weakest]
+
+    def _confirm(self) -> Asking:
+        """Compare the whole set with the original settings; drop the weakest knob until it is proven."""
+        state = self.state
+        while state.kept:
+            race = self._new_race("confirmation", {}, [Arm("", "", state.kept)])
+            found: list[Effect] = []
+            try:
+                yield from self._measure(race, found)
+            except OutOfTime:
+                if not self._is_proven(found[0]):
+                    raise
+            if self._is_proven(found[0]):
+                state.confirmation, state.confirmed = found[0], True
+                self._step("confirmation", race.round, "confirm", effect=found[0])
+                return
+            self._fall_back(found[0], race.round)
+
+    def _is_proven(self, effect: Effect) -> bool:
+        return effect.verdict == "better" and not effect.harmed
+
+    def _fall_back(self, effect: Effect, round_: int) -> None:
+        state = self.state
+        state.confirmation = effect
+        why = f"makes worse: {', '.join(effect.harmed)}" if effect.harmed else effect.verdict
+        weakest = min(state.kept, key=self._strength)
+        what = f"{weakest} is dropped" if len(state.kept) > 1 else "nothing is kept"
+        state.notes.append(f"the set was not confirmed in fresh blocks ({why}): {what}")
+        state.kept = _without(state.kept, weakest)
+        self._step("confirmation", round_, "revert", knob=weakest, reason=why)
+
+    # ---- choosing
+
+    def _keep_best(self, found: Sequence[Effect]) -> bool:
+        """Keep the best of the settings that are proven to be better; say whether there was one."""
+        winner = _best(found)
+        for effect in found:
+            if effect.harmed or effect.verdict == "worse" or (effect.failed and not effect.blocks):
+                self._out.add((effect.knob, effect.value))
+            if effect.verdict == "better" and effect.harmed:
+                names = ", ".join(effect.harmed)
+                self.state.notes.append(f"{effect.knob}={effect.value} is not kept: it makes {names} worse")
+        if winner is None:
+            return False
+        added = [knob for knob in winner.tried if knob not in winner.base]
+        self.state.kept = dict(winner.tried)
+        for knob in added:
+            last = knob == added[-1]
+            reason = "" if len(added) == 1 else f"together: {', '.join(added)}"
+            self._step(
+                winner.phase, winner.round, "keep", knob=knob, effect=winner if last else None, reason=reason
+            )
+        return True
+
+    def _rest(self, found: Sequence[Effect]) -> list[Arm]:
+        """Knobs that are not kept, each with its best value, on top of what is; and all proven ones at once."""
+        kept = self.state.kept
+        values = {
+            candidate.knob: value
+            for candidate in self._candidates
+            if candidate.knob not in kept and (value := self._best_value(candidate)) is not None
+        }
+        arms = [Arm(knob, value, {**kept, knob: value}) for knob, value in values.items()]
+        proven = {
+            effect.knob for effect in found if effect.verdict == "better" and effect.knob in values and not effect.harmed
+        }
+        if len(proven) > 1:
+            # Saves a round for each where effects add up; where they do not, a single one wins.
+            arms.append(Arm("", "", {**kept, **{knob: values[knob] for knob in values if knob in proven}}))
+        return arms
+
+    def _best_value(self, candidate: Candidate) -> str | None:
+        """Value of a knob that did best in the screening, of those that may be tried."""
+        known = {
+            effect.value: effect.ratio.value
+            for effect in self.state.effects
+            if effect.phase == "screening" and effect.knob == candidate.knob and effect.blocks
+        }
+        allowed = [value for value in known if (candidate.knob, value) not in self._out]
+        return min(allowed, key=lambda value: known[value]) if allowed else None
+
+    def _gains(self, candidate: Candidate) -> dict[float, float]:
+        """Value → gain in the screening, of a numeric knob; the original, where it is a number, gains nothing."""
+        original = refine.number(candidate.original)
+        gains = {} if original is None else {original: 0.0}
+        for effect in self.state.effects:
+            value = refine.number(effect.value)
+            if effect.phase == "screening" and effect.knob == candidate.knob and effect.blocks and value is not None:
+                gains[value] = _gain(effect)
+        return gains
+
+    def _strength(self, knob: str) -> float:
+        """How much a knob was last seen to gain, as a logarithm."""
+        for effect in reversed(self.state.effects):
+            if effect.knob == knob:
+                return math.log(effect.ratio.value) if effect.phase == "backward" else _gain(effect)
+        return 0.0
+
+    # ---- measuring
+
+    def _ask(self, request: Request) -> Generator[Request, Trial | None, Trial]:
+        trial = yield request
+        if trial is None:
+            raise OutOfTime
+        self.state.durations.append(trial.duration_s)
+        return trial
+
+    def _measure(self, race: Race, found: list[Effect]) -> Asking:
+        """Run a race; its effects are added to `found`, also when the time runs out."""
+        self.race = race
+        earlier = [effect.p_value for effect in self.state.effects]
+        try:
+            while race.active():
+                for setting in race.next_order():
+                    race.take((yield from self._ask(Request(race.phase, race.round, race.block, setting))))
+                race.end_block(earlier)
+        except OutOfTime:
+            for arm in race.active():
+                arm.left = "the time ran out"
+            raise
+        finally:
+            found.extend(race.effects(earlier))
+            self.state.effects.extend(found)
+        self.state.notes.extend(
+            f"{arm.knob}={arm.value} {arm.left}" for arm in race.arms if arm.fails and race.phase == "screening"
+        )
+
+    def _new_race(self, phase: Phase, base: Values, arms: Iterable[Arm], seeking: int = -1) -> Race:
+        round_ = self._round.get(phase, 0)
+        self._round[phase] = round_ + 1
+        return Race(self._rules(), self.costs, phase, round_, base, list(arms), seeking)
+
+    def _rules(self) -> Rules:
+        assert self.state.rules is not None, "the control comes first"
+        return self.state.rules
+
+    # ---- telling
+
+    def _short(self, note: str) -> None:
+        self.state.ended = "budget"
+        self.state.notes.append(f"out of time: {note}")
+
+    def _step(  # noqa: PLR0913  (a step has these parts)
+        self,
+        phase: Phase,
+        round_: int,
+        action: Action,
+        *,
+        knob: str | None = None,
+        effect: Effect | None = None,
+        reason: str = "",
+    ) -> None:
+        before = self.state.path[-1].ratio if self.state.path else None
+        if action == "confirm" and effect is not None:
+            ratio: Estimate | None = effect.ratio
+        elif effect is None:
+            ratio = before if action == "keep" else None
+        else:
+            ratio = _chained(before, effect.ratio)
+        name = (effect.knob if effect else "") if knob is None else knob
+        self.state.path.append(
+            PathStep(
+                phase=phase,
+                round=round_,
+                action=action,
+                knob=name,
+                value=(effect.tried.get(name, "") if effect else self.state.kept.get(name, "")),
+                setting=dict(self.state.kept),
+                ratio=ratio,
+                reason=reason,
+            )
+        )
+
+
+def _objectives(costs: Costs, trials: Sequence[Trial]) -> Floats:
+    return np.array([costs.of(trial)[0] for trial in trials if trial.status == "ok"])
+
+
+def _gain(effect: Effect) -> float:
+    return -math.log(effect.ratio.value)
+
+
+def _best(found: Sequence[Effect]) -> Effect | None:
+    """Best of the settings that are proven to be better and harm no guard."""
+    better = [effect for effect in found if effect.verdict == "better" and not effect.harmed]
+    return min(better, key=lambda effect: effect.ratio.value, default=None)
+
+
+def _without(setting: Values, knob: str) -> Values:
+    return {other: value for other, value in setting.items() if other != knob}
+
+
+def _chained(before: Estimate | None, step: Estimate) -> Estimate:
+    """Multiply ratios of independent comparisons."""
+    if before is None:
+        return step
+    value = before.value * step.value
+    low = high = None
+    bounds = (before.low, before.high, step.low, step.high)
+    if None not in bounds:
+        half = math.hypot(
+            math.log((before.high or 1) / (before.low or 1)) / 2, math.log((step.high or 1) / (step.low or 1)) / 2
+        )
+        low, high = value * math.exp(-half), value * math.exp(half)
+    return Estimate(
+        value=value,
+        low=low,
+        high=high,
+        confidence=step.confidence,
+        unit="ratio",
+        n=min(before.n, step.n),
+        method=CHAINED,
+    )
