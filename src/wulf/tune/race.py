@@ -23,6 +23,8 @@ FIRST_FUTILE = 3.0
 FUTILE = 1.645
 #: Residuals from which the race's own noise is better known than the control's.
 OWN_NOISE = 12
+#: Scales from the median beyond which a pair is an outlier to a look that may send an arm away.
+OUTLIER = 4.0
 
 
 @dataclass(frozen=True)
@@ -162,33 +164,45 @@ class Race:
         if arm.fails:
             return f"fails: {arm.failed} of {arm.failed + len(arm.rows)} trials"
         pairs = len(self.differences(arm))
-        gain = self.gain(arm)
-        if gain is None or pairs < FIRST_LOOK:
+        if pairs < FIRST_LOOK:
             return None
         if pairs >= self.rules.blocks:
             return ""
-        error = self.noise() * PSEUDO_MEDIAN / math.sqrt(pairs)
-        factor = FIRST_FUTILE if pairs == FIRST_LOOK else FUTILE
         if self._patient:
             return None
+        noise = self.noise()
+        error = noise * PSEUDO_MEDIAN / math.sqrt(pairs)
+        factor = FIRST_FUTILE if pairs == FIRST_LOOK else FUTILE
+        gain = self._calm_gain(arm, noise)
         if gain + factor * error < self.rules.target:
             return f"left after {pairs} pairs: what is worth finding is out of reach"
-        if self._sibling_gain(arm) - gain > factor * error:
+        if self._sibling_gain(arm, noise) - gain > factor * error:
             return f"left after {pairs} pairs: another value of the knob is better"
         return None
 
-    def _sibling_gain(self, arm: Arm) -> float:
+    def _calm_gain(self, arm: Arm, noise: float) -> float:
+        """Gain without outliers: one of three or four pairs would move even a pseudo-median.
+
+        Only what leaves is decided so; what is proven is so with all pairs.
+        """
+        values = self.differences(arm)[:, 0]
+        calm = np.abs(values - np.median(values)) <= OUTLIER * max(noise, self.rules.noise)
+        return self._seeking * pseudo_median(values[calm] if calm.any() else values)
+
+    def _sibling_gain(self, arm: Arm, noise: float) -> float:
         """Best gain of the other values of the arm's knob."""
         others = [other for other in self.active() if other.knob == arm.knob and other is not arm]
-        gains = [self.gain(other) for other in others if len(self.differences(other)) >= FIRST_LOOK]
-        return max((gain for gain in gains if gain is not None), default=-math.inf)
+        known = [other for other in others if len(self.differences(other)) >= FIRST_LOOK]
+        return max((self._calm_gain(other, noise) for other in known), default=-math.inf)
 
     def _interim(self, earlier: Sequence[float]) -> None:
         """Decide arms whose effect is proven already."""
         due = [arm for arm in self.active() if len(self.differences(arm)) == self.rules.interim]
         if not due:
             return
-        found = {arm.knob + arm.value: effect for arm, effect in zip(self.arms, self.effects(earlier), strict=True)}
+        found = {
+            arm.knob + arm.value: effect for arm, effect in zip(self.arms, self.effects(earlier), strict=True)
+        }
         for arm in due:
             if found[arm.knob + arm.value].verdict in ("better", "worse"):
                 arm.left = f"proven after {self.rules.interim} pairs"
@@ -219,7 +233,9 @@ class Race:
             ratio=verdicts.nothing(self.rules.plan.confidence) if found is None else estimate(found.ratio),
             p_value=1.0 if found is None else found.p_value,
             p_adjusted=p_adjusted,
-            verdict="no decision" if failing or found is None else verdicts.verdict(found, p_adjusted, self.rules),
+            verdict="no decision"
+            if failing or found is None
+            else verdicts.verdict(found, p_adjusted, self.rules),
             blocks=len(differences),
             trials=len(arm.rows),
             failed=arm.failed,

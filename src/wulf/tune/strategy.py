@@ -149,7 +149,9 @@ class Strategy:
             blocks.append(logs[np.isfinite(logs)])
         logs = np.concatenate(blocks)
         if logs.size < wanted:
-            raise Unmeasurable(f"the original settings gave a value in {logs.size} of {len(trials)} trials only")
+            raise Unmeasurable(
+                f"the original settings gave a value in {logs.size} of {len(trials)} trials only"
+            )
         self._fit(logs)
         self.state.control = power.control(blocks, self._rules())
         if self.state.control is not None and self.state.control.drifting:
@@ -182,10 +184,14 @@ class Strategy:
             values = [] if best is None else refine.between(gains, best, self._rules().target)
             if best is None or not values:
                 return
-            arms = [Arm(knob, refine.text(value), {**state.kept, knob: refine.text(value)}) for value in values]
+            arms = [
+                Arm(knob, refine.text(value), {**state.kept, knob: refine.text(value)}) for value in values
+            ]
             found: list[Effect] = []
             yield from self._measure(self._new_race("refinement", state.kept, arms), found)
-            gains.update({value: gains[best] + _gain(effect) for value, effect in zip(values, found, strict=True)})
+            gains.update(
+                {value: gains[best] + _gain(effect) for value, effect in zip(values, found, strict=True)}
+            )
             winner = _best(found)
             if winner is None:
                 return
@@ -279,7 +285,9 @@ class Strategy:
         }
         arms = [Arm(knob, value, {**kept, knob: value}) for knob, value in values.items()]
         proven = {
-            effect.knob for effect in found if effect.verdict == "better" and effect.knob in values and not effect.harmed
+            effect.knob
+            for effect in found
+            if effect.verdict == "better" and effect.knob in values and not effect.harmed
         }
         if len(proven) > 1:
             # Saves a round for each where effects add up; where they do not, a single one wins.
@@ -302,7 +310,12 @@ class Strategy:
         gains = {} if original is None else {original: 0.0}
         for effect in self.state.effects:
             value = refine.number(effect.value)
-            if effect.phase == "screening" and effect.knob == candidate.knob and effect.blocks and value is not None:
+            if (
+                effect.phase == "screening"
+                and effect.knob == candidate.knob
+                and effect.blocks
+                and value is not None
+            ):
                 gains[value] = _gain(effect)
         return gains
 
@@ -339,7 +352,9 @@ class Strategy:
             found.extend(race.effects(earlier))
             self.state.effects.extend(found)
         self.state.notes.extend(
-            f"{arm.knob}={arm.value} {arm.left}" for arm in race.arms if arm.fails and race.phase == "screening"
+            f"{arm.knob}={arm.value} {arm.left}"
+            for arm in race.arms
+            if arm.fails and race.phase == "screening"
         )
 
     def _new_race(self, phase: Phase, base: Values, arms: Iterable[Arm], seeking: int = -1) -> Race:
@@ -416,7 +431,8 @@ def _chained(before: Estimate | None, step: Estimate) -> Estimate:
     bounds = (before.low, before.high, step.low, step.high)
     if None not in bounds:
         half = math.hypot(
-            math.log((before.high or 1) / (before.low or 1)) / 2, math.log((step.high or 1) / (step.low or 1)) / 2
+            math.log((before.high or 1) / (before.low or 1)) / 2,
+            math.log((step.high or 1) / (step.low or 1)) / 2,
         )
         low, high = value * math.exp(-half), value * math.exp(half)
     return Estimate(
