@@ -22,8 +22,10 @@ Floats = NDArray[np.float64]
 POWER = 0.9
 #: Standard error of a pseudo-median against that of a mean, for normal values: √(π / 3).
 PSEUDO_MEDIAN = 1.023
-#: A second look is worth its price when the comparison is so long.
-LOOK_AGAIN = 14
+#: Blocks between the two looks: what is proven by the first costs no more, what is not gets so many more …
+SECOND_LOOK = 6
+#: … and a first look is worth its price when so many can be saved.
+WORTH_A_LOOK = 3
 #: Significance at which trials of the same setting are said to depend on each other.
 DEPENDENT = 0.01
 
@@ -38,13 +40,27 @@ class Rules:
     interim: int
     #: Scale of the difference of two trials of a block, in logarithms.
     noise: float
-    #: Smallest effect that a comparison of `blocks` can show, as a difference of logarithms.
-    target: float
+    #: Significance that a comparison must reach to pass Benjamini–Hochberg as the only effect among all.
+    significance: float
+
+    @property
+    def target(self) -> float:
+        """Smallest effect that a comparison of `blocks` can show, as a difference of logarithms."""
+        return self.target_at(self.noise)
 
     @property
     def looks(self) -> int:
         """How often a comparison can be decided in favour of an effect; its error probability is divided by it."""
         return 2 if self.interim else 1
+
+    @property
+    def usual_blocks(self) -> int:
+        """Blocks that a clear effect takes."""
+        return self.interim or self.blocks
+
+    def target_at(self, noise_: float) -> float:
+        """Smallest effect under another noise; an effect inside the margin is none."""
+        return max(smallest(noise_, self.blocks, self.significance), -math.log1p(-self.plan.margin))
 
     @property
     def most_blocks(self) -> int:
@@ -103,21 +119,21 @@ def fewest_blocks(plan: TunePlan, comparisons: int, looks: int = 1) -> int:
 
 
 def wanted_blocks(plan: TunePlan, noise_: float, comparisons: int) -> int:
-    """Blocks from which the margin can be shown, at most as many as the plan allows."""
+    """Blocks from which the margin can be shown, at least `SECOND_LOOK` after the first look, at most the plan's."""
     margin = -math.log1p(-plan.margin)
-    for blocks in range(fewest_blocks(plan, comparisons), plan.max_blocks):
-        if smallest(noise_, blocks, plan.false_discovery / comparisons) <= margin:
+    least = min(fewest_blocks(plan, comparisons, looks=2) + SECOND_LOOK, plan.max_blocks)
+    for blocks in range(least, plan.max_blocks):
+        if smallest(noise_, blocks, plan.false_discovery / comparisons / 2) <= margin:
             return blocks
     return plan.max_blocks
 
 
 def rules(plan: TunePlan, noise_: float, blocks: int, comparisons: int) -> Rules:
     """Fix the numbers of all comparisons."""
-    interim = fewest_blocks(plan, comparisons, looks=2) if blocks >= LOOK_AGAIN else 0
-    interim = interim if interim <= blocks - 3 else 0
+    interim = fewest_blocks(plan, comparisons, looks=2)
+    interim = interim if interim <= blocks - WORTH_A_LOOK else 0
     significance = plan.false_discovery / comparisons / (2 if interim else 1)
-    target = max(smallest(noise_, blocks, significance), -math.log1p(-plan.margin))
-    return Rules(plan=plan, blocks=blocks, interim=interim, noise=noise_, target=target)
+    return Rules(plan=plan, blocks=blocks, interim=interim, noise=noise_, significance=significance)
 
 
 def control(logs: list[Floats], rules_: Rules) -> Control | None:

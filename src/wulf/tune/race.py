@@ -174,7 +174,7 @@ class Race:
         error = noise * PSEUDO_MEDIAN / math.sqrt(pairs)
         factor = FIRST_FUTILE if pairs == FIRST_LOOK else FUTILE
         gain = self._calm_gain(arm, noise)
-        if gain + factor * error < self.rules.target:
+        if gain + factor * error < min(self.rules.target, self.rules.target_at(noise)):
             return f"left after {pairs} pairs: what is worth finding is out of reach"
         if self._sibling_gain(arm, noise) - gain > factor * error:
             return f"left after {pairs} pairs: another value of the knob is better"

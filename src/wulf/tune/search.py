@@ -111,7 +111,7 @@ class Search:
         if status == "complete":
             status = state.ended or "search"
         levels = [1 + len(candidate.values) for candidate in self.plan.candidates]
-        blocks = state.rules.blocks if state.rules else self.plan.min_blocks
+        blocks = state.rules.usual_blocks if state.rules else self.plan.min_blocks
         return Tuning(
             schema_version=SCHEMA_VERSION,
             run_id=run_id,

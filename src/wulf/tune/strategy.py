@@ -209,18 +209,31 @@ class Strategy:
             found: list[Effect] = []
             yield from self._measure(race, found)
             # A set that cannot be measured without a knob needs it.
+            needed = {arm.knob for arm in race.arms if arm.fails}
+            harm = {effect.knob: names for effect in found if (names := self._relieved(effect))}
             weak = [
                 effect
-                for effect, arm in zip(found, race.arms, strict=True)
-                if effect.verdict != "worse" and not arm.fails
+                for effect in found
+                if effect.knob in harm or (effect.verdict != "worse" and effect.knob not in needed)
             ]
             if not weak:
                 return
-            weakest = min(weak, key=lambda effect: effect.ratio.value)
+            weakest = min(weak, key=lambda effect: (effect.knob not in harm, effect.ratio.value))
             state.kept = _without(state.kept, weakest.knob)
             reason = f"without it: {weakest.verdict}"
+            if weakest.knob in harm:
+                reason = f"makes {', '.join(harm[weakest.knob])} worse"
             self._step("backward", race.round, "drop", effect=weakest, reason=reason)
             unproven = [effect.knob for effect in weak if effect is not weakest]
+
+    def _relieved(self, effect: Effect) -> list[str]:
+        """Guards that are better without the knob that was left out."""
+        names = []
+        for metric in self.plan.metrics:
+            found = effect.metrics.get(metric.name)
+            if metric.guard and found is not None and found.high is not None and found.high < 1 - self.plan.margin:
+                names.append(metric.name)
+        return names
 
     def _confirm(self) -> Asking:
         """Compare the whole set with the original settings; drop the weakest knob until it is proven."""
@@ -246,7 +259,7 @@ class Strategy:
         state = self.state
         state.confirmation = effect
         why = f"makes worse: {', '.join(effect.harmed)}" if effect.harmed else effect.verdict
-        weakest = min(state.kept, key=self._strength)
+        weakest = min(state.kept, key=lambda knob: (-self._harm(knob, effect.harmed), self._strength(knob)))
         what = f"{weakest} is dropped" if len(state.kept) > 1 else "nothing is kept"
         state.notes.append(f"the set was not confirmed in fresh blocks ({why}): {what}")
         state.kept = _without(state.kept, weakest)
@@ -319,6 +332,14 @@ class Strategy:
                 gains[value] = _gain(effect)
         return gains
 
+    def _harm(self, knob: str, guards: Sequence[str]) -> float:
+        """How much worse a knob was last seen to make guards, as a logarithm; 0 without guards."""
+        for effect in reversed(self.state.effects):
+            if effect.knob == knob and guards:
+                sign = -1 if effect.phase == "backward" else 1
+                return sign * sum(math.log(effect.metrics[name].value) for name in guards if name in effect.metrics)
+        return 0.0
+
     def _strength(self, knob: str) -> float:
         """How much a knob was last seen to gain, as a logarithm."""
         for effect in reversed(self.state.effects):
@@ -338,7 +359,8 @@ class Strategy:
     def _measure(self, race: Race, found: list[Effect]) -> Asking:
         """Run a race; its effects are added to `found`, also when the time runs out."""
         self.race = race
-        earlier = [effect.p_value for effect in self.state.effects]
+        family = _family(race.phase)
+        earlier = [effect.p_value for effect in self.state.effects if _family(effect.phase) == family]
         try:
             while race.active():
                 for setting in race.next_order():
@@ -402,6 +424,15 @@ class Strategy:
                 reason=reason,
             )
         )
+
+
+def _family(phase: Phase) -> Phase | Literal["search"]:
+    """Comparisons among which the false-discovery rate is controlled.
+
+    What the search finds is one family. Backward check and confirmation test with fresh blocks what was found
+    already: they are families of their own, or the many useless knobs would count a second time.
+    """
+    return phase if phase in ("backward", "confirmation") else "search"
 
 
 def _objectives(costs: Costs, trials: Sequence[Trial]) -> Floats:
