@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wulf.records import Candidate, TunePlan
+from wulf.records import Candidate, Phase, TunePlan
 from wulf.tune.power import Rules, fewest_blocks, rules, wanted_blocks
 
 #: Blocks of the control: its spread is then known to a fifth.
@@ -38,6 +38,21 @@ def expected_s(candidates: Sequence[Candidate], blocks: int, trial_s: float) -> 
     forward = sum(trial_s + candidate.toggle_s for candidate in candidates)
     bases = (1 + ROUNDS + BACKWARD_SETTINGS + CONFIRMATION_SETTINGS) * blocks * trial_s
     return (screening + ROUNDS * forward) * pairs + bases
+
+
+def affordable_blocks(rules_: Rules, phase: Phase, settings: int, left_s: float, trial_s: float) -> int:
+    """Blocks that a comparison may go on for: those planned, or more where time turns out to be left.
+
+    Only settings that are still undecided use them.
+    """
+    if phase == "confirmation":
+        staying, later = 1.0, 0
+    elif phase == "backward":
+        staying, later = float(settings), CONFIRMATION_SETTINGS
+    else:
+        staying, later = max(STAYING * settings, 1.0), BACKWARD_SETTINGS + CONFIRMATION_SETTINGS
+    left_s -= later * rules_.blocks * trial_s
+    return min(max(int(left_s / trial_s / (1 + staying)), rules_.blocks), rules_.plan.max_blocks)
 
 
 def promising_first(candidates: Sequence[Candidate], trial_s: float) -> list[Candidate]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -159,9 +159,8 @@ class Strategy:
 
     def _fit(self, logs: Floats) -> None:
         plan = self.plan
-        left = plan.budget_s - sum(self.state.durations)
         noise = power.noise(logs, 1 + budget.arms(plan.candidates))
-        self.state.rules, self._candidates = budget.fit(plan, noise, left, self.trial_s)
+        self.state.rules, self._candidates = budget.fit(plan, noise, self._left_s(), self.trial_s)
         chosen = {candidate.knob for candidate in self._candidates}
         missing = [candidate.knob for candidate in plan.candidates if candidate.knob not in chosen]
         if missing:
@@ -238,6 +237,7 @@ class Strategy:
     def _confirm(self) -> Asking:
         """Compare the whole set with the original settings; drop the weakest knob until it is proven."""
         state = self.state
+        again = True
         while state.kept:
             race = self._new_race("confirmation", {}, [Arm("", "", state.kept)])
             found: list[Effect] = []
@@ -250,14 +250,26 @@ class Strategy:
                 state.confirmation, state.confirmed = found[0], True
                 self._step("confirmation", race.round, "confirm", effect=found[0])
                 return
+            state.confirmation = found[0]
+            if again and self._is_promising(found[0]):
+                # Both attempts are one family: the second must be twice as sure.
+                state.notes.append("the first confirmation left it open; it was repeated in fresh blocks")
+                again = False
+                continue
+            again = True
             self._fall_back(found[0], race.round)
+
+    def _is_promising(self, effect: Effect) -> bool:
+        """Undecided, with time for another attempt."""
+        again_s = budget.CONFIRMATION_SETTINGS * self._rules().blocks * self.trial_s
+        undecided = effect.verdict == "no decision" and not effect.harmed and effect.ratio.value < 1
+        return undecided and self._left_s() > again_s
 
     def _is_proven(self, effect: Effect) -> bool:
         return effect.verdict == "better" and not effect.harmed
 
     def _fall_back(self, effect: Effect, round_: int) -> None:
         state = self.state
-        state.confirmation = effect
         why = f"makes worse: {', '.join(effect.harmed)}" if effect.harmed else effect.verdict
         weakest = min(state.kept, key=lambda knob: (-self._harm(knob, effect.harmed), self._strength(knob)))
         what = f"{weakest} is dropped" if len(state.kept) > 1 else "nothing is kept"
@@ -382,7 +394,13 @@ class Strategy:
     def _new_race(self, phase: Phase, base: Values, arms: Iterable[Arm], seeking: int = -1) -> Race:
         round_ = self._round.get(phase, 0)
         self._round[phase] = round_ + 1
-        return Race(self._rules(), self.costs, phase, round_, base, list(arms), seeking)
+        tried = list(arms)
+        blocks = budget.affordable_blocks(self._rules(), phase, len(tried), self._left_s(), self.trial_s)
+        return Race(replace(self._rules(), blocks=blocks), self.costs, phase, round_, base, tried, seeking)
+
+    def _left_s(self) -> float:
+        """Time that the plan has left by the trials' own durations [s]: the same when the search is continued."""
+        return self.plan.budget_s - sum(self.state.durations)
 
     def _rules(self) -> Rules:
         assert self.state.rules is not None, "the control comes first"

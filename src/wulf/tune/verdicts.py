@@ -16,7 +16,7 @@ from wulf.tune.costs import Costs, Floats
 from wulf.tune.power import Rules, estimate
 
 #: Significance at which a guard metric is called worse: a guard is asked in every comparison of a setting.
-GUARD_SIGNIFICANCE = 0.02
+GUARD_SIGNIFICANCE = 0.01
 
 
 def usable(differences: Floats, clean: NDArray[np.bool_], enough: int) -> Floats:
@@ -76,7 +76,7 @@ def of_metrics(costs: Costs, differences: Floats, rules: Rules) -> tuple[dict[st
 def _is_harm(found: Shift, rules: Rules) -> bool:
     interval = found.ratio
     significant = interval.low is not None and interval.low > 1 and found.p_value <= GUARD_SIGNIFICANCE
-    return significant and interval.value > 1 + rules.plan.margin
+    return significant and math.log(interval.value) > max(math.log1p(rules.plan.margin), rules.limit(interval.n))
 
 
 def of_patterns(costs: Costs, differences: Floats, rules: Rules) -> dict[str, Verdict]:
