@@ -170,7 +170,7 @@ def _additive(rng: np.random.Generator, noise: Noise) -> Parts:
     return {"main": {f"good{i}": _useful(rng, noise) for i in range(rng.integers(1, 5))}}
 
 
-def _natural(rng: np.random.Generator, noise: Noise) -> Parts:
+def _natural(rng: np.random.Generator, _noise: Noise) -> Parts:
     """Whatever the noise: effects from 1 to 30 %, so that some are too small to be seen."""
     effects = -np.exp(rng.uniform(math.log(0.01), math.log(0.3), int(rng.integers(1, 4))))
     return {"main": {f"good{i}": float(effect) for i, effect in enumerate(effects)}}
@@ -214,7 +214,7 @@ def _numeric(rng: np.random.Generator, noise: Noise) -> Parts:
     return {"main": {"good": _useful(rng, noise)}, "optima": {"sweep": (optimum, 1.5 * _useful(rng, noise))}}
 
 
-def _nothing(rng: np.random.Generator, noise: Noise) -> Parts:
+def _nothing(_rng: np.random.Generator, _noise: Noise) -> Parts:
     return {"main": {}}
 
 

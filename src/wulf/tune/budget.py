@@ -27,7 +27,7 @@ def control_blocks(plan: TunePlan) -> int:
 
 
 def arms(candidates: Sequence[Candidate]) -> int:
-    """Number of knob-and-value pairs."""
+    """Count the knob-and-value pairs."""
     return sum(len(candidate.values) for candidate in candidates)
 
 

@@ -35,7 +35,7 @@ class Row:
     clean: bool
 
 
-@dataclass
+@dataclass(eq=False)
 class Arm:
     """A setting that is tried."""
 
@@ -52,7 +52,7 @@ class Arm:
     def fails(self) -> bool:
         """It fails repeatedly: always, twice or more, or in more than a third of at least nine trials."""
         succeeded = len(self.rows)
-        return self.failed >= 2 and (succeeded == 0 or self.failed >= 3 and self.failed > succeeded / 2)
+        return self.failed >= 2 and (succeeded == 0 or (self.failed >= 3 and self.failed > succeeded / 2))
 
 
 class Race:
@@ -64,7 +64,7 @@ class Race:
         −1 where arms are looked for that are better than the base, +1 where those that are worse are.
     """
 
-    def __init__(  # noqa: PLR0913  (all of these name the round)
+    def __init__(
         self,
         rules: Rules,
         costs: Costs,
@@ -161,22 +161,25 @@ class Race:
 
     def _leaves(self, arm: Arm) -> str | None:
         """Why an arm leaves the race now; None when it stays, "" when it has all its pairs."""
+        pairs = len(self.differences(arm))
         if arm.fails:
             return f"fails: {arm.failed} of {arm.failed + len(arm.rows)} trials"
-        pairs = len(self.differences(arm))
-        if pairs < FIRST_LOOK:
-            return None
+        if not pairs and len(arm.rows) >= FIRST_LOOK:
+            return f"no usable value in {len(arm.rows)} trials"
         if pairs >= self.rules.blocks:
             return ""
-        if self._patient:
-            return None
+        return None if self._patient or pairs < FIRST_LOOK else self._futile(arm, pairs)
+
+    def _futile(self, arm: Arm, pairs: int) -> str | None:
+        """Why an arm need not be measured any more; None when it must be."""
         noise = self.noise()
-        error = noise * PSEUDO_MEDIAN / math.sqrt(pairs)
         factor = FIRST_FUTILE if pairs == FIRST_LOOK else FUTILE
+        doubt = factor * noise * PSEUDO_MEDIAN / math.sqrt(pairs)
         gain = self._calm_gain(arm, noise)
-        if gain + factor * error < min(self.rules.target, self.rules.target_at(noise)):
+        # The control may have seen more noise than there is now: what is worth finding is then smaller.
+        if gain + doubt < min(self.rules.target, self.rules.target_at(noise)):
             return f"left after {pairs} pairs: what is worth finding is out of reach"
-        if self._sibling_gain(arm, noise) - gain > factor * error:
+        if self._sibling_gain(arm, noise) - gain > doubt:
             return f"left after {pairs} pairs: another value of the knob is better"
         return None
 
@@ -200,11 +203,8 @@ class Race:
         due = [arm for arm in self.active() if len(self.differences(arm)) == self.rules.interim]
         if not due:
             return
-        found = {
-            arm.knob + arm.value: effect for arm, effect in zip(self.arms, self.effects(earlier), strict=True)
-        }
-        for arm in due:
-            if found[arm.knob + arm.value].verdict in ("better", "worse"):
+        for arm, effect in zip(self.arms, self.effects(earlier), strict=True):
+            if arm in due and effect.verdict in ("better", "worse"):
                 arm.left = f"proven after {self.rules.interim} pairs"
 
     def effects(self, earlier: Sequence[float]) -> list[Effect]:

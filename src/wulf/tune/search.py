@@ -171,25 +171,26 @@ class Search:
         return own + rules.blocks * (trials * strategy.trial_s + toggles)
 
     def _trials_left(self) -> int:
-        """Expected number of trials to the end."""
+        """Estimate the number of trials to the end."""
         request, strategy = self._request, self._strategy
         if request is None:
             return 0
-        rules, kept = strategy.state.rules, strategy.state.kept
-        if rules is None:
+        rules, race = strategy.state.rules, strategy.race
+        if rules is None or race is None:
             control = 2 * budget.control_blocks(self.plan) - self._used
             return control + round(budget.expected_s(self.plan.candidates, self.plan.min_blocks, 1.0))
-        race = strategy.race
-        blocks = rules.blocks
-        now = 0.0
-        if race is not None:
-            share = 1.0 if request.phase in ("backward", "confirmation") else budget.STAYING
-            remaining = max(blocks - race.block, 1)
-            now = remaining * (1 + max(share * len(race.active()), 1))
-        later = {"confirmation": 0, "backward": 2}.get(request.phase, 3 + max(len(kept), 1))
+        blocks = rules.usual_blocks
+        staying = len(race.active())
+        if request.phase in _SEARCHING:
+            staying = max(round(budget.STAYING * staying), 1)
+        trials = max(blocks - race.block, 1) * (1 + staying)
         if request.phase == "screening":
-            later += budget.ROUNDS * (1 + budget.STAYING * len(strategy.candidates))
-        return max(round(now + later * blocks), 1)
+            trials += round(budget.ROUNDS * blocks * (1 + budget.STAYING * len(strategy.candidates)))
+        if request.phase in _SEARCHING:
+            trials += budget.BACKWARD_SETTINGS * blocks
+        if request.phase != "confirmation":
+            trials += budget.CONFIRMATION_SETTINGS * blocks
+        return trials
 
 
 def _answers(trial: Trial, request: Request) -> bool:

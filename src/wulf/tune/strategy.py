@@ -8,24 +8,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
-from wulf.records import Candidate, Control, Effect, Estimate, PathStep, Phase, Trial, TunePlan, Values
+from wulf.records import Candidate, Effect, Phase, Trial, TunePlan, Values
 from wulf.tune import budget, power, refine
-from wulf.tune.blocks import key
 from wulf.tune.costs import Costs, Floats
 from wulf.tune.power import Rules
 from wulf.tune.race import Arm, Race
+from wulf.tune.state import State
 
-Action = Literal["start", "keep", "drop", "refine", "confirm", "revert"]
 #: Blocks of the control in which nothing succeeded, after which the search gives up.
 HOPELESS_BLOCKS = 3
 #: Steps of refinement of one knob: each halves the distance.
 REFINEMENTS = 3
-CHAINED = "product of the steps' ratios, half-widths added in quadrature"
 
 
 @dataclass(frozen=True)
@@ -47,23 +45,6 @@ class Unmeasurable(Exception):  # noqa: N818
 
 
 Asking = Generator[Request, Trial | None, None]
-
-
-@dataclass
-class State:
-    """What is known so far."""
-
-    control: Control | None = None
-    rules: Rules | None = None
-    effects: list[Effect] = field(default_factory=list)
-    path: list[PathStep] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    #: What is set from here on, not proven until it is confirmed.
-    kept: Values = field(default_factory=dict)
-    confirmation: Effect | None = None
-    confirmed: bool = False
-    ended: Literal["", "complete", "budget", "failed"] = ""
-    durations: list[float] = field(default_factory=list)
 
 
 class Strategy:
@@ -92,7 +73,7 @@ class Strategy:
 
     def run(self) -> Asking:
         """Go through all phases."""
-        self._step("screening", 0, "start", reason="original settings")
+        self.state.step("start", "screening", 0, reason="original settings")
         try:
             yield from self._search()
         except OutOfTime:
@@ -195,8 +176,7 @@ class Strategy:
             if winner is None:
                 return
             state.kept = dict(winner.tried)
-            reason = f"better than {refine.text(best)}"
-            self._step("refinement", winner.round, "refine", effect=winner, reason=reason)
+            state.measured("refine", knob, winner.tried[knob], winner, f"better than {refine.text(best)}")
 
     def _backward(self) -> Asking:
         """Leave each kept knob out; drop those that are not proven on top of the others, the weakest first."""
@@ -222,7 +202,7 @@ class Strategy:
             reason = f"without it: {weakest.verdict}"
             if weakest.knob in harm:
                 reason = f"makes {', '.join(harm[weakest.knob])} worse"
-            self._step("backward", race.round, "drop", effect=weakest, reason=reason)
+            state.measured("drop", weakest.knob, weakest.value, weakest, reason)
             unproven = [effect.knob for effect in weak if effect is not weakest]
 
     def _relieved(self, effect: Effect) -> list[str]:
@@ -230,7 +210,12 @@ class Strategy:
         names = []
         for metric in self.plan.metrics:
             found = effect.metrics.get(metric.name)
-            if metric.guard and found is not None and found.high is not None and found.high < 1 - self.plan.margin:
+            if (
+                metric.guard
+                and found is not None
+                and found.high is not None
+                and found.high < 1 - self.plan.margin
+            ):
                 names.append(metric.name)
         return names
 
@@ -248,7 +233,7 @@ class Strategy:
                     raise
             if self._is_proven(found[0]):
                 state.confirmation, state.confirmed = found[0], True
-                self._step("confirmation", race.round, "confirm", effect=found[0])
+                state.confirm(found[0])
                 return
             state.confirmation = found[0]
             if again and self._is_promising(found[0]):
@@ -274,8 +259,9 @@ class Strategy:
         weakest = min(state.kept, key=lambda knob: (-self._harm(knob, effect.harmed), self._strength(knob)))
         what = f"{weakest} is dropped" if len(state.kept) > 1 else "nothing is kept"
         state.notes.append(f"the set was not confirmed in fresh blocks ({why}): {what}")
+        value = state.kept[weakest]
         state.kept = _without(state.kept, weakest)
-        self._step("confirmation", round_, "revert", knob=weakest, reason=why)
+        state.step("revert", "confirmation", round_, weakest, value, reason=why)
 
     # ---- choosing
 
@@ -283,7 +269,7 @@ class Strategy:
         """Keep the best of the settings that are proven to be better; say whether there was one."""
         winner = _best(found)
         for effect in found:
-            if effect.harmed or effect.verdict == "worse" or (effect.failed and not effect.blocks):
+            if effect.harmed or effect.verdict == "worse" or not effect.blocks:
                 self._out.add((effect.knob, effect.value))
             if effect.verdict == "better" and effect.harmed:
                 names = ", ".join(effect.harmed)
@@ -292,12 +278,11 @@ class Strategy:
             return False
         added = [knob for knob in winner.tried if knob not in winner.base]
         self.state.kept = dict(winner.tried)
-        for knob in added:
-            last = knob == added[-1]
-            reason = "" if len(added) == 1 else f"together: {', '.join(added)}"
-            self._step(
-                winner.phase, winner.round, "keep", knob=knob, effect=winner if last else None, reason=reason
-            )
+        reason = "" if len(added) == 1 else f"together: {', '.join(added)}"
+        # What they do together is known of the last one's step only.
+        for knob in added[:-1]:
+            self.state.step("keep", winner.phase, winner.round, knob, winner.tried[knob], reason=reason)
+        self.state.measured("keep", added[-1], winner.tried[added[-1]], winner, reason)
         return True
 
     def _rest(self, found: Sequence[Effect]) -> list[Arm]:
@@ -349,7 +334,9 @@ class Strategy:
         for effect in reversed(self.state.effects):
             if effect.knob == knob and guards:
                 sign = -1 if effect.phase == "backward" else 1
-                return sign * sum(math.log(effect.metrics[name].value) for name in guards if name in effect.metrics)
+                return sign * sum(
+                    math.log(effect.metrics[name].value) for name in guards if name in effect.metrics
+                )
         return 0.0
 
     def _strength(self, knob: str) -> float:
@@ -381,15 +368,23 @@ class Strategy:
         except OutOfTime:
             for arm in race.active():
                 arm.left = "the time ran out"
+            self._conclude(race, earlier, found)
             raise
-        finally:
-            found.extend(race.effects(earlier))
-            self.state.effects.extend(found)
-        self.state.notes.extend(
-            f"{arm.knob}={arm.value} {arm.left}"
-            for arm in race.arms
-            if arm.fails and race.phase == "screening"
-        )
+        self._conclude(race, earlier, found)
+
+    def _conclude(self, race: Race, earlier: Sequence[float], found: list[Effect]) -> None:
+        found.extend(race.effects(earlier))
+        self.state.effects.extend(found)
+        if race.phase not in ("backward", "confirmation"):
+            self._give_up([arm for arm in race.arms if arm.fails])
+
+    def _give_up(self, arms: Sequence[Arm]) -> None:
+        """Never try settings again that fail."""
+        for arm in arms:
+            self._out.add((arm.knob, arm.value))
+            self.state.notes.append(
+                f"{arm.knob}={arm.value}: {arm.left}" if arm.knob else f"a set {arm.left}"
+            )
 
     def _new_race(self, phase: Phase, base: Values, arms: Iterable[Arm], seeking: int = -1) -> Race:
         round_ = self._round.get(phase, 0)
@@ -406,42 +401,9 @@ class Strategy:
         assert self.state.rules is not None, "the control comes first"
         return self.state.rules
 
-    # ---- telling
-
     def _short(self, note: str) -> None:
         self.state.ended = "budget"
         self.state.notes.append(f"out of time: {note}")
-
-    def _step(  # noqa: PLR0913  (a step has these parts)
-        self,
-        phase: Phase,
-        round_: int,
-        action: Action,
-        *,
-        knob: str | None = None,
-        effect: Effect | None = None,
-        reason: str = "",
-    ) -> None:
-        before = self.state.path[-1].ratio if self.state.path else None
-        if action == "confirm" and effect is not None:
-            ratio: Estimate | None = effect.ratio
-        elif effect is None:
-            ratio = before if action == "keep" else None
-        else:
-            ratio = _chained(before, effect.ratio)
-        name = (effect.knob if effect else "") if knob is None else knob
-        self.state.path.append(
-            PathStep(
-                phase=phase,
-                round=round_,
-                action=action,
-                knob=name,
-                value=(effect.tried.get(name, "") if effect else self.state.kept.get(name, "")),
-                setting=dict(self.state.kept),
-                ratio=ratio,
-                reason=reason,
-            )
-        )
 
 
 def _family(phase: Phase) -> Phase | Literal["search"]:
@@ -469,27 +431,3 @@ def _best(found: Sequence[Effect]) -> Effect | None:
 
 def _without(setting: Values, knob: str) -> Values:
     return {other: value for other, value in setting.items() if other != knob}
-
-
-def _chained(before: Estimate | None, step: Estimate) -> Estimate:
-    """Multiply ratios of independent comparisons."""
-    if before is None:
-        return step
-    value = before.value * step.value
-    low = high = None
-    bounds = (before.low, before.high, step.low, step.high)
-    if None not in bounds:
-        half = math.hypot(
-            math.log((before.high or 1) / (before.low or 1)) / 2,
-            math.log((step.high or 1) / (step.low or 1)) / 2,
-        )
-        low, high = value * math.exp(-half), value * math.exp(half)
-    return Estimate(
-        value=value,
-        low=low,
-        high=high,
-        confidence=step.confidence,
-        unit="ratio",
-        n=min(before.n, step.n),
-        method=CHAINED,
-    )

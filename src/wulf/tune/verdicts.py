@@ -27,7 +27,7 @@ def usable(differences: Floats, clean: NDArray[np.bool_], enough: int) -> Floats
 
 
 def adjusted(p_values: Sequence[float]) -> list[float]:
-    """p values after Benjamini–Hochberg."""
+    """P values after Benjamini–Hochberg."""
     return [float(p) for p in false_discovery_control(np.asarray(p_values), method="bh")] if p_values else []
 
 
@@ -76,7 +76,9 @@ def of_metrics(costs: Costs, differences: Floats, rules: Rules) -> tuple[dict[st
 def _is_harm(found: Shift, rules: Rules) -> bool:
     interval = found.ratio
     significant = interval.low is not None and interval.low > 1 and found.p_value <= GUARD_SIGNIFICANCE
-    return significant and math.log(interval.value) > max(math.log1p(rules.plan.margin), rules.limit(interval.n))
+    return significant and math.log(interval.value) > max(
+        math.log1p(rules.plan.margin), rules.limit(interval.n)
+    )
 
 
 def of_patterns(costs: Costs, differences: Floats, rules: Rules) -> dict[str, Verdict]:
