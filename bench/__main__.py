@@ -23,6 +23,7 @@ NAMES = (
     "aa",
     "audit-planted",
     "audit-scale",
+    "tune-sim",
 )
 TABLE = Path(__file__).parent / "RESULTS.md"
 

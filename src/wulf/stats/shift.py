@@ -19,7 +19,7 @@ class Shift:
     """Ratio of the second sample to the first, and how unlikely it is when nothing differs."""
 
     ratio: Interval
-    #: Two-sided p value of the Mann–Whitney test; exact for small samples without ties.
+    #: Two-sided p value of the test that the interval belongs to.
     p_value: float
 
 
