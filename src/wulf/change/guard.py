@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from wulf.change.steps import Step
+from wulf.change.steps import NOTHING, Step
 from wulf.errors import TransportError
 from wulf.ports import NodeResult, Transport
 from wulf.text import last_line, printable
@@ -114,9 +114,21 @@ class Guards:
 
     def begin(self, plans: Mapping[str, Sequence[Step]], tx: str, deadline_s: int) -> Answers:
         """Journal the state before the steps on every node; nothing is changed yet."""
-        return _by_plan(
-            plans, lambda nodes, text: self.call(nodes, "begin", tx, self.owner, str(deadline_s), stdin=text)
-        )
+        return _by_plan(plans, functools.partial(self._begin, ("begin", tx, self.owner, str(deadline_s))))
+
+    def swap(
+        self, plans: Mapping[str, Sequence[Step]], old: Mapping[str, str], tx: str, deadline_s: int
+    ) -> Answers:
+        """Undo the open change `old` of each node, if it has one, and make another, unconfirmed."""
+        found: Answers = {}
+        for before in {old.get(node, NOTHING) for node in plans}:
+            words = ("swap", before, tx, self.owner, str(deadline_s))
+            mine = {node: steps for node, steps in plans.items() if old.get(node, NOTHING) == before}
+            found |= _by_plan(mine, functools.partial(self._begin, words))
+        return found
+
+    def _begin(self, words: Sequence[str], nodes: list[str], text: bytes) -> Answers:
+        return self.call(nodes, *words, stdin=text)
 
     def rollback(self, nodes: Sequence[str], tx: str, deadline_s: int, to: str) -> Answers:
         """Begin a change back to the state before change `to`, or to the original one."""

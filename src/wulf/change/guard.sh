@@ -4,6 +4,7 @@
 #   guard unlock OWNER
 #   guard begin TX OWNER DEADLINE_S      plan on stdin; journals the old state, changes nothing
 #   guard apply TX                       makes the changes and prints what the kernel or driver made of them
+#   guard swap OLD TX OWNER DEADLINE_S   undo OLD (- for none), begin TX (plan on stdin) and apply it, in one go
 #   guard extend TX DEADLINE_S           still there: so many seconds from now
 #   guard confirm TX                     keeps them; over a new connection
 #   guard undo TX [WHY]                  puts everything back, in reverse order
@@ -211,6 +212,13 @@ apply() { # TX
 		undo "$tx" "cannot write to $STATE" || exit 13
 		fail 11 "cannot write to $STATE: is the disk full?"
 	}
+}
+swap() { # OLD, TX, OWNER, DEADLINE_S; plan on stdin
+	if [ "$1" != - ]; then
+		undo "$1" "the next trial" || exit 13
+	fi
+	begin "$2" "$3" "$4"
+	apply "$2"
 }
 put() { # the current step; a value @TX/saved.N is the state saved there
 	case $value in
@@ -463,7 +471,7 @@ main() {
 		recover
 		undo "$@"
 		;;
-	lock | unlock | begin | apply | extend | confirm | rollback | status)
+	lock | unlock | begin | apply | swap | extend | confirm | rollback | status)
 		recover
 		"$verb" "$@"
 		;;

@@ -69,7 +69,9 @@ def medians(result: LaunchResult) -> dict[Cell, Median]:
     """Median of every cell of one launch; empty for a failed one."""
     suspect = bool(result.launch.contamination)
     return {
-        sample.cell: (_quantiles(sample, [0.5])[0], suspect) for sample in result.samples if sample.histogram
+        sample.cell: (sample_quantiles(sample, [0.5])[0], suspect)
+        for sample in result.samples
+        if sample.histogram
     }
 
 
@@ -174,14 +176,15 @@ def _bandwidth(size_bytes: int, interval: intervals.Interval) -> Estimate | None
     )
 
 
-def _quantiles(sample: Sample, probabilities: Sequence[float]) -> list[float]:
+def sample_quantiles(sample: Sample, probabilities: Sequence[float]) -> list[float]:
+    """Quantiles of the operation's quantity in one sample [s]."""
     values, counts = zip(*sample.histogram, strict=True)
     found = quantiles.weighted_quantiles(values, counts, probabilities)
     return [float(value) * 1e-9 / sample.divisor for value in found]
 
 
 def _point(sample: Sample, launch: Launch) -> LaunchPoint:
-    found = dict(zip(QUANTILES, _quantiles(sample, list(QUANTILES.values())), strict=True))
+    found = dict(zip(QUANTILES, sample_quantiles(sample, list(QUANTILES.values())), strict=True))
     values, counts = zip(*sample.histogram, strict=True)
     scale = 1e-9 / sample.divisor
     return LaunchPoint(

@@ -188,7 +188,7 @@ def _start(plan: LaunchPlan, site: Site, argv: list[str]) -> Iterator[RemoteProc
         interface=site.interface,
         subnet=site.subnet,
         shared_cpu=site.shares_cpu(*plan.pair),
-        env=site.mpi_env,
+        env=site.mpi_env | plan.env,
     )
     argv[:] = site.launcher.argv(job)
     with site.transport.start(argv, plan.pair[0], env=site.launcher.env(job)) as process:

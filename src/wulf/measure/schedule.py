@@ -46,6 +46,8 @@ class LaunchPlan(msgspec.Struct, frozen=True, kw_only=True):
     sweeps: int
     visit_us: int
     seed: int
+    #: Environment of the job beyond the site's own.
+    env: dict[str, str] = {}
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):

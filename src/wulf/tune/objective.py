@@ -10,7 +10,7 @@ import msgspec
 
 from wulf.errors import ConfigError, UsageError
 from wulf.records import CommandPart, Cycle, Metric, Pair, ProbePart
-from wulf.units import format_size, parse_size
+from wulf.units import format_bytes, parse_size
 
 #: Pairs that a trial measures at most: each of them takes a launch.
 MAX_PAIRS = 8
@@ -51,7 +51,7 @@ class Goal(msgspec.Struct, frozen=True, kw_only=True):
 
 def metric_name(op: str, size_bytes: int, quantile: str = "") -> str:
     """Return the name of a metric of the probe, such as ``mpi_pingpong 64 B`` or ``mpi_pingpong 1 B p99``."""
-    return f"{op} {format_size(size_bytes)}{f' {quantile}' if quantile else ''}"
+    return f"{op} {format_bytes(size_bytes)}{f' {quantile}' if quantile else ''}"
 
 
 def named(name: str, op: str) -> Goal:

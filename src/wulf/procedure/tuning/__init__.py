@@ -1,0 +1,1 @@
+"""The tuning loop: change, measure a complete cycle, keep or undo."""

@@ -1,0 +1,313 @@
+"""The nodes as a bench on which one trial after the other is made: set, measure, and always put back."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import msgspec
+
+from wulf import catalogue
+from wulf.change import apply, live, steps
+from wulf.change.guard import Answers, Guards
+from wulf.cluster.inventory import ClusterConfig
+from wulf.errors import WulfError
+from wulf.estimate import sample_quantiles
+from wulf.measure.schedule import LaunchPlan
+from wulf.nodeset import fold
+from wulf.ports import Transport
+from wulf.procedure import change
+from wulf.procedure.measure import RunLaunch
+from wulf.records import CommandPart, Cycle, LaunchResult, NodeRecord, Operation, Pair, ProbePart, Values
+from wulf.text import last_line, printable
+from wulf.tune.objective import TAIL, metric_name
+
+#: A change under trial is undone by the nodes themselves after so long without a word from here [s].
+DEADLINE_S = 120
+#: So long where the change can cut a node off; it is extended over a new connection at once [s].
+RISKY_DEADLINE_S = 20
+#: The nodes are ours for so long without a word [s].
+LEASE_S = 900
+#: A command that is an objective may run so long [s].
+COMMAND_S = 3600.0
+#: Kinds of knobs that are set in the environment of the job and not on the nodes.
+_JOB_KINDS = {"mpi_parameter": "OMPI_MCA_", "environment": ""}
+_RISKY = ("connectivity", "link down", "link blip")
+
+#: Prints how long the command took; its own output and exit code pass through.
+_TIMED = """
+begin=$(date +%s%N)
+sh -c "$1"
+code=$?
+printf '\\nwulf-run-time %s\\n' $(($(date +%s%N) - begin))
+exit $code
+"""
+
+
+class TrialError(WulfError):
+    """A trial that gave no figures; says why."""
+
+
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    """What one cycle gave."""
+
+    #: Metric → value.
+    values: dict[str, float]
+    contamination: list[str]
+
+
+class Bench:
+    """Some nodes that this process has taken, with their original settings known.
+
+    Use it through `open_bench`, which puts everything back at the end.
+    """
+
+    def __init__(
+        self,
+        config: ClusterConfig,
+        transport: Transport,
+        guards: Guards,
+        launch: RunLaunch | None,
+        records: Sequence[NodeRecord],
+        operations: Mapping[str, Operation],
+    ) -> None:
+        self._config = config
+        self._transport = transport
+        self._guards = guards
+        self._launch = launch
+        self._records = list(records)
+        self._operations = operations
+        self._nodes = [record.node for record in records]
+        #: Node → the change that is open there.
+        self._open: dict[str, str] = {}
+        self._setting: Values = {}
+        self._renewed_s = 0.0
+        #: Settings whose effect on the wire has been proven.
+        self._proven: set[tuple[str, str]] = set()
+        self._launches = 0
+
+    def take(self) -> None:
+        """Put the guards on the nodes and lock them.
+
+        Raises
+        ------
+        TrialError
+            Somebody else has a node, or it cannot be changed.
+        """
+        _require(self._guards.install(self._nodes), "cannot put the guard there")
+        self._renew()
+
+    def set(self, setting: Values) -> None:
+        """Make the nodes have a setting; knobs that it does not name have their original values.
+
+        Raises
+        ------
+        TrialError
+            A node did not take it, or it has no effect; everything is as it was originally.
+        """
+        self._renew()
+        if _on_nodes(setting) != _on_nodes(self._setting):
+            self._switch(setting)
+        self._setting = dict(setting)
+
+    def restore(self) -> None:
+        """Put the original settings back.
+
+        Raises
+        ------
+        TrialError
+            A node could not; names it.
+        """
+        self._setting = {}
+        if not self._open:
+            return
+        by_change: dict[str, list[str]] = {}
+        for node, tx in self._open.items():
+            by_change.setdefault(tx, []).append(node)
+        self._open = {}
+        for tx, nodes in by_change.items():
+            answers = self._guards.call(nodes, "undo", tx, "the trial is over")
+            lost = [node for node, answer in answers.items() if answer.code is None]
+            if lost:
+                answers |= self._guards.call(lost, "undo", tx, "the trial is over", fresh=True)
+            _require(
+                answers,
+                f"could not be put back; a node that is alive does it by itself within {DEADLINE_S} s",
+            )
+
+    def release(self) -> None:
+        """Put the original settings back and let the nodes go."""
+        try:
+            self.restore()
+        finally:
+            self._guards.unlock(self._nodes)
+
+    def measure(self, cycle: Cycle, seed: int) -> Reading:
+        """Measure one cycle under the present setting.
+
+        Raises
+        ------
+        TrialError
+            A launch or a command failed.
+        """
+        env = job_environment(self._setting)
+        found: dict[str, list[float]] = {}
+        suspect: list[str] = []
+        for pair in cycle.pairs:
+            for part in cycle.probes:
+                result = self._run(cycle, part, pair, seed, env)
+                suspect += result.launch.contamination
+                for name, value in _figures(result):
+                    found.setdefault(name, []).append(value)
+        # Each pair has a time of its own: the mean of the logarithms gives every pair the same say.
+        values = {name: math.exp(sum(map(math.log, times)) / len(times)) for name, times in found.items()}
+        for command in cycle.commands:
+            values[command.metric] = self._command(command, env)
+        return Reading(values=values, contamination=list(dict.fromkeys(suspect)))
+
+    def _switch(self, setting: Values) -> None:
+        wishes = [steps.check(catalogue.knob(name), value) for name, value in _on_nodes(setting).items()]
+        plans = change.plan(
+            self._records, self._config.interface, wishes, change.Permissions(take_over=True, relax=True)
+        ).plans
+        risky = any(wish.knob.lockout in _RISKY for wish in wishes)
+        unproven = [wish for wish in wishes if (wish.knob.id, wish.value) not in self._proven]
+        if not plans:
+            self.restore()
+            return
+        after = live.checks(change.scene(self._transport, self._config, list(plans)), unproven)
+        try:
+            self._swap(plans, risky=risky)
+            reasons = after()
+            if reasons:
+                raise TrialError("; ".join(f"{node}: {reason}" for node, reason in reasons.items()))
+        except TrialError:
+            self.restore()
+            raise
+        self._proven |= {(wish.knob.id, wish.value) for wish in unproven}
+
+    def _swap(self, plans: Mapping[str, Sequence[steps.Step]], *, risky: bool) -> None:
+        idle = {node: tx for node, tx in self._open.items() if node not in plans}
+        for node, tx in idle.items():
+            _require(self._guards.call([node], "undo", tx, "the next trial"), "could not be put back")
+            del self._open[node]
+        tx = apply.new_change()
+        old, self._open = self._open, dict.fromkeys(plans, tx)
+        deadline_s = RISKY_DEADLINE_S if risky else DEADLINE_S
+        answers = self._guards.swap(plans, old, tx, deadline_s)
+        # A node that refused has put everything back already; `undo` of what it does not know does nothing.
+        _require(answers, "did not take it")
+        if risky:
+            answers = self._guards.call(list(plans), "extend", tx, str(DEADLINE_S), fresh=True)
+            _require(answers, "cannot be reached any more")
+
+    def _renew(self) -> None:
+        """Tell the nodes that we are still here, now and then."""
+        if self._renewed_s and time.monotonic() - self._renewed_s < DEADLINE_S / 4:
+            return
+        _require(self._guards.lock(self._nodes, LEASE_S), "is not ours")
+        for tx in set(self._open.values()):
+            nodes = [node for node, mine in self._open.items() if mine == tx]
+            _require(self._guards.call(nodes, "extend", tx, str(DEADLINE_S)), "has given up the change")
+        self._renewed_s = time.monotonic()
+
+    def _run(self, cycle: Cycle, part: ProbePart, pair: Pair, seed: int, env: dict[str, str]) -> LaunchResult:
+        assert self._launch is not None, "a cycle with probes needs them on the nodes"
+        self._launches += 1
+        result = self._launch(
+            LaunchPlan(
+                id=f"{self._launches:05d}",
+                index=self._launches,
+                op=part.op,
+                transport=self._operations[part.op].transport,
+                pair=pair,
+                setting=", ".join(f"{name}={value}" for name, value in self._setting.items()) or "original",
+                purpose="measure",
+                sizes_bytes=part.sizes_bytes,
+                sweeps=cycle.sweeps,
+                visit_us=cycle.visit_us,
+                seed=(seed + self._launches) & (2**63 - 1),
+                env=env,
+            )
+        )
+        if result.launch.status != "ok":
+            raise TrialError(result.launch.error or f"{part.op} failed between {' and '.join(pair)}")
+        return result
+
+    def _command(self, command: CommandPart, env: Mapping[str, str]) -> float:
+        """Run a command on the first node; return its run time [s], or the number in its output."""
+        node = self._nodes[0]
+        argv = ["sh", "-c", _TIMED, "sh", command.command]
+        answer = self._transport.run(argv, [node], timeout_s=COMMAND_S, env=env)[node]
+        if answer.status != "ok":
+            raise TrialError(f"{command.command!r}: {last_line(answer.stderr) or answer.reason}")
+        text, _, nanoseconds = answer.stdout.decode(errors="replace").rpartition("\nwulf-run-time ")
+        if not command.match:
+            return int(nanoseconds) * 1e-9
+        found = re.findall(command.match, text, re.MULTILINE)
+        try:
+            return float(found[-1])
+        except (IndexError, ValueError):
+            said = repr(printable(found[-1], 60)) if found else "nothing"
+            raise TrialError(
+                f"{command.command!r}: {command.match!r} found {said} in its output, not a number"
+            ) from None
+
+
+@contextmanager
+def open_bench(bench: Bench) -> Iterator[Bench]:
+    """Take the nodes; whatever happens, they have their original settings when the context ends."""
+    try:
+        bench.take()
+        yield bench
+    finally:
+        bench.release()
+
+
+def job_environment(setting: Values) -> dict[str, str]:
+    """Return the environment that gives a job those values of a setting that are not the nodes'.
+
+    Open MPI takes its parameters from variables of their names; a knob of two parameters has a value for each.
+    """
+    env: dict[str, str] = {}
+    for name, value in setting.items():
+        access = catalogue.knob(name).access
+        if access.kind in _JOB_KINDS:
+            targets = access.target.split()
+            words = value.split() if len(targets) > 1 else [value]
+            for target, word in zip(targets, words, strict=False):
+                env[_JOB_KINDS[access.kind] + target] = word
+    return env
+
+
+def job_line(setting: Values) -> str:
+    """Return the variables of `job_environment` as a shell takes them."""
+    return " ".join(f"{name}={shlex.quote(value)}" for name, value in job_environment(setting).items())
+
+
+def _on_nodes(setting: Values) -> Values:
+    return {
+        name: value for name, value in setting.items() if catalogue.knob(name).access.kind not in _JOB_KINDS
+    }
+
+
+def _figures(result: LaunchResult) -> Iterator[tuple[str, float]]:
+    """Median of every size, and the tail of the smallest."""
+    smallest = min(result.launch.sizes_bytes)
+    for sample in result.samples:
+        size = sample.cell.size_bytes
+        median, tail = sample_quantiles(sample, [0.5, 0.99])
+        yield metric_name(sample.cell.op, size), median
+        if size == smallest:
+            yield metric_name(sample.cell.op, size, TAIL), tail
+
+
+def _require(answers: Answers, what: str) -> None:
+    failed = [answer for answer in answers.values() if not answer.done]
+    if failed:
+        names = fold([answer.node for answer in failed])
+        raise TrialError(f"{names} {what}: {failed[0].reason}")

@@ -1,0 +1,140 @@
+"""The search on real nodes: one trial after the other, each stored before the next, and the end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Protocol
+
+import msgspec
+
+from wulf.errors import ProbeError
+from wulf.procedure.tuning.bench import Bench, TrialError
+from wulf.records import Cycle, Trial, Tuning
+from wulf.store.tuning import TuningWriter
+from wulf.tune.search import Forecast, Search
+from wulf.tune.strategy import Request
+
+#: The first trials after a start are not measured: caches, connections and clocks settle.
+WARM_UP = 2
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True):
+    """What a watcher is told after each trial."""
+
+    last: Trial
+    forecast: Forecast
+    spent_s: float
+    left_s: float
+
+
+class Watcher(Protocol):
+    """Shows progress to a person."""
+
+    def stage(self, text: str) -> None:
+        """Announce a new part of the work."""
+
+    def tried(self, state: State) -> None:
+        """Report a trial."""
+
+
+def pilot(bench: Bench, cycle: Cycle, seed: int) -> float:
+    """Measure the original settings without keeping the figures; return how long one trial takes [s].
+
+    Raises
+    ------
+    ProbeError
+        They cannot be measured: says why.
+    """
+    duration = 0.0
+    for number in range(WARM_UP):
+        begin = time.monotonic()
+        try:
+            bench.measure(cycle, seed + number)
+        except TrialError as error:
+            raise ProbeError(f"the original settings cannot be measured: {error}") from None
+        duration = time.monotonic() - begin
+    return duration
+
+
+def search(writer: TuningWriter, earlier: Sequence[Trial], bench: Bench, watcher: Watcher) -> Tuning:
+    """Search to the end, or to the end of the budget.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After what is known so far has been concluded and stored.
+    """
+    plan = writer.manifest.plan
+    known = Search(plan)
+    for trial in earlier:
+        known.tell(trial)
+    begin = time.monotonic()
+    index = len(earlier)
+    try:
+        while (request := known.ask(plan.budget_s - (time.monotonic() - begin))) is not None:
+            trial = _trial(request, index, writer, bench)
+            index += 1
+            writer.append(trial)
+            known.tell(trial)
+            spent = time.monotonic() - begin
+            watcher.tried(
+                State(
+                    last=trial,
+                    forecast=known.forecast(),
+                    spent_s=spent,
+                    left_s=max(plan.budget_s - spent, 0.0),
+                )
+            )
+    except BaseException as error:
+        interrupted = isinstance(error, KeyboardInterrupt)
+        _conclude(
+            writer, known.tuning(writer.manifest.id, "interrupted" if interrupted else "failed"), str(error)
+        )
+        raise
+    return _conclude(writer, known.tuning(writer.manifest.id, "complete"), "")
+
+
+def _trial(request: Request, index: int, writer: TuningWriter, bench: Bench) -> Trial:
+    """Make one trial; that a setting cannot be measured is a result."""
+    started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
+    begin = time.monotonic()
+    error = None
+    values: dict[str, float] = {}
+    contamination: list[str] = []
+    try:
+        bench.set(request.setting)
+        reading = bench.measure(writer.manifest.cycle, writer.manifest.plan.seed + index)
+        values, contamination = reading.values, reading.contamination
+    except TrialError as failure:
+        error = str(failure)
+        # Where nothing could be measured nothing may stay set.
+        bench.restore()
+    return Trial(
+        index=index,
+        phase=request.phase,
+        round=request.round,
+        block=request.block,
+        setting=request.setting,
+        started_at=started_at,
+        duration_s=time.monotonic() - begin,
+        status="failed" if error else "ok",
+        error=error,
+        values=values,
+        contamination=contamination,
+    )
+
+
+def _conclude(writer: TuningWriter, result: Tuning, message: str) -> Tuning:
+    writer.conclude(result)
+    status = "budget" if result.status == "search" else result.status
+    writer.update(
+        msgspec.structs.replace(
+            writer.manifest,
+            status=status,
+            message=message or None,
+            updated_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+    )
+    return result

@@ -1,0 +1,116 @@
+"""Make a tuning run ready: what is measured, which knobs are tried, what must be left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from wulf import catalogue
+from wulf.catalogue import Knob
+from wulf.change import steps
+from wulf.errors import ConfigError
+from wulf.measure import build
+from wulf.nodeset import fold
+from wulf.procedure import change, site
+from wulf.records import Candidate, NodeRecord
+from wulf.tune import candidates, objective
+
+Say = Callable[[str], None]
+#: Beginning of the ids of knobs that belong to an MPI library → its family.
+_LIBRARIES = {"ompi": "openmpi", "mpich": "mpich"}
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """What is going to be tried."""
+
+    candidates: list[Candidate]
+    #: Knob → why it is not tried.
+    left_out: dict[str, str]
+
+
+def goal(name: str, mpi: str | None, match: str, better: str, unit: str) -> objective.Goal:
+    """Return the objective that a user names; see `wulf.tune.objective`.
+
+    Parameters
+    ----------
+    match, better, unit
+        For ``app: CMD``: the number in its output that counts.
+
+    Raises
+    ------
+    ConfigError, UsageError
+        It cannot be read; says why.
+    """
+    if name.endswith(".toml"):
+        try:
+            return objective.from_toml(Path(name).read_bytes(), name)
+        except OSError as error:
+            raise ConfigError(f"cannot read {name}: {error.strerror}") from None
+    if name.startswith("app:") and match:
+        command = name.removeprefix("app:").strip()
+        return objective.application(command, match, "higher" if better == "higher" else "lower", unit)
+    return objective.named(name, "mpi_pingpong" if build.find_mpi(mpi) else "tcp_rr")
+
+
+def tools_for(target: objective.Goal, mpi: str | None, say: Say) -> site.Toolbox | None:
+    """Build the probes that an objective needs; None when it needs none."""
+    ops = [part.op for part in target.probes]
+    return site.toolbox(ops, mpi, say) if ops else None
+
+
+def choose(
+    records: Sequence[NodeRecord],
+    target: objective.Goal,
+    patterns: Sequence[str],
+    family: str | None,
+    permissions: change.Permissions,
+) -> Choice:
+    """Return what is tried on nodes with these facts.
+
+    Parameters
+    ----------
+    family
+        Of the MPI library that is measured; None without one.
+    """
+    knobs = catalogue.knobs()
+    refusals = {
+        name: reason
+        for name, knob in knobs.items()
+        if (reason := _refusal(knob, records, family, permissions, named=bool(patterns)))
+    }
+    found, left_out = candidates.choose(records, knobs, target.profile, refusals, patterns)
+    return Choice(candidates=found, left_out=left_out)
+
+
+def _refusal(
+    knob: Knob,
+    records: Sequence[NodeRecord],
+    family: str | None,
+    permissions: change.Permissions,
+    *,
+    named: bool,
+) -> str:
+    """Return why a knob must be left alone; empty when it may be tried."""
+    library = _LIBRARIES.get(knob.id.partition(".")[0])
+    if library is not None and library != family:
+        return f"it belongs to {library}, which is not measured"
+    if knob.access.kind == "environment":
+        return "" if named else "it belongs to a job: name it with --knobs to try it"
+    refusal = steps.unsettable(knob)
+    if refusal:
+        return refusal
+    reasons: dict[str, list[str]] = {}
+    for record in records:
+        wish = steps.Wanted(knob=knob, value=_relaxed(knob))
+        reason = steps.obstacle(wish, record, take_over=permissions.take_over, relax=permissions.relax)
+        unknown = record.unknown.get(knob.id)
+        if reason or unknown:
+            reasons.setdefault(reason or f"not known: {unknown}", []).append(record.node)
+    return "; ".join(f"{fold(nodes)}: {reason}" for reason, nodes in reasons.items())
+
+
+def _relaxed(knob: Knob) -> str:
+    """Return the value that needs the most permission."""
+    return {"firewall": "notrack", "service": "off"}.get(knob.access.kind, "-")
