@@ -16,7 +16,7 @@ VERDICTS = ("better", "no difference", "no decision", "worse")
 HARMS = "harms a guard"
 
 
-def axis(ticks: Ticks, title: str, **options: Any) -> alt.Axis:
+def axis(ticks: Ticks, title: str | list[str], **options: Any) -> alt.Axis:
     """Return an axis whose marks and labels were made by `wulf.units`."""
     if not ticks.values:
         return alt.Axis(title=title, **options)

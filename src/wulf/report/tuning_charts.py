@@ -24,8 +24,10 @@ ACTIONS = {
     "confirm": "square",
 }
 #: Widths of the columns beside the marks [px].
-_RATIO, _WORDS, _TRIALS, _RISK = 135, 185, 62, 190
+_RATIO, _WORDS, _TRIALS, _RISK = 132, 215, 56, 180
 _ROW, _NARROW_ROW = 26, 42
+#: How far below the middle of its row a mark stands, and its words above it [px].
+_DOWN = 9
 _FIXED = {"curves": 330, "spread": 150, "trials": 300}
 
 
@@ -34,8 +36,8 @@ def height(figure: Figure, narrow: bool = False) -> int:
     if figure.kind in _FIXED:
         return _FIXED[figure.kind]
     rows = len(figure.variants[0].datasets["main"]["label"])
-    legend = 130 if narrow and figure.kind == "effects" else 96
-    return legend + (_NARROW_ROW if narrow else _ROW) * rows
+    frame = 150 if narrow else 100
+    return frame + (_NARROW_ROW if narrow else _ROW) * rows
 
 
 def _effects(figure: Figure) -> Layer:
@@ -61,7 +63,7 @@ def _effects(figure: Figure) -> Layer:
 
 def _effects_narrow(figure: Figure) -> Layer:
     base = _rows(figure, labelled=False)
-    return alt.layer(*_marks(figure, base, 0, _verdicts(figure), 9), *_above(base))
+    return alt.layer(*_marks_below(figure, base, _verdicts(figure)), *_above(base))
 
 
 def _path(figure: Figure) -> Layer:
@@ -76,7 +78,7 @@ def _path(figure: Figure) -> Layer:
 
 def _path_narrow(figure: Figure) -> Layer:
     base = _rows(figure, labelled=False)
-    return alt.layer(_steps(base, 9), *_marks(figure, base, 0, _actions(figure), 9), *_above(base))
+    return alt.layer(*_marks_below(figure, base, _actions(figure)), _steps(base, _DOWN), *_above(base))
 
 
 def _rows(figure: Figure, labelled: bool) -> alt.Chart:
@@ -87,17 +89,32 @@ def _rows(figure: Figure, labelled: bool) -> alt.Chart:
     return alt.Chart(alt.NamedData("main")).encode(y=y)
 
 
-def _marks(
-    figure: Figure, base: alt.Chart, columns: int, encoding: dict[str, Any], down: int = 0
-) -> list[Layer]:
+def _marks(figure: Figure, base: alt.Chart, columns: int, encoding: dict[str, Any]) -> list[Layer]:
     """Return band, unit line, intervals and points, with `columns` pixels left free on the right."""
-    scale = alt.Scale(
-        type="log", nice=False, padding=6, range=[0, alt.ExprRef(f"max(80, width - {columns})")]
-    )
-    x = alt.X("low:Q", scale=scale, axis=axis(figure.x, figure.x_title, grid=True))
+    x = _ratios(figure, columns, figure.x_title)
     limits = alt.Chart(alt.NamedData("limits"))
     band = limits.mark_rect(opacity=0.14).encode(x=x, x2="high:Q")
     one = limits.mark_rule(strokeWidth=1.5).encode(x="one:Q")
+    return [band, one, *_points(base, x, encoding, 0)]
+
+
+def _marks_below(figure: Figure, base: alt.Chart, encoding: dict[str, Any]) -> list[Layer]:
+    """Return the same for rows whose words stand above their marks: nothing crosses the words."""
+    x = _ratios(figure, 0, figure.x_title.replace(" (", "\n(").split("\n"))
+    limits = {key: str(values[0]) for key, values in figure.variants[0].datasets["limits"].items()}
+    marked = base.transform_calculate(edge=limits["high"], one=limits["one"], begin=limits["low"])
+    band = marked.mark_bar(opacity=0.14, height=18, yOffset=_DOWN).encode(x=alt.X("begin:Q"), x2="edge:Q")
+    one = marked.mark_tick(orient="vertical", height=18, thickness=1.5, yOffset=_DOWN).encode(x="one:Q")
+    return [band, one, *_points(base, x, encoding, _DOWN)]
+
+
+def _ratios(figure: Figure, columns: int, title: str | list[str]) -> alt.X:
+    span = [0, alt.ExprRef(f"max(80, width - {columns})")]
+    scale = alt.Scale(type="log", nice=False, padding=6, range=span)
+    return alt.X("low:Q", scale=scale, axis=axis(figure.x, title, grid=True))
+
+
+def _points(base: alt.Chart, x: alt.X, encoding: dict[str, Any], down: int) -> list[Layer]:
     known = base.transform_filter("isValid(datum.ratio)")
     bounded = known.transform_filter("isValid(datum.low) && isValid(datum.high)")
     color = {"color": encoding["color"]} if "color" in encoding else {}
@@ -106,7 +123,7 @@ def _marks(
     points = known.mark_point(filled=True, size=75, opacity=1, yOffset=down).encode(
         x=alt.X("ratio:Q"), tooltip=tooltip, **encoding
     )
-    return [band, one, spans, points]
+    return [spans, points]
 
 
 def _steps(base: alt.Chart, down: int = 0) -> Layer:
@@ -118,7 +135,8 @@ def _steps(base: alt.Chart, down: int = 0) -> Layer:
 
 def _verdicts(figure: Figure) -> dict[str, Any]:
     seen = set(figure.variants[0].datasets["main"]["category"])
-    legend = alt.Legend(values=[category for category in CATEGORIES if category in seen])
+    # Over the heads of the columns.
+    legend = alt.Legend(values=[category for category in CATEGORIES if category in seen], offset=24)
     return {
         "color": alt.Color(
             "category:N", scale=alt.Scale(domain=list(CATEGORIES), range="ordinal"), legend=legend
@@ -156,9 +174,9 @@ def _head(text: str, offset: int, align: str) -> alt.Chart:
 def _above(base: alt.Chart) -> list[Layer]:
     """Return name and ratio of a row over its marks; a name that is too long is cut."""
     left = base.mark_text(
-        align="left", baseline="middle", yOffset=-9, fontWeight="bold", limit=alt.ExprRef("width - 118")
+        align="left", baseline="middle", yOffset=-_DOWN, fontWeight="bold", limit=alt.ExprRef("width - 132")
     )
-    right = base.mark_text(align="right", baseline="middle", yOffset=-9)
+    right = base.mark_text(align="right", baseline="middle", yOffset=-_DOWN)
     return [
         left.encode(x=alt.value(0), text="label:N"),
         right.encode(x=alt.value(alt.ExprRef("width")), text="shown:N"),
@@ -176,7 +194,7 @@ def _curves(figure: Figure) -> Layer:
     color = alt.Color("setting:N", scale=alt.Scale(domain=domain))
     shape = alt.Shape("setting:N", scale=alt.Scale(domain=domain, range=["circle", "triangle-down"]))
     dash = alt.StrokeDash(
-        "setting:N", scale=alt.Scale(domain=domain, range=[list(d) for d in theme.DASHES[1::-1]]), legend=None
+        "setting:N", scale=alt.Scale(domain=domain, range=[list(dash) for dash in theme.DASHES[1::-1]])
     )
     lines = alt.Chart(alt.NamedData("medians")).mark_line().encode(x=x, y=y, color=color, strokeDash=dash)
     points = (
@@ -228,7 +246,7 @@ def _trials(figure: Figure) -> Layer:
     one = alt.Chart(alt.NamedData("limits")).mark_rule(strokeDash=[3, 3]).encode(y="one:Q")
     points = (
         alt.Chart(alt.NamedData("main"))
-        .mark_point(size=24, opacity=0.85, strokeWidth=1.25)
+        .mark_point(size=24, strokeWidth=1.25)
         .encode(
             x=alt.X("minutes:Q", scale=alt.Scale(nice=False, padding=6), axis=axis(figure.x, figure.x_title)),
             y=alt.Y(
@@ -237,6 +255,7 @@ def _trials(figure: Figure) -> Layer:
                 axis=axis(figure.y, figure.y_title),
             ),
             color=alt.Color("group:N", scale=alt.Scale(domain=domain)),
+            opacity=alt.condition(f"datum.group === '{GROUPS[2]}'", alt.value(0.4), alt.value(0.9)),
             shape=alt.Shape(
                 "group:N", scale=alt.Scale(domain=domain, range=["circle", "triangle-down", "cross"])
             ),

@@ -29,17 +29,19 @@ from wulf.units import format_bytes, format_ratio, format_value
 BOXES = 12
 #: Vertical places of points that would hide each other, in turn.
 _JITTER = (0.0, 0.55, -0.55, 0.3, -0.3)
-_RATIO = "objective as a time, relative to what it was compared with (below 1× is better)"
+_RATIO = "objective as a time, with ÷ without (below 1× is better)"
 
 
-def verdict_words(effect: Effect) -> str:
-    """Return the verdict, and what it does not say."""
+def verdict_words(report: TuningReport, effect: Effect) -> str:
+    """Return the verdict, and what came of it."""
     if failed(effect):
         return "failed"
-    if not effect.harmed:
-        return effect.verdict
-    but = ", but" if effect.verdict == "better" else ","
-    return f"{effect.verdict}{but} harms {listed([name(metric) for metric in effect.harmed], 2)}"
+    if effect.harmed:
+        return f"{effect.verdict}, harms {listed([name(metric) for metric in effect.harmed], 2)}"
+    if report.tuning.kept.get(effect.knob) == effect.value:
+        return f"{effect.verdict}, kept"
+    gone = {(step.knob, step.value) for step in report.tuning.path if step.action in ("drop", "revert")}
+    return f"{effect.verdict}, dropped later" if (effect.knob, effect.value) in gone else effect.verdict
 
 
 def ratio_words(effect: Effect) -> str:
@@ -65,10 +67,10 @@ def effects(report: TuningReport) -> Figure | None:
         **_bounds(ratios),
         "category": [_category(effect) for effect in shown],
         "shown": [ratio_words(effect) for effect in shown],
-        "words": [verdict_words(effect) for effect in shown],
+        "words": [verdict_words(report, effect) for effect in shown],
         "trials": [str(effect.trials) for effect in shown],
         "risk": [risks.get(effect.knob, "") for effect in shown],
-        "tip": [printable(effect.note, 200) or verdict_words(effect) for effect in shown],
+        "tip": [printable(effect.note, 200) or verdict_words(report, effect) for effect in shown],
     }
     limits = _limits(report)
     best = known[0]
@@ -95,7 +97,7 @@ def effects(report: TuningReport) -> Figure | None:
 
 
 def _category(effect: Effect) -> str:
-    if effect.harmed:
+    if effect.harmed and effect.verdict != "worse":
         return HARMS
     return effect.verdict if effect.verdict in VERDICTS and not failed(effect) else "no decision"
 
@@ -143,7 +145,7 @@ def path(report: TuningReport) -> Figure | None:
         id="path",
         kind="path",
         title="From the original settings to what was kept",
-        x_title="objective as a time, relative to the original settings (below 1× is better)",
+        x_title="objective as a time, relative to original (below 1× is better)",
         y_title="",
         x=ticks.ratios(_known(ratios)),
         variants=(
@@ -219,7 +221,7 @@ def _curve(
         title=f"{op}: {quantity} against message size",
         x_title="message size (logarithmic)",
         y_title=quantity,
-        x=ticks.sizes(size for size, _ in metrics),
+        x=_size_ticks([size for size, _ in metrics]),
         y=_value_ticks([value for *_, value, _ in points], first.unit),
         logarithmic=first.unit != "B/s",
         variants=(
@@ -251,10 +253,18 @@ def _curve(
     )
 
 
+def _size_ticks(sizes: Sequence[int]) -> Ticks:
+    """Mark the sizes that were measured, where there are few."""
+    if len(sizes) > ticks.SIZE_TICKS:
+        return ticks.sizes(sizes)
+    return Ticks(tuple(map(float, sizes)), tuple(format_bytes(size) for size in sizes))
+
+
 def _value_ticks(values: Sequence[float], unit: str) -> Ticks:
-    if unit == "s":
-        return ticks.times(values)
-    return ticks.bandwidths(values) if unit == "B/s" else Ticks((), ())
+    if unit == "B/s":
+        return ticks.bandwidths(values)
+    # Decades mark nothing on an axis that is shorter than one.
+    return ticks.times(values) if unit == "s" and max(values) > 10 * min(values) else ticks.between(values, unit)
 
 
 def boxes(report: TuningReport) -> tuple[Figure, ...]:

@@ -42,6 +42,8 @@ class KeptView:
     worth_note: str
     #: (label, text, whether it is a command)
     lines: tuple[tuple[str, str, bool], ...]
+    #: Whether it survives a reboot.
+    stored: bool
 
 
 @dataclass(frozen=True)
@@ -114,21 +116,16 @@ def _lede(report: TuningReport) -> str:
     nodes = sorted({printable(row.nodes, 200) for row in report.changed if row.nodes})
     where = f" on {listed(nodes, 3)}" if nodes else ""
     when = f", {moment(report.trials[0].started_at)}" if report.trials else ""
-    return f"Objective '{name(report.plan.objective)}'{where}{when}. {knobs} with {count(tried, 'value')} to try."
+    return f"Objective '{name(report.plan.objective)}'{where}{when}. {knobs}, {count(tried, 'value')} to try."
 
 
 def _keys(report: TuningReport) -> list[KeyView]:
     tuning, confirmation = report.tuning, report.tuning.confirmation
     keys = []
     if confirmation is not None and tuning.kept:
-        ratio = format_ratio(tuning_words.shown(report, confirmation.ratio))
-        keys.append(
-            KeyView(
-                tuning_words.objective(report),
-                ratio,
-                f"after ÷ before, {percent(confirmation.ratio.confidence)} interval; {confirmation.verdict}",
-            )
-        )
+        ratio, _, interval = format_ratio(tuning_words.shown(report, confirmation.ratio)).partition(" ")
+        share = percent(confirmation.ratio.confidence)
+        keys.append(KeyView(tuning_words.objective(report), ratio, f"{share} interval {interval.strip('()')}"))
         keys += _before_after(report)
     control = tuning.control
     keys.append(
@@ -178,6 +175,7 @@ def _kept(report: TuningReport, row: ChangeRow) -> KeptView:
         worth=worth,
         worth_note=note,
         lines=tuple((label, printable(text, _LIMIT), code) for label, text, code in lines if text),
+        stored=bool(row.stored),
     )
 
 
@@ -222,30 +220,28 @@ def _effects(report: TuningReport) -> Table:
     originals = {candidate.knob: candidate.original for candidate in report.plan.candidates}
     several = patterns if 1 < len(patterns) <= _PATTERNS else []
     return Table(
-        title="Every value that was tried, best first",
+        title="Figures and risks",
         columns=(
             Column("setting"),
-            Column("was", narrow=False),
             Column("ratio (interval)", numeric=True),
             Column("verdict"),
+            Column("was", narrow=False),
             *(Column(name(pattern), narrow=False) for pattern in several),
             Column("adjusted p", numeric=True, narrow=False),
             Column("on top of", narrow=False),
             Column("trials", numeric=True),
-            Column("failed", numeric=True, narrow=False),
             Column("risk", narrow=False),
         ),
         rows=tuple(
             (
                 Item(setting_label(effect.knob, effect.value)),
-                Item(name(originals.get(effect.knob, "unknown"))),
                 Item(ratio_words(effect), effect.ratio.value),
-                Item(verdict_words(effect), effect.verdict, _flag(effect)),
+                Item(verdict_words(report, effect), effect.verdict, _flag(effect)),
+                Item(name(originals.get(effect.knob, "unknown"))),
                 *(_verdict_item(effect.patterns.get(pattern)) for pattern in several),
                 Item(_p_value(effect), effect.p_adjusted),
                 Item(count(len(effect.base), "kept setting") if effect.base else ORIGINAL),
                 Item(str(effect.trials), effect.trials),
-                Item(str(effect.failed), effect.failed, "error" if effect.failed else ""),
                 Item(printable(risks.get(effect.knob, ""), _LIMIT) or "none known"),
             )
             for effect in tuning_figures.ordered(report.judged)
