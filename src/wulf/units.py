@@ -203,7 +203,7 @@ def format_ratio(ratio: _Estimate) -> str:
 
 
 def format_value(value: float, unit: str) -> str:
-    """Number of any unit with three significant digits: ``47.9 µs``, ``112 MB/s``, ``11.5 GFLOPS``."""
+    """Value of any unit with three significant digits: ``47.9 µs``, ``112 MB/s``, ``11.5 GFLOPS``."""
     scale, name = _scale(value, unit)
     return f"{_significant(value / scale)} {name}".strip()
 

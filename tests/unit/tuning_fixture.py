@@ -34,7 +34,9 @@ BLOCKS = 8
 HOSTILE = "\x1b[31mred\x1b[0m </script><img src=x onerror=alert(2)> {{7*7}}"
 
 
-def _metric(name: str, pattern: str, *, weight: float = 0.0, guard: bool = False, rate: bool = False) -> Metric:
+def _metric(
+    name: str, pattern: str, *, weight: float = 0.0, guard: bool = False, rate: bool = False
+) -> Metric:
     unit, better = ("B/s", "higher") if rate else ("s", "lower")
     return Metric(name=name, pattern=pattern, unit=unit, better=better, weight=weight, guard=guard)
 
@@ -131,7 +133,9 @@ class Cluster:
             status="failed" if failed else "ok",
             error="node07 did not answer within 5 s" if failed else None,
             values={} if failed else values,
-            contamination=["node03: the hypervisor took 1.1% of the CPU time"] if len(self.trials) == 9 else [],
+            contamination=["node03: the hypervisor took 1.1% of the CPU time"]
+            if len(self.trials) == 9
+            else [],
         )
         self.trials.append(trial)
         self.now += timedelta(seconds=duration + 3)
@@ -192,7 +196,9 @@ class Search:
             drifting=False,
         )
 
-    def compare(self, phase: Phase, number: int, change: tuple[str, str], base: Values, tried: Values) -> Effect:
+    def compare(
+        self, phase: Phase, number: int, change: tuple[str, str], base: Values, tried: Values
+    ) -> Effect:
         blocks = [self.cluster.block(phase, number, block, [base, tried]) for block in range(BLOCKS)]
         pairs = [(b, t) for b, t in blocks if t.status == "ok" and b.status == "ok"]
         if not pairs:
@@ -227,7 +233,11 @@ class Search:
         for metric in self.plan.metrics:
             found.setdefault(metric.pattern, set()).add(verdicts[metric.name])
         return {
-            pattern: next(iter(seen)) if len(seen) == 1 else "mixed" if {"better", "worse"} <= seen else "better"
+            pattern: next(iter(seen))
+            if len(seen) == 1
+            else "mixed"
+            if {"better", "worse"} <= seen
+            else "better"
             if "better" in seen
             else "worse"
             if "worse" in seen
@@ -235,7 +245,9 @@ class Search:
             for pattern, seen in found.items()
         }
 
-    def _failed(self, phase: Phase, number: int, change: tuple[str, str], base: Values, tried: Values) -> Effect:
+    def _failed(
+        self, phase: Phase, number: int, change: tuple[str, str], base: Values, tried: Values
+    ) -> Effect:
         nothing = Estimate(value=1.0, low=None, high=None, confidence=0.95, unit="ratio", n=0, method="none")
         return Effect(
             phase=phase,
@@ -267,7 +279,9 @@ class Search:
         done = 1.0
         for number, effect in enumerate(sorted(hopeful, key=lambda e: e.ratio.value)):
             change = (effect.knob, effect.value)
-            found = self.compare("forward", number, change, self.kept, {**self.kept, effect.knob: effect.value})
+            found = self.compare(
+                "forward", number, change, self.kept, {**self.kept, effect.knob: effect.value}
+            )
             self.effects.append(found)
             if found.verdict != "better":
                 continue
@@ -399,7 +413,11 @@ def _report(
         notes=list(notes),
     )
     return TuningReport(
-        plan=search.plan, trials=search.cluster.trials, tuning=tuning, changed=_changed(search)
+        plan=search.plan,
+        trials=search.cluster.trials,
+        tuning=tuning,
+        nodes="node[01-16]",
+        changed=_changed(search),
     )
 
 
@@ -484,4 +502,6 @@ def hostile() -> TuningReport:
             undo=HOSTILE,
         )
     ]
-    return TuningReport(plan=made.plan, trials=made.trials, tuning=made.tuning, changed=changed)
+    return TuningReport(
+        plan=made.plan, trials=made.trials, tuning=made.tuning, nodes=HOSTILE, changed=changed
+    )

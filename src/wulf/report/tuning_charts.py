@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import altair as alt
 
@@ -11,6 +11,7 @@ from wulf.report import theme
 from wulf.report.drawing import HARMS, VERDICTS, Layer, axis
 from wulf.report.parts import Figure
 
+Align = Literal["left", "right"]
 CATEGORIES = (*VERDICTS, HARMS)
 SHAPES = ("triangle-down", "circle", "diamond", "triangle-up", "cross")
 GROUPS = ("original", "kept", "other settings")
@@ -50,13 +51,10 @@ def _effects(figure: Figure) -> Layer:
         _beside(base, "risk", _RISK, limit=_RISK),
     ]
     heads = [
-        _head(text, offset, align)
-        for text, offset, align in (
-            ("ratio (interval)", columns, "left"),
-            ("verdict", columns - _RATIO, "left"),
-            ("trials", _TRIALS + _RISK - 34, "right"),
-            ("risk", _RISK, "left"),
-        )
+        _head("ratio (interval)", columns),
+        _head("verdict", columns - _RATIO),
+        _head("trials", _TRIALS + _RISK - 34, "right"),
+        _head("risk", _RISK),
     ]
     return alt.layer(*_marks(figure, base, columns + 16, _verdicts(figure)), *words, *heads)
 
@@ -84,7 +82,7 @@ def _path_narrow(figure: Figure) -> Layer:
 def _rows(figure: Figure, labelled: bool) -> alt.Chart:
     shown = alt.Axis(title=None, grid=True, ticks=False, labelLimit=260, labelOverlap=False)
     hidden = alt.Axis(title=None, grid=False, ticks=False, labels=False)
-    labels = list(figure.variants[0].datasets["main"]["label"])
+    labels = [str(label) for label in figure.variants[0].datasets["main"]["label"]]
     y = alt.Y("label:N", sort=labels, scale=alt.Scale(domain=labels), axis=shown if labelled else hidden)
     return alt.Chart(alt.NamedData("main")).encode(y=y)
 
@@ -109,8 +107,8 @@ def _marks_below(figure: Figure, base: alt.Chart, encoding: dict[str, Any]) -> l
 
 
 def _ratios(figure: Figure, columns: int, title: str | list[str]) -> alt.X:
-    span = [0, alt.ExprRef(f"max(80, width - {columns})")]
-    scale = alt.Scale(type="log", nice=False, padding=6, range=span)
+    right = alt.ExprRef(f"max(80, width - {columns})")
+    scale = alt.Scale(type="log", nice=False, padding=6, range=[0, right])
     return alt.X("low:Q", scale=scale, axis=axis(figure.x, title, grid=True))
 
 
@@ -128,9 +126,10 @@ def _points(base: alt.Chart, x: alt.X, encoding: dict[str, Any], down: int) -> l
 
 def _steps(base: alt.Chart, down: int = 0) -> Layer:
     line = base.transform_filter("isValid(datum.ratio)")
-    return line.mark_line(interpolate="step-after", strokeWidth=1.25, opacity=0.7, yOffset=down).encode(
-        x=alt.X("ratio:Q"), order="step:Q"
-    )
+    drawn: Layer = line.mark_line(
+        interpolate="step-after", strokeWidth=1.25, opacity=0.7, yOffset=down
+    ).encode(x=alt.X("ratio:Q"), order="step:Q")
+    return drawn
 
 
 def _verdicts(figure: Figure) -> dict[str, Any]:
@@ -155,20 +154,21 @@ def _actions(figure: Figure) -> dict[str, Any]:
 
 
 def _beside(
-    base: alt.Chart, field: str, offset: int, align: str = "left", limit: int | None = None
-) -> alt.Chart:
-    options = {"limit": limit} if limit else {}
-    return base.mark_text(align=align, baseline="middle", **options).encode(
+    base: alt.Chart, field: str, offset: int, align: Align = "left", limit: int | None = None
+) -> Layer:
+    drawn: Layer = base.mark_text(align=align, baseline="middle", limit=limit or alt.Undefined).encode(
         x=alt.value(alt.ExprRef(f"width - {offset}")), text=f"{field}:N"
     )
+    return drawn
 
 
-def _head(text: str, offset: int, align: str) -> alt.Chart:
-    return (
+def _head(text: str, offset: int, align: Align = "left") -> Layer:
+    drawn: Layer = (
         alt.Chart(alt.NamedData("limits"))
         .mark_text(align=align, baseline="bottom", fontStyle="italic")
         .encode(x=alt.value(alt.ExprRef(f"width - {offset}")), y=alt.value(-4), text=alt.value(text))
     )
+    return drawn
 
 
 def _above(base: alt.Chart) -> list[Layer]:
@@ -243,6 +243,8 @@ def _spread(figure: Figure) -> Layer:
 
 def _trials(figure: Figure) -> Layer:
     domain = list(GROUPS)
+    seen = set(figure.variants[0].datasets["main"]["group"])
+    legend = alt.Legend(values=[group for group in GROUPS if group in seen])
     one = alt.Chart(alt.NamedData("limits")).mark_rule(strokeDash=[3, 3]).encode(y="one:Q")
     points = (
         alt.Chart(alt.NamedData("main"))
@@ -254,10 +256,12 @@ def _trials(figure: Figure) -> Layer:
                 scale=alt.Scale(type="log", nice=False, padding=8),
                 axis=axis(figure.y, figure.y_title),
             ),
-            color=alt.Color("group:N", scale=alt.Scale(domain=domain)),
+            color=alt.Color("group:N", scale=alt.Scale(domain=domain), legend=legend),
             opacity=alt.condition(f"datum.group === '{GROUPS[2]}'", alt.value(0.4), alt.value(0.9)),
             shape=alt.Shape(
-                "group:N", scale=alt.Scale(domain=domain, range=["circle", "triangle-down", "cross"])
+                "group:N",
+                scale=alt.Scale(domain=domain, range=["circle", "triangle-down", "cross"]),
+                legend=legend,
             ),
             tooltip=[
                 alt.Tooltip("trial:Q"),

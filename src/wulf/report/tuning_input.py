@@ -48,6 +48,8 @@ class TuningReport:
     #: In time order.
     trials: Sequence[Trial]
     tuning: Tuning
+    #: All nodes of the run, folded; empty when that is not known.
+    nodes: str = ""
     #: One for each setting that was kept.
     changed: Sequence[ChangeRow] = ()
 
@@ -114,8 +116,13 @@ def failed(effect: Effect) -> bool:
 
 
 def setting_label(knob: str, value: str) -> str:
-    """Return 'nic.rx_usecs = 0', short: that a name is a sysctl can be seen."""
+    """Return 'nic.rx_usecs = 0'; that a name is a sysctl can be seen."""
     return f"{printable(knob, 60).removeprefix('sysctl.')} = {printable(value, 24)}".replace("\n", " ")
+
+
+def short_label(knob: str, value: str) -> str:
+    """Return the same for a chart, where there is less room: 'tcp_sack = 0' for a sysctl."""
+    return setting_label(knob.rpartition(".")[2] if knob.startswith("sysctl.") else knob, value)
 
 
 def setting_name(setting: Mapping[str, str], kept: Mapping[str, str]) -> str:

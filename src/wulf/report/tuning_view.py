@@ -5,8 +5,8 @@ from __future__ import annotations
 import statistics
 from dataclasses import dataclass
 
-from wulf.records import Effect, Estimate, Verdict
-from wulf.report import published, tuning_figures, tuning_words
+from wulf.records import Control, Effect, Estimate, Verdict
+from wulf.report import before_after, published, tuning_figures, tuning_words
 from wulf.report.compare import FLAGS
 from wulf.report.parts import Column, Figure, Flag, Item, Table
 from wulf.report.tuning_figures import ratio_words, step_label, step_ratio, verdict_words
@@ -97,10 +97,10 @@ def build(report: TuningReport) -> TuningView:
         path_figure=tuning_figures.path(report),
         path=_path(report),
         patterns=_patterns(report),
-        curves=tuning_figures.curves(report),
-        boxes=tuning_figures.boxes(report),
+        curves=before_after.curves(report),
+        boxes=before_after.boxes(report),
         control=_control(report),
-        control_flag="warning" if tuning.control is None or tuning.control.drifting else "good",
+        control_flag=_control_flag(tuning.control),
         trials=tuning_figures.trials(report),
         failures=_failures(report),
         published=published.tables(report),
@@ -113,8 +113,7 @@ def build(report: TuningReport) -> TuningView:
 def _lede(report: TuningReport) -> str:
     tried = sum(len(candidate.values) for candidate in report.plan.candidates)
     knobs = count(len(report.plan.candidates), "setting")
-    nodes = sorted({printable(row.nodes, 200) for row in report.changed if row.nodes})
-    where = f" on {listed(nodes, 3)}" if nodes else ""
+    where = f" on {printable(report.nodes, 200)}" if report.nodes else ""
     when = f", {moment(report.trials[0].started_at)}" if report.trials else ""
     return f"Objective '{name(report.plan.objective)}'{where}{when}. {knobs}, {count(tried, 'value')} to try."
 
@@ -125,7 +124,9 @@ def _keys(report: TuningReport) -> list[KeyView]:
     if confirmation is not None and tuning.kept:
         ratio, _, interval = format_ratio(tuning_words.shown(report, confirmation.ratio)).partition(" ")
         share = percent(confirmation.ratio.confidence)
-        keys.append(KeyView(tuning_words.objective(report), ratio, f"{share} interval {interval.strip('()')}"))
+        keys.append(
+            KeyView(tuning_words.objective(report), ratio, f"{share} interval {interval.strip('()')}")
+        )
         keys += _before_after(report)
     control = tuning.control
     keys.append(
@@ -180,7 +181,7 @@ def _kept(report: TuningReport, row: ChangeRow) -> KeptView:
 
 
 def _worth(report: TuningReport, knob: str) -> tuple[str, str]:
-    """What a kept setting is worth: what leaving it out costs, or what it gave when it was added."""
+    """Return what leaving a kept setting out costs, or else what it gave when it was added."""
     left_out = _last(report, knob, "backward")
     if left_out is not None:
         change = _change(tuning_words.shown(report, left_out.ratio))
@@ -197,7 +198,9 @@ def _last(report: TuningReport, knob: str, phase: str) -> Effect | None:
     found = [
         effect
         for effect in report.tuning.effects
-        if effect.knob == knob and effect.phase == phase and not failed(effect)
+        if effect.knob == knob
+        and effect.phase == phase
+        and not failed(effect)
         # In the backward phase what was left out has the value that is kept, or none.
         and (phase == "backward" or effect.value == kept)
     ]
@@ -209,7 +212,8 @@ def _change(ratio: Estimate) -> str:
         return f"{100 * (ratio.value - 1):+.0f} %".replace("-", "−")
     digits = 0 if ratio.high - ratio.low > 0.01 else 1
     value, low, high = (
-        f"{100 * (number - 1):+.{digits}f}".replace("-", "−") for number in (ratio.value, ratio.low, ratio.high)
+        f"{100 * (number - 1):+.{digits}f}".replace("-", "−")
+        for number in (ratio.value, ratio.low, ratio.high)
     )
     return f"{value} % ({low} to {high})"
 
@@ -320,7 +324,9 @@ def _patterns(report: TuningReport) -> Table:
             if effect
         ),
         note="Cost: the time, or the inverse of what should be high; below 1× is better for every metric.",
-        empty="what was kept was not compared with the original settings",
+        empty="what was kept was not compared with the original settings"
+        if report.tuning.kept
+        else "nothing was kept, so there is no after",
     )
 
 
@@ -354,8 +360,15 @@ def _control(report: TuningReport) -> tuple[str, ...]:
     )
 
 
+def _control_flag(control: Control | None) -> Flag:
+    if control is None or control.drifting:
+        return "warning"
+    low, high = control.ratio.low, control.ratio.high
+    return "warning" if low is None or high is None or not low <= 1 <= high else "good"
+
+
 def _failures(report: TuningReport) -> Table:
-    """Settings under which trials failed, and why: the same reason is one line."""
+    """Fold the trials that failed: the same setting and reason are one line."""
     folded: dict[tuple[str, str], int] = {}
     for trial in report.trials:
         if trial.status == "failed":
@@ -370,5 +383,3 @@ def _failures(report: TuningReport) -> Table:
         ),
         empty="none",
     )
-
-

@@ -6,6 +6,7 @@ from wulf.records import Effect, Estimate
 from wulf.report.parts import Flag
 from wulf.report.tuning_input import TuningReport, failed
 from wulf.report.words import count, duration, listed, name, percent
+from wulf.text import printable
 from wulf.units import format_ratio
 
 #: (objective, whether more is better) → what its ratio is a ratio of.
@@ -45,7 +46,9 @@ def gain(report: TuningReport, ratio: Estimate) -> str:
     """Return 'small-message time 0.52× (0.50–0.54), 48 % less'."""
     said = shown(report, ratio)
     change = said.value - 1
-    return f"{objective(report)} {format_ratio(said)}, {percent(abs(change))} {'more' if change > 0 else 'less'}"
+    return (
+        f"{objective(report)} {format_ratio(said)}, {percent(abs(change))} {'more' if change > 0 else 'less'}"
+    )
 
 
 def headline(report: TuningReport) -> tuple[str, Flag]:
@@ -66,25 +69,35 @@ def headline(report: TuningReport) -> tuple[str, Flag]:
 
 
 def _kept(report: TuningReport, confirmation: Effect | None) -> tuple[str, Flag]:
-    settings = f"{count(len(report.tuning.kept), 'setting')} kept"
+    settings = count(len(report.tuning.kept), "setting")
     if confirmation is None:
         ratio = next((step.ratio for step in reversed(report.tuning.path) if step.ratio), None)
-        so_far = f"; so far {gain(report, ratio)}" if ratio else ""
+        so_far = f": {gain(report, ratio)}" if ratio else ""
         why = _ENDS[report.tuning.status]
-        return f"{settings}, not confirmed{f': {why}' if why else ''}{so_far}", "warning"
-    said = f"{settings}: {gain(report, confirmation.ratio)}"
-    worse = worsened(confirmation)
+        return f"{settings} chosen, but not confirmed{f' ({why})' if why else ''}{so_far}", "warning"
+    said = f"{settings} kept: {gain(report, confirmation.ratio)}"
+    worse = _worsened(report, confirmation)
     if confirmation.verdict != "better":
         return f"{said}; the confirmation says: {confirmation.verdict}", "warning"
     if worse:
         return f"{said}; worse: {listed(worse, 3)}", "warning"
-    return f"{said}; nothing got worse", "good"
+    return f"{said}{_unharmed(report, confirmation)}", "good"
 
 
-def worsened(effect: Effect) -> list[str]:
-    """Return what became worse: guard metrics, and patterns."""
-    patterns = [name(p) for p, verdict in effect.patterns.items() if verdict in ("worse", "mixed")]
-    return list(dict.fromkeys([*(name(metric) for metric in effect.harmed), *patterns]))
+def _unharmed(report: TuningReport, confirmation: Effect) -> str:
+    if len(report.plan.metrics) == 1:
+        return ""
+    doubtful = "no decision" in confirmation.patterns.values()
+    return "; nothing is proven to be worse" if doubtful else "; nothing got worse"
+
+
+def _worsened(report: TuningReport, effect: Effect) -> list[str]:
+    """Guard metrics that became worse, and patterns of which nothing else is said."""
+    said = {metric.pattern for metric in report.plan.metrics if metric.name in effect.harmed}
+    patterns = [
+        p for p, verdict in effect.patterns.items() if verdict in ("worse", "mixed") and p not in said
+    ]
+    return [name(worse) for worse in (*effect.harmed, *patterns)]
 
 
 def _seen(report: TuningReport) -> str:
@@ -101,7 +114,9 @@ def points(report: TuningReport) -> tuple[str, ...]:
     if tuning.control is None:
         said.append("The same setting was not compared with itself: what this cluster can show is unknown.")
     else:
-        said.append(f"Effects below {percent(tuning.control.smallest_effect)} cannot be seen on this cluster.")
+        said.append(
+            f"Effects below {percent(tuning.control.smallest_effect)} cannot be seen on this cluster."
+        )
         if tuning.control.drifting:
             said.append("The cluster drifted: its trials depend on each other beyond what blocks take out.")
     broken = sum(trial.status == "failed" for trial in report.trials)
@@ -109,6 +124,7 @@ def points(report: TuningReport) -> tuple[str, ...]:
     said.append(f"{count(len(report.trials), 'trial')}, {broken} failed, {dirty} beside foreign load.")
     if tuning.status != "complete":
         said.append(f"Not at its end: {_ENDS[tuning.status]}.")
+        said += [printable(note, 400) for note in tuning.notes]
     unstored = [row.knob for row in report.changed if not row.stored]
     if unstored:
         said.append(f"Gone after a reboot: {listed([name(knob) for knob in unstored])}.")
@@ -120,9 +136,10 @@ def method(report: TuningReport) -> str:
     plan = report.plan
     weights = ", ".join(f"{name(m.name)} (weight {m.weight:g})" for m in report.main)
     guards = [name(m.name) for m in plan.metrics if m.guard]
+    early = "" if report.tuning.status == "complete" else "Planned, but not reached in full: "
     guarded = f" Guarded against becoming worse: {listed(guards)}." if guards else ""
     return (
-        f"One trial is a complete measuring cycle under one setting. Settings were compared in blocks of trials "
+        f"{early}One trial is a complete measuring cycle under one setting. Settings were compared in blocks of trials "
         f"that are neighbours in time, in random order (seed {plan.seed}), {plan.min_blocks} to "
         f"{plan.max_blocks} blocks each. The objective is the weighted geometric mean of {weights or 'no metric'}, "
         f"as a time.{guarded} Each candidate was tried alone (screening); the best was kept and the rest tried "
