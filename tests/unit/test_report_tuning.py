@@ -264,3 +264,9 @@ def test_hostile_texts_are_neither_escapes_nor_markup() -> None:
     on = console(100, force_terminal=False)
     render_text(tuning_fixture.hostile(), on)
     assert "\x1b" not in printed(on)
+
+
+@pytest.mark.parametrize(("number", "shown"), [(3072, "3,072"), (8 * 2**67, "10²¹")])
+def test_the_trials_of_every_combination_can_be_read(report: TuningReport, number: int, shown: str) -> None:
+    keys = {key.name: key for key in tuning_view.build(changed(report, trials_factorial=number)).keys}
+    assert keys["trials used"].where.startswith(f"of {shown} for every combination")

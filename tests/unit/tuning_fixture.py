@@ -417,6 +417,7 @@ def _report(
         trials=search.cluster.trials,
         tuning=tuning,
         nodes="node[01-16]",
+        undo="wulf rollback tune-1121" if search.kept else "",
         changed=_changed(search),
     )
 

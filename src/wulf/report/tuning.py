@@ -45,9 +45,16 @@ def render_text(report: TuningReport, console: Console) -> None:
         printer.line(f"  worth   {kept.worth} {kept.worth_note}")
         for label, text, _ in kept.lines:
             printer.line(f"  {label:<7} {text}")
+    if view.undo:
+        printer.line("")
+        printer.line(f"Undo all: {view.undo}")
     for table in (view.effects, view.path, view.patterns, view.failures):
         if table.rows:
             printer.table(table)
     printer.section("A/A control")
-    for line in (*view.control, *view.notes):
+    for line in view.control:
         printer.line(line)
+    if view.notes:
+        printer.section("Notes")
+        for line in view.notes:
+            printer.line(line)

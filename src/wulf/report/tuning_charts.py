@@ -219,7 +219,8 @@ def _spread(figure: Figure) -> Layer:
         scale=alt.Scale(domain=domain, paddingInner=0.3),
         axis=alt.Axis(title=None, ticks=False, labelFontSize=12),
     )
-    scale = alt.Scale(zero=False, nice=False, padding=10)
+    # No mark lies beyond the values, so no label needs more room than this.
+    scale = alt.Scale(zero=False, nice=False, padding=32)
     x = alt.X("min:Q", scale=scale, axis=axis(figure.x, figure.x_title, grid=True))
     color = alt.Color("setting:N", scale=alt.Scale(domain=domain), legend=None)
     boxes = alt.Chart(alt.NamedData("boxes")).encode(y=y, color=color)
@@ -250,7 +251,11 @@ def _trials(figure: Figure) -> Layer:
         alt.Chart(alt.NamedData("main"))
         .mark_point(size=24, strokeWidth=1.25)
         .encode(
-            x=alt.X("minutes:Q", scale=alt.Scale(nice=False, padding=6), axis=axis(figure.x, figure.x_title)),
+            x=alt.X(
+                "minutes:Q",
+                scale=alt.Scale(nice=False, padding=6),
+                axis=axis(figure.x, figure.x_title),
+            ),
             y=alt.Y(
                 "ratio:Q",
                 scale=alt.Scale(type="log", nice=False, padding=8),

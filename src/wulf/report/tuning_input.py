@@ -50,6 +50,8 @@ class TuningReport:
     tuning: Tuning
     #: All nodes of the run, folded; empty when that is not known.
     nodes: str = ""
+    #: Command that puts back everything at once.
+    undo: str = ""
     #: One for each setting that was kept.
     changed: Sequence[ChangeRow] = ()
 

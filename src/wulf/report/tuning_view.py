@@ -18,6 +18,7 @@ from wulf.units import format_ratio, format_value
 _LIMIT = 400
 #: A table of verdicts with more patterns than this is too wide to be read.
 _PATTERNS = 6
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,8 @@ class TuningView:
     failures: Table
     published: tuple[Table, ...]
     published_note: str
+    #: Command that puts back all that was changed; empty when there is none.
+    undo: str
     method: str
     notes: tuple[str, ...]
 
@@ -105,6 +108,7 @@ def build(report: TuningReport) -> TuningView:
         failures=_failures(report),
         published=published.tables(report),
         published_note=published.NOTE,
+        undo=printable(report.undo, _LIMIT),
         method=tuning_words.method(report),
         notes=tuple(printable(note, _LIMIT) for note in tuning.notes),
     )
@@ -141,10 +145,17 @@ def _keys(report: TuningReport) -> list[KeyView]:
         KeyView(
             "trials used",
             f"{tuning.trials_used:,}",
-            f"of {tuning.trials_factorial:,} for every combination; {duration(round(spent))} of measuring",
+            f"of {_many(tuning.trials_factorial)} for every combination; {duration(round(spent))} of measuring",
         )
     )
     return keys
+
+
+def _many(number: int) -> str:
+    """Return a number that people can read: beyond ten million only its power of ten matters."""
+    if number < 10**7:
+        return f"{number:,}"
+    return f"10{str(len(str(number)) - 1).translate(_RAISED)}"
 
 
 def _before_after(report: TuningReport) -> list[KeyView]:
@@ -224,7 +235,7 @@ def _effects(report: TuningReport) -> Table:
     originals = {candidate.knob: candidate.original for candidate in report.plan.candidates}
     several = patterns if 1 < len(patterns) <= _PATTERNS else []
     return Table(
-        title="Figures and risks",
+        title="Every value that was tried, best first",
         columns=(
             Column("setting"),
             Column("ratio (interval)", numeric=True),
@@ -306,11 +317,11 @@ def _patterns(report: TuningReport) -> Table:
         title="Before and after, by pattern",
         columns=(
             Column("metric"),
-            Column("pattern"),
+            Column("pattern", narrow=False),
             Column("before", numeric=True),
             Column("after", numeric=True),
-            Column("ratio as a cost (interval)", numeric=True),
-            Column("verdict of the pattern"),
+            Column("ratio (interval)", numeric=True),
+            Column("verdict"),
         ),
         rows=tuple(
             (
@@ -323,7 +334,8 @@ def _patterns(report: TuningReport) -> Table:
             for metric in metrics
             if effect
         ),
-        note="Cost: the time, or the inverse of what should be high; below 1× is better for every metric.",
+        note="Ratio: of the time, or of the inverse of what should be high: below 1× is better for every metric. "
+        "The verdict is that of the metric's pattern.",
         empty="what was kept was not compared with the original settings"
         if report.tuning.kept
         else "nothing was kept, so there is no after",

@@ -111,6 +111,9 @@ def points(report: TuningReport) -> tuple[str, ...]:
     """Return what a reader needs to believe the conclusion."""
     tuning = report.tuning
     said = []
+    if tuning.kept and tuning.confirmation and len(tuning.confirmation.patterns) > 1:
+        patterns = [f"{name(pattern)} {verdict}" for pattern, verdict in tuning.confirmation.patterns.items()]
+        said.append(f"By pattern: {listed(patterns)}.")
     if tuning.control is None:
         said.append("The same setting was not compared with itself: what this cluster can show is unknown.")
     else:

@@ -39,7 +39,8 @@
   }
 
   function widthOf(chart) {
-    if (printing) return 660;
+    // On paper box plots stand side by side.
+    if (printing) return chart.element.dataset.kind === "spread" ? 330 : 660;
     const own = chart.element.clientWidth;
     return own || Math.min(document.getElementById("main").clientWidth, 1072);
   }
