@@ -270,3 +270,15 @@ def test_hostile_texts_are_neither_escapes_nor_markup() -> None:
 def test_the_trials_of_every_combination_can_be_read(report: TuningReport, number: int, shown: str) -> None:
     keys = {key.name: key for key in tuning_view.build(changed(report, trials_factorial=number)).keys}
     assert keys["trials used"].where.startswith(f"of {shown} for every combination")
+
+
+def test_what_was_chosen_is_shown_even_if_nobody_says_what_became_of_it(report: TuningReport) -> None:
+    view = tuning_view.build(TuningReport(plan=report.plan, trials=report.trials, tuning=report.tuning))
+    assert [kept.knob for kept in view.kept] == list(report.tuning.kept)
+    assert "not reported" in view.kept_note
+    assert not any("reboot" in point for point in view.points)
+
+
+def test_no_candidate_is_not_called_a_proof() -> None:
+    bare = changed(tuning_fixture.nothing(), effects=[])
+    assert tuning_words.headline(bare) == ("Nothing kept: no setting was compared", "warning")

@@ -11,6 +11,7 @@ from wulf.report.published import latex as published_latex
 from wulf.report.published import markdown as published_markdown
 from wulf.report.text import Printer
 from wulf.report.tuning_input import ChangeRow, TuningReport, sized
+from wulf.report.tuning_view import TuningView
 
 __all__ = [
     "ChangeRow",
@@ -39,22 +40,25 @@ def render_text(report: TuningReport, console: Console) -> None:
     printer.head(f"{view.title}.", view.lede)
     for point in view.points:
         printer.line(point)
+    _kept(view, printer)
+    for table in (view.effects, view.path, view.patterns, view.failures):
+        if table.rows:
+            printer.table(table)
+    for title, lines in (("A/A control", view.control), ("Notes", view.notes)):
+        if lines:
+            printer.section(title)
+        for line in lines:
+            printer.line(line)
+
+
+def _kept(view: TuningView, printer: Printer) -> None:
     for kept in view.kept:
         printer.line("")
         printer.line(f"{kept.title}: {kept.original} → {kept.value}  [{kept.knob}]", "bold")
         printer.line(f"  worth   {kept.worth} {kept.worth_note}")
         for label, text, _ in kept.lines:
             printer.line(f"  {label:<7} {text}")
-    if view.undo:
-        printer.line("")
-        printer.line(f"Undo all: {view.undo}")
-    for table in (view.effects, view.path, view.patterns, view.failures):
-        if table.rows:
-            printer.table(table)
-    printer.section("A/A control")
-    for line in view.control:
-        printer.line(line)
-    if view.notes:
-        printer.section("Notes")
-        for line in view.notes:
-            printer.line(line)
+    for note in (view.kept_note, f"Undo all: {view.undo}" if view.undo else ""):
+        if note:
+            printer.line("")
+            printer.line(note)

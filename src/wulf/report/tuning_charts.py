@@ -27,6 +27,8 @@ ACTIONS = {
 #: Widths of the columns beside the marks [px].
 _RATIO, _WORDS, _TRIALS, _RISK = 132, 215, 56, 180
 _ROW, _NARROW_ROW = 26, 42
+#: Up to this width of a drawing there is no room for words beside the ratio [px].
+_PHONE = 520
 #: How far below the middle of its row a mark stands, and its words above it [px].
 _DOWN = 9
 _FIXED = {"curves": 330, "spread": 150, "trials": 300}
@@ -61,7 +63,7 @@ def _effects(figure: Figure) -> Layer:
 
 def _effects_narrow(figure: Figure) -> Layer:
     base = _rows(figure, labelled=False)
-    return alt.layer(*_marks_below(figure, base, _verdicts(figure)), *_above(base))
+    return alt.layer(*_marks_below(figure, base, _verdicts(figure)), *_above(base, "words"))
 
 
 def _path(figure: Figure) -> Layer:
@@ -76,7 +78,9 @@ def _path(figure: Figure) -> Layer:
 
 def _path_narrow(figure: Figure) -> Layer:
     base = _rows(figure, labelled=False)
-    return alt.layer(*_marks_below(figure, base, _actions(figure)), _steps(base, _DOWN), *_above(base))
+    return alt.layer(
+        *_marks_below(figure, base, _actions(figure)), _steps(base, _DOWN), *_above(base, "reason")
+    )
 
 
 def _rows(figure: Figure, labelled: bool) -> alt.Chart:
@@ -171,15 +175,18 @@ def _head(text: str, offset: int, align: Align = "left") -> Layer:
     return drawn
 
 
-def _above(base: alt.Chart) -> list[Layer]:
-    """Return name and ratio of a row over its marks; a name that is too long is cut."""
-    left = base.mark_text(
-        align="left", baseline="middle", yOffset=-_DOWN, fontWeight="bold", limit=alt.ExprRef("width - 132")
-    )
-    right = base.mark_text(align="right", baseline="middle", yOffset=-_DOWN)
+def _above(base: alt.Chart, words: str) -> list[Layer]:
+    """Return name, words and ratio of a row over its marks; a name that is too long is cut."""
+    wide = f"width > {_PHONE}"
+    limit = alt.ExprRef(f"width - ({wide} ? {_RATIO + _WORDS} : {_RATIO})")
+    left = base.mark_text(align="left", baseline="middle", yOffset=-_DOWN, fontWeight="bold", limit=limit)
+    # A telephone has no room for the words: shape and colour say them there, and the table below.
+    short = f"truncate(datum.{words}, {_WORDS // 6})"
+    said = f"{wide} && datum.{words} ? {short} + ': ' + datum.shown : datum.shown"
+    right = base.transform_calculate(said=said).mark_text(align="right", baseline="middle", yOffset=-_DOWN)
     return [
         left.encode(x=alt.value(0), text="label:N"),
-        right.encode(x=alt.value(alt.ExprRef("width")), text="shown:N"),
+        right.encode(x=alt.value(alt.ExprRef("width")), text="said:N"),
     ]
 
 

@@ -18,6 +18,7 @@ from wulf.units import format_ratio, format_value
 _LIMIT = 400
 #: A table of verdicts with more patterns than this is too wide to be read.
 _PATTERNS = 6
+_NOT_REPORTED = "The search chose these; whether they are set on the nodes, and where, was not reported."
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -58,6 +59,8 @@ class TuningView:
     points: tuple[str, ...]
     keys: tuple[KeyView, ...]
     kept: tuple[KeptView, ...]
+    #: What is not known of them; empty when all is.
+    kept_note: str
     effects_figure: Figure | None
     effects: Table
     path_figure: Figure | None
@@ -94,7 +97,8 @@ def build(report: TuningReport) -> TuningView:
         lede=_lede(report),
         points=tuning_words.points(report),
         keys=tuple(_keys(report)),
-        kept=tuple(_kept(report, row) for row in report.changed),
+        kept=tuple(_kept(report, row) for row in report.changed or _chosen(report)),
+        kept_note=_NOT_REPORTED if tuning.kept and not report.changed else "",
         effects_figure=tuning_figures.effects(report),
         effects=_effects(report),
         path_figure=tuning_figures.path(report),
@@ -169,6 +173,23 @@ def _before_after(report: TuningReport) -> list[KeyView]:
         return []
     values = [format_value(statistics.median(found), metric.unit) for found in (before, after)]
     return [KeyView(name(metric.name), " → ".join(values), "median before → after")]
+
+
+def _chosen(report: TuningReport) -> list[ChangeRow]:
+    """Return what the search chose, where nobody said what was done with it."""
+    candidates = {candidate.knob: candidate for candidate in report.plan.candidates}
+    return [
+        ChangeRow(
+            knob=knob,
+            title=knob,
+            original=candidates[knob].original if knob in candidates else "unknown",
+            value=value,
+            nodes=report.nodes,
+            risk=candidates[knob].risk if knob in candidates else "",
+            stored="not reported",
+        )
+        for knob, value in report.tuning.kept.items()
+    ]
 
 
 def _kept(report: TuningReport, row: ChangeRow) -> KeptView:

@@ -59,12 +59,19 @@ def headline(report: TuningReport) -> tuple[str, Flag]:
     if tuning.confirmation is not None:
         ratio = gain(report, tuning.confirmation.ratio)
         return f"Nothing kept: what looked better was not confirmed ({ratio})", "warning"
+    return _nothing(report)
+
+
+def _nothing(report: TuningReport) -> tuple[str, Flag]:
+    tuning = report.tuning
     if tuning.status == "failed":
         return "Nothing kept: the search failed", "error"
     if tuning.status in ("interrupted", "search", "budget"):
         return f"Nothing kept so far: {_ENDS[tuning.status]} before anything was proven to help", "warning"
     if report.judged and all(failed(effect) for effect in report.judged):
         return "Nothing kept: nothing could be measured under any setting that was tried", "error"
+    if not report.judged:
+        return "Nothing kept: no setting was compared", "warning"
     return f"Nothing kept: no setting is proven to help{_seen(report)}", ""
 
 
