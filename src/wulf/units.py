@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from wulf.errors import UsageError
@@ -35,6 +35,8 @@ _QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-zµ%]*)\s*")
 _DIGITS = 3
 #: However narrow an interval is, nobody reads more.
 _MOST_DIGITS = 6
+#: Nobody sees a change of less than 0.01 %.
+_RATIO_DECIMALS = 4
 
 
 class _Estimate(Protocol):
@@ -188,6 +190,37 @@ def format_estimate(estimate: _Estimate) -> str:
     # Half an interval that is smaller than the last digit shown is rounded up to it: it is never "± 0".
     half = max(half, 10.0**-decimals)
     return f"{_fixed(value, decimals)} ± {_fixed(half, decimals)}{space}"
+
+
+def format_ratio(ratio: _Estimate) -> str:
+    """Ratio with its interval: ``0.52× (0.50–0.54)``; without an interval that is said."""
+    if ratio.low is None or ratio.high is None or not math.isfinite(ratio.high - ratio.low):
+        return f"{_significant(ratio.value)}× (no interval)"
+    half = (ratio.high - ratio.low) / 2
+    decimals = min(_RATIO_DECIMALS, max(0, _decimals(half, ratio.value)))
+    value, low, high = (_fixed(number, decimals) for number in (ratio.value, ratio.low, ratio.high))
+    return f"{value}× ({low}–{high})"
+
+
+def format_value(value: float, unit: str) -> str:
+    """Value of any unit with three significant digits: ``47.9 µs``, ``112 MB/s``, ``11.5 GFLOPS``."""
+    scale, name = _scale(value, unit)
+    return f"{_significant(value / scale)} {name}".strip()
+
+
+def format_column(values: Sequence[float], unit: str, resolution: float) -> tuple[list[str], str]:
+    """Numbers of one column in one unit, and that unit.
+
+    Parameters
+    ----------
+    resolution
+        What still matters, in `unit`: its first digit is shown, its second one too when the first is 1.
+    """
+    finite = sorted(abs(value) for value in values if math.isfinite(value))
+    middle = finite[len(finite) // 2] if finite else 1.0
+    scale, name = _scale(middle, unit)
+    decimals = max(0, _decimals(resolution / scale, middle / scale))
+    return [_fixed(value / scale, decimals) for value in values], name
 
 
 def _scale(value: float, unit: str) -> tuple[float, str]:

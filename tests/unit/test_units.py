@@ -110,3 +110,33 @@ def test_times_and_bandwidths():
     assert units.format_time(300) == "300 s"
     assert units.format_bandwidth(1.25e9) == "1.25 GB/s"
     assert units.format_bytes(65537) == "65537 B"
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "text"),
+    [
+        (0.5231, 0.50, 0.545, "0.52× (0.50–0.55)"),
+        (0.5231, 0.508, 0.537, "0.523× (0.508–0.537)"),
+        (1.41, 1.38, 1.44, "1.41× (1.38–1.44)"),
+        (7.0, 3.0, 11.0, "7× (3–11)"),
+        (1.0, None, None, "1.00× (no interval)"),
+        (1.0, 0.5, float("inf"), "1.00× (no interval)"),
+        (1.0, 1.0, 1.0, "1.0000× (1.0000–1.0000)"),
+    ],
+)
+def test_ratios_show_their_interval(value, low, high, text):
+    estimate = Estimate(value=value, low=low, high=high, confidence=0.95, unit="ratio", n=8, method="test")
+    assert units.format_ratio(estimate) == text
+
+
+def test_values_of_any_unit():
+    assert units.format_value(47.92e-6, "s") == "47.9 µs"
+    assert units.format_value(112.4e6, "B/s") == "112 MB/s"
+    assert units.format_value(11.451, "GFLOPS") == "11.5 GFLOPS"
+    assert units.format_value(0.5, "") == "0.500"
+
+
+def test_a_column_has_one_unit_and_one_number_of_decimals():
+    assert units.format_column([0.99e-3, 1.01e-3, 1.5e-3], "s", 0.03e-3) == (["0.99", "1.01", "1.50"], "ms")
+    assert units.format_column([47.2e-6, float("nan")], "s", 0.3e-6) == (["47.2", "nan"], "µs")
+    assert units.format_column([], "s", 1.0) == ([], "s")

@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
 import altair as alt
 
-from wulf.report import theme
-from wulf.report.parts import Figure, Ticks
-
-Layer = alt.Chart | alt.LayerChart | alt.FacetChart
+from wulf.report import theme, tuning_charts
+from wulf.report.drawing import VERDICTS, Layer, axis
+from wulf.report.parts import Figure
 
 HEIGHTS = {"latency": 380, "bandwidth": 340, "box": 380, "regression": 380, "matrix": 260, "forest": 360}
 ROW_HEIGHT = 18
-VERDICTS = ("better", "no difference", "no decision", "worse")
 
 
 def spec(figure: Figure) -> dict[str, Any]:
     """Return the specification of a figure without data; width, datasets and theme are set where it is shown."""
-    chart = _DRAW[figure.kind](figure)
+    return _specification(_DRAW[figure.kind](figure), _height(figure))
+
+
+def narrow(figure: Figure) -> dict[str, Any] | None:
+    """Return the specification for a telephone and for paper, where it is another one."""
+    draw = _NARROW.get(figure.kind)
+    return _specification(draw(figure), tuning_charts.height(figure, narrow=True)) if draw else None
+
+
+def _specification(chart: Layer, height: int) -> dict[str, Any]:
     drawn: dict[str, Any] = chart.to_dict()
     # Altair adds a theme of its own and a sample size; ours comes with the page.
     drawn.pop("config", None)
     drawn["autosize"] = {"type": "fit", "contains": "padding", "resize": True}
-    drawn["height"] = _height(figure)
+    drawn["height"] = height
     drawn["width"] = 680
     return drawn
 
@@ -37,32 +43,21 @@ def _height(figure: Figure) -> int:
     if figure.kind == "matrix":
         rows = len(set(figure.variants[0].datasets["main"]["from"]))
         return min(640, max(170, 90 + 44 * rows))
-    return HEIGHTS[figure.kind]
-
-
-def _axis(ticks: Ticks, title: str, **options: Any) -> alt.Axis:
-    """Return an axis whose marks and labels were made by `wulf.units`."""
-    if not ticks.values:
-        return alt.Axis(title=title, **options)
-    values = list(ticks.values)
-    lookup = (
-        f"{json.dumps(list(ticks.labels), ensure_ascii=False)}[indexof({json.dumps(values)}, datum.value)]"
-    )
-    return alt.Axis(title=title, values=values, labelExpr=lookup, **options)
+    return HEIGHTS[figure.kind] if figure.kind in HEIGHTS else tuning_charts.height(figure)
 
 
 def _sizes(figure: Figure) -> alt.X:
     scale = alt.Scale(type="symlog", constant=1, nice=False, zero=False, padding=6)
     if not figure.logarithmic:
         scale = alt.Scale(zero=True, nice=False)
-    return alt.X("size_bytes:Q", scale=scale, axis=_axis(figure.x, figure.x_title))
+    return alt.X("size_bytes:Q", scale=scale, axis=axis(figure.x, figure.x_title))
 
 
 def _values(figure: Figure, field: str) -> alt.Y:
     scale = alt.Scale(type="log", nice=False, padding=8)
     if not figure.logarithmic:
         scale = alt.Scale(zero=True, nice=False)
-    return alt.Y(f"{field}:Q", scale=scale, axis=_axis(figure.y, figure.y_title))
+    return alt.Y(f"{field}:Q", scale=scale, axis=axis(figure.y, figure.y_title))
 
 
 def _latency(figure: Figure) -> Layer:
@@ -87,7 +82,7 @@ def _bandwidth(figure: Figure) -> Layer:
     y = alt.Y(
         "bandwidth_bytes_per_s:Q",
         scale=alt.Scale(zero=True, nice=False),
-        axis=_axis(figure.y, figure.y_title),
+        axis=axis(figure.y, figure.y_title),
     )
     fields = ("bandwidth_bytes_per_s", "low_bytes_per_s", "high_bytes_per_s")
     return alt.layer(*_curves(figure, fields, y, "bandwidth"))
@@ -196,7 +191,7 @@ def _forest(figure: Figure) -> Layer:
     base = alt.Chart(alt.NamedData("main")).encode(
         y=alt.Y("size:N", sort=None, axis=alt.Axis(title=figure.y_title, grid=True, ticks=False))
     )
-    low = alt.X("low:Q", scale=alt.Scale(zero=False), axis=_axis(figure.x, figure.x_title, grid=True))
+    low = alt.X("low:Q", scale=alt.Scale(zero=False), axis=axis(figure.x, figure.x_title, grid=True))
     limits = alt.Chart(alt.NamedData("limits"))
     margin = limits.mark_rect(opacity=0.12).encode(x="low:Q", x2="high:Q")
     one = limits.mark_rule(strokeDash=[3, 3]).encode(x="one:Q")
@@ -219,4 +214,6 @@ _DRAW: dict[str, Callable[[Figure], Layer]] = {
     "regression": _regression,
     "matrix": _matrix,
     "forest": _forest,
+    **tuning_charts.DRAW,
 }
+_NARROW = tuning_charts.NARROW

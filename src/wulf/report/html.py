@@ -32,21 +32,22 @@ def render(
     shown = view.build(manifest, nodes, launches, analysis, audit)
     figures = [figure for op in shown.operations for figure in (*op.overview, *op.detail)]
     pairs = {op.id: [detail.pair for detail in op.details] for op in shown.operations}
-    return _page("report.html.j2", shown, figures, {"run": shown.run_id, "pairs": pairs})
+    return page("report.html.j2", shown, figures, {"run": shown.run_id, "pairs": pairs})
 
 
 def render_comparison(comparison: Comparison) -> str:
     """Return the page of a comparison."""
     shown = compare.build(comparison)
-    return _page("comparison.html.j2", shown, shown.figures, {"run": "comparison", "pairs": {}})
+    return page("comparison.html.j2", shown, shown.figures, {"run": "comparison", "pairs": {}})
 
 
 def render_audit(audit: Audit) -> str:
     """Return the page of an audit."""
-    return _page("audit.html.j2", audit_view.build(audit), [], {"run": "audit", "pairs": {}})
+    return page("audit.html.j2", audit_view.build(audit), [], {"run": "audit", "pairs": {}})
 
 
-def _page(template: str, shown: object, figures: Sequence[Figure], payload: dict[str, Any]) -> str:
+def page(template: str, shown: object, figures: Sequence[Figure], payload: dict[str, Any]) -> str:
+    """Return a template filled with a view, with all that its figures need; `payload` names the downloads."""
     specs = {figure.id: charts.spec(figure) for figure in figures}
     payload["figures"] = {figure.id: _figure(figure, specs[figure.id]) for figure in figures}
     payload["themes"] = {name: theme.config(dark=name == "dark") for name in ("light", "dark")}
@@ -68,8 +69,10 @@ def _page(template: str, shown: object, figures: Sequence[Figure], payload: dict
 
 
 def _figure(figure: Figure, spec: dict[str, Any]) -> dict[str, Any]:
+    narrow = charts.narrow(figure)
     return {
         "spec": spec,
+        **({"narrow": narrow} if narrow else {}),
         "variants": [
             {
                 "label": variant.label,

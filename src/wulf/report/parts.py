@@ -86,7 +86,19 @@ class Figure:
     """A chart without its drawing.  The first dataset is the one that is offered as CSV."""
 
     id: str
-    kind: Literal["latency", "bandwidth", "box", "regression", "matrix", "forest"]
+    kind: Literal[
+        "latency",
+        "bandwidth",
+        "box",
+        "regression",
+        "matrix",
+        "forest",
+        "effects",
+        "path",
+        "curves",
+        "spread",
+        "trials",
+    ]
     title: str
     x_title: str
     y_title: str

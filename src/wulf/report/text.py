@@ -46,7 +46,7 @@ def render(
 ) -> None:
     """Print a run; if `brief`, only whether to trust it, what to know first, and the key figures."""
     shown = view.build(manifest, nodes, launches, analysis)
-    printer = _Printer(console)
+    printer = Printer(console)
     printer.head(shown.title, shown.lede)
     printer.verdict(shown.trust_title, shown.trust, shown.trust_text)
     for warning in shown.warnings:
@@ -82,7 +82,7 @@ def rendered(
 def render_comparison(comparison: Comparison, console: Console) -> None:
     """Print a comparison: verdict, shift of every size with its interval, facts that differ."""
     shown = compare.build(comparison)
-    printer = _Printer(console)
+    printer = Printer(console)
     printer.head(shown.title, shown.lede)
     printer.verdict(shown.verdict, shown.flag, (shown.reason, *shown.limits))
     for table in (shown.pooled, *shown.cells, shown.facts):
@@ -101,7 +101,7 @@ def sparkline(values: Sequence[float], width: int = SPARK_WIDTH) -> str:
     return "".join(BARS[round((value - low) / span * (len(BARS) - 1))] for value in picked)
 
 
-def _key_figures(printer: _Printer, operation: OperationView) -> None:
+def _key_figures(printer: Printer, operation: OperationView) -> None:
     printer.section(f"{operation.name}: {operation.title}")
     for figure in operation.key_figures:
         best = f"; best {figure.best.text} ({figure.best_pair})" if figure.best else ""
@@ -115,7 +115,7 @@ def _key_figures(printer: _Printer, operation: OperationView) -> None:
         printer.line(operation.left_out)
 
 
-def _details(printer: _Printer, operation: OperationView) -> None:
+def _details(printer: Printer, operation: OperationView) -> None:
     printer.table(operation.pairs)
     # The worst pair is the first; the page has the others.
     for detail in operation.details[:1]:
@@ -127,7 +127,7 @@ def _details(printer: _Printer, operation: OperationView) -> None:
         printer.table(detail.sizes)
 
 
-class _Printer:
+class Printer:
     """Puts the parts of a view on a console; everything is printed as text, never as markup."""
 
     def __init__(self, console: Console) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 #: After Okabe and Ito (colour-blind safe); each is at least 3:1 against its background.
 LIGHT_SERIES = ("#0060a8", "#c24e00", "#00795a", "#a04a83", "#8a6a00", "#3f4a55")
 DARK_SERIES = ("#5fb4f2", "#f0a04b", "#3ecf9f", "#e094c4", "#e8d44d", "#aab4be")
-#: better, no difference, no decision, worse: as in the tables.
-LIGHT_VERDICTS = ("#00795a", "#4d565e", "#8a6a00", "#c2360f")
-DARK_VERDICTS = ("#5fd3aa", "#b4b2ab", "#e8d44d", "#ff9c85")
+#: better, no difference, no decision, worse: as in the tables; better at the cost of something else.
+LIGHT_VERDICTS = ("#00795a", "#4d565e", "#8a6a00", "#c2360f", "#a04a83")
+DARK_VERDICTS = ("#5fd3aa", "#b4b2ab", "#e8d44d", "#ff9c85", "#e094c4")
 #: Sequential, one hue, so that it can be read in grey.
 HEAT = ("#e4eef7", "#93bfe2", "#3f86c0", "#0b4f8a", "#06294d")
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"

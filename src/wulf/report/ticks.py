@@ -6,10 +6,12 @@ import math
 from collections.abc import Callable, Iterable
 
 from wulf.report.parts import Ticks
-from wulf.units import format_bandwidth, format_bytes, format_time
+from wulf.units import format_bandwidth, format_bytes, format_column, format_time
 
 MANY_DECADES = 3.5
 SIZE_TICKS = 12
+#: Error of a quotient of two numbers that should be whole.
+_ROUNDING = 1e-9
 
 
 def sizes(values: Iterable[float]) -> Ticks:
@@ -56,6 +58,30 @@ def changes(ratios: Iterable[float]) -> Ticks:
     percents = [step * k for k in range(first, last + 1)]
     labels = [f"{value:+g} %".replace("-", "−") if value else "0 %" for value in percents]
     return Ticks(tuple(1 + value / 100 for value in percents), tuple(labels))
+
+
+def ratios(values: Iterable[float]) -> Ticks:
+    """Mark a logarithmic axis of ratios; 1 is among the marks."""
+    known = sorted(value for value in [1.0, *values] if value > 0)
+    if known[-1] > 4 * known[0]:
+        return _logarithmic(known, lambda mark: f"{mark:g}×")
+    step = _step(max(known[-1] - known[0], 0.01) / 7)
+    first, last = math.floor(known[0] / step + _ROUNDING), math.ceil(known[-1] / step - _ROUNDING)
+    marks = [float(f"{step * k:.6g}") for k in range(max(first, 1), last + 1)]
+    return Ticks(tuple(marks), tuple(f"{mark:g}×" for mark in marks))
+
+
+def between(values: Iterable[float], unit: str) -> Ticks:
+    """Mark an axis that need not begin at zero, in any unit; no mark lies beyond the values."""
+    known = sorted(values)
+    if not known:
+        return Ticks((), ())
+    step = _step(max(known[-1] - known[0], 1e-6 * abs(known[-1]), 1e-12) / 5)
+    first, last = math.ceil(known[0] / step - _ROUNDING), math.floor(known[-1] / step + _ROUNDING)
+    marks = [step * k for k in range(first, last + 1)] or [known[0]]
+    # Twice the step needs no more digits than the marks have; a step of 1 would get one more.
+    labels, name = format_column(marks, unit, 2 * step)
+    return Ticks(tuple(marks), tuple(f"{label} {name}".strip() for label in labels))
 
 
 def _logarithmic(values: list[float], label: Callable[[float], str]) -> Ticks:

@@ -24,7 +24,8 @@
     for (const [name, columns] of Object.entries(chart.variant.datasets)) datasets[name] = rows(columns);
     const config = structuredClone(payload.themes[theme]);
     if (width < 520) config.legend = { ...config.legend, columns: 1, direction: "vertical" };
-    const spec = structuredClone(chart.figure.spec);
+    // Rows with words beside them need room; where there is less, the words stand above the marks.
+    const spec = structuredClone((width < 760 && chart.figure.narrow) || chart.figure.spec);
     // Its equations take lines of their own there.
     if (width < 520 && chart.element.dataset.kind === "regression") spec.height += 110;
     // Vega makes the description the accessible name of the drawing, and of the SVG that is downloaded.
@@ -38,7 +39,8 @@
   }
 
   function widthOf(chart) {
-    if (printing) return 660;
+    // On paper box plots stand side by side.
+    if (printing) return chart.element.dataset.kind === "spread" ? 330 : 660;
     const own = chart.element.clientWidth;
     return own || Math.min(document.getElementById("main").clientWidth, 1072);
   }

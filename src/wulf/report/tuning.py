@@ -1,0 +1,64 @@
+"""A tuning run as people read it: a page, a terminal, and the table that papers print. Pure."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from wulf.report import html, tuning_view
+from wulf.report.published import PublishedRow, published_table
+from wulf.report.published import csv as published_csv
+from wulf.report.published import latex as published_latex
+from wulf.report.published import markdown as published_markdown
+from wulf.report.text import Printer
+from wulf.report.tuning_input import ChangeRow, TuningReport, sized
+from wulf.report.tuning_view import TuningView
+
+__all__ = [
+    "ChangeRow",
+    "PublishedRow",
+    "TuningReport",
+    "published_csv",
+    "published_latex",
+    "published_markdown",
+    "published_table",
+    "render_html",
+    "render_text",
+    "sized",
+]
+
+
+def render_html(report: TuningReport) -> str:
+    """Return the page of a tuning run: one file that needs no other and no network."""
+    view = tuning_view.build(report)
+    return html.page("tuning.html.j2", view, view.figures, {"run": view.run_id, "pairs": {}})
+
+
+def render_text(report: TuningReport, console: Console) -> None:
+    """Print a tuning run: the conclusion, what was kept and how to undo it, every effect, the path."""
+    view = tuning_view.build(report)
+    printer = Printer(console)
+    printer.head(f"{view.title}.", view.lede)
+    for point in view.points:
+        printer.line(point)
+    _kept(view, printer)
+    for table in (view.effects, view.path, view.patterns, view.failures):
+        if table.rows:
+            printer.table(table)
+    for title, lines in (("A/A control", view.control), ("Notes", view.notes)):
+        if lines:
+            printer.section(title)
+        for line in lines:
+            printer.line(line)
+
+
+def _kept(view: TuningView, printer: Printer) -> None:
+    for kept in view.kept:
+        printer.line("")
+        printer.line(f"{kept.title}: {kept.original} → {kept.value}  [{kept.knob}]", "bold")
+        printer.line(f"  worth   {kept.worth} {kept.worth_note}")
+        for label, text, _ in kept.lines:
+            printer.line(f"  {label:<7} {text}")
+    for note in (view.kept_note, f"Undo all: {view.undo}" if view.undo else ""):
+        if note:
+            printer.line("")
+            printer.line(note)

@@ -1,0 +1,173 @@
+"""The conclusion of a tuning run in one sentence, and what qualifies it."""
+
+from __future__ import annotations
+
+from wulf.records import Effect, Estimate
+from wulf.report.parts import Flag
+from wulf.report.tuning_input import TuningReport, failed
+from wulf.report.words import count, duration, listed, name, percent
+from wulf.text import printable
+from wulf.units import format_ratio
+
+#: (objective, whether more is better) → what its ratio is a ratio of.
+_OBJECTIVES = {
+    ("latency", False): "small-message time",
+    ("latency", True): "small-message rate",
+    ("bandwidth", False): "large-message time",
+    ("bandwidth", True): "bandwidth",
+}
+_ENDS = {
+    "complete": "",
+    "budget": "the time was used up",
+    "interrupted": "it was interrupted",
+    "failed": "the search failed",
+    "search": "the search goes on",
+}
+
+
+def objective(report: TuningReport) -> str:
+    """Return what the objective's ratio is a ratio of."""
+    if len(report.main) == 1:
+        return name(report.main[0].name)
+    return _OBJECTIVES.get((report.plan.objective, rises(report)), "weighted time of the objective")
+
+
+def rises(report: TuningReport) -> bool:
+    """Whether more is better for every metric of the objective: it is then shown as they are, not as a time."""
+    return bool(report.main) and all(metric.better == "higher" for metric in report.main)
+
+
+def shown(report: TuningReport, ratio: Estimate) -> Estimate:
+    """Return the objective's ratio in the direction in which it is talked about."""
+    return _inverse(ratio) if rises(report) else ratio
+
+
+def gain(report: TuningReport, ratio: Estimate) -> str:
+    """Return 'small-message time 0.52× (0.50–0.54), 48 % less'."""
+    said = shown(report, ratio)
+    change = said.value - 1
+    return (
+        f"{objective(report)} {format_ratio(said)}, {percent(abs(change))} {'more' if change > 0 else 'less'}"
+    )
+
+
+def headline(report: TuningReport) -> tuple[str, Flag]:
+    """Return the conclusion and how good it is."""
+    tuning = report.tuning
+    if tuning.kept:
+        return _kept(report, tuning.confirmation)
+    if tuning.confirmation is not None:
+        ratio = gain(report, tuning.confirmation.ratio)
+        return f"Nothing kept: what looked better was not confirmed ({ratio})", "warning"
+    return _nothing(report)
+
+
+def _nothing(report: TuningReport) -> tuple[str, Flag]:
+    tuning = report.tuning
+    if tuning.status == "failed":
+        return "Nothing kept: the search failed", "error"
+    if tuning.status in ("interrupted", "search", "budget"):
+        return f"Nothing kept so far: {_ENDS[tuning.status]} before anything was proven to help", "warning"
+    if report.judged and all(failed(effect) for effect in report.judged):
+        return "Nothing kept: nothing could be measured under any setting that was tried", "error"
+    if not report.judged:
+        return "Nothing kept: no setting was compared", "warning"
+    return f"Nothing kept: no setting is proven to help{_seen(report)}", ""
+
+
+def _kept(report: TuningReport, confirmation: Effect | None) -> tuple[str, Flag]:
+    settings = count(len(report.tuning.kept), "setting")
+    if confirmation is None:
+        ratio = next((step.ratio for step in reversed(report.tuning.path) if step.ratio), None)
+        so_far = f": {gain(report, ratio)}" if ratio else ""
+        why = _ENDS[report.tuning.status]
+        return f"{settings} chosen, but not confirmed{f' ({why})' if why else ''}{so_far}", "warning"
+    said = f"{settings} kept: {gain(report, confirmation.ratio)}"
+    worse = _worsened(report, confirmation)
+    if confirmation.verdict != "better":
+        return f"{said}; the confirmation says: {confirmation.verdict}", "warning"
+    if worse:
+        return f"{said}; worse: {listed(worse, 3)}", "warning"
+    return f"{said}{_unharmed(report, confirmation)}", "good"
+
+
+def _unharmed(report: TuningReport, confirmation: Effect) -> str:
+    if len(report.plan.metrics) == 1:
+        return ""
+    doubtful = "no decision" in confirmation.patterns.values()
+    return "; nothing is proven to be worse" if doubtful else "; nothing got worse"
+
+
+def _worsened(report: TuningReport, effect: Effect) -> list[str]:
+    """Guard metrics that became worse, and patterns of which nothing else is said."""
+    said = {metric.pattern for metric in report.plan.metrics if metric.name in effect.harmed}
+    patterns = [
+        p for p, verdict in effect.patterns.items() if verdict in ("worse", "mixed") and p not in said
+    ]
+    return [name(worse) for worse in (*effect.harmed, *patterns)]
+
+
+def _seen(report: TuningReport) -> str:
+    control = report.tuning.control
+    if control is None:
+        return ""
+    return f"; an effect of {percent(control.smallest_effect)} or more would have been seen"
+
+
+def points(report: TuningReport) -> tuple[str, ...]:
+    """Return what a reader needs to believe the conclusion."""
+    tuning = report.tuning
+    said = []
+    if tuning.kept and tuning.confirmation and len(tuning.confirmation.patterns) > 1:
+        patterns = [f"{name(pattern)} {verdict}" for pattern, verdict in tuning.confirmation.patterns.items()]
+        said.append(f"By pattern: {listed(patterns)}.")
+    if tuning.control is None:
+        said.append("The same setting was not compared with itself: what this cluster can show is unknown.")
+    else:
+        said.append(
+            f"Effects below {percent(tuning.control.smallest_effect)} cannot be seen on this cluster."
+        )
+        if tuning.control.drifting:
+            said.append("The cluster drifted: its trials depend on each other beyond what blocks take out.")
+    broken = sum(trial.status == "failed" for trial in report.trials)
+    dirty = sum(bool(trial.contamination) for trial in report.trials)
+    said.append(f"{count(len(report.trials), 'trial')}, {broken} failed, {dirty} beside foreign load.")
+    if tuning.status != "complete":
+        said.append(f"Not at its end: {_ENDS[tuning.status]}.")
+        said += [printable(note, 400) for note in tuning.notes]
+    unstored = [row.knob for row in report.changed if not row.stored]
+    if unstored:
+        said.append(f"Gone after a reboot: {listed([name(knob) for knob in unstored])}.")
+    return tuple(said)
+
+
+def method(report: TuningReport) -> str:
+    """Return how it was done, to be quoted."""
+    plan = report.plan
+    weights = ", ".join(f"{name(m.name)} (weight {m.weight:g})" for m in report.main)
+    guards = [name(m.name) for m in plan.metrics if m.guard]
+    early = "" if report.tuning.status == "complete" else "Planned, but not reached in full: "
+    guarded = f" Guarded against becoming worse: {listed(guards)}." if guards else ""
+    return (
+        f"{early}One trial is a complete measuring cycle under one setting. Settings were compared in blocks of trials "
+        f"that are neighbours in time, in random order (seed {plan.seed}), {plan.min_blocks} to "
+        f"{plan.max_blocks} blocks each. The objective is the weighted geometric mean of {weights or 'no metric'}, "
+        f"as a time.{guarded} Each candidate was tried alone (screening); the best was kept and the rest tried "
+        f"again on top of it until none was better (forward); each kept setting was then left out once "
+        f"(backward); what remained was compared with the original settings in fresh trials (confirmation). "
+        f"Intervals are {percent(plan.confidence)} intervals; the share of false discoveries is held at "
+        f"{percent(plan.false_discovery)} (Benjamini and Hochberg); changes within ±{percent(plan.margin)} count as "
+        f"none. Budget: {duration(plan.budget_s)}."
+    )
+
+
+def _inverse(ratio: Estimate) -> Estimate:
+    return Estimate(
+        value=1 / ratio.value if ratio.value else 1.0,
+        low=1 / ratio.high if ratio.high else None,
+        high=1 / ratio.low if ratio.low else None,
+        confidence=ratio.confidence,
+        unit=ratio.unit,
+        n=ratio.n,
+        method=ratio.method,
+    )

@@ -1,0 +1,45 @@
+"""Marks of the axes that need not begin at zero."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wulf.report import ticks
+
+
+def test_ratios_mark_one() -> None:
+    assert ticks.ratios([0.7, 1.4]).labels == ("0.7×", "0.8×", "0.9×", "1×", "1.1×", "1.2×", "1.3×", "1.4×")
+    assert "1×" in ticks.ratios([0.01, 0.05]).labels
+    assert ticks.ratios([]).labels[0].endswith("×")
+
+
+@given(st.lists(st.floats(0.001, 1000), min_size=1, max_size=6))
+def test_ratios_are_positive_and_hold_one(values: list[float]) -> None:
+    marks = ticks.ratios(values).values
+    assert all(mark > 0 for mark in marks)
+    assert any(math.isclose(mark, 1.0) for mark in marks)
+    assert len(marks) < 40
+
+
+def test_between_has_one_unit_and_enough_digits() -> None:
+    found = ticks.between([22.1e-6, 47.9e-6], "s")
+    assert found.labels == ("25 µs", "30 µs", "35 µs", "40 µs", "45 µs")
+    assert ticks.between([131.2e-6, 131.8e-6], "s").labels[0] == "131.2 µs"
+    assert ticks.between([11.2, 13.4], "GFLOPS").labels[-1] == "13.0 GFLOPS"
+
+
+@pytest.mark.parametrize("values", [[5.0], [5.0, 5.0], [0.0, 0.0], []])
+def test_between_of_one_value(values: list[float]) -> None:
+    assert len(ticks.between(values, "s").values) <= 1
+
+
+@given(st.lists(st.floats(1e-9, 1e12), min_size=2, max_size=6))
+def test_marks_between_lie_within_the_values(values: list[float]) -> None:
+    low, high = min(values), max(values)
+    marks = ticks.between(values, "B/s").values
+    assert all(low - 1e-8 * high <= mark <= high * (1 + 1e-8) for mark in marks)
+    assert 1 <= len(marks) < 20

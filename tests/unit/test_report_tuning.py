@@ -1,0 +1,284 @@
+"""A tuning run as a page and on a terminal: wording, rows, figures."""
+
+from __future__ import annotations
+
+import math
+import statistics
+
+import msgspec
+import pytest
+from rich.cells import cell_len
+
+from tests.unit import tuning_fixture
+from tests.unit.test_report_html import Page
+from tests.unit.test_report_text import agrees, console, printed, stripped
+from wulf.records import Control, Effect, Estimate
+from wulf.report import before_after, tuning_figures, tuning_view, tuning_words
+from wulf.report.tuning import ChangeRow, TuningReport, render_html, render_text, sized
+from wulf.report.tuning_input import short_label
+
+LARGEST = 3_000_000
+STATES = ("make", "nothing", "interrupted", "failing", "application", "empty", "hostile")
+
+
+@pytest.fixture(scope="module")
+def report() -> TuningReport:
+    return tuning_fixture.make()
+
+
+def changed(report: TuningReport, **fields: object) -> TuningReport:
+    """Return the report with other fields in its conclusion."""
+    tuning = msgspec.structs.replace(report.tuning, **fields)
+    return TuningReport(plan=report.plan, trials=report.trials, tuning=tuning, changed=report.changed)
+
+
+def ratio(value: float, low: float | None, high: float | None) -> Estimate:
+    return Estimate(value=value, low=low, high=high, confidence=0.95, unit="ratio", n=8, method="test")
+
+
+def test_the_headline_says_what_it_is_worth(report: TuningReport) -> None:
+    title, flag = tuning_words.headline(report)
+    assert title == "3 settings kept: small-message time 0.491× (0.486–0.497), 51 % less; nothing got worse"
+    assert flag == "good"
+
+
+def test_more_is_better_where_all_metrics_say_so() -> None:
+    title, _ = tuning_words.headline(tuning_fixture.application())
+    assert title == "1 setting kept: HPL 1.153× (1.137–1.169), 15 % more"
+
+
+def test_the_headline_names_what_got_worse(report: TuningReport) -> None:
+    confirmation = msgspec.structs.replace(
+        report.tuning.confirmation,
+        harmed=["mpi_stream 1 MiB"],
+        patterns={"ping-pong": "better", "stream": "worse", "broadcast": "mixed"},
+    )
+    title, flag = tuning_words.headline(changed(report, confirmation=confirmation))
+    assert title.endswith("; worse: mpi_stream 1 MiB, broadcast")
+    assert flag == "warning"
+
+
+def test_a_doubtful_pattern_is_not_called_unharmed(report: TuningReport) -> None:
+    confirmation = msgspec.structs.replace(report.tuning.confirmation, patterns={"stream": "no decision"})
+    title, _ = tuning_words.headline(changed(report, confirmation=confirmation))
+    assert title.endswith("; nothing is proven to be worse")
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "flag"),
+    [
+        ("nothing", "no setting is proven to help; an effect of 2.9 % or more would have been seen", ""),
+        ("failing", "nothing could be measured under any setting that was tried", "error"),
+        ("empty", "the search failed", "error"),
+    ],
+)
+def test_nothing_kept_says_why(name: str, title: str, flag: str) -> None:
+    assert tuning_words.headline(getattr(tuning_fixture, name)()) == (f"Nothing kept: {title}", flag)
+
+
+def test_an_interrupted_search_is_not_called_proven() -> None:
+    title, flag = tuning_words.headline(tuning_fixture.interrupted())
+    assert title.startswith(
+        "4 settings chosen, but not confirmed (it was interrupted): small-message time 0.50×"
+    )
+    assert flag == "warning"
+
+
+def test_what_was_not_confirmed_is_not_kept(report: TuningReport) -> None:
+    confirmation = msgspec.structs.replace(
+        report.tuning.confirmation, ratio=ratio(1.01, 0.98, 1.04), verdict="no decision"
+    )
+    title, flag = tuning_words.headline(changed(report, kept={}, confirmation=confirmation))
+    assert title == (
+        "Nothing kept: what looked better was not confirmed (small-message time 1.01× (0.98–1.04), 1 % more)"
+    )
+    assert flag == "warning"
+
+
+def test_every_value_has_one_row_best_first(report: TuningReport) -> None:
+    figure = tuning_figures.effects(report)
+    assert figure is not None
+    main = figure.variants[0].datasets["main"]
+    assert len(main["label"]) == sum(len(candidate.values) for candidate in report.plan.candidates)
+    known = [value for value in main["ratio"] if value is not None]
+    assert known == sorted(known)
+    rows = dict(
+        zip(main["label"], zip(main["category"], main["words"], main["shown"], strict=True), strict=True)
+    )
+    assert rows["nic.rx_usecs = 0"][:2] == ("better", "better, kept")
+    assert rows["busy_read = 50"][:2] == ("better", "better, dropped later")
+    assert rows["nic.gro = off"][:2] == ("harms a guard", "better, harms mpi_stream 1 MiB")
+    assert rows["nic.rx_usecs = 50"][0] == "worse"
+    assert rows["nic.mtu = 9000"] == ("failed", "failed", "–")
+
+
+def test_a_row_shows_the_last_comparison_of_its_value(report: TuningReport) -> None:
+    last = {(effect.knob, effect.value): effect for effect in report.judged}
+    effect = last["net.conntrack", "exempt"]
+    assert effect.phase == "forward" and len(effect.base) == 3
+    shown = tuning_view.build(report).effects
+    row = next(row for row in shown.rows if row[0].text == "net.conntrack = exempt")
+    assert row[1].raw == effect.ratio.value
+    assert [column.name for column in shown.columns].index("on top of") < len(row)
+    assert "3 kept settings" in [item.text for item in row]
+
+
+def test_the_band_is_what_cannot_be_seen(report: TuningReport) -> None:
+    control = report.tuning.control
+    assert control is not None
+    figure = tuning_figures.effects(report)
+    assert figure is not None
+    limits = figure.variants[0].datasets["limits"]
+    assert limits["high"] == pytest.approx([1 + control.smallest_effect], rel=1e-6)
+    assert limits["low"] == pytest.approx([1 / (1 + control.smallest_effect)], rel=1e-6)
+
+
+def test_the_path_ends_with_the_confirmation(report: TuningReport) -> None:
+    figure = tuning_figures.path(report)
+    assert figure is not None
+    main = figure.variants[0].datasets["main"]
+    assert main["label"][0] == "original" and main["ratio"][0] == 1.0
+    assert main["label"][-1] == "confirmed"
+    assert "− busy_read = 50" in main["label"]
+    assert report.tuning.confirmation is not None
+    assert main["ratio"][-1] == pytest.approx(report.tuning.confirmation.ratio.value, rel=1e-6)
+
+
+def test_a_kept_setting_says_worth_storage_and_the_way_back(report: TuningReport) -> None:
+    kept = {view.knob: view for view in tuning_view.build(report).kept}
+    first = kept["nic.rx_usecs"]
+    left_out = next(e for e in report.tuning.effects if e.phase == "backward" and e.knob == "nic.rx_usecs")
+    assert first.worth.startswith(f"+{100 * (left_out.ratio.value - 1):.0f} %")
+    assert ("undo", "wulf rollback tune-1121 --only nic.rx_usecs", True) in first.lines
+    assert first.stored and not kept["cpu.cstates_pmqos"].stored
+    assert ("stored", "live only: gone after a reboot", False) in kept["cpu.cstates_pmqos"].lines
+    assert "Gone after a reboot: cpu.cstates_pmqos." in tuning_view.build(report).points
+
+
+def test_worth_without_a_backward_phase_says_so() -> None:
+    kept = tuning_view.build(tuning_fixture.interrupted()).kept
+    assert all(view.worth.startswith("−") for view in kept)
+    assert all("leaving it out was not tried" in view.worth_note for view in kept)
+
+
+def test_before_and_after_are_the_confirmation_only(report: TuningReport) -> None:
+    figure = before_after.curves(report)[0]
+    main = figure.variants[0].datasets["main"]
+    fresh = {trial.index for trial in report.trials if trial.phase == "confirmation"}
+    assert set(main["trial"]) == fresh
+    assert set(main["size_bytes"]) == {1, 64, 1024, 8192}
+    assert len(before_after.boxes(report)) == len(report.plan.metrics)
+    boxes = before_after.boxes(report)[0].variants[0].datasets["boxes"]
+    values = [t.values["mpi_pingpong 1 B"] for t in report.confirming({})]
+    assert boxes["median"][0] == pytest.approx(statistics.median(values), rel=1e-6)
+    assert (boxes["min"][0], boxes["max"][0]) == pytest.approx((min(values), max(values)), rel=1e-6)
+
+
+def test_trials_in_time_hold_the_objective(report: TuningReport) -> None:
+    figure = tuning_figures.trials(report)
+    assert figure is not None
+    main = figure.variants[0].datasets["main"]
+    good = [trial for trial in report.trials if trial.status == "ok"]
+    assert len(main["trial"]) == len(good)
+    originals = [r for r, g in zip(main["ratio"], main["group"], strict=True) if g == "original"]
+    assert statistics.median(originals) == pytest.approx(1.0, abs=0.01)
+    assert set(main["group"]) == {"original", "kept", "other settings"}
+
+
+def test_drift_and_a_biased_control_are_warned_of(report: TuningReport) -> None:
+    def flag(control: Control | None) -> str:
+        return tuning_view.build(changed(report, control=control)).control_flag
+
+    control = report.tuning.control
+    assert control is not None
+    assert flag(control) == "good"
+    assert flag(msgspec.structs.replace(control, drifting=True)) == "warning"
+    assert flag(msgspec.structs.replace(control, ratio=ratio(1.05, 1.02, 1.08))) == "warning"
+    assert flag(None) == "warning"
+
+
+@pytest.mark.parametrize(
+    ("metric", "expected"),
+    [
+        ("mpi_pingpong 64 B", ("mpi_pingpong", 64)),
+        ("mpi_pingpong 64 KiB", ("mpi_pingpong", 65536)),
+        ("tcp stream 65537 B", ("tcp stream", 65537)),
+        ("run time", None),
+        ("HPL", None),
+        ("b_eff 3 GB/s", None),
+    ],
+)
+def test_size_of_a_metric(metric: str, expected: tuple[str, int] | None) -> None:
+    assert sized(metric) == expected
+
+
+def test_labels_of_a_chart_are_short() -> None:
+    assert short_label("sysctl.net.ipv4.tcp_sack", "0") == "tcp_sack = 0"
+    assert short_label("nic.rx_usecs", "0") == "nic.rx_usecs = 0"
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_the_page_asks_nothing_of_anyone(name: str) -> None:
+    text = render_html(getattr(tuning_fixture, name)())
+    page = Page(text)
+    assert page.fetches == [] and page.handlers == []
+    assert len(text) < LARGEST
+    assert len(page.ids) == len(set(page.ids))
+    assert page.headings[0] == 1
+    assert all(after - before <= 1 for before, after in zip(page.headings, page.headings[1:], strict=False))
+    assert "<img" not in text.split("<script", 1)[0]
+    for figure in page.payload["figures"].values():
+        assert math.isfinite(figure["spec"]["height"])
+
+
+def test_rendering_is_repeatable(report: TuningReport) -> None:
+    assert render_html(report) == render_html(tuning_fixture.make())
+
+
+def test_unknown_bounds_are_no_error(report: TuningReport) -> None:
+    def unbounded(effect: Effect) -> Effect:
+        return msgspec.structs.replace(effect, ratio=ratio(effect.ratio.value, None, None))
+
+    bare = changed(report, effects=[unbounded(effect) for effect in report.tuning.effects])
+    assert "(no interval)" in render_html(bare)
+
+
+def test_two_changes_need_only_what_is_known(report: TuningReport) -> None:
+    row = ChangeRow(knob="x.y", title="x.y", original="a", value="b", nodes="")
+    bare = TuningReport(plan=report.plan, trials=[], tuning=report.tuning, changed=[row])
+    view = tuning_view.build(bare)
+    assert view.kept[0].worth == "unknown"
+    assert view.kept[0].lines == (("stored", "live only: gone after a reboot", False),)
+
+
+@pytest.mark.parametrize("name", ["make", "nothing", "interrupted"])
+def test_text_at_80_columns(name: str) -> None:
+    on = console(force_terminal=False)
+    render_text(getattr(tuning_fixture, name)(), on)
+    output = stripped(printed(on))
+    assert max(cell_len(line) for line in output.splitlines()) <= 80
+    agrees(f"report-tuning-{name}.txt", output)
+
+
+def test_hostile_texts_are_neither_escapes_nor_markup() -> None:
+    on = console(100, force_terminal=False)
+    render_text(tuning_fixture.hostile(), on)
+    assert "\x1b" not in printed(on)
+
+
+@pytest.mark.parametrize(("number", "shown"), [(3072, "3,072"), (8 * 2**67, "10²¹")])
+def test_the_trials_of_every_combination_can_be_read(report: TuningReport, number: int, shown: str) -> None:
+    keys = {key.name: key for key in tuning_view.build(changed(report, trials_factorial=number)).keys}
+    assert keys["trials used"].where.startswith(f"of {shown} for every combination")
+
+
+def test_what_was_chosen_is_shown_even_if_nobody_says_what_became_of_it(report: TuningReport) -> None:
+    view = tuning_view.build(TuningReport(plan=report.plan, trials=report.trials, tuning=report.tuning))
+    assert [kept.knob for kept in view.kept] == list(report.tuning.kept)
+    assert "not reported" in view.kept_note
+    assert not any("reboot" in point for point in view.points)
+
+
+def test_no_candidate_is_not_called_a_proof() -> None:
+    bare = changed(tuning_fixture.nothing(), effects=[])
+    assert tuning_words.headline(bare) == ("Nothing kept: no setting was compared", "warning")
