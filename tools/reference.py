@@ -11,10 +11,9 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import msgspec
 import typer
 
-from wulf import catalogue, records
+from wulf import catalogue, lab, records
 from wulf.cli import knob, listing
 from wulf.cli.main import app
-from wulf.lab import NodeStatus
 from wulf.report import export
 
 #: Fields that mean the same in every record.
@@ -64,12 +63,17 @@ OUTPUTS: dict[str, Any] = {
     "wulf analyze --json": records.Analysis,
     "wulf compare --json": list[records.Comparison],
     "wulf list --json": list[listing.Entry],
-    "wulf lab status --json": list[NodeStatus],
+    "wulf lab status --json": list[lab.NodeStatus],
     "wulf facts --json": list[records.NodeRecord],
     "wulf audit --json": records.Audit,
     "wulf knob list --json": list[catalogue.Knob],
     "wulf knob show --json": catalogue.Knob,
     "wulf knob get --json": list[knob.Reading],
+    "wulf set --json, wulf rollback --json": records.ChangeOutcome,
+    "wulf status --json": list[records.NodeStatus],
+    "wulf report --json (of a tuning run), RUN/result.json": records.Tuning,
+    "RUN/tuning.json": records.TuneManifest,
+    "RUN/trials.jsonl (one object a line)": records.Trial,
     "RUN/manifest.json": records.Manifest,
     "RUN/records.jsonl (one object a line)": records.NodeRecord | records.LaunchResult,
     "RUN/analysis.json": records.Analysis,

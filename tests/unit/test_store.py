@@ -15,6 +15,7 @@ from tests.unit.make_records import manifest, node, result
 from wulf import store
 from wulf.errors import StoreError
 from wulf.procedure.analysis import analyze
+from wulf.records import Manifest
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

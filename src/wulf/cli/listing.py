@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 from rich.table import Table
@@ -11,6 +12,7 @@ from rich.table import Table
 from wulf import store
 from wulf.cli.options import RUNS, JsonOption, RunsOption, console
 from wulf.errors import StoreError
+from wulf.store.tuning import HEAD, load_tuning
 from wulf.text import printable
 
 
@@ -23,17 +25,22 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     created_at: str | None
     #: As in its manifest, or what is wrong with it.
     status: str
-    #: Operations.
+    #: Measured, or a search for better settings.
+    kind: Literal["measurement", "tuning"]
+    #: Operations, or the objective.
     ops: list[str]
     #: Number of pairs.
     pairs: int
-    #: Number of launches so far, scouts included.
+    #: Number of launches so far, scouts included; of trials in a search.
     launches: int
 
 
 def command(runs: RunsOption = RUNS, json: JsonOption = False) -> None:
     """List the runs, the newest last."""
-    entries = [_entry(path) for path in store.list_runs(runs)]
+    entries = [_entry(path) for path in store.list_runs(runs)] + [
+        _tuning(path) for path in store.list_runs(runs, HEAD)
+    ]
+    entries.sort(key=lambda entry: entry.created_at or "")
     if json:
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(entries), indent=1).decode() + "\n")
         return
@@ -45,9 +52,9 @@ def command(runs: RunsOption = RUNS, json: JsonOption = False) -> None:
     table.add_column("run", no_wrap=True, overflow="ignore")
     table.add_column("created", no_wrap=True)
     table.add_column("status", overflow="fold")
-    table.add_column("operations", overflow="fold")
+    table.add_column("operations or objective", overflow="fold")
     table.add_column("pairs", justify="right")
-    table.add_column("launches", justify="right")
+    table.add_column("launches or trials", justify="right")
     for entry in entries:
         created = (entry.created_at or "unknown")[:16].replace("T", " ")
         table.add_row(
@@ -65,19 +72,57 @@ def _entry(path: Path) -> Entry:
     try:
         run = store.load(path)
     except StoreError as error:
-        return Entry(run=path.name, created_at=None, status=f"damaged: {error}", ops=[], pairs=0, launches=0)
+        return Entry(
+            run=path.name,
+            created_at=None,
+            status=f"damaged: {error}",
+            kind="measurement",
+            ops=[],
+            pairs=0,
+            launches=0,
+        )
     plan = run.manifest.plan
     return Entry(
         run=path.name,
         created_at=run.manifest.created_at,
-        status=_status(run),
+        status=_status(run.manifest.status, run.path),
+        kind="measurement",
         ops=plan.ops,
         pairs=len(plan.pairs),
         launches=len(run.launches),
     )
 
 
-def _status(run: store.Run) -> str:
-    if run.manifest.status == "running" and not store.is_being_written(run.path):
+def _tuning(path: Path) -> Entry:
+    try:
+        run = load_tuning(path)
+    except StoreError as error:
+        return Entry(
+            run=path.name,
+            created_at=None,
+            status=f"damaged: {error}",
+            kind="tuning",
+            ops=[],
+            pairs=0,
+            launches=0,
+        )
+    return Entry(
+        run=path.name,
+        created_at=run.manifest.created_at,
+        status=_status(run.manifest.status, run.path),
+        kind="tuning",
+        ops=[run.manifest.plan.objective],
+        pairs=len(run.manifest.cycle.pairs),
+        launches=len(run.trials),
+    )
+
+
+def _damaged(path: Path, error: StoreError, kind: Literal["measurement", "tuning"]) -> Entry:
+    status = f"damaged: {error}"
+    return Entry(run=path.name, created_at=None, status=status, kind=kind, ops=[], pairs=0, launches=0)
+
+
+def _status(status: str, path: Path) -> str:
+    if status == "running" and not store.is_being_written(path):
         return "killed (--resume goes on)"
-    return run.manifest.status
+    return status

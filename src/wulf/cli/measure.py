@@ -115,7 +115,7 @@ def command(
     if resume:
         _show(_resume(run or "latest", runs, parse_duration(budget) if budget else None))
         return
-    _require_name(run)
+    require_name(run)
     config = cluster(cluster_name)
     chosen = config.select(nodes) if nodes is not None else list(config.nodes)
     _require_counts(min_launches, max_launches, sweeps, seed)
@@ -144,7 +144,8 @@ def _names(ops: str | None) -> list[str] | None:
     return names
 
 
-def _require_name(name: str | None) -> None:
+def require_name(name: str | None) -> None:
+    """Raise UsageError when this cannot be the name of a new run."""
     if name is not None and (not _RUN_NAME.fullmatch(name) or name == "latest"):
         raise UsageError(
             f"{printable(name, 80)!r} cannot be the name of a run: letters, digits, '.', '_' and '-', "

@@ -12,7 +12,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from wulf.procedure.measure import State
+from wulf.procedure.tuning.loop import State as SearchState
 from wulf.text import printable
+from wulf.units import format_estimate
 
 #: Without a terminal a line this often [s]; failures are said at once.
 LINE_EVERY_S = 10.0
@@ -95,3 +97,66 @@ class MeasureProgress:
 
 def _duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+
+
+class TuneProgress:
+    """Shows where a search stands; use it as a context manager."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True, highlight=False)
+        self._live = sys.stderr.isatty()
+        self._last_line_s = float("-inf")
+        self._phase = ""
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[state]}"),
+            console=self._console,
+            transient=True,
+        )
+        self._task = self._bar.add_task("starting", total=None, state="")
+
+    def __enter__(self) -> TuneProgress:
+        if self._live:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live:
+            self._bar.stop()
+
+    def stage(self, text: str) -> None:
+        """Announce a new part of the work."""
+        self._bar.update(self._task, description=printable(text, 200))
+        if not self._live:
+            self._console.print(printable(text, 500), markup=False)
+
+    def note(self, text: str) -> None:
+        """Say something that stays on the screen."""
+        self._console.print(printable(text), markup=False)
+
+    def tried(self, state: SearchState) -> None:
+        """Show what is being tested, the effect so far and the time left."""
+        trial, forecast = state.last, state.forecast
+        if trial.status == "failed":
+            setting = ", ".join(f"{knob}={value}" for knob, value in trial.setting.items()) or "original"
+            self.note(f"trial {trial.index} ({setting}) failed: {trial.error}")
+        if forecast.phase is not None and forecast.phase != self._phase:
+            self._phase = forecast.phase
+            self.stage(self._phase)
+            self._last_line_s = float("-inf")
+        left_s = min(forecast.time_left_s, state.left_s)
+        words = [f"trial {trial.index + 1}"]
+        if forecast.testing:
+            words.append(f"{len(forecast.testing)} tested: {', '.join(forecast.testing[:2])}")
+        if forecast.effect is not None:
+            words.append(f"{forecast.leader}: {format_estimate(forecast.effect)}")
+        words.append(f"about {_duration(left_s)} left")
+        text = " · ".join(words)
+        total = max(state.spent_s + left_s, 1e-9)
+        self._bar.update(self._task, total=total, completed=state.spent_s, state=printable(text, 200))
+        if not self._live and time.monotonic() - self._last_line_s >= LINE_EVERY_S:
+            self._last_line_s = time.monotonic()
+            self._console.print(printable(text, 300), markup=False)

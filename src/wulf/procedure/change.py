@@ -54,12 +54,17 @@ def owner() -> str:
     return f"{getpass.getuser()}@{platform.node()}:{os.getpid()}"
 
 
+def guards(transport: Transport) -> Guards:
+    """Return the guards as this process speaks to them."""
+    return Guards(transport, owner())
+
+
 @contextmanager
 def reach(config: ClusterConfig) -> Iterator[tuple[Transport, Guards]]:
     """Open the way to the nodes and their guards."""
     transport = open_transport(config)
     try:
-        yield transport, Guards(transport, owner())
+        yield transport, guards(transport)
     finally:
         transport.close()
 
@@ -116,7 +121,7 @@ def plan(
 
 def make(
     transport: Transport,
-    guards: Guards,
+    guard: Guards,
     config: ClusterConfig,
     intention: Intention,
     *,
@@ -126,7 +131,7 @@ def make(
     """Make the change, prove its effect, confirm it over new connections; or put everything back."""
     nodes = list(intention.plans)
     after = live.checks(scene(transport, config, nodes), intention.wanted)
-    outcome = apply.change(guards, intention.plans, deadline_s=deadline_s, live=after, watch=watch)
+    outcome = apply.change(guard, intention.plans, deadline_s=deadline_s, live=after, watch=watch)
     return msgspec.structs.replace(outcome, notes=list(_rounded(intention, outcome)))
 
 
@@ -163,9 +168,9 @@ def explain(
     return found
 
 
-def status(guards: Guards, nodes: Sequence[str]) -> list[NodeStatus]:
+def status(guard: Guards, nodes: Sequence[str]) -> list[NodeStatus]:
     """Ask the guards what is set; nodes where nothing was ever changed have no guard."""
-    return [_status(answer) for answer in guards.call(nodes, "status").values()]
+    return [_status(answer) for answer in guard.call(nodes, "status").values()]
 
 
 def changed(statuses: Sequence[NodeStatus]) -> dict[str, list[SetValue]]:

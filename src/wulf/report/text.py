@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rich.console import Console
 from rich.padding import Padding
@@ -72,9 +72,13 @@ def rendered(
     manifest: Manifest, nodes: Sequence[NodeRecord], launches: Sequence[Launch], analysis: Analysis
 ) -> str:
     """Return the report as plain text, for a file."""
+    return plain(lambda console: render(manifest, nodes, launches, analysis, console))
+
+
+def plain(show: Callable[[Console], None]) -> str:
+    """Return what `show` prints as plain text."""
     out = io.StringIO()
-    console = Console(file=out, width=PLAIN_WIDTH, highlight=False, force_terminal=False, color_system=None)
-    render(manifest, nodes, launches, analysis, console)
+    show(Console(file=out, width=PLAIN_WIDTH, highlight=False, force_terminal=False, color_system=None))
     # Tables are filled up with blanks to the width; a file needs none.
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 

@@ -84,6 +84,12 @@ def create_tuning(path: Path, manifest: TuneManifest) -> TuningWriter:
     return TuningWriter(path, manifest)
 
 
+def resume_tuning(path: Path) -> tuple[TuningRun, TuningWriter]:
+    """Open an existing tuning run for reading and for further trials."""
+    run = load_tuning(path)
+    return run, TuningWriter(path, run.manifest)
+
+
 def load_tuning(path: Path) -> TuningRun:
     """Read a tuning run.
 

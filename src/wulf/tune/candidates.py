@@ -15,7 +15,8 @@ _TOGGLE_S = {"none": 0.3, "link blip": 3.0, "link down": 8.0, "connectivity": 1.
 _OPEN_EFFECT = 0.01
 #: A value that other nodes have is worth more than a guess.
 _MIXED_EFFECT = 0.1
-_MAX_VALUES = 4
+#: Values of one knob that are tried without being named.
+_MAX_VALUES = 3
 
 #: Knob → why it is not tried.
 LeftOut = dict[str, str]
@@ -55,17 +56,24 @@ def choose(
             left_out[name] = refusals[name]
             continue
         values = {record.node: _text(record.facts.get(name)) for record in records}
-        tried, why = (
-            given or _values(knob, profile, values, named=bool(wanted)),
-            "it is as recommended everywhere",
-        )
+        tried = given or _values(knob, profile, values, named=bool(wanted))
         tried = [value for value in tried if any(value != before for before in values.values())]
         if not tried:
-            left_out[name] = why
+            left_out[name] = _reason(knob, profile)
             continue
         found.append(_candidate(knob, profile, values, tried))
     found.sort(key=lambda candidate: (-candidate.effect, candidate.knob))
     return found, left_out
+
+
+def _reason(knob: Knob, profile: Profile) -> str:
+    if profile in knob.recommend:
+        return "it is as recommended everywhere"
+    return (
+        f"name it with --knobs to try it: {knob.measure}"
+        if knob.measure
+        else "no other value is worth trying"
+    )
 
 
 def _wanted(knobs: Mapping[str, Knob], patterns: Sequence[str]) -> dict[str, list[str]]:
@@ -89,16 +97,28 @@ def _values(knob: Knob, profile: Profile, values: Mapping[str, str | None], *, n
     """Return the values worth trying; empty when the knob is best left alone."""
     recommended = knob.recommend.get(profile)
     present = list(dict.fromkeys(value for value in values.values() if value is not None))
+    plain = [value for value in knob.values if value not in ("default", "CIDR")]
     tried: list[str] = []
     if recommended is not None and not all(accepts(recommended, value) for value in present):
         tried.append(preferred(recommended))
     if len(present) > 1:
         tried += sorted(present, key=lambda value: -list(values.values()).count(value))
-    if named or recommended is None or tried:
-        plain = [value for value in knob.values if value not in ("default", "CIDR")]
-        if named or _is_sweep(plain) or recommended is None:
-            tried += plain
-    return list(dict.fromkeys(tried))[: _MAX_VALUES if not named else None]
+    if named or _is_open(knob, recommended) or (tried and _is_sweep(plain)):
+        tried += plain if named else _spread([value for value in plain if value not in present])
+    return list(dict.fromkeys(tried))
+
+
+def _is_open(knob: Knob, recommended: str | None) -> bool:
+    """Whether only an experiment can tell, and nothing speaks against one without being asked."""
+    return recommended is None and knob.type in ("int", "bool") and knob.lockout == "none"
+
+
+def _spread(values: Sequence[str]) -> list[str]:
+    """Return a few of the values, the first and the last among them."""
+    if len(values) <= _MAX_VALUES:
+        return list(values)
+    last = len(values) - 1
+    return [values[round(index * last / (_MAX_VALUES - 1))] for index in range(_MAX_VALUES)]
 
 
 def _candidate(

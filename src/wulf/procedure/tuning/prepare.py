@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -30,7 +31,9 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     left_out: dict[str, str]
 
 
-def goal(name: str, mpi: str | None, match: str, better: str, unit: str) -> objective.Goal:
+def goal(
+    name: str, mpi: str | None, match: str, better: Literal["lower", "higher"], unit: str
+) -> objective.Goal:
     """Return the objective that a user names; see `wulf.tune.objective`.
 
     Parameters
@@ -50,7 +53,7 @@ def goal(name: str, mpi: str | None, match: str, better: str, unit: str) -> obje
             raise ConfigError(f"cannot read {name}: {error.strerror}") from None
     if name.startswith("app:") and match:
         command = name.removeprefix("app:").strip()
-        return objective.application(command, match, "higher" if better == "higher" else "lower", unit)
+        return objective.application(command, match, better, unit)
     return objective.named(name, "mpi_pingpong" if build.find_mpi(mpi) else "tcp_rr")
 
 

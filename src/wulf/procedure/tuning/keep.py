@@ -1,0 +1,93 @@
+"""What was found to help: set it for good, and say how it stands on the nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from wulf import catalogue
+from wulf.change import steps
+from wulf.change.guard import Guards
+from wulf.cluster.inventory import ClusterConfig
+from wulf.nodeset import fold
+from wulf.ports import Transport
+from wulf.procedure import change
+from wulf.procedure.tuning.bench import job_line
+from wulf.records import ChangeOutcome, NodeRecord, Values
+from wulf.report.tuning import ChangeRow, TuningReport
+from wulf.store.tuning import TuningRun
+
+
+def keep(
+    transport: Transport,
+    guards: Guards,
+    config: ClusterConfig,
+    records: Sequence[NodeRecord],
+    kept: Values,
+    *,
+    deadline_s: int,
+    watch: Callable[[str], None],
+) -> ChangeOutcome:
+    """Set what the search kept on all nodes, confirmed; knobs that only a job has are left to the jobs."""
+    wishes = [
+        steps.check(knob, value)
+        for name, value in kept.items()
+        if not steps.unsettable(knob := catalogue.knob(name))
+    ]
+    intention = change.plan(records, config.interface, wishes, change.Permissions(take_over=True, relax=True))
+    if not intention.plans:
+        return ChangeOutcome(change="", kept=True, nodes=[])
+    return change.make(transport, guards, config, intention, deadline_s=deadline_s, watch=watch)
+
+
+def rows(run: TuningRun) -> list[ChangeRow]:
+    """Return what an administrator must know of every kept setting."""
+    if run.result is None:
+        return []
+    manifest = run.manifest
+    originals = {candidate.knob: candidate.original for candidate in manifest.plan.candidates}
+    found = []
+    for name, value in run.result.kept.items():
+        knob = catalogue.knob(name)
+        nodes = [r.node for r in manifest.records if not steps.same(value, r.facts.get(name))]
+        found.append(
+            ChangeRow(
+                knob=name,
+                title=knob.title,
+                original=originals.get(name, ""),
+                value=value,
+                nodes=fold(nodes or manifest.nodes),
+                risk=knob.risk,
+                stored=_stored(run, name, value),
+                undo=f"wulf rollback --to {manifest.change}" if manifest.change else "",
+            )
+        )
+    return found
+
+
+def report(run: TuningRun) -> TuningReport:
+    """Return what the report of a tuning run is made of.
+
+    Raises
+    ------
+    ValueError
+        It has no conclusion yet.
+    """
+    if run.result is None:
+        raise ValueError("a run without a conclusion has no report")
+    return TuningReport(
+        plan=run.manifest.plan,
+        trials=run.trials,
+        tuning=run.result,
+        nodes=fold(run.manifest.nodes),
+        undo="wulf rollback" if run.manifest.change else "",
+        changed=rows(run),
+    )
+
+
+def _stored(run: TuningRun, name: str, value: str) -> str:
+    kind = catalogue.knob(name).access.kind
+    if kind == "environment":
+        return f"in the job's environment: {job_line({name: value})}"
+    if kind == "mpi_parameter" and run.manifest.change:
+        return "openmpi-mca-params.conf on the nodes"
+    return run.manifest.stored.get(name, "")
