@@ -215,6 +215,8 @@ def test_size_of_a_metric(metric: str, expected: tuple[str, int] | None) -> None
 def test_labels_of_a_chart_are_short() -> None:
     assert short_label("sysctl.net.ipv4.tcp_sack", "0") == "tcp_sack = 0"
     assert short_label("nic.rx_usecs", "0") == "nic.rx_usecs = 0"
+    long = short_label("job.OMPI_MCA_coll_tuned_allreduce_algorithm", "4096 87380 16777216")
+    assert long == "job.OMPI_MCA_…duce_algorithm = 4096 8…6777216"
 
 
 @pytest.mark.parametrize("name", STATES)

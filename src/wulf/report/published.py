@@ -17,8 +17,6 @@ from wulf.report.words import name
 from wulf.units import format_column
 
 QUANTILES = {"min": 0.0, "p5": 0.05, "p25": 0.25, "median": 0.5, "p75": 0.75, "p95": 0.95, "max": 1.0}
-#: Fewer trials than this have no 5th percentile of their own.
-FEW = 20
 NOTE = (
     "One value is one trial. Original: all trials without a change; one setting: that setting alone; kept: "
     "the trials of the confirmation, which had no part in the choice. Deviation: standard deviation of one "

@@ -10,11 +10,12 @@ import altair as alt
 from wulf.report import theme
 from wulf.report.drawing import HARMS, VERDICTS, Layer, axis
 from wulf.report.parts import Figure
+from wulf.report.tuning_input import KEPT, ORIGINAL, OTHER
 
 Align = Literal["left", "right"]
 CATEGORIES = (*VERDICTS, HARMS)
 SHAPES = ("triangle-down", "circle", "diamond", "triangle-up", "cross")
-GROUPS = ("original", "kept", "other settings")
+GROUPS = (ORIGINAL, KEPT, OTHER)
 #: Actions of a path and how they are marked.
 ACTIONS = {
     "start": "circle",

@@ -6,13 +6,14 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
-from wulf.records import Effect, Estimate, PathStep, Trial
+from wulf.records import Effect, Estimate, PathStep, Trial, Values
 from wulf.report import ticks
 from wulf.report.drawing import HARMS, VERDICTS
 from wulf.report.parts import Columns, Figure, Ticks, Variant, rounded
 from wulf.report.tuning_input import (
     KEPT,
     ORIGINAL,
+    OTHER,
     TuningReport,
     failed,
     setting_label,
@@ -205,14 +206,7 @@ def trials(report: TuningReport) -> Figure | None:
                         "trial": [trial.index for trial, _ in found],
                         "minutes": rounded(minutes),
                         "ratio": rounded(ratios),
-                        "group": [
-                            ORIGINAL
-                            if not trial.setting
-                            else KEPT
-                            if kept and trial.setting == kept
-                            else "other settings"
-                            for trial, _ in found
-                        ],
+                        "group": [_group(trial, kept) for trial, _ in found],
                         "phase": [trial.phase for trial, _ in found],
                         "setting": [setting_name(trial.setting, kept) for trial, _ in found],
                     },
@@ -226,6 +220,12 @@ def trials(report: TuningReport) -> Figure | None:
             ),
         ),
     )
+
+
+def _group(trial: Trial, kept: Values) -> str:
+    if not trial.setting:
+        return ORIGINAL
+    return KEPT if trial.setting == kept else OTHER
 
 
 def _moment(trial: Trial) -> float:

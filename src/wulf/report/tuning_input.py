@@ -15,6 +15,7 @@ from wulf.units import parse_size
 
 ORIGINAL = "original"
 KEPT = "kept"
+OTHER = "other settings"
 #: Phases in which a value is judged for being kept.
 _JUDGING = ("screening", "refinement", "forward")
 _SIZED = re.compile(r"(?P<op>\S.*?)\s+(?P<size>\d+\s?(?:[KMG]i)?B)")
@@ -124,7 +125,16 @@ def setting_label(knob: str, value: str) -> str:
 
 def short_label(knob: str, value: str) -> str:
     """Return the same for a chart, where there is less room: 'tcp_sack = 0' for a sysctl."""
-    return setting_label(knob.rpartition(".")[2] if knob.startswith("sysctl.") else knob, value)
+    name = knob.rpartition(".")[2] if knob.startswith("sysctl.") else knob
+    return setting_label(_middle_cut(name, 28), _middle_cut(value, 14))
+
+
+def _middle_cut(text: str, limit: int) -> str:
+    """Names that begin alike are told apart by their ends."""
+    if len(text) <= limit:
+        return text
+    head = limit // 2 - 1
+    return f"{text[:head]}…{text[head + 1 - limit :]}"
 
 
 def setting_name(setting: Mapping[str, str], kept: Mapping[str, str]) -> str:

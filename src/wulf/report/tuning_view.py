@@ -5,19 +5,15 @@ from __future__ import annotations
 import statistics
 from dataclasses import dataclass
 
-from wulf.records import Control, Effect, Estimate, Verdict
-from wulf.report import before_after, published, tuning_figures, tuning_words
-from wulf.report.compare import FLAGS
-from wulf.report.parts import Column, Figure, Flag, Item, Table
-from wulf.report.tuning_figures import ratio_words, step_label, step_ratio, verdict_words
-from wulf.report.tuning_input import ORIGINAL, ChangeRow, TuningReport, failed, setting_label
-from wulf.report.words import count, duration, listed, moment, name, percent
+from wulf.records import Control, Effect, Estimate
+from wulf.report import before_after, published, tuning_figures, tuning_tables, tuning_words
+from wulf.report.parts import Figure, Flag, Table
+from wulf.report.tuning_input import ChangeRow, TuningReport, failed
+from wulf.report.words import count, duration, moment, name, percent
 from wulf.text import printable
 from wulf.units import format_ratio, format_value
 
 _LIMIT = 400
-#: A table of verdicts with more patterns than this is too wide to be read.
-_PATTERNS = 6
 _NOT_REPORTED = "The search chose these; whether they are set on the nodes, and where, was not reported."
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -100,16 +96,16 @@ def build(report: TuningReport) -> TuningView:
         kept=tuple(_kept(report, row) for row in report.changed or _chosen(report)),
         kept_note=_NOT_REPORTED if tuning.kept and not report.changed else "",
         effects_figure=tuning_figures.effects(report),
-        effects=_effects(report),
+        effects=tuning_tables.effects(report),
         path_figure=tuning_figures.path(report),
-        path=_path(report),
-        patterns=_patterns(report),
+        path=tuning_tables.path(report),
+        patterns=tuning_tables.patterns(report),
         curves=before_after.curves(report),
         boxes=before_after.boxes(report),
         control=_control(report),
         control_flag=_control_flag(tuning.control),
         trials=tuning_figures.trials(report),
-        failures=_failures(report),
+        failures=tuning_tables.failures(report),
         published=published.tables(report),
         published_note=published.NOTE,
         undo=printable(report.undo, _LIMIT),
@@ -250,134 +246,6 @@ def _change(ratio: Estimate) -> str:
     return f"{value} % ({low} to {high})"
 
 
-def _effects(report: TuningReport) -> Table:
-    patterns = _pattern_names(report)
-    risks = {candidate.knob: candidate.risk for candidate in report.plan.candidates}
-    originals = {candidate.knob: candidate.original for candidate in report.plan.candidates}
-    several = patterns if 1 < len(patterns) <= _PATTERNS else []
-    return Table(
-        title="Every value that was tried, best first",
-        columns=(
-            Column("setting"),
-            Column("ratio (interval)", numeric=True),
-            Column("verdict"),
-            Column("was", narrow=False),
-            *(Column(name(pattern), narrow=False) for pattern in several),
-            Column("adjusted p", numeric=True, narrow=False),
-            Column("on top of", narrow=False),
-            Column("trials", numeric=True),
-            Column("risk", narrow=False),
-        ),
-        rows=tuple(
-            (
-                Item(setting_label(effect.knob, effect.value)),
-                Item(ratio_words(effect), effect.ratio.value),
-                Item(verdict_words(report, effect), effect.verdict, _flag(effect)),
-                Item(name(originals.get(effect.knob, "unknown"))),
-                *(_verdict_item(effect.patterns.get(pattern)) for pattern in several),
-                Item(_p_value(effect), effect.p_adjusted),
-                Item(count(len(effect.base), "kept setting") if effect.base else ORIGINAL),
-                Item(str(effect.trials), effect.trials),
-                Item(printable(risks.get(effect.knob, ""), _LIMIT) or "none known"),
-            )
-            for effect in tuning_figures.ordered(report.judged)
-        ),
-        note="Ratio: of the objective as a time, with the setting ÷ without it. Adjusted p: of no change, after "
-        "Benjamini and Hochberg over all comparisons.",
-        empty="no setting was compared",
-    )
-
-
-def _p_value(effect: Effect) -> str:
-    if failed(effect):
-        return "–"
-    return "< 0.001" if effect.p_adjusted < 0.001 else f"{effect.p_adjusted:.3f}"
-
-
-def _flag(effect: Effect) -> Flag:
-    if failed(effect) or effect.harmed:
-        return "error"
-    return FLAGS[effect.verdict]
-
-
-def _verdict_item(verdict: Verdict | None) -> Item:
-    return Item(verdict, verdict, FLAGS[verdict]) if verdict else Item("–")
-
-
-def _pattern_names(report: TuningReport) -> list[str]:
-    return list(dict.fromkeys(metric.pattern for metric in report.plan.metrics))
-
-
-def _path(report: TuningReport) -> Table:
-    return Table(
-        title="Steps of the search",
-        columns=(
-            Column("step"),
-            Column("phase", narrow=False),
-            Column("objective ÷ original", numeric=True),
-            Column("why"),
-        ),
-        rows=tuple(
-            (
-                Item(step_label(step)),
-                Item(step.phase),
-                Item(step_ratio(step), step.ratio.value if step.ratio else None),
-                Item(printable(step.reason, _LIMIT) or "–"),
-            )
-            for step in report.tuning.path
-        ),
-        empty="the search took no step",
-    )
-
-
-def _patterns(report: TuningReport) -> Table:
-    """Before and after, metric by metric: what is best for one pattern may be bad for another."""
-    effect = report.tuning.confirmation
-    metrics = [m for m in report.plan.metrics if effect and m.name in effect.metrics] if effect else []
-    return Table(
-        title="Before and after, by pattern",
-        columns=(
-            Column("metric"),
-            Column("pattern", narrow=False),
-            Column("before", numeric=True),
-            Column("after", numeric=True),
-            Column("ratio (interval)", numeric=True),
-            Column("verdict"),
-        ),
-        rows=tuple(
-            (
-                Item(name(metric.name)),
-                Item(f"{name(metric.pattern)}{', guarded' if metric.guard else ''}"),
-                *(_median(report, metric.name, kept) for kept in (False, True)),
-                Item(format_ratio(effect.metrics[metric.name]), effect.metrics[metric.name].value),
-                _guarded(effect, metric.name, metric.pattern),
-            )
-            for metric in metrics
-            if effect
-        ),
-        note="Ratio: of the time, or of the inverse of what should be high: below 1× is better for every metric. "
-        "The verdict is that of the metric's pattern.",
-        empty="what was kept was not compared with the original settings"
-        if report.tuning.kept
-        else "nothing was kept, so there is no after",
-    )
-
-
-def _guarded(effect: Effect, metric: str, pattern: str) -> Item:
-    if metric in effect.harmed:
-        return Item("worse: guarded", "worse", "error")
-    return _verdict_item(effect.patterns.get(pattern))
-
-
-def _median(report: TuningReport, metric: str, kept: bool) -> Item:
-    found = next(m for m in report.plan.metrics if m.name == metric)
-    values = report.values(found, report.confirming(report.tuning.kept if kept else {}))
-    if not values:
-        return Item("unknown", None, "unknown")
-    middle = statistics.median(values)
-    return Item(format_value(middle, found.unit), middle)
-
-
 def _control(report: TuningReport) -> tuple[str, ...]:
     control = report.tuning.control
     if control is None:
@@ -398,21 +266,3 @@ def _control_flag(control: Control | None) -> Flag:
         return "warning"
     low, high = control.ratio.low, control.ratio.high
     return "warning" if low is None or high is None or not low <= 1 <= high else "good"
-
-
-def _failures(report: TuningReport) -> Table:
-    """Fold the trials that failed: the same setting and reason are one line."""
-    folded: dict[tuple[str, str], int] = {}
-    for trial in report.trials:
-        if trial.status == "failed":
-            labels = [setting_label(*entry) for entry in trial.setting.items()]
-            key = listed(labels, 3) or ORIGINAL, printable(trial.error or "unknown", _LIMIT)
-            folded[key] = folded.get(key, 0) + 1
-    return Table(
-        title="Trials that failed",
-        columns=(Column("setting"), Column("trials", numeric=True), Column("why")),
-        rows=tuple(
-            (Item(setting), Item(str(number), number), Item(why)) for (setting, why), number in folded.items()
-        ),
-        empty="none",
-    )

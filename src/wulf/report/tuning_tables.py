@@ -1,0 +1,167 @@
+"""Tables of a tuning run: every value that was tried, the path, before and after, what failed.  Pure."""
+
+from __future__ import annotations
+
+import statistics
+
+from wulf.records import Effect, Verdict
+from wulf.report import tuning_figures
+from wulf.report.compare import FLAGS
+from wulf.report.parts import Column, Flag, Item, Table
+from wulf.report.tuning_figures import ratio_words, step_label, step_ratio, verdict_words
+from wulf.report.tuning_input import ORIGINAL, TuningReport, failed, setting_label
+from wulf.report.words import count, listed, name
+from wulf.text import printable
+from wulf.units import format_ratio, format_value
+
+_LIMIT = 400
+#: A table of verdicts with more patterns than this is too wide to be read.
+_PATTERNS = 6
+
+
+def effects(report: TuningReport) -> Table:
+    """Return one row for each value that was tried, best first."""
+    patterns = _pattern_names(report)
+    risks = {candidate.knob: candidate.risk for candidate in report.plan.candidates}
+    originals = {candidate.knob: candidate.original for candidate in report.plan.candidates}
+    several = patterns if 1 < len(patterns) <= _PATTERNS else []
+    return Table(
+        title="Every value that was tried, best first",
+        columns=(
+            Column("setting"),
+            Column("ratio (interval)", numeric=True),
+            Column("verdict"),
+            Column("was", narrow=False),
+            *(Column(name(pattern), narrow=False) for pattern in several),
+            Column("adjusted p", numeric=True, narrow=False),
+            Column("on top of", narrow=False),
+            Column("trials", numeric=True),
+            Column("risk", narrow=False),
+        ),
+        rows=tuple(
+            (
+                Item(setting_label(effect.knob, effect.value)),
+                Item(ratio_words(effect), effect.ratio.value),
+                Item(verdict_words(report, effect), effect.verdict, _flag(effect)),
+                Item(name(originals.get(effect.knob, "unknown"))),
+                *(_verdict_item(effect.patterns.get(pattern)) for pattern in several),
+                Item(_p_value(effect), effect.p_adjusted),
+                Item(count(len(effect.base), "kept setting") if effect.base else ORIGINAL),
+                Item(str(effect.trials), effect.trials),
+                Item(printable(risks.get(effect.knob, ""), _LIMIT) or "none known"),
+            )
+            for effect in tuning_figures.ordered(report.judged)
+        ),
+        note="Ratio: of the objective as a time, with the setting ÷ without it. Adjusted p: of no change, after "
+        "Benjamini and Hochberg over all comparisons.",
+        empty="no setting was compared",
+    )
+
+
+def _p_value(effect: Effect) -> str:
+    if failed(effect):
+        return "–"
+    return "< 0.001" if effect.p_adjusted < 0.001 else f"{effect.p_adjusted:.3f}"
+
+
+def _flag(effect: Effect) -> Flag:
+    if failed(effect) or effect.harmed:
+        return "error"
+    return FLAGS[effect.verdict]
+
+
+def _verdict_item(verdict: Verdict | None) -> Item:
+    return Item(verdict, verdict, FLAGS[verdict]) if verdict else Item("–")
+
+
+def _pattern_names(report: TuningReport) -> list[str]:
+    return list(dict.fromkeys(metric.pattern for metric in report.plan.metrics))
+
+
+def path(report: TuningReport) -> Table:
+    """Return one row for each step of the search."""
+    return Table(
+        title="Steps of the search",
+        columns=(
+            Column("step"),
+            Column("phase", narrow=False),
+            Column("objective ÷ original", numeric=True),
+            Column("why"),
+        ),
+        rows=tuple(
+            (
+                Item(step_label(step)),
+                Item(step.phase),
+                Item(step_ratio(step), step.ratio.value if step.ratio else None),
+                Item(printable(step.reason, _LIMIT) or "–"),
+            )
+            for step in report.tuning.path
+        ),
+        empty="the search took no step",
+    )
+
+
+def patterns(report: TuningReport) -> Table:
+    """Return before and after, metric by metric: what is best for one pattern may be bad for another."""
+    effect = report.tuning.confirmation
+    metrics = [m for m in report.plan.metrics if effect and m.name in effect.metrics] if effect else []
+    return Table(
+        title="Before and after, by pattern",
+        columns=(
+            Column("metric"),
+            Column("pattern", narrow=False),
+            Column("before", numeric=True),
+            Column("after", numeric=True),
+            Column("ratio (interval)", numeric=True),
+            Column("verdict"),
+        ),
+        rows=tuple(
+            (
+                Item(name(metric.name)),
+                Item(f"{name(metric.pattern)}{', guarded' if metric.guard else ''}"),
+                *(_median(report, metric.name, kept) for kept in (False, True)),
+                Item(format_ratio(effect.metrics[metric.name]), effect.metrics[metric.name].value),
+                _guarded(effect, metric.name, metric.pattern),
+            )
+            for metric in metrics
+            if effect
+        ),
+        note="Ratio: of the time, or of the inverse of what should be high: below 1× is better for every metric. "
+        "The verdict is that of the metric's pattern.",
+        empty="what was kept was not compared with the original settings"
+        if report.tuning.kept
+        else "nothing was kept, so there is no after",
+    )
+
+
+def _guarded(effect: Effect, metric: str, pattern: str) -> Item:
+    if metric in effect.harmed:
+        return Item("worse: guarded", "worse", "error")
+    return _verdict_item(effect.patterns.get(pattern))
+
+
+def _median(report: TuningReport, metric: str, kept: bool) -> Item:
+    found = next(m for m in report.plan.metrics if m.name == metric)
+    values = report.values(found, report.confirming(report.tuning.kept if kept else {}))
+    if not values:
+        return Item("unknown", None, "unknown")
+    middle = statistics.median(values)
+    return Item(format_value(middle, found.unit), middle)
+
+
+def failures(report: TuningReport) -> Table:
+    """Fold the trials that failed: the same setting and reason are one line."""
+    folded: dict[tuple[str, str], int] = {}
+    for trial in report.trials:
+        if trial.status == "failed":
+            labels = [setting_label(*entry) for entry in trial.setting.items()]
+            key = listed(labels, 3) or ORIGINAL, printable(trial.error or "unknown", _LIMIT)
+            folded[key] = folded.get(key, 0) + 1
+    return Table(
+        title="Trials that failed",
+        columns=(Column("setting"), Column("trials", numeric=True), Column("why")),
+        rows=tuple(
+            (Item(setting), Item(str(number), number), Item(why)) for (setting, why), number in folded.items()
+        ),
+        empty="none",
+    )
