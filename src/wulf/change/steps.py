@@ -115,6 +115,17 @@ def check(knob: Knob, value: str) -> Wanted:
     return Wanted(knob=knob, value=value)
 
 
+def may_have(knob: Knob, value: str) -> bool:
+    """Whether `check` accepts the value; a knob of a job is not checked, as its library does that."""
+    if knob.access.kind == "environment":
+        return _VALUE.fullmatch(value) is not None
+    try:
+        check(knob, value)
+    except UsageError:
+        return False
+    return True
+
+
 def unsettable(knob: Knob) -> str:
     """Return why a knob cannot be set on a running node; empty when it can."""
     if knob.status in ("audit only", "report only"):
@@ -182,6 +193,13 @@ def _exposure(wanted: Wanted, record: NodeRecord) -> str:
         f"{outside} faces the outside and would be open: net.conntrack=exempt lets only the cluster's interface "
         f"pass; {way}"
     )
+
+
+def fulfilled(wish: Wanted, value: object) -> bool:
+    """Whether a node that has this value needs nothing."""
+    if wish.knob.access.kind == "firewall" and value == "off":
+        return wish.value != "tracked"  # no rule tracks anything there
+    return same(wish.value, value)
 
 
 def same(wanted: str, value: object) -> bool:

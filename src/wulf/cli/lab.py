@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from typing import Annotated
@@ -16,6 +17,8 @@ from rich.table import Table
 from wulf import lab
 from wulf.errors import LabError, UsageError
 from wulf.lab import topology
+from wulf.lab.planted import MISTAKES
+from wulf.nodeset import fold
 
 app = typer.Typer(
     help="A virtual cluster on this machine, to try everything on without touching a real one.\n\n"
@@ -121,6 +124,29 @@ def start(node: NodeArgument) -> None:
     """Switch on a node that is off."""
     _lab().start(node)
     sys.stdout.write(f"{node} is up\n")
+
+
+@app.command()
+def plant(
+    mistakes: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[MISTAKE]...", help=f"Of {', '.join(MISTAKES)}; default: all."),
+    ] = None,
+) -> None:
+    """Make mistakes of real administrators on some nodes, for 'wulf audit' and 'wulf tune' to find."""
+    current = _lab()
+    names = current.layout.names()
+    for name in mistakes or list(MISTAKES):
+        if name not in MISTAKES:
+            raise UsageError(f"there is no mistake {name!r}; there are: {', '.join(MISTAKES)}")
+        mistake = MISTAKES[name]
+        nodes = [names[number - 1] for number in mistake.nodes if number <= len(names)]
+        for node in nodes:
+            argv = current.ssh_argv(node, ["sh", "-c", mistake.script])
+            done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
+            if done.returncode != 0:
+                raise LabError(f"{node}: {mistake.text}: {done.stderr.strip()}")
+        sys.stdout.write(f"{fold(nodes)}: {mistake.text}\n")
 
 
 @app.command()

@@ -126,9 +126,8 @@ def show(outcome: ChangeOutcome, *, json: bool) -> None:
             f"{fold(nodes)}: {_STATES[state]}{f' ({printable(reason, 300)})' if reason else ''}", markup=False
         )
     if outcome.kept and outcome.change:
-        out.print(
-            f"change {outcome.change}; until the next boot ('wulf persist' keeps it, 'wulf rollback' takes it back)"
-        )
+        out.print(f"change {outcome.change}; it holds until the next boot")
+        out.print("next: wulf persist (keeps it), wulf rollback (takes it back), wulf status")
     elif outcome.kept:
         out.print("nothing to do: everything is as wanted")
 

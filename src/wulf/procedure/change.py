@@ -109,10 +109,11 @@ def plan(
     plans: dict[str, list[steps.Step]] = {}
     rows: dict[tuple[str, str, str], list[str]] = {}
     for record in records:
-        lacking = [wish for wish in wanted if not steps.same(wish.value, record.facts.get(wish.knob.id))]
+        lacking = [wish for wish in wanted if not steps.fulfilled(wish, record.facts.get(wish.knob.id))]
         for wish in wanted:
             before = record.facts.get(wish.knob.id)
-            key = (wish.knob.id, "not set" if before is None else str(before), wish.value)
+            now = str(before) if steps.fulfilled(wish, before) else wish.value
+            key = (wish.knob.id, "not set" if before is None else str(before), now)
             rows.setdefault(key, []).append(record.node)
         if lacking:
             plans[record.node] = steps.plan(lacking, interface)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from wulf.catalogue import Knob, Profile, accepts, preferred
 from wulf.errors import UsageError
@@ -27,6 +27,7 @@ def choose(
     knobs: Mapping[str, Knob],
     profile: Profile,
     refusals: Mapping[str, str],
+    may_have: Callable[[Knob, str], bool],
     wanted: Sequence[str] = (),
 ) -> tuple[list[Candidate], LeftOut]:
     """Return the candidates, the most promising first, and why other knobs are left out.
@@ -38,6 +39,8 @@ def choose(
     ----------
     refusals
         Knob → why it must not be set on some node.
+    may_have
+        Whether a knob can be given a value.
     wanted
         Patterns of knob ids that the user names; only those are tried, and those that would not be without.
         ``KNOB=A,B`` also gives the values.
@@ -57,7 +60,11 @@ def choose(
             continue
         values = {record.node: _text(record.facts.get(name)) for record in records}
         tried = given or _values(knob, profile, values, named=bool(wanted))
-        tried = [value for value in tried if any(value != before for before in values.values())]
+        tried = [
+            value
+            for value in tried
+            if may_have(knob, value) and any(value != before for before in values.values())
+        ]
         if not tried:
             left_out[name] = _reason(knob, profile)
             continue
@@ -101,11 +108,18 @@ def _values(knob: Knob, profile: Profile, values: Mapping[str, str | None], *, n
     tried: list[str] = []
     if recommended is not None and not all(accepts(recommended, value) for value in present):
         tried.append(preferred(recommended))
-    if len(present) > 1:
-        tried += sorted(present, key=lambda value: -list(values.values()).count(value))
-    if named or _is_open(knob, recommended) or (tried and _is_sweep(plain)):
+    elif len(present) > 1 and (recommended is not None or knob.access.kind != "service"):
+        tried += _most(list(values.values()))
+    if named or (len(present) == 1 and _is_open(knob, recommended)):
         tried += plain if named else _spread([value for value in plain if value not in present])
     return list(dict.fromkeys(tried))
+
+
+def _most(values: Sequence[str | None]) -> list[str]:
+    """Return the value that most nodes have, or those that equally many have."""
+    known = [value for value in values if value is not None]
+    counts = {value: known.count(value) for value in dict.fromkeys(known)}
+    return [value for value, count in counts.items() if count == max(counts.values())]
 
 
 def _is_open(knob: Knob, recommended: str | None) -> bool:

@@ -83,7 +83,7 @@ def choose(
         for name, knob in knobs.items()
         if (reason := _refusal(knob, records, family, permissions, named=bool(patterns)))
     }
-    found, left_out = candidates.choose(records, knobs, target.profile, refusals, patterns)
+    found, left_out = candidates.choose(records, knobs, target.profile, refusals, steps.may_have, patterns)
     return Choice(candidates=found, left_out=left_out)
 
 
