@@ -70,7 +70,7 @@ def persist(
     record: NodeRecord,
     head: str,
     *,
-    native_link: bool = True,
+    portable: bool = False,
 ) -> Persistence:
     """Return what keeps all settings on a node.
 
@@ -82,15 +82,15 @@ def persist(
         The node's facts, for who configures the interface and what else is there.
     head
         First line of every file, see `marker`.
-    native_link
-        Whether files that name this very node's interface by its address may be written.
+    portable
+        Nothing that holds for this very node alone, such as its interface's address or what is set there already.
 
     Raises
     ------
     UsageError
         A knob is of an interface, and it is not known which one carries the cluster's traffic.
     """
-    node = _Node(interface, record, head, native_link)
+    node = _Node(interface, record, head, portable)
     by_id = {wish.knob.id: wish for wish in wanted}
     for step in plan(wanted, interface):
         node.keep(by_id[step.knob], step)
@@ -110,12 +110,12 @@ def _linked(path: str, target: str) -> Step:
 class _Node:
     """What must be written on one node."""
 
-    def __init__(self, interface: str | None, record: NodeRecord, head: str, native_link: bool) -> None:
+    def __init__(self, interface: str | None, record: NodeRecord, head: str, portable: bool) -> None:
         self._interface = interface
         self._facts = record.facts
         self._unknown = record.unknown
         self._head = head
-        self._native_link = native_link
+        self._portable = portable
         self._places: dict[str, str] = {}
         self._unpersistable: dict[str, str] = {}
         self._notes: list[str] = []
@@ -154,11 +154,11 @@ class _Node:
             self._notes.append(f"who configures the interface is not known: {self._unknown['keep.manager']}")
         steps = [*self._files(), *self._units_of_script()]
         written = {step.target for step in steps}
-        stale = [path for path in self._text("keep.files").split() if path.startswith("/etc/")]
+        stale = [] if self._portable else self._text("keep.files").split()
         gone = [
             Step(knob=path, kind="stored", interface=NOTHING, target=path, value="absent")
             for path in stale
-            if path not in written
+            if path.startswith("/etc/") and path not in written
         ]
         return Persistence(
             steps=[*gone, *steps, *self._units],
@@ -174,7 +174,10 @@ class _Node:
         state = {"on": "enabled", "off": "disabled"}[wish.value]
         now = self._text(wish.knob.id)
         self._places[wish.knob.id] = f"systemctl {state.removesuffix('d')} {step.target}"
-        if now not in {"on": ("on", "off, on at boot"), "off": ("off", "on, not at boot")}[wish.value]:
+        if (
+            self._portable
+            or now not in {"on": ("on", "off, on at boot"), "off": ("off", "on, not at boot")}[wish.value]
+        ):
             unit = Step(knob=step.target, kind="unit", interface=NOTHING, target=step.target, value=state)
             self._units.append(unit)
 
@@ -236,7 +239,10 @@ class _Node:
         """Return where the .link file goes; empty where udev, the address or the file before is not known."""
         before = self._text("keep.link_file").rpartition("/")[2]
         if not (
-            before and self._native_link and "keep.mac" in self._facts and "keep.link_settings" in self._facts
+            before
+            and not self._portable
+            and "keep.mac" in self._facts
+            and "keep.link_settings" in self._facts
         ):
             return ""
         names = (f"{prefix}{self._interface}.link" for prefix in _LINK_PREFIXES)
@@ -244,7 +250,7 @@ class _Node:
 
     def _network_dropin(self) -> str:
         before = self._text("keep.network_file").rpartition("/")[2]
-        is_networkd = self._manager() == "networkd" and before and self._native_link
+        is_networkd = self._manager() == "networkd" and before and not self._portable
         return f"/etc/systemd/network/{before}.d/90-wulf.conf" if is_networkd else ""
 
     def _hook(self) -> str:
