@@ -174,7 +174,7 @@ for nic in $chosen; do
 		printf '!ethtool ethtool is not installed\n'
 		continue
 	fi
-	for option in '' -i -c -g -l -k -a --show-eee; do
+	for option in '' -i -P -c -g -l -k -a --show-eee; do
 		# shellcheck disable=SC2086 # none or one option
 		run "ethtool$option.$nic" ethtool $option "$nic"
 	done
@@ -223,11 +223,26 @@ fi
 settings /etc/sysctl.conf /etc/sysctl.d/*.conf /run/sysctl.d/*.conf /usr/local/lib/sysctl.d/*.conf \
 	/usr/lib/sysctl.d/*.conf /lib/sysctl.d/*.conf
 settings /etc/modprobe.d/*.conf /etc/network/interfaces /etc/network/interfaces.d/* /etc/netplan/*.yaml \
-	/etc/systemd/network/*.network \
-	/etc/systemd/network/*.link /etc/systemd/network/*.netdev /etc/sysconfig/network-scripts/ifcfg-* \
+	/etc/systemd/network/*.network /etc/systemd/network/*.netdev /etc/sysconfig/network-scripts/ifcfg-* \
 	/etc/tuned/active_profile /etc/tuned/profile_mode /etc/tuned/*/tuned.conf /etc/tuned/profiles/*/tuned.conf \
 	/usr/lib/tuned/*/tuned.conf /usr/lib/tuned/profiles/*/tuned.conf /etc/default/irqbalance /etc/sysconfig/irqbalance \
 	/etc/default/cpufrequtils /etc/openmpi/openmpi-mca-params.conf "$HOME/.openmpi/mca-params.conf"
+for directory in /etc /run /usr/local/lib /usr/lib /lib; do
+	settings "$directory"/systemd/network/*.link "$directory"/systemd/network/*.link.d/*.conf \
+		"$directory"/systemd/network/*.network.d/*.conf
+done
+run systemd_version systemctl --version
+run wulf_kept grep -hs '^keep ' /etc/wulf/settings.sh
+run wulf_files grep -ls '^# Written by wulf' /etc/sysctl.d/*wulf.conf /etc/systemd/network/*-wulf-*.link \
+	/etc/systemd/network/*.network.d/90-wulf.conf /etc/modprobe.d/wulf.conf /etc/wulf/settings.sh \
+	/etc/systemd/system/wulf-*.service /etc/systemd/system/*.wants/wulf-*.service \
+	/etc/systemd/system/*.service.d/90-wulf.conf /etc/network/if-up.d/wulf-settings \
+	/etc/NetworkManager/dispatcher.d/90-wulf-settings
+if [ -n "$interface" ]; then
+	settings "/run/systemd/netif/links/$(cat "/sys/class/net/$interface/ifindex" 2>/dev/null)"
+	run "udev.$interface" udevadm info --query=property "--path=/sys/class/net/$interface"
+	run "nmcli.$interface" nmcli -g GENERAL.STATE device show "$interface"
+fi
 # Connection files hold secrets beside the settings: only the settings are looked at.
 echo -
 reasons "$({ $limit grep -E '^(id|interface-name|mac-address|mtu|method|type|ring-|coalesce-|feature-|pause-|channels-|eee-|\[)' \

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wulf.catalogue import Knob
-from wulf.facts import firewall, knobs, machine, mpi, network, nic, owners, services, settings
+from wulf.facts import firewall, keep, knobs, machine, mpi, network, nic, owners, services, settings
 from wulf.facts.look import Facts, Look
 from wulf.facts.nic import interface_address
 from wulf.facts.tree import Tree
@@ -44,6 +44,7 @@ def parse(node: str, text: str, interface: str | None, catalogue: Sequence[Knob]
     firewall.add(facts, look)
     services.add(facts, look)
     settings.add(facts, look, catalogue)
+    keep.add(facts, look, catalogue)
     mpi.add(facts, look)
     knobs.add(facts, look, catalogue)
     owners.add(facts, look, catalogue)

@@ -46,10 +46,15 @@ def add(facts: Facts, look: Look, knobs: Sequence[Knob]) -> None:
 
 def kept_sysctls(look: Look) -> dict[str, tuple[str, str]]:
     """Sysctl → (value, file) that the next boot sets, in the order in which systemd-sysctl applies them."""
-    return look.once("kept_sysctls", lambda: _read_sysctls(look.tree))
+    return {name: setters[-1] for name, setters in sysctl_setters(look).items()}
 
 
-def _read_sysctls(tree: Tree) -> dict[str, tuple[str, str]]:
+def sysctl_setters(look: Look) -> dict[str, list[tuple[str, str]]]:
+    """Sysctl → (value, file) of all files that set it, in the order in which systemd-sysctl reads them."""
+    return look.once("sysctl_setters", lambda: _read_sysctls(look.tree))
+
+
+def _read_sysctls(tree: Tree) -> dict[str, list[tuple[str, str]]]:
     files: dict[str, dict[str, list[str]]] = {}
     for directory in _SYSCTL_DIRECTORIES:
         for path, text in tree.files(directory):
@@ -60,12 +65,12 @@ def _read_sysctls(tree: Tree) -> dict[str, tuple[str, str]]:
     ordered = [entry for name in sorted(files) for entry in files[name].items()]
     if _SYSCTL_CONF in tree:
         ordered.append((_SYSCTL_CONF, tree.text(_SYSCTL_CONF).splitlines()))
-    found = {}
+    found: dict[str, list[tuple[str, str]]] = {}
     for path, lines in ordered:
         for line in lines:
             name, mark, value = line.strip().removeprefix("-").partition("=")
             if mark and "*" not in name:
-                found[_dotted(name.strip())] = (" ".join(value.split()), path)
+                found.setdefault(_dotted(name.strip()), []).append((" ".join(value.split()), path))
     return found
 
 
@@ -106,11 +111,22 @@ def _unkept(look: Look, knobs: Sequence[Knob]) -> FactValue:
         kept_mtu(look)
     except Absent:
         mtu = look.tree.text(f"/sys/class/net/{look.nic()}/mtu")
-        if mtu != "1500" and look.interface != "lo":
+        if mtu != "1500" and look.interface != "lo" and not _mtu_by_wulf(look, mtu):
             said.append(f"the MTU of {look.interface} is {shown(mtu, 20)} (the kernel's own is 1500)")
     except Unknown:
         pass  # then it is not known whether a file keeps it: settings.mtu says why
     return _listed(said)
+
+
+def _mtu_by_wulf(look: Look, mtu: str) -> bool:
+    """Whether a file that `wulf persist` wrote sets the MTU at boot."""
+    try:
+        if re.search(rf"^keep nic nic\.mtu link \S+ mtu {mtu}$", look.tree.output("wulf_kept")[0], re.M):
+            return True
+    except Unknown:
+        pass  # then there is no such script
+    own = (text for path, text in look.tree.files("/etc/systemd/network/") if "wulf" in path)
+    return any(re.search(rf"^MTUBytes={mtu}$", text, re.M) for text in own)
 
 
 def kept_mtu(look: Look) -> FactValue:

@@ -6,13 +6,9 @@ firewall_legacy() { # which of the old tables there are
 		! grep -q . "/proc/net/${firewall_family}_tables_names" 2>/dev/null || echo "${firewall_family}tables-legacy"
 	done
 }
-firewall_save() {
+firewall_save() { # the own rules alone: those of others may change at any time, and are not touched
 	command -v nft >/dev/null 2>&1 || [ -n "$(firewall_legacy)" ] || { echo "nft is not installed" >&2; return 1; }
-	echo "rules of $1:"
-	! command -v nft >/dev/null 2>&1 || firewall_rules
-	for firewall_tool in $(firewall_legacy); do
-		"$firewall_tool-save" | grep '^[-*:]' | sed 's/\[[0-9]*:[0-9]*\]//'
-	done
+	firewall_get "$1" "$2"
 }
 firewall_chains() { # FAMILY TABLE CHAIN DIRECTION of every base chain that filters what comes in or goes out
 	limit nft -nn list ruleset | awk '/^table / { family = $2; table = $3 } /^\tchain / { chain = $2 }
@@ -64,12 +60,8 @@ firewall_untracked() { # interface: after the accepts, as untracked packets woul
 	END
 }
 firewall_restore() {
-	firewall_before=$(cat)
-	firewall_clear
-	case $firewall_before in
-	*'notrack comment "wulf"'* | *--comment*wulf*notrack*) firewall_exempt "$1" notrack ;;
-	*'accept comment "wulf"'* | *--comment*wulf*) firewall_exempt "$1" exempt ;;
-	esac
+	read -r firewall_before
+	firewall_put "$1" "$2" "$firewall_before"
 }
 firewall_get() {
 	case $(limit nft list ruleset 2>/dev/null; for firewall_tool in $(firewall_legacy); do "$firewall_tool-save"; done) in

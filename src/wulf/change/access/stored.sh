@@ -41,8 +41,9 @@ stored_restore() {
 		stored_rest=${stored_before#file:}
 		stored_owner=${stored_rest%%:*}
 		stored_rest=${stored_rest#*:}
+		stored_time=${stored_rest%%:*}
 		stored_put "$1" "$2" "file:${stored_owner%%,*}:${stored_rest#*:}" &&
-			chown "$(printf %s "${stored_owner#*,}" | tr , :)" "$2" && touch -d "@${stored_rest%%:*}" "$2"
+			chown "$(printf %s "${stored_owner#*,}" | tr , :)" "$2" && touch -d "@$stored_time" "$2"
 		;;
 	esac
 }

@@ -1,0 +1,101 @@
+# Sets what its last lines name, and puts everything back:
+#
+#   apply    set what is not set yet; the state before is kept in $STATE
+#   undo     put back exactly what was there before the first `apply`
+#   status   say what is as it was set; ends with 1 when something is not
+#
+# TuneD calls them `start`, `stop` and `verify`. Needs root.
+case ${1:-} in
+apply | start) verb=apply ;;
+undo | stop) verb=undo ;;
+status | verify) verb=status ;;
+*)
+	echo "usage: sh $0 apply|undo|status" >&2
+	exit 2
+	;;
+esac
+[ "$(id -u)" = 0 ] || { echo "changing settings takes root" >&2; exit 1; }
+failed=0
+reload=
+mkdir -p "$RUN"
+
+wrong() { # KNOB, words...
+	wrong_knob=$1
+	shift
+	printf '%s: %s\n' "$wrong_knob" "$*" >&2
+	failed=1
+}
+get() { "${kind}_get" "$interface" "$target" 2>&1 | tr '\n\t' '  '; }
+is_set() { # VALUE, in $here
+	[ -s "$here/wanted" ] && [ "$(cat "$here/wanted")" = "$1" ] && [ "$(get)" = "$(cat "$here/after")" ]
+}
+keep() { # KNOB KIND INTERFACE TARGET VALUE
+	knob=$1 kind=$2 interface=$3 target=$4
+	here=$STATE/$(printf %s "$1" | tr / _)
+	"${verb}_one" "$5"
+}
+remember() { # the state before, once
+	[ ! -s "$here/before" ] || return 0
+	mkdir -p "$here" && printf '%s\t%s\t%s\n' "$kind" "$interface" "$target" >"$here/what" &&
+		"${kind}_save" "$interface" "$target" >"$here/before.new" && [ -s "$here/before.new" ] &&
+		mv "$here/before.new" "$here/before" && printf '%s\n' "${here##*/}" >>"$STATE/order"
+}
+apply_one() { # VALUE
+	if is_set "$1"; then
+		return 0
+	fi
+	if ! said=$(remember 2>&1); then
+		rm -rf "$here"
+		wrong "$knob" "${said:-its state cannot be read}: it is not changed"
+	elif ! said=$("${kind}_put" "$interface" "$target" "$1" 2>&1); then
+		wrong "$knob" "${said:-it was refused}"
+	else
+		get >"$here/after"
+		printf '%s\n' "$1" >"$here/wanted"
+		needs_reload
+	fi
+}
+needs_reload() {
+	case $target in /etc/systemd/system/*) reload=1 ;; esac
+}
+status_one() { # VALUE
+	if is_set "$1"; then
+		printf 'set\t%s\t%s\n' "$knob" "$(cat "$here/after")"
+	else
+		printf 'not set\t%s\t%s\n' "$knob" "$(get)"
+		failed=1
+	fi
+}
+undo_all() { # the last one first; interrupts at the end, as channels and rings make them anew
+	[ -s "$STATE/order" ] || return 0
+	for undo_pass in first last; do
+		for undo_key in $(awk '{ line[NR] = $0 } END { for (i = NR; i > 0; i--) print line[i] }' "$STATE/order"); do
+			here=$STATE/$undo_key
+			[ -s "$here/what" ] || continue
+			IFS=$TAB read -r kind interface target <"$here/what"
+			case $kind:$undo_pass in
+			irq_affinity:last | irq_affinity:first) [ "$undo_pass" = last ] || continue ;;
+			*:last) continue ;;
+			esac
+			undo_one
+		done
+	done
+	[ "$failed" = 1 ] || rm -rf "$STATE"
+	rmdir "${STATE%/*}" 2>/dev/null || :
+}
+undo_one() {
+	if ! is_before; then
+		said=$("${kind}_restore" "$interface" "$target" <"$here/before" 2>&1)
+		needs_reload
+		is_before || { wrong "$undo_key" "${said:-it is not as before}"; return 0; }
+	fi
+	rm -rf "$here"
+}
+is_before() {
+	"${kind}_save" "$interface" "$target" 2>/dev/null | cmp -s - "$here/before"
+}
+finish() {
+	[ "$verb" != undo ] || undo_all
+	[ -z "$reload" ] || ! command -v systemctl >/dev/null 2>&1 || limit systemctl daemon-reload
+	exit "$failed"
+}
