@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+import sys
 from typing import Annotated
 
 import typer
@@ -15,6 +16,7 @@ from wulf.cli.options import cluster as resolve
 from wulf.cli.progress import staging
 from wulf.cli.set_values import ConfirmOption, deadline, show
 from wulf.errors import EXIT_ERROR, UsageError
+from wulf.nodeset import fold
 from wulf.procedure import change
 
 _CHANGE = re.compile(r"[0-9]{8}T[0-9]{6}-[0-9a-f]{6}")
@@ -43,6 +45,12 @@ def command(
     chosen = list(config.nodes) if nodes is None else config.select(nodes)
     with change.reach(config) as (_, guards), staging() as say:
         outcome = apply.rollback(guards, chosen, to, deadline_s=deadline(confirm_within), watch=say)
-    show(outcome, json=json)
+    if not json and outcome.kept:
+        back = [node.node for node in outcome.nodes if node.state == "confirmed"]
+        sys.stdout.write(
+            f"put back on {fold(back)}, confirmed over a new connection\n" if back else "nothing is set\n"
+        )
+    else:
+        show(outcome, json=json)
     if not outcome.kept:
         raise typer.Exit(EXIT_ERROR)

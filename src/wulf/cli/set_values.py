@@ -92,6 +92,11 @@ def command(
     show(outcome, json=json)
     if not outcome.kept:
         raise typer.Exit(EXIT_ERROR)
+    if not json:
+        sys.stdout.write(
+            f"change {outcome.change}; it holds until the next boot\n"
+            "next: wulf persist (keeps it), wulf rollback (takes it back), wulf status\n"
+        )
 
 
 def deadline(text: str) -> int:
@@ -125,10 +130,7 @@ def show(outcome: ChangeOutcome, *, json: bool) -> None:
         out.print(
             f"{fold(nodes)}: {_STATES[state]}{f' ({printable(reason, 300)})' if reason else ''}", markup=False
         )
-    if outcome.kept and outcome.change:
-        out.print(f"change {outcome.change}; it holds until the next boot")
-        out.print("next: wulf persist (keeps it), wulf rollback (takes it back), wulf status")
-    elif outcome.kept:
+    if outcome.kept and not outcome.change:
         out.print("nothing to do: everything is as wanted")
 
 

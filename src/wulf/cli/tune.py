@@ -171,7 +171,7 @@ def start(request: Request, name: str | None, runs: Path, *, set_kept: bool) -> 
         tools = prepare.tools_for(request.goal, request.mpi, progress.stage)
         with site.look(request.config, request.nodes, progress.stage) as (transport, records):
             choice = _choose(request, records, tools)
-            ready = _ready(request.config, transport, records, tools, progress)
+            ready = trial_bench(request.config, transport, records, tools, progress.stage)
             cycle = request.goal.cycle(objective.pairs_for(request.nodes))
             with open_bench(ready.bench):
                 progress.stage("measuring the original settings")
@@ -193,14 +193,11 @@ def go_on(name: str, runs: Path, budget_s: float | None, *, set_kept: bool) -> T
     manifest = load_tuning(path).manifest
     if manifest.status == "complete":
         raise UsageError(f"{path} is complete; there is nothing to go on with")
-    config = inventory.parse(manifest.cluster, str(path / HEAD))
-    mpi = manifest.software.get("mpi_compiler")
-    ops = [part.op for part in manifest.cycle.probes]
     with TuneProgress() as progress:
-        tools = site.toolbox(ops, str(mpi) if mpi else None, progress.stage) if ops else None
+        config, tools = tools_of(manifest, str(path / HEAD), progress.stage)
         with site.look(config, manifest.nodes, progress.stage) as (transport, records):
             _require_original(manifest, records, path)
-            ready = _ready(config, transport, records, tools, progress)
+            ready = trial_bench(config, transport, records, tools, progress.stage)
             with open_bench(ready.bench):
                 progress.stage("measuring the original settings")
                 loop.pilot(ready.bench, manifest.cycle, manifest.plan.seed)
@@ -218,6 +215,16 @@ def go_on(name: str, runs: Path, budget_s: float | None, *, set_kept: bool) -> T
             if set_kept:
                 _keep(path, result, config, transport, records, progress)
     return load_tuning(path)
+
+
+def tools_of(
+    manifest: TuneManifest, origin: str, say: prepare.Say
+) -> tuple[inventory.ClusterConfig, site.Toolbox | None]:
+    """Return the cluster of a stored run, and the probes that its cycle needs."""
+    config = inventory.parse(manifest.cluster, origin)
+    mpi = manifest.software.get("mpi_compiler")
+    ops = [part.op for part in manifest.cycle.probes]
+    return config, site.toolbox(ops, str(mpi) if mpi else None, say) if ops else None
 
 
 def show(run: TuningRun) -> None:
@@ -274,14 +281,15 @@ def _choose(request: Request, records: Sequence[NodeRecord], tools: site.Toolbox
     return choice
 
 
-def _ready(
+def trial_bench(
     config: inventory.ClusterConfig,
     transport: Transport,
     records: list[NodeRecord],
     tools: site.Toolbox | None,
-    progress: TuneProgress,
+    say: prepare.Say,
 ) -> Ready:
-    measuring = site.ready(config, transport, records, tools, progress.stage) if tools is not None else None
+    """Put the probes on the nodes; return the bench on which trials are made, and what it consists of."""
+    measuring = site.ready(config, transport, records, tools, say) if tools is not None else None
     operations = tools.operations if tools is not None else []
     bench = Bench(
         config,

@@ -51,6 +51,12 @@ stored_prune() { # directory, uppermost: what was made for the file
 	rmdir "$1" 2>/dev/null || return 0
 	[ "$1" = "$2" ] || stored_prune "${1%/*}" "$2"
 }
-stored_get() {
-	if [ -e "$2" ] || [ -L "$2" ]; then sha256sum "$2" | cut -c1-12; else echo absent; fi
+stored_get() { # what it is: a link's target, or the beginning of the content's SHA-256
+	if [ -L "$2" ]; then
+		printf 'link:%s\n' "$(readlink "$2")"
+	elif [ -e "$2" ]; then
+		sha256sum "$2" | cut -c1-12
+	else
+		echo absent
+	fi
 }

@@ -1,0 +1,101 @@
+"""``wulf export``: the same decision for other tools."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wulf import catalogue
+from wulf.change.export import Chosen
+from wulf.change.export.ansible import ansible
+from wulf.change.export.shell import shell
+from wulf.change.export.tuned import tuned
+from wulf.cli.facts import NodesOption
+from wulf.cli.options import RUNS, ClusterOption, RunsOption
+from wulf.cli.options import cluster as resolve
+from wulf.cluster import inventory
+from wulf.errors import StoreError, UsageError
+from wulf.facts.capture import capture
+from wulf.procedure import change, persist
+from wulf.store import find_run, write_atomically
+from wulf.store.tuning import HEAD, load_tuning
+
+
+def command(
+    run: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[RUN]",
+            help="The tuning run whose result is exported; default: what is set on the nodes.",
+        ),
+    ] = None,
+    cluster: ClusterOption = None,
+    nodes: NodesOption = None,
+    tuned_directory: Annotated[
+        Path | None, typer.Option("--tuned", metavar="DIR", help="A TuneD profile, below this directory.")
+    ] = None,
+    ansible_file: Annotated[
+        Path | None,
+        typer.Option("--ansible", metavar="FILE", help="An Ansible playbook, and an inventory beside it."),
+    ] = None,
+    shell_file: Annotated[
+        Path | None,
+        typer.Option("--shell", metavar="FILE", help="A shell script with apply, undo and status."),
+    ] = None,
+    runs: RunsOption = RUNS,
+) -> None:
+    """Write what was found to help as a TuneD profile, an Ansible playbook or a shell script.
+
+    Nodes that need different settings get a file each. Nothing on the nodes is changed.
+    """
+    if tuned_directory is None and ansible_file is None and shell_file is None:
+        raise UsageError("say what to write: --tuned DIR, --ansible FILE or --shell FILE")
+    chosen = _of_run(run, runs, nodes) if run is not None else _of_nodes(cluster, nodes)
+    if tuned_directory is not None:
+        _write(tuned_directory, tuned(chosen))
+    if ansible_file is not None:
+        _write(ansible_file.parent, ansible(chosen, _name(ansible_file, ".yml", ".yaml")))
+    if shell_file is not None:
+        _write(shell_file.parent, shell(chosen, _name(shell_file, ".sh")))
+
+
+def _of_run(name: str, runs: Path, nodes: str | None) -> dict[str, Chosen]:
+    if nodes is not None:
+        raise UsageError("--nodes and a run: the run says which nodes")
+    found = load_tuning(find_run(name, runs, HEAD))
+    if found.result is None:
+        raise StoreError(f"{found.path} has no conclusion yet")
+    config = inventory.parse(found.manifest.cluster, str(found.path / HEAD))
+    return persist.chosen_by(found.manifest, found.result.kept, config.interface)
+
+
+def _of_nodes(cluster: str | None, nodes: str | None) -> dict[str, Chosen]:
+    config = resolve(cluster)
+    names = list(config.nodes) if nodes is None else config.select(nodes)
+    with change.reach(config) as (transport, guards):
+        statuses = change.status(guards, names)
+        records = capture(transport, names, config.interface, list(catalogue.knobs().values()))
+    return persist.chosen(statuses, records, config.interface)
+
+
+def _name(file: Path, *endings: str) -> str:
+    """Return the file's name without its ending, which the export adds."""
+    if file.suffix not in endings:
+        raise UsageError(f"{file}: the name must end with {' or '.join(endings)}")
+    return file.stem
+
+
+def _write(directory: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = directory / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"cannot make {path.parent}: {error.strerror}") from error
+        write_atomically(path, text.encode())
+        if text.startswith("#!"):
+            path.chmod(0o755)
+        sys.stdout.write(f"written: {path}\n")

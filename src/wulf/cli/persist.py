@@ -1,0 +1,113 @@
+"""``wulf persist``: keep what is set over reboots."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from wulf import catalogue
+from wulf.cli.facts import NodesOption
+from wulf.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console
+from wulf.cli.options import cluster as resolve
+from wulf.cli.progress import staging
+from wulf.cli.set_values import ConfirmOption, deadline, show
+from wulf.errors import EXIT_ERROR, StoreError
+from wulf.facts.capture import capture
+from wulf.nodeset import fold
+from wulf.procedure import change, persist
+from wulf.records import ChangeOutcome, NodeStatus
+from wulf.store import list_runs
+from wulf.store.tuning import HEAD, load_tuning, resume_tuning
+from wulf.text import printable
+
+
+def command(
+    cluster: ClusterOption = None,
+    nodes: NodesOption = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print every file for every node, and change nothing.")
+    ] = False,
+    confirm_within: ConfirmOption = "60s",
+    json: JsonOption = False,
+    runs: RunsOption = RUNS,
+) -> None:
+    """Keep over reboots what 'wulf set' or 'wulf tune' has set.
+
+    Writes the node's own kind of files (sysctl.d, systemd .link, NetworkManager, modprobe.d, nftables, a unit for the
+    rest), marked as wulf's; 'wulf rollback' takes them away without a trace. After a reboot 'wulf verify' proves that
+    they work.
+    """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    config = resolve(cluster)
+    chosen = list(config.nodes) if nodes is None else config.select(nodes)
+    with change.reach(config) as (transport, guards):
+        with staging() as say:
+            say("looking at what is set")
+            statuses = change.status(guards, chosen)
+            records = capture(transport, chosen, config.interface, list(catalogue.knobs().values()))
+            what = persist.lasting(statuses, records, config.interface)
+        if not json:
+            _show(what, files=dry_run)
+        if dry_run:
+            sys.stdout.write("\nnothing was changed (--dry-run)\n")
+            return
+        with staging() as say:
+            outcome = persist.make_last(guards, what, deadline_s=deadline(confirm_within), watch=say)
+    if outcome.kept:
+        _note(runs, statuses, what)
+    _finish(outcome, json=json)
+
+
+def _show(what: persist.Lasting, *, files: bool) -> None:
+    """Print what keeps which knob where, nodes that agree together."""
+    out = console()
+    rows: dict[tuple[str, str], list[str]] = {}
+    for node, kept in what.nodes.items():
+        for knob, place in kept.places.items():
+            rows.setdefault((knob, place), []).append(node)
+        for knob, why in kept.unpersistable.items():
+            rows.setdefault((knob, f"NOT kept: {why}"), []).append(node)
+        for note in kept.notes:
+            rows.setdefault(("note", note), []).append(node)
+    for (knob, place), nodes in rows.items():
+        out.print(f"{knob}: {printable(place, 300)} on {fold(nodes)}", markup=False)
+    if files:
+        contents: dict[str, list[str]] = {}
+        for node, kept in what.nodes.items():
+            contents.setdefault("\n".join(persist.readable(step) for step in kept.steps), []).append(node)
+        for text, nodes in contents.items():
+            out.print(f"\n{fold(nodes)}:\n{text}", markup=False)
+
+
+def _finish(outcome: ChangeOutcome, *, json: bool) -> None:
+    if json:
+        sys.stdout.write(msgspec.json.format(msgspec.json.encode(outcome), indent=1).decode() + "\n")
+    elif outcome.kept:
+        sys.stdout.write(
+            f"kept over reboots by change {outcome.change or '(nothing was needed)'}\n"
+            "next: reboot the nodes, then wulf verify; wulf rollback takes the files away\n"
+        )
+    else:
+        show(outcome, json=False)
+    if not outcome.kept:
+        raise typer.Exit(EXIT_ERROR)
+
+
+def _note(runs: Path, statuses: list[NodeStatus], what: persist.Lasting) -> None:
+    """Write down in the tuning runs whose settings these are where they are kept now."""
+    changes = {value.change for status in statuses for value in status.settings}
+    for path in list_runs(runs, HEAD):
+        try:
+            run = load_tuning(path)
+        except StoreError:
+            continue
+        if run.manifest.change in changes and run.result is not None:
+            kept = {knob: place for knob, place in what.places().items() if knob in run.result.kept}
+            _, writer = resume_tuning(path)
+            with writer:
+                writer.update(msgspec.structs.replace(writer.manifest, stored=kept))

@@ -1,0 +1,103 @@
+"""``wulf verify``: whether everything is as it was confirmed, live, stored and measured."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import msgspec
+import typer
+
+from wulf.cli.facts import NodesOption
+from wulf.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console
+from wulf.cli.options import cluster as resolve
+from wulf.cli.progress import TuneProgress, counting
+from wulf.cli.tune import tools_of, trial_bench
+from wulf.errors import EXIT_FINDINGS, UsageError
+from wulf.nodeset import fold
+from wulf.procedure import change, persist, site
+from wulf.procedure.tuning import verify
+from wulf.store import find_run
+from wulf.store.tuning import HEAD, TuningRun, load_tuning
+from wulf.text import printable
+from wulf.units import format_estimate
+
+
+class Verification(msgspec.Struct, frozen=True, kw_only=True):
+    """What ``wulf verify --json`` prints."""
+
+    #: Settings and files that confirmed changes have left, and whether they are as confirmed.
+    settings: list[persist.Holding]
+    #: The objective now against then; null without a run.
+    figures: verify.Figures | None
+    holds: bool
+
+
+def command(
+    run: Annotated[
+        str | None,
+        typer.Argument(metavar="[RUN]", help="The tuning run whose figures are measured again."),
+    ] = None,
+    cluster: ClusterOption = None,
+    nodes: NodesOption = None,
+    json: JsonOption = False,
+    runs: RunsOption = RUNS,
+) -> None:
+    """Prove that what was confirmed holds: the live values, the files that keep them, and the figures.
+
+    With the name of a tuning run (or 'latest'), its objective is measured again and compared with the figures of its
+    confirmation. To be run after a reboot. Exit code 3 when something does not hold.
+    """
+    config = resolve(cluster)
+    chosen = list(config.nodes) if nodes is None else config.select(nodes)
+    with change.reach(config) as (_, guards):
+        statuses = change.status(guards, chosen)
+    lost = [status for status in statuses if status.error]
+    if lost:
+        raise UsageError(f"{fold([status.node for status in lost])} cannot be verified: {lost[0].error}")
+    held = persist.holding(statuses)
+    if not held and run is None:
+        raise UsageError("nothing is set on these nodes, so there is nothing to verify")
+    figures = _measure(load_tuning(find_run(run, runs, HEAD))) if run is not None else None
+    found = Verification(
+        settings=held,
+        figures=figures,
+        holds=all(one.holds for one in held) and (figures is None or figures.holds),
+    )
+    if json:
+        sys.stdout.write(msgspec.json.format(msgspec.json.encode(found), indent=1).decode() + "\n")
+    else:
+        _show(found)
+    if not found.holds:
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+def _measure(run: TuningRun) -> verify.Figures:
+    with TuneProgress() as progress:
+        config, tools = tools_of(run.manifest, str(run.path / HEAD), progress.stage)
+        with site.look(config, run.manifest.nodes, progress.stage) as (transport, records):
+            bench = trial_bench(config, transport, records, tools, progress.stage).bench
+            with counting("measuring") as count:
+                return verify.measure(run, bench, count)
+
+
+def _show(found: Verification) -> None:
+    out = console()
+    rows: dict[tuple[str, str, str, bool], list[str]] = {}
+    for one in found.settings:
+        rows.setdefault((one.what, one.wanted, one.now, one.holds), []).append(one.node)
+    for (what, wanted, now, holds), nodes in rows.items():
+        words = f"{what} = {wanted}" if holds else f"{what} is {now}, should be {wanted}"
+        style = None if holds else "red"
+        out.print(
+            printable(f"{'ok ' if holds else 'NO '} {words} on {fold(nodes)}", 400), style=style, markup=False
+        )
+    if found.figures is not None:
+        figures = found.figures
+        kept, original = format_estimate(figures.against_kept), format_estimate(figures.against_original)
+        out.print(
+            f"{'ok ' if figures.holds else 'NO '} objective: {kept} of what was confirmed, {original} of the "
+            f"original (differences below {figures.smallest_effect:.1%} cannot be seen here)",
+            markup=False,
+        )
+    out.print("everything holds" if found.holds else "not everything holds: see the lines with NO")

@@ -1,0 +1,179 @@
+"""Make confirmed settings last, look whether they do, and hand them to other tools."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from wulf import catalogue
+from wulf.change import apply, steps
+from wulf.change.export import Chosen
+from wulf.change.guard import Guards
+from wulf.change.persist import Persistence, marker, persist
+from wulf.errors import UsageError
+from wulf.records import ChangeOutcome, NodeRecord, NodeStatus, SetValue, TuneManifest, Values
+
+#: Kinds of steps that keep settings; all others are the settings.
+_KEEPERS = ("stored", "unit")
+
+
+class Lasting(msgspec.Struct, frozen=True, kw_only=True):
+    """What makes the settings of some nodes last."""
+
+    #: Node → what keeps its settings.
+    nodes: dict[str, Persistence]
+
+    @property
+    def plans(self) -> dict[str, list[steps.Step]]:
+        """Node → steps; nodes that need none are not in it."""
+        return {node: kept.steps for node, kept in self.nodes.items() if kept.steps}
+
+    def places(self) -> dict[str, str]:
+        """Return knob → where it is kept, for all nodes together."""
+        return {knob: place for kept in self.nodes.values() for knob, place in kept.places.items()}
+
+
+class Holding(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether one setting of a node still is what was confirmed."""
+
+    node: str
+    #: Knob, or the file or unit that keeps settings.
+    what: str
+    kind: str
+    wanted: str
+    now: str
+    holds: bool
+
+
+def settings(status: NodeStatus) -> list[steps.Wanted]:
+    """Return what confirmed changes have set on a node and is not as it was before."""
+    return [
+        steps.Wanted(knob=catalogue.knob(value.knob), value=_value(value))
+        for value in status.settings
+        if value.kind not in _KEEPERS and value.differs
+    ]
+
+
+def lasting(statuses: Sequence[NodeStatus], records: Sequence[NodeRecord], interface: str | None) -> Lasting:
+    """Return what would make the confirmed settings last.
+
+    Raises
+    ------
+    UsageError
+        Nothing is set.
+    """
+    by_node = {record.node: record for record in records}
+    found = {}
+    for status in statuses:
+        wishes = settings(status)
+        if wishes:
+            change = max(value.change for value in status.settings if value.kind not in _KEEPERS)
+            found[status.node] = persist(wishes, interface, by_node[status.node], marker(change))
+    if not found:
+        raise UsageError("nothing is set on these nodes that could be kept ('wulf status' shows it)")
+    return Lasting(nodes=found)
+
+
+def make_last(
+    guards: Guards, what: Lasting, *, deadline_s: int, watch: Callable[[str], None]
+) -> ChangeOutcome:
+    """Write the files, on all nodes or on none."""
+    if not what.plans:
+        return ChangeOutcome(change="", kept=True, nodes=[])
+    return apply.change(guards, what.plans, deadline_s=deadline_s, watch=watch)
+
+
+def holding(statuses: Sequence[NodeStatus]) -> list[Holding]:
+    """Compare what was confirmed with what is, live and stored, on every node."""
+    return [
+        Holding(
+            node=status.node,
+            what=value.target if value.kind in _KEEPERS else value.knob,
+            kind=value.kind,
+            wanted=_shown(value),
+            now=value.now,
+            holds=_holds(value),
+        )
+        for status in statuses
+        for value in status.settings
+        # What was put back to an earlier state is as it should be when nothing differs.
+        if not value.wanted.startswith("@")
+    ]
+
+
+def chosen(
+    statuses: Sequence[NodeStatus], records: Sequence[NodeRecord], interface: str | None
+) -> dict[str, Chosen]:
+    """Return what is set on the nodes, for an export.
+
+    Raises
+    ------
+    UsageError
+        Nothing is set.
+    """
+    by_node = {record.node: record for record in records}
+    found = {
+        status.node: Chosen(wanted=wishes, interface=interface, record=by_node[status.node])
+        for status in statuses
+        if (wishes := settings(status))
+    }
+    if not found:
+        raise UsageError(
+            "nothing is set on these nodes; name a tuning run to export what it found ('wulf list')"
+        )
+    return found
+
+
+def chosen_by(manifest: TuneManifest, kept: Values, interface: str | None) -> dict[str, Chosen]:
+    """Return what a tuning run decided to keep, for an export; the nodes are not asked.
+
+    Raises
+    ------
+    UsageError
+        It kept nothing.
+    """
+    wishes = [
+        steps.Wanted(knob=knob, value=value)
+        for name, value in kept.items()
+        if not steps.unsettable(knob := catalogue.knob(name))
+    ]
+    if not wishes:
+        raise UsageError("this run kept nothing that is set on a node")
+    return {
+        record.node: Chosen(wanted=wishes, interface=interface, record=record) for record in manifest.records
+    }
+
+
+def _value(value: SetValue) -> str:
+    """Return what to keep: what was asked for, or what an earlier state left there."""
+    return value.now if value.wanted.startswith("@") else value.wanted
+
+
+def _holds(value: SetValue) -> bool:
+    if value.kind == "stored":
+        return value.now == _shown(value)
+    if value.kind in _KEEPERS:
+        return value.now == value.wanted
+    wish = steps.Wanted(knob=catalogue.knob(value.knob), value=value.wanted)
+    return steps.fulfilled(wish, value.now)
+
+
+def _shown(value: SetValue) -> str:
+    """Return a wanted value as the guard shows the present one: a file by the beginning of its SHA-256."""
+    if value.kind == "stored" and value.wanted.startswith("file:"):
+        content = base64.b64decode(value.wanted.split(":", 2)[2])
+        return hashlib.sha256(content).hexdigest()[:12]
+    return value.wanted
+
+
+def readable(step: steps.Step) -> str:
+    """Return what a step that keeps settings does, for people."""
+    if step.kind != "stored":
+        return f"{step.target}: {step.value} at boot"
+    if not step.value.startswith("file:"):
+        return f"{step.target}: {step.value}"
+    content = base64.b64decode(step.value.split(":", 2)[2]).decode()
+    return f"{step.target}:\n" + "".join(f"    {line}\n" for line in content.splitlines())

@@ -1,0 +1,101 @@
+"""Whether what a tuning run promised still holds, in figures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import msgspec
+import numpy as np
+
+from wulf.errors import AnalysisError
+from wulf.procedure.tuning.bench import Bench
+from wulf.records import Estimate, Trial
+from wulf.stats.shift import shift
+from wulf.store.tuning import TuningRun
+from wulf.tune.costs import Costs
+
+#: Trials that are measured now; an interval takes six.
+TRIALS = 10
+
+
+class Figures(msgspec.Struct, frozen=True, kw_only=True):
+    """The objective now, against what the run had measured."""
+
+    #: Now ÷ with the kept settings then; 1 or below is as good as promised.
+    against_kept: Estimate
+    #: Now ÷ with the original settings then.
+    against_original: Estimate
+    #: Difference that this cluster cannot show, as a share.
+    smallest_effect: float
+    holds: bool
+
+
+def measure(run: TuningRun, bench: Bench, progress: Callable[[int, int], None]) -> Figures:
+    """Measure some trials as the nodes are, and compare them with those of the run's confirmation.
+
+    Raises
+    ------
+    AnalysisError
+        The run has no confirmation to compare with.
+    TrialError
+        The nodes cannot be measured.
+    """
+    if run.result is None or run.result.confirmation is None or run.result.control is None:
+        raise AnalysisError(f"{run.path} has no confirmed settings whose figures could be verified")
+    costs = Costs(run.manifest.plan.metrics)
+    now = []
+    for number in range(TRIALS):
+        reading = bench.measure(run.manifest.cycle, run.manifest.plan.seed + 10_000 + number)
+        now.append(_cost(costs, reading.values))
+        progress(number + 1, TRIALS)
+    kept = _confirming(run, costs, run.result.confirmation.tried)
+    original = _confirming(run, costs, run.result.confirmation.base)
+    smallest = run.result.control.smallest_effect
+    against = _ratio(kept, now)
+    return Figures(
+        against_kept=against,
+        against_original=_ratio(original, now),
+        smallest_effect=smallest,
+        # Worse than promised, beyond what the cluster does by itself, is what must not be.
+        holds=against.low is not None and against.low <= 1 + smallest,
+    )
+
+
+def _confirming(run: TuningRun, costs: Costs, setting: dict[str, str]) -> list[float]:
+    return [
+        float(np.exp(costs.of(trial)[0]))
+        for trial in run.trials
+        if trial.phase == "confirmation" and trial.status == "ok" and trial.setting == setting
+    ]
+
+
+def _cost(costs: Costs, values: dict[str, float]) -> float:
+    trial = Trial(
+        index=0,
+        phase="confirmation",
+        round=0,
+        block=0,
+        setting={},
+        started_at="",
+        duration_s=0.0,
+        status="ok",
+        values=values,
+    )
+    cost = math.exp(float(costs.of(trial)[0]))
+    if not math.isfinite(cost):
+        raise AnalysisError("a figure of the objective is missing or not above zero")
+    return cost
+
+
+def _ratio(base: list[float], now: list[float]) -> Estimate:
+    found = shift(base, now).ratio
+    return Estimate(
+        value=found.value,
+        low=found.low,
+        high=found.high,
+        confidence=found.confidence,
+        unit="ratio",
+        n=found.n,
+        method=found.method,
+    )
