@@ -1,0 +1,167 @@
+"""``wulf run``: the whole procedure."""
+
+from __future__ import annotations
+
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from wulf import catalogue
+from wulf.cli import measure, persist, tune
+from wulf.cli.facts import NodesOption
+from wulf.cli.measure import require_name
+from wulf.cli.options import RUNS, ClusterOption, RunsOption, cluster, console
+from wulf.cli.progress import counting
+from wulf.cli.report import write_tuning_page
+from wulf.cli.set_values import RelaxOption, TakeOverOption
+from wulf.cluster import inventory
+from wulf.errors import EXIT_FINDINGS
+from wulf.measure import ladder
+from wulf.procedure import change
+from wulf.procedure.analysis import analyze
+from wulf.procedure.look import judge, look
+from wulf.procedure.tuning import prepare
+from wulf.records import Audit
+from wulf.report import html
+from wulf.store import load, write_atomically
+from wulf.store.tuning import AFTER, AUDIT_AFTER, AUDIT_BEFORE, BEFORE, load_tuning
+from wulf.text import printable
+from wulf.tune import objective
+from wulf.units import parse_duration, parse_percent
+
+BUDGET = "30m"
+#: Share of the budget for the curves before the search; as much again for those after it.
+_CURVES = 0.1
+#: Curves are precise enough after this.
+_CURVES_S = 300.0
+
+
+class Procedure(msgspec.Struct, frozen=True, kw_only=True):
+    """What the whole procedure is about."""
+
+    config: inventory.ClusterConfig
+    nodes: list[str]
+    goal: objective.Goal
+    mpi: str | None
+    budget_s: float
+    path: Path
+
+
+def command(
+    run: Annotated[str | None, typer.Argument(metavar="[RUN]", help="Name of the new run.")] = None,
+    cluster_name: ClusterOption = None,
+    nodes: NodesOption = None,
+    objective_name: Annotated[
+        str, typer.Option("--objective", help="latency, bandwidth, 'app: COMMAND', or a .toml file.")
+    ] = "latency",
+    knobs: Annotated[str | None, typer.Option(help="Only these, separated by spaces; as for 'wulf tune'.")] = None,
+    budget: Annotated[str, typer.Option(help="Time for everything.")] = BUDGET,
+    margin: Annotated[str, typer.Option(help="Change of the objective that does not matter.")] = "2%",
+    mpi: Annotated[
+        str | None, typer.Option(help="MPI library: openmpi, mpich, or the path of an mpicc.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of all random orders. Default: a new one, stored.")
+    ] = None,
+    keep_over_reboots: Annotated[
+        bool, typer.Option("--persist", help="Also write the files that keep what helps over reboots.")
+    ] = False,
+    take_over: TakeOverOption = False,
+    relax: RelaxOption = False,
+    runs: RunsOption = RUNS,
+) -> None:
+    """Do everything: audit, measure, tune, confirm, measure again, report.
+
+    The same as 'wulf audit', 'wulf measure', 'wulf tune', 'wulf measure', 'wulf audit' and 'wulf report', in one run
+    with one page. Ctrl-C puts the nodes back and keeps the results so far. Exit code 3 when the search did not come to
+    its end.
+    """
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
+    require_name(run)
+    config = cluster(cluster_name)
+    path = runs / (run or time.strftime("%Y-%m-%d-%H%M%S"))
+    what = Procedure(
+        config=config,
+        nodes=list(config.nodes) if nodes is None else config.select(nodes),
+        goal=prepare.goal(objective_name, mpi or config.mpi.compiler, "", "lower", ""),
+        mpi=mpi or config.mpi.compiler,
+        budget_s=parse_duration(budget),
+        path=path,
+    )
+    request = tune.Request(
+        config=config,
+        nodes=what.nodes,
+        goal=what.goal,
+        patterns=knobs.split() if knobs else [],
+        mpi=what.mpi,
+        budget_s=what.budget_s * (1 - 2 * _CURVES) if what.goal.probes else what.budget_s,
+        margin=parse_percent(margin),
+        seed=random.SystemRandom().getrandbits(32) if seed is None else seed,
+        permissions=change.Permissions(take_over=take_over, relax=relax),
+    )
+    before = _audit(what)
+    _curves(what, BEFORE)
+    found = tune.start(request, path.name, path.parent, set_kept=True)
+    write_atomically(path / AUDIT_BEFORE, msgspec.json.encode(before))
+    tune.show(found)
+    if found.manifest.change is not None:
+        _curves(what, AFTER)
+        write_atomically(path / AUDIT_AFTER, msgspec.json.encode(_audit(what)))
+        if keep_over_reboots:
+            persist.keep(config, what.nodes, runs, deadline_s=tune.CONFIRM_WITHIN_S)
+    page = write_tuning_page(load_tuning(path), None)
+    sys.stdout.write(f"report: {page.resolve()}\n")
+    if found.result is None or found.result.status != "complete":
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+def _audit(what: Procedure) -> Audit:
+    """Look at the nodes and judge them; print the findings in a line each."""
+    with counting(f"looking at {len(what.nodes)} nodes") as progress:
+        records = look(what.config, what.nodes, progress=progress)
+    audit = judge(records, _profile(what))
+    console().print(f"audit: {len(audit.findings)} findings")
+    for finding in audit.findings:
+        console().print(printable(f"  {finding.severity}: {finding.title}: {finding.found}", 160), markup=False)
+    return audit
+
+
+def _profile(what: Procedure) -> catalogue.Profile:
+    return what.goal.profile
+
+
+def _curves(what: Procedure, name: str) -> None:
+    """Measure whole curves of what the objective is made of, and write their page."""
+    pairs = objective.pairs_for(what.nodes)
+    if not what.goal.probes or not pairs:
+        return
+    sys.stderr.write(f"curves {name}\n")
+    run, _ = measure.start(
+        measure.Request(
+            config=what.config,
+            ops=[part.op for part in what.goal.probes],
+            mpi=what.mpi,
+            pairs=pairs,
+            ladder="pow2",
+            sizes_bytes=ladder.base_sizes("pow2", None),
+            precision=0.02,
+            budget_s=min(what.budget_s * _CURVES, _CURVES_S),
+            min_launches=6,
+            max_launches=20,
+            sweeps=5,
+            visit_us=1000,
+            seed=random.SystemRandom().getrandbits(32),
+        ),
+        name,
+        what.path,
+    )
+    loaded = load(run.path)
+    page = html.render(loaded.manifest, loaded.nodes, loaded.launches, analyze(loaded), None)
+    write_atomically(run.path / "report.html", page.encode())

@@ -1,0 +1,63 @@
+"""What the audit found before a tuning run, and what of it is left after.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from wulf.nodeset import fold
+from wulf.records import Audit, Finding
+from wulf.report.parts import Column, Item, Table
+from wulf.text import printable
+
+_LIMIT = 300
+_RANK = {"fail": 0, "warn": 1, "info": 2}
+
+
+def findings(before: Audit, after: Audit | None) -> Table:
+    """Return one row for each finding, those that were mended first."""
+    old, new = _by_check(before), _by_check(after) if after is not None else {}
+    names = sorted({**old, **new}, key=lambda name: (name in new, _RANK[({**new, **old})[name].severity], name))
+    return Table(
+        title="Problems that the audit found",
+        columns=(
+            Column("problem"),
+            Column("nodes"),
+            Column("found", narrow=False),
+            Column("wanted", narrow=False),
+            Column("after"),
+        ),
+        rows=tuple(_row(old.get(name), new.get(name), judged=after is not None) for name in names),
+        note="Nodes and state are those before the tuning; a problem that is left may be one that is no setting's, "
+        "or whose setting was not proven to matter.",
+        empty="none",
+    )
+
+
+def _by_check(audit: Audit) -> Mapping[str, Finding]:
+    """Return the findings by what they are about; the nodes of one that is told in parts together."""
+    found: dict[str, Finding] = {}
+    for finding in audit.findings:
+        found.setdefault(finding.id, finding)
+    return found
+
+
+def _row(old: Finding | None, new: Finding | None, *, judged: bool) -> tuple[Item, ...]:
+    shown = old or new
+    assert shown is not None, "a row is about a finding"
+    return (
+        Item(printable(shown.title, _LIMIT)),
+        Item(fold(shown.nodes)),
+        Item(printable(shown.found, _LIMIT)),
+        Item(printable(shown.wanted, _LIMIT)),
+        _after(old, new, judged=judged),
+    )
+
+
+def _after(old: Finding | None, new: Finding | None, *, judged: bool) -> Item:
+    if not judged:
+        return Item("not looked at")
+    if new is None:
+        return Item("mended", flag="good")
+    if old is None:
+        return Item("new", flag="bad")
+    return Item("still there", flag="bad" if new.severity == "fail" else "")
