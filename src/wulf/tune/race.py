@@ -23,6 +23,8 @@ FIRST_FUTILE = 3.0
 FUTILE = 1.645
 #: Residuals from which the race's own noise is better known than the control's.
 OWN_NOISE = 12
+#: Contaminated pairs are left out where at least this share is clean.
+CLEAN_SHARE = 0.5
 #: Scales from the median beyond which a pair is an outlier to a look that may send an arm away.
 OUTLIER = 4.0
 
@@ -136,7 +138,7 @@ class Race:
         pairs = [(arm.rows[block], self.base.rows[block]) for block in blocks]
         differences = np.array([tried.costs - base.costs for tried, base in pairs])
         clean = np.array([tried.clean and base.clean for tried, base in pairs])
-        return verdicts.usable(differences, clean, max(FIRST_LOOK, math.ceil(len(pairs) * 2 / 3)))
+        return verdicts.usable(differences, clean, max(FIRST_LOOK, math.ceil(len(pairs) * CLEAN_SHARE)))
 
     def gain(self, arm: Arm) -> float | None:
         """Logarithm of the effect in the direction that is looked for; None without pairs."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Literal
 
-from wulf.errors import AnalysisError
+from wulf.errors import AnalysisError, UsageError
 from wulf.records import SCHEMA_VERSION, Estimate, Phase, Trial, TunePlan, Tuning, Values
 from wulf.tune import budget
 from wulf.tune.blocks import key, toggle_s
@@ -51,10 +51,12 @@ class Search:
     Raises
     ------
     UsageError
-        When no metric has a weight.
+        When no metric has a weight, or the numbers of blocks make no sense.
     """
 
     def __init__(self, plan: TunePlan) -> None:
+        if not 2 <= plan.min_blocks <= plan.max_blocks:
+            raise UsageError(f"blocks: {plan.min_blocks} to {plan.max_blocks} is no range from 2 up")
         self._strategy = Strategy(plan)
         self._candidates = {candidate.knob: candidate for candidate in plan.candidates}
         self._steps = self._strategy.run()

@@ -17,7 +17,7 @@ from wulf.records import Candidate, Effect, Phase, Trial, TunePlan, Values
 from wulf.tune import budget, power, refine
 from wulf.tune.costs import Costs, Floats
 from wulf.tune.power import Rules
-from wulf.tune.race import Arm, Race
+from wulf.tune.race import CLEAN_SHARE, Arm, Race
 from wulf.tune.state import State
 
 #: Blocks of the control in which nothing succeeded, after which the search gives up.
@@ -124,7 +124,7 @@ class Strategy:
             if block + 1 == HOPELESS_BLOCKS and not np.isfinite(_objectives(self.costs, trials)).any():
                 raise Unmeasurable(f"the original settings gave no value in {len(trials)} trials")
         clean = [trial for trial in trials if not trial.contamination]
-        used = clean if len(clean) >= len(trials) * 2 / 3 else trials
+        used = clean if len(clean) >= len(trials) * CLEAN_SHARE else trials
         for block in range(wanted):
             logs = _objectives(self.costs, [trial for trial in used if trial.block == block])
             blocks.append(logs[np.isfinite(logs)])
@@ -173,10 +173,10 @@ class Strategy:
                 {value: gains[best] + _gain(effect) for value, effect in zip(values, found, strict=True)}
             )
             winner = _best(found)
-            if winner is None:
-                return
-            state.kept = dict(winner.tried)
-            state.measured("refine", knob, winner.tried[knob], winner, f"better than {refine.text(best)}")
+            # Where neither is better, the optimum may still be between one of them and the best.
+            if winner is not None:
+                state.kept = dict(winner.tried)
+                state.measured("refine", knob, winner.tried[knob], winner, f"better than {refine.text(best)}")
 
     def _backward(self) -> Asking:
         """Leave each kept knob out; drop those that are not proven on top of the others, the weakest first."""
@@ -207,17 +207,9 @@ class Strategy:
 
     def _relieved(self, effect: Effect) -> list[str]:
         """Guards that are better without the knob that was left out."""
-        names = []
-        for metric in self.plan.metrics:
-            found = effect.metrics.get(metric.name)
-            if (
-                metric.guard
-                and found is not None
-                and found.high is not None
-                and found.high < 1 - self.plan.margin
-            ):
-                names.append(metric.name)
-        return names
+        guards = {metric.name for metric in self.plan.metrics if metric.guard}
+        highs = {name: found.high for name, found in effect.metrics.items() if name in guards}
+        return [name for name, high in highs.items() if high is not None and high < 1 - self.plan.margin]
 
     def _confirm(self) -> Asking:
         """Compare the whole set with the original settings; drop the weakest knob until it is proven."""
@@ -232,7 +224,6 @@ class Strategy:
                 if not self._is_proven(found[0]):
                     raise
             if self._is_proven(found[0]):
-                state.confirmation, state.confirmed = found[0], True
                 state.confirm(found[0])
                 return
             state.confirmation = found[0]
