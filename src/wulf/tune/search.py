@@ -166,8 +166,9 @@ class Search:
             return own
         trials = budget.CONFIRMATION_SETTINGS
         kept = strategy.state.kept
-        if request.phase in _SEARCHING and len(kept) > 1:
-            trials += 1 + len(kept)
+        if request.phase in _SEARCHING and kept:
+            # One more may be kept before the backward check begins.
+            trials += 2 + len(kept)
         # Every setting of a block is set once; the next block begins with the one that the last ended with.
         toggles = sum(self._candidates[knob].toggle_s for knob in kept)
         return own + rules.blocks * (trials * strategy.trial_s + toggles)

@@ -102,8 +102,11 @@ class Strategy:
         found: list[Effect] = []
         try:
             yield from self._measure(screening, found)
-            while self._keep_best(found):
-                arms = self._rest(found)
+            again = True
+            while (better := self._keep_best(found)) or again:
+                # Where none is proven, those that seem to help get other blocks, once.
+                again = better
+                arms = self._rest(found) if better else self._undecided(found)
                 found = []
                 if not arms:
                     break
@@ -182,6 +185,7 @@ class Strategy:
         """Leave each kept knob out; drop those that are not proven on top of the others, the weakest first."""
         state = self.state
         unproven = list(state.kept)
+        again = True
         while len(state.kept) >= 2 and unproven:
             arms = [Arm(knob, state.kept[knob], _without(state.kept, knob)) for knob in unproven]
             race = self._new_race("backward", state.kept, arms, seeking=1)
@@ -197,6 +201,10 @@ class Strategy:
             ]
             if not weak:
                 return
+            doubtful = [e.knob for e in weak if e.knob not in harm and self._seems(e, e.ratio.value)]
+            if again and len(doubtful) == len(weak) and self._is_time_for(len(doubtful)):
+                again, unproven = False, doubtful
+                continue
             weakest = min(weak, key=lambda effect: (effect.knob not in harm, effect.ratio.value))
             state.kept = _without(state.kept, weakest.knob)
             reason = f"without it: {weakest.verdict}"
@@ -237,9 +245,8 @@ class Strategy:
 
     def _is_promising(self, effect: Effect) -> bool:
         """Undecided, with time for another attempt."""
-        again_s = budget.CONFIRMATION_SETTINGS * self._rules().blocks * self.trial_s
         undecided = effect.verdict == "no decision" and not effect.harmed and effect.ratio.value < 1
-        return undecided and self._left_s() > again_s
+        return undecided and self._is_time_for(1)
 
     def _is_proven(self, effect: Effect) -> bool:
         return effect.verdict == "better" and not effect.harmed
@@ -294,6 +301,28 @@ class Strategy:
             # Saves a round for each where effects add up; where they do not, a single one wins.
             arms.append(Arm("", "", {**kept, **{knob: values[knob] for knob in values if knob in proven}}))
         return arms
+
+    def _undecided(self, found: Sequence[Effect]) -> list[Arm]:
+        """Settings that seem to do something worth finding, but are not proven, where there is time for them."""
+        promising = [
+            effect for effect in found if not effect.harmed and self._seems(effect, 1 / effect.ratio.value)
+        ]
+        best = {effect.knob: effect for effect in sorted(promising, key=lambda e: -e.ratio.value)}
+        return [
+            Arm(effect.knob, effect.value, effect.tried)
+            for effect in best.values()
+            if self._is_time_for(len(best))
+        ]
+
+    def _seems(self, effect: Effect, ratio: float) -> bool:
+        """Whether an undecided effect is at least half of what is worth finding."""
+        measured = effect.verdict == "no decision" and effect.blocks >= self._rules().usual_blocks
+        return measured and math.log(ratio) > self._rules().target / 2
+
+    def _is_time_for(self, settings: int) -> bool:
+        """Whether so many settings can be measured against a base, and the result be confirmed."""
+        blocks = self._rules().usual_blocks
+        return self._left_s() > (1 + settings + budget.CONFIRMATION_SETTINGS) * blocks * self.trial_s
 
     def _best_value(self, candidate: Candidate) -> str | None:
         """Value of a knob that did best in the screening, of those that may be tried."""
