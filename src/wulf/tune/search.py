@@ -164,14 +164,14 @@ class Search:
         rules = strategy.state.rules
         if rules is None or request.phase == "confirmation":
             return own
-        trials = budget.CONFIRMATION_SETTINGS
         kept = strategy.state.kept
+        trials = budget.CONFIRMATION_SETTINGS * rules.blocks
         if request.phase in _SEARCHING and kept:
-            # One more may be kept before the backward check begins.
-            trials += 2 + len(kept)
+            # One more may be kept before the backward check begins; what is clear ends at the first look.
+            trials += (2 + len(kept)) * rules.usual_blocks
         # Every setting of a block is set once; the next block begins with the one that the last ended with.
-        toggles = sum(self._candidates[knob].toggle_s for knob in kept)
-        return own + rules.blocks * (trials * strategy.trial_s + toggles)
+        toggles = rules.blocks * sum(self._candidates[knob].toggle_s for knob in kept)
+        return own + trials * strategy.trial_s + toggles
 
     def _trials_left(self) -> int:
         """Estimate the number of trials to the end."""

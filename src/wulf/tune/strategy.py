@@ -303,7 +303,7 @@ class Strategy:
         return arms
 
     def _undecided(self, found: Sequence[Effect]) -> list[Arm]:
-        """Settings that seem to do something worth finding, but are not proven, where there is time for them."""
+        """List settings that seem worth finding but are not proven, where there is time for them."""
         promising = [
             effect for effect in found if not effect.harmed and self._seems(effect, 1 / effect.ratio.value)
         ]
