@@ -48,4 +48,4 @@ def test_the_right_settings_are_found():
 
 def test_the_bench_runs(capsys):
     tune_sim.main(["--quick"])
-    assert capsys.readouterr().out.splitlines()[-1].startswith("tune-sim value=right ")
+    assert capsys.readouterr().out.splitlines()[-1].startswith("tune-sim value=right:")
