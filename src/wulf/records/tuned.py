@@ -127,7 +127,8 @@ class Effect(Record, frozen=True, kw_only=True):
     #: Tried ÷ base of the objective as a time: below 1 is better, whatever the metrics' direction.
     ratio: Estimate
     p_value: float
-    #: After Benjamini–Hochberg over all comparisons of the search so far.
+    #: After Benjamini–Hochberg over all comparisons so far of its family: the search, the backward check, or the
+    #: confirmation.
     p_adjusted: float
     verdict: Verdict
     #: Blocks (pairs of values) behind it.
@@ -178,7 +179,7 @@ class Tuning(Record, frozen=True, kw_only=True):
     #: The kept set against the original settings, in fresh blocks; None when nothing was to be confirmed.
     confirmation: Effect | None
     trials_used: int
-    #: Trials that trying every combination as often would take.
+    #: Trials that every combination of the planned values would take, each as often as a clear effect is measured.
     trials_factorial: int
     #: What a reader must know.
     notes: list[str] = []

@@ -41,18 +41,18 @@ def paired_shift(differences: ArrayLike, confidence: float = 0.95) -> Shift:
     values = np.asarray(differences, dtype=np.float64)
     if not values.size:
         raise ValueError("the shift of nothing")
-    walsh = np.sort(_walsh(values))
+    walsh = _walsh(values)
     rank = critical_rank(values.size, confidence)
     low, high = (None, None)
     if rank is not None:
         low, high = float(np.exp(walsh[rank - 1])), float(np.exp(walsh[-rank]))
-    value = float(np.exp(np.median(walsh)))
+    value = float(np.exp(_middle(walsh)))
     return Shift(Interval(value, low, high, confidence, METHOD, values.size), _p_value(values))
 
 
 def pseudo_median(differences: ArrayLike) -> float:
     """Median of the Walsh averages of at least one value."""
-    return float(np.median(_walsh(np.asarray(differences, dtype=np.float64))))
+    return _middle(_walsh(np.asarray(differences, dtype=np.float64)))
 
 
 @lru_cache(maxsize=1024)
@@ -73,8 +73,15 @@ def _indices(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 
 def _walsh(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """All averages of two values, or of one with itself, ascending."""
     first, second = _indices(values.size)
-    return np.asarray((values[first] + values[second]) / 2, dtype=np.float64)
+    return np.sort((values[first] + values[second]) / 2)
+
+
+def _middle(ordered: NDArray[np.float64]) -> float:
+    """Median of sorted values."""
+    half = ordered.size // 2
+    return float((ordered[half] + ordered[-half - 1]) / 2)
 
 
 def _p_value(values: NDArray[np.float64]) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wulf.records import Candidate, Phase, TunePlan
-from wulf.tune.power import Rules, fewest_blocks, rules, wanted_blocks
+from wulf.tune.power import Rules, fewest_blocks, wanted_blocks
 
 #: Blocks of the control: its spread is then known to a fifth.
 CONTROL_BLOCKS = 10
@@ -87,4 +87,4 @@ def fit(plan: TunePlan, noise: float, left_s: float, trial_s: float) -> tuple[Ru
         chosen.pop()
     names = {candidate.knob for candidate in chosen}
     kept = [candidate for candidate in plan.candidates if candidate.knob in names]
-    return rules(plan, noise, blocks, comparisons), kept
+    return Rules(plan=plan, blocks=blocks, comparisons=comparisons, noise=noise), kept

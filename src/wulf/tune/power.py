@@ -35,23 +35,28 @@ class Rules:
     """Numbers that hold for every comparison of a search."""
 
     plan: TunePlan
-    #: Pairs of values that decide a comparison, and those at which a long one may end earlier (or 0).
+    #: Pairs of values that decide a comparison.
     blocks: int
-    interim: int
+    #: Comparisons among which one effect must stand out.
+    comparisons: int
     #: Scale of the difference of two trials of a block, in logarithms.
     noise: float
-    #: Significance that a comparison must reach to pass Benjamini–Hochberg as the only effect among all.
-    significance: float
 
     @property
-    def target(self) -> float:
-        """Smallest effect that a comparison of `blocks` can show, as a difference of logarithms."""
-        return self.target_at(self.noise)
+    def interim(self) -> int:
+        """Pairs at which a comparison may end earlier; 0 where that would save next to nothing."""
+        first = fewest_blocks(self.plan, self.comparisons, looks=2)
+        return first if first <= self.blocks - WORTH_A_LOOK else 0
 
     @property
     def looks(self) -> int:
         """How often a comparison can be decided in favour of an effect; its error probability is divided by it."""
         return 2 if self.interim else 1
+
+    @property
+    def target(self) -> float:
+        """Smallest effect that a comparison of `blocks` can show, as a difference of logarithms."""
+        return self.target_at(self.noise)
 
     @property
     def usual_blocks(self) -> int:
@@ -60,7 +65,8 @@ class Rules:
 
     def target_at(self, noise_: float) -> float:
         """Smallest effect under another noise; an effect inside the margin is none."""
-        return max(smallest(noise_, self.blocks, self.significance), -math.log1p(-self.plan.margin))
+        significance = self.plan.false_discovery / self.comparisons / self.looks
+        return max(smallest(noise_, self.blocks, significance), -math.log1p(-self.plan.margin))
 
     @property
     def most_blocks(self) -> int:
@@ -126,14 +132,6 @@ def wanted_blocks(plan: TunePlan, noise_: float, comparisons: int) -> int:
         if smallest(noise_, blocks, plan.false_discovery / comparisons / 2) <= margin:
             return blocks
     return plan.max_blocks
-
-
-def rules(plan: TunePlan, noise_: float, blocks: int, comparisons: int) -> Rules:
-    """Fix the numbers of all comparisons."""
-    interim = fewest_blocks(plan, comparisons, looks=2)
-    interim = interim if interim <= blocks - WORTH_A_LOOK else 0
-    significance = plan.false_discovery / comparisons / (2 if interim else 1)
-    return Rules(plan=plan, blocks=blocks, interim=interim, noise=noise_, significance=significance)
 
 
 def control(logs: list[Floats], rules_: Rules) -> Control | None:

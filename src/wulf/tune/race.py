@@ -23,8 +23,12 @@ FIRST_FUTILE = 3.0
 FUTILE = 1.645
 #: Residuals from which the race's own noise is better known than the control's.
 OWN_NOISE = 12
+#: Contaminated pairs are left out where at least this share is clean.
+CLEAN_SHARE = 0.5
 #: Scales from the median beyond which a pair is an outlier to a look that may send an arm away.
 OUTLIER = 4.0
+#: An arm stays while it has outliers and fewer other pairs than this.
+FEW = 5
 
 
 @dataclass(frozen=True)
@@ -136,7 +140,7 @@ class Race:
         pairs = [(arm.rows[block], self.base.rows[block]) for block in blocks]
         differences = np.array([tried.costs - base.costs for tried, base in pairs])
         clean = np.array([tried.clean and base.clean for tried, base in pairs])
-        return verdicts.usable(differences, clean, max(FIRST_LOOK, math.ceil(len(pairs) * 2 / 3)))
+        return verdicts.usable(differences, clean, max(FIRST_LOOK, math.ceil(len(pairs) * CLEAN_SHARE)))
 
     def gain(self, arm: Arm) -> float | None:
         """Logarithm of the effect in the direction that is looked for; None without pairs."""
@@ -173,9 +177,12 @@ class Race:
     def _futile(self, arm: Arm, pairs: int) -> str | None:
         """Why an arm need not be measured any more; None when it must be."""
         noise = self.noise()
+        calm = self._calm(arm, noise)
+        if len(calm) < min(pairs, FEW):
+            return None
         factor = FIRST_FUTILE if pairs == FIRST_LOOK else FUTILE
         doubt = factor * noise * PSEUDO_MEDIAN / math.sqrt(pairs)
-        gain = self._calm_gain(arm, noise)
+        gain = self._seeking * pseudo_median(calm)
         # The control may have seen more noise than there is now: what is worth finding is then smaller.
         if gain + doubt < min(self.rules.target, self.rules.target_at(noise)):
             return f"left after {pairs} pairs: what is worth finding is out of reach"
@@ -183,20 +190,20 @@ class Race:
             return f"left after {pairs} pairs: another value of the knob is better"
         return None
 
-    def _calm_gain(self, arm: Arm, noise: float) -> float:
-        """Gain without outliers: one of three or four pairs would move even a pseudo-median.
+    def _calm(self, arm: Arm, noise: float) -> Floats:
+        """Differences of the objective without outliers.
 
-        Only what leaves is decided so; what is proven is so with all pairs.
+        One of three pairs would move even a pseudo-median. Only what leaves is decided so; what is proven is so
+        with all pairs.
         """
         values = self.differences(arm)[:, 0]
-        calm = np.abs(values - np.median(values)) <= OUTLIER * max(noise, self.rules.noise)
-        return self._seeking * pseudo_median(values[calm] if calm.any() else values)
+        return values[np.abs(values - np.median(values)) <= OUTLIER * max(noise, self.rules.noise)]
 
     def _sibling_gain(self, arm: Arm, noise: float) -> float:
         """Best gain of the other values of the arm's knob."""
         others = [other for other in self.active() if other.knob == arm.knob and other is not arm]
-        known = [other for other in others if len(self.differences(other)) >= FIRST_LOOK]
-        return max((self._calm_gain(other, noise) for other in known), default=-math.inf)
+        known = [calm for other in others if len(calm := self._calm(other, noise)) >= FIRST_LOOK]
+        return max((self._seeking * pseudo_median(calm) for calm in known), default=-math.inf)
 
     def _interim(self, earlier: Sequence[float]) -> None:
         """Decide arms whose effect is proven already."""
@@ -204,8 +211,15 @@ class Race:
         if not due:
             return
         for arm, effect in zip(self.arms, self.effects(earlier), strict=True):
-            if arm in due and effect.verdict in ("better", "worse"):
+            if arm in due and effect.verdict in ("better", "worse") and not self._unsettled(effect):
                 arm.left = f"proven after {self.rules.interim} pairs"
+
+    def _unsettled(self, effect: Effect) -> bool:
+        """Whether a guard looks worse, but is not proven to be."""
+        limit = max(math.log1p(self.rules.plan.margin), self.rules.limit(max(effect.blocks, 1)))
+        guards = [metric.name for metric in self.rules.plan.metrics if metric.guard]
+        suspects = [name for name in guards if name in effect.metrics and name not in effect.harmed]
+        return any(math.log(effect.metrics[name].value) > limit for name in suspects)
 
     def effects(self, earlier: Sequence[float]) -> list[Effect]:
         """Effects of all arms, Benjamini–Hochberg with the p values of the comparisons before."""

@@ -36,8 +36,9 @@ def between(gains: Mapping[float, float], best: float, worth: float) -> list[flo
     best
         The value that is kept.
     worth
-        Smallest difference that can be shown. A side is left alone when the curve is too flat for it: over half
-        an interval it gains at most half of what it changes over the whole one on the steeper side.
+        Smallest difference that can be shown. A side is left alone where the curve, bent as at a maximum, cannot
+        rise by so much: at the midpoint it is below the straight line through the best value and its other
+        neighbour.
 
     Notes
     -----
@@ -46,14 +47,28 @@ def between(gains: Mapping[float, float], best: float, worth: float) -> list[flo
     """
     points = sorted(gains)
     at = points.index(best)
-    neighbours = [points[i] for i in (at - 1, at + 1) if 0 <= i < len(points)]
-    steepest = max((gains[best] - gains[other] for other in neighbours), default=0.0)
-    if steepest / 2 < worth:
-        return []
     whole = all(point.is_integer() for point in points)
     geometric = points[0] > 0 and points[-1] / points[0] >= DECADE
-    middles = [midpoint(best, other, whole, geometric) for other in neighbours]
-    return [middle for middle in middles if middle is not None]
+    sides = [points[i] if 0 <= i < len(points) else None for i in (at - 1, at + 1)]
+    chosen = []
+    for side, other in (sides, sides[::-1]):
+        if side is None or _rise(gains, best, side, other, geometric) < worth:
+            continue
+        middle = midpoint(best, side, whole, geometric)
+        if middle is not None:
+            chosen.append(middle)
+    return chosen
+
+
+def _rise(
+    gains: Mapping[float, float], best: float, side: float, other: float | None, geometric: bool
+) -> float:
+    """How far the curve can rise between the best value and its neighbour."""
+    if other is None:
+        return (gains[best] - gains[side]) / 2
+    scale = math.log if geometric else float
+    steps = abs(scale(side) - scale(best)) / abs(scale(best) - scale(other))
+    return (gains[best] - gains[other]) * steps / 2
 
 
 def text(value: float) -> str:

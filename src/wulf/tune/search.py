@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Literal
 
-from wulf.errors import AnalysisError
+from wulf.errors import AnalysisError, UsageError
 from wulf.records import SCHEMA_VERSION, Estimate, Phase, Trial, TunePlan, Tuning, Values
 from wulf.tune import budget
 from wulf.tune.blocks import key, toggle_s
@@ -51,10 +51,12 @@ class Search:
     Raises
     ------
     UsageError
-        When no metric has a weight.
+        When no metric has a weight, or the numbers of blocks make no sense.
     """
 
     def __init__(self, plan: TunePlan) -> None:
+        if not 2 <= plan.min_blocks <= plan.max_blocks:
+            raise UsageError(f"blocks: {plan.min_blocks} to {plan.max_blocks} is no range from 2 up")
         self._strategy = Strategy(plan)
         self._candidates = {candidate.knob: candidate for candidate in plan.candidates}
         self._steps = self._strategy.run()
@@ -162,13 +164,14 @@ class Search:
         rules = strategy.state.rules
         if rules is None or request.phase == "confirmation":
             return own
-        trials = budget.CONFIRMATION_SETTINGS
         kept = strategy.state.kept
-        if request.phase in _SEARCHING and len(kept) > 1:
-            trials += 1 + len(kept)
+        trials = budget.CONFIRMATION_SETTINGS * rules.blocks
+        if request.phase in _SEARCHING and kept:
+            # One more may be kept before the backward check begins; what is clear ends at the first look.
+            trials += (2 + len(kept)) * rules.usual_blocks
         # Every setting of a block is set once; the next block begins with the one that the last ended with.
-        toggles = sum(self._candidates[knob].toggle_s for knob in kept)
-        return own + rules.blocks * (trials * strategy.trial_s + toggles)
+        toggles = rules.blocks * sum(self._candidates[knob].toggle_s for knob in kept)
+        return own + trials * strategy.trial_s + toggles
 
     def _trials_left(self) -> int:
         """Estimate the number of trials to the end."""

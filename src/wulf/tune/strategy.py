@@ -17,7 +17,7 @@ from wulf.records import Candidate, Effect, Phase, Trial, TunePlan, Values
 from wulf.tune import budget, power, refine
 from wulf.tune.costs import Costs, Floats
 from wulf.tune.power import Rules
-from wulf.tune.race import Arm, Race
+from wulf.tune.race import CLEAN_SHARE, Arm, Race
 from wulf.tune.state import State
 
 #: Blocks of the control in which nothing succeeded, after which the search gives up.
@@ -102,8 +102,11 @@ class Strategy:
         found: list[Effect] = []
         try:
             yield from self._measure(screening, found)
-            while self._keep_best(found):
-                arms = self._rest(found)
+            again = True
+            while (better := self._keep_best(found)) or again:
+                # Where none is proven, those that seem to help get other blocks, once.
+                again = better
+                arms = self._rest(found) if better else self._undecided(found)
                 found = []
                 if not arms:
                     break
@@ -124,7 +127,7 @@ class Strategy:
             if block + 1 == HOPELESS_BLOCKS and not np.isfinite(_objectives(self.costs, trials)).any():
                 raise Unmeasurable(f"the original settings gave no value in {len(trials)} trials")
         clean = [trial for trial in trials if not trial.contamination]
-        used = clean if len(clean) >= len(trials) * 2 / 3 else trials
+        used = clean if len(clean) >= len(trials) * CLEAN_SHARE else trials
         for block in range(wanted):
             logs = _objectives(self.costs, [trial for trial in used if trial.block == block])
             blocks.append(logs[np.isfinite(logs)])
@@ -173,15 +176,16 @@ class Strategy:
                 {value: gains[best] + _gain(effect) for value, effect in zip(values, found, strict=True)}
             )
             winner = _best(found)
-            if winner is None:
-                return
-            state.kept = dict(winner.tried)
-            state.measured("refine", knob, winner.tried[knob], winner, f"better than {refine.text(best)}")
+            # Where neither is better, the optimum may still be between one of them and the best.
+            if winner is not None:
+                state.kept = dict(winner.tried)
+                state.measured("refine", knob, winner.tried[knob], winner, f"better than {refine.text(best)}")
 
     def _backward(self) -> Asking:
         """Leave each kept knob out; drop those that are not proven on top of the others, the weakest first."""
         state = self.state
         unproven = list(state.kept)
+        again = True
         while len(state.kept) >= 2 and unproven:
             arms = [Arm(knob, state.kept[knob], _without(state.kept, knob)) for knob in unproven]
             race = self._new_race("backward", state.kept, arms, seeking=1)
@@ -197,6 +201,10 @@ class Strategy:
             ]
             if not weak:
                 return
+            doubtful = [e.knob for e in weak if e.knob not in harm and self._seems(e, e.ratio.value)]
+            if again and len(doubtful) == len(weak) and self._is_time_for(len(doubtful)):
+                again, unproven = False, doubtful
+                continue
             weakest = min(weak, key=lambda effect: (effect.knob not in harm, effect.ratio.value))
             state.kept = _without(state.kept, weakest.knob)
             reason = f"without it: {weakest.verdict}"
@@ -207,17 +215,9 @@ class Strategy:
 
     def _relieved(self, effect: Effect) -> list[str]:
         """Guards that are better without the knob that was left out."""
-        names = []
-        for metric in self.plan.metrics:
-            found = effect.metrics.get(metric.name)
-            if (
-                metric.guard
-                and found is not None
-                and found.high is not None
-                and found.high < 1 - self.plan.margin
-            ):
-                names.append(metric.name)
-        return names
+        guards = {metric.name for metric in self.plan.metrics if metric.guard}
+        highs = {name: found.high for name, found in effect.metrics.items() if name in guards}
+        return [name for name, high in highs.items() if high is not None and high < 1 - self.plan.margin]
 
     def _confirm(self) -> Asking:
         """Compare the whole set with the original settings; drop the weakest knob until it is proven."""
@@ -232,7 +232,6 @@ class Strategy:
                 if not self._is_proven(found[0]):
                     raise
             if self._is_proven(found[0]):
-                state.confirmation, state.confirmed = found[0], True
                 state.confirm(found[0])
                 return
             state.confirmation = found[0]
@@ -246,9 +245,8 @@ class Strategy:
 
     def _is_promising(self, effect: Effect) -> bool:
         """Undecided, with time for another attempt."""
-        again_s = budget.CONFIRMATION_SETTINGS * self._rules().blocks * self.trial_s
         undecided = effect.verdict == "no decision" and not effect.harmed and effect.ratio.value < 1
-        return undecided and self._left_s() > again_s
+        return undecided and self._is_time_for(1)
 
     def _is_proven(self, effect: Effect) -> bool:
         return effect.verdict == "better" and not effect.harmed
@@ -303,6 +301,28 @@ class Strategy:
             # Saves a round for each where effects add up; where they do not, a single one wins.
             arms.append(Arm("", "", {**kept, **{knob: values[knob] for knob in values if knob in proven}}))
         return arms
+
+    def _undecided(self, found: Sequence[Effect]) -> list[Arm]:
+        """List settings that seem worth finding but are not proven, where there is time for them."""
+        promising = [
+            effect for effect in found if not effect.harmed and self._seems(effect, 1 / effect.ratio.value)
+        ]
+        best = {effect.knob: effect for effect in sorted(promising, key=lambda e: -e.ratio.value)}
+        return [
+            Arm(effect.knob, effect.value, effect.tried)
+            for effect in best.values()
+            if self._is_time_for(len(best))
+        ]
+
+    def _seems(self, effect: Effect, ratio: float) -> bool:
+        """Whether an undecided effect is at least half of what is worth finding."""
+        measured = effect.verdict == "no decision" and effect.blocks >= self._rules().usual_blocks
+        return measured and math.log(ratio) > self._rules().target / 2
+
+    def _is_time_for(self, settings: int) -> bool:
+        """Whether so many settings can be measured against a base, and the result be confirmed."""
+        blocks = self._rules().usual_blocks
+        return self._left_s() > (1 + settings + budget.CONFIRMATION_SETTINGS) * blocks * self.trial_s
 
     def _best_value(self, candidate: Candidate) -> str | None:
         """Value of a knob that did best in the screening, of those that may be tried."""

@@ -15,7 +15,8 @@ from wulf.stats.shift import Shift
 from wulf.tune.costs import Costs, Floats
 from wulf.tune.power import Rules, estimate
 
-#: Significance at which a guard metric is called worse: a guard is asked in every comparison of a setting.
+#: Significance at which a guard metric is called worse: a guard is asked in every comparison of a setting. Where so
+#: few pairs cannot have a p value as small, it is the smallest that they can have.
 GUARD_SIGNIFICANCE = 0.01
 
 
@@ -75,7 +76,8 @@ def of_metrics(costs: Costs, differences: Floats, rules: Rules) -> tuple[dict[st
 
 def _is_harm(found: Shift, rules: Rules) -> bool:
     interval = found.ratio
-    significant = interval.low is not None and interval.low > 1 and found.p_value <= GUARD_SIGNIFICANCE
+    significance = max(GUARD_SIGNIFICANCE, rules.looks * 2.0 ** (1 - interval.n))
+    significant = interval.low is not None and interval.low > 1 and found.p_value <= significance
     return significant and math.log(interval.value) > max(
         math.log1p(rules.plan.margin), rules.limit(interval.n)
     )
