@@ -21,6 +21,7 @@ VERBS = {
     "facts": "wulf.cli.facts",
     "audit": "wulf.cli.audit",
     "knob": "wulf.cli.knob",
+    "run": "wulf.cli.run",
     "tune": "wulf.cli.tune",
     "set": "wulf.cli.set_values",
     "status": "wulf.cli.status",

@@ -134,7 +134,7 @@ def command(
         visit_us=_visit_us(visit),
         seed=random.SystemRandom().getrandbits(32) if seed is None else seed,
     )
-    _show(_new(request, run, runs))
+    _show(start(request, run, runs))
 
 
 def _names(ops: str | None) -> list[str] | None:
@@ -169,7 +169,8 @@ def _require_counts(min_launches: int, max_launches: int, sweeps: int, seed: int
         raise UsageError("--seed must not be negative")
 
 
-def _new(request: Request, name: str | None, runs: Path) -> Outcome:
+def start(request: Request, name: str | None, runs: Path) -> Outcome:
+    """Measure a new run, from the look at the nodes to the analysis."""
     with MeasureProgress() as progress:
         tools = site.toolbox(request.ops, request.mpi, progress.stage)
         members = sorted({node for pair in request.pairs for node in pair})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,14 +12,17 @@ import msgspec
 import typer
 
 from wulf import catalogue
+from wulf.change.guard import Guards
 from wulf.cli.facts import NodesOption
 from wulf.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console
 from wulf.cli.options import cluster as resolve
 from wulf.cli.progress import staging
 from wulf.cli.set_values import ConfirmOption, deadline, show
+from wulf.cluster.inventory import ClusterConfig
 from wulf.errors import EXIT_ERROR, StoreError
 from wulf.facts.capture import capture
 from wulf.nodeset import fold
+from wulf.ports import Transport
 from wulf.procedure import change, persist
 from wulf.records import ChangeOutcome, NodeStatus
 from wulf.store import list_runs
@@ -45,22 +49,38 @@ def command(
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     config = resolve(cluster)
     chosen = list(config.nodes) if nodes is None else config.select(nodes)
+    if dry_run:
+        with change.reach(config) as (transport, guards):
+            _, what = _lasting(config, transport, guards, chosen)
+        _show(what, files=True)
+        sys.stdout.write("\nnothing was changed (--dry-run)\n")
+        return
+    keep(config, chosen, runs, deadline_s=deadline(confirm_within), json=json)
+
+
+def keep(
+    config: ClusterConfig, nodes: Sequence[str], runs: Path, *, deadline_s: int, json: bool = False
+) -> None:
+    """Keep over reboots what is set on the nodes, and note where in the runs that found it."""
     with change.reach(config) as (transport, guards):
-        with staging() as say:
-            say("looking at what is set")
-            statuses = change.status(guards, chosen)
-            records = capture(transport, chosen, config.interface, list(catalogue.knobs().values()))
-            what = persist.lasting(statuses, records, config.interface)
+        statuses, what = _lasting(config, transport, guards, nodes)
         if not json:
-            _show(what, files=dry_run)
-        if dry_run:
-            sys.stdout.write("\nnothing was changed (--dry-run)\n")
-            return
+            _show(what, files=False)
         with staging() as say:
-            outcome = persist.make_last(guards, what, deadline_s=deadline(confirm_within), watch=say)
+            outcome = persist.make_last(guards, what, deadline_s=deadline_s, watch=say)
     if outcome.kept:
         _note(runs, statuses, what)
     _finish(outcome, json=json)
+
+
+def _lasting(
+    config: ClusterConfig, transport: Transport, guards: Guards, nodes: Sequence[str]
+) -> tuple[list[NodeStatus], persist.Lasting]:
+    with staging() as say:
+        say("looking at what is set")
+        statuses = change.status(guards, nodes)
+        records = capture(transport, nodes, config.interface, list(catalogue.knobs().values()))
+    return statuses, persist.lasting(statuses, records, config.interface)
 
 
 def _show(what: persist.Lasting, *, files: bool) -> None:

@@ -72,12 +72,18 @@ def command(
             _open(page)
 
 
+def write_tuning_page(run: TuningRun, output: Path | None) -> Path:
+    """Write the page of a tuning run, into the run by default; return where it is."""
+    page = output or run.path / "report.html"
+    write_atomically(page, tuning.render_html(keep.report(run)).encode())
+    return page
+
+
 def _tuning(run: TuningRun, form: str, output: Path | None, *, show: bool) -> None:
     if run.result is None:
         raise StoreError(f"{run.path} has no conclusion yet: go on with 'wulf tune --resume {run.path}'")
     if form == "html":
-        page = output or run.path / "report.html"
-        write_atomically(page, tuning.render_html(keep.report(run)).encode())
+        page = write_tuning_page(run, output)
         sys.stdout.write(f"report: {page.resolve()}\n")
         if show:
             _open(page)

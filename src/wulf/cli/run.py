@@ -21,7 +21,7 @@ from wulf.cli.progress import counting
 from wulf.cli.report import write_tuning_page
 from wulf.cli.set_values import RelaxOption, TakeOverOption
 from wulf.cluster import inventory
-from wulf.errors import EXIT_FINDINGS
+from wulf.errors import EXIT_FINDINGS, StoreError
 from wulf.measure import ladder
 from wulf.procedure import change
 from wulf.procedure.analysis import analyze
@@ -38,6 +38,8 @@ from wulf.units import parse_duration, parse_percent
 BUDGET = "30m"
 #: Share of the budget for the curves before the search; as much again for those after it.
 _CURVES = 0.1
+#: Largest message of the curves [B].
+_LARGEST = 1 << 20
 #: Curves are precise enough after this.
 _CURVES_S = 300.0
 
@@ -60,7 +62,9 @@ def command(
     objective_name: Annotated[
         str, typer.Option("--objective", help="latency, bandwidth, 'app: COMMAND', or a .toml file.")
     ] = "latency",
-    knobs: Annotated[str | None, typer.Option(help="Only these, separated by spaces; as for 'wulf tune'.")] = None,
+    knobs: Annotated[
+        str | None, typer.Option(help="Only these, separated by spaces; as for 'wulf tune'.")
+    ] = None,
     budget: Annotated[str, typer.Option(help="Time for everything.")] = BUDGET,
     margin: Annotated[str, typer.Option(help="Change of the objective that does not matter.")] = "2%",
     mpi: Annotated[
@@ -106,10 +110,13 @@ def command(
         seed=random.SystemRandom().getrandbits(32) if seed is None else seed,
         permissions=change.Permissions(take_over=take_over, relax=relax),
     )
-    before = _audit(what)
+    try:
+        path.mkdir(parents=True)
+    except OSError as error:
+        raise StoreError(f"cannot make the run directory {path}: {error.strerror}") from None
+    write_atomically(path / AUDIT_BEFORE, msgspec.json.encode(_audit(what)))
     _curves(what, BEFORE)
     found = tune.start(request, path.name, path.parent, set_kept=True)
-    write_atomically(path / AUDIT_BEFORE, msgspec.json.encode(before))
     tune.show(found)
     if found.manifest.change is not None:
         _curves(what, AFTER)
@@ -129,7 +136,9 @@ def _audit(what: Procedure) -> Audit:
     audit = judge(records, _profile(what))
     console().print(f"audit: {len(audit.findings)} findings")
     for finding in audit.findings:
-        console().print(printable(f"  {finding.severity}: {finding.title}: {finding.found}", 160), markup=False)
+        console().print(
+            printable(f"  {finding.severity}: {finding.title}: {finding.found}", 160), markup=False
+        )
     return audit
 
 
@@ -149,8 +158,8 @@ def _curves(what: Procedure, name: str) -> None:
             ops=[part.op for part in what.goal.probes],
             mpi=what.mpi,
             pairs=pairs,
-            ladder="pow2",
-            sizes_bytes=ladder.base_sizes("pow2", None),
+            ladder="imb",
+            sizes_bytes=ladder.base_sizes("imb", _LARGEST),
             precision=0.02,
             budget_s=min(what.budget_s * _CURVES, _CURVES_S),
             min_launches=6,

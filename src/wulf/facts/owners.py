@@ -110,8 +110,8 @@ def _network_manager(look: Look, _: dict[str, Knob]) -> Owned:
                         yield name, f"NetworkManager ({shown(path, 100)})"
 
 
-def _managed_files(look: Look, knobs: dict[str, Knob]) -> Owned:
-    """Files that set a knob and say in a comment that a tool writes them."""
+def _managed_sysctls(look: Look, knobs: dict[str, Knob]) -> Owned:
+    """Say who manages the files that set sysctls, where they tell it in a comment."""
     marked = _markers(look)
     kept = kept_sysctls(look)
     for name, knob in knobs.items():
@@ -119,7 +119,12 @@ def _managed_files(look: Look, knobs: dict[str, Knob]) -> Owned:
             path = kept[knob.access.target][1]
             if path in marked:
                 yield name, f"{marked[path]} ({shown(path, 100)})"
+
+
+def _managed_mtu(look: Look, _: dict[str, Knob]) -> Owned:
+    """Say who manages the file that sets the MTU."""
     path = kept_mtu_file(look)
+    marked = _markers(look)
     if path in marked:
         yield "nic.mtu", f"{marked[path]} ({shown(path, 100)})"
 
@@ -146,5 +151,6 @@ _SOURCES: tuple[Callable[[Look, dict[str, Knob]], Owned], ...] = (
     _tuned,
     _services,
     _network_manager,
-    _managed_files,
+    _managed_sysctls,
+    _managed_mtu,
 )

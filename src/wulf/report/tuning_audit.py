@@ -16,7 +16,9 @@ _RANK = {"fail": 0, "warn": 1, "info": 2}
 def findings(before: Audit, after: Audit | None) -> Table:
     """Return one row for each finding, those that were mended first."""
     old, new = _by_check(before), _by_check(after) if after is not None else {}
-    names = sorted({**old, **new}, key=lambda name: (name in new, _RANK[({**new, **old})[name].severity], name))
+    names = sorted(
+        {**old, **new}, key=lambda name: (name in new, _RANK[({**new, **old})[name].severity], name)
+    )
     return Table(
         title="Problems that the audit found",
         columns=(
@@ -59,5 +61,5 @@ def _after(old: Finding | None, new: Finding | None, *, judged: bool) -> Item:
     if new is None:
         return Item("mended", flag="good")
     if old is None:
-        return Item("new", flag="bad")
-    return Item("still there", flag="bad" if new.severity == "fail" else "")
+        return Item("new", flag="error")
+    return Item("still there", flag="error" if new.severity == "fail" else "warning")

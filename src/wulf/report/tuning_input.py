@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from wulf.records import Effect, Metric, Trial, TunePlan, Tuning, Values
+from wulf.records import Audit, Effect, Metric, Trial, TunePlan, Tuning, Values
 from wulf.text import printable
 from wulf.units import parse_size
 
@@ -55,6 +55,11 @@ class TuningReport:
     undo: str = ""
     #: One for each setting that was kept.
     changed: Sequence[ChangeRow] = ()
+    #: What the audit found before and after, where it was part of the run.
+    audit_before: Audit | None = None
+    audit_after: Audit | None = None
+    #: (title, relative address) of pages that belong to this one.
+    pages: Sequence[tuple[str, str]] = ()
 
     @cached_property
     def main(self) -> list[Metric]:

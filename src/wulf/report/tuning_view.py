@@ -6,7 +6,7 @@ import statistics
 from dataclasses import dataclass
 
 from wulf.records import Control, Effect, Estimate
-from wulf.report import before_after, published, tuning_figures, tuning_tables, tuning_words
+from wulf.report import before_after, published, tuning_audit, tuning_figures, tuning_tables, tuning_words
 from wulf.report.parts import Figure, Flag, Table
 from wulf.report.tuning_input import ChangeRow, TuningReport, failed
 from wulf.report.words import count, duration, moment, name, percent
@@ -68,6 +68,10 @@ class TuningView:
     control_flag: Flag
     trials: Figure | None
     failures: Table
+    #: What the audit found before and after; None where it was not part of the run.
+    audit: Table | None
+    #: (title, relative address) of pages that belong to this one.
+    pages: tuple[tuple[str, str], ...]
     published: tuple[Table, ...]
     published_note: str
     #: Command that puts back all that was changed; empty when there is none.
@@ -106,6 +110,10 @@ def build(report: TuningReport) -> TuningView:
         control_flag=_control_flag(tuning.control),
         trials=tuning_figures.trials(report),
         failures=tuning_tables.failures(report),
+        audit=(
+            tuning_audit.findings(report.audit_before, report.audit_after) if report.audit_before else None
+        ),
+        pages=tuple(report.pages),
         published=published.tables(report),
         published_note=published.NOTE,
         undo=printable(report.undo, _LIMIT),

@@ -5,23 +5,34 @@
     RUN/tuning.json      what is tried, with what, how far; replaced atomically
     RUN/trials.jsonl     one JSON line per trial, appended and flushed to disk
     RUN/result.json      the conclusion; can be made again from the two above
-    RUN/before/          a measured run, when there is one (`wulf run`); RUN/after/ as well
+
+and, of the whole procedure (`wulf run`)::
+
+    RUN/before/, RUN/after/                        measured runs
+    RUN/audit-before.json, RUN/audit-after.json    what the audit found
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 from types import TracebackType
+from typing import TypeVar
 
 import msgspec
 
 from wulf.errors import StoreError
-from wulf.records import SCHEMA_VERSION, Trial, TuneManifest, Tuning
+from wulf.records import SCHEMA_VERSION, Audit, Trial, TuneManifest, Tuning
 from wulf.store.files import Log, decode_file, take_lock, write_atomically
+
+_T = TypeVar("_T")
 
 HEAD = "tuning.json"
 TRIALS = "trials.jsonl"
 RESULT = "result.json"
+BEFORE = "before"
+AFTER = "after"
+AUDIT_BEFORE = "audit-before.json"
+AUDIT_AFTER = "audit-after.json"
 
 
 class TuningRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +43,9 @@ class TuningRun(msgspec.Struct, frozen=True, kw_only=True):
     trials: list[Trial]
     #: None before there is a conclusion.
     result: Tuning | None
+    #: What the audit found before and after; None where it was not part of the run.
+    audit_before: Audit | None = None
+    audit_after: Audit | None = None
 
 
 class TuningWriter:
@@ -107,8 +121,14 @@ def load_tuning(path: Path) -> TuningRun:
         path=path,
         manifest=decode_file(path / HEAD, TuneManifest),
         trials=_trials(path / TRIALS),
-        result=decode_file(path / RESULT, Tuning) if (path / RESULT).exists() else None,
+        result=_optional(path / RESULT, Tuning),
+        audit_before=_optional(path / AUDIT_BEFORE, Audit),
+        audit_after=_optional(path / AUDIT_AFTER, Audit),
     )
+
+
+def _optional(path: Path, kind: type[_T]) -> _T | None:
+    return decode_file(path, kind) if path.exists() else None
 
 
 def _trials(log: Path) -> list[Trial]:

@@ -206,7 +206,8 @@ def _probe_goal(
         )
         for size in guards
     ]
-    smallest = min(weights)
+    sizes = sorted({*weights, *guards, *watched})
+    smallest = sizes[0]
     metrics.append(
         Metric(
             name=metric_name(op, smallest, TAIL),
@@ -221,7 +222,6 @@ def _probe_goal(
         Metric(name=metric_name(op, size), pattern=pattern, unit="s", better="lower", weight=0.0)
         for size in watched
     ]
-    sizes = sorted({*weights, *guards, *watched})
     return Goal(
         name=name,
         profile=profile,

@@ -14,7 +14,7 @@ from wulf.procedure import change
 from wulf.procedure.tuning.bench import job_line
 from wulf.records import ChangeOutcome, NodeRecord, Values
 from wulf.report.tuning import ChangeRow, TuningReport
-from wulf.store.tuning import TuningRun
+from wulf.store.tuning import AFTER, BEFORE, TuningRun
 
 
 def keep(
@@ -81,6 +81,13 @@ def report(run: TuningRun) -> TuningReport:
         nodes=fold(run.manifest.nodes),
         undo="wulf rollback" if run.manifest.change else "",
         changed=rows(run),
+        audit_before=run.audit_before,
+        audit_after=run.audit_after,
+        pages=[
+            (f"{name} the tuning", f"{name}/report.html")
+            for name in (BEFORE, AFTER)
+            if (run.path / name / "report.html").exists()
+        ],
     )
 
 

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import pytest
+
+from wulf.errors import ConfigError, UsageError
+from wulf.report.tuning import sized
+from wulf.tune import objective
+
+
+@pytest.mark.parametrize("name", ["latency", "bandwidth"])
+def test_named_objectives_have_weights_and_guards(name):
+    goal = objective.named(name, "mpi_pingpong")
+    assert any(metric.weight > 0 for metric in goal.metrics)
+    assert any(metric.guard and metric.weight == 0 for metric in goal.metrics)
+    sizes = goal.probes[0].sizes_bytes
+    measured = {objective.metric_name("mpi_pingpong", size) for size in sizes}
+    measured.add(objective.metric_name("mpi_pingpong", min(sizes), objective.TAIL))
+    # What is never measured would silently be out of the objective, or guard nothing.
+    assert {metric.name for metric in goal.metrics} <= measured
+
+
+def test_the_report_reads_the_sizes_in_the_names():
+    assert sized(objective.metric_name("mpi_pingpong", 65536)) == ("mpi_pingpong", 65536)
+
+
+def test_the_tail_that_guards_is_measured_at_the_smallest_size():
+    for name in ("latency", "bandwidth"):
+        goal = objective.named(name, "tcp_rr")
+        (tail,) = [metric.name for metric in goal.metrics if metric.pattern == "tail"]
+        assert tail == objective.metric_name("tcp_rr", min(goal.probes[0].sizes_bytes), objective.TAIL)
+
+
+def test_an_application_is_an_objective():
+    goal = objective.named("app: ./solve --fast", "tcp_rr")
+    (part,) = goal.commands
+    assert (part.command, part.match) == ("./solve --fast", "")
+    assert goal.metrics[0].unit == "s"
+    assert goal.cycle([("a", "b")]).pairs == []
+    rate = objective.application("./hpl", r"([0-9.]+) GFLOPS", "higher", "GFLOP/s")
+    assert rate.metrics[0].better == "higher"
+
+
+@pytest.mark.parametrize("match", ["(", "no group", "(a)(b)"])
+def test_a_pattern_needs_one_group(match):
+    with pytest.raises(UsageError, match="--match"):
+        objective.application("x", match, "lower", "")
+
+
+@pytest.mark.parametrize("name", ["speed", "app:", "app:  "])
+def test_what_is_no_objective(name):
+    with pytest.raises(UsageError, match="--objective"):
+        objective.named(name, "tcp_rr")
+
+
+FILE = b"""
+profile = "latency"
+[[metric]]
+op = "mpi_pingpong"
+size = "64B"
+weight = 3
+[[metric]]
+op = "tcp_stream"
+size = "64KiB"
+weight = 0
+guard = true
+[[metric]]
+command = "./app"
+match = "([0-9.]+) steps/s"
+better = "higher"
+unit = "steps/s"
+name = "steps"
+"""
+
+
+def test_a_file_is_an_objective():
+    goal = objective.from_toml(FILE, "goal.toml")
+    assert goal.profile == "latency"
+    assert [(metric.name, metric.weight, metric.guard) for metric in goal.metrics] == [
+        ("mpi_pingpong 64 B", 3.0, False),
+        ("tcp_stream 64 KiB", 0.0, True),
+        ("steps", 1.0, False),
+    ]
+    assert [part.op for part in goal.probes] == ["mpi_pingpong", "tcp_stream"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"[[metric]]\nop = 'x'\ncommand = 'y'\n", r"goal.toml: \[\[metric\]\] 1: give 'op'"),
+        (b"[[metric]]\nop = 'tcp_rr'\nweight = 0\n", "no .* has a weight"),
+        (b"[[metric]]\nop = 'tcp_rr'\nweight = -1\n", "zero or more"),
+        (b"[[metric]]\nop = 'tcp_rr'\n[[metric]]\nop = 'tcp_rr'\n", "same name"),
+        (b"[[metric]]\nop = 'tcp_rr'\nspeed = 1\n", "unknown field"),
+        (b"[[metric", "goal.toml"),
+        (b"\xff", "goal.toml"),
+    ],
+)
+def test_a_bad_file_is_named_with_what_is_wrong(text, said):
+    with pytest.raises(ConfigError, match=said):
+        objective.from_toml(text, "goal.toml")
+
+
+@pytest.mark.parametrize("count", range(2, 40))
+def test_pairs_touch_every_node_as_far_as_they_reach(count):
+    names = [f"n{index:02d}" for index in range(count)]
+    pairs = objective.pairs_for(names)
+    assert 1 <= len(pairs) <= objective.MAX_PAIRS
+    assert all(first != second for first, second in pairs)
+    if count <= 2 * objective.MAX_PAIRS:
+        assert {name for pair in pairs for name in pair} == set(names)
+
+
+def test_a_single_node_has_no_pair():
+    assert objective.pairs_for(["n01"]) == []
