@@ -186,10 +186,11 @@ def test_udev_itself_reads_the_link_file_and_keeps_the_name(tmp_path):
     if os.geteuid() != 0 or not shutil.which("udevadm"):
         pytest.skip("udevadm (package udev) is not installed, or this is not root")
     before = ["NamePolicy=keep kernel database onboard slot path", "MACAddressPolicy=persistent"]
-    wanted = steps.parse(
-        ["nic.gro=on", "nic.mtu=1400", "nic.rx_usecs=0", "nic.rings=512 max", "nic.channels=combined 1"]
-        + ["nic.pause=off off", "nic.tso_gso=off on", "nic.lro=off", "nic.rx_frames=1", "nic.adaptive_rx=off"]
+    words = (
+        "nic.gro=on nic.mtu=1400 nic.rx_usecs=0 nic.rings=512,max nic.channels=combined,1 nic.pause=off,off "
+        "nic.tso_gso=off,on nic.lro=off nic.rx_frames=1 nic.adaptive_rx=off"
     )
+    wanted = steps.parse([word.replace(",", " ") for word in words.split()])
     lines = [line for wish in wanted for line in native.link_lines(wish, 252)]
     assert len(lines) >= 12
     text = native.link("02:00:00:00:00:07", "99-default.link", before, lines, marker("test"))
