@@ -91,8 +91,12 @@ def persist(
         A knob is of an interface, and it is not known which one carries the cluster's traffic.
     """
     node = _Node(interface, record, head, portable)
-    by_id = {wish.knob.id: wish for wish in wanted}
-    for step in plan(wanted, interface):
+    for wish in wanted:
+        if wish.knob.access.kind in _ELSEWHERE:
+            node.refuse(wish)
+    by_id = {wish.knob.id: wish for wish in wanted if wish.knob.access.kind not in _ELSEWHERE}
+    # Sorted, so that equal settings are equal bytes whatever order they were asked for in.
+    for step in plan(sorted(by_id.values(), key=str), interface):
         node.keep(by_id[step.knob], step)
     return node.done()
 
@@ -126,14 +130,17 @@ class _Node:
         self._script: list[tuple[Part, Step]] = []
         self._units: list[Step] = []
 
+    def refuse(self, wish: Wanted) -> None:
+        """Say what to do where nothing on the node keeps a setting."""
+        knob = wish.knob
+        how = knob.persist.rhel if self._is_rhel() else knob.persist.debian
+        self._unpersistable[knob.id] = _ELSEWHERE[knob.access.kind].format(file=knob.persist.file, how=how)
+
     def keep(self, wish: Wanted, step: Step) -> None:
         """Find the place for one setting."""
         knob = wish.knob
         kind = knob.access.kind
-        if kind in _ELSEWHERE:
-            how = knob.persist.rhel if self._is_rhel() else knob.persist.debian
-            self._unpersistable[knob.id] = _ELSEWHERE[kind].format(file=knob.persist.file, how=how)
-        elif kind in _LASTING:
+        if kind in _LASTING:
             self._places[knob.id] = _LASTING[kind]
         elif kind == "sysctl":
             self._sysctls[step.target] = wish.value

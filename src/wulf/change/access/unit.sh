@@ -1,6 +1,8 @@
 # What systemd starts at boot: enabled or disabled.
 unit_save() { limit systemctl is-enabled "$2" 2>/dev/null | grep . || { echo "there is no $2" >&2; return 1; }; }
 unit_put() {
+	# Also where nothing changes, systemctl would write the links of System V anew.
+	[ "$(unit_save "$1" "$2" 2>/dev/null)" != "$3" ] || return 0
 	case $3 in
 	enabled) limit systemctl --quiet enable "$2" 2>&1 ;;
 	disabled) limit systemctl --quiet disable "$2" 2>&1 ;;

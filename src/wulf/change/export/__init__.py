@@ -33,6 +33,8 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     #: ``node[01-17]``.
     title: str
     interface: str | None
+    #: Whether the interface is a device, and not a bridge, a bond, a VLAN …
+    physical: bool
     wanted: list[Wanted]
     #: What sets everything now, in order.
     live: list[Step]
@@ -55,7 +57,8 @@ def groups(chosen: Mapping[str, Chosen]) -> list[Group]:
     found: dict[str, Group] = {}
     for node, choice in chosen.items():
         group = _group(node, choice)
-        key = "\n".join(step.line() for step in (*group.live, *group.lasting.steps))
+        steps = (*group.live, *group.lasting.steps)
+        key = "\n".join([str(group.physical), *(step.line() for step in steps)])
         if key in found:
             found[key].nodes.append(node)
         else:
@@ -67,12 +70,14 @@ def groups(chosen: Mapping[str, Chosen]) -> list[Group]:
 def _group(node: str, choice: Chosen) -> Group:
     # No file that names this very node's interface by its address: equal nodes shall stay equal.
     lasting = persist(choice.wanted, choice.interface, choice.record, HEAD, portable=True)
+    wanted = sorted(choice.wanted, key=str)
     return Group(
         nodes=[node],
         title=node,
         interface=choice.interface,
-        wanted=list(choice.wanted),
-        live=plan(choice.wanted, choice.interface),
+        physical="nic.device" in choice.record.facts,
+        wanted=wanted,
+        live=plan(wanted, choice.interface),
         lasting=lasting,
     )
 

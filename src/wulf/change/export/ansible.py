@@ -36,7 +36,8 @@ def ansible(chosen: Mapping[str, Chosen], name: str = "wulf") -> dict[str, str]:
     playbook = [
         "---",
         HEAD,
-        f"# ansible-playbook -i {INVENTORY} {name}.yml   (with --check --diff: what it would do)",
+        f"# ansible-playbook -i {INVENTORY} {name}.yml",
+        "# --check --diff: what it would do; --become: where one logs in as somebody else than root",
     ]
     for group, label in zip(found, names, strict=True):
         inventory += [f"[{label}]", *group.nodes, ""]
@@ -48,7 +49,7 @@ def _play(group: Group, label: str) -> list[str]:
     steps = [*group.live, *group.lasting.steps]
     script = [step for step in steps if step.kind not in _MODULES]
     lines = [f"- name: {_text(f'Settings of {group.title}')}", f"  hosts: {label}"]
-    lines += ["  become: true", "  gather_facts: false"]
+    lines += ["  gather_facts: false"]
     if script:
         text = undoable(script, HEAD, STATE)
         lines += ["  vars:", "    wulf_settings: !unsafe |", *_block(text, 6)]

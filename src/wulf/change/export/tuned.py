@@ -50,7 +50,8 @@ def _profile(group: Group, name: str) -> dict[str, str]:
     for wish, step in group.wishes():
         if wish.knob.access.kind == "tuned":
             continue  # this profile takes the place of the other one
-        if not (_native(wish, step, sections) or _network(step, net)):
+        # The plug-in passes over interfaces that are no devices, and says that all is well.
+        if not (_native(wish, step, sections) or (group.physical and _network(step, net))):
             script.append(step)
     if net:
         sections["net"] = [

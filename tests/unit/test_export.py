@@ -1,0 +1,135 @@
+"""The same decision as a TuneD profile, an Ansible playbook and a shell script; and what the script does."""
+
+from __future__ import annotations
+
+import configparser
+import subprocess
+
+import pytest
+import yaml
+
+from tests.unit.test_persist import facts, with_udev
+from wulf.change import steps
+from wulf.change.export import Chosen, groups
+from wulf.change.export.ansible import ansible
+from wulf.change.export.shell import shell
+from wulf.change.export.tuned import tuned
+from wulf.change.script import undoable
+
+WORDS = (
+    "net.core.busy_poll=50",
+    "nic.mtu=9000",
+    "nic.gro=off",
+    "nic.rx_usecs=0",
+    "svc.irqbalance=off",
+    "vm.thp=never",
+)
+
+
+def choice(name, *words):
+    record, nic = facts(name, with_udev("{nic}"))
+    return Chosen(wanted=steps.parse(words), interface=nic, record=record)
+
+
+class Unsafe(yaml.SafeLoader):
+    """Reads the tag by which Ansible leaves a text alone."""
+
+
+Unsafe.add_constructor("!unsafe", lambda loader, node: loader.construct_scalar(node))
+
+
+def test_equal_nodes_are_one_group():
+    chosen = {
+        "node03": choice("e1000e", "vm.thp=never"),
+        "node01": choice("e1000e", *WORDS),
+        "node02": choice("e1000e", *reversed(WORDS)),
+    }
+    assert [group.title for group in groups(chosen)] == ["node[01-02]", "node03"]
+    assert set(tuned(chosen, "site")) == {
+        "site-1/tuned.conf",
+        "site-1/settings.sh",
+        "site-2/tuned.conf",
+    }
+    assert set(shell(chosen)) == {"wulf-1.sh", "wulf-2.sh"}
+    assert shell(chosen) == shell(dict(reversed(chosen.items())))
+
+
+def test_tuned_does_itself_what_it_can():
+    files = tuned({"node01": choice("e1000e", *WORDS, "cpu.governor=performance", "cpu.cstates_pmqos=1")})
+    profile = configparser.ConfigParser(interpolation=None)
+    profile.read_string(files["wulf/tuned.conf"])
+    found = {section: dict(profile[section]) for section in profile.sections()}
+    assert found == {
+        "main": {"summary": "Settings that wulf has measured to be right for node01"},
+        "sysctl": {"net.core.busy_poll": "50"},
+        "cpu": {"governor": "performance", "force_latency": "1"},
+        "vm": {"transparent_hugepages": "never"},
+        "net": {"devices": "eno1", "coalesce": "rx-usecs 0", "mtu": "9000"},
+        "service": {"service.irqbalance": "stop,disable"},
+        "script": {"script": "${i:PROFILE_DIR}/settings.sh"},
+    }
+    script = files["wulf/settings.sh"]
+    assert script.startswith("#!/bin/sh\n")
+    assert [line.split()[1] for line in script.splitlines() if line.startswith("\tkeep ")] == ["nic.gro"]
+
+
+def test_tuned_passes_over_virtual_interfaces_so_the_script_sets_them():
+    files = tuned({"node01": choice("veth", "nic.mtu=9000", "nic.gro=off")})
+    assert "[net]" not in files["wulf/tuned.conf"]
+    assert "keep nic.mtu link" in files["wulf/settings.sh"]
+
+
+def test_the_playbook_is_yaml_of_builtin_modules():
+    files = ansible({"node01": choice("e1000e", *WORDS), "node02": choice("e1000e", *WORDS)}, "site-wide")
+    assert files["inventory.ini"] == "# Written by wulf export.\n[site_wide]\nnode01\nnode02\n"
+    (play,) = yaml.load(files["site-wide.yml"], Loader=Unsafe)
+    modules = {key for task in play["tasks"] for key in task if "." in key}
+    assert {module.rpartition(".")[0] for module in modules} == {"ansible.builtin"}
+    copied = {
+        task["ansible.builtin.copy"]["dest"]: task["ansible.builtin.copy"]["content"]
+        for task in play["tasks"]
+        if "ansible.builtin.copy" in task
+    }
+    assert copied["/etc/sysctl.d/90-wulf.conf"] == "# Written by wulf export.\nnet.core.busy_poll = 50\n"
+    for text in (play["vars"]["wulf_settings"], copied["/etc/wulf/settings.sh"]):
+        assert subprocess.run(["sh", "-n"], input=text, text=True, check=False).returncode == 0
+
+
+@pytest.mark.root
+def test_the_script_applies_says_and_undoes(tmp_path):
+    import os
+
+    if os.geteuid() != 0:
+        pytest.skip("the script wants root")
+    first, second, missing = (tmp_path / name for name in ("first", "second", "missing"))
+    first.write_text("a\n")
+    second.write_text("always [madvise] never\n")
+    wanted = [
+        steps.Step(knob="one", kind="file", interface="-", target=str(first), value="b"),
+        steps.Step(knob="two", kind="file", interface="-", target=str(second), value="never"),
+    ]
+    state = tmp_path / "state/here"
+
+    def run(verb, plan=wanted):
+        script = undoable(plan, "# test", str(state))
+        done = subprocess.run(["sh", "-s", verb], input=script, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    assert run("status") == (1, "not set\tone\ta \nnot set\ttwo\tmadvise \n", "")
+    assert run("apply") == run("start") == (0, "", "")
+    assert (first.read_text(), second.read_text()) == ("b\n", "never\n")
+    assert run("verify")[0] == 0
+    first.write_text("c\n")
+    assert run("status")[0] == 1
+    assert run("apply")[0] == 0
+    assert first.read_text() == "b\n"
+    assert run("undo") == (0, "", "")
+    assert (first.read_text(), second.read_text()) == ("a\n", "madvise\n")
+    assert not state.parent.exists()
+    bad = steps.Step(knob="three", kind="file", interface="-", target=str(missing), value="x")
+    code, _, said = run("apply", [bad, *wanted])
+    assert code == 1
+    assert said.startswith(f"three: there is no {missing}")
+    assert first.read_text() == "b\n"
+    assert run("undo")[0] == 0
+    assert run("nonsense")[0] == 2
