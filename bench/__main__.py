@@ -23,6 +23,7 @@ NAMES = (
     "aa",
     "audit-planted",
     "audit-scale",
+    "faults",
 )
 TABLE = Path(__file__).parent / "RESULTS.md"
 
