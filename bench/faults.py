@@ -24,6 +24,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import Empty
 from typing import Any
@@ -222,8 +223,9 @@ class Team:
 
     def prepare(self) -> None:
         """Look at the nodes as they are before all."""
-        for site in self.sites:
-            self.pristine[site.name] = site.facts()
+        with ThreadPoolExecutor() as pool:
+            facts = pool.map(Site.facts, self.sites)
+            self.pristine = {site.name: found for site, found in zip(self.sites, facts, strict=True)}
 
     # --- one run -------------------------------------------------------------------------------------------
 
@@ -390,7 +392,7 @@ class Team:
 
     # --- before and after ----------------------------------------------------------------------------------
 
-    def set_out(self, case: Case, points: Points) -> None:
+    def set_out(self, case: Case) -> None:
         """Bring the nodes to the state before the case."""
         guards = Guards(inside(self.sites), FIRST, text=self.text)
         nodes = [site.name for site in self.sites]
@@ -488,10 +490,9 @@ def record(team: Team, change: str) -> Points:
     new: dict[str, str | None] = {}
     after_boot: dict[str, str | None] = {}
     known: set[str] = set()
-    empty = Points({}, {}, {}, {})
     for way in WAYS if change not in CUTTING else ("keep",):
         case = Case(change, way, "none", "", "")
-        team.set_out(case, empty)
+        team.set_out(case)
         team.victim.record()
         team.run(case)
         late = team.settle(case)
@@ -544,13 +545,8 @@ def judge(team: Team, case: Case, points: Mapping[str, Points], verdict: Verdict
         if state == "neither":
             verdict.wrong.append(f"{site.name} differs from the old state: {changed(old, now)}")
             verdict.wrong.append(f"{site.name} differs from the new state: {changed(new, now)}")
-        said = (
-            "new"
-            if own == ["confirmed"]
-            else "old"
-            if "confirmed" not in own or own == ["confirmed"] * 2
-            else "?"
-        )
+        # A second one that is confirmed is the rollback of the first.
+        said = "new" if own.count("confirmed") == 1 else "old"
         if state in ("old", "new") and said != state and new != old:
             verdict.wrong.append(f"{site.name} is in the {state} state, and its journal says {journal}")
         if case.way != "keep" and state == "new":
@@ -594,7 +590,7 @@ def attempt(team: Team, case: Case, points: Mapping[str, Points]) -> Verdict:
     verdict = Verdict(case)
     begin = time.monotonic()
     try:
-        team.set_out(case, points.get(case.change, Points({}, {}, {}, {})))
+        team.set_out(case)
         verdict.hit = team.run(case)
         late = team.settle(case)
         verdict.wrong += [f"{name} does not settle" for name in late]
@@ -666,7 +662,7 @@ def _of_guard(change: str, steps: Points) -> list[Case]:
                 ):
                     found.append(Case(change, way, "guard", note, fault))
             if change in ("all", "rollback"):
-                found += [Case(change, way, "guard", note, boot) for boot in BOOTS[: 1 + (number % 4 == 0)]]
+                found += [Case(change, way, "guard", note, boot) for boot in _boots(change, number)]
     return found
 
 
@@ -674,10 +670,17 @@ def _is_taken(change: str, fault: str, number: int) -> bool:
     """Every change meets the worst faults at every step, and the others at some; ``all`` meets all at every step."""
     if change in CUTTING:
         return fault in ("guard", "watcher", "full")
-    if change == "all" or fault in ("guard", "both"):
+    if fault == "guard" or (change == "all" and (number + GUARD_FAULTS.index(fault)) % 5 == 0):
         return True
     share = GUARD_FAULTS.index(fault) + list(CHANGES).index(change)
-    return (number + share) % 4 == 0
+    return (number + share) % 24 == 0
+
+
+def _boots(change: str, number: int) -> tuple[str, ...]:
+    """Which boots a step meets: they take long."""
+    if change == "rollback":
+        return ("Kill",) if number % 4 == 0 else ()
+    return BOOTS if number % 6 == 0 else ("Kill",)
 
 
 def _of_watch(change: str, steps: Points) -> list[Case]:
@@ -690,9 +693,9 @@ def _of_watch(change: str, steps: Points) -> list[Case]:
                 Case(change, way, "watch", event, fault)
                 for number, fault in enumerate(WATCH_FAULTS)
                 if _makes_sense(event, fault)
-                and (change in ("all", "two nodes") or (number + len(event)) % 3 == 0)
+                and (change in ("all", "two nodes") or (number + len(event) + len(change)) % 6 == 0)
             ]
-            if change in ("all", "rollback"):
+            if change == "all":
                 found.append(Case(change, way, "watch", event, "Kill"))
     return found
 
@@ -729,7 +732,6 @@ def _stratified(every: list[Case]) -> list[Case]:
 def _work(team: Team, queue: Any, results: Any, do: Callable[[Team, Any], object]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        team.prepare()
         while True:
             task = queue.get_nowait()
             results.put((task, do(team, task)))
@@ -811,6 +813,10 @@ def run(raised: lab.Lab, scratch: Path, quick: bool, only: str = "") -> tuple[li
     names = raised.layout.names()
     single = [Team(raised, [name], scratch / name) for name in names]
     pairs = [Team(raised, names[n : n + 2], scratch / f"pair{n}") for n in range(0, len(names), 2)]
+    whole = Team(raised, names, scratch / "all")
+    whole.prepare()
+    for team in (*single, *pairs):
+        team.pristine = dict(whole.pristine)
     points: dict[str, Points] = {}
     spread(single, [change for change in CHANGES if change != "two nodes"], record, points.__setitem__)
     spread(pairs[:1], ["two nodes"], record, points.__setitem__)

@@ -23,8 +23,6 @@ INTERFACE = "host0"
 COMMAND_TIMEOUT_S = 60.0
 #: In the node; gone after a reboot, so that a fault happens once.
 PLACE = "run/wulf-fault"
-#: Facts and other state that a reboot makes anew: numbers of interfaces and interrupts, what the boot itself counts.
-AFTER_BOOT = ("nic.irqs", "irq.", "node.boot", "node.booted")
 #: What a node's settings are, beyond its facts.
 _EXACT = r"""
 section() { echo "== $1"; shift; "$@" 2>&1; }
