@@ -31,6 +31,7 @@
 umask 077
 STATE=/var/lib/wulf
 KEPT_LOG_BYTES=262144
+RETRY_S=60 # what could not be put back is tried again so much later
 UNIT=wulf-recover.service
 
 fail() { # code, words...
@@ -52,7 +53,7 @@ note() { # the log is for people; the journal is what counts, so a log that cann
 # --- files that survive ------------------------------------------------------------------------------------
 
 store() { # path; content on stdin: there as a whole or not at all, and on the disk
-	cat >"$1.new" && sync "$1.new" && mv "$1.new" "$1" && sync "${1%/*}"
+	cat >"$1.new" && flush "$1.new" && mv "$1.new" "$1" && flush "${1%/*}"
 }
 store_or_spare() { # path, content: gives the reserve away when the disk is full
 	printf '%s\n' "$2" | store "$1" 2>/dev/null && return
@@ -70,16 +71,14 @@ become() { # TX, state, why
 about() { # TX, key
 	sed -n "s/^$2$TAB//p" "$STATE/tx/$1/about"
 }
+changes() { # number and name of each, the earliest first: the clocks of controllers differ, so names tell no order
+	awk -F '\t' '$1 == "number" { n = split(FILENAME, part, "/"); print $2 "\t" part[n - 1] }' \
+		"$STATE"/tx/*/about 2>/dev/null | sort -n
+}
 open_changes() { # the latest first
-	for open_state in "$STATE"/tx/*/state; do
-		[ -e "$open_state" ] || continue
-		read -r open_word _ <"$open_state"
-		case $open_word in confirmed | undone) ;; *)
-			open_tx=${open_state%/state}
-			echo "${open_tx##*/}"
-			;;
-		esac
-	done | sort -r
+	changes | sort -rn | while read -r _ open_tx; do
+		case $(state_of "$open_tx") in none | confirmed* | undone*) ;; *) echo "$open_tx" ;; esac
+	done
 }
 
 # --- one guard at a time -----------------------------------------------------------------------------------
@@ -87,8 +86,22 @@ open_changes() { # the latest first
 exclusively() { # the lock goes with the process, however that ends
 	command -v flock >/dev/null 2>&1 || fail 1 "flock (util-linux) is not installed"
 	exec 9>"$RUN/mutex"
-	flock -w 30 9 || fail 10 "another guard is at work for more than 30 s: process $(cat "$RUN/holder" 2>/dev/null)"
-	echo $$ >"$RUN/holder"
+	flock -w 30 9 || fail 10 "another guard is at work for more than 30 s: $(cat "$RUN/holder" 2>/dev/null)"
+	# A guard that was killed may have left tools at work, which would go on setting things behind our back.
+	[ ! -s "$RUN/holder" ] || end_guard "$(cat "$RUN/holder")"
+	echo "$MARK" >"$RUN/holder"
+	trap 'rm -f "$RUN/holder"' EXIT
+}
+marked() { # every process of this guard has its mark in the environment, so that none is mistaken for another's
+	MARK=${WULF_GUARD:-}
+	case $MARK in "$$."*.) ;; *) WULF_GUARD=$$.$(now). exec /bin/sh "$0" "$@" ;; esac
+}
+end_guard() { # mark
+	[ "$1" != "$MARK" ] || return 0
+	for marked_environ in $(grep -ls "WULF_GUARD=$1" /proc/[0-9]*/environ); do
+		marked_pid=${marked_environ%/environ}
+		kill -9 "${marked_pid#/proc/}" 2>/dev/null
+	done
 }
 require_owner() { # OWNER
 	[ -s "$RUN/lock" ] || fail 10 "nobody has taken this node: lock it first"
@@ -135,10 +148,10 @@ steps() { # TX: how many
 	wc -l <"$STATE/tx/$1/plan"
 }
 forget_undone() { # the log keeps what they were
-	for known in "$STATE"/tx/*/state; do
-		[ ! -e "$known" ] || ! grep -q ^undone "$known" || echo "${known%/state}"
-	done | sort -r | tail -n +50 | while read -r known; do
-		rm -rf "$known"
+	changes | sort -rn | while read -r _ known; do
+		case $(state_of "$known") in undone*) echo "$known" ;; esac
+	done | tail -n +50 | while read -r known; do
+		rm -rf "${STATE:?}/tx/$known"
 	done
 }
 begin() { # TX, OWNER, DEADLINE_S; plan on stdin
@@ -149,11 +162,14 @@ begin() { # TX, OWNER, DEADLINE_S; plan on stdin
 	mkdir -p "$STATE/tx" && reserve || fail 1 "cannot write to $STATE: $(df -Pk "$STATE" | awk 'NR == 2 { print $4 }') KiB are free"
 	mkdir "$STATE/tx/$tx" || fail 1 "there is a change $tx"
 	{
-		cat >"$STATE/tx/$tx/plan" && sync "$STATE/tx/$tx/plan" &&
-			printf 'owner\t%s\nboot\t%s\nat\t%s\n' "$2" "$(boot)" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" |
-			store "$STATE/tx/$tx/about" && printf 'preparing\n' | store "$STATE/tx/$tx/state" && sync "$STATE/tx"
+		flush "$STATE/guard" && store "$STATE/tx/$tx/plan" &&
+			printf 'number\t%s\nowner\t%s\nboot\t%s\nat\t%s\n' "$(($(changes | tail -n 1 | cut -f1) + 1))" \
+				"$2" "$(boot)" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" |
+			store "$STATE/tx/$tx/about" && printf 'preparing\n' | store "$STATE/tx/$tx/state" && flush "$STATE/tx"
 	} 2>/dev/null || abandon "cannot write to $STATE: is the disk full?"
 	note "begin: $(steps "$tx") steps for $2"
+	deadline "$tx" "$3"
+	watched || abandon "the watcher does not start"
 	number=0
 	while [ "$number" -lt "$(steps "$tx")" ]; do
 		number=$((number + 1))
@@ -166,12 +182,11 @@ begin() { # TX, OWNER, DEADLINE_S; plan on stdin
 		is_kept_over_boot "$kind" && recover_at_boot
 	done
 	deadline "$tx" "$3"
-	watched || abandon "the watcher does not start"
 	become "$tx" prepared || abandon "cannot write to $STATE: is the disk full?"
 }
 abandon() { # why: nothing has been changed yet
 	rm -rf "${STATE:?}/tx/$tx"
-	no_recover_at_boot
+	close_change
 	fail 11 "$*"
 }
 deadline() { # TX, seconds
@@ -252,7 +267,9 @@ confirm() { # TX
 close_change() {
 	rm -f "$RUN/deadline.$tx"
 	[ -n "$(open_changes)" ] || no_recover_at_boot
-	reserve 2>/dev/null || :
+	reserve 2>/dev/null
+	wake
+	return 0
 }
 undo() { # TX, why
 	tx=$1
@@ -275,6 +292,7 @@ undo() { # TX, why
 	settle
 	if [ -n "$stuck" ]; then
 		become "$tx" stuck "$stuck"
+		deadline "$tx" "$RETRY_S"
 		printf 'error\tnot put back: %s\n' "$stuck"
 		return 13
 	fi
@@ -291,15 +309,15 @@ undo_step() {
 	note "restore $number: $knob"
 	said=$("${kind}_restore" "$interface" "$target" <"$saved" 2>&1 9>&-)
 	as_saved || stuck="$stuck $knob ($(printf %s "${said:-it is not as before}" | tr '\n\t' '  '));"
+	# What starts at this boot was settled before the unit was put back.
+	[ "$kind" != unit ] || [ "$(boot)" = "$(about "$tx" boot)" ] || unit_follow "$target" 9>&-
 }
 as_saved() {
 	"${kind}_save" "$interface" "$target" 2>/dev/null 9>&- | cmp -s - "$saved"
 }
 recover() { # what an earlier boot, a dead controller or a dead guard left
 	for left in $(open_changes); do
-		if [ ! -s "$STATE/tx/$left/about" ]; then
-			rm -rf "${STATE:?}/tx/$left" # not even begun
-		elif [ "$(boot)" != "$(about "$left" boot)" ]; then
+		if [ "$(boot)" != "$(about "$left" boot)" ]; then
 			undo "$left" "the node was started anew"
 		elif is_late "$left"; then
 			undo "$left" "not confirmed in time"
@@ -316,30 +334,33 @@ recover() { # what an earlier boot, a dead controller or a dead guard left
 
 # --- the watcher -------------------------------------------------------------------------------------------
 
-watched() { # start it, or make it look at the deadlines again
+wake() { # make it look at the deadlines again
 	watcher=$(cat "$RUN/watcher" 2>/dev/null)
 	# The number may be another process's by now.
-	if [ -n "$watcher" ] && tr '\0' ' ' <"/proc/$watcher/cmdline" 2>/dev/null | grep -q 'guard watch' &&
-		kill -USR1 "$watcher" 2>/dev/null; then
-		return 0
-	fi
-	rm -f "$RUN/watcher"
-	# A service outlives the connection, and systemd starts it again should somebody end it.
-	if [ -d /run/systemd/system ] && systemd-run --quiet --collect --unit="wulf-guard-$$-$(now)" -p Restart=on-failure \
-		-p RestartSec=100ms -p StartLimitIntervalSec=0 /bin/sh "$STATE/guard" watch 9>&- 2>/dev/null; then
-		:
-	elif command -v setsid >/dev/null 2>&1; then
-		setsid /bin/sh "$STATE/guard" watch </dev/null >/dev/null 2>&1 9>&- &
-	else
-		nohup /bin/sh "$STATE/guard" watch </dev/null >/dev/null 2>&1 9>&- &
-	fi
-	tries=0
-	until [ -s "$RUN/watcher" ]; do
-		tries=$((tries + 1))
-		[ "$tries" -lt 100 ] || return 1
-		sleep 0.05
-	done
+	[ -n "$watcher" ] && tr '\0' ' ' <"/proc/$watcher/cmdline" 2>/dev/null | grep -q 'guard watch' &&
+		kill -USR1 "$watcher" 2>/dev/null
 }
+watched() { # start it, unless there is one
+	wake && return 0
+	rm -f "$RUN/watcher"
+	for way in watch_by_systemd watch_by_setsid watch_by_nohup; do
+		"$way" </dev/null >/dev/null 2>&1 9>&- || continue
+		tries=0
+		until [ -s "$RUN/watcher" ]; do
+			tries=$((tries + 1))
+			[ "$tries" -lt 100 ] || continue 2
+			sleep 0.05
+		done
+		return 0
+	done
+	return 1
+}
+watch_by_systemd() { # a service outlives the connection, and systemd starts it again should somebody end it
+	[ -d /run/systemd/system ] && systemd-run --quiet --collect --unit="wulf-guard-$$-$(now)" -p Restart=on-failure \
+		-p RestartSec=100ms -p StartLimitIntervalSec=0 /bin/sh "$STATE/guard" watch
+}
+watch_by_setsid() { command -v setsid && { setsid /bin/sh "$STATE/guard" watch & }; }
+watch_by_nohup() { nohup /bin/sh "$STATE/guard" watch & }
 watch() {
 	trap : USR1
 	echo $$ >"$RUN/watcher"
@@ -359,32 +380,33 @@ watch() {
 			wait_s=1
 		fi
 		sleep "$wait_s" &
-		wait $! # a signal ends the wait, not the sleep
-		kill $! 2>/dev/null
-		wait $! 2>/dev/null
+		# A signal ends the wait, not the sleep, whose number is nobody else's as long as it was not waited for.
+		wait $! || { kill $! 2>/dev/null && wait $! 2>/dev/null; }
 	done
 }
 overdue() { # in a shell of its own: the lock must go when it is done
 	if ! flock -w 5 "$RUN/mutex" true; then
 		note "the guard at work hangs: it is ended"
-		kill -9 "$(cat "$RUN/holder")" 2>/dev/null
+		hanging=$(cat "$RUN/holder" 2>/dev/null) && [ -n "$hanging" ] && end_guard "$hanging"
 	fi
 	(
 		exclusively
+		rotate
 		is_late "$left" && undo "$left" "not confirmed in time"
 	)
 }
 retire() { # nothing is open; decided under the lock, so that no `begin` counts on this watcher
 	(
 		flock -w 1 9 || exit 1
-		[ -z "$(open_changes)" ] && rm -f "$RUN/watcher"
+		[ -z "$(open_changes)" ] && no_recover_at_boot && rm -f "$RUN/watcher"
 	) 9>"$RUN/mutex" && exit 0
 }
 
 # --- at boot -----------------------------------------------------------------------------------------------
 
-recover_at_boot() {
+recover_at_boot() (
 	[ ! -e "/etc/systemd/system/$UNIT" ] && [ -d /etc/systemd/system ] || return 0
+	umask 022
 	printf '%s\n' '[Unit]' 'Description=Undo changes of wulf that nobody confirmed' 'DefaultDependencies=no' \
 		'RequiresMountsFor=/var/lib/wulf /etc' 'After=local-fs.target' \
 		'Before=sysinit.target systemd-sysctl.service systemd-modules-load.service network-pre.target' '' \
@@ -392,8 +414,8 @@ recover_at_boot() {
 		store "/etc/systemd/system/$UNIT" &&
 		mkdir -p /etc/systemd/system/sysinit.target.wants &&
 		ln -sf "../$UNIT" "/etc/systemd/system/sysinit.target.wants/$UNIT" &&
-		sync /etc/systemd/system/sysinit.target.wants
-}
+		flush /etc/systemd/system/sysinit.target.wants
+)
 no_recover_at_boot() {
 	[ -e "/etc/systemd/system/$UNIT" ] || return 0
 	rm -f "/etc/systemd/system/sysinit.target.wants/$UNIT" "/etc/systemd/system/$UNIT"
@@ -403,17 +425,16 @@ no_recover_at_boot() {
 # --- what was done -----------------------------------------------------------------------------------------
 
 confirmed_since_original() { # confirmed changes that are not rolled back, the oldest first
-	for known in "$STATE"/tx/*/; do
-		known=${known%/}
-		case $(state_of "${known##*/}") in confirmed*) echo "${known##*/}" ;; esac
+	changes | while read -r _ known; do
+		case $(state_of "$known") in confirmed*) echo "$known" ;; esac
 	done | awk -v state="$STATE" '{ line[NR] = $0; if ((getline x < (state "/tx/" $0 "/original")) >= 0) from = NR }
 		END { for (i = from + 1; i <= NR; i++) print line[i] }'
 }
 touched() { # [TX]: what was changed from that change on, each once: first TX, N; the last TX, N that set it
+	case ${1:-original} in original) from= ;; *) from=$1 ;; esac
 	for known in $(confirmed_since_original); do
-		if [ -n "${1:-}" ] && [ "$1" != original ] && expr "$known" \< "$1" >/dev/null; then
-			continue
-		fi
+		[ "$known" != "$from" ] || from=
+		[ -z "$from" ] || continue
 		awk -F '\t' -v tx="$known" -v OFS='\t' '{ print tx, NR, $2 "\t" $3 "\t" $4, $1, $5 }' "$STATE/tx/$known/plan"
 	done | awk -F '\t' -v OFS='\t' '{ key = $3 FS $4 FS $5
 		if (!(key in first)) { first[key] = $1 OFS $2; order[++n] = key }
@@ -437,11 +458,9 @@ status() {
 		read_lock
 		printf 'lock\t%s\t%s\t%s\n' "$lock_owner" "$(($(now) - lock_since))" "$((lock_until - $(now)))"
 	fi
-	for known in "$STATE"/tx/*/; do
-		known=${known%/}
-		[ -s "$known/about" ] || continue
-		printf 'tx\t%s\t%s\t%s\t%s\t%s\t%s\n' "${known##*/}" "$(about "${known##*/}" at)" "$(about "${known##*/}" owner)" \
-			"$(about "${known##*/}" boot)" "$(steps "${known##*/}")" "$(state_of "${known##*/}")"
+	changes | while read -r _ known; do
+		printf 'tx\t%s\t%s\t%s\t%s\t%s\t%s\n' "$known" "$(about "$known" at)" "$(about "$known" owner)" \
+			"$(about "$known" boot)" "$(steps "$known")" "$(state_of "$known")"
 	done
 	touched | while IFS=$TAB read -r first_tx first_n kind interface target tx number knob wanted; do
 		differs=same
@@ -452,7 +471,12 @@ status() {
 	tail -n 20 "$STATE/log" 2>/dev/null | sed 's/^/log\t/'
 }
 
+rotate() {
+	[ "$(wc -c <"$STATE/log" 2>/dev/null || echo 0)" -le "$KEPT_LOG_BYTES" ] || mv -f "$STATE/log" "$STATE/log.1"
+}
+
 main() {
+	marked "$@"
 	verb=$1
 	shift
 	[ "$(id -u)" = 0 ] || fail 1 "changing settings takes root"
@@ -462,9 +486,7 @@ main() {
 		exit
 	fi
 	exclusively
-	if [ "$(wc -c <"$STATE/log" 2>/dev/null || echo 0)" -gt "$KEPT_LOG_BYTES" ]; then
-		mv "$STATE/log" "$STATE/log.1"
-	fi
+	rotate
 	case $verb in
 	recover) recover ;;
 	undo)

@@ -162,6 +162,8 @@ def processes(directory: Path, name: str, namespace: str) -> list[int]:
 def stop(directory: Path, name: str, namespace: str) -> None:
     """Pull the plug."""
     system.end_processes(lambda: processes(directory, name, namespace), name)
+    # The kernel takes the cable away some time after the last process; booting again needs its name at once.
+    subprocess.run(["ip", "-n", namespace, "link", "delete", f"vb-{name}"], capture_output=True, check=False)
     system.remove_cgroup(group(namespace, name))
     if system.is_mounted(directory / "root"):
         # systemd-nspawn could not remove its own lock; it names it after the root directory.

@@ -14,7 +14,7 @@ pm_qos_put() {
 	[ "$3" != unlimited ] || return 0
 	# The kernel takes ten characters of hexadecimal text.
 	pm_qos_hold=holds=cpu_dma_latency
-	env "$pm_qos_hold" sh -c 'exec 3>"$1" && printf "0x%08x" "$2" >&3 && echo "$$ $2" >"$3" && while :; do sleep 86400; done' \
+	env WULF_GUARD= "$pm_qos_hold" sh -c 'exec 3>"$1" && printf "0x%08x" "$2" >&3 && echo "$$ $2" >"$3" && while :; do sleep 86400; done' \
 		hold "$2" "$3" "$RUN/pm_qos" </dev/null >/dev/null 2>&1 &
 	pm_qos_tries=0
 	until [ -n "$(pm_qos_holder)" ]; do

@@ -11,7 +11,7 @@ service_save() {
 }
 service_put() {
 	case $3 in
-	on) limit systemctl start "$2" ;;
+	on) limit systemctl start "$2" || { limit systemctl reset-failed "$2" 2>/dev/null; return 1; } ;;
 	off) limit systemctl stop "$2" ;;
 	*) echo "a service is on or off, not '$3'" >&2; return 1 ;;
 	esac

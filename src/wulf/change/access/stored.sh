@@ -1,9 +1,10 @@
 # A file that lasts. VALUE: `absent`, `link:TARGET`, or `file:MODE:CONTENT` with the content in base64.
 stored_save() {
+	rm -f "$2.wulf" # what a guard was writing when it was ended
 	if [ -L "$2" ]; then
 		printf 'link:%s\n' "$(readlink "$2")"
 	elif [ -f "$2" ]; then
-		printf 'file:%s:%s:%s\n' "$(stat -c %a:%u:%g "$2" | tr : ,)" "$(stat -c %Y "$2")" "$(base64 <"$2" | tr -d '\n')"
+		printf 'file:%s:%s:%s\n' "$(stat -c %a:%u:%g "$2" | tr : ,)" "$(stored_time "$2")" "$(base64 <"$2" | tr -d '\n')"
 	elif [ -e "$2" ]; then
 		echo "$2 is not a file" >&2
 		return 1
@@ -11,39 +12,46 @@ stored_save() {
 		printf 'absent:%s\n' "$(stored_missing "${2%/*}")"
 	fi
 }
+stored_time() { # seconds since the epoch, to the nanosecond where `stat` can
+	stored_seconds=$(stat -c %.9Y "$1")
+	case $stored_seconds in '' | *[!0-9.]*) stat -c %Y "$1" ;; *) echo "$stored_seconds" ;; esac
+}
 stored_missing() { # directory: the uppermost one that is not there
 	[ -d "$1" ] && return
 	stored_upper=$(stored_missing "${1%/*}")
 	printf '%s\n' "${stored_upper:-$1}"
 }
 stored_put() {
-	mkdir -p "${2%/*}" && chmod go+rX "${2%/*}" || return 1
 	case $3 in
-	absent) rm -f "$2" ;;
-	link:*) ln -sfn "${3#link:}" "$2" ;;
+	absent) rm -f "$2" && { [ ! -d "${2%/*}" ] || flush "${2%/*}"; } ;;
+	link:*) stored_directory "$2" && ln -sfn "${3#link:}" "$2" && flush "${2%/*}" ;;
 	file:*)
 		stored_rest=${3#file:}
-		printf %s "${stored_rest#*:}" | base64 -d >"$2.wulf" && chmod "${stored_rest%%:*}" "$2.wulf" && sync "$2.wulf" &&
-			mv "$2.wulf" "$2" || { rm -f "$2.wulf"; return 1; }
+		stored_write "$2" "${stored_rest%%:*}" "$(stat -c %u:%g "$2" 2>/dev/null)" '' "${stored_rest#*:}"
 		;;
-	esac && sync "${2%/*}"
+	*) echo "a file is absent, link:TARGET or file:MODE:CONTENT" >&2; return 1 ;;
+	esac
+}
+stored_directory() { (umask 022 && mkdir -p "${1%/*}"); }
+stored_write() { # path, mode, owner, time, content: there as a whole or not at all
+	stored_directory "$1" && printf %s "$5" | base64 -d >"$1.wulf" && { [ -z "$3" ] || chown "$3" "$1.wulf"; } &&
+		chmod "$2" "$1.wulf" && { [ -z "$4" ] || touch -d "@$4" "$1.wulf"; } && flush "$1.wulf" &&
+		mv -f "$1.wulf" "$1" && flush "${1%/*}" || { rm -f "$1.wulf"; return 1; }
 }
 stored_restore() {
 	IFS= read -r stored_before
 	case $stored_before in
 	absent:*)
-		rm -f "$2"
+		stored_put "$1" "$2" absent
 		stored_upper=${stored_before#absent:}
 		[ -z "$stored_upper" ] || stored_prune "${2%/*}" "$stored_upper"
 		;;
-	link:*) ln -sfn "${stored_before#link:}" "$2" ;;
+	link:*) stored_put "$1" "$2" "$stored_before" ;;
 	file:*)
 		stored_rest=${stored_before#file:}
 		stored_owner=${stored_rest%%:*}
 		stored_rest=${stored_rest#*:}
-		stored_time=${stored_rest%%:*}
-		stored_put "$1" "$2" "file:${stored_owner%%,*}:${stored_rest#*:}" &&
-			chown "$(printf %s "${stored_owner#*,}" | tr , :)" "$2" && touch -d "@$stored_time" "$2"
+		stored_write "$2" "${stored_owner%%,*}" "$(printf %s "${stored_owner#*,}" | tr , :)" "${stored_rest%%:*}" "${stored_rest#*:}"
 		;;
 	esac
 }

@@ -14,3 +14,9 @@ unit_restore() {
 	case $unit_state in enabled | disabled) unit_put "$1" "$2" "$unit_state" ;; esac
 }
 unit_get() { unit_save "$1" "$2"; }
+unit_follow() { # the running system, without waiting: it may still be booting
+	case $(unit_get - "$1") in
+	enabled) limit systemctl --no-block start "$1" ;;
+	disabled) limit systemctl --no-block stop "$1" ;;
+	esac
+}
