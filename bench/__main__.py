@@ -24,6 +24,7 @@ NAMES = (
     "audit-planted",
     "audit-scale",
     "tune-sim",
+    "tune-lab",
     "faults",
 )
 TABLE = Path(__file__).parent / "RESULTS.md"

@@ -28,6 +28,8 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     against_original: Estimate
     #: Difference that this cluster cannot show, as a share.
     smallest_effect: float
+    #: The objective of each trial now: the weighted geometric mean of its metrics' costs.
+    costs: list[float]
     holds: bool
 
 
@@ -52,11 +54,12 @@ def measure(run: TuningRun, bench: Bench, progress: Callable[[int, int], None]) 
     kept = _confirming(run, costs, run.result.confirmation.tried)
     original = _confirming(run, costs, run.result.confirmation.base)
     smallest = run.result.control.smallest_effect
-    against = _ratio(kept, now)
+    against = ratio(kept, now)
     return Figures(
         against_kept=against,
-        against_original=_ratio(original, now),
+        against_original=ratio(original, now),
         smallest_effect=smallest,
+        costs=now,
         # Worse than promised, beyond what the cluster does by itself, is what must not be.
         holds=against.low is not None and against.low <= 1 + smallest,
     )
@@ -88,7 +91,8 @@ def _cost(costs: Costs, values: dict[str, float]) -> float:
     return cost
 
 
-def _ratio(base: list[float], now: list[float]) -> Estimate:
+def ratio(base: list[float], now: list[float]) -> Estimate:
+    """Return now ÷ base of two independent samples, with its interval."""
     found = shift(base, now).ratio
     return Estimate(
         value=found.value,
