@@ -103,7 +103,7 @@ def command(
         config=config,
         nodes=what.nodes,
         goal=what.goal,
-        patterns=knobs.split() if knobs else [],
+        patterns=tune.patterns_of(knobs),
         mpi=what.mpi,
         budget_s=what.budget_s * (1 - 2 * _CURVES) if what.goal.probes else what.budget_s,
         margin=parse_percent(margin),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shlex
 import signal
 import sys
 from collections.abc import Mapping, Sequence
@@ -99,7 +100,7 @@ def command(
     knobs: Annotated[
         str | None,
         typer.Option(
-            help="Only these, separated by spaces; * matches, values may be given: 'nic.mtu=1500,9000'."
+            help="Only these, separated by spaces; * matches, values may be given: \"nic.mtu=1500,9000 nic.tso_gso='on on'\"."
         ),
     ] = None,
     budget: Annotated[
@@ -149,7 +150,7 @@ def command(
             config=config,
             nodes=list(config.nodes) if nodes is None else config.select(nodes),
             goal=prepare.goal(objective_name, mpi or config.mpi.compiler, match, _way(better), unit),
-            patterns=knobs.split() if knobs else [],
+            patterns=patterns_of(knobs),
             mpi=mpi or config.mpi.compiler,
             budget_s=parse_duration(budget or BUDGET),
             margin=parse_percent(margin),
@@ -409,6 +410,14 @@ def _commands(
 def _cycle_words(goal: objective.Goal, pairs: int) -> str:
     words = [f"{part.op} at {len(part.sizes_bytes)} sizes between {pairs} pairs" for part in goal.probes]
     return ", ".join(words + [part.command for part in goal.commands])
+
+
+def patterns_of(knobs: str | None) -> list[str]:
+    """Return the words of ``--knobs``; a value with blanks in it is quoted as for a shell."""
+    try:
+        return shlex.split(knobs or "")
+    except ValueError as error:
+        raise UsageError(f"--knobs {knobs!r}: {error}") from None
 
 
 def _way(better: str) -> Literal["lower", "higher"]:
