@@ -1,8 +1,6 @@
-"""A change meets a fault at each of its steps (`bench.faults`, the short run): the node is as before or as confirmed."""
+"""A change meets a fault at each of its steps (`bench.faults --quick`): the node is as before or as confirmed."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import pytest
 
@@ -13,9 +11,9 @@ from wulf import lab
 pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.slow]
 
 
-def test_every_fault_at_some_step_and_every_step_with_some_fault(spare: Host, tmp_path: Path) -> None:
+def test_every_fault_at_some_step_and_every_step_with_some_fault(spare: Host) -> None:
     raised, _ = lab.up(faults.QUICK_NODES)
-    verdicts, _ = faults.run(raised, tmp_path, quick=True)
+    verdicts, _ = faults.run(raised, quick=True)
     assert len(verdicts) > 30
     assert {verdict.case.fault for verdict in verdicts} == {
         *faults.GUARD_FAULTS,

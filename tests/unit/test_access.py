@@ -119,7 +119,8 @@ def unmodified(group):
 if flag == "-c":
     c = nic["coalesce"]
     print("Coalesce parameters for %s:\\nAdaptive RX: %s  TX: n/a" % (name, c["adaptive-rx"]))
-    print("stats-block-usecs:\\tn/a\\n\\nrx-usecs:\\t%s\\nrx-frames:\\t%s\\nrx-usecs-irq:\\tn/a\\n" % (c["rx-usecs"], c["rx-frames"]))
+    print("stats-block-usecs:\\tn/a\\n\\nrx-usecs:\\t" + c["rx-usecs"])
+    print("rx-frames:\\t%s\\nrx-usecs-irq:\\tn/a\\n" % c["rx-frames"])
     print("tx-usecs:\\t%s\\n\\nCQE mode RX: off  TX: n/a\\n" % c["tx-usecs"])
 elif flag == "-C":
     unmodified("coalesce")
@@ -134,16 +135,18 @@ elif flag == "-C":
             nic["coalesce"][key] = str(int(value) // 2 * 2)
 elif flag == "-g":
     r = nic["ring"]
-    print("Ring parameters for %s:\\nPre-set maximums:\\nRX:\\t\\t4096\\nRX Mini:\\tn/a\\nRX Jumbo:\\tn/a\\nTX:\\t\\t4096" % name)
-    print("Current hardware settings:\\nRX:\\t\\t%s\\nRX Mini:\\tn/a\\nRX Jumbo:\\tn/a\\nTX:\\t\\t%s" % (r["rx"], r["tx"]))
+    line = "RX:\\t\\t%s\\nRX Mini:\\tn/a\\nRX Jumbo:\\tn/a\\nTX:\\t\\t%s"
+    print("Ring parameters for %s:\\nPre-set maximums:\\n" % name + line % (4096, 4096))
+    print("Current hardware settings:\\n" + line % (r["rx"], r["tx"]))
 elif flag == "-G":
     unmodified("ring")
     if any(int(value) > 4096 for value in pairs.values()):
         fail("netlink error: requested ring size exceeds maximum\\nnetlink error: Invalid argument")
     nic["ring"].update({key: str(int(value) // 8 * 8) for key, value in pairs.items()})
 elif flag == "-l":
-    print("Channel parameters for %s:\\nPre-set maximums:\\nRX:\\t\\tn/a\\nTX:\\t\\tn/a\\nOther:\\t\\t1\\nCombined:\\t8" % name)
-    print("Current hardware settings:\\nRX:\\t\\tn/a\\nTX:\\t\\tn/a\\nOther:\\t\\t1\\nCombined:\\t%s" % nic["channels"]["combined"])
+    line = "RX:\\t\\tn/a\\nTX:\\t\\tn/a\\nOther:\\t\\t1\\nCombined:\\t%s"
+    print("Channel parameters for %s:\\nPre-set maximums:\\n" % name + line % 8)
+    print("Current hardware settings:\\n" + line % nic["channels"]["combined"])
 elif flag == "-L":
     unmodified("channels")
     if int(pairs["combined"]) > 8:
@@ -151,7 +154,8 @@ elif flag == "-L":
     nic["channels"].update(pairs)
 elif flag == "-a":
     p = nic["pause"]
-    print("Pause parameters for %s:\\nAutonegotiate:\\t%s\\nRX:\\t\\t%s\\nTX:\\t\\t%s" % (name, p["autoneg"], p["rx"], p["tx"]))
+    print("Pause parameters for %s:\\nAutonegotiate:\\t%s" % (name, p["autoneg"]))
+    print("RX:\\t\\t%s\\nTX:\\t\\t%s" % (p["rx"], p["tx"]))
     if p["autoneg"] == "on":
         print("RX negotiated: on\\nTX negotiated: on")
 elif flag == "-A":
@@ -172,7 +176,8 @@ elif flag == "-k":
     print("Features for %s:\\nrx-checksumming: on [fixed]\\ntcp-segmentation-offload: %s" % (name, tso))
     for key in ("tx-tcp-segmentation", "tx-tcp6-segmentation"):
         print("\\t%s: %s" % (key, f[key]))
-    print("\\ttx-tcp-ecn-segmentation: off [fixed]\\ngeneric-receive-offload: %s\\nlarge-receive-offload: off [fixed]" % f["gro"])
+    print("\\ttx-tcp-ecn-segmentation: off [fixed]\\ngeneric-receive-offload: " + f["gro"])
+    print("large-receive-offload: off [fixed]")
 elif flag == "-K":
     for key, value in pairs.items():
         if key == "lro" and value == "on":
@@ -392,7 +397,8 @@ def test_tuned(node: Node) -> None:
     node.program(
         "tuned-adm",
         "#!/bin/sh\ncase $1 in\n"
-        'active) [ -s "$PLACE/profile" ] && echo "Current active profile: $(cat "$PLACE/profile")" || echo "No current active profile." ;;\n'
+        'active) [ -s "$PLACE/profile" ] && echo "Current active profile: $(cat "$PLACE/profile")" ||\n'
+        'echo "No current active profile." ;;\n'
         'off) : >"$PLACE/profile" ;;\n'
         'profile) case $2 in balanced | network-latency) printf %s "$2" >"$PLACE/profile" ;;\n'
         "*) echo \"Requested profile '$2' doesn't exist.\" >&2; exit 1 ;; esac ;;\nesac\n",
@@ -579,7 +585,9 @@ case ${2:-} in *=wrong) echo "modprobe: ERROR: could not insert 'igb': Invalid a
 mkdir -p class/eth0/device/driver module/igb/parameters
 ln -s /sys/module/igb class/eth0/device/driver/module
 echo 1500 >class/eth0/mtu
-case ${2:-} in *=*) echo "${2#*=}" >"module/igb/parameters/${2%%=*}" ;; *) echo 3 >module/igb/parameters/InterruptThrottleRate ;; esac
+case ${2:-} in *=*) echo "${2#*=}" >"module/igb/parameters/${2%%=*}" ;; *)
+    echo 3 >module/igb/parameters/InterruptThrottleRate ;;
+esac
 """
 IP = """\
 #!/bin/sh
@@ -608,7 +616,10 @@ def test_a_module_is_loaded_anew_and_the_link_is_as_before(node: Node) -> None:
     (node.directory / "class/eth0/mtu").write_text("9000\n")
     (node.directory / "addresses").write_text("2: eth0 inet 10.0.0.1/24 scope global eth0\n")
     (node.directory / "routes").write_text("10.1.0.0/16 via 10.0.0.254\n")
-    seen = lambda: [(node.directory / name).read_text() for name in ("class/eth0/mtu", "addresses", "routes")]  # noqa: E731
+
+    def seen() -> list[str]:
+        return [(node.directory / name).read_text() for name in ("class/eth0/mtu", "addresses", "routes")]
+
     before = seen()
     access = Access(node, "module", "InterruptThrottleRate", "eth0")
     assert access.get() == "3"
@@ -691,13 +702,17 @@ RULESETS = {
     'tcp dport { 22, 80 } counter accept comment "ssh; { and } web"\nip saddr @good accept\n}\n'
     "chain forward { type filter hook forward priority filter; policy drop\n}\n"
     "chain output { type filter hook output priority filter; policy accept\nct state invalid drop\n}\n}\n",
-    "ip and ip6": "table ip filter { chain INPUT { type filter hook input priority 0; policy accept\ntcp dport 22 accept\n}\n}\n"
-    "table ip6 filter { chain INPUT { type filter hook input priority 0; policy accept\nicmpv6 type echo-request accept\n}\n}\n"
+    "ip and ip6": "table ip filter { chain INPUT { type filter hook input priority 0; policy accept\n"
+    "tcp dport 22 accept\n}\n}\n"
+    "table ip6 filter { chain INPUT { type filter hook input priority 0; policy accept\n"
+    "icmpv6 type echo-request accept\n}\n}\n"
     "table ip nat { chain POSTROUTING { type nat hook postrouting priority srcnat; policy accept\nmasquerade\n}\n}\n",
     "several base chains": "table inet one { chain a { type filter hook input priority -10; policy accept\ndrop\n}\n"
-    "chain b { type filter hook input priority 10; policy accept\njump c\n}\nchain c { limit rate 5/second counter drop\n}\n"
+    "chain b { type filter hook input priority 10; policy accept\njump c\n}\n"
+    "chain c { limit rate 5/second counter drop\n}\n"
     "chain d { type filter hook prerouting priority mangle; policy accept\nct state new counter\n}\n}\n",
-    "own words by others": 'table inet other { chain in { type filter hook input priority 0; policy accept\naccept comment "wulfgar"\n}\n}\n',
+    "own words by others": "table inet other { chain in { type filter hook input priority 0; policy accept\n"
+    'accept comment "wulfgar"\n}\n}\n',
 }
 
 
