@@ -23,6 +23,8 @@ INTERFACE = "host0"
 COMMAND_TIMEOUT_S = 60.0
 #: In the node; gone after a reboot, so that a fault happens once.
 PLACE = "run/wulf-fault"
+#: Facts that compare the times of files with that of the boot.
+_OF_THE_CLOCK = frozenset({"settings.changed_since_boot"})
 #: What a node's settings are, beyond its facts.
 _EXACT = r"""
 section() { echo "== $1"; shift; "$@" 2>&1; }
@@ -195,7 +197,7 @@ class Site:
         found: dict[str, str] = {}
         for kind in ("facts", "unknown", "absent", "unsupported"):
             for name, value in getattr(record, kind).items():
-                if name not in PASSING_FACTS:
+                if name not in PASSING_FACTS | _OF_THE_CLOCK:
                     found[f"{kind} {name}"] = str(value)
         for section in self.shell(_EXACT).split("== ")[1:]:
             title, _, text = section.partition("\n")
