@@ -9,6 +9,7 @@ say which of them it is, and nothing of the guard may be left at work.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import fcntl
 import json
@@ -63,8 +64,6 @@ def _step(kind: str, target: str, value: str, interface: str = NOTHING) -> Step:
 
 
 def _file(text: str) -> str:
-    import base64
-
     return "file:644:" + base64.b64encode(text.encode()).decode()
 
 
@@ -117,7 +116,8 @@ _PLANT = r"""
 	echo 'flush ruleset'
 	echo 'table inet planted {'
 	echo 'set good { type ipv4_addr; elements = { 198.18.0.1, 198.18.0.10 }; }'
-	echo 'chain input { type filter hook input priority filter; policy accept; ct state established,related counter accept'
+	echo 'chain input { type filter hook input priority filter; policy accept'
+	echo 'ct state established,related counter accept'
 	for n in $(seq 28); do echo "tcp dport $((20000 + n)) counter drop comment \"planted $n\""; done
 	echo 'ip saddr @good accept'
 	echo '}'
@@ -127,11 +127,18 @@ _PLANT = r"""
 } >/etc/nftables.conf
 nft -c -f /etc/nftables.conf || exit
 rm -rf /var/lib/wulf
-unit() { printf '[Unit]\nDefaultDependencies=no\n[Service]\nType=oneshot\nRemainAfterExit=yes\n%s\n[Install]\nWantedBy=multi-user.target\n' "$2" >"/etc/systemd/system/$1"; }
+unit() {
+	{
+		printf '[Unit]\nDefaultDependencies=no\n[Service]\nType=oneshot\nRemainAfterExit=yes\n'
+		printf '%s\n[Install]\nWantedBy=multi-user.target\n' "$2"
+	} >"/etc/systemd/system/$1"
+}
 unit planted.service 'ExecStart=/bin/true'
 unit planted-sys.service 'ExecStart=/bin/mount -o remount,rw /sys/devices'
-echo 'table inet cut { chain input { type filter hook input priority filter; tcp dport 22 drop; }; }' >/etc/planted-cut.nft
-unit planted-cut.service "$(printf 'ExecStart=/usr/sbin/nft -f /etc/planted-cut.nft\nExecStop=/usr/sbin/nft delete table inet cut')"
+echo 'table inet cut { chain input { type filter hook input priority filter; tcp dport 22 drop; }; }' \
+	>/etc/planted-cut.nft
+unit planted-cut.service "ExecStart=/usr/sbin/nft -f /etc/planted-cut.nft
+ExecStop=/usr/sbin/nft delete table inet cut"
 nft -c -f /etc/planted-cut.nft || exit
 echo 'net.ipv4.tcp_fin_timeout = 44' >/etc/sysctl.d/98-planted.conf
 systemctl daemon-reload
@@ -792,11 +799,9 @@ def main(arguments: list[str]) -> int:
             "bench: this maltreats the nodes: take the virtual cluster down first (wulf lab down)"
         )
     raised, _ = lab.up(QUICK_NODES if quick else NODES)
-    scratch = Path(tempfile.mkdtemp(prefix="wf-", dir="/tmp"))
     try:
-        verdicts, seconds = run(raised, scratch, quick, _only(arguments))
+        verdicts, seconds = run(raised, quick, _only(arguments))
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
         raised.down()
     return report(verdicts, seconds)
 
@@ -806,8 +811,14 @@ def _only(arguments: list[str]) -> str:
     return next((word.removeprefix("--only=") for word in arguments if word.startswith("--only=")), "")
 
 
-def run(raised: lab.Lab, scratch: Path, quick: bool, only: str = "") -> tuple[list[Verdict], float]:
+def run(raised: lab.Lab, quick: bool, only: str = "") -> tuple[list[Verdict], float]:
     """Run all cases on a lab; return the verdicts and the time they took [s]."""
+    # ssh's sockets are in it, whose names must be short.
+    with tempfile.TemporaryDirectory(prefix="wf-", dir="/tmp") as scratch:
+        return _run(raised, Path(scratch), quick, only)
+
+
+def _run(raised: lab.Lab, scratch: Path, quick: bool, only: str) -> tuple[list[Verdict], float]:
     begin = time.monotonic()
     plant(raised)
     names = raised.layout.names()
@@ -858,7 +869,8 @@ def report(verdicts: Sequence[Verdict], seconds: float) -> int:
             verdict
         )
     print(
-        "\n| change | fault | cases | old state | new state | both | not met | failed |\n|---|---|---|---|---|---|---|---|"
+        "\n| change | fault | cases | old state | new state | both | not met | failed |\n"
+        "|---|---|---|---|---|---|---|---|"
     )
     for (change, fault), some in sorted(rows.items()):
         states = ["/".join(sorted(set(one.states))) for one in some]

@@ -16,13 +16,15 @@ from wulf.change.guard import program
 from wulf.facts.capture import capture
 from wulf.lab import Lab, system
 from wulf.lab.nodes import group
-from wulf.ports import NodeResult
+from wulf.ports import NodeResult, RemoteProcess
 from wulf.records import PASSING_FACTS
 
 INTERFACE = "host0"
 COMMAND_TIMEOUT_S = 60.0
 #: In the node; gone after a reboot, so that a fault happens once.
 PLACE = "run/wulf-fault"
+#: Facts that compare the times of files with that of the boot.
+_OF_THE_CLOCK = frozenset({"settings.changed_since_boot"})
 #: What a node's settings are, beyond its facts.
 _EXACT = r"""
 section() { echo "== $1"; shift; "$@" 2>&1; }
@@ -31,7 +33,8 @@ section routes ip route show table all
 section rules sh -c "nft -nn list ruleset | sed 's/packets [0-9]* bytes [0-9]*/packets 0 bytes 0/'"
 section features ethtool -k host0
 section channels ethtool -l host0
-section sysctl sh -c "sysctl -a -r '^net[.](core|ipv4[.]tcp|ipv4[.]conf[.]host0|ipv6[.]conf[.]host0)' | grep -v -e tcp_fastopen_key -e stable_secret"
+names='^net[.](core|ipv4[.]tcp|ipv4[.]conf[.]host0|ipv6[.]conf[.]host0)'
+section sysctl sh -c "sysctl -a -r '$names' | grep -v -e tcp_fastopen_key -e stable_secret"
 section units sh -c "systemctl list-units --all --plain --no-legend 'planted*' nftables.service | tr -s ' '"
 section unit-files systemctl list-unit-files --no-legend 'planted*' nftables.service
 section flush cat /sys/class/net/host0/gro_flush_timeout /sys/class/net/host0/queues/rx-0/rps_cpus
@@ -194,7 +197,7 @@ class Site:
         found: dict[str, str] = {}
         for kind in ("facts", "unknown", "absent", "unsupported"):
             for name, value in getattr(record, kind).items():
-                if name not in PASSING_FACTS:
+                if name not in PASSING_FACTS | _OF_THE_CLOCK:
                     found[f"{kind} {name}"] = str(value)
         for section in self.shell(_EXACT).split("== ")[1:]:
             title, _, text = section.partition("\n")
@@ -229,9 +232,11 @@ class Site:
         """Return what a guard may not leave behind."""
         text = r"""
 		for pid in /proc/[0-9]*; do
-			tr '\0' ' ' <"$pid/cmdline" 2>/dev/null | grep -q '[w]ulf/guard' && echo "process $(tr '\0' ' ' <"$pid/cmdline")"
+			line=$(tr '\0' ' ' <"$pid/cmdline" 2>/dev/null)
+			case $line in *[w]ulf/guard*) echo "process $line" ;; esac
 		done
-		ls -d /etc/systemd/system/wulf-recover* /etc/systemd/system/*/wulf-recover* /run/wulf/deadline* /run/wulf/watcher 2>/dev/null
+		ls -d /etc/systemd/system/wulf-recover* /etc/systemd/system/*/wulf-recover* 2>/dev/null
+		ls -d /run/wulf/deadline* /run/wulf/watcher 2>/dev/null
 		ls -d /var/lib/wulf/*.new /var/lib/wulf/tx/*/*.new 2>/dev/null
 		true"""
         return self.shell(text).splitlines()
@@ -285,7 +290,7 @@ class _Inside:
 
     def start(
         self, argv: Sequence[str], node: str, *, env: Mapping[str, str] | None = None
-    ) -> contextlib.nullcontext:
+    ) -> contextlib.nullcontext[RemoteProcess]:
         raise NotImplementedError
 
 

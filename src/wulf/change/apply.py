@@ -21,7 +21,7 @@ Live = Callable[[], Mapping[str, str]]
 
 
 def new_change() -> str:
-    """Return a name for a change; names sort by time."""
+    """Return a name for a change. In which order changes were made, the journals know."""
     return f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{secrets.token_hex(3)}"
 
 
@@ -74,6 +74,8 @@ class _Transaction:
         self._values: dict[str, dict[str, str]] = {}
         #: Nodes whose guard may have begun.
         self._begun: list[str] = []
+        #: Whether nodes may have confirmed it.
+        self._confirming = False
 
     def run(self, begin: Callable[[str], Answers], live: Live) -> ChangeOutcome:
         try:
@@ -126,6 +128,7 @@ class _Transaction:
 
     def _confirm(self) -> None:
         self._watch("confirm")
+        self._confirming = True
         answers = self._guards.call(self._begun, "confirm", self._tx, fresh=True)
         _all(answers, "did not confirm")
 
@@ -174,6 +177,8 @@ class _Transaction:
             return NodeOutcome(node=node, state="undone")
         if answer.code is None:
             wait = f"it undoes the change by itself within {self._deadline_s} s"
+            if self._confirming:
+                wait += ", unless it has confirmed it: its journal says so (wulf status)"
             return NodeOutcome(node=node, state="unknown", reason=f"{answer.reason}; {wait}")
         return NodeOutcome(
             node=node, state="stuck" if answer.code == STUCK else "unknown", reason=answer.reason

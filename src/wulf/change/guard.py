@@ -80,11 +80,15 @@ class Guards:
         self._text = text if text is not None else program()
 
     def install(self, nodes: Sequence[str]) -> Answers:
-        """Put the guard on the nodes that do not have this very one."""
+        """Put the guard on the nodes that do not have this very one, unless somebody else's is at work there."""
         digest = hashlib.sha256(self._text.encode()).hexdigest()
         there = self._transport.run(["sha256sum", PLACE], nodes, timeout_s=TIMEOUT_S)
-        lacking = [node for node in nodes if not there[node].stdout.startswith(digest.encode())]
-        found = {node: _answer(result) for node, result in there.items() if node not in lacking}
+        other = [node for node in nodes if not there[node].stdout.startswith(digest.encode())]
+        found = {node: _answer(there[node]) for node in nodes if node not in other}
+        # A guard of another version ends what it has begun before it is replaced, and says whose the node is.
+        asked = self.call([node for node in other if there[node].status == "ok"], "lock", self.owner, "0")
+        found |= {node: answer for node, answer in asked.items() if answer.code == BUSY}
+        lacking = [node for node in other if node not in found]
         if lacking:
             with tempfile.TemporaryDirectory() as directory:
                 source = Path(directory) / "guard"

@@ -76,22 +76,30 @@ ethtool_run() { # interface, changes; a value that is there already is an error 
 }
 ethtool_restore() {
 	ethtool_group=${2%%[. ]*}
-	ethtool_now=$(ethtool_save "$1" "$2")
-	# Only what differs, the groups of features before their members; adaptive last, as it forbids the others.
-	ethtool_change=$(awk -F '\t' 'NR == FNR { now[$1] = $2; next } !($1 in now) || now[$1] != $2 { print $1, $2 }' \
-		/dev/fd/3 - 3<<-END
-			$ethtool_now
-		END
-	)
-	[ -n "$ethtool_change" ] || return 0
-	ethtool_run "$1" "$(printf '%s\n' "$ethtool_change" | grep -v '^adaptive' | tr '\n' ' ')" 2>/dev/null ||
-		printf '%s\n' "$ethtool_change" | grep -v '^adaptive' | while read -r ethtool_pair; do
+	ethtool_before=$(cat)
+	# More than once: a group of features changes its members, and adaptive moderation the fixed delays.
+	for ethtool_round in 1 2 3; do
+		ethtool_change=$(ethtool_differing "$1" "$2")
+		[ -n "$ethtool_change" ] || return 0
+		# As long as it is adaptive it may take no fixed delay.
+		ethtool_set "$1" "$(printf '%s\n' "$ethtool_change" | grep '^adaptive.* off$')"
+		ethtool_set "$1" "$(printf '%s\n' "$ethtool_change" | grep -v '^adaptive')"
+		ethtool_set "$1" "$(printf '%s\n' "$ethtool_change" | grep '^adaptive.* on$')"
+	done
+}
+ethtool_differing() { # interface, target: what is not as before, with the values before
+	{
+		ethtool_save "$1" "$2"
+		echo
+		printf '%s\n' "$ethtool_before"
+	} | awk -F '\t' '/^$/ { before = 1; next } !before { now[$1] = $2; next } !($1 in now) || now[$1] != $2 { print $1, $2 }'
+}
+ethtool_set() { # interface, lines: at once, or what is possible of it
+	[ -n "$2" ] || return 0
+	ethtool_run "$1" "$(printf '%s\n' "$2" | tr '\n' ' ')" 2>/dev/null ||
+		printf '%s\n' "$2" | while read -r ethtool_pair; do
 			ethtool_run "$1" "$ethtool_pair" || :
 		done
-	case $ethtool_change in *adaptive*)
-		ethtool_run "$1" "$(printf '%s\n' "$ethtool_change" | grep '^adaptive' | tr '\n' ' ')"
-		;;
-	esac
 }
 ethtool_get() {
 	ethtool_group=${2%%[. ]*}

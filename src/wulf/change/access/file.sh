@@ -43,7 +43,9 @@ file_restore() {
 	done
 }
 file_get() {
-	for file_pattern in $(set -f; printf '%s\n' $2); do
+	set -f
+	for file_pattern in $2; do
+		set +f
 		file_save "$1" "$file_pattern" | cut -f2 | sort -u | paste -s -d , -
 	done | paste -s -d ' ' -
 }

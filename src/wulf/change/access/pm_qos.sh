@@ -9,17 +9,26 @@ pm_qos_save() {
 }
 pm_qos_put() {
 	pm_qos_old=$(pm_qos_holder)
+	if [ "$3" = unlimited ]; then
+		rm -f "$RUN/pm_qos"
+	else
+		pm_qos_hold "$2" "$3" || { echo "$2 does not take $3" >&2; return 1; }
+	fi
 	[ -z "$pm_qos_old" ] || kill "${pm_qos_old% *}"
+}
+pm_qos_hold() { # device, limit; the process that sleeps is the one that holds it
 	rm -f "$RUN/pm_qos"
-	[ "$3" != unlimited ] || return 0
 	# The kernel takes ten characters of hexadecimal text.
-	pm_qos_hold=holds=cpu_dma_latency
-	env WULF_GUARD= "$pm_qos_hold" sh -c 'exec 3>"$1" && printf "0x%08x" "$2" >&3 && echo "$$ $2" >"$3" && while :; do sleep 86400; done' \
-		hold "$2" "$3" "$RUN/pm_qos" </dev/null >/dev/null 2>&1 &
+	env WULF_GUARD= holds=cpu_dma_latency sh -c 'exec 3>"$1" && printf "0x%08x" "$2" >&3 &&
+		echo "$$ $2" >"$3.new" && mv "$3.new" "$3" && exec sleep 2147483647' \
+		hold "$1" "$2" "$RUN/pm_qos" </dev/null >/dev/null 2>&1 &
 	pm_qos_tries=0
 	until [ -n "$(pm_qos_holder)" ]; do
 		pm_qos_tries=$((pm_qos_tries + 1))
-		[ "$pm_qos_tries" -lt 40 ] || { echo "$2 does not take $3" >&2; return 1; }
+		if [ "$pm_qos_tries" -ge 40 ]; then
+			[ -z "$pm_qos_old" ] || printf '%s\n' "$pm_qos_old" >"$RUN/pm_qos"
+			return 1
+		fi
 		sleep 0.05
 	done
 }

@@ -13,9 +13,9 @@ route_put() {
 route_without() { # property, line
 	printf '%s\n' "$2" | sed "s/ $1 \(lock \)\{0,1\}[^ ]*//"
 }
-route_change() { # interface, line
-	# shellcheck disable=SC2086 # the words of a route
-	limit ip -4 route change $2 dev "$1" scope link
+route_change() { # interface, line; `ip` shows a lock that it does not take
+	# shellcheck disable=SC2046 # the words of a route
+	limit ip -4 route change $(printf '%s\n' "$2" | sed 's/rto_min lock /rto_min /') dev "$1" scope link
 }
 route_restore() {
 	while read -r route_line; do

@@ -6,8 +6,13 @@ service_save() {
 	*) echo "there is no $2" >&2; return 1 ;;
 	esac
 	case $(limit systemctl is-active "$2") in active | activating | reloading) echo on ;; *) echo off ;; esac
+	service_filters "$2" || return 0
 	# Its rules go with it, and starting it again brings only those of its file.
-	! service_filters "$2" || firewall_rules
+	[ -z "$(firewall_legacy)" ] || { echo "there are rules of $(firewall_legacy | paste -s -d ' ' -), which nft cannot put back" >&2; return 1; }
+	service_rules=$(firewall_rules)
+	printf 'flush ruleset\n%s\n' "$service_rules" | limit nft -c -f - >/dev/null 2>&1 ||
+		{ echo "nft could not put back the rules that are there" >&2; return 1; }
+	printf '%s\n' "$service_rules"
 }
 service_put() {
 	case $3 in
@@ -19,6 +24,7 @@ service_put() {
 service_restore() {
 	read -r service_state
 	service_put "$1" "$2" "$service_state" || return 1
-	! service_filters "$2" || { printf 'flush ruleset\n'; cat; } | limit nft -f -
+	service_filters "$2" || return 0
+	{ printf 'flush ruleset\n'; cat; } | limit nft -f -
 }
 service_get() { service_save "$1" "$2" | head -n 1; }
