@@ -299,6 +299,9 @@ undo() { # TX, why
 	become "$tx" undone "${2:-asked to}"
 	close_change
 }
+give_up() { # TX: nobody has come in time, so whoever has the node is gone
+	undo "$1" "not confirmed in time" && unlock "$(about "$1" owner)"
+}
 undo_step() {
 	saved=$STATE/tx/$tx/saved.$number
 	[ -s "$saved" ] || return 0
@@ -320,7 +323,7 @@ recover() { # what an earlier boot, a dead controller or a dead guard left
 		if [ "$(boot)" != "$(about "$left" boot)" ]; then
 			undo "$left" "the node was started anew"
 		elif is_late "$left"; then
-			undo "$left" "not confirmed in time"
+			give_up "$left"
 		else
 			case $(state_of "$left") in preparing* | applying* | undoing* | stuck*) undo "$left" "its guard was ended" ;; esac
 		fi
@@ -392,7 +395,7 @@ overdue() { # in a shell of its own: the lock must go when it is done
 	(
 		exclusively
 		rotate
-		is_late "$left" && undo "$left" "not confirmed in time"
+		is_late "$left" && give_up "$left"
 	)
 }
 retire() { # nothing is open; decided under the lock, so that no `begin` counts on this watcher

@@ -100,7 +100,7 @@ def command(
     knobs: Annotated[
         str | None,
         typer.Option(
-            help="Only these, separated by spaces; * matches, values may be given: \"nic.mtu=1500,9000 nic.tso_gso='on on'\"."
+            help="Only these, separated by spaces; * matches; with values: \"nic.mtu=1500,9000 nic.tso_gso='on on'\"."
         ),
     ] = None,
     budget: Annotated[

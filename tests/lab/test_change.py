@@ -1,0 +1,146 @@
+"""``wulf set``, ``status``, ``rollback`` as a user types them; see also ``make bench NAME=faults``."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+
+import pytest
+
+from tests.cli.command import start, wulf
+from tests.lab.test_nodes import on
+
+pytestmark = [pytest.mark.lab, pytest.mark.root]
+
+KNOB = "sysctl.net.ipv4.tcp_autocorking"
+MTU = "cat /sys/class/net/host0/mtu"
+CORKING = "cat /proc/sys/net/ipv4/tcp_autocorking"
+
+
+@pytest.fixture
+def run(lab_cluster, tmp_path):
+    def command(*words):
+        return wulf(tmp_path, *words, WULF_LAB_DIR=os.environ["WULF_LAB_DIR"])
+
+    yield command
+    assert command("rollback", "--cluster", "lab").returncode == 0
+
+
+def values(run, knob):
+    found = json.loads(run("status", "--cluster", "lab", "--json").stdout)
+    return {
+        node["node"]: [s["now"] for s in node["settings"] if s["knob"] == knob and s["differs"]]
+        for node in found
+    }
+
+
+def test_all_nodes_are_set_and_put_back(run, lab_cluster):
+    done = run("set", "--cluster", "lab", "nic.mtu=1400", f"{KNOB}=0")
+    assert done.returncode == 0, done.stderr
+    assert "nic.mtu: 1500 → 1400 on node[01-04]" in done.stdout
+    assert "confirmed over a new connection" in done.stdout
+    assert [on(lab_cluster, node, MTU).strip() for node in lab_cluster.layout.names()] == ["1400"] * 4
+    assert values(run, "nic.mtu") == {node: ["1400"] for node in lab_cluster.layout.names()}
+    back = run("rollback", "--cluster", "lab")
+    assert back.returncode == 0, back.stderr
+    assert "put back on node[01-04]" in back.stdout
+    assert on(lab_cluster, "node02", MTU).strip() == "1500"
+    assert on(lab_cluster, "node02", CORKING).strip() == "1"
+
+
+def test_going_back_to_a_change_keeps_what_was_before_it(run, lab_cluster):
+    assert run("set", "--cluster", "lab", f"{KNOB}=0").returncode == 0
+    second = run("set", "--cluster", "lab", "nic.mtu=1400")
+    change = second.stdout.split("change ")[1].split(";")[0]
+    assert run("rollback", "--cluster", "lab", "--to", change).returncode == 0
+    assert on(lab_cluster, "node03", MTU).strip() == "1500"
+    assert on(lab_cluster, "node03", CORKING).strip() == "0"
+
+
+def test_a_dry_run_prints_the_commands_and_changes_nothing(run, lab_cluster):
+    done = run("set", "--cluster", "lab", "nic.mtu=1400", "nic.tso_gso=off off", "--dry-run")
+    assert (
+        "node[01-04]:\n  ethtool -K host0 tso off gso off\n  ip link set dev host0 mtu 1400\n" in done.stdout
+    )
+    assert on(lab_cluster, "node01", MTU).strip() == "1500"
+    assert on(lab_cluster, "node01", "ethtool -k host0 | grep ^tcp-seg").strip().endswith("on")
+
+
+def test_an_mtu_that_the_path_does_not_carry_is_put_back(run, lab_cluster):
+    done = run("set", "--cluster", "lab", "nic.mtu=9000")
+    assert done.returncode == 1
+    assert "a packet of 9000 B does not reach" in done.stdout
+    assert [on(lab_cluster, node, MTU).strip() for node in lab_cluster.layout.names()] == ["1500"] * 4
+
+
+def test_what_one_node_refuses_no_node_has(run, lab_cluster):
+    # The control of congestion is the one of the kernel's modules that is loaded: this one is not.
+    done = run("set", "--cluster", "lab", "tcp_congestion_control=westwood", f"{KNOB}=0")
+    assert done.returncode == 1
+    assert "does not take 'westwood'" in done.stdout
+    assert on(lab_cluster, "node04", CORKING).strip() == "1"
+    assert values(run, KNOB) == {node: [] for node in lab_cluster.layout.names()}
+
+
+def test_a_controller_that_is_killed_leaves_nothing(run, lab_cluster, tmp_path):
+    words = ("set", "--cluster", "lab", "nic.mtu=1400", "--confirm-within", "5s")
+    process = start(tmp_path, *words, WULF_LAB_DIR=os.environ["WULF_LAB_DIR"])
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and on(lab_cluster, "node01", MTU).strip() != "1400":
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline and on(lab_cluster, "node01", MTU).strip() != "1500":
+        time.sleep(0.5)
+    assert [on(lab_cluster, node, MTU).strip() for node in lab_cluster.layout.names()] == ["1500"] * 4
+    found = json.loads(run("status", "--cluster", "lab", "--json").stdout)
+    assert all(node["journal"][-1]["state"].startswith("undone") for node in found)
+
+
+def test_ctrl_c_puts_everything_back(run, lab_cluster, tmp_path):
+    process = start(
+        tmp_path, "set", "--cluster", "lab", "nic.mtu=1400", WULF_LAB_DIR=os.environ["WULF_LAB_DIR"]
+    )
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and on(lab_cluster, "node01", MTU).strip() != "1400":
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode in (0, 130), out + err
+    if process.returncode == 130:
+        assert on(lab_cluster, "node01", MTU).strip() == "1500"
+
+
+def test_nodes_that_somebody_else_has_are_not_touched(run, lab_cluster):
+    assert run("status", "--cluster", "lab").returncode == 0
+    for node in lab_cluster.layout.names():
+        on(lab_cluster, node, "sh /var/lib/wulf/guard lock somebody 60")
+    try:
+        done = run("set", "--cluster", "lab", f"{KNOB}=0")
+        assert done.returncode == 1
+        assert "busy: somebody has this node" in done.stdout
+        assert on(lab_cluster, "node01", CORKING).strip() == "1"
+        assert "taken by somebody" in run("status", "--cluster", "lab").stdout
+    finally:
+        for node in lab_cluster.layout.names():
+            on(lab_cluster, node, "sh /var/lib/wulf/guard unlock somebody")
+
+
+def test_the_exemption_lets_the_cluster_pass_and_goes_without_a_trace(run, lab_cluster):
+    rules = (
+        "table inet f { chain in { type filter hook input priority 0; policy accept; "
+        "ct state invalid drop; tcp dport 9 drop; }; }"
+    )
+    on(lab_cluster, "node01", f"nft '{rules}'")
+    before = on(lab_cluster, "node01", "nft -a list ruleset")
+    try:
+        done = run("set", "--cluster", "lab", "net.conntrack=notrack", "--nodes", "node01")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "notrack" in on(lab_cluster, "node01", "nft list ruleset")
+        assert run("rollback", "--cluster", "lab").returncode == 0
+        assert on(lab_cluster, "node01", "nft -a list ruleset") == before
+    finally:
+        on(lab_cluster, "node01", "nft flush ruleset")

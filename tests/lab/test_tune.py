@@ -1,0 +1,99 @@
+"""``wulf tune`` on virtual nodes; see also ``make bench NAME=tune-lab``."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+
+from tests.cli.command import start, wulf
+from tests.lab.test_nodes import on
+from wulf.store.tuning import load_tuning
+
+pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.slow]
+
+MTU = "cat /sys/class/net/host0/mtu"
+RULES = (
+    "{ echo 'table inet planted { chain in { type filter hook input priority 0; policy accept;'; "
+    'for i in $(seq 600); do echo "ip saddr 203.0.113.$((i % 250)) tcp dport $((20000 + i)) drop;"; done; '
+    "echo 'ct state invalid drop; } }'; } | nft -f -"
+)
+
+
+@pytest.fixture
+def run(lab_cluster, tmp_path):
+    def command(*words):
+        return wulf(tmp_path, *words, timeout=300, WULF_LAB_DIR=os.environ["WULF_LAB_DIR"])
+
+    yield command
+    assert command("rollback", "--cluster", "lab").returncode == 0
+
+
+def test_a_firewall_is_found_by_experiment_and_mended(run, lab_cluster, tmp_path):
+    for node in lab_cluster.layout.names():
+        on(lab_cluster, node, RULES)
+    try:
+        words = (
+            "--knobs",
+            "net.conntrack=notrack tcp_autocorking=0",
+            "--objective",
+            "app: ping -qfc 3000 node02",
+        )
+        done = run("tune", "t", "--cluster", "lab", "--budget", "100s", *words)
+        assert done.returncode in (0, 3), done.stderr
+        found = load_tuning(tmp_path / "runs" / "t")
+        assert found.result is not None
+        assert found.result.kept == {"net.conntrack": "notrack"}, done.stdout
+        assert found.result.confirmation.ratio.high < 1
+        assert "notrack" in on(lab_cluster, "node03", "nft list ruleset")
+        assert found.manifest.change is not None
+        for form in ("--text", "--json", "--csv", "--markdown", "--latex"):
+            assert run("report", "t", form).returncode == 0
+        assert run("report", "t").returncode == 0
+        assert (tmp_path / "runs" / "t" / "report.html").stat().st_size > 100_000
+        assert "net.conntrack = notrack" in run("status", "--cluster", "lab").stdout
+        assert run("export", "t", "--shell", str(tmp_path / "x.sh")).returncode == 0
+        assert (tmp_path / "x.sh").exists()
+    finally:
+        run("rollback", "--cluster", "lab")
+        for node in lab_cluster.layout.names():
+            on(lab_cluster, node, "nft flush ruleset")
+
+
+def test_an_interrupted_search_puts_the_nodes_back_and_goes_on(run, lab_cluster, tmp_path):
+    words = ["tune", "t", "--cluster", "lab", "--budget", "60s", "--knobs", "nic.mtu=1400"]
+    words += ["--objective", "app: ping -qfc 500 node02"]
+    process = start(tmp_path, *words, WULF_LAB_DIR=os.environ["WULF_LAB_DIR"])
+    deadline = time.monotonic() + 90
+    while time.monotonic() < deadline and on(lab_cluster, "node02", MTU).strip() != "1400":
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, out + err
+    assert [on(lab_cluster, node, MTU).strip() for node in lab_cluster.layout.names()] == ["1500"] * 4
+    before = load_tuning(tmp_path / "runs" / "t")
+    assert before.manifest.status == "interrupted"
+    assert before.trials
+    assert before.result is not None
+    done = run("tune", "--resume", "t", "--budget", "30s")
+    assert done.returncode in (0, 3), done.stderr
+    after = load_tuning(tmp_path / "runs" / "t")
+    assert len(after.trials) > len(before.trials)
+    assert after.trials[: len(before.trials)] == before.trials
+
+
+def test_a_dry_run_says_what_would_be_tried(run, lab_cluster):
+    done = run("tune", "--cluster", "lab", "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "sysctl.net.ipv4.tcp_autocorking: 1" in done.stdout
+    assert "not tried:" in done.stdout
+    assert "nothing was changed" in done.stdout
+
+
+def test_nothing_to_try_is_said_with_the_reasons(run, lab_cluster):
+    done = run("tune", "--cluster", "lab", "--knobs", "nic.rx_usecs cpu.isolcpus")
+    assert done.returncode == 2
+    assert "nic.rx_usecs" in done.stderr
+    assert "set at boot" in done.stderr
