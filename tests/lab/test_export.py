@@ -31,10 +31,11 @@ SETTINGS = (
     "net.conntrack=notrack",
     "svc.irqbalance=off",
 )
+#: The links of System V are systemd's and TuneD's business: they differ though nothing of them counts.
 SEEN = (
     "sysctl -n net.ipv4.tcp_slow_start_after_idle; ethtool -k host0 | grep ^generic-receive; "
     "cat /sys/class/net/host0/mtu; nft list ruleset; systemctl is-enabled irqbalance; "
-    "find /etc ! -path '/etc/tuned*' ! -path /etc/ld.so.cache -printf '%p %m %l\\n' | sort"
+    "find /etc ! -path '/etc/tuned*' ! -path /etc/ld.so.cache ! -path '/etc/rc?.d/*' -printf '%p %m %l\\n' | sort"
 )
 IS_SET = ["0", "generic-receive-offload: on", "1400"]
 
