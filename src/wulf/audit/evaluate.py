@@ -76,8 +76,8 @@ def evaluate(
     profile
         What the cluster is to be good at; checks and recommendations depend on it.
     """
-    seen = [node for node in nodes if node.reachable and node.error is None]
-    lost = {node.node: node.error or "does not answer" for node in nodes if node not in seen}
+    seen = [node for node in nodes if _answered(node)]
+    lost = {node.node: node.error or "does not answer" for node in nodes if not _answered(node)}
     findings: list[Finding] = []
     judgements: list[Judgement] = []
     knobs = list(knobs)
@@ -106,6 +106,10 @@ def evaluate(
         judgements=judgements,
         matrix=matrix,
     )
+
+
+def _answered(node: NodeRecord) -> bool:
+    return node.reachable and node.error is None
 
 
 def _commands(knobs: Iterable[Knob], nodes: Sequence[NodeRecord]) -> dict[str, str]:

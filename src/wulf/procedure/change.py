@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import getpass
+import hashlib
 import os
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -202,6 +204,13 @@ def _rounded(intention: Intention, outcome: ChangeOutcome) -> Iterator[str]:
         yield f"{name}: asked for {asked}, the driver made {value} of it on {fold(nodes)}"
 
 
+def _wanted(kind: str, value: str) -> str:
+    """Return a wanted value as the guard shows the present one: a file by the beginning of its SHA-256."""
+    if kind == "stored" and value.startswith("file:"):
+        return hashlib.sha256(base64.b64decode(value.split(":", 2)[2])).hexdigest()[:12]
+    return value
+
+
 def _status(answer: Answer) -> NodeStatus:
     if not answer.done:
         # 127: there is no guard, so nothing was ever changed.
@@ -222,7 +231,7 @@ def _status(answer: Answer) -> NodeStatus:
                 change=row[4],
                 differs=row[5] == "different",
                 now=row[6].strip(),
-                wanted=row[7],
+                wanted=_wanted(row[1], row[7]),
             )
             for row in answer.rows("set")
         ],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -93,7 +92,7 @@ def holding(statuses: Sequence[NodeStatus]) -> list[Holding]:
             node=status.node,
             what=value.target if value.kind in _KEEPERS else value.knob,
             kind=value.kind,
-            wanted=_shown(value),
+            wanted=value.wanted,
             now=value.now,
             holds=_holds(value),
         )
@@ -153,20 +152,10 @@ def _value(value: SetValue) -> str:
 
 
 def _holds(value: SetValue) -> bool:
-    if value.kind == "stored":
-        return value.now == _shown(value)
     if value.kind in _KEEPERS:
         return value.now == value.wanted
     wish = steps.Wanted(knob=catalogue.knob(value.knob), value=value.wanted)
     return steps.fulfilled(wish, value.now)
-
-
-def _shown(value: SetValue) -> str:
-    """Return a wanted value as the guard shows the present one: a file by the beginning of its SHA-256."""
-    if value.kind == "stored" and value.wanted.startswith("file:"):
-        content = base64.b64decode(value.wanted.split(":", 2)[2])
-        return hashlib.sha256(content).hexdigest()[:12]
-    return value.wanted
 
 
 def readable(step: steps.Step) -> str:

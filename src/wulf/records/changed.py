@@ -41,7 +41,7 @@ class SetValue(Record, frozen=True, kw_only=True):
     kind: str
     interface: str
     target: str
-    #: As it was asked for last.
+    #: As it was asked for last; of a stored file the beginning of its SHA-256.
     wanted: str
     #: As it is now.
     now: str

@@ -28,17 +28,11 @@ def build(audit: Audit) -> AuditView:
         (severity, sum(1 for finding in audit.findings if finding.severity == severity), _MEANING[severity])
         for severity in _SEVERITY
     )
-    looked = sorted({judgement.id for judgement in audit.judgements})
-    bad = {judgement.id for judgement in audit.judgements if judgement.status in ("finding", "unknown")}
-    silent = (
-        {
-            name
-            for name in looked
-            if all(j.status == "not applicable" for j in audit.judgements if j.id == name)
-        }
-        if len(looked) < 1000
-        else set()
-    )
+    statuses: dict[str, set[str]] = {}
+    for judgement in audit.judgements:
+        statuses.setdefault(judgement.id, set()).add(judgement.status)
+    silent = sum(found == {"not applicable"} for found in statuses.values())
+    passed = sum(not found & {"finding", "unknown"} for found in statuses.values()) - silent
     worst = next((severity for severity, found, _ in counts if found), "")
     headline = {
         "fail": "Something breaks or cripples the cluster's network",
@@ -50,16 +44,13 @@ def build(audit: Audit) -> AuditView:
         headline=headline,
         lede=f"{count(total, 'node')} looked at with the profile '{audit.profile}'"
         + (f"; {count(len(audit.unreachable), 'node')} did not answer" if audit.unreachable else "")
-        + f". {count(len(looked), 'check')}: {len(set(looked) - bad - silent)} without a finding, "
-        f"{len(silent)} not applicable here.",
+        + f". {count(len(statuses), 'check')}: {passed} without a finding, {silent} not applicable here.",
         counts=counts,
         findings=tuple(_finding(finding, total) for finding in audit.findings),
         groups=tuple(sorted({row.group for row in audit.matrix})),
         matrix=_matrix(audit),
         unknown=_unknown(audit),
         unreachable=_reasons(audit.unreachable),
-        passed=len(set(looked) - bad - silent),
-        not_applicable=len(silent),
     )
 
 

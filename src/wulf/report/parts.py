@@ -192,8 +192,6 @@ class AuditView:
     unknown: tuple[tuple[str, str, str], ...]
     #: (node set, reason)
     unreachable: tuple[tuple[str, str], ...]
-    passed: int
-    not_applicable: int
 
 
 @dataclass(frozen=True)
