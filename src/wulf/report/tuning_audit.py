@@ -23,10 +23,10 @@ def findings(before: Audit, after: Audit | None) -> Table:
         title="Problems that the audit found",
         columns=(
             Column("problem"),
+            Column("after"),
             Column("nodes"),
             Column("found", narrow=False),
             Column("wanted", narrow=False),
-            Column("after"),
         ),
         rows=tuple(_row(old.get(name), new.get(name), judged=after is not None) for name in names),
         note="Nodes and state are those before the tuning; a problem that is left may be one that is no setting's, "
@@ -48,10 +48,10 @@ def _row(old: Finding | None, new: Finding | None, *, judged: bool) -> tuple[Ite
     assert shown is not None, "a row is about a finding"
     return (
         Item(printable(shown.title, _LIMIT)),
+        _after(old, new, judged=judged),
         Item(fold(shown.nodes)),
         Item(printable(shown.found, _LIMIT)),
         Item(printable(shown.wanted, _LIMIT)),
-        _after(old, new, judged=judged),
     )
 
 

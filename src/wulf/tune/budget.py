@@ -88,3 +88,12 @@ def fit(plan: TunePlan, noise: float, left_s: float, trial_s: float) -> tuple[Ru
     names = {candidate.knob for candidate in chosen}
     kept = [candidate for candidate in plan.candidates if candidate.knob in names]
     return Rules(plan=plan, blocks=blocks, comparisons=comparisons, noise=noise), kept
+
+
+def fitting(candidates: Sequence[Candidate], blocks: int, left_s: float, trial_s: float) -> list[Candidate]:
+    """Return as many of the candidates as fit into the time that is left, the most promising first."""
+    chosen: list[Candidate] = []
+    for candidate in promising_first(candidates, trial_s):
+        if expected_s([*chosen, candidate], blocks, trial_s) <= left_s:
+            chosen.append(candidate)
+    return chosen

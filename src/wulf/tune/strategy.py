@@ -91,17 +91,28 @@ class Strategy:
         except OutOfTime:
             self._short("there was no time to confirm what was found: nothing is kept")
         self.race = None
+        missing = [candidate.knob for candidate in self._left_out()]
+        if missing:
+            self._short(f"left out, the time is too short for them: {', '.join(missing)}")
         self.state.ended = self.state.ended or "complete"
 
     # ---- the phases
 
     def _search(self) -> Asking:
         yield from self._control()
-        arms = [Arm(c.knob, value, {c.knob: value}) for c in self._candidates for value in c.values]
-        screening = self._new_race("screening", {}, arms)
+        screened = self._candidates
+        while screened:
+            yield from self._select(screened)
+            screened = self._late()
+        yield from self._refine()
+
+    def _select(self, screened: Sequence[Candidate]) -> Asking:
+        """Select forward, beginning with all values of these candidates on top of what is kept."""
+        kept = self.state.kept
+        arms = [Arm(c.knob, value, {**kept, c.knob: value}) for c in screened for value in c.values]
         found: list[Effect] = []
         try:
-            yield from self._measure(screening, found)
+            yield from self._measure(self._new_race("screening", kept, arms), found)
             again = True
             while (better := self._keep_best(found)) or again:
                 # Where none is proven, those that seem to help get other blocks, once.
@@ -115,7 +126,16 @@ class Strategy:
             # What was proven by then counts: it was the clock that ended it, not the values.
             self._keep_best(found)
             raise
-        yield from self._refine()
+
+    def _late(self) -> list[Candidate]:
+        """Take in the candidates that were left out, as far as it turns out that there is time for them."""
+        late = budget.fitting(self._left_out(), self._rules().usual_blocks, self._left_s(), self.trial_s)
+        self._candidates = [*self._candidates, *late]
+        return late
+
+    def _left_out(self) -> list[Candidate]:
+        chosen = {candidate.knob for candidate in self._candidates}
+        return [candidate for candidate in self.plan.candidates if candidate.knob not in chosen]
 
     def _control(self) -> Asking:
         blocks: list[Floats] = []
@@ -145,10 +165,6 @@ class Strategy:
         plan = self.plan
         noise = power.noise(logs, 1 + budget.arms(plan.candidates))
         self.state.rules, self._candidates = budget.fit(plan, noise, self._left_s(), self.trial_s)
-        chosen = {candidate.knob for candidate in self._candidates}
-        missing = [candidate.knob for candidate in plan.candidates if candidate.knob not in chosen]
-        if missing:
-            self.state.notes.append(f"left out, the time is too short for them: {', '.join(missing)}")
         fewest = power.fewest_blocks(plan, budget.arms(self._candidates))
         if 2.0 ** (1 - fewest) * budget.arms(self._candidates) > plan.false_discovery:
             self.state.notes.append(f"{fewest} blocks at most are too few to prove one effect among so many")
