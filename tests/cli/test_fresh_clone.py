@@ -11,6 +11,7 @@ import pytest
 
 import wulf as library
 from tests.conftest import require_lab
+from wulf.store.tuning import load_tuning
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [pytest.mark.slow, pytest.mark.lab, pytest.mark.root]
@@ -35,15 +36,18 @@ def make(clone: Path, *words: str, **more: str) -> subprocess.CompletedProcess[s
 
 def test_make_demo(clone, tmp_path):
     require_lab()
-    own = {"WULF_LAB_DIR": str(tmp_path / "lab"), "WULF_DEMO_BUDGET": "40s"}
+    own = {"WULF_LAB_DIR": str(tmp_path / "lab"), "WULF_DEMO_BUDGET": "100s"}
     try:
         done = make(clone, "demo", **own)
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
         (page,) = (clone / "runs").glob("*/report.html")
         assert f"report: {page}" in done.stdout
-        run = library.load(page.parent)
-        assert {launch.op for launch in run.launches} == {"mpi_pingpong", "tcp_rr", "udp_rr", "tcp_stream"}
-        assert [node.node for node in run.nodes if not node.reachable] == []
+        run = load_tuning(page.parent)
+        assert {trial.status for trial in run.trials} <= {"ok", "failed"}
+        assert run.trials
+        assert run.audit_before is not None
+        assert any("MTU" in finding.title for finding in run.audit_before.findings)
+        assert library.load(page.parent / "before").launches
     finally:
         subprocess.run([clone / ".venv" / "bin" / "wulf", "lab", "down"], env=os.environ | own, check=True)
 
