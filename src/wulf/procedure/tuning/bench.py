@@ -28,6 +28,8 @@ from wulf.tune.objective import TAIL, metric_name
 
 #: A change under trial is undone by the nodes themselves after so long without a word from here [s].
 DEADLINE_S = 120
+#: A node that cannot be reached is tried again so often [s].
+RETRY_S = 5
 #: So long where the change can cut a node off; it is extended over a new connection at once [s].
 RISKY_DEADLINE_S = 20
 #: The nodes are ours for so long without a word [s].
@@ -130,14 +132,18 @@ class Bench:
             by_change.setdefault(tx, []).append(node)
         self._open = {}
         for tx, nodes in by_change.items():
-            answers = self._guards.call(nodes, "undo", tx, "the trial is over")
-            lost = [node for node, answer in answers.items() if answer.code is None]
-            if lost:
-                answers |= self._guards.call(lost, "undo", tx, "the trial is over", fresh=True)
-            _require(
-                answers,
-                f"could not be put back; a node that is alive does it by itself within {DEADLINE_S} s",
-            )
+            _require(self._undo(tx, nodes), "could not be put back")
+
+    def _undo(self, tx: str, nodes: list[str]) -> Answers:
+        """Undo a change; a node that was cut off does it by itself, and is waited for until it must have."""
+        answers = self._guards.call(nodes, "undo", tx, "the trial is over")
+        patience = time.monotonic() + DEADLINE_S + RETRY_S
+        while lost := [node for node, answer in answers.items() if answer.code is None]:
+            if time.monotonic() > patience:
+                break
+            time.sleep(RETRY_S)
+            answers |= self._guards.call(lost, "undo", tx, "the trial is over", fresh=True)
+        return answers
 
     def release(self) -> None:
         """Put the original settings back and let the nodes go."""
