@@ -339,7 +339,7 @@ class Team:
                 os.kill(pid, signal.SIGKILL)
                 os.waitpid(pid, 0)
                 raise RuntimeError("the controller hangs")
-            time.sleep(0.02)
+            time.sleep(0.05)
         if case.side == "guard" and not hit:
             hit = wait_for(self.victim.was_hit, case.deadline_s + 8 if case.way == "abandon" else 0)
             if hit:
@@ -614,7 +614,8 @@ def attempt(team: Team, case: Case, points: Mapping[str, Points]) -> Verdict:
         verdict.wrong += left
     except Exception as error:
         verdict.wrong.append(f"afterwards: {type(error).__name__}: {error}")
-        _start_anew(team)
+        with contextlib.suppress(Exception):
+            _start_anew(team)
     verdict.seconds = time.monotonic() - begin
     return verdict
 
@@ -674,9 +675,11 @@ def _of_guard(change: str, steps: Points) -> list[Case]:
 
 
 def _is_taken(change: str, fault: str, number: int) -> bool:
-    """Every change meets the worst faults at every step, and the others at some; ``all`` meets all at every step."""
+    """Every change meets the death of the guard at every step, and the other faults at some; ``all`` more of them."""
     if change in CUTTING:
-        return fault in ("guard", "watcher", "full")
+        return fault in ("guard", "watcher", "full") and (number + GUARD_FAULTS.index(fault)) % 3 == 0
+    if change == "rollback" and fault == "guard":
+        return number % 2 == 0
     if fault == "guard" or (change == "all" and (number + GUARD_FAULTS.index(fault)) % 5 == 0):
         return True
     share = GUARD_FAULTS.index(fault) + list(CHANGES).index(change)

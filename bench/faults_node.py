@@ -101,7 +101,7 @@ class Site:
             found = system.processes_of(directory, group(self.lab.state.namespace, self.name))
             first = [pid for pid in found if _is_first(pid)]
             if not first:
-                raise SystemExit(f"bench: {self.name} is off")
+                raise RuntimeError(f"{self.name} is off")
             self._pid = first[0]
         return self._pid
 
@@ -111,6 +111,16 @@ class Site:
 
     def run(self, argv: Sequence[str], stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
         """Run a command in the node, in all its namespaces."""
+        for _ in range(20):
+            done = self._run(argv, stdin)
+            if not done.stderr.startswith(b"nsenter: cannot open"):
+                break
+            # It is just being booted.
+            self._pid = 0
+            time.sleep(0.2)
+        return done
+
+    def _run(self, argv: Sequence[str], stdin: bytes | None) -> subprocess.CompletedProcess[bytes]:
         enter = ["nsenter", "--target", str(self.pid), "--all", "--root", "--wd"]
         environment = {
             "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -129,7 +139,7 @@ class Site:
         """Run shell text in the node; return what it printed."""
         done = self.run(["sh", "-c", text])
         if done.returncode != 0:
-            raise SystemExit(f"bench: {self.name}: {text[:200]}: {done.stderr.decode(errors='replace')}")
+            raise RuntimeError(f"{self.name}: {text[:200]}: {done.stderr.decode(errors='replace')}")
         return done.stdout.decode(errors="replace")
 
     def link(self, state: str) -> None:
