@@ -48,7 +48,8 @@ note() {
 	[ ! -e /run/wulf-fault/record ] || printf '%s: %s\n' "$verb" "$*" >>/run/wulf-fault/record
 	[ -e /run/wulf-fault/at ] || return 0
 	IFS= read -r fault_at </run/wulf-fault/at
-	[ "$verb: $*" = "$fault_at" ] && mv /run/wulf-fault/at /run/wulf-fault/hit 2>/dev/null || return 0
+	# shellcheck disable=SC2254 # a pattern
+	case "$verb: $*" in $fault_at) mv /run/wulf-fault/at /run/wulf-fault/hit 2>/dev/null || return 0 ;; *) return 0 ;; esac
 	"fault_$(cat /run/wulf-fault/do)"
 }
 fault_guard() { kill -9 $$; }
