@@ -49,7 +49,8 @@ note() {
 	[ -e /run/wulf-fault/at ] || return 0
 	IFS= read -r fault_at </run/wulf-fault/at
 	# shellcheck disable=SC2254 # a pattern
-	case "$verb: $*" in $fault_at) mv /run/wulf-fault/at /run/wulf-fault/hit 2>/dev/null || return 0 ;; *) return 0 ;; esac
+	case "$verb: $*" in $fault_at) ;; *) return 0 ;; esac
+	mv /run/wulf-fault/at /run/wulf-fault/hit 2>/dev/null || return 0
 	"fault_$(cat /run/wulf-fault/do)"
 }
 fault_guard() { kill -9 $$; }
