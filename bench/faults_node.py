@@ -66,7 +66,9 @@ fault_sshd() { # the session that this guard was started by
 		case $(cat "/proc/$fault_pid/comm") in sshd*) kill -9 "$fault_pid" && return ;; esac
 	done
 }
-fault_hang() { sleep 60 9>&-; }
+fault_hang() { # a guard is ended by the watcher; a tool of the watcher itself, by its own limit
+	if [ "$verb" = watch ]; then sleep 12 9>&-; else sleep 60 9>&-; fi
+}
 fault_full() { cat /dev/zero >"$STATE/fill" 2>/dev/null; }
 fault_second() { sh "$STATE/guard" lock second 1 >/dev/null 2>&1 9>&- & }
 fault_pause() { # somebody outside does it meanwhile
