@@ -48,7 +48,9 @@ note() {
 	[ ! -e /run/wulf-fault/record ] || printf '%s: %s\n' "$verb" "$*" >>/run/wulf-fault/record
 	[ -e /run/wulf-fault/at ] || return 0
 	IFS= read -r fault_at </run/wulf-fault/at
-	[ "$verb: $*" = "$fault_at" ] && mv /run/wulf-fault/at /run/wulf-fault/hit 2>/dev/null || return 0
+	# shellcheck disable=SC2254 # a pattern
+	case "$verb: $*" in $fault_at) ;; *) return 0 ;; esac
+	mv /run/wulf-fault/at /run/wulf-fault/hit 2>/dev/null || return 0
 	"fault_$(cat /run/wulf-fault/do)"
 }
 fault_guard() { kill -9 $$; }
@@ -64,7 +66,9 @@ fault_sshd() { # the session that this guard was started by
 		case $(cat "/proc/$fault_pid/comm") in sshd*) kill -9 "$fault_pid" && return ;; esac
 	done
 }
-fault_hang() { sleep 60 9>&-; }
+fault_hang() { # a guard is ended by the watcher; a tool of the watcher itself, by its own limit
+	if [ "$verb" = watch ]; then sleep 12 9>&-; else sleep 60 9>&-; fi
+}
 fault_full() { cat /dev/zero >"$STATE/fill" 2>/dev/null; }
 fault_second() { sh "$STATE/guard" lock second 1 >/dev/null 2>&1 9>&- & }
 fault_pause() { # somebody outside does it meanwhile
@@ -101,7 +105,7 @@ class Site:
             found = system.processes_of(directory, group(self.lab.state.namespace, self.name))
             first = [pid for pid in found if _is_first(pid)]
             if not first:
-                raise SystemExit(f"bench: {self.name} is off")
+                raise RuntimeError(f"{self.name} is off")
             self._pid = first[0]
         return self._pid
 
@@ -111,6 +115,16 @@ class Site:
 
     def run(self, argv: Sequence[str], stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
         """Run a command in the node, in all its namespaces."""
+        for _ in range(20):
+            done = self._run(argv, stdin)
+            if not done.stderr.startswith(b"nsenter: cannot open"):
+                break
+            # It is just being booted.
+            self._pid = 0
+            time.sleep(0.2)
+        return done
+
+    def _run(self, argv: Sequence[str], stdin: bytes | None) -> subprocess.CompletedProcess[bytes]:
         enter = ["nsenter", "--target", str(self.pid), "--all", "--root", "--wd"]
         environment = {
             "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -129,7 +143,7 @@ class Site:
         """Run shell text in the node; return what it printed."""
         done = self.run(["sh", "-c", text])
         if done.returncode != 0:
-            raise SystemExit(f"bench: {self.name}: {text[:200]}: {done.stderr.decode(errors='replace')}")
+            raise RuntimeError(f"{self.name}: {text[:200]}: {done.stderr.decode(errors='replace')}")
         return done.stdout.decode(errors="replace")
 
     def link(self, state: str) -> None:

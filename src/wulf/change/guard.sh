@@ -37,8 +37,9 @@ UNIT=wulf-recover.service
 fail() { # code, words...
 	code=$1
 	shift
-	printf 'error\t%s\n' "$*"
-	note "error: $*"
+	words=$(printf %s "$*" | tr '\n\t' '  ')
+	printf 'error\t%s\n' "$words"
+	note "error: $words"
 	exit "$code"
 }
 now() { # seconds since boot: no clock that somebody sets
@@ -217,8 +218,10 @@ apply() { # TX
 		step "$tx" "$number"
 		note "put $number: $knob=$(printf %.60s "$value")"
 		if ! said=$(put 2>&1 9>&-); then
-			undo "$tx" "step $number, $knob=$(printf %.60s "$value"): ${said:-it was refused}" || exit 13
-			fail 11 "$knob=$(printf %.60s "$value"): $(printf %s "${said:-it was refused}" | tr '\n' ' ')"
+			# The steps are gone through anew by undoing them.
+			refused="$knob=$(printf %.60s "$value"): $(printf %s "${said:-it was refused}" | tr '\n\t' '  ')"
+			undo "$tx" "step $number, $refused" || exit 13
+			fail 11 "$refused"
 		fi
 		printf 'step\t%s\t%s\t%s\n' "$number" "$knob" "$("${kind}_get" "$interface" "$target" 2>&1 9>&- | tr '\n\t' '  ')"
 	done
@@ -475,7 +478,7 @@ status() {
 }
 
 rotate() {
-	[ "$(wc -c <"$STATE/log" 2>/dev/null || echo 0)" -le "$KEPT_LOG_BYTES" ] || mv -f "$STATE/log" "$STATE/log.1"
+	[ "$({ wc -c <"$STATE/log" || echo 0; } 2>/dev/null)" -le "$KEPT_LOG_BYTES" ] || mv -f "$STATE/log" "$STATE/log.1"
 }
 
 main() {

@@ -1,0 +1,214 @@
+"""The guard on one machine, without systemd: its journal, its watcher, and what a killed one leaves."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from wulf.change.guard import BUSY, DONE, FAILED, LATE, program
+
+pytestmark = pytest.mark.root
+
+SHELLS = [name for name in ("dash", "bash") if shutil.which(name)]
+SYSCTL = "net.ipv4.tcp_slow_start_after_idle"
+#: A kind of access whose tool takes its time.
+SLOW = """
+slow_save() { file_save "$1" "$2"; }
+slow_put() { sh -c 'sleep 1.5; echo "$2" >"$1"' slow "$2" "$3"; }
+slow_restore() { file_restore "$1" "$2"; }
+slow_get() { file_get "$1" "$2"; }
+"""
+
+
+def wait(condition: Callable[[], bool], seconds: float = 15) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.05)
+
+
+class Place:
+    """A network and file systems of its own, in which a guard is at work."""
+
+    def __init__(self, shell: str, directory: Path) -> None:
+        self.directory = directory
+        mounts = "mkdir -p /var/lib/wulf && mount -t tmpfs none /var/lib/wulf && mount -t tmpfs none /run"
+        # /bin/sh is what the node has.
+        instead = f"mount --bind {shutil.which(shell)} {Path('/bin/sh').resolve()}"
+        start = f"{mounts} && {instead} && touch /run/ready && exec sleep 300"
+        self._keeper = subprocess.Popen(
+            ["unshare", "--net", "--mount", shutil.which("bash") or "sh", "-c", start]
+        )
+        root = Path(f"/proc/{self._keeper.pid}/root")
+        wait(lambda: (root / "run/ready").exists() and not Path("/run/ready").exists())
+        self.state = root / "var/lib/wulf"
+        self.run = root / "run/wulf"
+        main = 'main "$@"\n'
+        (self.state / "guard").write_text(program().removesuffix(main) + SLOW + main)
+
+    def argv(self, *words: str) -> list[str]:
+        enter = ["nsenter", f"--target={self._keeper.pid}", "--net", "--mount"]
+        return [*enter, "sh", "/var/lib/wulf/guard", *words]
+
+    def guard(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.argv(*words), input=stdin, capture_output=True, text=True, timeout=60, check=False
+        )
+
+    def done(self, *words: str, stdin: str = "") -> str:
+        said = self.guard(*words, stdin=stdin)
+        assert (said.returncode, said.stderr) == (DONE, ""), said
+        return said.stdout
+
+    def set(self, change: str, value: str, deadline_s: int = 30) -> None:
+        self.done("begin", change, "me", str(deadline_s), stdin=f"k\tsysctl\t-\t{SYSCTL}\t{value}\n")
+        self.done("apply", change)
+
+    def value(self) -> str:
+        enter = self.argv()[:4]
+        return subprocess.run(
+            [*enter, "cat", f"/proc/sys/{SYSCTL.replace('.', '/')}"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+
+    def journal(self, change: str) -> str:
+        return (self.state / "tx" / change / "state").read_text().split()[0]
+
+    def end(self) -> None:
+        inside = Path(f"/proc/{self._keeper.pid}/ns/mnt").readlink()
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdecimal():
+                try:
+                    if (entry / "ns/mnt").readlink() == inside:
+                        os.kill(int(entry.name), signal.SIGKILL)
+                except OSError:
+                    continue
+        self._keeper.wait()
+
+
+@pytest.fixture(params=SHELLS)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    made = Place(request.param, tmp_path)
+    yield made
+    made.end()
+
+
+def test_the_order_of_changes_is_not_that_of_their_names(place: Place) -> None:
+    place.done("lock", "me", "60")
+    place.set("Z", "0")
+    place.done("confirm", "Z")
+    assert "set\tk\tsysctl" in place.done("status")
+    place.done("rollback", "A", "me", "30", "original")
+    place.done("apply", "A")
+    place.done("confirm", "A")
+    assert place.value() == "1"
+    assert "set\t" not in place.done("status")
+    assert place.done("rollback", "B", "me", "30", "original") == "nothing\n"
+    place.set("C", "0")
+    place.done("confirm", "C")
+    assert [line.split("\t")[1] for line in place.done("status").splitlines() if line.startswith("tx")] == [
+        "Z",
+        "A",
+        "C",
+    ]
+    place.done("rollback", "0", "me", "30", "C")
+    place.done("apply", "0")
+    place.done("confirm", "0")
+    assert place.value() == "1"
+
+
+def test_what_nobody_confirms_is_undone_and_the_watcher_goes(place: Place) -> None:
+    place.done("lock", "me", "60")
+    place.set("A", "0", deadline_s=1)
+    assert place.value() == "0"
+    wait(lambda: place.journal("A") == "undone")
+    assert place.value() == "1"
+    wait(lambda: not (place.run / "watcher").exists())
+    late = place.guard("confirm", "A")
+    assert late.returncode == LATE
+    assert "not confirmed in time" in late.stdout
+    # A good change does not keep its watcher until the next look at the clock.
+    place.set("B", "0")
+    place.done("confirm", "B")
+    wait(lambda: not (place.run / "watcher").exists(), seconds=4)
+
+
+def test_a_tool_of_a_killed_guard_does_not_set_anything_afterwards(place: Place) -> None:
+    file = place.directory / "value"
+    file.write_text("old\n")
+    place.done("lock", "me", "60")
+    place.done("begin", "A", "me", "30", stdin=f"s\tslow\t-\t{file}\tnew\n")
+    guard = subprocess.Popen(place.argv("apply", "A"), stdout=subprocess.DEVNULL)
+    wait(lambda: "put 1" in (place.state / "log").read_text())
+    time.sleep(0.3)
+    guard.kill()
+    guard.wait()
+    place.done("undo", "A")
+    time.sleep(2)
+    assert file.read_text() == "old\n"
+    assert place.journal("A") == "undone"
+
+
+def test_a_guard_that_hangs_is_ended_and_undone(place: Place) -> None:
+    file = place.directory / "value"
+    file.write_text("old\n")
+    text = (place.state / "guard").read_text()
+    (place.state / "guard").write_text(text.replace("sleep 1.5", "sleep 60"))
+    place.done("lock", "me", "60")
+    place.done("begin", "A", "me", "4", stdin=f"s\tslow\t-\t{file}\tnew\n")
+    hangs = subprocess.Popen(place.argv("apply", "A"), stdout=subprocess.DEVNULL)
+    wait(lambda: place.journal("A") == "undone", seconds=40)
+    assert hangs.wait(timeout=5) != 0
+    assert "the guard at work hangs" in (place.state / "log").read_text()
+
+
+def test_one_controller_at_a_time(place: Place) -> None:
+    place.done("lock", "me", "2")
+    refused = place.guard("lock", "you", "60")
+    assert (refused.returncode, "me has this node" in refused.stdout) == (BUSY, True)
+    place.set("A", "0")
+    time.sleep(2.5)
+    place.done("lock", "you", "60")
+    assert place.value() == "1"
+    assert place.journal("A") == "undone"
+    assert place.guard("begin", "B", "me", "30", stdin=f"k\tsysctl\t-\t{SYSCTL}\t0\n").returncode == BUSY
+
+
+def test_a_step_that_fails_undoes_those_before_it(place: Place) -> None:
+    place.done("lock", "me", "60")
+    plan = f"k\tsysctl\t-\t{SYSCTL}\t0\nc\tsysctl\t-\tnet.ipv4.tcp_congestion_control\tnonsense\n"
+    place.done("begin", "A", "me", "30", stdin=plan)
+    failed = place.guard("apply", "A")
+    assert failed.returncode == FAILED
+    assert "does not take 'nonsense'" in failed.stdout
+    assert place.value() == "1"
+    unknown = place.guard("begin", "B", "me", "30", stdin="x\tnokind\t-\tx\ty\n")
+    assert unknown.returncode == FAILED
+    assert not (place.state / "tx/B").exists()
+
+
+def test_what_cannot_be_put_back_is_said_and_tried_again(place: Place) -> None:
+    file = place.directory / "value"
+    file.write_text("old\n")
+    place.done("lock", "me", "60")
+    place.done("begin", "A", "me", "30", stdin=f"f\tfile\t-\t{file}\tnew\n")
+    place.done("apply", "A")
+    file.unlink()
+    file.mkdir()
+    stuck = place.guard("undo", "A")
+    assert "not put back" in stuck.stdout
+    assert place.journal("A") == "stuck"
+    file.rmdir()
+    file.write_text("new\n")
+    assert place.guard("status").returncode == DONE
+    assert place.journal("A") == "undone"
+    assert file.read_text() == "old\n"
