@@ -518,7 +518,12 @@ def record(team: Team, change: str) -> Points:
         if way == "keep":
             states = [state.split("\t")[0] for state in team.victim.journal().values()]
             if change not in CUTTING and set(states) != {"confirmed"}:
-                raise SystemExit(f"bench: {change}: the good run ends as {states}: {team.log()}")
+                said = (
+                    (team.scratch / "outcome").read_text()
+                    if (team.scratch / "outcome").exists()
+                    else "nothing"
+                )
+                raise SystemExit(f"bench: {change}: the good run ends as {states}, {said}: {team.log()}")
             new = changed(team.pristine[team.victim.name], team.victim.facts())
             if change == "all":
                 team.boot("Reboot")

@@ -49,7 +49,9 @@ def test_all_nodes_alike(cluster):
     by_check: dict[str, set[str]] = {}
     for check, node in cluster.clean:
         by_check.setdefault(check, set()).add(node)
-    assert all(nodes == set(audit_planted.NODES) for nodes in by_check.values())
+    # What the host does to one of its CPUs at the moment is seen by the nodes on that one alone.
+    lasting = {check: nodes for check, nodes in by_check.items() if check not in ("cpu.steal", "node.busy")}
+    assert {check: nodes for check, nodes in lasting.items() if nodes != set(audit_planted.NODES)} == {}
 
 
 def test_a_look_leaves_nothing_behind_and_is_quick(cluster, lab_cluster, tmp_path):

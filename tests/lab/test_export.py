@@ -99,7 +99,12 @@ def test_ansible_changes_nothing_the_second_time(lab_cluster, chosen, before, tm
             text=True,
             timeout=300,
             check=False,
-            env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "HOME": str(tmp_path), "LC_ALL": "C.UTF-8"},
+            env={
+                "PATH": "/usr/bin:/bin:/usr/sbin:/sbin",
+                "HOME": str(tmp_path),
+                "LC_ALL": "C.UTF-8",
+                "ANSIBLE_REMOTE_TEMP": "/tmp/.ansible",
+            },
         )
         assert done.returncode == 0, done.stdout + done.stderr
         recap = re.findall(r"^(node\d+) .*changed=(\d+) .*failed=(\d+)", done.stdout, re.M)

@@ -16,9 +16,9 @@ pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.slow]
 
 MTU = "cat /sys/class/net/host0/mtu"
 RULES = (
-    "{ echo 'table inet planted { chain in { type filter hook input priority 0; policy accept;'; "
-    'for i in $(seq 600); do echo "ip saddr 203.0.113.$((i % 250)) tcp dport $((20000 + i)) drop;"; done; '
-    "echo 'ct state invalid drop; } }'; } | nft -f -"
+    "{ echo 'table inet planted {'; echo 'chain in { type filter hook input priority 0; policy accept;'; "
+    'for i in $(seq 600); do echo "ip saddr 203.0.113.$((i % 250)) tcp dport $((20000 + i)) drop"; done; '
+    "echo 'ct state invalid drop'; echo '}'; echo '}'; } | nft -f -"
 )
 
 

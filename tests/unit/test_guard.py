@@ -136,6 +136,9 @@ def test_what_nobody_confirms_is_undone_and_the_watcher_goes(place: Place) -> No
     late = place.guard("confirm", "A")
     assert late.returncode == LATE
     assert "not confirmed in time" in late.stdout
+    # Who did not come in time no longer has the node.
+    assert place.guard("begin", "B", "me", "30").returncode == BUSY
+    place.done("lock", "me", "60")
     # A good change does not keep its watcher until the next look at the clock.
     place.set("B", "0")
     place.done("confirm", "B")
