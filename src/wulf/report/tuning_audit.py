@@ -26,7 +26,6 @@ def findings(before: Audit, after: Audit | None) -> Table:
             Column("after"),
             Column("nodes"),
             Column("found", narrow=False),
-            Column("wanted", narrow=False),
         ),
         rows=tuple(_row(old.get(name), new.get(name), judged=after is not None) for name in names),
         note="Nodes and state are those before the tuning; a problem that is left may be one that is no setting's, "
@@ -51,7 +50,6 @@ def _row(old: Finding | None, new: Finding | None, *, judged: bool) -> tuple[Ite
         _after(old, new, judged=judged),
         Item(fold(shown.nodes)),
         Item(printable(shown.found, _LIMIT)),
-        Item(printable(shown.wanted, _LIMIT)),
     )
 
 
