@@ -276,10 +276,15 @@ def paths(selection: Sequence[Knob]) -> list[str]:
     found: dict[str, None] = {}
     for entry in selection:
         if entry.access.kind == "sysctl":
-            found["/proc/sys/" + entry.access.target.replace(".", "/")] = None
+            found[sysctl_path(entry.access.target)] = None
         elif entry.access.kind in ("file", "idle_states", "turbo"):
             found |= dict.fromkeys(entry.access.target.split())
     return list(found)
+
+
+def sysctl_path(name: str) -> str:
+    """Return the file of a kernel parameter."""
+    return "/proc/sys/" + name.replace(".", "/")
 
 
 def parameters(selection: Sequence[Knob]) -> list[str]:

@@ -17,7 +17,7 @@ from wulf.cluster.transport import open_transport
 pytestmark = [pytest.mark.lab, pytest.mark.root]
 
 #: What the host does to one of its CPUs is seen by the nodes on that one alone; what earlier tests sent is in counters.
-_OF_THE_MOMENT = ("cpu.steal", "node.busy", "tcp.retransmits", "nic.drops")
+_OF_THE_MOMENT = ("cpu.steal", "node.busy", "tcp.retransmits")
 TRIED = (
     "smaller MTU on one node",
     "300-rule firewall on one node",

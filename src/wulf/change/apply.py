@@ -120,8 +120,9 @@ class _Transaction:
 
     def _prove(self, live: Live) -> None:
         self._watch("check the effect")
-        for node, reason in live().items():
-            raise _Failed(f"{node}: no effect: {reason}")
+        reasons = live()
+        if reasons:
+            raise _Failed("; ".join(f"{node}: no effect: {reason}" for node, reason in reasons.items()))
         self._watch("reach the nodes anew")
         answers = self._guards.call(self._begun, "extend", self._tx, str(self._deadline_s), fresh=True)
         _all(answers, "cannot be reached over a new connection")

@@ -25,5 +25,9 @@ for step; do
 	IFS=$TAB read -r knob kind interface target value <<-END
 		$step
 	END
-	"${kind}_put" "$interface" "$target" "$value" 2>&1 | sed "s/^/$knob$TAB/"
+	if ! said=$("${kind}_put" "$interface" "$target" "$value" 2>&1); then
+		printf '%s=%s: %s\n' "$knob" "$value" "$said" >&2
+		exit 1
+	fi
+	printf '%s\n' "$said" | sed "s/^/$knob$TAB/"
 done

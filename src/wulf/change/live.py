@@ -78,13 +78,13 @@ def _interrupts(scene: Scene, value: str) -> After:
     before = _numbers(scene.ask("interrupts", scene.interface))
 
     def after() -> Reasons:
-        now = _numbers(scene.ask("interrupts", scene.interface))
+        answers = scene.ask("interrupts", scene.interface)
         wanted_us = float(value) if value.replace(".", "").isdigit() else math.nan
         # A flood waits for each answer: both ends' delays bound its rate.
         limit = math.inf if not wanted_us else 2e6 / wanted_us
-        return {
+        return _failed(answers) | {
             node: f"{rate:.0f} interrupts/s under a flood, {before[node]:.0f} before; {value} µs allow {limit:.0f}"
-            for node, rate in now.items()
+            for node, rate in _numbers(answers).items()
             if before.get(node, 0) > 0 and rate > limit
         }
 

@@ -55,13 +55,20 @@ def command(
         _show(what, files=True)
         sys.stdout.write("\nnothing was changed (--dry-run)\n")
         return
-    keep(config, chosen, runs, deadline_s=deadline(confirm_within), json=json)
+    if not keep(config, chosen, runs, deadline_s=deadline(confirm_within), json=json):
+        raise typer.Exit(EXIT_ERROR)
 
 
 def keep(
     config: ClusterConfig, nodes: Sequence[str], runs: Path, *, deadline_s: int, json: bool = False
-) -> None:
-    """Keep over reboots what is set on the nodes, and note where in the runs that found it."""
+) -> bool:
+    """Keep over reboots what is set on the nodes, and note where in the runs that found it.
+
+    Returns
+    -------
+    bool
+        Whether all nodes have the files; otherwise none has.
+    """
     with change.reach(config) as (transport, guards):
         statuses, what = _lasting(config, transport, guards, nodes)
         if not json:
@@ -70,7 +77,8 @@ def keep(
             outcome = persist.make_last(guards, what, deadline_s=deadline_s, watch=say)
     if outcome.kept:
         _note(runs, statuses, what)
-    _finish(outcome, json=json)
+    _show_outcome(outcome, json=json)
+    return outcome.kept
 
 
 def _lasting(
@@ -104,7 +112,7 @@ def _show(what: persist.Lasting, *, files: bool) -> None:
             out.print(f"\n{fold(nodes)}:\n{text}", markup=False)
 
 
-def _finish(outcome: ChangeOutcome, *, json: bool) -> None:
+def _show_outcome(outcome: ChangeOutcome, *, json: bool) -> None:
     if json:
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(outcome), indent=1).decode() + "\n")
     elif outcome.kept:
@@ -114,8 +122,6 @@ def _finish(outcome: ChangeOutcome, *, json: bool) -> None:
         )
     else:
         show(outcome, json=False)
-    if not outcome.kept:
-        raise typer.Exit(EXIT_ERROR)
 
 
 def _note(runs: Path, statuses: list[NodeStatus], what: persist.Lasting) -> None:
@@ -124,10 +130,12 @@ def _note(runs: Path, statuses: list[NodeStatus], what: persist.Lasting) -> None
     for path in list_runs(runs, HEAD):
         try:
             run = load_tuning(path)
-        except StoreError:
-            continue
-        if run.manifest.change in changes and run.result is not None:
-            kept = {knob: place for knob, place in what.places().items() if knob in run.result.kept}
-            _, writer = resume_tuning(path)
-            with writer:
-                writer.update(msgspec.structs.replace(writer.manifest, stored=kept))
+            if run.manifest.change in changes and run.result is not None:
+                kept = {knob: place for knob, place in what.places().items() if knob in run.result.kept}
+                _, writer = resume_tuning(path)
+                with writer:
+                    writer.update(msgspec.structs.replace(writer.manifest, stored=kept))
+        except StoreError as error:
+            sys.stderr.write(
+                f"where the settings are kept is not noted in a run: {printable(str(error), 300)}\n"
+            )

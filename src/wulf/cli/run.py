@@ -21,7 +21,7 @@ from wulf.cli.progress import counting
 from wulf.cli.report import write_tuning_page
 from wulf.cli.set_values import RelaxOption, TakeOverOption
 from wulf.cluster import inventory
-from wulf.errors import EXIT_FINDINGS, StoreError
+from wulf.errors import EXIT_ERROR, StoreError
 from wulf.measure import ladder
 from wulf.procedure import change
 from wulf.procedure.analysis import analyze
@@ -118,15 +118,17 @@ def command(
     _curves(what, BEFORE)
     found = tune.start(request, path.name, path.parent, set_kept=True)
     tune.show(found)
+    stored = True
     if found.manifest.change is not None:
         _curves(what, AFTER)
         write_atomically(path / AUDIT_AFTER, msgspec.json.encode(_audit(what)))
         if keep_over_reboots:
-            persist.keep(config, what.nodes, runs, deadline_s=tune.CONFIRM_WITHIN_S)
+            stored = persist.keep(config, what.nodes, runs, deadline_s=tune.CONFIRM_WITHIN_S)
     page = write_tuning_page(load_tuning(path), None)
     sys.stdout.write(f"report: {page.resolve()}\n")
-    if found.result is None or found.result.status != "complete":
-        raise typer.Exit(EXIT_FINDINGS)
+    if not stored:
+        raise typer.Exit(EXIT_ERROR)
+    tune.leave(found)
 
 
 def _audit(what: Procedure) -> Audit:

@@ -22,7 +22,7 @@ from wulf.cli.options import RUNS, ClusterOption, RunsOption, cluster, console
 from wulf.cli.progress import TuneProgress, staging
 from wulf.cli.set_values import RelaxOption, TakeOverOption
 from wulf.cluster import inventory
-from wulf.errors import EXIT_FINDINGS, EXIT_INTERRUPTED, UsageError
+from wulf.errors import EXIT_ERROR, EXIT_FINDINGS, EXIT_INTERRUPTED, UsageError
 from wulf.nodeset import fold
 from wulf.ports import Transport
 from wulf.procedure import change, site
@@ -135,7 +135,7 @@ def command(
     everything back and keeps the results; --resume goes on. What was kept is set until the next boot: 'wulf persist'
     keeps it, 'wulf rollback' takes it back.
 
-    Exit code 3 when the search did not come to its end.
+    Exit code 3 when the search did not come to its end, 1 when what helps could not be set.
     """
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
@@ -162,7 +162,14 @@ def command(
             return
         finished = start(request, run, runs, set_kept=not only_search)
     show(finished)
-    if finished.result is None or finished.result.status != "complete":
+    leave(finished)
+
+
+def leave(run: TuningRun) -> None:
+    """End the program as the run ended: an error when what helps could not be set, findings when it was cut short."""
+    if run.manifest.message is not None:
+        raise typer.Exit(EXIT_ERROR)
+    if run.result is None or run.result.status != "complete":
         raise typer.Exit(EXIT_FINDINGS)
 
 
@@ -269,8 +276,8 @@ def _keep(
     _, writer = resume_tuning(path)
     with writer:
         message = None if outcome.kept else outcome.reason
-        changed = outcome.change if outcome.kept else ""
-        writer.update(msgspec.structs.replace(writer.manifest, change=changed or None, message=message))
+        changed = (outcome.change or None) if outcome.kept else None
+        writer.update(msgspec.structs.replace(writer.manifest, change=changed, message=message))
 
 
 def _choose(request: Request, records: Sequence[NodeRecord], tools: site.Toolbox | None) -> prepare.Choice:

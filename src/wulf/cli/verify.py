@@ -52,9 +52,7 @@ def command(
     chosen = list(config.nodes) if nodes is None else config.select(nodes)
     with change.reach(config) as (_, guards):
         statuses = change.status(guards, chosen)
-    lost = [status for status in statuses if status.error]
-    if lost:
-        raise UsageError(f"{fold([status.node for status in lost])} cannot be verified: {lost[0].error}")
+    persist.require_answers(statuses)
     held = persist.holding(statuses)
     if not held and run is None:
         raise UsageError("nothing is set on these nodes, so there is nothing to verify")

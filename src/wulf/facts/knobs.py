@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from wulf.catalogue import Knob
+from wulf.catalogue import Knob, sysctl_path
 from wulf.facts import firewall, mpi, network, nic, services
 from wulf.facts.look import Facts, Look
 from wulf.facts.machine import pm_qos_us
@@ -37,7 +37,7 @@ def value(look: Look, knob: Knob) -> FactValue:
 
 
 def _sysctl(look: Look, knob: Knob) -> FactValue:
-    return " ".join(look.tree.text("/proc/sys/" + knob.access.target.replace(".", "/")).split())
+    return " ".join(look.tree.text(sysctl_path(knob.access.target)).split())
 
 
 def _file(look: Look, knob: Knob) -> FactValue:

@@ -9,7 +9,7 @@ import fnmatch
 import re
 from collections.abc import Sequence
 
-from wulf.catalogue import Knob
+from wulf.catalogue import Knob, sysctl_path
 from wulf.facts import tuned
 from wulf.facts.look import Facts, Look
 from wulf.facts.machine import booted_at
@@ -84,7 +84,7 @@ def _contradicted(look: Look) -> FactValue:
     """Return the sysctls whose file says something else than the kernel."""
     said = []
     for name, (value, path) in sorted(kept_sysctls(look).items()):
-        live_path = "/proc/sys/" + name.replace(".", "/")
+        live_path = sysctl_path(name)
         if live_path not in look.tree or _NOT_COMPARED.fullmatch(name):
             continue
         live = " ".join(look.tree.text(live_path).split())
@@ -101,7 +101,7 @@ def _unkept(look: Look, knobs: Sequence[Knob]) -> FactValue:
     said = []
     for knob in knobs:
         name = knob.access.target
-        path = "/proc/sys/" + name.replace(".", "/")
+        path = sysctl_path(name)
         if knob.access.kind != "sysctl" or not knob.default or path not in look.tree or name in kept:
             continue
         live = " ".join(look.tree.text(path).split())

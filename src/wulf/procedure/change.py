@@ -15,7 +15,7 @@ import msgspec
 
 from wulf import catalogue
 from wulf.change import apply, live, steps
-from wulf.change.guard import Answer, Guards, access_functions
+from wulf.change.guard import NONE, Answer, Guards, access_functions
 from wulf.cluster.inventory import ClusterConfig
 from wulf.cluster.transport import open_transport
 from wulf.errors import WulfError
@@ -213,8 +213,7 @@ def _wanted(kind: str, value: str) -> str:
 
 def _status(answer: Answer) -> NodeStatus:
     if not answer.done:
-        # 127: there is no guard, so nothing was ever changed.
-        return NodeStatus(node=answer.node, error="" if answer.code in (2, 127) else answer.reason)
+        return NodeStatus(node=answer.node, error="" if answer.code == NONE else answer.reason)
     boot = "".join(row[0] for row in answer.rows("boot"))
     lock = next(iter(answer.rows("lock")), None)
     return NodeStatus(

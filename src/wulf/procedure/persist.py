@@ -12,7 +12,8 @@ from wulf.change import apply, steps
 from wulf.change.export import Chosen
 from wulf.change.guard import Guards
 from wulf.change.persist import Persistence, marker, persist
-from wulf.errors import UsageError
+from wulf.errors import TransportError, UsageError
+from wulf.nodeset import fold
 from wulf.records import ChangeOutcome, NodeRecord, NodeStatus, SetValue, TuneManifest, Values
 
 #: Kinds of steps that keep settings; all others are the settings.
@@ -56,6 +57,13 @@ def settings(status: NodeStatus) -> list[steps.Wanted]:
     ]
 
 
+def require_answers(statuses: Sequence[NodeStatus]) -> None:
+    """Raise TransportError when a node did not say what is set there: that is not the same as nothing."""
+    lost = [status for status in statuses if status.error]
+    if lost:
+        raise TransportError(f"{fold([status.node for status in lost])}: {lost[0].error}")
+
+
 def lasting(statuses: Sequence[NodeStatus], records: Sequence[NodeRecord], interface: str | None) -> Lasting:
     """Return what would make the confirmed settings last.
 
@@ -64,6 +72,7 @@ def lasting(statuses: Sequence[NodeStatus], records: Sequence[NodeRecord], inter
     UsageError
         Nothing is set.
     """
+    require_answers(statuses)
     by_node = {record.node: record for record in records}
     found = {}
     for status in statuses:
@@ -113,6 +122,7 @@ def chosen(
     UsageError
         Nothing is set.
     """
+    require_answers(statuses)
     by_node = {record.node: record for record in records}
     found = {
         status.node: Chosen(wanted=wishes, interface=interface, record=by_node[status.node])

@@ -56,15 +56,14 @@ ethtool_put() {
 		;;
 	esac
 	case $2 in
-	coalesce.[rt]x-*) ethtool_fixed "$1" "${2#coalesce.}" ;;
+	coalesce.[rt]x-*) ethtool_fixed "$1" "${2#coalesce.}" || return 1 ;;
 	pause.*) ethtool_save "$1" pause | grep -q '^autoneg	on' && ethtool_change="autoneg off $ethtool_change" ;;
 	esac
 	ethtool_run "$1" "$ethtool_change"
 }
 ethtool_fixed() { # an adaptive driver takes no notice of a fixed delay
 	ethtool_way=${2%%-*}
-	ethtool_save "$1" coalesce | grep -q "^adaptive-$ethtool_way	on" && limit ethtool -C "$1" "adaptive-$ethtool_way" off
-	return 0
+	! ethtool_save "$1" coalesce | grep -q "^adaptive-$ethtool_way	on" || limit ethtool -C "$1" "adaptive-$ethtool_way" off
 }
 ethtool_run() { # interface, changes; a value that is there already is an error for some versions
 	# shellcheck disable=SC2086 # names and values
