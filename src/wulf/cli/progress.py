@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
+from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -42,8 +43,11 @@ def staging() -> Iterator[Callable[[str], None]]:
         yield lambda text: status.update(printable(text, 200))
 
 
-class MeasureProgress:
-    """Shows where a measurement stands; use it as a context manager."""
+class _Display:
+    """A bar with what is being done and how it stands; lines now and then where there is no terminal.
+
+    Use it as a context manager.
+    """
 
     def __init__(self) -> None:
         self._console = Console(stderr=True, highlight=False)
@@ -58,65 +62,7 @@ class MeasureProgress:
         )
         self._task = self._bar.add_task("starting", total=None, state="")
 
-    def __enter__(self) -> MeasureProgress:
-        if self._live:
-            self._bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._live:
-            self._bar.stop()
-
-    def stage(self, text: str) -> None:
-        """Announce a new part of the work."""
-        self._bar.update(self._task, description=text)
-        if not self._live:
-            self._console.print(text, markup=False)
-
-    def note(self, text: str) -> None:
-        """Say something that stays on the screen."""
-        self._console.print(printable(text), markup=False)
-
-    def launched(self, state: State) -> None:
-        """Show a finished launch and the time left."""
-        launch = state.last.launch
-        if launch.status == "failed":
-            self.note(f"launch {launch.id} failed: {launch.error}")
-        total = max(state.spent_s + state.left_s, 1e-9)
-        text = (
-            f"launch {state.launches}: {launch.op} {'–'.join(launch.pair)} · "
-            f"{state.streams_done}/{state.streams} precise · about {_duration(state.left_s)} left"
-        )
-        self._bar.update(self._task, total=total, completed=state.spent_s, state=printable(text, 200))
-        if not self._live and time.monotonic() - self._last_line_s >= LINE_EVERY_S:
-            self._last_line_s = time.monotonic()
-            self._console.print(printable(text, 200), markup=False)
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
-
-
-class TuneProgress:
-    """Shows where a search stands; use it as a context manager."""
-
-    def __init__(self) -> None:
-        self._console = Console(stderr=True, highlight=False)
-        self._live = sys.stderr.isatty()
-        self._last_line_s = float("-inf")
-        self._phase = ""
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            TextColumn("{task.fields[state]}"),
-            console=self._console,
-            transient=True,
-        )
-        self._task = self._bar.add_task("starting", total=None, state="")
-
-    def __enter__(self) -> TuneProgress:
+    def __enter__(self) -> Self:
         if self._live:
             self._bar.start()
         return self
@@ -137,6 +83,41 @@ class TuneProgress:
         """Say something that stays on the screen."""
         self._console.print(printable(text), markup=False)
 
+    def _show(self, text: str, spent_s: float, left_s: float) -> None:
+        """Show how it stands."""
+        total = max(spent_s + left_s, 1e-9)
+        self._bar.update(self._task, total=total, completed=spent_s, state=printable(text, 200))
+        if not self._live and time.monotonic() - self._last_line_s >= LINE_EVERY_S:
+            self._last_line_s = time.monotonic()
+            self._console.print(printable(text, 300), markup=False)
+
+
+class MeasureProgress(_Display):
+    """Shows where a measurement stands."""
+
+    def launched(self, state: State) -> None:
+        """Show a finished launch and the time left."""
+        launch = state.last.launch
+        if launch.status == "failed":
+            self.note(f"launch {launch.id} failed: {launch.error}")
+        text = (
+            f"launch {state.launches}: {launch.op} {'–'.join(launch.pair)} · "
+            f"{state.streams_done}/{state.streams} precise · about {_duration(state.left_s)} left"
+        )
+        self._show(text, state.spent_s, state.left_s)
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+
+
+class TuneProgress(_Display):
+    """Shows where a search stands."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._phase = ""
+
     def tried(self, state: SearchState) -> None:
         """Show what is being tested, the effect so far and the time left."""
         trial, forecast = state.last, state.forecast
@@ -155,8 +136,4 @@ class TuneProgress:
             words.append(f"{forecast.leader}: {format_estimate(forecast.effect)}")
         words.append(f"about {_duration(left_s)} left")
         text = " · ".join(words)
-        total = max(state.spent_s + left_s, 1e-9)
-        self._bar.update(self._task, total=total, completed=state.spent_s, state=printable(text, 200))
-        if not self._live and time.monotonic() - self._last_line_s >= LINE_EVERY_S:
-            self._last_line_s = time.monotonic()
-            self._console.print(printable(text, 300), markup=False)
+        self._show(text, state.spent_s, left_s)

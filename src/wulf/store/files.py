@@ -6,7 +6,8 @@ import fcntl
 import os
 import tempfile
 from pathlib import Path
-from typing import TextIO, TypeVar
+from types import TracebackType
+from typing import ClassVar, Generic, Self, TextIO, TypeVar
 
 import msgspec
 
@@ -15,6 +16,7 @@ from wulf.errors import StoreError
 LOCK = "lock"
 
 _T = TypeVar("_T")
+_Head = TypeVar("_Head", bound=msgspec.Struct)
 
 
 class Log:
@@ -124,3 +126,42 @@ def cut_unfinished_line(log: Path) -> None:
     unfinished = unfinished_bytes(log)
     if unfinished:
         os.truncate(log, log.stat().st_size - unfinished)
+
+
+class RunWriter(Generic[_Head]):
+    """The one writer of a run's directory: a head that is replaced, a log that grows. A context manager.
+
+    Raises
+    ------
+    StoreError
+        Another process is writing to the directory, or the disk refuses.
+    """
+
+    #: Names of the head and the log.
+    head_name: ClassVar[str]
+    log_name: ClassVar[str]
+
+    def __init__(self, path: Path, manifest: _Head) -> None:
+        self.path = path
+        self.manifest = manifest
+        self._lock = take_lock(path)
+        self._log = Log(path / self.log_name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._log.close()
+        self._lock.close()
+
+    def update(self, manifest: _Head) -> None:
+        """Replace the head."""
+        write_record(self.path / self.head_name, manifest)
+        self.manifest = manifest
+
+
+def write_record(path: Path, record: msgspec.Struct) -> None:
+    """Replace a file by a record, as JSON that can be read."""
+    write_atomically(path, msgspec.json.format(msgspec.json.encode(record), indent=2))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TypeVar
 
 import msgspec
@@ -22,7 +21,14 @@ from wulf.records import (
     Sample,
 )
 from wulf.store import columns
-from wulf.store.files import LOCK, Log, decode_file, take_lock, unfinished_bytes, write_atomically
+from wulf.store.files import (
+    LOCK,
+    RunWriter,
+    decode_file,
+    unfinished_bytes,
+    write_atomically,
+    write_record,
+)
 
 MANIFEST = "manifest.json"
 RECORDS = "records.jsonl"
@@ -100,45 +106,22 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         return {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
 
 
-class Writer:
-    """The one writer of a run directory; use it as a context manager.
+class Writer(RunWriter[Manifest]):
+    """The one writer of a measured run."""
 
-    Raises
-    ------
-    StoreError
-        Another process is writing to the directory, or the disk refuses.
-    """
-
-    def __init__(self, path: Path, manifest: Manifest) -> None:
-        self.path = path
-        self.manifest = manifest
-        self._lock = take_lock(path)
-        self._log = Log(path / RECORDS)
-
-    def __enter__(self) -> Writer:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._log.close()
-        self._lock.close()
+    head_name = MANIFEST
+    log_name = RECORDS
 
     def append(self, record: LogRecord) -> None:
         """Write one record; it is on the disk when this returns."""
         self._log.append(record)
-
-    def update(self, manifest: Manifest) -> None:
-        """Replace the manifest."""
-        write_atomically(self.path / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest), indent=2))
-        self.manifest = manifest
 
 
 def create(path: Path, manifest: Manifest) -> Writer:
     """Make a new run directory and open it for writing."""
     try:
         path.mkdir(parents=True)
-        write_atomically(path / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest), indent=2))
+        write_record(path / MANIFEST, manifest)
     except FileExistsError:
         raise StoreError(f"{path} exists already: choose another name, or go on with --resume") from None
     except OSError as error:

@@ -15,14 +15,13 @@ and, of the whole procedure (`wulf run`)::
 from __future__ import annotations
 
 from pathlib import Path
-from types import TracebackType
 from typing import TypeVar
 
 import msgspec
 
 from wulf.errors import StoreError
 from wulf.records import SCHEMA_VERSION, Audit, Trial, TuneManifest, Tuning
-from wulf.store.files import Log, decode_file, take_lock, write_atomically
+from wulf.store.files import RunWriter, decode_file, write_record
 
 _T = TypeVar("_T")
 
@@ -48,36 +47,19 @@ class TuningRun(msgspec.Struct, frozen=True, kw_only=True):
     audit_after: Audit | None = None
 
 
-class TuningWriter:
-    """The one writer of a tuning run; use it as a context manager."""
+class TuningWriter(RunWriter[TuneManifest]):
+    """The one writer of a tuning run."""
 
-    def __init__(self, path: Path, manifest: TuneManifest) -> None:
-        self.path = path
-        self.manifest = manifest
-        self._lock = take_lock(path)
-        self._log = Log(path / TRIALS)
-
-    def __enter__(self) -> TuningWriter:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._log.close()
-        self._lock.close()
+    head_name = HEAD
+    log_name = TRIALS
 
     def append(self, trial: Trial) -> None:
         """Write one trial; it is on the disk when this returns."""
         self._log.append(trial)
 
-    def update(self, manifest: TuneManifest) -> None:
-        """Replace the head."""
-        _write(self.path / HEAD, manifest)
-        self.manifest = manifest
-
     def conclude(self, result: Tuning) -> None:
         """Store what follows from the trials."""
-        _write(self.path / RESULT, result)
+        write_record(self.path / RESULT, result)
 
 
 def create_tuning(path: Path, manifest: TuneManifest) -> TuningWriter:
@@ -94,7 +76,7 @@ def create_tuning(path: Path, manifest: TuneManifest) -> TuningWriter:
         raise StoreError(f"cannot make the run directory {path}: {error.strerror}") from error
     if (path / HEAD).exists():
         raise StoreError(f"{path} exists already: choose another name, or go on with --resume")
-    _write(path / HEAD, manifest)
+    write_record(path / HEAD, manifest)
     return TuningWriter(path, manifest)
 
 
@@ -141,7 +123,3 @@ def _trials(log: Path) -> list[Trial]:
         except msgspec.DecodeError as error:
             raise StoreError(f"{log}, line {number} is damaged: {error}") from error
     return found
-
-
-def _write(path: Path, record: msgspec.Struct) -> None:
-    write_atomically(path, msgspec.json.format(msgspec.json.encode(record), indent=1))
