@@ -33,8 +33,8 @@ def test_an_interrupt_at_any_moment_is_an_interrupt(delay_ms):
     mark = f"wulf-test-interrupt-{delay_ms}"
     task_self()  # reading its own configuration is not what is tried here
     timer = threading.Timer(delay_ms / 1000, os.kill, [os.getpid(), signal.SIGINT])
-    timer.start()
     with pytest.raises(KeyboardInterrupt):
+        timer.start()  # within: on a busy machine the signal may come before this returns
         run("5", mark)
         pytest.fail("it was not interrupted")
     timer.join()
