@@ -199,7 +199,7 @@ FAULTS = (
 
 
 #: Checks of the moment: the machine that holds all nodes may be busy with something else.
-MOMENT = ("node.busy", "cpu.steal", "nic.drops")
+MOMENT = ("node.busy", "cpu.steal", "nic.drops", "tcp.retransmits")
 
 
 def found(audit: Audit) -> set[tuple[str, str]]:
@@ -217,7 +217,8 @@ class Cluster:
     def __init__(self, config: inventory.ClusterConfig, transport: Transport) -> None:
         self._config = config
         self._transport = transport
-        self.clean = found(self.audit())
+        self.first = self.audit()
+        self.clean = found(self.first)
 
     def audit(self) -> Audit:
         """Look and judge."""

@@ -37,6 +37,14 @@ WATCHED = (
 )
 FILES = "find /etc ! -path '/etc/ld.so.cache' -printf '%p %m %u %g %l\\n' | sort"
 
+#: Services of this module's tests: their names, whether each starts at boot, whether it runs now.
+SERVICES = (
+    "for service in nftables irqbalance; do "
+    "echo $service $(systemctl is-enabled $service) $(systemctl is-active $service); done"
+)
+AT_BOOT = {"enabled": "enable", "disabled": "disable"}
+NOW = {"active": "start", "inactive": "stop"}
+
 
 class Node:
     """One node with its guard."""
@@ -81,11 +89,14 @@ def node(lab_cluster):
     config = inventory.parse(lab_cluster.cluster_toml(), "lab")
     transport = open_transport(config)
     found = Node(lab_cluster, transport)
+    services = found.run(SERVICES)
     try:
         yield found
     finally:
         apply.rollback(found.guards, [NODE], "original", deadline_s=60)
-        found.run("systemctl disable --now nftables irqbalance 2>/dev/null; rm -rf /var/lib/wulf; true")
+        found.run("rm -rf /var/lib/wulf")
+        for service, at_boot, now in (line.split() for line in services.splitlines()):
+            found.run(f"systemctl {AT_BOOT[at_boot]} {service} 2>&1; systemctl {NOW[now]} {service} 2>&1")
         transport.close()
 
 
@@ -163,6 +174,7 @@ def test_a_setting_that_fails_at_boot_is_seen_and_keeps_no_other_from_being_set(
     assert "nic.gro=on" in node.run("journalctl -u wulf-settings --no-pager")
     # Somebody else's change is not overwritten in silence: it is put back with the rest.
     node.roll_back()
+    assert "wulf-settings" not in (node.facts().facts.get("system.failed") or "")
 
 
 LINK_TEST = """

@@ -251,7 +251,12 @@ put() { # the current step; a value @TX/saved.N is the state saved there
 	esac
 }
 settle() { # once for all steps
-	grep -q "$TAB/etc/systemd/system/" "$STATE/tx/$tx/plan" && systemctl daemon-reload 2>/dev/null 9>&-
+	units=$(awk -F "$TAB" 'index($4, "/etc/systemd/system/") == 1 { print $4 }' "$STATE/tx/$tx/plan")
+	[ -n "$units" ] || return 0
+	limit systemctl daemon-reload 2>/dev/null 9>&-
+	for unit in $units; do # what one without its file failed with would keep the system degraded
+		[ -e "$unit" ] || limit systemctl reset-failed "${unit##*/}" 2>/dev/null 9>&-
+	done
 	return 0
 }
 extend() { # TX, DEADLINE_S

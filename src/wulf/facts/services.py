@@ -88,7 +88,10 @@ def _read(units: str, unit_files: str) -> dict[str, Service]:
     for line in units.splitlines():
         # A mark (●, *) stands before units that failed.
         words = line.lstrip("●*○× ").split()
-        if len(words) >= 4 and words[0].endswith(_SERVICE) and words[1] != "not-found":
+        if len(words) < 4 or not words[0].endswith(_SERVICE):
+            continue
+        # One whose file is gone is no service any more, but what it failed with keeps the system degraded.
+        if words[1] != "not-found" or words[2] == "failed":
             active[words[0]] = words[2]
     for line in unit_files.splitlines():
         words = line.split()
