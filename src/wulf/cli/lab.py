@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from wulf import lab
+from wulf.cli.begin import end_gently
 from wulf.errors import LabError, UsageError
 from wulf.lab import topology
 from wulf.lab.planted import MISTAKES
@@ -49,9 +49,7 @@ def up(
             "this machine cannot run a virtual cluster; missing:\n" + "\n".join(f"  {m}" for m in missing)
         )
     overrides = dict(topology.parse_override(text) for text in link or [])
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        # As Ctrl-C: what is half up is taken down again.
-        signal.signal(number, signal.default_int_handler)
+    end_gently()
     begin = time.monotonic()
     with Console(stderr=True).status("raising the virtual cluster") as status:
         raised, was_up = lab.up(nodes, topology.link(mtu, rate, delay), overrides, status.update)

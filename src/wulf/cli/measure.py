@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import re
-import signal
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -15,6 +12,7 @@ import msgspec
 import typer
 
 from wulf import __version__, store
+from wulf.cli.begin import end_gently, new_run, new_seed
 from wulf.cli.options import RUNS, ClusterOption, RunsOption, cluster, console
 from wulf.cli.progress import MeasureProgress
 from wulf.cluster import inventory
@@ -33,11 +31,9 @@ from wulf.records import (
     Plan,
 )
 from wulf.report import text
-from wulf.text import printable
 from wulf.units import parse_duration, parse_percent, parse_size
 
 BUDGET = "5m"
-_RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,100}")
 Outcome = tuple[store.Run, Analysis]
 
 
@@ -111,11 +107,11 @@ def command(
 
     Exit code 3 when something could not be measured or the precision was not reached.
     """
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    end_gently()
     if resume:
         _show(_resume(run or "latest", runs, parse_duration(budget) if budget else None))
         return
-    require_name(run)
+    path = new_run(run, runs)
     config = cluster(cluster_name)
     chosen = config.select(nodes) if nodes is not None else list(config.nodes)
     _require_counts(min_launches, max_launches, sweeps, seed)
@@ -132,9 +128,9 @@ def command(
         max_launches=max_launches,
         sweeps=sweeps,
         visit_us=_visit_us(visit),
-        seed=random.SystemRandom().getrandbits(32) if seed is None else seed,
+        seed=new_seed(seed),
     )
-    _show(start(request, run, runs))
+    _show(start(request, path))
 
 
 def _names(ops: str | None) -> list[str] | None:
@@ -142,15 +138,6 @@ def _names(ops: str | None) -> list[str] | None:
     if names is not None and ("" in names or len(set(names)) < len(names)):
         raise UsageError(f"--ops {ops!r}: names separated by commas, each once")
     return names
-
-
-def require_name(name: str | None) -> None:
-    """Raise UsageError when this cannot be the name of a new run."""
-    if name is not None and (not _RUN_NAME.fullmatch(name) or name == "latest"):
-        raise UsageError(
-            f"{printable(name, 80)!r} cannot be the name of a run: letters, digits, '.', '_' and '-', "
-            "beginning with a letter or a digit, and not 'latest' (--runs chooses the directory)"
-        )
 
 
 def _visit_us(text: str) -> int:
@@ -169,8 +156,8 @@ def _require_counts(min_launches: int, max_launches: int, sweeps: int, seed: int
         raise UsageError("--seed must not be negative")
 
 
-def start(request: Request, name: str | None, runs: Path) -> Outcome:
-    """Measure a new run, from the look at the nodes to the analysis."""
+def start(request: Request, path: Path) -> Outcome:
+    """Measure a new run in a directory, from the look at the nodes to the analysis."""
     with MeasureProgress() as progress:
         tools = site.toolbox(request.ops, request.mpi, progress.stage)
         members = sorted({node for pair in request.pairs for node in pair})
@@ -179,9 +166,8 @@ def start(request: Request, name: str | None, runs: Path) -> Outcome:
             for pair in lost:
                 progress.note(f"not measured: {'–'.join(pair)} (a node does not answer)")
             ready = site.ready(request.config, transport, records, tools, progress.stage)
-            manifest = _manifest(request, tools.operations, pairs, ready)
-            path = runs / (name or manifest.id)
-            with store.create(path, msgspec.structs.replace(manifest, id=path.name)) as writer:
+            manifest = _manifest(request, path.name, tools.operations, pairs, ready)
+            with store.create(path, manifest) as writer:
                 progress.note(f"run: {path}")
                 for record in records:
                     writer.append(record)
@@ -223,12 +209,12 @@ def _require_same(manifest: Manifest, now: Mapping[str, FactValue], path: Path) 
 
 
 def _manifest(
-    request: Request, operations: Sequence[Operation], pairs: list[Pair], ready: site.Ready
+    request: Request, name: str, operations: Sequence[Operation], pairs: list[Pair], ready: site.Ready
 ) -> Manifest:
     now = _now()
     return Manifest(
         schema_version=SCHEMA_VERSION,
-        id=datetime.now().astimezone().strftime("%Y-%m-%d-%H%M%S"),
+        id=name,
         created_at=now,
         updated_at=now,
         status="running",

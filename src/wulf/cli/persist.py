@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ import typer
 
 from wulf import catalogue
 from wulf.change.guard import Guards
+from wulf.cli.begin import end_gently
 from wulf.cli.facts import NodesOption
 from wulf.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console
 from wulf.cli.options import cluster as resolve
@@ -46,7 +46,7 @@ def command(
     rest), marked as wulf's; 'wulf rollback' takes them away without a trace. After a reboot 'wulf verify' proves that
     they work.
     """
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    end_gently()
     config = resolve(cluster)
     chosen = list(config.nodes) if nodes is None else config.select(nodes)
     if dry_run:

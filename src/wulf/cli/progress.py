@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -14,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from wulf.procedure.measure import State
 from wulf.procedure.tuning.loop import State as SearchState
+from wulf.records import TuneManifest
 from wulf.text import printable
 from wulf.units import format_estimate
 
@@ -137,3 +139,16 @@ class TuneProgress(_Display):
         words.append(f"about {_duration(left_s)} left")
         text = " · ".join(words)
         self._show(text, state.spent_s, left_s)
+
+    def begun(self, path: Path, manifest: TuneManifest) -> None:
+        """Say where the run is, what is going to be tried, and how long it takes."""
+        plan = manifest.plan
+        self.note(f"run: {path}")
+        for candidate in plan.candidates:
+            self.note(f"  {candidate.knob}: {candidate.original} → {', '.join(candidate.values)}")
+        count, minutes = len(plan.candidates), plan.budget_s / 60
+        self.note(f"{count} candidates, {plan.trial_s:.1f} s a trial, {minutes:.0f} min at most")
+
+    def interrupted(self, path: Path) -> None:
+        """Say how to go on."""
+        self.note(f"interrupted; the nodes are put back, the results kept: wulf tune --resume {path}")

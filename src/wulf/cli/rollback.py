@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import signal
 import sys
 from typing import Annotated
 
 import typer
 
 from wulf.change import apply
+from wulf.cli.begin import end_gently
 from wulf.cli.facts import NodesOption
 from wulf.cli.options import ClusterOption, JsonOption
 from wulf.cli.options import cluster as resolve
@@ -38,7 +38,7 @@ def command(
 
     It is a change as any other: journalled, confirmed over a new connection, all nodes or none.
     """
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    end_gently()
     if to != "original" and not _CHANGE.fullmatch(to):
         raise UsageError(f"--to {to!r}: 'original' or the name of a change, as 'wulf status' lists them")
     config = resolve(cluster)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import random
-import signal
 import sys
-import time
 from pathlib import Path
 from typing import Annotated
 
@@ -14,10 +11,10 @@ import typer
 
 from wulf import catalogue
 from wulf.cli import measure, persist, tune
+from wulf.cli.begin import end_gently, new_run, new_seed
 from wulf.cli.facts import NodesOption
-from wulf.cli.measure import require_name
 from wulf.cli.options import RUNS, ClusterOption, RunsOption, cluster, console
-from wulf.cli.progress import counting
+from wulf.cli.progress import TuneProgress, counting
 from wulf.cli.report import write_tuning_page
 from wulf.cli.set_values import RelaxOption, TakeOverOption
 from wulf.cluster import inventory
@@ -26,7 +23,7 @@ from wulf.measure import ladder
 from wulf.procedure import change
 from wulf.procedure.analysis import analyze
 from wulf.procedure.look import judge, look
-from wulf.procedure.tuning import prepare
+from wulf.procedure.tuning import prepare, session
 from wulf.records import Audit
 from wulf.report import html
 from wulf.store import load, write_atomically
@@ -86,11 +83,9 @@ def command(
     with one page. Ctrl-C puts the nodes back and keeps the results so far. Exit code 3 when the search did not come to
     its end.
     """
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)
-    require_name(run)
+    end_gently()
+    path = new_run(run, runs)
     config = cluster(cluster_name)
-    path = runs / (run or time.strftime("%Y-%m-%d-%H%M%S"))
     what = Procedure(
         config=config,
         nodes=list(config.nodes) if nodes is None else config.select(nodes),
@@ -99,7 +94,7 @@ def command(
         budget_s=parse_duration(budget),
         path=path,
     )
-    request = tune.Request(
+    request = session.Request(
         config=config,
         nodes=what.nodes,
         goal=what.goal,
@@ -107,7 +102,7 @@ def command(
         mpi=what.mpi,
         budget_s=what.budget_s * (1 - 2 * _CURVES) if what.goal.probes else what.budget_s,
         margin=parse_percent(margin),
-        seed=random.SystemRandom().getrandbits(32) if seed is None else seed,
+        seed=new_seed(seed),
         permissions=change.Permissions(take_over=take_over, relax=relax),
     )
     try:
@@ -116,14 +111,15 @@ def command(
         raise StoreError(f"cannot make the run directory {path}: {error.strerror}") from None
     write_atomically(path / AUDIT_BEFORE, msgspec.json.encode(_audit(what)))
     _curves(what, BEFORE)
-    found = tune.start(request, path.name, path.parent, set_kept=True)
+    with TuneProgress() as progress:
+        found = session.start(request, path, progress, set_kept=True)
     tune.show(found)
     stored = True
     if found.manifest.change is not None:
         _curves(what, AFTER)
         write_atomically(path / AUDIT_AFTER, msgspec.json.encode(_audit(what)))
         if keep_over_reboots:
-            stored = persist.keep(config, what.nodes, runs, deadline_s=tune.CONFIRM_WITHIN_S)
+            stored = persist.keep(config, what.nodes, runs, deadline_s=session.CONFIRM_WITHIN_S)
     page = write_tuning_page(load_tuning(path), None)
     sys.stdout.write(f"report: {page.resolve()}\n")
     if not stored:
@@ -168,10 +164,9 @@ def _curves(what: Procedure, name: str) -> None:
             max_launches=20,
             sweeps=5,
             visit_us=1000,
-            seed=random.SystemRandom().getrandbits(32),
+            seed=new_seed(None),
         ),
-        name,
-        what.path,
+        what.path / name,
     )
     loaded = load(run.path)
     page = html.render(loaded.manifest, loaded.nodes, loaded.launches, analyze(loaded), None)

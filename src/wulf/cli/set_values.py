@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from typing import Annotated
 
@@ -10,6 +9,7 @@ import msgspec
 import typer
 
 from wulf.change import steps
+from wulf.cli.begin import end_gently
 from wulf.cli.facts import NodesOption
 from wulf.cli.options import ClusterOption, JsonOption, console
 from wulf.cli.options import cluster as resolve
@@ -64,7 +64,7 @@ def command(
 
     Exit code 1 when it was refused or put back.
     """
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    end_gently()
     wanted = steps.parse(settings)
     config = resolve(cluster)
     chosen = list(config.nodes) if nodes is None else config.select(nodes)

@@ -12,11 +12,10 @@ from wulf.cli.facts import NodesOption
 from wulf.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console
 from wulf.cli.options import cluster as resolve
 from wulf.cli.progress import TuneProgress, counting
-from wulf.cli.tune import tools_of, trial_bench
 from wulf.errors import EXIT_FINDINGS, UsageError
 from wulf.nodeset import fold
 from wulf.procedure import change, persist, site
-from wulf.procedure.tuning import verify
+from wulf.procedure.tuning import session, verify
 from wulf.store import find_run
 from wulf.store.tuning import HEAD, TuningRun, load_tuning
 from wulf.text import printable
@@ -72,9 +71,9 @@ def command(
 
 def _measure(run: TuningRun) -> verify.Figures:
     with TuneProgress() as progress:
-        config, tools = tools_of(run.manifest, str(run.path / HEAD), progress.stage)
+        config, tools = session.tools_of(run.manifest, str(run.path / HEAD), progress.stage)
         with site.look(config, run.manifest.nodes, progress.stage) as (transport, records):
-            bench = trial_bench(config, transport, records, tools, progress.stage).bench
+            bench = session.bench_for(config, transport, records, tools, progress.stage).bench
             with counting("measuring") as count:
                 return verify.measure(run, bench, count)
 

@@ -20,6 +20,8 @@ interface=${1:-}
 limit=
 command -v timeout >/dev/null 2>&1 && limit='timeout -k 1 3'
 
+newline='
+'
 show() { # name, code; text on stdin
 	printf '#%s %s\n' "$1" "$2"
 	awk -v name="$1" 'NR <= 4000 { print " " substr($0, 1, 1000) }
@@ -34,7 +36,19 @@ run() { # name, command...
 	fi
 	out=$($limit "$@" 2>&1 </dev/null)
 	code=$?
-	printf '%s\n' "$out" | show "$name" "$code"
+	if [ ${#out} -gt 1000 ]; then
+		printf '%s\n' "$out" | show "$name" "$code"
+		return
+	fi
+	# Most are short, and a look should cost a node little: no further processes.
+	printf '#%s %s\n' "$name" "$code"
+	left=$out
+	while [ -n "$left" ]; do
+		line=${left%%"$newline"*}
+		printf ' %s\n' "$line"
+		left=${left#"$line"}
+		left=${left#"$newline"}
+	done
 }
 reasons() { # what grep said on stderr
 	[ -z "$1" ] || printf '%s\n' "$1" | sed -n 's/^grep: \(\/.*\): \([^:]*\)$/!\1 \2/p'
@@ -139,13 +153,15 @@ fi
 
 # The words given: files and parameters.
 parameters=
+paths=
 for word; do
 	case $word in
-	/*) # shellcheck disable=SC2086 # a pattern
-		files $word ;;
+	/*) paths="$paths $word" ;;
 	*) parameters="$parameters|$word" ;;
 	esac
 done
+# shellcheck disable=SC2086 # patterns
+[ -z "$paths" ] || files $paths
 # Not the keys, and not what does something when it is read.
 # shellcheck disable=SC2046 # a list of paths
 files $(ls -d /proc/sys/net/core/* /proc/sys/net/ipv4/tcp_* /proc/sys/vm/* 2>/dev/null |
@@ -180,9 +196,7 @@ for nic in $chosen; do
 	done
 done
 run ethtool_version ethtool --version
-for path in /sys/class/net/*; do
-	files "$path/mtu" "$path/operstate" "$path/address"
-done
+files /sys/class/net/*/mtu /sys/class/net/*/operstate /sys/class/net/*/address
 files /proc/irq/*/smp_affinity_list /proc/irq/*/effective_affinity_list
 run addresses ip -o addr show
 run routes ip route show
@@ -213,7 +227,8 @@ run firewalld_zones firewall-cmd --get-active-zones
 # Services, and what keeps settings over a reboot.
 run system_state systemctl is-system-running
 run units systemctl list-units --type=service,timer,socket --all --plain --no-legend --no-pager
-run unit_files systemctl list-unit-files --type=service,timer,socket --no-legend --no-pager
+# Patterns are applied by systemd itself, before it looks up each unit's state in all directories; a type is not.
+run unit_files systemctl list-unit-files --no-legend --no-pager '*.service' '*.timer' '*.socket'
 if command -v systemctl >/dev/null 2>&1; then
 	enabled=$(printf '%s\n' "$out" | awk '$1 ~ /[^@]\.service$/ && $2 == "enabled" { print $1 }')
 	# shellcheck disable=SC2086 # a list of units
@@ -227,10 +242,12 @@ settings /etc/modprobe.d/*.conf /etc/network/interfaces /etc/network/interfaces.
 	/etc/tuned/active_profile /etc/tuned/profile_mode /etc/tuned/*/tuned.conf /etc/tuned/profiles/*/tuned.conf \
 	/usr/lib/tuned/*/tuned.conf /usr/lib/tuned/profiles/*/tuned.conf /etc/default/irqbalance /etc/sysconfig/irqbalance \
 	/etc/default/cpufrequtils /etc/openmpi/openmpi-mca-params.conf "$HOME/.openmpi/mca-params.conf"
+set --
 for directory in /etc /run /usr/local/lib /usr/lib /lib; do
-	settings "$directory"/systemd/network/*.link "$directory"/systemd/network/*.link.d/*.conf \
+	set -- "$@" "$directory"/systemd/network/*.link "$directory"/systemd/network/*.link.d/*.conf \
 		"$directory"/systemd/network/*.network.d/*.conf
 done
+settings "$@"
 run systemd_version systemctl --version
 run wulf_kept grep -hs '^keep ' /etc/wulf/settings.sh
 run wulf_files grep -ls '^# Written by wulf' /etc/sysctl.d/*wulf.conf /etc/systemd/network/*-wulf-*.link \

@@ -41,6 +41,10 @@ class Permissions(msgspec.Struct, frozen=True, kw_only=True):
     relax: bool = False
 
 
+#: For the settings of a search: they were found to be allowed, with the user's own permissions, before it began.
+VETTED = Permissions(take_over=True, relax=True)
+
+
 class Intention(msgspec.Struct, frozen=True, kw_only=True):
     """A change that may be made."""
 

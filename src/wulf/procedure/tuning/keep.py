@@ -33,7 +33,7 @@ def keep(
         for name, value in kept.items()
         if not steps.unsettable(knob := catalogue.knob(name))
     ]
-    intention = change.plan(records, config.interface, wishes, change.Permissions(take_over=True, relax=True))
+    intention = change.plan(records, config.interface, wishes, change.VETTED)
     if not intention.plans:
         return ChangeOutcome(change="", kept=True, nodes=[])
     return change.make(transport, guards, config, intention, deadline_s=deadline_s, watch=watch)

@@ -1,0 +1,318 @@
+"""A tuning run from the look at the nodes to the kept settings; new, or one that was interrupted."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from wulf import __version__, catalogue
+from wulf.change import steps
+from wulf.cluster import inventory
+from wulf.errors import UsageError
+from wulf.ports import Transport
+from wulf.procedure import change, site
+from wulf.procedure.tuning import keep, loop, prepare
+from wulf.procedure.tuning.bench import Bench, job_line, open_bench
+from wulf.records import (
+    SCHEMA_VERSION,
+    Candidate,
+    NodeRecord,
+    Operation,
+    Trial,
+    TuneManifest,
+    TunePlan,
+    Tuning,
+)
+from wulf.store import find_run
+from wulf.store.tuning import HEAD, TuningRun, TuningWriter, create_tuning, load_tuning, resume_tuning
+from wulf.tune import objective
+
+CONFIDENCE = 0.95
+FALSE_DISCOVERY = 0.05
+#: Blocks of a comparison: with fewer a rank test cannot be sure, with more the time is better spent elsewhere.
+MIN_BLOCKS, MAX_BLOCKS = 6, 20
+#: A kept setting that is not confirmed is undone so soon [s].
+CONFIRM_WITHIN_S = 60
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """What a new tuning run is to find out."""
+
+    config: inventory.ClusterConfig
+    nodes: list[str]
+    goal: objective.Goal
+    #: Knobs that are tried, as ``--knobs`` names them; empty for the goal's own.
+    patterns: list[str]
+    #: MPI library: a family or the path of a compiler; None for the one that is found.
+    mpi: str | None
+    budget_s: float
+    #: Change of the objective that does not matter, as a share.
+    margin: float
+    seed: int
+    permissions: change.Permissions
+
+
+class Ready(msgspec.Struct, frozen=True, kw_only=True):
+    """What trials need of the outside world."""
+
+    bench: Bench
+    operations: list[Operation]
+    software: dict[str, str | int | float | bool | None]
+
+
+class Watcher(loop.Watcher, Protocol):
+    """Shows a person what is being done."""
+
+    def note(self, text: str) -> None:
+        """Say something that stays."""
+
+    def begun(self, path: Path, manifest: TuneManifest) -> None:
+        """Report a new run and its plan."""
+
+    def interrupted(self, path: Path) -> None:
+        """Report that the search was interrupted, with the nodes put back and the results kept."""
+
+
+def start(request: Request, path: Path, watcher: Watcher, *, set_kept: bool) -> TuningRun:
+    """Make a new tuning run in a directory.
+
+    Parameters
+    ----------
+    set_kept
+        Whether what helps stays set at the end.
+
+    Raises
+    ------
+    UsageError
+        There is nothing to try; says why.
+    KeyboardInterrupt
+        With the nodes put back and the results kept.
+    """
+    tools = prepare.tools_for(request.goal, request.mpi, watcher.stage)
+    with site.look(request.config, request.nodes, watcher.stage) as (transport, records):
+        choice = _choose(request, records, tools)
+        ready = bench_for(request.config, transport, records, tools, watcher.stage)
+        cycle = request.goal.cycle(objective.pairs_for(request.nodes))
+        with open_bench(ready.bench):
+            watcher.stage("measuring the original settings")
+            trial_s = loop.pilot(ready.bench, cycle, request.seed)
+            manifest = _manifest(request, path.name, choice, ready, records, trial_s=trial_s)
+            with create_tuning(path, manifest) as writer:
+                watcher.begun(path, manifest)
+                result = _search(writer, [], ready.bench, watcher)
+        if set_kept:
+            _keep(path, result, request.config, transport, records, watcher)
+    return load_tuning(path)
+
+
+def go_on(name: str, runs: Path, budget_s: float | None, watcher: Watcher, *, set_kept: bool) -> TuningRun:
+    """Go on with a tuning run that was interrupted.
+
+    Parameters
+    ----------
+    budget_s
+        Time for the rest [s]; None for as much as the run had at first.
+
+    Raises
+    ------
+    UsageError
+        It is complete, or the nodes are not as it found them.
+    """
+    path = find_run(name, runs, HEAD)
+    manifest = load_tuning(path).manifest
+    if manifest.status == "complete":
+        raise UsageError(f"{path} is complete; there is nothing to go on with")
+    config, tools = tools_of(manifest, str(path / HEAD), watcher.stage)
+    with site.look(config, manifest.nodes, watcher.stage) as (transport, records):
+        _require_original(manifest, records, path)
+        ready = bench_for(config, transport, records, tools, watcher.stage)
+        with open_bench(ready.bench):
+            watcher.stage("measuring the original settings")
+            loop.pilot(ready.bench, manifest.cycle, manifest.plan.seed)
+            earlier, writer = resume_tuning(path)
+            with writer:
+                plan = msgspec.structs.replace(manifest.plan, budget_s=budget_s or manifest.plan.budget_s)
+                resumed = [*manifest.resumed_at, _now()]
+                writer.update(
+                    msgspec.structs.replace(
+                        manifest, status="running", plan=plan, resumed_at=resumed, message=None
+                    )
+                )
+                watcher.note(f"run: {path}, going on after {len(earlier.trials)} trials")
+                result = _search(writer, earlier.trials, ready.bench, watcher)
+        if set_kept:
+            _keep(path, result, config, transport, records, watcher)
+    return load_tuning(path)
+
+
+def explain(
+    request: Request, say: prepare.Say
+) -> tuple[prepare.Choice, dict[tuple[str, str], Mapping[tuple[str, ...], list[str]]]]:
+    """Return what would be tried: the choice, and knob and value → the commands on which nodes; change nothing."""
+    tools = prepare.tools_for(request.goal, request.mpi, say)
+    with site.look(request.config, request.nodes, say) as (transport, records):
+        choice = _choose(request, records, tools)
+        commands = {
+            (candidate.knob, value): _commands(request, transport, records, candidate, value)
+            for candidate in choice.candidates
+            for value in candidate.values
+        }
+    return choice, commands
+
+
+def tools_of(
+    manifest: TuneManifest, origin: str, say: prepare.Say
+) -> tuple[inventory.ClusterConfig, site.Toolbox | None]:
+    """Return the cluster of a stored run, and the probes that its cycle needs."""
+    config = inventory.parse(manifest.cluster, origin)
+    mpi = manifest.software.get("mpi_compiler")
+    ops = [part.op for part in manifest.cycle.probes]
+    return config, site.toolbox(ops, str(mpi) if mpi else None, say) if ops else None
+
+
+def bench_for(
+    config: inventory.ClusterConfig,
+    transport: Transport,
+    records: list[NodeRecord],
+    tools: site.Toolbox | None,
+    say: prepare.Say,
+) -> Ready:
+    """Put the probes on the nodes; return the bench on which trials are made, and what it consists of."""
+    measuring = site.ready(config, transport, records, tools, say) if tools is not None else None
+    operations = tools.operations if tools is not None else []
+    bench = Bench(
+        config,
+        transport,
+        change.guards(transport),
+        measuring.launch if measuring is not None else None,
+        records,
+        {operation.name: operation for operation in operations},
+    )
+    return Ready(
+        bench=bench,
+        operations=operations,
+        software=measuring.software if measuring is not None else {"wulf": __version__},
+    )
+
+
+def _search(writer: TuningWriter, earlier: Sequence[Trial], bench: Bench, watcher: Watcher) -> Tuning:
+    try:
+        return loop.search(writer, earlier, bench, watcher)
+    except KeyboardInterrupt:
+        watcher.interrupted(writer.path)
+        raise
+
+
+def _keep(
+    path: Path,
+    result: Tuning,
+    config: inventory.ClusterConfig,
+    transport: Transport,
+    records: Sequence[NodeRecord],
+    watcher: Watcher,
+) -> None:
+    """Set what the search kept, and write down under which change."""
+    if not result.kept:
+        return
+    watcher.stage("setting what helps")
+    guards = change.guards(transport)
+    outcome = keep.keep(
+        transport, guards, config, records, result.kept, deadline_s=CONFIRM_WITHIN_S, watch=watcher.stage
+    )
+    for note in outcome.notes:
+        watcher.note(note)
+    if not outcome.kept:
+        watcher.note(f"what helps could not be set: {outcome.reason}")
+    _, writer = resume_tuning(path)
+    with writer:
+        message = None if outcome.kept else outcome.reason
+        changed = (outcome.change or None) if outcome.kept else None
+        writer.update(msgspec.structs.replace(writer.manifest, change=changed, message=message))
+
+
+def _choose(request: Request, records: Sequence[NodeRecord], tools: site.Toolbox | None) -> prepare.Choice:
+    family = tools.mpi.family if tools is not None and tools.mpi is not None else None
+    choice = prepare.choose(records, request.goal, request.patterns, family, request.permissions)
+    if not choice.candidates:
+        why = "\n".join(f"  {name}: {reason}" for name, reason in list(choice.left_out.items())[:20])
+        raise UsageError(f"there is nothing to try:\n{why}")
+    return choice
+
+
+def _manifest(
+    request: Request,
+    name: str,
+    choice: prepare.Choice,
+    ready: Ready,
+    records: list[NodeRecord],
+    *,
+    trial_s: float,
+) -> TuneManifest:
+    return TuneManifest(
+        schema_version=SCHEMA_VERSION,
+        id=name,
+        created_at=_now(),
+        updated_at=_now(),
+        status="running",
+        wulf_version=__version__,
+        command_line=sys.argv,
+        plan=TunePlan(
+            objective=request.goal.name,
+            metrics=request.goal.metrics,
+            candidates=choice.candidates,
+            budget_s=request.budget_s,
+            trial_s=trial_s,
+            margin=request.margin,
+            false_discovery=FALSE_DISCOVERY,
+            confidence=CONFIDENCE,
+            min_blocks=MIN_BLOCKS,
+            max_blocks=MAX_BLOCKS,
+            seed=request.seed,
+        ),
+        cycle=request.goal.cycle(objective.pairs_for(request.nodes)),
+        profile=request.goal.profile,
+        cluster=inventory.render(request.config),
+        nodes=request.nodes,
+        records=records,
+        operations=ready.operations,
+        software=ready.software,
+        left_out=choice.left_out,
+    )
+
+
+def _require_original(manifest: TuneManifest, now: Sequence[NodeRecord], path: Path) -> None:
+    """Refuse to go on from another state: its trials would be compared with those of the first one."""
+    before = {record.node: record for record in manifest.records}
+    for record in now:
+        for candidate in manifest.plan.candidates:
+            old, new = before[record.node].facts.get(candidate.knob), record.facts.get(candidate.knob)
+            if old != new:
+                raise UsageError(
+                    f"{path} was begun with {candidate.knob} {old} on {record.node}, now it is {new}: "
+                    "set it back (wulf status, wulf rollback), or start a new run"
+                )
+
+
+def _commands(
+    request: Request, transport: Transport, records: Sequence[NodeRecord], candidate: Candidate, value: str
+) -> Mapping[tuple[str, ...], list[str]]:
+    knob = catalogue.knob(candidate.knob)
+    variables = job_line({knob.id: value})
+    if variables:
+        return {(f"{variables} in the environment of the job",): list(request.nodes)}
+    intention = change.plan(
+        records,
+        request.config.interface,
+        [steps.check(knob, value)],
+        change.VETTED,
+    )
+    return change.explain(transport, intention.plans)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
