@@ -213,7 +213,8 @@ run firewalld_zones firewall-cmd --get-active-zones
 # Services, and what keeps settings over a reboot.
 run system_state systemctl is-system-running
 run units systemctl list-units --type=service,timer,socket --all --plain --no-legend --no-pager
-run unit_files systemctl list-unit-files --type=service,timer,socket --no-legend --no-pager
+# Patterns are applied by systemd itself, before it looks up each unit's state in all directories; a type is not.
+run unit_files systemctl list-unit-files --no-legend --no-pager '*.service' '*.timer' '*.socket'
 if command -v systemctl >/dev/null 2>&1; then
 	enabled=$(printf '%s\n' "$out" | awk '$1 ~ /[^@]\.service$/ && $2 == "enabled" { print $1 }')
 	# shellcheck disable=SC2086 # a list of units
