@@ -105,7 +105,7 @@ def thorough(case: Case) -> set[Mark]:
     """Every fault in every change and at every kind of step; the guard's death and a power cut at every single step."""
     marks: set[Mark] = {
         ("kind of step", case.way, case.side, _kind(case), case.fault),
-        ("change", case.change, case.side, case.fault),
+        ("change", case.change, case.fault),
     }
     if case.fault == "guard" or (case.fault == "Kill" and case.change == "all"):
         marks.add(("step", case.change, case.way, case.at, case.fault))

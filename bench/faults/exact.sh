@@ -1,4 +1,9 @@
 # Prints what a node's settings are, beyond its facts.
+tries=0 # a booted node's address is being looked for among its neighbours
+while ip -6 addr show dev host0 tentative | grep -q . && [ "$tries" -lt 50 ]; do
+	tries=$((tries + 1))
+	sleep 0.1
+done
 section() { echo "== $1"; shift; "$@" 2>&1; }
 section addresses ip -o addr show dev host0
 section routes ip route show table all

@@ -60,26 +60,28 @@ def _state(team: Team, site: Site, case: Case, points: Mapping[str, Points], ver
     change = points["all"] if case.change == "rollback" else points[case.change]
     booted = team.booted and site is team.victim
     pristine = team.pristine[site.name]
-    changed = with_change(pristine, change.new_after_boot if booted else change.new)
+    # It is booted before the change or after it.
+    changed = [with_change(pristine, change.new)]
+    if booted:
+        changed.append(with_change(pristine, change.new_after_boot))
     # When a file was written is its own only where it was put back.
     written = {name for name in change.new if name.startswith("file ")}
     now = site.facts()
-    if case.change == "rollback":
-        old, new = changed, pristine
-        in_old = timeless(now, written) == timeless(old, written)
-    else:
-        old, new = pristine, changed
-        in_old = now == old
-    in_new = timeless(now, written) == timeless(new, written)
-    state = "old" if in_old else "new" if in_new else "neither"
-    if state == "neither":
-        verdict.wrong.append(f"{site.name} differs from the old state: {difference(old, now)}")
-        verdict.wrong.append(f"{site.name} differs from the new state: {difference(new, now)}")
-        return state
+    is_pristine = now == pristine
+    is_changed = any(timeless(now, written) == timeless(one, written) for one in changed)
+    if not is_pristine and not is_changed:
+        verdict.wrong.append(f"{site.name} differs from how it was before all: {difference(pristine, now)}")
+        verdict.wrong += [
+            f"{site.name} differs from how it was changed: {difference(one, now)}" for one in changed
+        ]
+        return "neither"
+    if is_pristine and is_changed:  # a change that cuts the node off changes nothing that lasts
+        return "old"
+    state = "old" if is_changed == (case.change == "rollback") else "new"
     # The first is what a rollback is of; a second one that is confirmed is the rollback.
     journal = site.states()[1:] if case.change == "rollback" else site.states()
     said = "new" if journal.count("confirmed") == 1 else "old"
-    if said != state and new != old:
+    if said != state:
         verdict.wrong.append(f"{site.name} is in the {state} state, and its journal says {journal}")
     return state
 
