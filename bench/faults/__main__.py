@@ -1,0 +1,8 @@
+"""``python -m bench.faults [--quick | --whole] [--only=TEXT]``."""
+
+import sys
+
+from bench.faults.run import main
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

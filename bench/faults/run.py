@@ -1,0 +1,166 @@
+"""Kill, cut, fill and reboot at every step of a change: a node ends in its old state or in the confirmed new one.
+
+Changes of several kinds are made on a virtual cluster. A good run, one that is given up and one that is abandoned are
+recorded first: what the guard notes and what the controller announces are the steps. Then every step meets faults:
+the controller or the guard dies, the connection or the cable is cut, the disk is full, the node is switched off. After
+each case all facts, settings and files of the node are compared with the two states it may be in, the journal must
+say which of them it is, and nothing of the guard may be left at work.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from bench.common import Figure, finish
+from bench.faults.attempt import attempt, record
+from bench.faults.cases import Case, Points, cases, in_order, quick, thorough
+from bench.faults.changes import CHANGES
+from bench.faults.judge import Verdict
+from bench.faults.node import Site
+from bench.faults.team import PLANT, Team
+from bench.faults.workers import spread
+from wulf import lab
+
+NODES = 8
+QUICK_NODES = 4
+#: A run ends then, unless it is to be the whole [s].
+LIMIT_S = 880.0
+#: Share of the time for the cases on one node; what is left is for those on two.
+_SINGLE_SHARE = 0.88
+_SAY_EVERY = 50
+
+
+def main(arguments: list[str]) -> int:
+    """Entry point."""
+    print(__doc__)
+    is_quick = "--quick" in arguments
+    only = next((word.removeprefix("--only=") for word in arguments if word.startswith("--only=")), "")
+    if lab.current() is not None:
+        raise SystemExit(
+            "bench: this maltreats the nodes: take the virtual cluster down first (wulf lab down)"
+        )
+    raised, _ = lab.up(QUICK_NODES if is_quick else NODES)
+    try:
+        if is_quick:
+            verdicts, seconds = run_quick(raised)
+        else:
+            verdicts, seconds = run(raised, only, math.inf if "--whole" in arguments else LIMIT_S)
+    finally:
+        raised.down()
+    return report(verdicts, seconds)
+
+
+def run(raised: lab.Lab, only: str = "", limit_s: float = LIMIT_S) -> tuple[list[Verdict], float]:
+    """Run as many cases as there is time for, those first that meet everything once.
+
+    Parameters
+    ----------
+    only
+        Text that cases must have in them: for looking into one of them.
+
+    Returns
+    -------
+        The verdicts, and the time that they took [s].
+    """
+
+    def choose(points: Mapping[str, Points]) -> list[Case]:
+        every = [case for case in cases(points) if only in str(case)]
+        first, rest = in_order(every, thorough)
+        print(f"{len(every)} cases, {len(first)} of them first", flush=True)
+        return first + rest
+
+    return _run(raised, choose, limit_s)
+
+
+def run_quick(raised: lab.Lab) -> tuple[list[Verdict], float]:
+    """Run few cases, in which every fault, every change and every kind of step are met."""
+    return _run(raised, lambda points: in_order(cases(points), quick)[0], LIMIT_S)
+
+
+def _run(
+    raised: lab.Lab, choose: Callable[[Mapping[str, Points]], list[Case]], limit_s: float
+) -> tuple[list[Verdict], float]:
+    begin = time.monotonic()
+    # ssh's sockets are in it, whose names must be short.
+    with tempfile.TemporaryDirectory(prefix="wf-", dir="/tmp") as scratch:
+        plant(raised)
+        single, pairs = _teams(raised, Path(scratch))
+        points = _points(single, pairs)
+        steps = sum(len(notes) for found in points.values() for notes in found.guard.values())
+        print(f"{steps} steps in {len(points)} changes ({time.monotonic() - begin:.0f} s)", flush=True)
+        chosen = choose(points)
+        verdicts: list[Verdict] = []
+
+        def take(_: Case, verdict: Verdict) -> None:
+            verdicts.append(verdict)
+            _say(verdict, verdicts, len(chosen), time.monotonic() - begin)
+
+        for teams, two, share in ((single, False, _SINGLE_SHARE), (pairs, True, 1.0)):
+            some = [case for case in chosen if (case.change == "two nodes") is two]
+            spread(teams, some, lambda team, case: attempt(team, case, points), take, begin + share * limit_s)
+        return verdicts, time.monotonic() - begin
+
+
+def _say(verdict: Verdict, verdicts: Sequence[Verdict], total: int, seconds: float) -> None:
+    if verdict.wrong:
+        lines = [f"  {line[:1500]}" for line in verdict.wrong]
+        print("\n".join(["", f"FAILED {verdict.case}", *lines]), flush=True)
+    if len(verdicts) % _SAY_EVERY == 0:
+        print(f"{len(verdicts)}/{total} {_bad(verdicts)[1]} failed {seconds:.0f} s", flush=True)
+
+
+def plant(raised: lab.Lab) -> None:
+    """Give all nodes what the changes work on, and boot them with it."""
+    for name in raised.layout.names():
+        Site(raised, name).shell(PLANT)
+    for name in raised.layout.names():
+        raised.kill(name)
+    raised.start_all(lambda _: None)
+
+
+def _teams(raised: lab.Lab, scratch: Path) -> tuple[list[Team], list[Team]]:
+    """Return a team for each node, and one for every two, who know the nodes as they are now."""
+    names = raised.layout.names()
+    single = [Team(raised, [name], scratch / name) for name in names]
+    pairs = [Team(raised, names[n : n + 2], scratch / f"pair{n}") for n in range(0, len(names), 2)]
+    whole = Team(raised, names, scratch / "all")
+    whole.look()
+    for team in (*single, *pairs):
+        team.pristine = dict(whole.pristine)
+    return single, pairs
+
+
+def _points(single: Sequence[Team], pairs: Sequence[Team]) -> dict[str, Points]:
+    """Record the steps of all changes."""
+    points: dict[str, Points] = {}
+    spread(single, [change for change in CHANGES if change != "two nodes"], record, points.__setitem__)
+    spread(pairs[:1], ["two nodes"], record, points.__setitem__)
+    return {change: points[change] for change in CHANGES}
+
+
+def report(verdicts: Sequence[Verdict], seconds: float) -> int:
+    """Print the table and the last line."""
+    rows: dict[tuple[str, str], list[Verdict]] = {}
+    for verdict in verdicts:
+        rows.setdefault((verdict.case.change, f"{verdict.case.side}: {verdict.case.fault}"), []).append(
+            verdict
+        )
+    print("\n| change | fault | cases | old state | new state | both | not met | failed |")
+    print("|---|---|---|---|---|---|---|---|")
+    for (change, fault), some in sorted(rows.items()):
+        states = ["/".join(sorted(set(one.states))) for one in some]
+        counts = [len(some), states.count("old"), states.count("new"), states.count("new/old"), *_bad(some)]
+        print(f"| {change} | {fault} | " + " | ".join(map(str, counts)) + " |")
+    missed, failed = _bad(verdicts)
+    print(f"\n{len(verdicts)} cases in {seconds:.0f} s; in {missed} of them the step was not come to")
+    name = f"failed-of-{len(verdicts)}-in-{seconds:.0f}-s"
+    return finish("faults", [Figure(name=name, value=failed, goal=0)])
+
+
+def _bad(verdicts: Sequence[Verdict]) -> tuple[int, int]:
+    """Return in how many the step was not come to, and how many failed."""
+    return sum(not one.hit for one in verdicts), sum(bool(one.wrong) for one in verdicts)
