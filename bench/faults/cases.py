@@ -45,6 +45,8 @@ WATCH_FAULTS = (
     "link",
 )
 BOOTS = ("Kill", "Reboot")
+#: What they do depends on what is being changed; the others are about who changes it.
+NODE_FAULTS = ("guard", "watcher", "both", "hang", "full", "Link")
 
 
 class Case(msgspec.Struct, frozen=True):
@@ -102,11 +104,10 @@ def in_order(every: Sequence[Case], marks: Callable[[Case], set[Mark]]) -> tuple
 
 
 def thorough(case: Case) -> set[Mark]:
-    """Every fault in every change and at every kind of step; the guard's death and a power cut at every single step."""
-    marks: set[Mark] = {
-        ("kind of step", case.way, case.side, _kind(case), case.fault),
-        ("change", case.change, case.fault),
-    }
+    """Every fault at every kind of step, the node's own in every change; death and a power cut at every single step."""
+    marks: set[Mark] = {("kind of step", case.way, case.side, _kind(case), case.fault)}
+    if case.fault in NODE_FAULTS:
+        marks.add(("change", case.change, case.fault))
     if case.fault == "guard" or (case.fault == "Kill" and case.change == "all"):
         marks.add(("step", case.change, case.way, case.at, case.fault))
     return marks

@@ -51,7 +51,9 @@ def judge(team: Team, case: Case, points: Mapping[str, Points], verdict: Verdict
             )
     code = team.controller.answer_to_second()
     held = case.fault == "second" and case.at not in ("install", "lock")
-    if code is not None and held != (code == BUSY):
+    # A node that has put itself back is free again.
+    was_given_up = any("not confirmed in time" in state for state in team.victim.journal().values())
+    if code is not None and held != (code == BUSY) and not was_given_up:
         verdict.wrong.append(f"the second controller got {code}")
 
 
