@@ -99,7 +99,7 @@ def test_a_complete_run_cannot_be_resumed_and_a_name_not_taken_twice(measured):
         assert done.returncode == 2
         assert "complete" in done.stderr
     again = wulf(measured, "measure", "first", *QUICK)
-    assert again.returncode == 1
+    assert again.returncode == 2
     assert "exists already" in again.stderr
 
 
