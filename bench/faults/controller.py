@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import os
 import signal
@@ -33,6 +34,10 @@ CUT_S = 7.5
 LIMIT_S = 150.0
 
 
+#: For `prctl`: a signal when the parent ends.
+_PR_SET_PDEATHSIG = 1
+
+
 class Controller:
     """Changes nodes in a process of its own, which may be killed; the last node is the one that faults happen to."""
 
@@ -57,6 +62,7 @@ class Controller:
             return
         try:
             os.setsid()
+            _end_with_parent()
             self._control(case)
         except BaseException:
             (self._scratch / "outcome").write_text(json.dumps({"error": traceback.format_exc()}))
@@ -173,3 +179,7 @@ class Controller:
         victim = self._sites[-1]
         answer = Guards(inside(self._sites), SECOND, text=self._text).lock([victim.name], 1)
         (self._scratch / "second").write_text(str(answer[victim.name].code))
+
+
+def _end_with_parent() -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
