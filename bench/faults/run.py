@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from bench.common import Figure, finish
-from bench.faults.attempt import attempt, record
-from bench.faults.cases import Case, Points, cases, in_order, quick, thorough
+from bench.faults import course
+from bench.faults.cases import WAYS, Case, Points, cases, in_order, quick, thorough
 from bench.faults.changes import CHANGES
 from bench.faults.judge import Verdict
 from bench.faults.node import Site
@@ -73,23 +73,31 @@ def run(raised: lab.Lab, only: str = "", limit_s: float = LIMIT_S) -> tuple[list
         print(f"{len(every)} cases, {len(first)} of them first", flush=True)
         return first + rest
 
-    return _run(raised, choose, limit_s)
+    return _run(raised, course.record, choose, limit_s)
 
 
 def run_quick(raised: lab.Lab) -> tuple[list[Verdict], float]:
     """Run few cases, in which every fault, every change and every kind of step are met."""
-    return _run(raised, lambda points: in_order(cases(points), quick)[0], LIMIT_S)
+
+    def record_some(team: Team, change: str) -> Points:
+        # The kinds of step are the same in all of them.
+        return course.record(team, change, WAYS if change in ("all", "rollback") else WAYS[:1])
+
+    return _run(raised, record_some, lambda points: in_order(cases(points), quick)[0], LIMIT_S)
 
 
 def _run(
-    raised: lab.Lab, choose: Callable[[Mapping[str, Points]], list[Case]], limit_s: float
+    raised: lab.Lab,
+    record: Callable[[Team, str], Points],
+    choose: Callable[[Mapping[str, Points]], list[Case]],
+    limit_s: float,
 ) -> tuple[list[Verdict], float]:
     begin = time.monotonic()
     # ssh's sockets are in it, whose names must be short.
     with tempfile.TemporaryDirectory(prefix="wf-", dir="/tmp") as scratch:
         plant(raised)
         single, pairs = _teams(raised, Path(scratch))
-        points = _points(single, pairs)
+        points = _points(single, pairs, record)
         steps = sum(len(notes) for found in points.values() for notes in found.guard.values())
         print(f"{steps} steps in {len(points)} changes ({time.monotonic() - begin:.0f} s)", flush=True)
         chosen = choose(points)
@@ -101,7 +109,13 @@ def _run(
 
         for teams, two, share in ((single, False, _SINGLE_SHARE), (pairs, True, 1.0)):
             some = [case for case in chosen if (case.change == "two nodes") is two]
-            spread(teams, some, lambda team, case: attempt(team, case, points), take, begin + share * limit_s)
+            spread(
+                teams,
+                some,
+                lambda team, case: course.attempt(team, case, points),
+                take,
+                begin + share * limit_s,
+            )
         return verdicts, time.monotonic() - begin
 
 
@@ -134,7 +148,9 @@ def _teams(raised: lab.Lab, scratch: Path) -> tuple[list[Team], list[Team]]:
     return single, pairs
 
 
-def _points(single: Sequence[Team], pairs: Sequence[Team]) -> dict[str, Points]:
+def _points(
+    single: Sequence[Team], pairs: Sequence[Team], record: Callable[[Team, str], Points]
+) -> dict[str, Points]:
     """Record the steps of all changes."""
     points: dict[str, Points] = {}
     longest_first = sorted(CHANGES, key=lambda change: -len(CHANGES[change]))
