@@ -12,7 +12,7 @@ import msgspec
 import typer
 
 from wulf import catalogue, lab, records
-from wulf.cli import knob, listing
+from wulf.cli import knob, listing, verify
 from wulf.cli.main import app
 from wulf.report import export
 
@@ -63,14 +63,15 @@ OUTPUTS: dict[str, Any] = {
     "wulf analyze --json": records.Analysis,
     "wulf compare --json": list[records.Comparison],
     "wulf list --json": list[listing.Entry],
-    "wulf lab status --json": list[lab.NodeStatus],
+    "wulf lab status --json": list[lab.VirtualNode],
     "wulf facts --json": list[records.NodeRecord],
     "wulf audit --json": records.Audit,
     "wulf knob list --json": list[catalogue.Knob],
     "wulf knob show --json": catalogue.Knob,
     "wulf knob get --json": list[knob.Reading],
-    "wulf set --json, wulf rollback --json": records.ChangeOutcome,
+    "wulf set --json, wulf rollback --json, wulf persist --json": records.ChangeOutcome,
     "wulf status --json": list[records.NodeStatus],
+    "wulf verify --json": verify.Verification,
     "wulf report --json (of a tuning run), RUN/result.json": records.Tuning,
     "RUN/tuning.json": records.TuneManifest,
     "RUN/trials.jsonl (one object a line)": records.Trial,
@@ -161,7 +162,8 @@ _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(
 def _type(kind: Any, structs: dict[str, type]) -> str:  # noqa: PLR0911 - one for each kind of type
     """Return how JSON has a type; the records it is made of are added to `structs`."""
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-        structs.setdefault(kind.__name__, kind)
+        if structs.setdefault(kind.__name__, kind) is not kind:
+            raise SystemExit(f"two records are called {kind.__name__}: one of them would not be described")
         return f"[{kind.__name__}](#{kind.__name__.lower()})"
     arguments = get_args(kind)
     if not arguments:

@@ -41,7 +41,8 @@ _STORED = [
 _UNIT = [_step("unit", "planted.service", "disabled")]
 _MPI = [_step("mpi_parameter", "btl_tcp_eager_limit", "131072")]
 _ALL = [*_SERVICE[:1], *_ETHTOOL[1:], *_MTU, *_SYSCTL[:1], *_SYSFS[:1], *_FIREWALL, *_STORED, *_UNIT, *_MPI]
-#: Name → steps. The last two cut the node off by themselves.
+_SOME = [*_SYSCTL[:1], *_MTU, *_STORED[:1], *_UNIT]
+#: Name → steps. A rollback is of the change on two nodes, made on one. The last two cut the node off by themselves.
 CHANGES: dict[str, list[Step]] = {
     "sysctl": _SYSCTL,
     "ethtool": _ETHTOOL,
@@ -53,8 +54,8 @@ CHANGES: dict[str, list[Step]] = {
     "unit": _UNIT,
     "mpi": _MPI,
     "all": _ALL,
-    "rollback": _ALL,
-    "two nodes": [*_SYSCTL[:1], *_MTU, *_STORED[:1]],
+    "rollback": _SOME,
+    "two nodes": _SOME,
     "mtu that cuts ssh": [_step("link", "mtu", "68", "host0")],
     "filter that cuts ssh": [_step("service", "planted-cut.service", "on")],
 }

@@ -53,7 +53,7 @@ def _record_new_state(team: Team, change: str, found: Points) -> None:
         raise SystemExit(f"bench: {change}: the good run ends as {states}, {said}: {team.log()}")
     pristine = team.pristine[team.victim.name]
     found.new.update(difference(pristine, team.victim.facts()))
-    if change == "all":
+    if change in ("all", "two nodes"):
         team.boot("Reboot")
         found.new_after_boot.update(difference(pristine, team.victim.facts()))
 

@@ -59,7 +59,7 @@ def judge(team: Team, case: Case, points: Mapping[str, Points], verdict: Verdict
 
 def _state(team: Team, site: Site, case: Case, points: Mapping[str, Points], verdict: Verdict) -> str:
     """Return the state of a node by its facts; the journal must say the same."""
-    change = points["all"] if case.change == "rollback" else points[case.change]
+    change = points["two nodes"] if case.change == "rollback" else points[case.change]
     booted = team.booted and site is team.victim
     pristine = team.pristine[site.name]
     # It is booted before the change or after it.

@@ -45,7 +45,7 @@ WRONG = {
     "too few launches": (["measure", "--cluster", "local", "--min-launches", "0"], 2, "--min-launches"),
     "no such MPI": (["measure", "--cluster", "local", "--mpi", "/nonesuch"], 1, "/nonesuch"),
     "an empty cluster": (["measure", "--cluster", ""], 2, "--cluster is empty"),
-    "an empty node set": (["measure", "--cluster", "local", "--nodes", ""], 2, "two nodes"),
+    "an empty node set": (["measure", "--cluster", "local", "--nodes", ""], 2, "names no node"),
     "a run outside": (["measure", "../x", "--cluster", "local"], 2, "cannot be the name of a run"),
     "a run called latest": (["measure", "latest", "--cluster", "local"], 2, "cannot be the name of a run"),
     "an endless visit": (["measure", "--cluster", "local", "--visit", "1h"], 2, "between 10us and 1s"),

@@ -111,6 +111,8 @@ def test_ctrl_c_puts_everything_back(run, lab_cluster, tmp_path):
     out, err = process.communicate(timeout=60)
     assert process.returncode in (0, 130), out + err
     if process.returncode == 130:
+        assert "interrupted" in err
+        assert "node[01-04]: put back as it was" in out
         assert on(lab_cluster, "node01", MTU).strip() == "1500"
 
 

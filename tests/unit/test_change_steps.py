@@ -29,6 +29,11 @@ def test_words_become_wishes():
     ]
 
 
+def test_one_word_is_for_all_features_of_a_knob():
+    (wish,) = steps.parse(["nic.tso_gso=on"])
+    assert wish.value == "on on"
+
+
 @pytest.mark.parametrize(
     ("word", "said"),
     [
@@ -38,6 +43,8 @@ def test_words_become_wishes():
         ("nic.mtu=66000", "from 68 to 65535"),
         ("nic.gro=maybe", "one of on, off"),
         ("nic.tso_gso=on $(reboot)", "letters, digits"),
+        ("nic.tso_gso=on maybe", "on or off, or a word for each of tcp-segmentation-offload, generic"),
+        ("nic.tso_gso=on off on", "on or off, or a word for each"),
         ("nic.tso_gso=on\toff", "letters, digits"),
         ("cpu.isolcpus=1", "set at boot"),
         ("cpu.mitigations=off", "security"),

@@ -51,6 +51,8 @@ def test_a_full_file() -> None:
     assert config.ssh.gateways == {"gw1": "node[02,04]"}
     assert config.ssh.connect_timeout_s == 3.0
     assert config.mpi.env == {"A": "b \x7f"}
+    with pytest.raises(UsageError, match="names no node"):
+        config.select("")
     assert config.select("@all,node03") == ["gpu1", "node02", "node03", "node04"]
 
 

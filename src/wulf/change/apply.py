@@ -62,6 +62,14 @@ class _Failed(Exception):  # noqa: N818 - it ends the attempt; the outcome says 
         super().__init__(reason)
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a change, with what became of the nodes."""
+
+    def __init__(self, outcome: ChangeOutcome) -> None:
+        super().__init__()
+        self.outcome = outcome
+
+
 class _Transaction:
     """Prepare on all nodes, apply on all, prove, confirm on all; or put all back."""
 
@@ -88,8 +96,10 @@ class _Transaction:
                     self._confirm()
             except _Failed as failure:
                 return self._given_up(str(failure))
+            except KeyboardInterrupt as interrupt:
+                raise Interrupted(self._given_up("interrupted")) from interrupt
             except BaseException:
-                self._put_back("interrupted")
+                self._put_back("an error in wulf")
                 raise
             return self._kept()
         finally:

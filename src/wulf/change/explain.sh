@@ -6,11 +6,15 @@ limit() {
 		'systemctl is-'* | 'ompi_info '* | 'tuned-adm active')
 		"$@"
 		;;
-	'nft -f -') sed 's/^/nft /' ;;
+	'nft -f -') printf "nft -f - <<'END'\n" && cat && echo END ;;
 	*) printf '%s\n' "$*" ;;
 	esac
 }
-file_write() { printf "echo '%s' >%s\n" "$2" "$1"; }
+file_write() {
+	file_note=
+	[ -w "$1" ] || file_note='   # it cannot be written here'
+	printf "echo '%s' >%s%s\n" "$2" "$1" "$file_note"
+}
 irq_affinity_write() { printf "echo '%s' >/proc/irq/%s/smp_affinity_list\n" "$2" "$1"; }
 ethtool_run() {
 	# shellcheck disable=SC2086 # names and values

@@ -461,6 +461,7 @@ rollback() { # TX, OWNER, DEADLINE_S, original|ID
 		return 0
 	fi
 	begin "$1" "$2" "$3" <"$RUN/rollback"
+	printf '%s\n' "$4" | store "$STATE/tx/$1/rollback"
 	[ "$4" != original ] || printf 'all\n' | store "$STATE/tx/$1/original"
 }
 status() {
@@ -470,8 +471,8 @@ status() {
 		printf 'lock\t%s\t%s\t%s\n' "$lock_owner" "$(($(now) - lock_since))" "$((lock_until - $(now)))"
 	fi
 	changes | while read -r _ known; do
-		printf 'tx\t%s\t%s\t%s\t%s\t%s\t%s\n' "$known" "$(about "$known" at)" "$(about "$known" owner)" \
-			"$(about "$known" boot)" "$(steps "$known")" "$(state_of "$known")"
+		printf 'tx\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$known" "$(about "$known" at)" "$(about "$known" owner)" \
+			"$(about "$known" boot)" "$(steps "$known")" "$(cat "$STATE/tx/$known/rollback" 2>/dev/null)" "$(state_of "$known")"
 	done
 	touched | while IFS=$TAB read -r first_tx first_n kind interface target tx number knob wanted; do
 		differs=same

@@ -112,7 +112,20 @@ def check(knob: Knob, value: str) -> Wanted:
             raise UsageError(f"{knob.id}={value}: from {low} to {high}")
     if knob.type in ("bool", "service", "enum") and knob.values and value not in knob.values:
         raise UsageError(f"{knob.id}={value}: one of {', '.join(knob.values)}")
+    if knob.access.kind == "ethtool" and knob.access.target.startswith("feature."):
+        value = _of_features(knob, value)
     return Wanted(knob=knob, value=value)
+
+
+def _of_features(knob: Knob, value: str) -> str:
+    """Return a word for each feature; one word is for all."""
+    features, words = knob.access.target.split(), value.split()
+    if len(words) == 1:
+        words *= len(features)
+    if len(words) != len(features) or not {"on", "off"}.issuperset(words):
+        names = ", ".join(feature.removeprefix("feature.") for feature in features)
+        raise UsageError(f"{knob.id}={value!r}: on or off, or a word for each of {names}")
+    return " ".join(words)
 
 
 def may_have(knob: Knob, value: str) -> bool:
@@ -151,7 +164,7 @@ def obstacle(wanted: Wanted, record: NodeRecord, *, take_over: bool, relax: bool
     """
     name = wanted.knob.id
     if not record.reachable or record.error:
-        return record.error or "it does not answer"
+        return (record.error or "it does not answer").removeprefix(f"{record.node}: ")
     for what in ("absent", "unsupported"):
         reason = getattr(record, what).get(name)
         # What belongs to a job, a route or a driver that was loaded without it is not there before it is set.

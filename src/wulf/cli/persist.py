@@ -17,9 +17,9 @@ from wulf.cli.facts import NodesOption
 from wulf.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console
 from wulf.cli.options import cluster as resolve
 from wulf.cli.progress import staging
-from wulf.cli.set_values import ConfirmOption, deadline, show
+from wulf.cli.set_values import ConfirmOption, changing, deadline, show
 from wulf.cluster.inventory import ClusterConfig
-from wulf.errors import EXIT_ERROR, StoreError
+from wulf.errors import EXIT_ERROR, StoreError, UsageError
 from wulf.facts.capture import capture
 from wulf.nodeset import fold
 from wulf.ports import Transport
@@ -47,6 +47,8 @@ def command(
     they work.
     """
     end_gently()
+    if dry_run and json:
+        raise UsageError("--dry-run has no --json: it prints files for people")
     config = resolve(cluster)
     chosen = list(config.nodes) if nodes is None else config.select(nodes)
     if dry_run:
@@ -73,7 +75,7 @@ def keep(
         statuses, what = _lasting(config, transport, guards, nodes)
         if not json:
             _show(what, files=False)
-        with staging() as say:
+        with changing(json=json) as say:
             outcome = persist.make_last(guards, what, deadline_s=deadline_s, watch=say)
     if outcome.kept:
         _note(runs, statuses, what)

@@ -17,6 +17,7 @@ from wulf.procedure.measure import State
 from wulf.procedure.tuning.loop import State as SearchState
 from wulf.records import TuneManifest
 from wulf.text import printable
+from wulf.tune import budget
 from wulf.units import format_estimate
 
 #: Without a terminal a line this often [s]; failures are said at once.
@@ -148,6 +149,12 @@ class TuneProgress(_Display):
             self.note(f"  {candidate.knob}: {candidate.original} → {', '.join(candidate.values)}")
         count, minutes = len(plan.candidates), plan.budget_s / 60
         self.note(f"{count} candidates, {plan.trial_s:.1f} s a trial, {minutes:.0f} min at most")
+        needed_s = budget.least_s(plan)
+        if needed_s > plan.budget_s:
+            self.note(
+                f"to test all of them takes at least {needed_s / 60:.0f} min: some will be left out, the least "
+                "promising first (--budget gives more time, --knobs names fewer)"
+            )
 
     def interrupted(self, path: Path) -> None:
         """Say how to go on."""

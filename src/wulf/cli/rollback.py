@@ -13,8 +13,7 @@ from wulf.cli.begin import end_gently
 from wulf.cli.facts import NodesOption
 from wulf.cli.options import ClusterOption, JsonOption
 from wulf.cli.options import cluster as resolve
-from wulf.cli.progress import staging
-from wulf.cli.set_values import ConfirmOption, deadline, show
+from wulf.cli.set_values import ConfirmOption, changing, deadline, show
 from wulf.errors import EXIT_ERROR, UsageError
 from wulf.nodeset import fold
 from wulf.procedure import change
@@ -43,7 +42,7 @@ def command(
         raise UsageError(f"--to {to!r}: 'original' or the name of a change, as 'wulf status' lists them")
     config = resolve(cluster)
     chosen = list(config.nodes) if nodes is None else config.select(nodes)
-    with change.reach(config) as (_, guards), staging() as say:
+    with change.reach(config) as (_, guards), changing(json=json) as say:
         outcome = apply.rollback(guards, chosen, to, deadline_s=deadline(confirm_within), watch=say)
     if not json and outcome.kept:
         back = [node.node for node in outcome.nodes if node.state == "confirmed"]

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 import msgspec
 import typer
 
-from wulf.change import steps
+from wulf.change import apply, steps
 from wulf.cli.begin import end_gently
 from wulf.cli.facts import NodesOption
 from wulf.cli.options import ClusterOption, JsonOption, console
 from wulf.cli.options import cluster as resolve
 from wulf.cli.progress import staging
-from wulf.errors import EXIT_ERROR, UsageError
+from wulf.errors import EXIT_ERROR, EXIT_INTERRUPTED, UsageError
 from wulf.nodeset import fold
 from wulf.procedure import change
 from wulf.records import ChangeOutcome
@@ -65,6 +67,8 @@ def command(
     Exit code 1 when it was refused or put back.
     """
     end_gently()
+    if dry_run and json:
+        raise UsageError("--dry-run has no --json: it prints commands for people")
     wanted = steps.parse(settings)
     config = resolve(cluster)
     chosen = list(config.nodes) if nodes is None else config.select(nodes)
@@ -87,7 +91,7 @@ def command(
         if not intention.plans:
             show(ChangeOutcome(change="", kept=True, nodes=[]), json=json)
             return
-        with staging() as say:
+        with changing(json=json) as say:
             outcome = change.make(transport, guards, config, intention, deadline_s=deadline_s, watch=say)
     show(outcome, json=json)
     if not outcome.kept:
@@ -97,6 +101,21 @@ def command(
             f"change {outcome.change}; it holds until the next boot\n"
             "next: wulf persist (keeps it), wulf rollback (takes it back), wulf status\n"
         )
+
+
+@contextmanager
+def changing(*, json: bool) -> Iterator[Callable[[str], None]]:
+    """Show what is being done; after Ctrl-C say what became of the nodes, and end."""
+    try:
+        with staging() as say:
+            yield say
+    except apply.Interrupted as stop:
+        sys.stderr.write("interrupted\n")
+        show(stop.outcome, json=json)
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted; nodes put back by themselves what is not confirmed (wulf status)\n")
+        raise typer.Exit(EXIT_INTERRUPTED) from None
 
 
 def deadline(text: str) -> int:

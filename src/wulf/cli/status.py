@@ -84,15 +84,31 @@ def _journal(found: list[NodeStatus]) -> list[str]:
     """Return a line for each of the last changes."""
     groups: dict[tuple[str, str], list[str]] = {}
     for status in found:
+        back = _rolled_back(status)
         for entry in status.journal:
             steps = f"{entry.steps} steps" if entry.steps > 1 else "1 step"
+            what = f"rollback to {entry.rollback_to}, " if entry.rollback_to is not None else ""
             boot = "" if entry.this_boot else ", before the last boot"
-            text = f"by {entry.owner}, {steps}{boot}: {entry.state}"
+            since = f", rolled back by {back[entry.change]}" if entry.change in back else ""
+            text = f"by {entry.owner}, {what}{steps}{boot}: {entry.state}{since}"
             groups.setdefault((entry.change, text), []).append(status.node)
     rows = sorted(groups.items())[-_SHOWN:]
     return ["", "changes:"] * bool(rows) + [
         f"  {name} on {fold(nodes)} {text}" for (name, text), nodes in rows
     ]
+
+
+def _rolled_back(status: NodeStatus) -> dict[str, str]:
+    """Change → the confirmed rollback that took it back."""
+    found: dict[str, str] = {}
+    for number, entry in enumerate(status.journal):
+        if entry.rollback_to is None or not entry.state.startswith("confirmed"):
+            continue
+        earlier = [one.change for one in status.journal[:number] if one.state.startswith("confirmed")]
+        if entry.rollback_to in earlier:
+            earlier = earlier[earlier.index(entry.rollback_to) :]
+        found |= {change: entry.change for change in earlier if change not in found}
+    return found
 
 
 def _open(status: NodeStatus) -> bool:

@@ -11,7 +11,7 @@ import msgspec
 
 from wulf.cluster import schema
 from wulf.cluster.names import expand, is_interface, is_node_name, nearest
-from wulf.errors import ConfigError, InventoryError
+from wulf.errors import ConfigError, InventoryError, UsageError
 from wulf.nodeset import fold
 
 TRANSPORTS = ("ssh", "local")
@@ -51,6 +51,8 @@ class ClusterConfig(msgspec.Struct, frozen=True, kw_only=True):
     def select(self, spec: str) -> list[str]:
         """Nodes of this cluster in `spec` (node set syntax, ``@group``); an error when one is not of it."""
         chosen = expand(spec, {name: fold(members) for name, members in self.groups.items()})
+        if not chosen:
+            raise UsageError(f"{spec!r} names no node: write for example node[01-04], or @group")
         _require_members(chosen, self.nodes, f"'{spec}'")
         return chosen
 

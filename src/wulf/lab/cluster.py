@@ -33,7 +33,7 @@ def _silent(_: str) -> None:
     pass
 
 
-class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
+class VirtualNode(msgspec.Struct, frozen=True, kw_only=True):
     """One line of ``wulf lab status``."""
 
     node: str
@@ -86,13 +86,13 @@ class Lab:
         self._node(node)
         return ["ssh", "-F", str(self.ssh_config), node, *([shlex.join(argv)] if argv else [])]
 
-    def status(self) -> list[NodeStatus]:
+    def status(self) -> list[VirtualNode]:
         """Ask every node how it is."""
         names = self.layout.names()
         on = [name for name in names if self._processes(name)]
         answers = self._ask(on, ["systemctl", "is-system-running"], timeout_s=10)
         return [
-            NodeStatus(
+            VirtualNode(
                 node=node.name,
                 address=node.address,
                 cpus=node.cpus,

@@ -245,7 +245,8 @@ def _status(answer: Answer) -> NodeStatus:
                 owner=row[2],
                 this_boot=row[3] == boot,
                 steps=int(row[4]),
-                state=": ".join(row[5:]),
+                rollback_to=row[5] or None,
+                state=": ".join(row[6:]),
             )
             for row in answer.rows("tx")
         ],

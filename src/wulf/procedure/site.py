@@ -92,7 +92,7 @@ def toolbox(ops: Sequence[str] | None, mpi: str | None, say: Say) -> Toolbox:
             )
     unknown = [op for op in wanted if op not in known]
     if unknown:
-        raise UsageError(f"--ops: there is no {unknown[0]!r}; there are: {', '.join(sorted(known))}")
+        raise UsageError(f"there is no operation {unknown[0]!r}; there are: {', '.join(sorted(known))}")
     return Toolbox(probes=probes, operations=[known[op] for op in wanted])
 
 

@@ -61,6 +61,8 @@ class JournalEntry(Record, frozen=True, kw_only=True):
     #: Whether it was made since the node was booted.
     this_boot: bool
     steps: int
+    #: For a rollback: ``original``, or the change that was undone with all later ones; null for any other change.
+    rollback_to: str | None = None
     #: ``confirmed``, ``undone``, ``stuck`` … with the reason behind it.
     state: str
 

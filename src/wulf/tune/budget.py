@@ -40,6 +40,13 @@ def expected_s(candidates: Sequence[Candidate], blocks: int, trial_s: float) -> 
     return (screening + ROUNDS * forward) * pairs + bases
 
 
+def least_s(plan: TunePlan) -> float:
+    """Time in which all candidates can be tested, when nothing is noisy [s]."""
+    blocks = fewest_blocks(plan, arms(plan.candidates))
+    control_s = 2 * control_blocks(plan) * plan.trial_s
+    return control_s + expected_s(plan.candidates, blocks, plan.trial_s)
+
+
 def affordable_blocks(rules_: Rules, phase: Phase, settings: int, left_s: float, trial_s: float) -> int:
     """Blocks that a comparison may go on for: those planned, or more where time turns out to be left.
 

@@ -35,7 +35,7 @@ file_put() {
 	done
 }
 file_write() { # path, value
-	{ printf '%s\n' "$2" >"$1"; } 2>/dev/null || { echo "$1 does not take '$2'" >&2; return 1; }
+	file_said=$({ printf '%s\n' "$2" >"$1"; } 2>&1) || { echo "$1 does not take '$2' (${file_said##*: })" >&2; return 1; }
 }
 file_restore() {
 	while IFS=$TAB read -r file_path file_value; do

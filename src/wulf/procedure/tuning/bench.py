@@ -256,9 +256,10 @@ class Bench:
         try:
             return float(found[-1])
         except (IndexError, ValueError):
-            said = repr(printable(found[-1], 60)) if found else "nothing"
+            what = f"{printable(found[-1], 60)!r}, which is no number," if found else "nothing"
+            end = printable(last_line(text.encode()) or "nothing", 100)
             raise TrialError(
-                f"{command.command!r}: {command.match!r} found {said} in its output, not a number"
+                f"{command.command!r}: {command.match!r} matches {what} in its output, which ends: {end}"
             ) from None
 
 
