@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import os
 import stat
 import subprocess
@@ -150,7 +151,17 @@ class Site:
 
     def states(self) -> list[str]:
         """Return the states of the changes, the first one first."""
-        return [state.split("\t")[0] for _, state in sorted(self.journal().items())]
+        journal = self.journal()
+        return [journal[change].split("\t")[0] for change in sorted(journal, key=self._number)]
+
+    def _number(self, change: str) -> float:
+        """Return which change it is on this node: two of one second have names in any order."""
+        with contextlib.suppress(FileNotFoundError):
+            for line in self.path(f"var/lib/wulf/tx/{change}/about").read_text().splitlines():
+                name, _, value = line.partition("\t")
+                if name == "number":
+                    return int(value)
+        return math.inf
 
     def owner(self) -> str:
         """Return who has the node; empty where nobody has."""
@@ -158,12 +169,25 @@ class Site:
             return self.path("run/wulf/lock").read_text()
         return ""
 
-    def is_settled(self) -> bool:
-        """Whether no change is open, and no watcher at work or about to be started again."""
+    def has_carrier(self) -> bool:
+        """Whether its cable is in."""
+        with contextlib.suppress(OSError):
+            return self.path(f"sys/class/net/{INTERFACE}/carrier").read_text().strip() == "1"
+        return False
+
+    def is_settled(self, *, booted: bool = False) -> bool:
+        """Whether no change is open, and no watcher at work or about to be started again.
+
+        Parameters
+        ----------
+        booted
+            What was being prepared before a boot has changed nothing, and may wait for the next contact.
+        """
         at_work = self.path("run/wulf/watcher").exists() or any(
             self.path("run/systemd/transient").glob("wulf-guard-*")
         )
-        return set(self.states()) <= {"confirmed", "undone"} and not at_work
+        ended = {"confirmed", "undone", "preparing"} if booted else {"confirmed", "undone"}
+        return set(self.states()) <= ended and not at_work
 
     def facts(self) -> dict[str, str]:
         """Return every fact and setting that can be told, but for those of the moment."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import shutil
 import time
 from collections.abc import Iterator, Sequence
@@ -101,7 +102,14 @@ class Team:
 
     def settle(self, case: Case) -> list[str]:
         """Wait until all changes have come to an end; return the nodes where that is not so."""
-        return [site.name for site in self.sites if not wait_for(site.is_settled, case.deadline_s + SLACK_S)]
+        if case.fault == "link" and not wait_for(self.victim.has_carrier, CUT_S + SLACK_S):
+            return [self.victim.name]
+        late = []
+        for site in self.sites:
+            booted = self.booted and site is self.victim
+            if not wait_for(functools.partial(site.is_settled, booted=booted), case.deadline_s + SLACK_S):
+                late.append(site.name)
+        return late
 
     def clean_up(self, case: Case) -> list[str]:
         """Bring the nodes back to where they were before all cases; return what could not be."""
