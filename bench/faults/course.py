@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from bench.faults.cases import WAYS, Case, Points
 from bench.faults.changes import CUTTING
 from bench.faults.judge import Verdict, difference, judge
-from bench.faults.node import exact_part
 from bench.faults.team import Team
 
 #: The name of a change, which is another one in each case.
@@ -88,7 +87,7 @@ def attempt(team: Team, case: Case, points: Mapping[str, Points]) -> Verdict:
 
 def _restored(team: Team) -> list[str]:
     """Return what differs after the rollback; the next case gets a clean node all the same."""
-    rest = [(site, difference(exact_part(team.pristine[site.name]), site.exact())) for site in team.sites]
+    rest = [(site, difference(team.pristine[site.name], site.facts())) for site in team.sites]
     if any(change for _, change in rest):
         team.start_anew()
     return [f"after the rollback {site.name} differs: {change}" for site, change in rest if change]

@@ -175,19 +175,12 @@ class Site:
             return self.path(f"sys/class/net/{INTERFACE}/carrier").read_text().strip() == "1"
         return False
 
-    def is_settled(self, *, booted: bool = False) -> bool:
-        """Whether no change is open, and no watcher at work or about to be started again.
-
-        Parameters
-        ----------
-        booted
-            What was being prepared before a boot has changed nothing, and may wait for the next contact.
-        """
+    def is_settled(self) -> bool:
+        """Whether no change is open, and no watcher at work or about to be started again."""
         at_work = self.path("run/wulf/watcher").exists() or any(
             self.path("run/systemd/transient").glob("wulf-guard-*")
         )
-        ended = {"confirmed", "undone", "preparing"} if booted else {"confirmed", "undone"}
-        return set(self.states()) <= ended and not at_work
+        return set(self.states()) <= {"confirmed", "undone"} and not at_work
 
     def facts(self) -> dict[str, str]:
         """Return every fact and setting that can be told, but for those of the moment."""
@@ -203,11 +196,6 @@ class Site:
             for name, value in getattr(record, kind).items():
                 if name not in PASSING_FACTS | _OF_THE_CLOCK:
                     found[f"{kind} {name}"] = str(value)
-        return found | self.exact()
-
-    def exact(self) -> dict[str, str]:
-        """Return settings and files only, which takes a tenth of the time."""
-        found: dict[str, str] = {}
         for section in self.shell(_EXACT).split("== ")[1:]:
             title, _, text = section.partition("\n")
             if title == "sysctl":
@@ -301,13 +289,6 @@ class _Inside:
         self, argv: Sequence[str], node: str, *, env: Mapping[str, str] | None = None
     ) -> contextlib.nullcontext[RemoteProcess]:
         raise NotImplementedError
-
-
-def exact_part(facts: Facts) -> Facts:
-    """Return of what `Site.facts` found what `Site.exact` finds."""
-    return {
-        name: value for name, value in facts.items() if name.startswith(("exact ", "file ", "directory "))
-    }
 
 
 def inside(sites: Sequence[Site]) -> _Inside:

@@ -438,7 +438,7 @@ no_recover_at_boot() {
 confirmed_since_original() { # confirmed changes that are not rolled back, the oldest first
 	changes | while read -r _ known; do
 		case $(state_of "$known") in confirmed*) echo "$known" ;; esac
-	done | awk -v state="$STATE" '{ line[NR] = $0; if ((getline x < (state "/tx/" $0 "/original")) >= 0) from = NR }
+	done | awk -v state="$STATE" '{ line[NR] = $0; to = ""; getline to < (state "/tx/" $0 "/rollback"); if (to == "original") from = NR }
 		END { for (i = from + 1; i <= NR; i++) print line[i] }'
 }
 touched() { # [TX]: what was changed from that change on, each once: first TX, N; the last TX, N that set it
@@ -461,8 +461,7 @@ rollback() { # TX, OWNER, DEADLINE_S, original|ID
 		return 0
 	fi
 	begin "$1" "$2" "$3" <"$RUN/rollback"
-	printf '%s\n' "$4" | store "$STATE/tx/$1/rollback"
-	[ "$4" != original ] || printf 'all\n' | store "$STATE/tx/$1/original"
+	store_or_spare "$STATE/tx/$1/rollback" "$4" || abandon "cannot write to $STATE: is the disk full?"
 }
 status() {
 	printf 'boot\t%s\nuptime\t%s\n' "$(boot)" "$(now)"

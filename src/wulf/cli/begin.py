@@ -29,11 +29,6 @@ def new_seed(seed: int | None) -> int:
     return random.SystemRandom().getrandbits(32) if seed is None else seed
 
 
-def name_of_now() -> str:
-    """Return the name of a run that is begun now."""
-    return datetime.now().astimezone().strftime("%Y-%m-%d-%H%M%S")
-
-
 def new_run(name: str | None, runs: Path) -> Path:
     """Return the directory of a run that is begun now.
 
@@ -47,7 +42,7 @@ def new_run(name: str | None, runs: Path) -> Path:
             f"{printable(name, 80)!r} cannot be the name of a run: letters, digits, '.', '_' and '-', "
             "beginning with a letter or a digit, and not 'latest' (--runs chooses the directory)"
         )
-    path = runs / (name or name_of_now())
+    path = runs / (name or datetime.now().astimezone().strftime("%Y-%m-%d-%H%M%S"))
     if path.exists():
         raise UsageError(f"{path} exists already: choose another name, or go on with --resume")
     return path

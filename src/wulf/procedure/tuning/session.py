@@ -11,7 +11,7 @@ from typing import Protocol
 import msgspec
 
 from wulf import __version__, catalogue
-from wulf.change import steps
+from wulf.change import apply, steps
 from wulf.cluster import inventory
 from wulf.errors import UsageError
 from wulf.ports import Transport
@@ -21,6 +21,7 @@ from wulf.procedure.tuning.bench import Bench, job_line, open_bench
 from wulf.records import (
     SCHEMA_VERSION,
     Candidate,
+    ChangeOutcome,
     NodeRecord,
     Operation,
     Trial,
@@ -221,9 +222,17 @@ def _keep(
         return
     watcher.stage("setting what helps")
     guards = change.guards(transport)
-    outcome = keep.keep(
-        transport, guards, config, records, result.kept, deadline_s=CONFIRM_WITHIN_S, watch=watcher.stage
-    )
+    try:
+        outcome = keep.keep(
+            transport, guards, config, records, result.kept, deadline_s=CONFIRM_WITHIN_S, watch=watcher.stage
+        )
+    except apply.Interrupted as stop:
+        _note_kept(path, stop.outcome, watcher)
+        raise
+    _note_kept(path, outcome, watcher)
+
+
+def _note_kept(path: Path, outcome: ChangeOutcome, watcher: Watcher) -> None:
     for note in outcome.notes:
         watcher.note(note)
     if not outcome.kept:
