@@ -128,9 +128,9 @@ def test_the_order_of_changes_is_not_that_of_their_names(place: Place) -> None:
 
 def test_what_nobody_confirms_is_undone_and_the_watcher_goes(place: Place) -> None:
     place.done("lock", "me", "60")
-    place.set("A", "0", deadline_s=1)
+    place.set("A", "0", deadline_s=6)
     assert place.value() == "0"
-    wait(lambda: place.journal("A") == "undone")
+    wait(lambda: place.journal("A") == "undone", seconds=40)
     assert place.value() == "1"
     wait(lambda: not (place.run / "watcher").exists())
     late = place.guard("confirm", "A")
@@ -167,7 +167,7 @@ def test_a_guard_that_hangs_is_ended_and_undone(place: Place) -> None:
     text = (place.state / "guard").read_text()
     (place.state / "guard").write_text(text.replace("sleep 1.5", "sleep 60"))
     place.done("lock", "me", "60")
-    place.done("begin", "A", "me", "4", stdin=f"s\tslow\t-\t{file}\tnew\n")
+    place.done("begin", "A", "me", "8", stdin=f"s\tslow\t-\t{file}\tnew\n")
     hangs = subprocess.Popen(place.argv("apply", "A"), stdout=subprocess.DEVNULL)
     wait(lambda: place.journal("A") == "undone", seconds=40)
     assert hangs.wait(timeout=5) != 0
@@ -175,11 +175,11 @@ def test_a_guard_that_hangs_is_ended_and_undone(place: Place) -> None:
 
 
 def test_one_controller_at_a_time(place: Place) -> None:
-    place.done("lock", "me", "2")
+    place.done("lock", "me", "6")
     refused = place.guard("lock", "you", "60")
     assert (refused.returncode, "me has this node" in refused.stdout) == (BUSY, True)
     place.set("A", "0")
-    time.sleep(2.5)
+    time.sleep(6.5)
     place.done("lock", "you", "60")
     assert place.value() == "1"
     assert place.journal("A") == "undone"
