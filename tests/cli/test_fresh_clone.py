@@ -27,7 +27,8 @@ def clone(tmp_path_factory):
 
 
 def make(clone: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
-    left_out = ("WULF_", "VIRTUAL_ENV", "PYTHONPATH", "PYTEST_")
+    # The outer `make test ARGS=…` hands its ARGS on in MAKEFLAGS, which win over the environment.
+    left_out = ("WULF_", "VIRTUAL_ENV", "PYTHONPATH", "PYTEST_", "MAKE", "MFLAGS")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
     return subprocess.run(
         ["make", *words], cwd=clone, env=kept | more, capture_output=True, text=True, timeout=900, check=False

@@ -11,7 +11,7 @@ import msgspec
 import typer
 from rich.table import Table
 
-from wulf.cli.options import ClusterOption, JsonOption, console
+from wulf.cli.options import ClusterOption, JsonOption, console, show_table
 from wulf.cli.options import cluster as resolve
 from wulf.cli.progress import counting
 from wulf.cluster.names import expand
@@ -126,7 +126,7 @@ def show(records: list[NodeRecord]) -> None:
         for words, who in rows[name].items():
             where = "" if len(who) == len(seen) else fold(who)
             table.add_row(printable(name, 100), printable(words, 300), where)
-    console().print(table, markup=False)
+    show_table(table)
 
 
 def _all_facts(record: NodeRecord) -> dict[str, str]:

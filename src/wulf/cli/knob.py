@@ -13,7 +13,7 @@ from rich.table import Table
 from wulf.audit.predicate import state
 from wulf.catalogue import Knob, knob, knobs
 from wulf.cli.facts import FromOption, NodesOption, records_for
-from wulf.cli.options import ClusterOption, JsonOption, console
+from wulf.cli.options import ClusterOption, JsonOption, show_table
 from wulf.errors import EXIT_FINDINGS, UsageError
 from wulf.nodeset import fold
 from wulf.text import printable
@@ -59,7 +59,7 @@ def list_knobs(
         table.add_column(name, no_wrap=name != "title")
     for entry in chosen:
         table.add_row(entry.id, entry.layer, entry.status, entry.title)
-    console().print(table)
+    show_table(table)
 
 
 @app.command("show")

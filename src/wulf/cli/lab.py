@@ -15,6 +15,7 @@ from rich.table import Table
 
 from wulf import lab
 from wulf.cli.begin import end_gently
+from wulf.cli.options import show_table
 from wulf.errors import LabError, UsageError
 from wulf.lab import topology
 from wulf.lab.planted import MISTAKES
@@ -89,7 +90,7 @@ def status(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = F
             ", ".join(option for option in options if option) or "default",
             node.state,
         )
-    Console().print(table)
+    show_table(table)
 
 
 @app.command(context_settings={"ignore_unknown_options": True})

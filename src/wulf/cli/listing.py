@@ -10,7 +10,7 @@ import msgspec
 from rich.table import Table
 
 from wulf import store
-from wulf.cli.options import RUNS, JsonOption, RunsOption, console
+from wulf.cli.options import RUNS, JsonOption, RunsOption, show_table
 from wulf.errors import StoreError
 from wulf.store.tuning import HEAD, load_tuning
 from wulf.text import printable
@@ -65,22 +65,14 @@ def command(runs: RunsOption = RUNS, json: JsonOption = False) -> None:
             str(entry.pairs),
             str(entry.launches),
         )
-    console().print(table)
+    show_table(table)
 
 
 def _entry(path: Path) -> Entry:
     try:
         run = store.load(path)
     except StoreError as error:
-        return Entry(
-            run=path.name,
-            created_at=None,
-            status=f"damaged: {error}",
-            kind="measurement",
-            ops=[],
-            pairs=0,
-            launches=0,
-        )
+        return _damaged(path, error, "measurement")
     plan = run.manifest.plan
     return Entry(
         run=path.name,
@@ -97,15 +89,7 @@ def _tuning(path: Path) -> Entry:
     try:
         run = load_tuning(path)
     except StoreError as error:
-        return Entry(
-            run=path.name,
-            created_at=None,
-            status=f"damaged: {error}",
-            kind="tuning",
-            ops=[],
-            pairs=0,
-            launches=0,
-        )
+        return _damaged(path, error, "tuning")
     return Entry(
         run=path.name,
         created_at=run.manifest.created_at,
@@ -118,8 +102,15 @@ def _tuning(path: Path) -> Entry:
 
 
 def _damaged(path: Path, error: StoreError, kind: Literal["measurement", "tuning"]) -> Entry:
-    status = f"damaged: {error}"
-    return Entry(run=path.name, created_at=None, status=status, kind=kind, ops=[], pairs=0, launches=0)
+    return Entry(
+        run=path.name,
+        created_at=None,
+        status=f"damaged: {error}",
+        kind=kind,
+        ops=[],
+        pairs=0,
+        launches=0,
+    )
 
 
 def _status(status: str, path: Path) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.table import Table
 
 from wulf import store
 from wulf.cluster import inventory
@@ -33,11 +34,18 @@ ClusterOption = Annotated[
     ),
 ]
 RUNS = Path("runs")
+#: Wider than any table [columns].
+_UNBOUNDED = 100_000
 
 
 def console() -> Console:
     """Return the console for results; plain text when it is not a terminal."""
     return Console(soft_wrap=not sys.stdout.isatty(), highlight=False)
+
+
+def show_table(table: Table) -> None:
+    """Print a table; lines of a file or a pipe are never wrapped or cut."""
+    Console(width=None if sys.stdout.isatty() else _UNBOUNDED, highlight=False).print(table, markup=False)
 
 
 def open_run(name: str, runs: Path) -> store.Run:

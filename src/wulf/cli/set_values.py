@@ -163,7 +163,9 @@ _STATES = {
 
 
 def _show_rows(intention: change.Intention) -> None:
+    units = {wish.knob.id: wish.knob.unit for wish in intention.wanted}
     for (name, before, after), nodes in intention.rows.items():
         old, new = format_fact(name, before), format_fact(name, after)
         done = "is" if steps.same(after, before) else f"{old} →"
-        console().print(f"{name}: {printable(f'{done} {new}', 200)} on {fold(nodes)}", markup=False)
+        said = f"{done} {new} {units[name]}".rstrip()
+        console().print(f"{name}: {printable(said, 200)} on {fold(nodes)}", markup=False)
