@@ -39,7 +39,7 @@ def values(run, knob):
 def test_all_nodes_are_set_and_put_back(run, lab_cluster):
     done = run("set", "--cluster", "lab", "nic.mtu=1400", f"{KNOB}=0")
     assert done.returncode == 0, done.stderr
-    assert "nic.mtu: 1500 → 1400 on node[01-04]" in done.stdout
+    assert "nic.mtu: 1500 → 1400 B on node[01-04]" in done.stdout
     assert "confirmed over a new connection" in done.stdout
     assert [on(lab_cluster, node, MTU).strip() for node in lab_cluster.layout.names()] == ["1400"] * 4
     assert values(run, "nic.mtu") == {node: ["1400"] for node in lab_cluster.layout.names()}

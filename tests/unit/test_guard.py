@@ -161,6 +161,17 @@ def test_a_tool_of_a_killed_guard_does_not_set_anything_afterwards(place: Place)
     assert place.journal("A") == "undone"
 
 
+def test_nothing_of_a_change_that_is_over_stays(place: Place) -> None:
+    place.done("lock", "me", "60")
+    place.set("A", "0")
+    before = (place.run / "deadline.A").read_text()
+    place.done("confirm", "A")
+    # As if the guard had been killed right after its last word.
+    (place.run / "deadline.A").write_text(before)
+    place.done("status")
+    assert not (place.run / "deadline.A").exists()
+
+
 def test_a_guard_that_hangs_is_ended_and_undone(place: Place) -> None:
     file = place.directory / "value"
     file.write_text("old\n")

@@ -13,8 +13,8 @@ import typer
 
 from wulf import __version__, store
 from wulf.cli.begin import end_gently, new_run, new_seed
+from wulf.cli.measure_progress import MeasureProgress
 from wulf.cli.options import RUNS, ClusterOption, RunsOption, cluster, console
-from wulf.cli.progress import MeasureProgress
 from wulf.cluster import inventory
 from wulf.errors import EXIT_FINDINGS, EXIT_INTERRUPTED, UsageError
 from wulf.measure import ladder

@@ -14,9 +14,10 @@ from wulf.cli import measure, persist, tune
 from wulf.cli.begin import end_gently, new_run, new_seed
 from wulf.cli.facts import NodesOption
 from wulf.cli.options import RUNS, ClusterOption, RunsOption, cluster, console
-from wulf.cli.progress import TuneProgress, counting
+from wulf.cli.progress import counting
 from wulf.cli.report import write_tuning_page
 from wulf.cli.set_values import RelaxOption, TakeOverOption
+from wulf.cli.tune_progress import TuneProgress
 from wulf.cluster import inventory
 from wulf.errors import EXIT_ERROR, StoreError
 from wulf.measure import ladder

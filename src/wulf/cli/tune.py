@@ -11,8 +11,9 @@ import typer
 from wulf.cli.begin import end_gently, new_run, new_seed
 from wulf.cli.facts import NodesOption
 from wulf.cli.options import RUNS, ClusterOption, RunsOption, cluster, console
-from wulf.cli.progress import TuneProgress, staging
+from wulf.cli.progress import staging
 from wulf.cli.set_values import RelaxOption, TakeOverOption
+from wulf.cli.tune_progress import TuneProgress
 from wulf.errors import EXIT_ERROR, EXIT_FINDINGS, UsageError
 from wulf.nodeset import fold
 from wulf.procedure import change

@@ -11,7 +11,8 @@ import typer
 from wulf.cli.facts import NodesOption
 from wulf.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console
 from wulf.cli.options import cluster as resolve
-from wulf.cli.progress import TuneProgress, counting
+from wulf.cli.progress import counting
+from wulf.cli.tune_progress import TuneProgress
 from wulf.errors import EXIT_FINDINGS, UsageError
 from wulf.nodeset import fold
 from wulf.procedure import change, persist, site
