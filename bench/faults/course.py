@@ -12,8 +12,8 @@ from bench.faults.changes import CUTTING
 from bench.faults.judge import Verdict, difference, judge
 from bench.faults.team import Team
 
-#: The name of a change, which is another one in each case.
-_CHANGE = re.compile(r"\d{8}T\d{6}-[0-9a-f]{6}")
+#: The names of a change and of a node, which are others in each case.
+_NAMES = re.compile(r"\d{8}T\d{6}-[0-9a-f]{6}|\bnode\d+\b")
 
 
 def record(team: Team, change: str, ways: Sequence[str] = WAYS) -> Points:
@@ -28,7 +28,7 @@ def record(team: Team, change: str, ways: Sequence[str] = WAYS) -> Points:
         late = team.settle(case)
         if late:
             raise SystemExit(f"bench: {change}, {way}: {late[0]} does not settle: {team.log()}")
-        notes = (_CHANGE.sub("*", note) for note in team.victim.recorded() if "error:" not in note)
+        notes = (_NAMES.sub("*", note) for note in team.victim.recorded() if "error:" not in note)
         steps = list(dict.fromkeys(notes))
         found.guard[way] = [step for step in steps if step not in known]
         known.update(steps)

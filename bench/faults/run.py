@@ -175,6 +175,9 @@ def report(verdicts: Sequence[Verdict], seconds: float) -> int:
         print(f"| {change} | {fault} | " + " | ".join(map(str, counts)) + f" | {seconds_each:.1f} |")
     missed, failed = _bad(verdicts)
     print(f"\n{len(verdicts)} cases in {seconds:.0f} s; in {missed} of them the step was not come to")
+    for verdict in verdicts:
+        if not verdict.hit:
+            print(f"  not come to: {verdict.case}")
     name = f"failed-of-{len(verdicts)}-in-{seconds:.0f}-s"
     return finish("faults", [Figure(name=name, value=failed, goal=0)])
 
