@@ -274,7 +274,7 @@ confirm() { # TX
 }
 close_change() {
 	rm -f "$RUN/deadline.$tx"
-	nothing_is_open
+	tidy
 	reserve 2>/dev/null
 	wake
 	return 0
@@ -339,10 +339,10 @@ recover() { # what an earlier boot, a dead controller or a dead guard left
 	for left in "$STATE"/tx/*/; do # a `begin` that never came to its journal
 		[ ! -d "$left" ] || [ -e "$left/state" ] || rm -rf "$left"
 	done
-	nothing_is_open
+	tidy
 	tx=
 }
-nothing_is_open() { # then nothing of an open change may be left, whatever ended a guard after its last word
+tidy() { # 0 when no change is open; then nothing of one may be left, whatever ended a guard after its last word
 	[ -z "$(open_changes)" ] && rm -f "$RUN"/deadline.* && no_recover_at_boot
 }
 
@@ -412,7 +412,7 @@ overdue() { # in a shell of its own: the lock must go when it is done
 retire() { # nothing is open; decided under the lock, so that no `begin` counts on this watcher
 	(
 		flock -w 1 9 || exit 1
-		nothing_is_open && rm -f "$RUN/watcher"
+		tidy && rm -f "$RUN/watcher"
 	) 9>"$RUN/mutex" && exit 0
 }
 
