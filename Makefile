@@ -1,5 +1,5 @@
 # Thin entry: every target is one command that can be read and run by itself.
-.PHONY: help install demo test quick bench docs clean
+.PHONY: help install demo test quick fresh bench docs clean
 .DEFAULT_GOAL := help
 
 VENV := .venv
@@ -19,7 +19,10 @@ test: install ## everything CI runs (ARGS: for pytest)
 	@tools/test $(ARGS)
 
 quick: ## the tests that take seconds: no lab, no browser, no native build
-	@$(VENV)/bin/python -m pytest -q tests/unit tests/golden
+	@$(VENV)/bin/python -m pytest -q -n 3 --dist loadgroup tests/unit tests/golden
+
+fresh: ## the commands of README on a bare Debian in a closed place (root; ARGS: --release trixie, parts)
+	@tools/fresh $(ARGS)
 
 bench: install ## all comparisons, or one: make bench NAME=probe-mpi
 	@$(VENV)/bin/python -m bench $(NAME)

@@ -26,6 +26,7 @@ NAMES = (
     "tune-sim",
     "tune-lab",
     "faults",
+    "journal-growth",
 )
 TABLE = Path(__file__).parent / "RESULTS.md"
 

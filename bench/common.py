@@ -56,9 +56,16 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
             raise SystemExit(f"bench: {failed[0]}")
         return target
 
-    def output(self, argv: Sequence[str], node: str = PAIR[0], env: Mapping[str, str] | None = None) -> str:
+    def output(
+        self,
+        argv: Sequence[str],
+        node: str = PAIR[0],
+        env: Mapping[str, str] | None = None,
+        stdin: str = "",
+    ) -> str:
         """Run a command on a node; return what it printed, on standard error last."""
-        answer = self.transport.run(list(argv), [node], timeout_s=LINE_TIMEOUT_S, env=env)[node]
+        given = stdin.encode()
+        answer = self.transport.run(list(argv), [node], timeout_s=LINE_TIMEOUT_S, env=env, stdin=given)[node]
         if answer.status != "ok":
             raise SystemExit(f"bench: {argv[0]}: {answer.reason}\n{answer.stderr.decode(errors='replace')}")
         return (answer.stdout + answer.stderr).decode()

@@ -28,12 +28,14 @@ def probe(pair: common.Pair, program: str) -> Callable[[], dict[str, float]]:
 
     def run() -> dict[str, float]:
         token = secrets.token_hex(8)
-        with pair.transport.start([program, "--server", "--bind", address, "--token", token], far) as server:
+        with pair.transport.start(
+            [program, "--server", "--bind", address, "--token-stdin"], far, line=token
+        ) as server:
             hello = parse.message(next(server.lines(common.LINE_TIMEOUT_S)))
             assert isinstance(hello, parse.Hello)
-            words = [program, "--connect", f"{address}:{hello.port}", "--token", token, "--op", "tcp_rr"]
+            words = [program, "--connect", f"{address}:{hello.port}", "--token-stdin", "--op", "tcp_rr"]
             words += ["--sizes", str(SIZE), "--sweeps", "200", "--visit-us", "5000"]
-            return {"time": cell_medians(pair.output(words, near))[f"{SIZE} B"]}
+            return {"time": cell_medians(pair.output(words, near, stdin=token))[f"{SIZE} B"]}
 
     return run
 

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import wulf
 from bench import common
+from wulf import store
 
 SIZE = 1
 
@@ -43,7 +43,7 @@ def measure(runs: Path, name: str) -> tuple[float, float]:
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 3):
         raise SystemExit(f"bench: wulf measure failed: {done.stderr[-2000:]}")
-    run = wulf.load(runs / name)
+    run = store.load(runs / name)
     analysis = run.analysis()
     assert analysis is not None
     cell = next(cell for cell in analysis.cells if cell.cell.size_bytes == SIZE)

@@ -15,8 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 
-import wulf
 from bench import common
+from wulf import store
 
 
 def one(runs: Path, name: str) -> tuple[float, float, bool]:
@@ -31,7 +31,7 @@ def one(runs: Path, name: str) -> tuple[float, float, bool]:
     if process.returncode not in (0, 3):
         assert process.stderr is not None
         raise SystemExit(f"bench: wulf measure failed: {process.stderr.read().decode()[-2000:]}")
-    run = wulf.load(runs / name)
+    run = store.load(runs / name)
     analysis = run.analysis()
     assert analysis is not None
     reached = sum(cell.reached for cell in analysis.cells)

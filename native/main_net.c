@@ -45,7 +45,9 @@ static int serve(const struct arguments *arguments, struct failure *failure) {
     struct net_link link = {.tcp = -1, .udp = -1};
     struct agreement agreement = {0};
     const char *address = arguments->bind == NULL ? "127.0.0.1" : arguments->bind;
-    const char *token = arguments->token == NULL ? "" : arguments->token;
+    char token[TOKEN_MAX];
+    if (token_read(arguments->token_stdin, token, failure) != 0)
+        return -1;
     if (net_listen(address, (uint16_t)arguments->port, &tcp, &udp, &introduction.port, failure) != 0)
         return -1;
     if (report_hello(&introduction) != 0)
@@ -64,8 +66,11 @@ static int measure(const struct arguments *arguments, struct failure *failure) {
     node_describe(&nodes[0]);
     if (operation_find(arguments->op)->link == LINK_NONE)
         return launch_run(arguments, &introduction, NULL, failure);
+    char token[TOKEN_MAX];
+    if (token_read(arguments->token_stdin, token, failure) != 0)
+        return -1;
     struct net_link link;
-    int status = net_join(arguments, &link, &nodes[1], failure);
+    int status = net_join(arguments, token, &link, &nodes[1], failure);
     if (status == 0)
         status = guard(link.peer, (unsigned)arguments->peer_timeout_s, failure);
     if (status == 0) {

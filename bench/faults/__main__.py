@@ -1,4 +1,4 @@
-"""``python -m bench.faults [--quick | --whole] [--only=TEXT]``."""
+"""``python -m bench.faults [--quick | --whole | --orders] [--only=TEXT]``."""
 
 import sys
 

@@ -39,6 +39,8 @@ WATCH_FAULTS = (
     "controller dies",
     "client dies",
     "watcher dies",
+    "watcher is stopped",
+    "watcher is told to end",
     "deadline passes",
     "lease passes",
     "second",
@@ -156,5 +158,5 @@ def _of_watch(change: str, steps: Points) -> Iterator[Case]:
 
 def _makes_sense(event: str, fault: str) -> bool:
     if event in ("install", "lock"):
-        return fault not in ("watcher dies", "deadline passes", "lease passes")
+        return not fault.startswith("watcher") and fault not in ("deadline passes", "lease passes")
     return event != "unlock" or fault not in ("lease passes",)

@@ -32,7 +32,8 @@ FIRST, SECOND = "first", "second"
 CUT_S = 7.5
 #: A controller that takes longer hangs [s].
 LIMIT_S = 150.0
-
+#: What is done to the watcher.
+_SIGNALS = {"watcher dies": "KILL", "watcher is stopped": "STOP", "watcher is told to end": "TERM"}
 
 #: For `prctl`: a signal when the parent ends.
 _PR_SET_PDEATHSIG = 1
@@ -158,8 +159,8 @@ class Controller:
             os.kill(os.getpid(), signal.SIGKILL)
         elif fault == "client dies":
             self.end_clients()
-        elif fault == "watcher dies":
-            victim.run(["sh", "-c", 'kill -9 "$(cat /run/wulf/watcher)"'])
+        elif fault in _SIGNALS:
+            victim.run(["sh", "-c", f'kill -{_SIGNALS[fault]} "$(cat /run/wulf/watcher)"'])
         elif fault == "deadline passes":
             time.sleep(deadline_s + 1.5)
         elif fault == "lease passes":

@@ -7,9 +7,11 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 
+from bench.faults import orders
 from bench.faults.cases import WAYS, Case, Points
 from bench.faults.changes import CUTTING
 from bench.faults.judge import Verdict, difference, judge
+from bench.faults.node import wait_for
 from bench.faults.team import Team
 
 #: The names of a change and of a node, which are others in each case.
@@ -59,6 +61,8 @@ def _record_new_state(team: Team, change: str, found: Points) -> None:
 
 def attempt(team: Team, case: Case, points: Mapping[str, Points]) -> Verdict:
     """Run one case and judge it; afterwards the nodes are as before."""
+    if case.side == orders.SIDE:
+        return _order(team, case)
     verdict = Verdict(case)
     begin = time.monotonic()
     try:
@@ -81,6 +85,35 @@ def attempt(team: Team, case: Case, points: Mapping[str, Points]) -> Verdict:
         verdict.wrong.append(f"afterwards: {type(error).__name__}: {error}")
         with contextlib.suppress(Exception):
             team.start_anew()
+    verdict.seconds = time.monotonic() - begin
+    return verdict
+
+
+def _order(team: Team, case: Case) -> Verdict:
+    """Go through an order of events; afterwards the node is as before all."""
+    verdict = Verdict(case, hit=True)
+    begin = time.monotonic()
+    site = team.victim
+    team.booted = False
+    try:
+        verdict.wrong += orders.run(case, site, team.pristine[site.name], team.boot)
+    except Exception as error:
+        verdict.wrong.append(f"{type(error).__name__}: {error}")
+    if verdict.wrong:
+        verdict.wrong += [*team.log(), f"{site.name} journal: {site.journal()}"]
+    try:
+        orders.tidy(site)
+        if not verdict.wrong and not wait_for(lambda: orders.is_free(site), orders.PATIENCE_S):
+            verdict.wrong += [f"{site.name}: {what} is left" for what in site.leftovers()]
+        site.wipe()
+        rest = difference(team.pristine[site.name], site.facts())
+        if rest:
+            verdict.wrong.append(f"{site.name} differs from how it was before all: {rest}")
+    except Exception as error:
+        verdict.wrong.append(f"afterwards: {type(error).__name__}: {error}")
+    if verdict.wrong:
+        team.start_anew()
+    verdict.states = ["old"]
     verdict.seconds = time.monotonic() - begin
     return verdict
 

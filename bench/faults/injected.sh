@@ -34,3 +34,16 @@ fault_pause() { # somebody outside does it meanwhile
 		sleep 0.05 9>&-
 	done
 }
+watch_by_systemd() { [ ! -e /run/wulf-fault/bare ] && watched_by_systemd "$@"; }
+pm_qos_by_systemd() { [ ! -e /run/wulf-fault/bare ] && held_by_systemd "$@"; }
+# Control of sibling threads, whose files come and go with them, in a tree that an order has made.
+planted_smt_save() { file_save "$1" "$2"; }
+planted_smt_put() {
+	echo "$3" >"$2"
+	case $3 in
+	off) rm -rf "${2%/*}/cpu1" ;;
+	on) [ -d "${2%/*}/cpu1" ] || { mkdir "${2%/*}/cpu1" && echo kernel >"${2%/*}/cpu1/governor"; } ;;
+	esac
+}
+planted_smt_restore() { IFS=$TAB read -r _ smt_before && planted_smt_put "$1" "$2" "$smt_before"; }
+planted_smt_get() { file_get "$1" "$2"; }

@@ -35,14 +35,23 @@ _HERE = Path(__file__).parent
 _EXACT = (_HERE / "exact.sh").read_text()
 #: Faults, to come before the guard's last line.
 _INJECTED = "\n" + (_HERE / "injected.sh").read_text()
+#: Functions of the guard that are called by those of the same name in the injected text.
+_WRAPPED = {
+    "note": "noted",
+    "watch_by_systemd": "watched_by_systemd",
+    "pm_qos_by_systemd": "held_by_systemd",
+}
 
 
 def faulty_program() -> str:
     """Return the guard's text with faults in it."""
     text = program()
     last = 'main "$@"\n'
-    assert text.count("\nnote() {") == 1 and text.endswith("\n" + last)
-    return text.replace("\nnote() {", "\nnoted() {").removesuffix(last) + _INJECTED + last
+    assert text.endswith("\n" + last)
+    for name, instead in _WRAPPED.items():
+        assert text.count(f"\n{name}() {{") == 1
+        text = text.replace(f"\n{name}() {{", f"\n{instead}() {{")
+    return text.removesuffix(last) + _INJECTED + last
 
 
 class Site:
@@ -180,6 +189,8 @@ class Site:
         at_work = self.path("run/wulf/watcher").exists() or any(
             self.path("run/systemd/transient").glob("wulf-guard-*")
         )
+        # A guard that has written down its last word still takes away what it has put there for the next boot.
+        at_work = at_work or self.path("etc/systemd/system/wulf-recover.service").exists()
         return set(self.states()) <= {"confirmed", "undone"} and not at_work
 
     def facts(self) -> dict[str, str]:
@@ -196,6 +207,11 @@ class Site:
             for name, value in getattr(record, kind).items():
                 if name not in PASSING_FACTS | _OF_THE_CLOCK:
                     found[f"{kind} {name}"] = str(value)
+        return found | self.exact()
+
+    def exact(self) -> dict[str, str]:
+        """Return what a node's settings are, beyond its facts; takes much less time than these."""
+        found: dict[str, str] = {}
         for section in self.shell(_EXACT).split("== ")[1:]:
             title, _, text = section.partition("\n")
             if title == "sysctl":
@@ -211,14 +227,8 @@ class Site:
         for directory, directories, files in os.walk(root / top):
             for name in [*files, *(name for name in directories if (Path(directory) / name).is_symlink())]:
                 path = Path(directory) / name
-                about = path.lstat()
-                if stat.S_ISLNK(about.st_mode):
-                    text = f"link {path.readlink()}"
-                else:
-                    content = path.read_bytes() if stat.S_ISREG(about.st_mode) else b""
-                    digest = hashlib.sha256(content).hexdigest()[:12]
-                    text = f"{about.st_mode:o} {about.st_uid}:{about.st_gid} {about.st_mtime_ns} {digest}"
-                found[f"file {path.relative_to(root)}"] = text
+                with contextlib.suppress(FileNotFoundError):  # a guard at its end takes away its own just now
+                    found[f"file {path.relative_to(root)}"] = _about(path)
             here = Path(directory).stat()
             found[f"directory {Path(directory).relative_to(root)}"] = (
                 f"{here.st_mode:o} {here.st_uid}:{here.st_gid}"
@@ -233,14 +243,16 @@ class Site:
 			case $line in *[w]ulf/guard*) echo "process $line" ;; esac
 		done
 		ls -d /etc/systemd/system/wulf-recover* /etc/systemd/system/*/wulf-recover* 2>/dev/null
-		ls -d /run/wulf/deadline* /run/wulf/watcher 2>/dev/null
-		ls -d /var/lib/wulf/*.new /var/lib/wulf/tx/*/*.new 2>/dev/null
+		ls -d /run/wulf/deadline* /run/wulf/retry* /run/wulf/watcher /run/wulf/keeper 2>/dev/null
+		ls -d /var/lib/wulf/*.new /var/lib/wulf/tx/*/*.new /var/lib/wulf/open.* /var/lib/wulf/gone.* 2>/dev/null
 		true"""
         return self.shell(text).splitlines()
 
     def wipe(self) -> None:
         """Forget all changes."""
-        self.shell("cd /var/lib/wulf && rm -rf tx log log.1 reserve fill; rm -rf /run/wulf")
+        self.shell(
+            "cd /var/lib/wulf && rm -rf tx log log.1 reserve fill open.* gone.* history first archive; rm -rf /run/wulf"
+        )
 
 
 class _Inside:
@@ -286,7 +298,12 @@ class _Inside:
         return self.run(words, nodes, timeout_s=timeout_s, stdin=source.read_bytes())
 
     def start(
-        self, argv: Sequence[str], node: str, *, env: Mapping[str, str] | None = None
+        self,
+        argv: Sequence[str],
+        node: str,
+        *,
+        env: Mapping[str, str] | None = None,
+        line: str | None = None,
     ) -> contextlib.nullcontext[RemoteProcess]:
         raise NotImplementedError
 
@@ -313,3 +330,13 @@ def _is_first(pid: int) -> bool:
         return False
     numbers = next(line for line in lines if line.startswith("NSpid:")).split()
     return len(numbers) == 3 and numbers[-1] == "1" and pid > 0
+
+
+def _about(path: Path) -> str:
+    """Return mode, owner, time and content of a file."""
+    about = path.lstat()
+    if stat.S_ISLNK(about.st_mode):
+        return f"link {path.readlink()}"
+    content = path.read_bytes() if stat.S_ISREG(about.st_mode) else b""
+    digest = hashlib.sha256(content).hexdigest()[:12]
+    return f"{about.st_mode:o} {about.st_uid}:{about.st_gid} {about.st_mtime_ns} {digest}"

@@ -105,7 +105,7 @@ class Team:
             return [self.victim.name]
         if self.booted and self.victim.states()[-1:] == ["preparing"]:
             # Nothing was changed yet, so nothing is done at boot: it ends at the next contact.
-            self._guards.call([self.victim.name], "status")
+            self._guards.call([self.victim.name], "recover")
         return [site.name for site in self.sites if not wait_for(site.is_settled, case.deadline_s + SLACK_S)]
 
     def clean_up(self, case: Case) -> list[str]:

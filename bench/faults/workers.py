@@ -38,20 +38,23 @@ def spread(
     workers = [context.Process(target=_work, args=(team, queue, results, do, end)) for team in teams]
     for worker in workers:
         worker.start()
-    left = len(tasks)
-    while left:
-        try:
-            task, result = results.get(timeout=2)
-        except Empty:
-            if any(worker.is_alive() for worker in workers):
-                continue
-            break
-        if task is None:
-            for worker in workers:
-                worker.kill()
-            raise SystemExit(f"bench: {result}")
-        left -= 1
-        each(task, result)
+    try:
+        left = len(tasks)
+        while left:
+            try:
+                task, result = results.get(timeout=2)
+            except Empty:
+                if any(worker.is_alive() for worker in workers):
+                    continue
+                break
+            if task is None:
+                raise SystemExit(f"bench: {result}")
+            left -= 1
+            each(task, result)
+    except BaseException:
+        for worker in workers:
+            worker.kill()
+        raise
     queue.cancel_join_thread()
     for worker in workers:
         worker.join()

@@ -40,7 +40,8 @@ static const struct option OPTIONS[] = {
     {"--datagram-timeout-us", KIND_NUMBER, PROGRAM_NET, AT(datagram_timeout_us), 100, 1000000,
      "datagram is lost after so long [us] (20000)"},
     {"--peer-name", KIND_TEXT, PROGRAM_NET, AT(peer_name), 0, 0, "what to call the peer in errors"},
-    {"--token", KIND_TEXT, PROGRAM_NET, AT(token), 0, 0, "secret that client and server share"},
+    {"--token-stdin", KIND_FLAG, PROGRAM_NET, AT(token_stdin), 0, 0,
+     "read the secret that client and server share from standard input"},
     {"--yield", KIND_FLAG, BOTH, AT(yield), 0, 0, "the ranks share a CPU: say so in hello"},
 };
 enum { OPTION_COUNT = sizeof OPTIONS / sizeof OPTIONS[0] };
@@ -147,18 +148,9 @@ static int check_operation(const struct arguments *arguments, char *error) {
     return complain(error, "--sizes", allowed, size);
 }
 
-static int check_token(const struct arguments *arguments, char *error) {
-    const char *token = arguments->token == NULL ? "" : arguments->token;
-    if (strlen(token) >= TOKEN_MAX || strspn(token, "0123456789abcdefABCDEF") != strlen(token))
-        return complain(error, "--token", "give at most 127 hexadecimal digits", NULL);
-    return 0;
-}
-
 static int check(const struct arguments *arguments, enum program program, char *error) {
     if (arguments->help || arguments->list || arguments->version)
         return 0;
-    if (check_token(arguments, error) != 0)
-        return -1;
     if (arguments->server && arguments->connect != NULL)
         return complain(error, "--server", "cannot be together with --connect", NULL);
     if (arguments->server)

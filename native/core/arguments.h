@@ -6,13 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SIZES_MAX = 4096, TOKEN_MAX = 128, ARGUMENT_ERROR_BYTES = 256 };
+enum { SIZES_MAX = 4096, ARGUMENT_ERROR_BYTES = 256 };
 
 enum program { PROGRAM_MPI = 1, PROGRAM_NET = 2 };
 
 struct arguments {
-    bool help, list, version, server, yield;
-    const char *op, *bind, *connect, *peer_name, *token; /* NULL when not given */
+    bool help, list, version, server, yield, token_stdin;
+    const char *op, *bind, *connect, *peer_name; /* NULL when not given */
     uint64_t port, sweeps, visit_us, seed, peer_timeout_s, datagram_timeout_us;
     size_t sizes[SIZES_MAX]; /* ascending, each once */
     size_t size_count;

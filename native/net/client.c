@@ -24,8 +24,8 @@ static int turned_away(const char *code, const char *peer, struct failure *failu
                        peer);
 }
 
-static int agree(const struct arguments *arguments, const struct net_link *link, struct node *server,
-                 struct failure *failure) {
+static int agree(const struct arguments *arguments, const char token[TOKEN_MAX], const struct net_link *link,
+                 struct node *server, struct failure *failure) {
     struct request request = {
         .max_size = arguments->sizes[arguments->size_count - 1],
         .peer_timeout_s = (uint32_t)arguments->peer_timeout_s,
@@ -33,7 +33,7 @@ static int agree(const struct arguments *arguments, const struct net_link *link,
     };
     struct reply reply;
     unsigned char bytes[REPLY_BYTES];
-    snprintf(request.token, sizeof request.token, "%s", arguments->token == NULL ? "" : arguments->token);
+    memcpy(request.token, token, TOKEN_MAX);
     snprintf(request.operation, sizeof request.operation, "%s", arguments->op);
     request_encode(&request, bytes);
     const uint64_t deadline_ns = clock_now_ns() + arguments->peer_timeout_s * 1000000000U;
@@ -82,8 +82,8 @@ static int open_datagrams(const struct arguments *arguments, struct net_link *li
     return knock(link, arguments->peer_timeout_s * 1000000000U, failure);
 }
 
-int net_join(const struct arguments *arguments, struct net_link *link, struct node *server,
-             struct failure *failure) {
+int net_join(const struct arguments *arguments, const char token[TOKEN_MAX], struct net_link *link,
+             struct node *server, struct failure *failure) {
     const char *name = arguments->peer_name != NULL ? arguments->peer_name : arguments->connect;
     *link = (struct net_link){.tcp = -1, .udp = -1};
     link->datagram_timeout_ns = arguments->datagram_timeout_us * 1000U;
@@ -98,7 +98,7 @@ int net_join(const struct arguments *arguments, struct net_link *link, struct no
     if (link->tcp < 0)
         return -1;
     net_no_delay(link->tcp);
-    if (agree(arguments, link, server, failure) != 0)
+    if (agree(arguments, token, link, server, failure) != 0)
         return -1;
     return operation_find(arguments->op)->lossy ? open_datagrams(arguments, link, failure) : 0;
 }

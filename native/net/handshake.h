@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/arguments.h"
 #include "core/node.h"
+#include "net/token.h"
 
 enum {
     OPERATION_BYTES = 32,

@@ -10,6 +10,7 @@
 #include "core/failure.h"
 #include "core/node.h"
 #include "core/operation.h"
+#include "net/token.h"
 
 struct net_link {
     int tcp, udp; /* udp is -1 where no datagrams are wanted */
@@ -31,11 +32,12 @@ struct channel net_channel(struct net_link *link);
 void net_close(struct net_link *link);
 
 /* Client: connect, show the token, agree, open the way for datagrams; `server` receives where it runs. */
-int net_join(const struct arguments *arguments, struct net_link *link, struct node *server,
-             struct failure *failure);
+int net_join(const struct arguments *arguments, const char token[TOKEN_MAX], struct net_link *link,
+             struct node *server, struct failure *failure);
 
-/* Server: wait `timeout_s` for the client with the right token; others are turned away. */
-int net_accept(const char *token, int tcp, int udp, unsigned timeout_s, struct net_link *link,
+/* Server: wait `timeout_s` for the client with the right token. Others are turned away, and keep nobody
+ * waiting. */
+int net_accept(const char token[TOKEN_MAX], int tcp, int udp, unsigned timeout_s, struct net_link *link,
                struct agreement *agreement, struct failure *failure);
 
 #endif

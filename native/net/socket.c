@@ -143,7 +143,8 @@ static int listen_once(const char *address, uint16_t port, int *tcp, int *udp, u
     socklen_t length = sizeof local;
     *udp = -1;
     *tcp = open_bound(found, SOCK_STREAM);
-    if (*tcp >= 0 && listen(*tcp, 4) == 0 && getsockname(*tcp, (struct sockaddr *)&local, &length) == 0) {
+    if (*tcp >= 0 && listen(*tcp, SOMAXCONN) == 0 &&
+        getsockname(*tcp, (struct sockaddr *)&local, &length) == 0) {
         memcpy(found->ai_addr, &local, length);
         *udp = open_bound(found, SOCK_DGRAM);
         *bound = port_of(&local);

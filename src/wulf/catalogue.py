@@ -6,15 +6,18 @@ Adding a knob or a check is adding a file there; nothing else has to know of it.
 from __future__ import annotations
 
 import functools
+import heapq
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Annotated, Literal, TypeVar, get_args
 
 import msgspec
 
+from wulf import access
 from wulf.errors import ConfigError, UsageError
 from wulf.records import Record
+from wulf.text import nearest, printable
 
 Profile = Literal["latency", "throughput", "hpc"]
 PROFILES: tuple[Profile, ...] = get_args(Profile)
@@ -23,26 +26,6 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 #: What a wrong setting costs.
 Cost = Literal["latency", "bandwidth", "stability", "security"]
 HowKnown = Literal["read", "summary read", "checked", "measured", "published", "memory"]
-AccessKind = Literal[
-    "sysctl",
-    "file",
-    "pm_qos",
-    "idle_states",
-    "turbo",
-    "boot",
-    "service",
-    "irq_affinity",
-    "module",
-    "ethtool",
-    "link",
-    "route",
-    "firewall",
-    "tuned",
-    "mpi_parameter",
-    "environment",
-    "job_file",
-    "blas",
-]
 _Text = Annotated[str, msgspec.Meta(min_length=1)]
 _Id = Annotated[str, msgspec.Meta(pattern=r"^[a-z]+(\.[A-Za-z0-9_]+)+$")]
 
@@ -65,8 +48,8 @@ class Evidence(_Data, frozen=True, kw_only=True):
 class Access(_Data, frozen=True, kw_only=True):
     """How a knob is reached on a node."""
 
-    #: Which reader (`wulf.facts.knobs`) and, later, which writer.
-    kind: AccessKind
+    #: A kind of `wulf.access`: which reader (`wulf.facts.knobs`) and which writer.
+    kind: _Text
     #: What of that kind: a sysctl's name, a path (``*`` and ``{interface}`` are filled in), a unit …
     target: _Text
     #: Which part of a file's text is the value.
@@ -120,6 +103,8 @@ class Knob(_Data, frozen=True, kw_only=True):
     lockout: Literal["none", "link blip", "link down", "connectivity", "reboot"]
     #: Other programs that set the same thing.
     owners: tuple[str, ...] = ()
+    #: Knobs that it makes anew, takes away or holds back: they are set, and put back, after it.
+    affects: tuple[str, ...] = ()
     #: How its effect on the wire is proven after a change (see `wulf.change.live`).
     live: Literal["", "mtu", "tracking", "interrupts"] = ""
     access: Access
@@ -205,7 +190,57 @@ def knobs() -> dict[str, Knob]:
                 accepts(wanted, "0")
             except ValueError as error:
                 raise ConfigError(f"data/knobs/{knob.id}.toml: {error}") from None
+        if knob.access.kind not in access.kinds():
+            raise ConfigError(f"data/knobs/{knob.id}.toml: data/access.toml has no kind {knob.access.kind}")
+        for other in knob.affects:
+            if other not in found:
+                raise ConfigError(f"data/knobs/{knob.id}.toml: it affects {other}, which is no knob")
+    in_order(found)
     return found
+
+
+@functools.cache
+def ranks() -> dict[str, int]:
+    """Knob or kind of access → its place among all when settings are set or put back, from 0."""
+    return {name: rank for rank, name in enumerate(in_order(knobs()))}
+
+
+def in_order(selection: Mapping[str, Knob]) -> list[str]:
+    """Return knobs and kinds of access so that what makes others anew comes before them; a kind after its knobs.
+
+    Raises
+    ------
+    ConfigError
+        Knobs affect each other in a circle; names them.
+    """
+    places = {name: place for place, name in enumerate(access.kinds())}
+    keys = {name: (place, 1_000, name) for name, place in places.items()}
+    keys |= {name: _key(entry, places) for name, entry in selection.items()}
+    waits_for = dict.fromkeys(keys, 0)
+    for entry in selection.values():
+        for other in entry.affects:
+            waits_for[other] += 1
+    ready = [keys[name] for name, count in waits_for.items() if not count]
+    heapq.heapify(ready)
+    found: list[str] = []
+    while ready:
+        name = heapq.heappop(ready)[2]
+        found.append(name)
+        for other in selection[name].affects if name in selection else ():
+            waits_for[other] -= 1
+            if not waits_for[other]:
+                heapq.heappush(ready, keys[other])
+    if len(found) < len(keys):
+        raise ConfigError(
+            f"data/knobs: they affect each other in a circle: {sorted(keys.keys() - set(found))}"
+        )
+    return found
+
+
+def _key(entry: Knob, places: Mapping[str, int]) -> tuple[int, int, str]:
+    groups = access.kinds()[entry.access.kind].groups
+    group = re.split(r"[. ]", entry.access.target)[0]
+    return places[entry.access.kind], groups.index(group) if group in groups else len(groups), entry.id
 
 
 @functools.cache
@@ -235,8 +270,8 @@ def knob(name: str) -> Knob:
     if len(matching) == 1:
         return known[matching[0]]
     near = matching or [key for key in known if name and name in key]
-    hint = f"; did you mean {', '.join(near[:6])}?" if near else ""
-    raise UsageError(f"there is no knob '{name}'{hint} ('wulf knob list' names all)")
+    hint = f"; did you mean {', '.join(near[:6])}?" if near else nearest(name, known)
+    raise UsageError(f"there is no knob '{printable(name, 80)}'{hint} ('wulf knob list' names all)")
 
 
 def accepts(wanted: str, value: str) -> bool:

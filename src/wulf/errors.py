@@ -33,6 +33,10 @@ class TransportError(WulfError):
     """A node that could not be reached or did not behave."""
 
 
+class OverdueError(TransportError):
+    """A command on a node that goes on printing beyond the time it has."""
+
+
 class UnreachableError(TransportError):
     """Nodes that cannot be reached any more."""
 

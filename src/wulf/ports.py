@@ -21,13 +21,18 @@ class NodeResult(msgspec.Struct, frozen=True, kw_only=True):
     stderr: bytes
     #: Why it is not ``ok``, in one line that names the node; empty otherwise.
     reason: str = ""
+    #: Nothing there said a word: the node may be off. One that refuses who asks is not silent.
+    silent: bool = False
 
 
 class RemoteProcess(Protocol):
     """A command that runs on a node and is read line by line."""
 
-    def lines(self, timeout_s: float) -> Iterator[bytes]:
-        """Yield stdout line by line; raise TransportError when no line comes for `timeout_s` [s]."""
+    def lines(self, timeout_s: float, total_s: float | None = None) -> Iterator[bytes]:
+        """Yield stdout line by line; raise TransportError when no line comes for `timeout_s` [s].
+
+        Whatever it prints, OverdueError is raised after `total_s` [s].
+        """
 
     def wait(self, timeout_s: float) -> int:
         """Exit code; raise TransportError after `timeout_s` [s]."""
@@ -67,9 +72,17 @@ class Transport(Protocol):
         """Copy a file to the same absolute path on all nodes, atomically."""
 
     def start(
-        self, argv: Sequence[str], node: str, *, env: Mapping[str, str] | None = None
+        self,
+        argv: Sequence[str],
+        node: str,
+        *,
+        env: Mapping[str, str] | None = None,
+        line: str | None = None,
     ) -> AbstractContextManager[RemoteProcess]:
-        """Start a command on one node; it is stopped when the context ends."""
+        """Start a command on one node; it is stopped when the context ends.
+
+        `line` comes on its standard input: a secret, which among the arguments everybody on the node could read.
+        """
 
 
 class MpiJob(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
+import re
+import shlex
 import unicodedata
+from collections.abc import Iterable
 
 _KEPT = {"\n", "\t"}
+_INTERFACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,14}")
+#: No value that belongs into a command is longer [characters].
+_LONGEST_WORD = 200
 
 
 def printable(raw: bytes | str, limit: int = 2000) -> str:
@@ -20,3 +27,35 @@ def last_line(raw: bytes | str) -> str:
     """Return the last line that has a letter or digit in it, safe to show; empty when there is none."""
     lines = [line.strip(" \t�") for line in printable(raw).splitlines()]
     return next((line for line in reversed(lines) if any(map(str.isalnum, line))), "")
+
+
+def is_interface(name: str) -> bool:
+    """Whether `name` can be the name of a network interface (at most 15 characters)."""
+    return _INTERFACE.fullmatch(name) is not None
+
+
+def in_command(text: str, otherwise: str) -> str:
+    """Return `text`, which may be anything, as part of one word of a command that people paste into a shell.
+
+    What a shell would take apart is quoted. What quotes do not help against is left out: what would be an option, what
+    cannot be seen (escapes, other lines), what is empty or absurdly long.
+
+    Parameters
+    ----------
+    otherwise
+        What stands there instead, for the reader to fill in.
+    """
+    if not text or text[0] in "-" or len(text) > _LONGEST_WORD or not text.isprintable():
+        return otherwise
+    return shlex.quote(text)
+
+
+def interface_in_command(name: object) -> str:
+    """Return the name of an interface as part of a command; of what cannot be one, ``INTERFACE``."""
+    return str(name) if is_interface(str(name)) else "INTERFACE"
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return a half sentence that suggests the known word most like `word`; empty when none is."""
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.65)
+    return f"; did you mean '{close[0]}'?" if close else ""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
 from typing import Protocol
 
 from wulf.errors import UsageError
@@ -29,14 +30,21 @@ _SIZES = {
     "gb": 10**9,
 }
 _RATES = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
-_QUANTITY = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-zµ%]*)\s*")
+_NUMBER = r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
+_QUANTITY = re.compile(rf"\s*{_NUMBER}\s*([A-Za-zµ%]*)\s*")
+#: One of several numbers with units, as in ``1h30m``.
+_PIECE = re.compile(rf"{_NUMBER}\s*([A-Za-zµ]+)\s*")
+#: So much of what a user wrote is shown again [characters].
+_SHOWN = 60
 
 #: Digits when there is no interval to say how many are meant.
 _DIGITS = 3
 #: However narrow an interval is, nobody reads more.
 _MOST_DIGITS = 6
-#: Nobody sees a change of less than 0.01 %.
-_RATIO_DECIMALS = 4
+#: Nobody sees a change of less than 0.001 %.
+_CHANGE_DECIMALS = 3
+#: Ranges of sizes that are named.
+_RANGES = 3
 
 
 class _Estimate(Protocol):
@@ -54,9 +62,15 @@ class _Estimate(Protocol):
 
 def _split(text: str, what: str, examples: str) -> tuple[float, str]:
     found = _QUANTITY.fullmatch(text)
-    if found is None:
-        raise UsageError(f"{text!r} is not a {what}; write it like {examples}")
+    # A number of hundreds of digits is endless for a computer.
+    if found is None or not math.isfinite(float(found[1])):
+        raise UsageError(f"{_quoted(text)} is not a {what}; write it like {examples}")
     return float(found[1]), found[2]
+
+
+def _quoted(text: str) -> str:
+    """Return what a user wrote for a message: not all of it, when it is long."""
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
 
 def parse_size(text: str) -> int:
@@ -69,31 +83,48 @@ def parse_size(text: str) -> int:
     """
     number, unit = _split(text, "size", "64KiB, 1MiB or 1500")
     if unit.lower() not in _SIZES:
-        raise UsageError(f"{text!r}: unknown unit {unit!r} of a size; there are B, KiB, MiB, GiB, KB, MB, GB")
+        known = "B, KiB, MiB, GiB, KB, MB, GB"
+        raise UsageError(f"{_quoted(text)}: unknown unit {_quoted(unit)} of a size; there are {known}")
     size = number * _SIZES[unit.lower()]
-    if size != int(size):
-        raise UsageError(f"{text!r} is not a whole number of bytes")
+    if not math.isfinite(size) or size != int(size):
+        raise UsageError(f"{_quoted(text)} is not a whole number of bytes")
     return int(size)
 
 
 def parse_duration(text: str) -> float:
-    """Seconds of ``5m``, ``90s``, ``2ms``, ``1h``; a bare number is seconds."""
-    number, unit = _split(text, "duration", "90s, 5m, 1h or 2ms")
-    if unit and unit not in _DURATIONS:
-        raise UsageError(f"{text!r}: unknown unit {unit!r} of a duration; there are {', '.join(_DURATIONS)}")
-    seconds = number * _DURATIONS[unit or "s"]
-    if seconds <= 0:
-        raise UsageError(f"{text!r}: a duration must be longer than nothing")
+    """Seconds of ``5m``, ``90s``, ``2ms``, ``1h30m``, ``2m30s``; a bare number is seconds."""
+    seconds = 0.0
+    smallest = math.inf
+    for number, unit in _pieces(text):
+        if unit not in _DURATIONS:
+            known = ", ".join(_DURATIONS)
+            raise UsageError(
+                f"{_quoted(text)}: unknown unit {_quoted(unit)} of a duration; there are {known}"
+            )
+        if _DURATIONS[unit] >= smallest:
+            raise UsageError(f"{_quoted(text)}: write the larger unit first and each once, like 1h30m")
+        smallest = _DURATIONS[unit]
+        seconds += number * smallest
+    if not 0 < seconds < math.inf:
+        raise UsageError(f"{_quoted(text)}: a duration must be longer than nothing and come to an end")
     return seconds
+
+
+def _pieces(text: str) -> list[tuple[float, str]]:
+    pieces = [(float(number), unit) for number, unit in _PIECE.findall(text)]
+    if len(pieces) > 1 and not _PIECE.sub("", text).strip():
+        return pieces
+    number, unit = _split(text, "duration", "90s, 2m30s, 1h or 2ms")
+    return [(number, unit or "s")]
 
 
 def parse_percent(text: str) -> float:
     """Fraction of ``2%``: 0.02. The sign is required, so that 2 and 0.02 are not mixed up."""
     number, unit = _split(text, "percentage", "2%")
     if unit != "%":
-        raise UsageError(f"{text!r} is not a percentage; write it like 2%")
+        raise UsageError(f"{_quoted(text)} is not a percentage; write it like 2%")
     if not 0 < number < 100:
-        raise UsageError(f"{text!r}: a percentage here must be above 0% and below 100%")
+        raise UsageError(f"{_quoted(text)}: a percentage here must be above 0% and below 100%")
     return number / 100
 
 
@@ -101,11 +132,12 @@ def parse_rate(text: str) -> int:
     """Bits per second of ``1gbit``, ``100mbit``, ``2.5Gbit`` (as tc writes them)."""
     number, unit = _split(text, "rate", "1gbit or 100mbit")
     if unit.lower() not in _RATES:
-        raise UsageError(f"{text!r}: unknown unit {unit!r} of a rate; there are {', '.join(_RATES)}")
-    rate = round(number * _RATES[unit.lower()])
-    if rate <= 0:
-        raise UsageError(f"{text!r}: a rate must be above zero")
-    return rate
+        known = ", ".join(_RATES)
+        raise UsageError(f"{_quoted(text)}: unknown unit {_quoted(unit)} of a rate; there are {known}")
+    rate = number * _RATES[unit.lower()]
+    if not 0.5 <= rate < math.inf:
+        raise UsageError(f"{_quoted(text)}: a rate must be above zero and can be reached")
+    return round(rate)
 
 
 def format_time(seconds: float) -> str:
@@ -120,6 +152,17 @@ def format_bytes(size: int) -> str:
         if size >= factor and size % factor == 0:
             return f"{size // factor} {unit}"
     return f"{size} B"
+
+
+def format_sizes(sizes: Iterable[int], measured: Iterable[int]) -> str:
+    """Sizes as ranges of those that were measured: ``0 B, 64 B to 1 KiB``; more than three are counted."""
+    wanted = set(sizes)
+    groups = groupby(sorted(set(measured) | wanted), key=wanted.__contains__)
+    ranges = [list(group) for inside, group in groups if inside]
+    ends = [dict.fromkeys((group[0], group[-1])) for group in ranges]
+    rest = sum(map(len, ranges[_RANGES:]))
+    more = f" and {rest} more size{'s' if rest > 1 else ''}" if rest else ""
+    return ", ".join(" to ".join(map(format_bytes, pair)) for pair in ends[:_RANGES]) + more
 
 
 def format_bandwidth(bytes_per_s: float) -> str:
@@ -192,14 +235,58 @@ def format_estimate(estimate: _Estimate) -> str:
     return f"{_fixed(value, decimals)} ± {_fixed(half, decimals)}{space}"
 
 
-def format_ratio(ratio: _Estimate) -> str:
-    """Ratio with its interval: ``0.52× (0.50–0.54)``; without an interval that is said."""
+def format_change(ratio: _Estimate) -> str:
+    """Return an effect as the change of a quantity with its interval: ``−10.0 % (−10.8 to −9.2)``.
+
+    The one way in which an effect is written; the convention is stated in docs/explanation/method.md.
+
+    Parameters
+    ----------
+    ratio
+        Of the quantity after ÷ before. Of a time negative is faster, of a rate positive is.
+    """
     if ratio.low is None or ratio.high is None or not math.isfinite(ratio.high - ratio.low):
-        return f"{_significant(ratio.value)}× (no interval)"
-    half = (ratio.high - ratio.low) / 2
-    decimals = min(_RATIO_DECIMALS, max(0, _decimals(half, ratio.value)))
-    value, low, high = (_fixed(number, decimals) for number in (ratio.value, ratio.low, ratio.high))
-    return f"{value}× ({low}–{high})"
+        return f"{format_share(ratio.value - 1)} (no interval)"
+    decimals = _change_decimals(100 * (ratio.high - ratio.low) / 2)
+    value, low, high = (
+        _signed(100 * (bound - 1), decimals) for bound in (ratio.value, ratio.low, ratio.high)
+    )
+    return f"{value} % ({low} to {high})"
+
+
+def format_changes(low: float, high: float) -> str:
+    """Return the changes between two ratios: ``−10.9 to −9.2 %``."""
+    decimals = _change_decimals(100 * (high - low) / 2)
+    first, last = (_signed(100 * (ratio - 1), decimals) for ratio in (low, high))
+    return f"{first} to {last} %" if first != last else format_share(low - 1)
+
+
+def format_unseen(share: float) -> str:
+    """Return the changes that may go unseen where a decrease by `share` is the smallest that is shown.
+
+    ``between −20 % and +25 %``: as likely either way, so that the increase undoes the decrease.
+    """
+    return f"between {format_share(-share)} and {format_share(1 / (1 - share) - 1)}"
+
+
+def format_share(change: float) -> str:
+    """Return a change as a signed percentage with two significant digits: ``−2.9 %``."""
+    value = 100 * change
+    digits = max(0, 1 - _magnitude(value, 2)) if value and math.isfinite(value) else 0
+    return f"{_signed(value, digits)} %"
+
+
+def _change_decimals(half: float) -> int:
+    """Decimals that show one digit of half an interval, two when that digit is 1."""
+    if half <= 0:
+        return 2
+    digits = 1 if f"{half:.1e}".startswith("1") else 0
+    return min(_CHANGE_DECIMALS, max(0, digits - _magnitude(half, digits + 1)))
+
+
+def _signed(value: float, decimals: int) -> str:
+    text = f"{value:+.{decimals}f}"
+    return "0" if float(text) == 0 else text.replace("-", "−")
 
 
 def format_value(value: float, unit: str) -> str:

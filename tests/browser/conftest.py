@@ -1,4 +1,4 @@
-"""One browser for all tests, and the pages they open."""
+"""One browser for all tests of this folder, gone before the next folder begins, and the pages they open."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wulf.report import html
 Open = Callable[..., Opened]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
     if executable() is None:
         if os.environ.get("CI") == "true":
@@ -26,7 +26,7 @@ def chromium() -> Iterator[Browser]:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Files of a large run, a hostile one, an empty one and a comparison."""
     folder = tmp_path_factory.mktemp("pages")

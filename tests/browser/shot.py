@@ -1,6 +1,6 @@
-"""Make the picture of a report for the documentation: ``python -m tests.browser.shot REPORT.html PICTURE.png``.
+"""Make a picture for the documentation: ``python -m tests.browser.shot report|audit RUN PICTURE.png``.
 
-Without arguments the made-up run of the tests is shown.
+`report` shows the page of a run, `audit` what a tuning run's first audit found.
 """
 
 from __future__ import annotations
@@ -10,20 +10,26 @@ import tempfile
 from pathlib import Path
 
 from tests.browser.browse import browser, open_page
-from tests.unit import report_fixture
 from wulf.report import html
+from wulf.store.tuning import load_tuning
 
-PICTURE = Path("docs/images/report.png")
+WIDTH, HEIGHT = 1200, 1560
+
+
+def audit_page(run: Path, folder: Path) -> Path:
+    """Write the page of the audit with which a tuning run began."""
+    audit = load_tuning(run).audit_before
+    assert audit is not None
+    page = folder / "audit.html"
+    page.write_text(html.render_audit(audit), encoding="utf-8")
+    return page
 
 
 def main(argv: list[str]) -> int:
+    kind, run, picture = argv[0], Path(argv[1]), Path(argv[2])
     with tempfile.TemporaryDirectory() as folder, browser() as chromium:
-        page = Path(argv[0]) if argv else Path(folder) / "report.html"
-        if not argv:
-            page.write_text(html.render(*report_fixture.make()), encoding="utf-8")
-        picture = Path(argv[1]) if len(argv) > 1 else PICTURE
-        picture.parent.mkdir(parents=True, exist_ok=True)
-        opened = open_page(chromium, page.resolve(), width=1200, height=1560)
+        page = audit_page(run, Path(folder)) if kind == "audit" else run / "report.html"
+        opened = open_page(chromium, page.resolve(), width=WIDTH, height=HEIGHT)
         opened.page.screenshot(path=picture)
     return 0
 

@@ -1,46 +1,86 @@
-"""The audit page: findings can be sieved and searched, and the matrix shows who differs."""
+"""The audit page: findings can be sieved and searched, and it shows who differs, at every width."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.browser.browse import Opened, open_page
+from tests.browser.conftest import Open
+from tests.browser.layout import at_widths, out_of_sight, troubles
 from tests.unit import report_fixture
 from wulf.report import html
 
-
-def test_findings_by_severity_and_word(chromium, tmp_path):
-    from tests.browser.browse import open_page
-
-    page = tmp_path / "audit.html"
-    page.write_text(html.render_audit(report_fixture.audit()), encoding="utf-8")
-    opened = open_page(chromium, page, 1200, "light")
-    try:
-        shown = opened.page.locator(".findings > li:visible")
-        total = shown.count()
-        assert total >= 4
-        opened.page.locator("input[name=severity][value=info]").uncheck()
-        fewer = shown.count()
-        assert 0 < fewer < total
-        assert opened.page.locator(".sieve .left").inner_text() == f"{fewer} of {total} findings shown"
-        opened.page.locator("input[name=severity][value=info]").check()
-        opened.page.locator("input[name=search]").fill("node02 another")
-        assert shown.count() == 1
-        assert "Another MTU" in shown.first.inner_text()
-        opened.page.locator("input[name=search]").fill("no such words")
-        assert shown.count() == 0
-        assert opened.page.locator("table.alike td.odd").count() >= 1
-        assert opened.errors == []
-    finally:
-        opened.page.context.close()
+pytestmark = pytest.mark.browser
 
 
-def test_a_narrow_page_does_not_scroll_sideways(chromium, tmp_path):
-    from tests.browser.browse import open_page
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("audit")
+    audits = {
+        "small": report_fixture.audit(),
+        "cluster": report_fixture.cluster_audit(32),
+        "large": report_fixture.cluster_audit(500),
+    }
+    for name, audit in audits.items():
+        (folder / f"{name}.html").write_text(html.render_audit(audit), encoding="utf-8")
+    return {name: folder / f"{name}.html" for name in audits}
 
-    page = tmp_path / "audit.html"
-    page.write_text(html.render_audit(report_fixture.audit()), encoding="utf-8")
-    for width in (360, 1200):
-        opened = open_page(chromium, page, width, "dark")
-        wide = opened.page.evaluate(
-            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-        )
-        opened.page.context.close()
-        assert wide <= 0
+
+@pytest.fixture
+def visit(chromium: Browser, files: dict[str, Path]) -> Iterator[Open]:
+    opened: list[Opened] = []
+
+    def open_(name: str, width: int = 1200, scheme: str = "light") -> Opened:
+        opened.append(open_page(chromium, files[name], width, scheme))
+        return opened[-1]
+
+    yield open_
+    for page in opened:
+        page.page.context.close()
+
+
+def test_findings_by_severity_and_word(visit: Open) -> None:
+    opened = visit("small")
+    shown = opened.page.locator(".findings > li:visible")
+    total = shown.count()
+    assert total >= 4
+    opened.page.locator("input[name=severity][value=info]").uncheck()
+    fewer = shown.count()
+    assert 0 < fewer < total
+    assert opened.page.locator(".sieve .left").inner_text() == f"{fewer} of {total} findings shown"
+    opened.page.locator("input[name=severity][value=info]").check()
+    opened.page.locator("input[name=search]").fill("node02 another")
+    assert shown.count() == 1
+    assert "Another MTU" in shown.first.inner_text()
+    opened.page.locator("input[name=search]").fill("no such words")
+    assert shown.count() == 0
+    assert opened.errors == []
+
+
+@pytest.mark.parametrize(("name", "scheme"), [("small", "dark"), ("cluster", "light"), ("large", "dark")])
+def test_every_width_can_be_read(visit: Open, name: str, scheme: str) -> None:
+    opened = visit(name, scheme=scheme)
+    for width in at_widths(opened):
+        opened.shot(f"audit-{name}-{width}-{scheme}")
+        assert opened.overflow() <= 0, width
+        assert troubles(opened) == [], width
+
+
+@pytest.mark.parametrize("name", ["small", "cluster", "large"])
+def test_what_differs_is_seen_without_scrolling(visit: Open, name: str) -> None:
+    opened = visit(name)
+    odd = opened.page.locator(".alike .odd")
+    assert odd.count() >= 2
+    assert "nic.mtu" in " ".join(odd.all_inner_texts())
+    for width in at_widths(opened):
+        assert out_of_sight(opened, ".alike .odd") == [], width
+
+
+def test_what_no_node_told_is_said_once(visit: Open) -> None:
+    opened = visit("cluster")
+    assert "blas" not in opened.page.locator(".alike").inner_text()
+    assert "blas" in opened.page.locator(".not-told").inner_text()

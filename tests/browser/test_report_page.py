@@ -12,6 +12,7 @@ import pytest
 
 from tests.browser.browse import LOCAL, Opened
 from tests.browser.conftest import Open
+from tests.browser.layout import at_widths, troubles
 from tests.unit import report_fixture
 from wulf.records import CellEstimate
 
@@ -45,6 +46,17 @@ def test_no_error_no_request_no_overflow(visit: Open, name: str, width: int, sch
     assert opened.errors == []
     assert opened.requests and all(url.startswith(LOCAL) for url in opened.requests)
     assert opened.overflow() <= 0
+
+
+@pytest.mark.parametrize(
+    ("name", "scheme"), [("large", "light"), ("hostile", "dark"), ("comparison", "dark")]
+)
+def test_every_width_can_be_read(visit: Open, name: str, scheme: str) -> None:
+    opened = visit(name, scheme=scheme)
+    for width in at_widths(opened):
+        opened.shot(f"report-{name}-{width}-{scheme}")
+        assert opened.overflow() <= 0, width
+        assert troubles(opened) == [], width
 
 
 def test_the_charts_hold_the_numbers_of_the_analysis(visit: Open) -> None:

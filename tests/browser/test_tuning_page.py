@@ -9,12 +9,13 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.browser.browse import LOCAL, Opened, open_page
+from tests.browser.layout import at_widths, sideways, troubles
 from tests.unit import tuning_fixture
 from wulf.report.tuning import render_html
 
 pytestmark = pytest.mark.browser
 
-STATES = ("make", "nothing", "interrupted", "failing", "application", "empty", "hostile")
+STATES = ("make", "many", "nothing", "interrupted", "failing", "application", "empty", "hostile")
 Visit = Callable[..., Opened]
 #: Pairs of words in one drawing that cover each other by more than two pixels both ways.
 OVERLAPS = """() => [...document.querySelectorAll(".plot svg")].flatMap((svg) => {
@@ -65,6 +66,22 @@ def test_no_error_no_request_no_overflow(visit: Visit, name: str, width: int, sc
     assert opened.errors == []
     assert opened.requests and all(url.startswith(LOCAL) for url in opened.requests)
     assert opened.overflow() <= 0
+
+
+@pytest.mark.parametrize(("name", "scheme"), [("make", "dark"), ("many", "light"), ("application", "dark")])
+def test_every_width_can_be_read(visit: Visit, name: str, scheme: str) -> None:
+    opened = visit(name, scheme=scheme)
+    for width in at_widths(opened):
+        opened.shot(f"tuning-{name}-{width}-{scheme}")
+        assert opened.overflow() <= 0, width
+        assert troubles(opened) == [], width
+
+
+@pytest.mark.parametrize("name", ["make", "many"])
+def test_all_columns_of_the_values_tried_are_seen(visit: Visit, name: str) -> None:
+    opened = visit(name)
+    for width in at_widths(opened, (1280, 1920)):
+        assert sideways(opened, ".effects") <= 1, width
 
 
 @pytest.mark.parametrize("width", [360, 800, 1280])

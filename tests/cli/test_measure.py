@@ -1,4 +1,4 @@
-"""A run on this machine, over loopback, from the command line to the report."""
+"""A run on this machine, from the command line to the report."""
 
 import csv
 import io
@@ -63,6 +63,12 @@ def test_text_json_csv_and_python_tell_the_same(measured):
     assert columns["time_s"] == [cell.time.value for cell in whole.analysis.cells]
     assert whole.manifest.plan.seed == 7
     assert "--seed" in whole.manifest.command_line
+
+
+def test_the_secret_of_a_launch_is_on_no_command_line(measured):
+    for launch in library.load(measured / "runs" / "first").launches:
+        assert "--token-stdin" in launch.argv
+        assert "--token" not in launch.argv
 
 
 def test_page_is_written_into_the_run(measured):

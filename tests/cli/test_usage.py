@@ -90,7 +90,7 @@ def test_an_unknown_key_is_refused_with_the_nearest(tmp_path):
 def test_a_node_that_does_not_answer_is_named(tmp_path):
     done = wulf(tmp_path, "init", "--nodes", "wulf-no-such-node-[1-2].invalid")
     assert done.returncode == 1
-    assert "wulf-no-such-node-1.invalid" in done.stderr
+    assert "wulf-no-such-node-[1-2].invalid: ssh could not connect" in done.stderr
     assert not (tmp_path / "cluster.toml").exists()
 
 

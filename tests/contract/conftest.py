@@ -38,7 +38,10 @@ def ssh_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshSite]:
     make_key(site / "host_key")
     allowed = [make_key(site / "key")]
     for name, behaviour in BEHAVIOUR.items():
-        allowed.append(f'command="{behaviour}" {make_key(site / f"key_{name}")}')
+        command = behaviour.replace("SITE", str(site))
+        allowed.append(f'command="{command}" {make_key(site / f"key_{name}")}')
+    for home in ("home", "elsewhere"):
+        (site / home).mkdir()
     (site / "authorized").write_text("\n".join(allowed) + "\n")
     port = free_port()
     server = f"""\

@@ -15,7 +15,7 @@ from wulf.cluster.transport import ClosableTransport
 
 GOOD = ("node01", "node02", "node03")
 
-#: What the sshd does with a node's key instead of running the command: nodes that misbehave.
+#: What the sshd does with a node's key instead of running the command: nodes that misbehave. SITE is its directory.
 BEHAVIOUR = {
     "noisy": 'echo Welcome to noisy; echo beware >&2; exec /bin/sh -c \\"$SSH_ORIGINAL_COMMAND\\"',
     "nologin": "echo This account is currently not available.; exit 1",
@@ -23,6 +23,9 @@ BEHAVIOUR = {
     "hangs": "exec sleep 600",
     "dash": 'exec dash -c \\"$SSH_ORIGINAL_COMMAND\\"',
     "bash": 'exec bash -c \\"$SSH_ORIGINAL_COMMAND\\"',
+    "athome": 'export HOME=SITE/home; exec /bin/sh -c \\"$SSH_ORIGINAL_COMMAND\\"',
+    "lacking": 'export HOME=SITE/home LACKS=mpi; exec /bin/sh -c \\"$SSH_ORIGINAL_COMMAND\\"',
+    "elsewhere": 'export HOME=SITE/elsewhere; exec /bin/sh -c \\"$SSH_ORIGINAL_COMMAND\\"',
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import random
 import stat
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.contract.site import Target, gone, running
-from wulf.errors import InventoryError, TransportError, UsageError
+from wulf.errors import InventoryError, OverdueError, TransportError, UsageError
 
 AWKWARD = [
     "two words",
@@ -246,6 +247,22 @@ def test_stream_passes_arguments_and_environment(target: Target) -> None:
         assert process.wait(timeout_s=20) == 0
 
 
+def test_a_line_reaches_a_command_and_nobody_else(target: Target) -> None:
+    secret = f"{random.randrange(16**32):032x}"
+    argv = ["sh", "-c", 'read -r said; printf %s "$said" | sha256sum; read -r more || echo end; sleep 60']
+    with target.transport.start(argv, target.nodes[0], line=secret) as process:
+        lines = process.lines(20)
+        assert next(lines).split()[0].decode() == hashlib.sha256(secret.encode()).hexdigest()
+        assert next(lines) == b"end"
+        assert not running(secret)
+
+
+@pytest.mark.parametrize("line", ["", "two\nlines", "-n", "$(id)", "\\0"])
+def test_a_line_that_a_shell_would_change_is_refused(target: Target, line: str) -> None:
+    with pytest.raises(UsageError, match="line"):
+        target.transport.start(["cat"], target.nodes[0], line=line)
+
+
 def test_wait_without_reading(target: Target) -> None:
     with target.transport.start(["seq", "100000"], target.nodes[0]) as process:
         assert process.wait(timeout_s=20) == 0
@@ -263,6 +280,26 @@ def test_stream_time_limit(target: Target) -> None:
         with pytest.raises(TransportError, match=f"{node}: the command has not ended"):
             process.wait(timeout_s=0.2)
     assert gone(seconds, within_s=1)
+
+
+def test_what_chatters_for_ever_is_ended(target: Target) -> None:
+    node = target.nodes[0]
+    word = f"chatter{random.randrange(10**9)}"
+    with target.transport.start(["yes", word], node) as process:
+        with pytest.raises(OverdueError, match=f"{node}: it goes on and on"):
+            for _ in process.lines(timeout_s=20, total_s=1):
+                pass
+        with pytest.raises(TransportError, match=f"{node}: the command has not ended in 0.5 s"):
+            process.wait(timeout_s=0.5)
+    assert gone(word, within_s=6)
+
+
+def test_silence_is_not_taken_for_the_end_of_the_time(target: Target) -> None:
+    with (
+        target.transport.start(["sleep", unique_seconds()], target.nodes[0]) as process,
+        pytest.raises(TransportError, match=r"nothing has come for 0.5 s"),
+    ):
+        next(process.lines(timeout_s=0.5, total_s=60))
 
 
 def test_stop_leaves_no_process(target: Target) -> None:

@@ -62,7 +62,7 @@ def test_going_back_to_a_change_keeps_what_was_before_it(run, lab_cluster):
 def test_a_dry_run_prints_the_commands_and_changes_nothing(run, lab_cluster):
     done = run("set", "--cluster", "lab", "nic.mtu=1400", "nic.tso_gso=off off", "--dry-run")
     assert (
-        "node[01-04]:\n  ethtool -K host0 tso off gso off\n  ip link set dev host0 mtu 1400\n" in done.stdout
+        "node[01-04]:\n  ip link set dev host0 mtu 1400\n  ethtool -K host0 tso off gso off\n" in done.stdout
     )
     assert on(lab_cluster, "node01", MTU).strip() == "1500"
     assert on(lab_cluster, "node01", "ethtool -k host0 | grep ^tcp-seg").strip().endswith("on")
@@ -73,6 +73,22 @@ def test_an_mtu_that_the_path_does_not_carry_is_put_back(run, lab_cluster):
     assert done.returncode == 1
     assert "a packet of 9000 B does not reach" in done.stdout
     assert [on(lab_cluster, node, MTU).strip() for node in lab_cluster.layout.names()] == ["1500"] * 4
+
+
+def test_a_file_without_addresses_will_do(run, lab_cluster, tmp_path):
+    """As `wulf init` writes it where names resolve."""
+    text = lab_cluster.cluster_toml()
+    head, _, rest = text.partition("[addresses]\n")
+    rest = "\n".join(line for line in rest.splitlines() if not line.startswith("node"))
+    (tmp_path / "bare.toml").write_text(f"{head}[addresses]\n{rest}\n")
+    assert "198.18" not in (tmp_path / "bare.toml").read_text().partition("[addresses]")[2]
+    done = run("set", "--cluster", "bare.toml", "nic.mtu=1400")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "note:" not in done.stdout
+    refused = run("set", "--cluster", "bare.toml", "nic.mtu=9000")
+    assert refused.returncode == 1
+    assert "a packet of 9000 B does not reach" in refused.stdout
+    assert on(lab_cluster, "node04", MTU).strip() == "1400"
 
 
 def test_what_one_node_refuses_no_node_has(run, lab_cluster):
@@ -146,3 +162,29 @@ def test_the_exemption_lets_the_cluster_pass_and_goes_without_a_trace(run, lab_c
         assert on(lab_cluster, "node01", "nft -a list ruleset") == before
     finally:
         on(lab_cluster, "node01", "nft flush ruleset")
+
+
+def test_a_limit_that_the_watcher_restored_is_held_by_nobody_of_it(run, lab_cluster):
+    """On a node with systemd, which ends all processes of a unit with it."""
+    assert (
+        run("set", "--cluster", "lab", f"{KNOB}=0", "--nodes", "node01").returncode == 0
+    )  # brings the guard
+    guard = "sh /var/lib/wulf/guard"
+    plan = r"printf 'cpu.cstates_pmqos\tpm_qos\t-\t/run/latency\t%s\n'"
+    on(lab_cluster, "node01", f": >/run/latency; {guard} lock me 300")
+    on(lab_cluster, "node01", f"{plan} 10 | {guard} begin P me 60 && {guard} apply P && {guard} confirm P")
+    on(lab_cluster, "node01", f"{plan} 0 | {guard} begin Q me 8 && {guard} apply Q")
+    wait = "i=0; while [ -e /run/wulf/watcher ] && [ $i -lt 600 ]; do sleep 0.1; i=$((i + 1)); done"
+    on(lab_cluster, "node01", wait, timeout_s=120)
+    gone = "until [ -z \"$(systemctl list-units --no-legend 'wulf-guard*')\" ]; do sleep 0.1; done"
+    on(lab_cluster, "node01", gone, timeout_s=120)
+    held = on(
+        lab_cluster, "node01", "read -r pid us </run/wulf/pm_qos && readlink /proc/$pid/fd/3 && echo $us"
+    )
+    assert held.split() == ["/run/latency", "10"]
+    assert "wulf-latency" in on(
+        lab_cluster, "node01", "read -r pid _ </run/wulf/pm_qos; cat /proc/$pid/cgroup"
+    )
+    assert run("rollback", "--cluster", "lab").returncode == 0
+    assert "fd" not in on(lab_cluster, "node01", "cat /run/wulf/pm_qos 2>/dev/null || :")
+    assert on(lab_cluster, "node01", "systemctl list-units --no-legend 'wulf-latency*'").strip() == ""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.faults import cases, changes
+from bench.faults import cases, changes, orders
 from tests.lab.host import Host
 
 pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.slow]
@@ -31,6 +31,8 @@ def test_every_fault_at_some_step_and_every_step_with_some_fault(spare: Host, tm
     rows = re.findall(r"^\| ([^|]+) \| (guard|watch): ([^|]+) \| \d", text, re.MULTILINE)
     assert {change for change, _, _ in rows} == set(changes.CHANGES)
     assert {fault for _, _, fault in rows} == {*cases.GUARD_FAULTS, *cases.WATCH_FAULTS, *cases.BOOTS}
+    events = set(re.findall(r"^\| ([^|]+) \| order: ([^|]+) \| \d", text, re.MULTILINE))
+    assert events == {(case.change, case.fault) for case in orders.few()}
     # A watcher may come before the step that a case wanted to meet; as a rule the fault happens.
     total, missed = map(int, re.findall(r"(\d+) cases in \d+ s; in (\d+) of them", text)[0])
     assert total > 30

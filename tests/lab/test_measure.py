@@ -106,7 +106,8 @@ def test_a_node_that_is_off_is_named_and_the_others_are_measured(lab_cluster, tm
             "--pairs", "node01:node02,node03:node04",
         )  # fmt: skip
         assert done.returncode == 3, done.stderr
-        assert "node03–node04" in done.stderr
+        assert "not measured: 1 pair with a node that does not answer" in done.stderr
+        assert "node04: ssh could not connect" in " ".join(done.stderr.split())
         loaded = library.load(tmp_path / "runs" / "run")
         assert {launch.pair for launch in loaded.launches} == {("node01", "node02")}
         assert [node.node for node in loaded.nodes if not node.reachable] == ["node04"]
@@ -128,6 +129,35 @@ def test_a_node_that_is_off_is_named_and_the_others_are_measured(lab_cluster, tm
         assert not (tmp_path / "runs" / "none").exists()
     finally:
         lab_cluster.start("node04")
+
+
+def on(node, script):
+    argv = lab.current().ssh_argv(node, ["sh", "-c", script])
+    assert os.spawnvp(os.P_WAIT, argv[0], argv) == 0
+
+
+def test_a_node_without_mpi_is_left_out_of_mpi_and_measured_without_it(lab_cluster, tmp_path):
+    if "openmpi" not in {library_.family for library_ in build.find_mpi()}:
+        pytest.skip("openmpi is not installed")
+    on("node04", "for f in /usr/lib/*/libmpi.so.*; do mv $f $f.away; done")
+    try:
+        done = run(
+            tmp_path, "measure", "run", "--cluster", "lab", "--mpi", "openmpi", "--ops", "mpi_pingpong,tcp_rr", *SHORT,
+            "--min-launches", "1", "--max-launches", "1", "--pairs", "node01:node02,node03:node04",
+        )  # fmt: skip
+    finally:
+        on("node04", "for f in /usr/lib/*/libmpi.so.*.away; do mv $f ${f%.away}; done")
+    assert done.returncode == 3, done.stderr
+    assert "left out of mpi_pingpong: node04" in " ".join(done.stderr.split())
+    loaded = library.load(tmp_path / "runs" / "run")
+    measured = {(launch.op, launch.pair) for launch in loaded.launches if launch.status == "ok"}
+    near, far = ("node01", "node02"), ("node03", "node04")
+    assert measured == {("mpi_pingpong", near), ("tcp_rr", near), ("tcp_rr", far)}
+    assert [launch.error for launch in loaded.launches if launch.error] == []
+    assert [(absent.node, absent.ops) for absent in loaded.manifest.plan.left_out] == [
+        ("node04", ["mpi_pingpong"])
+    ]
+    assert "libmpi" in " ".join(done.stdout.split())
 
 
 def test_no_process_of_a_run_stays_on_the_nodes(lab_cluster, tmp_path):

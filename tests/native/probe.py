@@ -7,7 +7,8 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 from wulf.measure import parse
 from wulf.records import Sample
@@ -77,9 +78,20 @@ def median_ns(cell: Line) -> float:
     raise AssertionError("empty histogram")
 
 
-def run(argv: Sequence[str | Path], expected_code: int = 0) -> list[Line]:
+@contextmanager
+def secret(token: str = TOKEN) -> Iterator[IO[bytes]]:
+    """Standard input of a probe: a file with the token."""
+    with TemporaryFile() as file:
+        file.write(f"{token}\n".encode())
+        file.seek(0)
+        yield file
+
+
+def run(argv: Sequence[str | Path], expected_code: int = 0, token: str = TOKEN) -> list[Line]:
     """Run a probe to its end."""
-    done = subprocess.run([str(word) for word in argv], capture_output=True, timeout=TIMEOUT_S, check=False)
+    words = [str(word) for word in argv]
+    with secret(token) as stdin:
+        done = subprocess.run(words, stdin=stdin, capture_output=True, timeout=TIMEOUT_S, check=False)
     assert done.returncode == expected_code, (done.returncode, done.stdout[-500:], done.stderr[-2000:])
     return lines_of(done.stdout)
 
@@ -87,8 +99,9 @@ def run(argv: Sequence[str | Path], expected_code: int = 0) -> list[Line]:
 @contextmanager
 def server(program: Path, *options: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """Run a server on loopback; yields the process and its port."""
-    argv = [str(program), "--server", "--token", TOKEN, *options]
-    process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    argv = [str(program), "--server", "--token-stdin", *options]
+    with secret() as stdin:
+        process = subprocess.Popen(argv, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         assert process.stdout is not None
         hello = lines_of(process.stdout.readline())[0]
@@ -99,6 +112,6 @@ def server(program: Path, *options: str) -> Iterator[tuple[subprocess.Popen[byte
 
 
 def client(program: Path, port: int, op: str, sizes: str, *options: str) -> list[str]:
-    """Command line of a client."""
-    where = ["--connect", f"127.0.0.1:{port}", "--peer-name", "far", "--token", TOKEN]
+    """Command line of a client; its standard input is `secret`."""
+    where = ["--connect", f"127.0.0.1:{port}", "--peer-name", "far", "--token-stdin"]
     return [str(program), *where, "--op", op, "--sizes", sizes, *options]

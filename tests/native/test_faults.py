@@ -8,11 +8,12 @@ import socket
 import struct
 import subprocess
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from tests.native.probe import TIMEOUT_S, TOKEN, Line, cells, client, lines_of, run, server
+from tests.native.probe import TIMEOUT_S, TOKEN, Line, cells, client, lines_of, run, secret, server
 
 ENDLESS = ("--sweeps", "100000", "--visit-us", "5000", "--peer-timeout", "3")
 SHORT = ("--sweeps", "2", "--visit-us", "500")
@@ -38,7 +39,7 @@ def no_sanitizer_report(stderr: bytes) -> None:
 def test_names_a_peer_that_goes_away(net_probe: Path, op: str, cause: signal.Signals) -> None:
     with server(net_probe) as (process, port):
         argv = client(net_probe, port, op, "1024", *ENDLESS)
-        with subprocess.Popen(argv, stdout=subprocess.PIPE) as measuring:
+        with secret() as stdin, subprocess.Popen(argv, stdin=stdin, stdout=subprocess.PIPE) as measuring:
             time.sleep(0.5)
             assert measuring.poll() is None
             process.send_signal(cause)
@@ -54,7 +55,7 @@ def test_names_a_peer_that_goes_away(net_probe: Path, op: str, cause: signal.Sig
 def test_server_ends_when_its_client_is_killed(net_probe: Path) -> None:
     with server(net_probe) as (process, port):
         argv = client(net_probe, port, "tcp_rr", "1024", *ENDLESS)
-        with subprocess.Popen(argv, stdout=subprocess.DEVNULL) as measuring:
+        with secret() as stdin, subprocess.Popen(argv, stdin=stdin, stdout=subprocess.DEVNULL) as measuring:
             time.sleep(0.3)
             measuring.kill()
         output, _ = process.communicate(timeout=5)
@@ -77,15 +78,43 @@ def test_says_when_it_cannot_listen(net_probe: Path) -> None:
 
 def test_turns_a_wrong_token_away_and_waits_for_the_right_one(net_probe: Path) -> None:
     with server(net_probe) as (_, port):
-        wrong = [word.replace(TOKEN, "bad0") for word in client(net_probe, port, "tcp_rr", "8", *SHORT)]
-        assert run(wrong, 3)[-1]["code"] == "token"
-        assert cells(run(client(net_probe, port, "tcp_rr", "8", *SHORT)))
+        argv = client(net_probe, port, "tcp_rr", "8", *SHORT)
+        for wrong in ("bad0", TOKEN[:-1], TOKEN + "0"):
+            assert run(argv, 3, wrong)[-1]["code"] == "token"
+        assert cells(run(argv))
+
+
+def test_silent_strangers_keep_nobody_waiting(net_probe: Path) -> None:
+    # More than are heard at once; each would have taken 2 s in turn, and the client's patience is 3 s.
+    with ExitStack() as strangers, server(net_probe) as (_, port):
+        for number in range(70):
+            stranger = strangers.enter_context(socket.create_connection(("127.0.0.1", port)))
+            stranger.sendall(b"WULFPRB1"[: number % 9])
+        argv = client(net_probe, port, "tcp_rr", "8", *SHORT, "--peer-timeout", "3")
+        assert cells(run(argv))
+
+
+def test_a_stranger_does_not_stay(net_probe: Path) -> None:
+    with server(net_probe) as (_, port), socket.create_connection(("127.0.0.1", port)) as stranger:
+        stranger.settimeout(TIMEOUT_S)
+        assert stranger.recv(1) == b""
+
+
+@pytest.mark.parametrize("line", ["", "\n", "not hex\n", "0" * 128 + "\n"])
+@pytest.mark.parametrize(
+    "role", [["--server"], ["--connect", "127.0.0.1:1", "--op", "tcp_rr", "--sizes", "8"]]
+)
+def test_takes_no_other_token(sanitized_probe: Path, role: list[str], line: str) -> None:
+    argv = [sanitized_probe, *role, "--token-stdin"]
+    done = subprocess.run(argv, input=line.encode(), capture_output=True, timeout=TIMEOUT_S, check=False)
+    assert done.returncode == 3
+    assert "--token-stdin" in lines_of(done.stdout)[-1]["message"]
 
 
 def test_serves_one_client_only(net_probe: Path) -> None:
     with server(net_probe) as (_, port):
         argv = client(net_probe, port, "tcp_rr", "8", *ENDLESS)
-        with subprocess.Popen(argv, stdout=subprocess.DEVNULL) as first:
+        with secret() as stdin, subprocess.Popen(argv, stdin=stdin, stdout=subprocess.DEVNULL) as first:
             time.sleep(0.3)
             assert run(client(net_probe, port, "tcp_rr", "8", *SHORT), 3)[-1]["code"] == "refused"
             first.kill()
@@ -139,7 +168,12 @@ def test_client_survives_a_hostile_server(sanitized_probe: Path) -> None:
     for length in (0, 100, REPLY_BYTES, 20000):
         with socket.create_server(("127.0.0.1", 0)) as listener:
             argv = client(sanitized_probe, listener.getsockname()[1], "tcp_rr", "64", *SHORT)
-            with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as measuring:
+            with (
+                secret() as stdin,
+                subprocess.Popen(
+                    argv, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+                ) as measuring,
+            ):
                 connection, _ = listener.accept()
                 connection.sendall(noise.randbytes(length))
                 connection.close()

@@ -5,7 +5,7 @@ from tests.unit import make_records as make
 from tests.unit.test_cells import cells, launch
 from wulf import estimate
 from wulf.estimate.advise import tick_multiple
-from wulf.records import Clock, NodeRecord, ProbeInfo
+from wulf.records import Clock, LeftOut, NodeRecord, ProbeInfo
 
 replace = msgspec.structs.replace
 
@@ -30,9 +30,8 @@ def quiet(count=8, time_ns=20_000):
 
 def with_probe(result, **changes):
     clock = Clock(source="tsc", resolution_ns=1.0, cost_ns=changes.pop("cost_ns", 20.0))
-    probe = ProbeInfo(
-        version="1", protocol=1, mpi=None, hosts=list(make.PAIR), cpus=[[0], [1]], clock=clock, **changes
-    )
+    hosts = changes.pop("hosts", list(make.PAIR))
+    probe = ProbeInfo(version="1", protocol=1, mpi=None, hosts=hosts, cpus=[[0], [1]], clock=clock, **changes)
     return replace(result, launch=replace(result.launch, probe=probe))
 
 
@@ -130,7 +129,77 @@ def test_ranks_that_share_a_cpu():
     assert "shared_cpu" in kinds([with_probe(result, yields=True) for result in quiet()])
 
 
+def test_shared_memory_and_loopback_are_called_what_they_are():
+    assert "one_machine" not in kinds([with_probe(result) for result in quiet()])
+    advice = only([with_probe(result, hosts=["here", "here"]) for result in quiet()], "one_machine")
+    assert advice.subject == "mpi_pingpong"
+    assert "shared memory" in advice.text
+    near = [with_probe(result, hosts=["here"]) for result in quiet()]
+    argv = ["wulf-probe", "--connect", "127.0.0.1:4711"]
+    near = [replace(r, launch=replace(r.launch, op="tcp_rr", argv=argv)) for r in near]
+    found = [a for a in estimate.advise([], near, [], make.plan(ops=["tcp_rr"])) if a.kind == "one_machine"]
+    assert [(advice.subject, "loopback" in advice.text) for advice in found] == [("tcp_rr", True)]
+    mpirun = ["mpirun", "-np", "2", "--host", "127.0.0.1:2", "wulf-probe-mpi"]
+    local = [with_probe(result, hosts=["here", "here"]) for result in quiet()]
+    local = [replace(r, launch=replace(r.launch, argv=mpirun)) for r in local]
+    assert "shared memory" in only(local, "one_machine").text
+
+
+def test_a_node_that_is_left_out_is_an_error_with_its_reason():
+    absent = LeftOut(node="node03", ops=["mpi_pingpong"], reason="node03: there is no libmpi.so.40")
+    advice = only(quiet(), "left_out_node", plan=make.plan(left_out=[absent]))
+    assert advice.severity == "error"
+    assert "node03" in advice.subject
+    assert "libmpi" in advice.text
+
+
+def test_what_the_run_did_not_come_to_is_named():
+    pairs = [make.PAIR, ("node02", "node03"), ("node03", "node01")]
+    wide = make.plan(ops=["mpi_pingpong", "tcp_rr"], pairs=pairs)
+    found = [advice for advice in advise(quiet(), plan=wide) if advice.kind == "not_begun"]
+    assert [(advice.subject, advice.text.split(":")[0]) for advice in found] == [
+        ("mpi_pingpong", "not measured between 2 of 3 pairs"),
+        ("tcp_rr", "not measured between 3 of 3 pairs"),
+    ]
+    absent = LeftOut(node="node03", ops=["mpi_pingpong", "tcp_rr"], reason="node03: no")
+    found = kinds(quiet(), plan=replace(wide, ops=["mpi_pingpong"], left_out=[absent]))
+    assert "not_begun" not in found, "why it was not measured is said once"
+
+
 def test_a_warm_up_that_does_not_settle():
     settled, restless = quiet(), [launch(index, 20_000, warmup_settled=False) for index in range(8, 11)]
     assert "3 of 11 series" in only([*settled, *restless], "warmup").text
     assert "warmup" not in kinds([*quiet(19), launch(19, 20_000, warmup_settled=False)])
+
+
+def refused(number):
+    return f"node{number}: ssh: connect to host 10.0.0.{number} port 22: Connection refused"
+
+
+def test_nodes_that_fail_alike_share_one_advice():
+    down = [NodeRecord(node=f"node{n}", reachable=False, error=refused(n)) for n in range(10, 40)]
+    odd = NodeRecord(node="node40", reachable=False, error="node40: no route to host")
+    found = [a for a in advise(quiet(), nodes=[*down, odd]) if a.kind == "unreachable_node"]
+    assert [advice.subject for advice in found] == ["node[10-39]", "node40"]
+    assert found[0].text == "ssh: connect to host NODE port 22: Connection refused"
+    assert found[1].text == "no route to host"
+
+
+def test_launches_that_fail_alike_share_one_advice():
+    failed = []
+    for number in range(10, 30):
+        result = make.result(number, sizes=(64,), status="failed")
+        pair = ("node01", f"node{number}")
+        failed.append(replace(result, launch=replace(result.launch, pair=pair, error=refused(number))))
+    advice = only([*quiet(), *failed], "failed_launch")
+    assert advice.subject.endswith("(20 pairs)")
+    assert advice.text == "20 launches failed: ssh: connect to host NODE port 22: Connection refused"
+
+
+def test_nodes_that_are_left_out_alike_share_one_advice():
+    absent = [
+        LeftOut(node=f"node{n}", ops=["mpi_pingpong"], reason=f"node{n}: there is no mpirun")
+        for n in range(10, 14)
+    ]
+    advice = only(quiet(), "left_out_node", plan=make.plan(left_out=absent))
+    assert (advice.subject, advice.text) == ("mpi_pingpong node[10-13]", "there is no mpirun")

@@ -153,7 +153,7 @@ def test_the_odd_ones_are_told_what_would_make_them_alike() -> None:
     rules = [rule(facts=["nic.mtu"]), rule(id="same.rest", facts=["sysctl.*"])]
     first, second = audit(nodes, rules=rules, knobs=catalogue.knobs().values()).findings[:2]
     assert first.fix.startswith("ip link set eth0 mtu 1500")
-    assert second.fix == "sysctl -w net.ipv4.tcp_sack='1'"
+    assert second.fix == "sysctl -w net.ipv4.tcp_sack=1"
 
 
 def test_not_knowing_is_a_gap_and_no_difference() -> None:
@@ -277,3 +277,18 @@ def test_json_has_all_of_it(judged: Audit) -> None:
 )
 def test_facts_in_words(name: str, value, words: str) -> None:
     assert format_fact(name, value) == words
+
+
+def test_values_of_the_moment_make_no_findings_of_their_own() -> None:
+    stolen = [node(f"n{number:02}", **{"cpu.steal_ratio": 0.02 + number / 500}) for number in range(20)]
+    clean = node("n99", **{"cpu.steal_ratio": 0.001})
+    steal = check(
+        id="cpu.steal",
+        holds="cpu.steal_ratio <= 0.01",
+        found="{cpu.steal_ratio} was taken",
+        wanted="less",
+        fix="",
+    )
+    (finding,) = audit([*stolen, clean], [steal]).findings
+    assert finding.nodes == [f"n{number:02}" for number in range(20)]
+    assert finding.found == "2.00% to 5.80% was taken"

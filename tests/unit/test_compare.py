@@ -29,7 +29,8 @@ def test_a_faster_run_is_better():
 def test_equal_quiet_runs_do_not_differ():
     found = compare(run(seed=1, spread=0.001), run(seed=2, spread=0.001), [], [])
     assert found.verdict == "no difference"
-    assert 1 < found.smallest_effect < 1.02
+    assert 0 < found.smallest_effect < 0.02
+    assert found.smallest_effects == {"mpi_pingpong": found.smallest_effect}
 
 
 def test_noise_gives_no_decision():
@@ -96,3 +97,11 @@ def test_simulated_aa_pairs_are_rarely_called_different():
     rates = {case.name: rates[case.name] for case in aa_sim.CASES if case.counts}
     # 60 pairs each: five per cent of all cases together, with room for chance.
     assert np.mean(list(rates.values())) <= 0.05
+
+
+def test_a_node_that_was_absent_is_one_difference():
+    facts = {f"fact.{index}": index for index in range(270)}
+    there = [NodeRecord(node=PAIR[0], reachable=True, facts=facts)]
+    gone = [NodeRecord(node=PAIR[0], reachable=False, error="node01: no route to host")]
+    found = compare(run(), run(), there, gone)
+    assert found.differing_facts == {"node01: all facts": ("270 facts", "unknown: node01: no route to host")}

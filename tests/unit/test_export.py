@@ -133,3 +133,20 @@ def test_the_script_applies_says_and_undoes(tmp_path):
     assert first.read_text() == "b\n"
     assert run("undo")[0] == 0
     assert run("nonsense")[0] == 2
+
+
+@pytest.mark.root
+def test_the_script_leaves_what_somebody_else_has_set_since(tmp_path):
+    import os
+
+    if os.geteuid() != 0:
+        pytest.skip("the script wants root")
+    files = [tmp_path / f"cpu{cpu}" for cpu in range(3)]
+    for file, value in zip(files, ("old", "new", "old"), strict=True):
+        file.write_text(f"{value}\n")
+    plan = [steps.Step(knob="k", kind="file", interface="-", target=f"{tmp_path}/cpu*", value="new")]
+    script = undoable(plan, "# test", str(tmp_path / "state"))
+    for verb in ("apply", "undo"):
+        subprocess.run(["sh", "-s", verb], input=script, text=True, check=True)
+        files[1].write_text("theirs\n")
+    assert [file.read_text() for file in files] == ["old\n", "theirs\n", "old\n"]

@@ -202,10 +202,16 @@ def test_this_machine_with_a_foreign_load_on_every_cpu() -> None:
 
 def test_looking_is_cheap() -> None:
     transport = open_transport(local())
-    times = []
+    costs = []
     for _ in range(5):
-        begin = time.monotonic()
+        begin = _cpu_time()
         snapshot(transport, ["local1"], "lo")
-        times.append(time.monotonic() - begin)
-    # 10 ms when nothing else runs; far below a launch's own start in any case.
-    assert min(times) < 0.1
+        costs.append(_cpu_time() - begin)
+    # 10 ms; far below a launch's own start in any case.
+    assert min(costs) < 0.1
+
+
+def _cpu_time() -> float:
+    """CPU time of this process and of what it started and has waited for [s]; a busy machine hardly changes it."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system

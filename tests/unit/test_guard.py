@@ -2,97 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from wulf.change.guard import BUSY, DONE, FAILED, LATE, program
+from tests.unit.guard_place import SHELLS, SYSCTL, Place, wait
+from wulf.change.guard import BUSY, FAILED, LATE
 
 pytestmark = pytest.mark.root
-
-SHELLS = [name for name in ("dash", "bash") if shutil.which(name)]
-SYSCTL = "net.ipv4.tcp_slow_start_after_idle"
-#: A kind of access whose tool takes its time.
-SLOW = """
-slow_save() { file_save "$1" "$2"; }
-slow_put() { sh -c 'sleep 1.5; echo "$2" >"$1"' slow "$2" "$3"; }
-slow_restore() { file_restore "$1" "$2"; }
-slow_get() { file_get "$1" "$2"; }
-"""
-
-
-def wait(condition: Callable[[], bool], seconds: float = 15) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.05)
-
-
-class Place:
-    """A network and file systems of its own, in which a guard is at work."""
-
-    def __init__(self, shell: str, directory: Path) -> None:
-        self.directory = directory
-        mounts = "mkdir -p /var/lib/wulf && mount -t tmpfs none /var/lib/wulf && mount -t tmpfs none /run"
-        # /bin/sh is what the node has.
-        instead = f"mount --bind {shutil.which(shell)} {Path('/bin/sh').resolve()}"
-        start = f"{mounts} && {instead} && touch /run/ready && exec sleep 300"
-        self._keeper = subprocess.Popen(
-            ["unshare", "--net", "--mount", shutil.which("bash") or "sh", "-c", start]
-        )
-        root = Path(f"/proc/{self._keeper.pid}/root")
-        wait(lambda: (root / "run/ready").exists() and not Path("/run/ready").exists())
-        self.state = root / "var/lib/wulf"
-        self.run = root / "run/wulf"
-        main = 'main "$@"\n'
-        (self.state / "guard").write_text(program().removesuffix(main) + SLOW + main)
-
-    def argv(self, *words: str) -> list[str]:
-        enter = ["nsenter", f"--target={self._keeper.pid}", "--net", "--mount"]
-        return [*enter, "sh", "/var/lib/wulf/guard", *words]
-
-    def guard(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.argv(*words), input=stdin, capture_output=True, text=True, timeout=60, check=False
-        )
-
-    def done(self, *words: str, stdin: str = "") -> str:
-        said = self.guard(*words, stdin=stdin)
-        assert (said.returncode, said.stderr) == (DONE, ""), said
-        return said.stdout
-
-    def set(self, change: str, value: str, deadline_s: int = 30) -> None:
-        self.done("begin", change, "me", str(deadline_s), stdin=f"k\tsysctl\t-\t{SYSCTL}\t{value}\n")
-        self.done("apply", change)
-
-    def value(self) -> str:
-        enter = self.argv()[:4]
-        return subprocess.run(
-            [*enter, "cat", f"/proc/sys/{SYSCTL.replace('.', '/')}"],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.strip()
-
-    def journal(self, change: str) -> str:
-        return (self.state / "tx" / change / "state").read_text().split()[0]
-
-    def end(self) -> None:
-        inside = Path(f"/proc/{self._keeper.pid}/ns/mnt").readlink()
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdecimal():
-                try:
-                    if (entry / "ns/mnt").readlink() == inside:
-                        os.kill(int(entry.name), signal.SIGKILL)
-                except OSError:
-                    continue
-        self._keeper.wait()
 
 
 @pytest.fixture(params=SHELLS)
@@ -168,7 +88,7 @@ def test_nothing_of_a_change_that_is_over_stays(place: Place) -> None:
     place.done("confirm", "A")
     # As if the guard had been killed right after its last word.
     (place.run / "deadline.A").write_text(before)
-    place.done("status")
+    place.done("recover")
     assert not (place.run / "deadline.A").exists()
 
 
@@ -223,6 +143,6 @@ def test_what_cannot_be_put_back_is_said_and_tried_again(place: Place) -> None:
     assert place.journal("A") == "stuck"
     file.rmdir()
     file.write_text("new\n")
-    assert place.guard("status").returncode == DONE
+    place.done("recover")
     assert place.journal("A") == "undone"
     assert file.read_text() == "old\n"

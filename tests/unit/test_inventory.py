@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+from ClusterShell.NodeSet import NodeSet
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,6 +34,9 @@ gateways = { gw1 = "@two" }
 [addresses]
 node01 = "198.18.0.11"
 gpu1 = "fd00::1"
+[change]
+user = "hpc"
+become = "sudo"
 [mpi]
 compiler = "/opt/x y/mpicc"
 launcher = "openmpi"
@@ -50,6 +54,7 @@ def test_a_full_file() -> None:
     assert (config.address("node01"), config.address("node02")) == ("198.18.0.11", "node02")
     assert config.ssh.gateways == {"gw1": "node[02,04]"}
     assert config.ssh.connect_timeout_s == 3.0
+    assert (config.ssh.user, config.for_changes().ssh.user) == ("root", "hpc")
     assert config.mpi.env == {"A": "b \x7f"}
     with pytest.raises(UsageError, match="names no node"):
         config.select("")
@@ -72,6 +77,7 @@ def test_every_key_is_explained() -> None:
         "user",
         "fanout",
         "gateways",
+        "become",
         "compiler",
         "launcher",
     ):
@@ -125,6 +131,9 @@ def test_every_key_is_explained() -> None:
         ('[cluster]\nnodes = "a"\n[ssh]\nfanout = 0', "fanout must be from 1"),
         ('[cluster]\nnodes = "a"\n[ssh]\nconfig = "no such"', "[ssh] config: no such file"),
         ('[cluster]\nnodes = "a"\n[ssh]\nuser = "-x"', "is not a user name"),
+        ('[cluster]\nnodes = "a"\n[change]\nuser = "-x"', "[change] user = '-x' is not a user name"),
+        ('[cluster]\nnodes = "a"\n[change]\nbecome = "su"', "[change] become = 'su'"),
+        ('[cluster]\nnodes = "a"\n[change]\nuser = "root"\nbecome = "sudo"', "another user than root"),
         ('[cluster]\nnodes = "a"\n[ssh]\ngateways = { g = "b" }', "gateways.g: b is not a node"),
         ('[cluster]\nnodes = "a"\n[ssh]\ngateways = { "-g" = "a" }', "'-g' is not a node name"),
         ('[cluster]\nnodes = "a"\n[ssh]\ngateways = { g = "a", h = "a" }', "a has another gateway already"),
@@ -244,3 +253,94 @@ def test_pairs_that_cannot_be(spec: str, nodes: list[str], message: str) -> None
     with pytest.raises(UsageError) as caught:
         inventory.pairs(spec, nodes)
     assert message in str(caught.value)
+
+
+def cells_of(text: str) -> list[str]:
+    return [str(name) for name in NodeSet(text)]
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.from_regex(r"[a-c][0-9]{0,3}", fullmatch=True),
+            st.from_regex(r"[ab]\[[0-9]{1,2}(,[0-9]{1,2}){0,4}\]x?", fullmatch=True),
+            st.from_regex(r"[ab]\[1-[2-9](/[12])?,0[1-5]\](-n\[1-3\])?", fullmatch=True),
+        ),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_names_are_those_of_clustershell_and_in_its_order(parts: list[str]) -> None:
+    assert expand(",".join(parts)) == cells_of(",".join(parts))
+
+
+LONG = {
+    "the same number": ("n[" + ",".join(["1"] * 100_000) + "]", 1),
+    "the same name": (",".join(["n1"] * 100_000), 1),
+    "odd numbers": ("n[" + ",".join(str(2 * n + 1) for n in range(50_000)) + "]", 50_000),
+    "odd names": (",".join(f"n{2 * n}" for n in range(50_000)), 50_000),
+    "two numbers": (",".join(f"n{n}m{n}" for n in range(20_000)), 20_000),
+    "names of all kinds": (",".join(f"a{n}b" for n in range(50_000)), 50_000),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_a_long_node_set_takes_no_time(name: str) -> None:
+    # ClusterShell alone takes minutes to hours for each of these: the suite would not end.
+    spec, count = LONG[name]
+    assert len(expand(spec)) == count
+    assert len(expand("@all", {"all": spec})) == count
+
+
+ABSURD = {
+    "a range": "n[1-999999999]",
+    "many ranges": ",".join(["n[1-50000]", "m[1-50001]"]),
+    "more digits than numbers have": f"n[{'1' * 5000}]",
+    "more padding": "n[" + ",".join("0" * n + "1" for n in range(3000)) + "]",
+    "a name": "n1" * 100_000,
+    "brackets": "[" * 100_000,
+    "brackets in pairs": "n[1]" * 20_000,
+    "commas": "," * 100_000,
+    "a long expression": ",".join(["n1"] * 10_000) + "!n2",
+    "groups": "@g30",
+}
+
+
+@pytest.mark.parametrize("name", ABSURD)
+def test_an_absurd_node_set_is_refused_at_once_and_in_short(name: str) -> None:
+    groups = {"g0": "n1"} | {f"g{n}": f"@g{n - 1},@g{n - 1}" for n in range(1, 31)}
+    with pytest.raises(InventoryError) as refusal:
+        expand(ABSURD[name], groups)
+    assert len(str(refusal.value)) < 1000
+
+
+ODD = {
+    "an integer of 4,300 digits": f"[cluster]\nnodes = 'n1'\n[ssh]\nfanout = {'9' * 5000}\n",
+    "a large integer": "[cluster]\nnodes = 'n1'\n[ssh]\nfanout = 99999999999999999999999\n",
+    "a hexadecimal one": f"[cluster]\nnodes = 'n1'\n[ssh]\nfanout = 0x{'f' * 5000}\n",
+    "none": "[cluster]\nnodes = 'n1'\n[ssh]\nfanout = 0\n",
+    "below none": "[cluster]\nnodes = 'n1'\n[ssh]\nfanout = -5\n",
+    "no number": "[cluster]\nnodes = 'n1'\n[ssh]\nconnect_timeout_s = nan\n",
+    "for ever": "[cluster]\nnodes = 'n1'\n[ssh]\nconnect_timeout_s = inf\n",
+    "beyond all numbers": "[cluster]\nnodes = 'n1'\n[ssh]\nconnect_timeout_s = 1e999\n",
+    "a thousand digits": f"[cluster]\nnodes = 'n1'\n[ssh]\nconnect_timeout_s = {'9' * 400}\n",
+    "lists in lists": f"[cluster]\nnodes = {'[' * 20_000}\n",
+    "tables in tables": "[cluster]\nnodes = 'n1'\n[a." + ".".join(["b"] * 5000) + "]\n",
+    "a date": "[cluster]\nnodes = 2024-01-01\n",
+    "an impossible date": "[cluster]\nnodes = 2024-13-41\n",
+    "a table for a name": "[cluster.nodes]\na = 1\n",
+    "a NUL in a name": '[cluster]\nnodes = "n\\u0000"\n',
+    "a NUL in an option": '[cluster]\nnodes = "n1"\n[ssh]\noptions = ["\\u0000"]\n',
+    "a NUL in a path": '[cluster]\nnodes = "n1"\n[ssh]\nconfig = "a\\u0000b"\n',
+    "a long path": f"[cluster]\nnodes = 'n1'\n[ssh]\nconfig = '{'a' * 5000}'\n",
+    "a user that is none": "[cluster]\nnodes = 'n1'\n[ssh]\nconfig = '~nobody-at-all/x'\n",
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_an_odd_value_is_named_with_its_file(name: str) -> None:
+    with pytest.raises(ConfigError) as refusal:
+        inventory.parse(ODD[name], "cluster.toml")
+    said = str(refusal.value)
+    assert said.startswith("cluster.toml: ")
+    assert len(said) < 600

@@ -120,3 +120,49 @@ def test_without_intervals_noise_is_not_taken_for_steps():
 
 def test_a_stream_has_no_latency():
     assert model.curve(curve(SIZES, hockney(SIZES)), "message_time").zero_byte_latency is None
+
+
+def test_a_bandwidth_that_no_size_came_near_is_said_not_printed():
+    small = [0, *(1 << k for k in range(11))]
+    found = model.curve(curve(small, hockney(small, beta=24e6), spread=0.001), ROUND_TRIP)
+    assert found.robust.inverse_beta.value == pytest.approx(1 / 24e6, rel=0.05)
+    assert found.asymptotic_bandwidth is not None  # 1 KiB takes 43 µs, of which 33 µs are its bytes
+    found = model.curve(curve(small, hockney(small, beta=1e9), spread=0.0005), ROUND_TRIP)
+    assert found.asymptotic_bandwidth is None and found.n_half_bytes is None
+    assert any("bandwidth is not identifiable: the largest size, 1 KiB, reaches" in n for n in found.notes)
+
+
+def test_a_slope_that_drowns_in_noise_is_said_not_printed():
+    small = [0, *(1 << k for k in range(11))]
+    rng = np.random.default_rng(3)
+    cells = [
+        cell(size, time * np.exp(0.05 * rng.standard_normal(8)))
+        for size, time in zip(small, hockney(small, alpha=30e-6), strict=True)
+    ]
+    found = model.curve(cells, ROUND_TRIP)
+    assert found.asymptotic_bandwidth is None and found.robust is None
+    assert all(segment.slope is None for segment in found.segments)
+    assert found.zero_byte_latency is not None
+
+
+def test_no_figure_of_a_model_spans_more_than_a_factor_of_two():
+    rng = np.random.default_rng(5)
+    for spread in (0.002, 0.02, 0.1, 0.3):
+        cells = [
+            cell(size, time * np.exp(spread * rng.standard_normal(8)))
+            for size, time in zip(SIZES[:15], hockney(SIZES[:15]), strict=True)
+        ]
+        found = model.curve(cells[1:], ROUND_TRIP)
+        lines = [fit for fit in (found.robust, found.least_squares) if fit]
+        figures = [found.asymptotic_bandwidth, found.n_half_bytes, found.zero_byte_latency]
+        figures += [figure for fit in lines for figure in (fit.alpha, fit.inverse_beta)]
+        figures += [figure for piece in found.segments for figure in (piece.intercept, piece.slope)]
+        assert all(f.low > 0 and f.high <= 2 * f.low for f in figures if f is not None and f.low is not None)
+
+
+def test_a_latency_below_all_measured_sizes_is_not_extrapolated():
+    large = [1 << k for k in range(16, 23)]
+    found = model.curve(curve(large, hockney(large, alpha=20e-6), spread=0.0005), ROUND_TRIP)
+    assert found.zero_byte_latency is None
+    assert any("smallest size, 64 KiB" in note for note in found.notes)
+    assert found.asymptotic_bandwidth is not None

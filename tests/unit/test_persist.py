@@ -13,7 +13,7 @@ import pytest
 
 from wulf import catalogue
 from wulf.change import native, steps
-from wulf.change.guard import access_functions
+from wulf.change.functions import access_functions
 from wulf.change.persist import marker, persist, stored
 from wulf.facts.parse import parse
 

@@ -6,18 +6,22 @@ import io
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
 from tests.unit import report_fixture
 from wulf.report import text
+from wulf.report.parts import Column, Item, Table
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 NARROW = 80
 
 
 def console(width: int = NARROW, **options: object) -> Console:
+    """Return a terminal without colours; `force_terminal` makes it another one."""
+    options = {"force_terminal": True, "color_system": None, **options}
     return Console(file=io.StringIO(), width=width, highlight=False, **options)
 
 
@@ -38,26 +42,26 @@ def agrees(name: str, output: str) -> None:
 
 
 def test_report_at_80_columns() -> None:
-    on = console(force_terminal=False)
+    on = console()
     text.render(*report_fixture.make(sizes=12), on)
     agrees("report.txt", stripped(printed(on)))
 
 
 def test_comparison_at_80_columns() -> None:
-    on = console(force_terminal=False)
+    on = console()
     text.render_comparison(report_fixture.comparison(), on)
     agrees("report-comparison.txt", stripped(printed(on)))
 
 
 @pytest.mark.parametrize("width", [80, 100, 200])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
-    on = console(width, force_terminal=False)
+    on = console(width)
     text.render(*report_fixture.make(ops=("udp_rr", "mpi_pingpong"), sizes=60), on)
     assert max(cell_len(line) for line in printed(on).splitlines()) <= width
 
 
 def test_a_wide_terminal_shows_all_quantiles() -> None:
-    on = console(200, force_terminal=False)
+    on = console(200)
     text.render(*report_fixture.make(ops=("tcp_rr",), sizes=4), on)
     assert "p99.9" in printed(on) and "p25" in printed(on)
 
@@ -86,3 +90,55 @@ def test_sparkline_is_logarithmic() -> None:
     assert text.sparkline([5, 5]) == "▁▁"
     assert text.sparkline([]) == text.sparkline([0.0]) == ""
     assert len(text.sparkline([float(n) for n in range(1, 100)])) == text.SPARK_WIDTH
+
+
+def unknown_records():
+    """Return a run with cells in which nothing is known: a stream, and a model that was not fitted."""
+    manifest, nodes, launches, analysis = report_fixture.make(ops=("mpi_pingpong", "tcp_stream"), sizes=12)
+    notes = ["the number of segments is not identifiable: too few launches to tell steps from noise"]
+    models = [
+        msgspec.structs.replace(
+            model,
+            segments=[],
+            zero_byte_latency=None,
+            asymptotic_bandwidth=None,
+            n_half_bytes=None,
+            notes=notes,
+        )
+        for model in analysis.models
+    ]
+    return manifest, nodes, launches, msgspec.structs.replace(analysis, models=models)
+
+
+@pytest.mark.parametrize("width", [50, 80, 120])
+def test_an_unknown_value_takes_no_room_from_the_others(width: int) -> None:
+    on = console(width)
+    text.render(*unknown_records(), on)
+    output = printed(on)
+    assert "node02 → node04" in output.partition("Pairs, worst first")[2].partition("In detail")[0]
+    assert max(cell_len(line) for line in output.splitlines()) <= width
+
+
+def test_a_file_has_whole_tables() -> None:
+    rows = text.rendered(*unknown_records()).partition("Pairs, worst first\n")[2].splitlines()
+    assert rows[1].split() == ["node02", "→", "node04", "unknown", "unknown", "11", "of", "12"]
+    assert "unknown: the number of segments is not identifiable" in " ".join(rows[4:6])
+
+
+def test_a_table_in_a_pipe_is_neither_wrapped_nor_cut() -> None:
+    words = "word " * 60
+    table = Table("T", (Column("a"), Column("b", numeric=True)), ((Item(words.strip()), Item("1" * 90)),))
+    on = console(force_terminal=False)
+    text.Printer(on).table(table)
+    assert f"{words.strip()}  {'1' * 90}" in printed(on)
+
+
+def test_a_table_that_is_wider_than_the_terminal_is_a_list() -> None:
+    columns = (Column("pair", whole=True), *(Column(f"figure {n}", numeric=True) for n in range(4)))
+    row = (Item("node01 → node02"), *(Item(f"{n}{n}{n} ± 1 µs") for n in range(4)))
+    on = console(40)
+    text.Printer(on).table(Table("T", columns, (row,)))
+    assert stripped(printed(on)).splitlines()[2:] == [
+        "node01 → node02",
+        *(f"  figure {n}  {n}{n}{n} ± 1 µs" for n in range(4)),
+    ]

@@ -11,15 +11,17 @@ from hypothesis import strategies as st
 from wulf.report import ticks
 
 
-def test_ratios_mark_one() -> None:
-    assert ticks.ratios([0.7, 1.4]).labels == ("0.7×", "0.8×", "0.9×", "1×", "1.1×", "1.2×", "1.3×", "1.4×")
-    assert "1×" in ticks.ratios([0.01, 0.05]).labels
-    assert ticks.ratios([]).labels[0].endswith("×")
+def test_a_logarithmic_axis_of_changes_marks_none() -> None:
+    marks = ("−30 %", "−20 %", "−10 %", "0 %", "+10 %", "+20 %", "+30 %", "+40 %")
+    assert ticks.changes([0.7, 1.4], logarithmic=True).labels == marks
+    assert "0 %" in ticks.changes([0.01, 0.05], logarithmic=True).labels
+    assert "+100 %" in ticks.changes([0.4, 4], logarithmic=True).labels
+    assert ticks.changes([], logarithmic=True).labels[0].endswith("%")
 
 
 @given(st.lists(st.floats(0.001, 1000), min_size=1, max_size=6))
-def test_ratios_are_positive_and_hold_one(values: list[float]) -> None:
-    marks = ticks.ratios(values).values
+def test_its_marks_are_positive_and_hold_one(values: list[float]) -> None:
+    marks = ticks.changes(values, logarithmic=True).values
     assert all(mark > 0 for mark in marks)
     assert any(math.isclose(mark, 1.0) for mark in marks)
     assert len(marks) < 40

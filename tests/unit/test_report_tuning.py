@@ -38,13 +38,13 @@ def ratio(value: float, low: float | None, high: float | None) -> Estimate:
 
 def test_the_headline_says_what_it_is_worth(report: TuningReport) -> None:
     title, flag = tuning_words.headline(report)
-    assert title == "3 settings kept: small-message time 0.491× (0.486–0.497), 51 % less; nothing got worse"
+    assert title == "3 settings kept: small-message time −50.9 % (−51.4 to −50.3); nothing got worse"
     assert flag == "good"
 
 
 def test_more_is_better_where_all_metrics_say_so() -> None:
     title, _ = tuning_words.headline(tuning_fixture.application())
-    assert title == "1 setting kept: HPL 1.153× (1.137–1.169), 15 % more"
+    assert title == "1 setting kept: HPL +15.3 % (+13.7 to +16.9)"
 
 
 def test_the_headline_names_what_got_worse(report: TuningReport) -> None:
@@ -67,7 +67,11 @@ def test_a_doubtful_pattern_is_not_called_unharmed(report: TuningReport) -> None
 @pytest.mark.parametrize(
     ("name", "title", "flag"),
     [
-        ("nothing", "no setting is proven to help; an effect of 2.9 % or more would have been seen", ""),
+        (
+            "nothing",
+            "no setting is proven to help; a change of −2.9 % would have been seen in nine cases of ten",
+            "",
+        ),
         ("failing", "nothing could be measured under any setting that was tried", "error"),
         ("empty", "the search failed", "error"),
     ],
@@ -79,7 +83,7 @@ def test_nothing_kept_says_why(name: str, title: str, flag: str) -> None:
 def test_an_interrupted_search_is_not_called_proven() -> None:
     title, flag = tuning_words.headline(tuning_fixture.interrupted())
     assert title.startswith(
-        "4 settings chosen, but not confirmed (it was interrupted): small-message time 0.50×"
+        "4 settings chosen, but not confirmed (it was interrupted): small-message time −50 %"
     )
     assert flag == "warning"
 
@@ -90,7 +94,7 @@ def test_what_was_not_confirmed_is_not_kept(report: TuningReport) -> None:
     )
     title, flag = tuning_words.headline(changed(report, kept={}, confirmation=confirmation))
     assert title == (
-        "Nothing kept: what looked better was not confirmed (small-message time 1.01× (0.98–1.04), 1 % more)"
+        "Nothing kept: what looked better was not confirmed (small-message time +1 % (−2 to +4))"
     )
     assert flag == "warning"
 
@@ -129,8 +133,8 @@ def test_the_band_is_what_cannot_be_seen(report: TuningReport) -> None:
     figure = tuning_figures.effects(report)
     assert figure is not None
     limits = figure.variants[0].datasets["limits"]
-    assert limits["high"] == pytest.approx([1 + control.smallest_effect], rel=1e-6)
-    assert limits["low"] == pytest.approx([1 / (1 + control.smallest_effect)], rel=1e-6)
+    assert limits["high"] == pytest.approx([1 / (1 - control.smallest_effect)], rel=1e-6)
+    assert limits["low"] == pytest.approx([1 - control.smallest_effect], rel=1e-6)
 
 
 def test_the_path_ends_with_the_confirmation(report: TuningReport) -> None:
@@ -148,7 +152,7 @@ def test_a_kept_setting_says_worth_storage_and_the_way_back(report: TuningReport
     kept = {view.knob: view for view in tuning_view.build(report).kept}
     first = kept["nic.rx_usecs"]
     left_out = next(e for e in report.tuning.effects if e.phase == "backward" and e.knob == "nic.rx_usecs")
-    assert first.worth.startswith(f"+{100 * (left_out.ratio.value - 1):.0f} %")
+    assert first.worth.startswith(f"+{100 * (left_out.ratio.value - 1):.1f} %")
     assert ("undo", "wulf rollback tune-1121 --only nic.rx_usecs", True) in first.lines
     assert first.stored and not kept["cpu.cstates_pmqos"].stored
     assert ("stored", "live only: gone after a reboot", False) in kept["cpu.cstates_pmqos"].lines
@@ -255,7 +259,7 @@ def test_two_changes_need_only_what_is_known(report: TuningReport) -> None:
 
 @pytest.mark.parametrize("name", ["make", "nothing", "interrupted"])
 def test_text_at_80_columns(name: str) -> None:
-    on = console(force_terminal=False)
+    on = console()
     render_text(getattr(tuning_fixture, name)(), on)
     output = stripped(printed(on))
     assert max(cell_len(line) for line in output.splitlines()) <= 80
@@ -263,7 +267,7 @@ def test_text_at_80_columns(name: str) -> None:
 
 
 def test_hostile_texts_are_neither_escapes_nor_markup() -> None:
-    on = console(100, force_terminal=False)
+    on = console(100)
     render_text(tuning_fixture.hostile(), on)
     assert "\x1b" not in printed(on)
 
@@ -284,3 +288,21 @@ def test_what_was_chosen_is_shown_even_if_nobody_says_what_became_of_it(report: 
 def test_no_candidate_is_not_called_a_proof() -> None:
     bare = changed(tuning_fixture.nothing(), effects=[])
     assert tuning_words.headline(bare) == ("Nothing kept: no setting was compared", "warning")
+
+
+def test_what_was_not_tested_is_not_advised_against(report: TuningReport) -> None:
+    whole = tuning_fixture.nothing()
+    assert tuning_view.build(whole).nothing_kept == "Nothing: leave the nodes as they are."
+    partly = changed(whole, effects=whole.tuning.effects[:1], status="budget")
+    said = tuning_view.build(partly).nothing_kept
+    assert said.startswith("Nothing so far. Not tested: 1 of 2 values (")
+    assert "leave the nodes" not in render_html(partly)
+    assert tuning_view.build(report).nothing_kept == ""
+
+
+def test_an_effect_is_one_figure_wherever_it_stands() -> None:
+    view = tuning_view.build(tuning_fixture.application())
+    assert "+15.3 % (+13.7 to +16.9)" in view.title
+    assert (view.keys[0].value, view.keys[0].where) == ("+15.3 %", "95 % interval +13.7 to +16.9 %")
+    assert "+15.3 % (+13.7 to +16.9)" in [row[4].text for row in view.patterns.rows]
+    assert "+15.3 %" in view.path.rows[-1][2].text

@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit import report_fixture
 from wulf.records import CellEstimate, Estimate, NodeRecord
-from wulf.report import compare, headline, ranking, ticks, view
+from wulf.report import compare, headline, provenance, ranking, ticks, view
 from wulf.report.parts import Table, View
 from wulf.report.words import change_item, duration, percent
 
@@ -76,16 +76,18 @@ def test_breakpoints_of_several_pairs_are_one_mark(shown: View) -> None:
 
 def test_missed_targets_say_how_far_they_are(shown: View) -> None:
     rows = texts(shown.unreached)
-    assert rows and all(", target 2 %" in row[3] for row in rows)
-    widths = [row[3].raw for row in shown.unreached.rows]
+    assert rows and all(", target 2 %" in row[4] for row in rows)
+    widths = [row[4].raw for row in shown.unreached.rows]
     assert widths == sorted(widths, reverse=True)
+    *_, analysis = report_fixture.make()
+    assert sum(row[3].raw for row in shown.unreached.rows) == sum(not cell.reached for cell in analysis.cells)
 
 
 def test_unknown_facts_say_why_and_are_not_zero(shown: View) -> None:
     assert ["nic.firmware", "unknown: ethtool is not installed", "node01, node02, node03, node04"] in texts(
         shown.unknown
     )
-    assert ["everything", "unknown: node99: no route to host", "node99"] in texts(shown.unknown)
+    assert ["everything", "unknown: no route to host", "node99"] in texts(shown.unknown)
     assert not any(row[0] == "nic.firmware" for row in texts(shown.facts))
 
 
@@ -132,14 +134,59 @@ def test_trust_is_good_only_when_everything_is_as_asked() -> None:
     assert headline.trust(done, msgspec.structs.replace(clean, cells=unsure)) == "poor"
 
 
-def test_long_tables_are_cut_and_say_so() -> None:
+def test_facts_unknown_for_one_reason_share_a_row() -> None:
+    manifest, _, launches, analysis = report_fixture.empty()
+    unknown = {f"nic.fact{index}": "no interface" for index in range(9)} | {"time.zone": "no bus"}
+    nodes = [NodeRecord(node=node, reachable=True, facts={}, unknown=unknown) for node in ("n1", "n2")]
+    rows = texts(view.build(manifest, nodes, launches, analysis).unknown)
+    assert [row[1:] for row in rows if row[2] == "all 2 nodes"] == [
+        ["unknown: no interface", "all 2 nodes"],
+        ["unknown: no bus", "all 2 nodes"],
+    ]
+    assert rows[0][0].endswith("nic.fact5 and 3 more")
+
+
+def test_scouts_beside_load_are_no_contaminated_launches() -> None:
+    manifest, nodes, launches, analysis = report_fixture.make()
+    beside = [msgspec.structs.replace(x, status="ok", contamination=["load"]) for x in launches]
+    scouts = [msgspec.structs.replace(x, purpose="scout") for x in beside[:4]]
+    rows = view.build(manifest, nodes, scouts + beside[4:], analysis).launches.rows
+    assert sum(row[0].raw for row in rows) == len(launches) - 4
+
+
+def test_a_clock_is_named_once_whatever_a_reading_cost() -> None:
+    _, _, launches, _ = report_fixture.make()
+    assert launches[0].probe is not None
+    clock = launches[0].probe.clock
+    probes = [
+        msgspec.structs.replace(launches[0].probe, clock=msgspec.structs.replace(clock, cost_ns=cost))
+        for cost in (27.2, 29.4, 28.0)
+    ]
+    asked = [msgspec.structs.replace(launches[0], probe=probe) for probe in probes]
+    (text,) = provenance.clock_texts(asked)
+    assert "one reading 27 to 29 ns" in text
+
+
+def test_tables_of_what_went_wrong_are_folded() -> None:
     manifest, nodes, launches, analysis = report_fixture.make()
     cells = [msgspec.structs.replace(cell, reached=False) for cell in analysis.cells]
-    bad = [msgspec.structs.replace(launch, contamination=["load"]) for launch in launches * 2]
+    bad = [
+        msgspec.structs.replace(
+            launch,
+            status="failed",
+            error=f"{launch.pair[1]}: ssh: connect to host 10.0.0.{index % 9} port 22: Connection refused",
+        )
+        for index, launch in enumerate(launches)
+    ]
     shown = view.build(manifest, nodes, bad, msgspec.structs.replace(analysis, cells=cells))
-    assert len(shown.unreached.rows) == len(shown.launches.rows) == 200
-    assert shown.unreached.note == f"{len(cells) - 200} more cells are in 'wulf report --json'."
-    assert f"{len(bad) - 200} more launches" in shown.launches.note
+    rows = texts(shown.unreached)
+    assert [row[:2] for row in sorted(rows)] == [
+        [op, "all 3 pairs"] for op in sorted(report_fixture.OPERATIONS)
+    ]
+    assert {row[2] for row in rows if row[0] == "tcp_rr"} == {"0 B to 1 MiB"}
+    assert len(shown.launches.rows) == 4
+    assert sum(row[0].raw for row in shown.launches.rows) == len(bad)
+    assert "such as: " in texts(shown.launches)[0][5]
 
 
 def test_one_launch_has_no_interval_and_says_so() -> None:
@@ -148,7 +195,7 @@ def test_one_launch_has_no_interval_and_says_so() -> None:
     alone = msgspec.structs.replace(cell.time, low=None, high=None, n=1)
     lone: CellEstimate = msgspec.structs.replace(cell, time=alone, reached=False)
     shown = view.build(manifest, nodes, launches, msgspec.structs.replace(analysis, cells=[lone]))
-    assert texts(shown.unreached)[0][3] == "unknown: 1 launch, target 2 %"
+    assert texts(shown.unreached)[0][4:] == ["no interval, target 2 %", "1"]
     assert "no interval" in texts(shown.operations[0].details[0].sizes)[0][1]
     main = shown.operations[0].overview[0].variants[0].datasets["main"]
     assert list(main["low_s"]) == [None]
@@ -166,7 +213,7 @@ def test_control_characters_of_nodes_do_not_pass() -> None:
     [
         (0.9, 0.892, 0.908, "−10.0 % (−10.8 to −9.2)"),
         (1.0, 0.9988, 1.0012, "0 % (−0.12 to +0.12)"),
-        (1.5, None, None, "+50.0 % (interval unknown: 12 launches)"),
+        (1.5, None, None, "+50 % (no interval)"),
     ],
 )
 def test_changes_have_the_digits_of_their_interval(
@@ -205,5 +252,69 @@ def test_comparison_counts_verdicts_and_keeps_sizes_in_order() -> None:
     main = shown.figures[0].variants[0].datasets["main"]
     assert list(main["size_bytes"]) == sorted(main["size_bytes"])
     assert "19 better, 1 worse" in shown.figures[0].variants[0].summary
-    assert texts(shown.facts) == [["interrupt_coalescing", "rx-usecs 3", "rx-usecs 0"]]
-    assert "These runs could have shown an effect of 1.2 % at best." in shown.limits
+    assert texts(shown.facts) == [["interrupt_coalescing", "–", "rx-usecs 3", "rx-usecs 0"]]
+    assert "Changes between −1.2 % and +1.2 % may go unseen between these runs." in shown.limits
+
+
+def test_nodes_that_do_not_answer_for_one_reason_are_one_row() -> None:
+    manifest, nodes, launches, analysis = report_fixture.make(ops=("tcp_rr",), sizes=2)
+    gone = [
+        NodeRecord(
+            node=f"node{number}",
+            reachable=False,
+            error=f"node{number}: ssh: connect to host 10.1.0.{number} port 22: Connection refused",
+        )
+        for number in range(50, 80)
+    ]
+    shown = view.build(manifest, [*nodes, *gone], launches, analysis)
+    refused = [row for row in texts(shown.unknown) if "Connection refused" in row[1]]
+    assert len(refused) == 1 and "node50" in refused[0][2]
+
+
+def test_a_spent_budget_does_not_contradict_targets_that_were_reached() -> None:
+    manifest, nodes, launches, analysis = report_fixture.make(ops=("tcp_rr",), sizes=4)
+    cells = [msgspec.structs.replace(cell, reached=True) for cell in analysis.cells]
+    lines = view.build(manifest, nodes, launches, msgspec.structs.replace(analysis, cells=cells)).trust_text
+    assert f"{len(cells)} of {len(cells)} cells reached ±2 % (95 % intervals)." in lines
+    assert not any("before all" in line for line in lines)
+    assert any("before everything that was planned was measured" in line for line in lines)
+
+
+def test_nothing_is_said_of_segments_that_were_not_found() -> None:
+    manifest, nodes, launches, analysis = report_fixture.make(ops=("tcp_rr",), pairs=1, sizes=4)
+    note = "the number of segments is not identifiable: too few launches to tell steps from noise"
+    bare = msgspec.structs.replace(
+        analysis.models[0], segments=[], asymptotic_bandwidth=None, n_half_bytes=None, notes=[note]
+    )
+    shown = view.build(manifest, nodes, launches, msgspec.structs.replace(analysis, models=[bare]))
+    assert shown.operations[0].details[0].segments.empty == note
+
+
+def test_a_pooled_no_decision_does_not_hide_a_pair_that_is_faster() -> None:
+    whole = report_fixture.comparison()
+    cells = [
+        msgspec.structs.replace(
+            cell,
+            verdict="better"
+            if cell.pair == ("node01", "node03") and cell.size_bytes < 512
+            else "no decision",
+        )
+        for cell in whole.cells
+    ]
+    undecided = msgspec.structs.replace(whole, cells=cells, verdict="no decision")
+    shown = compare.build(undecided)
+    assert shown.verdict == "No decision over all sizes and pairs, but 1 of 2 pairs faster at some sizes"
+    rows = texts(shown.pairs)
+    assert [row[1:3] for row in rows] == [["node01 → node02", "no decision"], ["node01 → node03", "better"]]
+    assert rows[1][3] == "12 of 24: 0 B to 256 B"
+    assert rows[1][4].startswith("−1")
+
+
+def test_facts_that_differ_alike_share_a_row() -> None:
+    facts = {f"node{number:02}: kernel.release": ("6.1", "6.12") for number in range(1, 31)}
+    facts |= {f"node{number:02}: fact.{index}": ("1", "unknown") for number in (1, 2) for index in range(90)}
+    shown = compare.build(msgspec.structs.replace(report_fixture.comparison(), differing_facts=facts))
+    assert texts(shown.facts) == [
+        ["kernel.release", "node[01-30]", "6.1", "6.12"],
+        ["fact.0, fact.1, fact.10, fact.11, fact.12, fact.13 and 84 more", "node[01-02]", "known", "unknown"],
+    ]

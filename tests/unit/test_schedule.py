@@ -99,7 +99,23 @@ def test_seeds_differ_between_launches_and_repeat_between_runs():
     assert make(1) == make(1)
 
 
-def test_time_left_is_bounded_by_the_budget():
-    left = schedule.time_left(plan(budget_s=30.0), {}, {}, 0.0)
-    assert 0 < left <= 30
-    assert schedule.time_left(plan(budget_s=30.0), {}, {}, 40.0) == 0
+def test_streams_that_lack_an_interval_come_before_those_that_narrow_theirs():
+    wide = plan(pairs=PAIRS)
+    ready, behind = [("mpi_pingpong", pair) for pair in PAIRS]
+    state = {ready: progress(6, missing=9), behind: progress(5, missing=1)}
+    assert schedule.next_block(wide, state, [], 0) == [behind]
+    assert schedule.next_block(wide, state, [], 0, {ready}) == [ready]
+    assert set(schedule.next_block(wide, state | {behind: progress(6)}, [], 0)) == {ready, behind}
+
+
+def test_the_forecast_is_bounded_by_the_budget_and_by_the_most_launches():
+    wide = plan(pairs=PAIRS, max_launches=10)
+    ready, behind = [("mpi_pingpong", pair) for pair in PAIRS]
+    state = {ready: progress(9, missing=7), behind: progress(4, missing=1)}
+    left = schedule.forecast(wide, state, [ready, behind], {"mpi_pingpong": 2.0}, 100.0)
+    assert (left.intervals_s, left.least_s, left.most_s) == (4.0, 6.0, 14.0)
+    left = schedule.forecast(wide, state, [ready, behind], {"mpi_pingpong": 2.0}, 5.0)
+    assert (left.intervals_s, left.least_s, left.most_s) == (4.0, 5.0, 5.0)
+    # A forecast of one more launch, again and again, is not the time that is left.
+    left = schedule.forecast(plan(), {ready: progress(8, missing=1)}, [ready], {"mpi_pingpong": 1.0}, 60.0)
+    assert (left.least_s, left.most_s) == (1.0, 32.0)

@@ -27,6 +27,7 @@ def test_wrappers_survive_any_login_shell() -> None:
     for words in (
         shell.run_words(["id"], None, MARK, 1),
         shell.stream_words(["id"], None, MARK),
+        shell.stream_words(["id"], None, MARK, "5eed"),
         shell.put_words("/x", "0" * 64, 0o644),
     ):
         # "$!" is the one use of "!" that csh does not take for history.

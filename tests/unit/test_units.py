@@ -1,4 +1,5 @@
 import contextlib
+import math
 
 import pytest
 from hypothesis import given
@@ -30,7 +31,11 @@ def test_sizes(text, size):
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("5m", 300), ("90s", 90), ("2ms", 0.002), ("1h", 3600), ("7", 7)]
+    ("text", "seconds"),
+    [
+        *(("5m", 300), ("90s", 90), ("2ms", 0.002), ("1h", 3600), ("7", 7)),
+        *(("2m30s", 150), ("1h30m", 5400), ("1h 30min 5s", 5405), (" 1.5h30m ", 7200), ("1s500ms", 1.5)),
+    ],
 )
 def test_durations(text, seconds):
     assert units.parse_duration(text) == pytest.approx(seconds)
@@ -51,6 +56,14 @@ def test_rates(text, rate):
         (units.parse_duration, "0s"),
         (units.parse_duration, "5 fortnights"),
         (units.parse_duration, "soon"),
+        (units.parse_duration, "2m30"),
+        (units.parse_duration, "30s2m"),
+        (units.parse_duration, "1m1m"),
+        (units.parse_duration, "1m1min"),
+        (units.parse_duration, "2m-30s"),
+        (units.parse_duration, "x2m30s"),
+        (units.parse_duration, "0m0s"),
+        (units.parse_duration, "1h30fortnights"),
         (units.parse_percent, "2"),
         (units.parse_percent, "0%"),
         (units.parse_percent, "100%"),
@@ -65,12 +78,22 @@ def test_errors_name_the_text(parse, text):
     assert repr(text) in str(error.value)
 
 
+@pytest.mark.parametrize("number", ["9" * 400, "9" * 5000, "1" + "0" * 306])
+@pytest.mark.parametrize("unit", ["", "h", "h30m", "GiB", "%", "gbit", "x" * 5000])
+def test_numbers_beyond_all_sense_are_refused_in_short(number, unit):
+    for parse in (units.parse_size, units.parse_duration, units.parse_percent, units.parse_rate):
+        try:
+            assert math.isfinite(parse(number + unit))
+        except UsageError as error:
+            assert len(str(error)) < 300
+
+
 @given(st.integers(0, 1 << 40))
 def test_sizes_are_shown_exactly(size):
     assert units.parse_size(units.format_bytes(size)) == size
 
 
-@given(st.text(max_size=20))
+@given(st.text(max_size=20) | st.from_regex(r"([0-9]{1,3}(\.[0-9])?[hmsun%]{0,2} ?){1,4}", fullmatch=True))
 def test_parsers_only_ever_refuse(text):
     for parse in (units.parse_size, units.parse_duration, units.parse_percent, units.parse_rate):
         with contextlib.suppress(UsageError):
@@ -115,18 +138,33 @@ def test_times_and_bandwidths():
 @pytest.mark.parametrize(
     ("value", "low", "high", "text"),
     [
-        (0.5231, 0.50, 0.545, "0.52× (0.50–0.55)"),
-        (0.5231, 0.508, 0.537, "0.523× (0.508–0.537)"),
-        (1.41, 1.38, 1.44, "1.41× (1.38–1.44)"),
-        (7.0, 3.0, 11.0, "7× (3–11)"),
-        (1.0, None, None, "1.00× (no interval)"),
-        (1.0, 0.5, float("inf"), "1.00× (no interval)"),
-        (1.0, 1.0, 1.0, "1.0000× (1.0000–1.0000)"),
+        (0.9, 0.892, 0.908, "−10.0 % (−10.8 to −9.2)"),
+        (0.5231, 0.50, 0.54, "−48 % (−50 to −46)"),
+        (1.41, 1.38, 1.44, "+41 % (+38 to +44)"),
+        (7.0, 3.0, 11.0, "+600 % (+200 to +1000)"),
+        (1.5, None, None, "+50 % (no interval)"),
+        (0.98, 0.5, float("inf"), "−2.0 % (no interval)"),
+        (1.0, 1.0, 1.0, "0 % (0 to 0)"),
     ],
 )
-def test_ratios_show_their_interval(value, low, high, text):
+def test_changes_show_their_interval(value, low, high, text):
     estimate = Estimate(value=value, low=low, high=high, confidence=0.95, unit="ratio", n=8, method="test")
-    assert units.format_ratio(estimate) == text
+    assert units.format_change(estimate) == text
+
+
+def test_what_may_go_unseen_is_as_likely_either_way():
+    assert units.format_unseen(0.2) == "between −20 % and +25 %"
+    assert units.format_unseen(0.029) == "between −2.9 % and +3.0 %"
+    assert units.format_changes(0.891, 0.908) == "−10.9 to −9.2 %"
+    assert units.format_changes(1.08, 1.08) == "+8.0 %"
+
+
+def test_sizes_are_ranges_of_what_was_measured():
+    measured = [0, 1, 2, 4, 8, 16, 1024]
+    assert units.format_sizes([0, 1, 2, 8, 16, 1024], measured) == "0 B to 2 B, 8 B to 1 KiB"
+    assert units.format_sizes([4], measured) == "4 B"
+    assert units.format_sizes([0, 2, 8, 1024], measured) == "0 B, 2 B, 8 B and 1 more size"
+    assert units.format_sizes([], measured) == ""
 
 
 def test_values_of_any_unit():

@@ -12,6 +12,7 @@ from typing import Literal
 
 from scipy import stats
 
+from wulf import catalogue
 from wulf.records import (
     SCHEMA_VERSION,
     Candidate,
@@ -361,7 +362,7 @@ def plan(
                 numeric=c.numeric,
                 effect=c.effect,
                 toggle_s=0.4,
-                risk=RISKS.get(c.knob, ""),
+                risk=c.risk or RISKS.get(c.knob, ""),
             )
             for c in chosen
         ],
@@ -431,6 +432,25 @@ def make() -> TuningReport:
     search.backward()
     search.confirm()
     return _report(search, control, notes=("nic.rings was left out: the driver has no rings.",))
+
+
+def many() -> TuningReport:
+    """Many values with long names, and everything that is known to be risky about them."""
+    own = {candidate.knob for candidate in CANDIDATES}
+    knobs = [knob for knob in catalogue.knobs().values() if knob.values and knob.id not in own]
+    more = [
+        Candidate(
+            knob=knob.id, original=knob.default or "unset", values=list(knob.values[:2]), risk=knob.risk
+        )
+        for knob in knobs[:24]
+    ]
+    search = Search(plan(candidates=[*CANDIDATES, *more]), Cluster(METRICS))
+    control = search.control()
+    search.screen()
+    search.forward()
+    search.backward()
+    search.confirm()
+    return _report(search, control)
 
 
 def nothing() -> TuningReport:

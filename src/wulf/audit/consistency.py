@@ -15,6 +15,7 @@ from typing import NamedTuple
 from wulf.audit.predicate import State, state
 from wulf.catalogue import Consistency
 from wulf.records import OWN_FACTS, PASSING_FACTS, FactValue, Finding, GroupState, NodeRecord
+from wulf.text import in_command
 from wulf.units import format_fact
 
 #: So many facts are named in one finding.
@@ -174,7 +175,7 @@ def _finding(
 def _fixes(facts: list[_Odd], commands: Mapping[str, str]) -> list[str]:
     """Return the commands that make the odd nodes like the others, where there are such commands."""
     return [
-        commands[fact.name].replace("{value}", str(fact.reference[1]))
+        commands[fact.name].replace("{value}", in_command(str(fact.reference[1]), "VALUE"))
         for fact in facts[:_NAMED]
         if fact.name in commands and fact.reference[0] == "value" and fact.majority
     ]

@@ -10,10 +10,13 @@ import msgspec
 from wulf.audit.consistency import consistency_findings
 from wulf.audit.predicate import Gap, Predicate, State, look_up, state
 from wulf.catalogue import SEVERITIES, Check, Consistency, Cost, Knob, Profile, Severity, accepts, preferred
-from wulf.records import Audit, Finding, Judgement, NodeRecord
+from wulf.records import PASSING_FACTS, Audit, Finding, Judgement, NodeRecord
+from wulf.text import in_command, interface_in_command
 from wulf.units import format_fact
 
 _FIELD = re.compile(r"\{([A-Za-z0-9_.@-]+)\}")
+#: Facts of which a command may have the name: that, too, comes from the node.
+_SYSCTL = re.compile(r"sysctl\.[A-Za-z0-9_][A-Za-z0-9_./-]{0,200}")
 #: A recommendation is worth a try, no more: only measuring tells what it is worth on this cluster.
 _RECOMMENDED: Severity = "info"
 _LAYER_COSTS: Mapping[str, list[Cost]] = {
@@ -84,6 +87,7 @@ def evaluate(
     said: dict[str, set[str]] = {}
     for rule in compile_checks(check for check in checks if profile in check.profiles):
         found = _judge(rule.check.id, rule.check.title, seen, _check_outcome(rule), rule.names, judgements)
+        found = _of_the_moment(rule.check, found, seen)
         findings += found
         for fact in rule.holds.names:
             said.setdefault(fact, set()).update(node for finding in found for node in finding.nodes)
@@ -114,13 +118,13 @@ def _answered(node: NodeRecord) -> bool:
 
 def _commands(knobs: Iterable[Knob], nodes: Sequence[NodeRecord]) -> dict[str, str]:
     """Return the command that sets a fact, for the knobs where one command with a value does."""
-    interfaces = {str(node.facts.get("nic.name", "INTERFACE")) for node in nodes}
-    interface = interfaces.pop() if len(interfaces) == 1 else "INTERFACE"
+    interfaces = {interface_in_command(node.facts.get("nic.name")) for node in nodes}
+    interface = interfaces.pop() if len(interfaces) == 1 else interface_in_command(None)
     commands = {
-        name: f"sysctl -w {name.removeprefix('sysctl.')}='{{value}}'"
+        name: f"sysctl -w {name.removeprefix('sysctl.')}={{value}}"
         for node in nodes[:1]
         for name in node.facts
-        if name.startswith("sysctl.")
+        if _SYSCTL.fullmatch(name)
     }
     for knob in knobs:
         if "{value}" in knob.access.set and knob.access.kind not in ("mpi_parameter", "environment"):
@@ -171,6 +175,34 @@ def _judge(
     return findings
 
 
+def _of_the_moment(check: Check, findings: Sequence[Finding], nodes: Sequence[NodeRecord]) -> list[Finding]:
+    """Fold findings that differ in facts of the moment only: every node has another value of those at every look."""
+    passing = set(_FIELD.findall(check.found)) & PASSING_FACTS
+    groups: dict[tuple[str, str, str], list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault((finding.wanted, finding.fix, finding.keep), []).append(finding)
+    if not passing or len(groups) == len(findings):
+        return list(findings)
+    return [_folded(check, group, nodes, passing) for group in groups.values()]
+
+
+def _folded(
+    check: Check, findings: Sequence[Finding], nodes: Sequence[NodeRecord], passing: set[str]
+) -> Finding:
+    """Return one finding with the lowest and the highest value that its nodes have."""
+    where = {name for finding in findings for name in finding.nodes}
+    records = [node for node in nodes if node.node in where]
+    template = check.found
+    for fact in passing:
+        values = sorted({value for node in records if isinstance(value := node.facts.get(fact), int | float)})
+        if values:
+            ends = dict.fromkeys(format_fact(fact, value) for value in (values[0], values[-1]))
+            template = template.replace(f"{{{fact}}}", " to ".join(ends))
+    return msgspec.structs.replace(
+        findings[0], nodes=[node.node for node in records], found=_filled(template, records[0])
+    )
+
+
 def _without(findings: list[Finding], nodes: set[str]) -> list[Finding]:
     left = ((finding, [node for node in finding.nodes if node not in nodes]) for finding in findings)
     return [msgspec.structs.replace(finding, nodes=names) for finding, names in left if names]
@@ -211,8 +243,8 @@ def _check_outcome(rule: Rule) -> _OutcomeOf:
                 found=_filled(check.found, node),
                 wanted=_filled(check.wanted, node),
                 why=check.why,
-                fix=_filled(check.fix, node),
-                keep=_filled(check.keep, node),
+                fix=_command(check.fix, node),
+                keep=_command(check.keep, node),
                 risk=check.risk,
                 evidence=[_cited(entry.source, entry.figure) for entry in check.evidence],
             ),
@@ -244,8 +276,8 @@ def _knob_outcome(knob: Knob, wanted: str, when: Predicate | None) -> _OutcomeOf
                 found=f"{knob.id} is {_with_unit(str(value), knob)}",
                 wanted=_with_unit(wanted.replace("|", " or "), knob),
                 why=knob.direction + (f" {knob.measure}" if knob.measure else ""),
-                fix=_filled(knob.access.set.replace("{value}", preferred(wanted)), node),
-                keep=_filled(knob.persist.file, node),
+                fix=_command(knob.access.set.replace("{value}", preferred(wanted)), node),
+                keep=_command(knob.persist.file, node),
                 risk=knob.risk,
                 evidence=[_cited(entry.source, entry.figure) for entry in knob.evidence],
             ),
@@ -259,14 +291,25 @@ def _with_unit(value: str, knob: Knob) -> str:
 
 
 def _filled(template: str, node: NodeRecord) -> str:
-    """Fill ``{fact}`` in; a fact that is not known says so."""
+    """Fill ``{fact}`` in, for people; a fact that is not known says so."""
+
+    def fill(field: re.Match[str]) -> str:
+        kind, value = state(node, field[1])
+        return format_fact(field[1], value) if kind == "value" else f"({kind})"
+
+    return _FIELD.sub(fill, template)
+
+
+def _command(template: str, node: NodeRecord) -> str:
+    """Fill ``{fact}`` in, for a shell: what a node says of itself is one word there, whatever it is."""
 
     def fill(field: re.Match[str]) -> str:
         name = "nic.name" if field[1] == "interface" else field[1]
         kind, value = state(node, name)
-        if kind == "value":
-            return format_fact(name, value)
-        return "INTERFACE" if name == "nic.name" else f"({kind})"
+        if name == "nic.name":
+            return interface_in_command(value if kind == "value" else None)
+        unknown = name.rpartition(".")[2].upper()
+        return in_command(str(value), unknown) if kind == "value" else unknown
 
     return _FIELD.sub(fill, template)
 

@@ -6,7 +6,12 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+import msgspec
+
+from wulf.change.answers import left as left_alone
+from wulf.change.answers import values as read_back
 from wulf.change.guard import BUSY, LATE, STUCK, Answer, Answers, Guards
+from wulf.change.shared import Sharing
 from wulf.change.steps import Step
 from wulf.nodeset import fold
 from wulf.records import ChangeOutcome, NodeOutcome
@@ -16,7 +21,7 @@ from wulf.text import printable
 LEASE_S = 120
 #: Called before every step of a change, with what comes next.
 Watch = Callable[[str], None]
-#: Node → why a change has no effect there; empty when all is well.
+#: Node → why a change cannot be kept there; empty when all is well.
 Live = Callable[[], Mapping[str, str]]
 
 
@@ -40,18 +45,25 @@ def change(
     KeyboardInterrupt
         After everything has been put back.
     """
-    nodes = list(plans)
-    return _Transaction(guards, nodes, deadline_s, watch).run(
-        lambda tx: guards.begin(plans, tx, deadline_s), live
+    sharing = Sharing(guards, plans)
+    outcome = _Transaction(guards, list(plans), deadline_s, watch).run(
+        lambda tx: sharing.begin(tx, deadline_s), lambda: live() or sharing.unseen()
     )
+    return msgspec.structs.replace(outcome, notes=[*outcome.notes, *sharing.notes])
 
 
 def rollback(
-    guards: Guards, nodes: Sequence[str], to: str, *, deadline_s: int, watch: Watch = lambda _: None
+    guards: Guards,
+    nodes: Sequence[str],
+    to: str,
+    *,
+    deadline_s: int,
+    live: Live = dict,
+    watch: Watch = lambda _: None,
 ) -> ChangeOutcome:
     """Go back to the state before change `to` (or ``original``); nodes with nothing to put back are untouched."""
     return _Transaction(guards, list(nodes), deadline_s, watch).run(
-        lambda tx: guards.rollback(list(nodes), tx, deadline_s, to), dict
+        lambda tx: guards.rollback(list(nodes), tx, deadline_s, to), live
     )
 
 
@@ -80,6 +92,7 @@ class _Transaction:
         self._watch = watch
         self._tx = new_change()
         self._values: dict[str, dict[str, str]] = {}
+        self._notes: list[str] = []
         #: Nodes whose guard may have begun.
         self._begun: list[str] = []
         #: Whether nodes may have confirmed it.
@@ -125,14 +138,17 @@ class _Transaction:
         self._watch("apply")
         answers = self._guards.call(self._begun, "apply", self._tx)
         for node, answer in answers.items():
-            self._values[node] = {row[1]: row[2].strip() for row in answer.rows("step") if len(row) > 2}
+            self._values[node] = read_back(answer)
+        self._notes += left_alone(answers)
         _all(answers, "did not take it")
 
     def _prove(self, live: Live) -> None:
         self._watch("check the effect")
-        reasons = live()
+        reasons: dict[str, list[str]] = {}
+        for node, reason in live().items():
+            reasons.setdefault(reason, []).append(node)
         if reasons:
-            raise _Failed("; ".join(f"{node}: no effect: {reason}" for node, reason in reasons.items()))
+            raise _Failed("; ".join(f"{fold(names)}: {reason}" for reason, names in reasons.items()))
         self._watch("reach the nodes anew")
         answers = self._guards.call(self._begun, "extend", self._tx, str(self._deadline_s), fresh=True)
         _all(answers, "cannot be reached over a new connection")
@@ -147,6 +163,7 @@ class _Transaction:
         return ChangeOutcome(
             change=self._tx if self._begun else "",
             kept=True,
+            notes=self._notes,
             nodes=[
                 NodeOutcome(
                     node=node,
@@ -161,7 +178,9 @@ class _Transaction:
         self._watch("undo")
         back = self._put_back(reason)
         nodes = [self._outcome(node, back.get(node)) for node in self._nodes]
-        return ChangeOutcome(change=self._tx if self._begun else "", kept=False, reason=reason, nodes=nodes)
+        self._notes += left_alone(back)
+        change = self._tx if self._begun else ""
+        return ChangeOutcome(change=change, kept=False, reason=reason, notes=self._notes, nodes=nodes)
 
     def _put_back(self, why: str) -> Answers:
         """Undo on all nodes; what a node has confirmed already is rolled back."""

@@ -3,6 +3,7 @@
 parts=${*:-node nic firewall}
 failed=0
 mkdir -p "$RUN"
+keeps_in_service=1 # a process that holds a limit belongs to the service that runs this
 await() { # INTERFACE: a driver may need a while to make it
 	await_tries=0
 	until [ "$1" = - ] || [ -e "/sys/class/net/$1" ]; do

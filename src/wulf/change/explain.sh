@@ -12,7 +12,7 @@ limit() {
 }
 file_write() {
 	file_note=
-	[ -w "$1" ] || file_note='   # it cannot be written here'
+	[ -w "$1" ] || [ "$(id -u)" != 0 ] || file_note='   # it cannot be written here'
 	printf "echo '%s' >%s%s\n" "$2" "$1" "$file_note"
 }
 irq_affinity_write() { printf "echo '%s' >/proc/irq/%s/smp_affinity_list\n" "$2" "$1"; }
@@ -21,6 +21,7 @@ ethtool_run() {
 	limit ethtool "$(ethtool_flag "$ethtool_group")" "$1" $2
 }
 pm_qos_put() { printf 'a process holds %s open with %s written to it\n' "$2" "$3"; }
+service_put() { service_switch "$2" "$3"; }
 module_back() { :; }
 stored_put() {
 	case $3 in absent) echo "rm $2" ;; *) echo "write $2" ;; esac

@@ -11,11 +11,15 @@ from pathlib import Path
 
 import msgspec
 
+from wulf.change import grants, sudo
+from wulf.change.functions import access_functions, state_functions
 from wulf.change.steps import NOTHING, Step
 from wulf.errors import TransportError
 from wulf.ports import NodeResult, Transport
 from wulf.text import last_line, printable
 
+#: Line of the guard after which no kind of access comes any more (`granted_script` looks for it).
+_END = "# --- end of the kinds of access ---\n"
 PLACE = "/var/lib/wulf/guard"
 #: A guard may wait half a minute for another one, and a tool as long for a driver.
 TIMEOUT_S = 120.0
@@ -54,20 +58,22 @@ Answers = dict[str, Answer]
 
 
 @functools.cache
-def access_functions(kinds: tuple[str, ...] | None = None) -> str:
-    """Return the shell functions of kinds of access, all of them by default, with what they share."""
-    directory = resources.files("wulf.change")
-    parts = [directory.joinpath("prelude.sh").read_text()]
-    for file in sorted(directory.joinpath("access").iterdir(), key=lambda file: file.name):
-        if file.name.endswith(".sh") and (kinds is None or file.name.removesuffix(".sh") in kinds):
-            parts.append(file.read_text())
-    return "\n".join(parts)
-
-
-@functools.cache
 def program() -> str:
-    """Return the guard's whole text."""
-    return access_functions() + "\n" + resources.files("wulf.change").joinpath("guard.sh").read_text()
+    """Return the guard's whole text: its parts are functions alone, and `guard.sh` ends with the call of `main`."""
+    directory = resources.files("wulf.change")
+    files = sorted(directory.joinpath("guard_parts").iterdir(), key=lambda file: file.name)
+    parts = [file.read_text() for file in files if file.name.endswith(".sh")]
+    return "\n".join(
+        [
+            "#!/bin/sh\n",
+            access_functions(),
+            _END,
+            state_functions(),
+            grants.table(),
+            *parts,
+            directory.joinpath("guard.sh").read_text(),
+        ]
+    )
 
 
 class Guards:
@@ -79,17 +85,24 @@ class Guards:
         Who makes changes, for the lock: user, machine, process.
     text
         The guard's program.
+    by_sudo
+        Whether the user is not root and calls the guards by way of sudo; an administrator has installed them.
     """
 
-    def __init__(self, transport: Transport, owner: str, text: str | None = None) -> None:
-        self._transport = transport
+    def __init__(
+        self, transport: Transport, owner: str, text: str | None = None, *, by_sudo: bool = False
+    ) -> None:
+        self.transport = transport
         self.owner = owner
+        self._by_sudo = by_sudo
         self._text = text if text is not None else program()
 
     def install(self, nodes: Sequence[str]) -> Answers:
         """Put the guard on the nodes that do not have this very one, unless somebody else's is at work there."""
         digest = hashlib.sha256(self._text.encode()).hexdigest()
-        there = self._transport.run(["sha256sum", PLACE], nodes, timeout_s=TIMEOUT_S)
+        if self._by_sudo:
+            return self._installed(nodes, digest)
+        there = self.transport.run(["sha256sum", PLACE], nodes, timeout_s=TIMEOUT_S)
         other = [node for node in nodes if not there[node].stdout.startswith(digest.encode())]
         found = {node: _answer(there[node]) for node in nodes if node not in other}
         # A guard of another version ends what it has begun before it is replaced, and says whose the node is.
@@ -100,9 +113,19 @@ class Guards:
             with tempfile.TemporaryDirectory() as directory:
                 source = Path(directory) / "guard"
                 source.write_text(self._text)
-                results = self._transport.put(source, PLACE, lacking, timeout_s=TIMEOUT_S, mode=0o700)
+                results = self.transport.put(source, PLACE, lacking, timeout_s=TIMEOUT_S, mode=0o700)
             found |= {node: _answer(result) for node, result in results.items()}
         return {node: found[node] for node in nodes}
+
+    def _installed(self, nodes: Sequence[str], digest: str) -> Answers:
+        """Look whether this very guard is there: only an administrator can put it there."""
+        answers = self.call(nodes, grants.VERSION)
+        return {
+            node: answer
+            if not answer.done or answer.rows("version") == [[digest]]
+            else msgspec.structs.replace(answer, code=FAILED, reason=sudo.OTHER_GUARD)
+            for node, answer in answers.items()
+        }
 
     def call(
         self, nodes: Sequence[str], *words: str, stdin: bytes | None = None, fresh: bool = False
@@ -110,9 +133,15 @@ class Guards:
         """Let the guards do something; one answer for every node."""
         if not nodes:
             return {}
-        argv = ["sh", "-c", _RUN, PLACE, *words]
-        results = self._transport.run(argv, nodes, timeout_s=TIMEOUT_S, stdin=stdin, fresh=fresh)
-        return {node: _answer(results[node]) for node in nodes}
+        argv = sudo.argv(PLACE, words) if self._by_sudo else ["sh", "-c", _RUN, PLACE, *words]
+        results = self.transport.run(argv, nodes, timeout_s=TIMEOUT_S, stdin=stdin, fresh=fresh)
+        answers = {node: _answer(results[node]) for node in nodes}
+        return {node: self._explained(answers[node], results[node].stderr) for node in nodes}
+
+    def _explained(self, answer: Answer, stderr: bytes) -> Answer:
+        """Say what to do where sudo did not call the guard."""
+        why = sudo.refusal(answer.code, stderr) if self._by_sudo and not answer.lines else ""
+        return msgspec.structs.replace(answer, reason=why) if why else answer
 
     def lock(self, nodes: Sequence[str], lease_s: int) -> Answers:
         """Take the nodes, or go on having them."""
@@ -166,7 +195,7 @@ def require(answers: Answers, what: str) -> None:
 
 
 def _answer(result: NodeResult) -> Answer:
-    lines = [line.split("\t") for line in result.stdout.decode(errors="replace").splitlines() if line]
+    lines = [line.split("\t") for line in result.stdout.decode(errors="replace").split("\n") if line]
     said = [" ".join(line[1:]) for line in lines if line[0] == "error"]
     reason = ""
     if result.status != "ok":

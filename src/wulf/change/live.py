@@ -6,8 +6,12 @@ what that returns runs after it.
 
 from __future__ import annotations
 
+import functools
+import ipaddress
 import math
-from collections.abc import Callable, Mapping, Sequence
+import re
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import resources
 
 import msgspec
@@ -17,6 +21,7 @@ from wulf.ports import NodeResult, Transport
 from wulf.text import last_line
 
 TIMEOUT_S = 30.0
+_NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,9})?")
 
 #: Node → why there is no effect; empty when all is well.
 Reasons = dict[str, str]
@@ -28,20 +33,37 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
 
     transport: Transport
     nodes: Sequence[str]
-    #: Addresses of all nodes on the cluster's network, in any order.
-    addresses: Sequence[str]
+    #: All nodes, in the order in which they are each other's neighbours: name → address, or a name that the nodes
+    #: resolve themselves.
+    addresses: Mapping[str, str]
+    #: Interface of the cluster's network; empty when only the routes say which.
     interface: str
 
-    def ask(self, what: str, value: str) -> dict[str, NodeResult]:
+    @property
+    def has_neighbours(self) -> bool:
+        """Whether there is anybody to talk to."""
+        return len(self.addresses) > 1
+
+    def ask(self, what: str, value: str, nodes: Sequence[str] | None = None) -> dict[str, NodeResult]:
         """Let every node do something with the next one."""
-        script = resources.files("wulf.change").joinpath("live.sh").read_bytes()
-        argv = ["sh", "-s", "--", what, value, *self.addresses]
-        return self.transport.run(argv, self.nodes, timeout_s=TIMEOUT_S, stdin=script)
+        listed = "\n".join(f"{name} {address}" for name, address in self.addresses.items())
+        text = f"nodes={shlex.quote(listed)}\n{_script()}"
+        argv = ["sh", "-s", "--", what, value, self.interface]
+        asked = self.nodes if nodes is None else nodes
+        return self.transport.run(argv, asked, timeout_s=TIMEOUT_S, stdin=text.encode())
+
+
+def own_addresses(transport: Transport, nodes: Sequence[str], interface: str) -> dict[str, str]:
+    """Ask nodes for their IPv4 addresses on an interface; a node that has none, or does not answer, is left out."""
+    argv = ["sh", "-s", "--", "own", "-", interface]
+    answers = transport.run(argv, nodes, timeout_s=TIMEOUT_S, stdin=_script().encode())
+    found = {node: answer.stdout.decode(errors="replace").strip() for node, answer in answers.items()}
+    return {node: address for node, address in found.items() if _is_address(address)}
 
 
 def checks(scene: Scene, wanted: Sequence[Wanted]) -> After:
     """Look at what must have changed afterwards; the returned function looks again and compares."""
-    if len(scene.addresses) < 2:
+    if not scene.has_neighbours:
         return dict  # with whom?
     afters = [_CHECKS[wish.knob.live](scene, wish.value) for wish in wanted if wish.knob.live]
 
@@ -64,8 +86,9 @@ def _tracking(scene: Scene, value: str) -> After:
 
     def after() -> Reasons:
         answers = scene.ask("tracks", "-")
-        found = _failed(answers)
-        for node, growth in _numbers(answers).items():
+        numbers = _numbers(answers)
+        found = _failed(answers) | _unreadable(answers, numbers)
+        for node, growth in numbers.items():
             if value == "notrack" and growth >= 5:
                 found[node] = f"{growth:.0f} new connections were tracked while it talked to its neighbour"
         return found
@@ -75,16 +98,18 @@ def _tracking(scene: Scene, value: str) -> After:
 
 def _interrupts(scene: Scene, value: str) -> After:
     """Look whether a longer delay makes fewer interrupts; an interface without any of its own is not asked."""
-    before = _numbers(scene.ask("interrupts", scene.interface))
+    before = _numbers(scene.ask("interrupts", "-"))
 
     def after() -> Reasons:
-        answers = scene.ask("interrupts", scene.interface)
+        answers = scene.ask("interrupts", "-")
+        numbers = _numbers(answers)
         wanted_us = float(value) if value.replace(".", "").isdigit() else math.nan
         # A flood waits for each answer: both ends' delays bound its rate.
         limit = math.inf if not wanted_us else 2e6 / wanted_us
-        return _failed(answers) | {
+        found = _failed(answers) | _unreadable([node for node in answers if node in before], numbers)
+        return found | {
             node: f"{rate:.0f} interrupts/s under a flood, {before[node]:.0f} before; {value} µs allow {limit:.0f}"
-            for node, rate in _numbers(answers).items()
+            for node, rate in numbers.items()
             if before.get(node, 0) > 0 and rate > limit
         }
 
@@ -107,8 +132,27 @@ def _failed(answers: Mapping[str, NodeResult]) -> Reasons:
 
 
 def _numbers(answers: Mapping[str, NodeResult]) -> dict[str, float]:
-    return {
-        node: float(answer.stdout.decode().split()[-1])
-        for node, answer in answers.items()
-        if answer.status == "ok" and answer.stdout.strip()
-    }
+    """Return the numbers of those that said one."""
+    found = {}
+    for node, answer in answers.items():
+        words = answer.stdout.decode(errors="replace").split()
+        if answer.status == "ok" and words and _NUMBER.fullmatch(words[-1]):
+            found[node] = float(words[-1])
+    return found
+
+
+def _unreadable(answers: Iterable[str], numbers: Mapping[str, float]) -> Reasons:
+    return {node: "its answer is no number" for node in answers if node not in numbers}
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+@functools.cache
+def _script() -> str:
+    return resources.files("wulf.change").joinpath("live.sh").read_text()

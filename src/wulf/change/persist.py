@@ -7,20 +7,25 @@ with every other change, so that a rollback leaves no trace.
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Sequence
 
 import msgspec
 
+from wulf import access
 from wulf.change import native
 from wulf.change.script import Part, at_boot
 from wulf.change.steps import NOTHING, Step, Wanted, plan
 from wulf.records import NodeRecord
+from wulf.text import interface_in_command
 
 #: Names for the file of sysctl.d, each sorting behind the one before it.
 _SYSCTL_NAMES = ("90-wulf.conf", "99-wulf.conf", "zz-wulf.conf", "zzzz-wulf.conf")
 _SYSCTL_CONF = "/etc/sysctl.conf"
 #: Names for the .link file, each sorting before the one before it: of all that match, the first name counts.
 _LINK_PREFIXES = ("10-wulf-", "00-wulf-")
+#: What can be the name of a kernel module, in a file that can also run commands.
+_DRIVER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _MODPROBE = "/etc/modprobe.d/wulf.conf"
 _UNITS = "/etc/systemd/system/"
 _WANTS = f"{_UNITS}multi-user.target.wants/"
@@ -31,19 +36,9 @@ _FILTERS = ("nftables", "iptables", "netfilter-persistent")
 _DISPATCHER = "/etc/NetworkManager/dispatcher.d/90-wulf-settings"
 _IF_UP = "/etc/network/if-up.d/wulf-settings"
 _NIC_SCOPES = ("interface", "queue", "route", "cluster")
+#: Stands for the name of an interface in `places`.
+INTERFACE = "INTERFACE"
 _RHEL = ("Red Hat", "Rocky", "AlmaLinux", "CentOS", "Fedora", "Oracle")
-#: Kinds of access that last by themselves, and where.
-_LASTING = {
-    "tuned": "/etc/tuned/active_profile (tuned-adm keeps it)",
-    "mpi_parameter": "openmpi-mca-params.conf (setting it is keeping it)",
-}
-#: Kinds of access that no file of a node keeps for every program.
-_ELSEWHERE = {
-    "boot": "it is set on {file}, which wulf does not write: {how}",
-    "job_file": "it belongs to a job: set it in {file}",
-    "environment": "it belongs to a job: set it in {file}",
-    "blas": "it is chosen with {file}",
-}
 
 
 class Persistence(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,13 +87,49 @@ def persist(
     """
     node = _Node(interface, record, head, portable)
     for wish in wanted:
-        if wish.knob.access.kind in _ELSEWHERE:
+        if not _kind(wish).settable:
             node.refuse(wish)
-    by_id = {wish.knob.id: wish for wish in wanted if wish.knob.access.kind not in _ELSEWHERE}
+    by_id = {wish.knob.id: wish for wish in wanted if _kind(wish).settable}
     # Sorted, so that equal settings are equal bytes whatever order they were asked for in.
     for step in plan(sorted(by_id.values(), key=str), interface):
         node.keep(by_id[step.knob], step)
     return node.done()
+
+
+def places() -> list[tuple[str, str | list[str]]]:
+    """Return where files that keep settings may be, and what they are.
+
+    A path is an extended regular expression. What is there is a word for how the guard looks at it when it is called
+    through sudo (`guard_parts/grant.sh`), a link, or the texts that it can be, with `marker("")` for its first line
+    and `INTERFACE` for the name of an interface.
+    """
+    head = marker("")
+    name = "[A-Za-z0-9_.@-]+"
+    unit, latency = (
+        [native.settings_unit(head, online=online) for online in (False, True)],
+        native.latency_unit(head),
+    )
+    return [
+        *((f"/etc/sysctl[.]d/{_literal(file)}", "sysctls") for file in _SYSCTL_NAMES),
+        (_literal(_MODPROBE), "options"),
+        *((f"/etc/systemd/network/{prefix}{name}[.]link", "network") for prefix in _LINK_PREFIXES),
+        (f"/etc/systemd/network/{name}[.]network[.]d/90-wulf[.]conf", "network"),
+        (_literal(native.SCRIPT), "script"),
+        (_literal(_UNITS + _SETTINGS_UNIT), unit),
+        (_literal(_UNITS + _LATENCY_UNIT), [latency]),
+        *((_literal(_WANTS + unit), f"link:../{unit}") for unit in (_SETTINGS_UNIT, _LATENCY_UNIT)),
+        *(
+            (f"{_UNITS}{service}[.]service[.]d/90-wulf[.]conf", [native.filter_dropin(head)])
+            for service in _FILTERS
+        ),
+        (_literal(_DISPATCHER), [native.dispatcher(INTERFACE, head)]),
+        (_literal(_IF_UP), [native.if_up(INTERFACE, head)]),
+    ]
+
+
+def _literal(path: str) -> str:
+    """Return a regular expression for this path."""
+    return path.replace(".", "[.]")
 
 
 def stored(path: str, text: str, mode: str = "644") -> Step:
@@ -109,6 +140,10 @@ def stored(path: str, text: str, mode: str = "644") -> Step:
 
 def _linked(path: str, target: str) -> Step:
     return Step(knob=path, kind="stored", interface=NOTHING, target=path, value=f"link:{target}")
+
+
+def _kind(wish: Wanted) -> access.Kind:
+    return access.kinds()[wish.knob.access.kind]
 
 
 class _Node:
@@ -134,19 +169,21 @@ class _Node:
         """Say what to do where nothing on the node keeps a setting."""
         knob = wish.knob
         how = knob.persist.rhel if self._is_rhel() else knob.persist.debian
-        self._unpersistable[knob.id] = _ELSEWHERE[knob.access.kind].format(file=knob.persist.file, how=how)
+        self._unpersistable[knob.id] = _kind(wish).elsewhere.format(file=knob.persist.file, how=how)
 
     def keep(self, wish: Wanted, step: Step) -> None:
         """Find the place for one setting."""
         knob = wish.knob
         kind = knob.access.kind
-        if kind in _LASTING:
-            self._places[knob.id] = _LASTING[kind]
+        if _kind(wish).survives_boot:
+            self._places[knob.id] = _kind(wish).lasts
         elif kind == "sysctl":
             self._sysctls[step.target] = wish.value
             self._places[knob.id] = self._sysctl_file()
         elif kind == "service":
             self._at_boot(wish, step)
+        elif kind == "module" and not _DRIVER.fullmatch(self._text("nic.driver")):
+            self._unpersistable[knob.id] = "the name of the interface's driver is not known"
         elif kind == "module":
             self._options[step.target] = wish.value
             self._places[knob.id] = _MODPROBE
@@ -194,7 +231,8 @@ class _Node:
         elif self._text("service.firewalld") in ("on", "off, on at boot"):
             self._unpersistable[wish.knob.id] = (
                 "firewalld makes its rules anew at every reload: "
-                f"firewall-cmd --permanent --zone=trusted --change-interface={self._interface}"
+                "firewall-cmd --permanent --zone=trusted "
+                f"--change-interface={interface_in_command(self._interface)}"
             )
         else:
             self._script.append(("firewall", step))

@@ -10,27 +10,20 @@ from collections.abc import Iterable, Sequence
 from importlib import resources
 from typing import Literal
 
-from wulf.change.guard import access_functions
+from wulf import access
+from wulf.change.functions import access_functions, state_functions
 from wulf.change.steps import NOTHING, Step
 
 #: Of a boot script: what is set together.
 Part = Literal["node", "nic", "firewall", "latency"]
-#: Kind → kinds whose functions its own use.
-_NEEDS = {
-    "sysctl": ("file",),
-    "idle_states": ("file",),
-    "turbo": ("file",),
-    "service": ("firewall",),
-    "mpi_parameter": ("stored",),
-}
 
 
-def functions(steps: Iterable[Step]) -> str:
-    """Return the access functions that the steps need."""
-    kinds = {step.kind for step in steps}
-    for kind in list(kinds):
-        kinds.update(_NEEDS.get(kind, ()))
-    return access_functions(tuple(sorted(kinds)))
+def kinds(steps: Iterable[Step]) -> tuple[str, ...]:
+    """Return the kinds of access whose functions the steps need."""
+    found = {step.kind for step in steps}
+    for kind in list(found):
+        found.update(access.kinds()[kind].needs)
+    return tuple(sorted(found))
 
 
 def at_boot(steps: Sequence[tuple[Part, Step]], head: str) -> str:
@@ -46,13 +39,18 @@ def at_boot(steps: Sequence[tuple[Part, Step]], head: str) -> str:
         [
             "#!/bin/sh",
             head,
-            functions(step for _, step in steps),
-            _text("boot.sh"),
+            access_functions(kinds(step for _, step in steps)),
+            boot_text(),
             *lines,
             'exit "$failed"',
             "",
         ]
     )
+
+
+def boot_text() -> str:
+    """Return what a boot script has before the lines that set things."""
+    return _text("boot.sh")
 
 
 def undoable(steps: Sequence[Step], head: str, state: str) -> str:
@@ -68,7 +66,9 @@ def undoable(steps: Sequence[Step], head: str, state: str) -> str:
     lines = [f"\t{_line(step)}" for step in steps]
     settings = ["settings() {", *lines, "}", '[ "$verb" = undo ] || settings', "finish", ""]
     names = f"STATE={shlex.quote(state)}"
-    return "\n".join(["#!/bin/sh", head, functions(steps), names, _text("undoable.sh"), *settings])
+    needed = kinds(steps)
+    parts = [access_functions(needed), state_functions(needed)]
+    return "\n".join(["#!/bin/sh", head, *parts, names, _text("undoable.sh"), *settings])
 
 
 def _line(step: Step, part: Part | None = None) -> str:

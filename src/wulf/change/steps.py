@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from wulf import catalogue
+from wulf import access, catalogue
 from wulf.catalogue import Knob
 from wulf.errors import UsageError
 from wulf.records import NodeRecord
@@ -17,33 +17,6 @@ from wulf.text import printable
 NOTHING = "-"
 #: What may be part of a value: nothing that a shell could expand.
 _VALUE = re.compile(r"[A-Za-z0-9_.,:;=/@+ -]{1,200}")
-#: Kinds of access that a running node cannot change, and what to do instead.
-_NOT_LIVE = {
-    "boot": "it is set at boot: {keep}",
-    "blas": "it is chosen with update-alternatives on every node: {set}",
-    "job_file": "it belongs to a job: {set}",
-    "environment": "it belongs to a job: {set}",
-}
-#: What is set first: a service that would interfere, the number of queues before what each of them has, and the
-#: interrupts last, as channels and rings make them anew.
-_ORDER = (
-    "tuned",
-    "service",
-    "module",
-    "ethtool channels",
-    "ethtool ring",
-    "ethtool",
-    "link",
-    "route",
-    "sysctl",
-    "file",
-    "turbo",
-    "idle_states",
-    "pm_qos",
-    "firewall",
-    "mpi_parameter",
-    "irq_affinity",
-)
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,8 +118,9 @@ def unsettable(knob: Knob) -> str:
         return knob.measure or "it is only looked at"
     if knob.status == "obsolete" and knob.access.kind != "module":
         return f"it has no effect any more (obsolete since {knob.obsolete_since})"
-    if knob.access.kind in _NOT_LIVE:
-        return _NOT_LIVE[knob.access.kind].format(keep=knob.persist.file, set=knob.access.set)
+    kind = access.kinds()[knob.access.kind]
+    if not kind.settable:
+        return kind.not_live.format(keep=knob.persist.file, set=knob.access.set)
     if knob.access.kind == "firewall" and knob.access.target != "tracking":
         return "rules of others are not removed; net.conntrack=exempt lets the cluster's traffic pass before them"
     return ""
@@ -232,19 +206,13 @@ def plan(wanted: Sequence[Wanted], interface: str | None) -> list[Step]:
     UsageError
         A knob is of an interface, and it is not known which one carries the cluster's traffic.
     """
-    return sorted((_step(wish, interface) for wish in wanted), key=_rank)
+    ranks = catalogue.ranks()
+    return sorted((_step(wish, interface) for wish in wanted), key=lambda step: ranks[step.knob])
 
 
 def _step(wish: Wanted, interface: str | None) -> Step:
     knob = wish.knob
-    needs = "{interface}" in knob.access.target or knob.access.kind in (
-        "ethtool",
-        "link",
-        "route",
-        "firewall",
-        "module",
-        "irq_affinity",
-    )
+    needs = access.kinds()[knob.access.kind].scope == "interface" or "{interface}" in knob.access.target
     if needs and interface is None:
         raise UsageError(
             f"{knob.id} belongs to an interface: say which one carries the cluster's traffic "
@@ -257,11 +225,6 @@ def _step(wish: Wanted, interface: str | None) -> Step:
         target=knob.access.target.replace("{interface}", interface or NOTHING),
         value=wish.value,
     )
-
-
-def _rank(step: Step) -> int:
-    group = f"{step.kind} {step.target.split('.')[0]}"
-    return _ORDER.index(group if group in _ORDER else step.kind)
 
 
 def _allowed(knob: Knob) -> str:

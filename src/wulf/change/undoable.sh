@@ -51,6 +51,7 @@ apply_one() { # VALUE
 		wrong "$knob" "${said:-it was refused}"
 	else
 		get >"$here/after"
+		"${kind}_save" "$interface" "$target" >"$here/state" 2>/dev/null
 		printf '%s\n' "$1" >"$here/wanted"
 		needs_reload
 	fi
@@ -66,36 +67,38 @@ status_one() { # VALUE
 		failed=1
 	fi
 }
-undo_all() { # the last one first; interrupts at the end, as channels and rings make them anew
+undo_order() { # what makes others anew first; otherwise the last one first
+	awk '{ print NR "\t" $0 }' "$STATE/order" | while IFS=$TAB read -r undo_number undo_key; do
+		read -r kind _ <"$STATE/$undo_key/what" 2>/dev/null || continue
+		printf '%s\t%s\t%s\n' "$(rank "$undo_key" || rank "$kind" || echo 9999)" "$undo_number" "$undo_key"
+	done | sort -k 1,1n -k 2,2nr | cut -f 3
+}
+undo_all() {
 	[ -s "$STATE/order" ] || return 0
-	for undo_pass in first last; do
-		for undo_key in $(awk '{ line[NR] = $0 } END { for (i = NR; i > 0; i--) print line[i] }' "$STATE/order"); do
-			here=$STATE/$undo_key
-			[ -s "$here/what" ] || continue
-			IFS=$TAB read -r kind interface target <"$here/what"
-			case $kind:$undo_pass in
-			irq_affinity:last | irq_affinity:first) [ "$undo_pass" = last ] || continue ;;
-			*:last) continue ;;
-			esac
-			undo_one
-		done
+	for undo_key in $(undo_order); do
+		here=$STATE/$undo_key
+		[ -s "$here/what" ] || continue
+		IFS=$TAB read -r kind interface target <"$here/what"
+		undo_one
 	done
 	[ "$failed" = 1 ] || rm -rf "$STATE"
 	rmdir "${STATE%/*}" 2>/dev/null || :
 }
 undo_one() {
 	if ! is_before; then
-		said=$("${kind}_restore" "$interface" "$target" <"$here/before" 2>&1)
+		said=$(put_back "$kind" "$interface" "$target" "$here/before" "$here/state" 2>&1)
 		needs_reload
 		is_before || { wrong "$undo_key" "${said:-it is not as before}"; return 0; }
 	fi
 	rm -rf "$here"
 }
 is_before() {
-	"${kind}_save" "$interface" "$target" 2>/dev/null | cmp -s - "$here/before"
+	changed "$kind" "$here/before" "$here/state"
+	is_back "$kind" "$interface" "$target"
 }
 finish() {
 	[ "$verb" != undo ] || undo_all
 	[ -z "$reload" ] || ! command -v systemctl >/dev/null 2>&1 || limit systemctl daemon-reload
+	rm -rf "$RUN/work.$$"
 	exit "$failed"
 }

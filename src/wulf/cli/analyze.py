@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-
-import msgspec
-
-from wulf.cli.options import RUNS, JsonOption, RunArgument, RunsOption, console, open_run
+from wulf.cli.options import RUNS, JsonOption, RunArgument, RunsOption, console, open_run, print_json
 from wulf.procedure.analysis import analyze
 from wulf.report import text
 from wulf.store import save_analysis
@@ -18,6 +14,6 @@ def command(run: RunArgument = "latest", runs: RunsOption = RUNS, json: JsonOpti
     analysis = analyze(loaded)
     save_analysis(loaded.path, analysis)
     if json:
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(analysis), indent=1).decode() + "\n")
+        print_json(analysis)
         return
     text.render(loaded.manifest, loaded.nodes, loaded.launches, analysis, console())

@@ -6,12 +6,11 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import typer
 
 from wulf.catalogue import PROFILES, SEVERITIES
 from wulf.cli.facts import FromOption, NodesOption, records_for
-from wulf.cli.options import ClusterOption, JsonOption, console
+from wulf.cli.options import ClusterOption, JsonOption, console, print_json
 from wulf.errors import EXIT_FINDINGS, UsageError
 from wulf.procedure.look import judge
 from wulf.report import audit as shown
@@ -57,7 +56,7 @@ def command(
         write_atomically(page, html.render_audit(audit).encode())
         sys.stderr.write(f"written: {page}\n")
     if json:
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(audit), indent=1).decode() + "\n")
+        print_json(audit)
     elif markdown:
         sys.stdout.write(shown.markdown(audit))
     else:

@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import typer
 
 from wulf import estimate
-from wulf.cli.options import RUNS, JsonOption, RunsOption, console, open_run
+from wulf.cli import complete
+from wulf.cli.options import RUNS, JsonOption, RunsOption, console, open_run, print_json
 from wulf.errors import EXIT_FINDINGS, UsageError
 from wulf.procedure.analysis import analyze
 from wulf.records import Comparison
@@ -21,7 +21,10 @@ from wulf.units import parse_percent
 
 def command(
     names: Annotated[
-        list[str], typer.Argument(metavar="RUN", help="The base, then what to compare with it.")
+        list[str],
+        typer.Argument(
+            metavar="RUN", help="The base, then what to compare with it.", autocompletion=complete.runs
+        ),
     ],
     runs: RunsOption = RUNS,
     margin: Annotated[str, typer.Option(help="Differences smaller than this do not matter.")] = "2%",
@@ -45,7 +48,7 @@ def command(
         write_atomically(html_file, html.render_comparison(comparisons[0]).encode())
         sys.stderr.write(f"written: {html_file}\n")
     if json:
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(comparisons), indent=1).decode() + "\n")
+        print_json(comparisons)
     else:
         for comparison in comparisons:
             text.render_comparison(comparison, console())

@@ -13,6 +13,7 @@ from wulf.change.export import Chosen
 from wulf.change.export.ansible import ansible
 from wulf.change.export.shell import shell
 from wulf.change.export.tuned import tuned
+from wulf.cli import complete
 from wulf.cli.facts import NodesOption
 from wulf.cli.options import RUNS, ClusterOption, RunsOption
 from wulf.cli.options import cluster as resolve
@@ -30,6 +31,7 @@ def command(
         typer.Argument(
             metavar="[RUN]",
             help="The tuning run whose result is exported; default: what is set on the nodes.",
+            autocompletion=complete.runs,
         ),
     ] = None,
     cluster: ClusterOption = None,
@@ -74,7 +76,7 @@ def _of_run(name: str, runs: Path, nodes: str | None) -> dict[str, Chosen]:
 
 def _of_nodes(cluster: str | None, nodes: str | None) -> dict[str, Chosen]:
     config = resolve(cluster)
-    names = list(config.nodes) if nodes is None else config.select(nodes)
+    names = config.select(nodes)
     with change.reach(config) as (transport, guards):
         statuses = change.status(guards, names)
         records = capture(transport, names, config.interface, list(catalogue.knobs().values()))

@@ -11,12 +11,13 @@ import msgspec
 import typer
 from rich.table import Table
 
-from wulf.cli.options import ClusterOption, JsonOption, console, show_table
+from wulf.cli import complete
+from wulf.cli.options import ClusterOption, JsonOption, console, print_json, show_table
 from wulf.cli.options import cluster as resolve
 from wulf.cli.progress import counting
 from wulf.cluster.names import expand
 from wulf.errors import EXIT_FINDINGS, TransportError, UsageError
-from wulf.nodeset import fold
+from wulf.nodeset import fold, fold_reasons
 from wulf.procedure.look import look, read
 from wulf.records import NodeRecord
 from wulf.text import printable
@@ -37,7 +38,9 @@ def command(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[FACT]...", help="Only these facts; * matches ('nic.*', 'sysctl.net.core.*')."
+            metavar="[FACT]...",
+            help="Only these facts; * matches ('nic.*', 'sysctl.net.core.*').",
+            autocompletion=complete.knobs,
         ),
     ] = None,
     cluster: ClusterOption = None,
@@ -63,7 +66,7 @@ def command(
         if not any(_all_facts(record) for record in records):
             raise UsageError(f"no fact is called {' or '.join(map(repr, names))}")
     if json:
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(records), indent=1).decode() + "\n")
+        print_json(records)
     else:
         show(records)
     if any(record.error for record in records):
@@ -89,7 +92,7 @@ def records_for(
             raise TransportError(f"no node in {source} had answered")
         return records
     config = resolve(cluster)
-    chosen = list(config.nodes) if nodes is None else config.select(nodes)
+    chosen = config.select(nodes)
     with counting(f"looking at {len(chosen)} nodes") as progress:
         records = look(config, chosen, save=save, progress=progress)
     if save is not None:
@@ -110,9 +113,8 @@ def _chosen(records: list[NodeRecord], nodes: str | None, source: Path) -> list[
 
 def show(records: list[NodeRecord]) -> None:
     """Print facts, one line for each value of each."""
-    for record in records:
-        if record.error:
-            console().print(f"no answer: {printable(record.error, 300)}", style="red", markup=False)
+    for nodes, reason in fold_reasons({record.node: record.error for record in records if record.error}):
+        console().print(f"no answer: {fold(nodes)}: {printable(reason, 300)}", style="red", markup=False)
     seen = [record for record in records if not record.error]
     rows: dict[str, dict[str, list[str]]] = {}
     for record in seen:

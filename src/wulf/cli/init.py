@@ -13,7 +13,7 @@ from rich.console import Console
 from wulf.cluster import inventory
 from wulf.errors import EXIT_FINDINGS, TransportError, UsageError
 from wulf.facts import init as choosing
-from wulf.nodeset import fold
+from wulf.nodeset import fold, reasons_text
 from wulf.ports import Transport
 from wulf.procedure import site
 from wulf.records import NodeRecord
@@ -64,9 +64,8 @@ def _resolved(transport: Transport, records: list[NodeRecord]) -> dict[str, str]
     """Ask two nodes what the names of all others mean: a node's own name often means loopback to itself."""
     up = [record.node for record in records if record.reachable]
     if not up:
-        errors = [record.error for record in records if record.error]
-        more = f" (and {len(errors) - 3} more)" if len(errors) > 3 else ""
-        raise TransportError(f"no node answers: {'; '.join(errors[:3])}{more}")
+        down = {record.node: record.error or "does not answer" for record in records}
+        raise TransportError(f"no node answers: {reasons_text(down)}")
     names = [record.node for record in records]
     resolved: dict[str, str] = {}
     for asked in up[:2]:

@@ -12,8 +12,9 @@ from rich.table import Table
 
 from wulf.audit.predicate import state
 from wulf.catalogue import Knob, knob, knobs
+from wulf.cli import complete
 from wulf.cli.facts import FromOption, NodesOption, records_for
-from wulf.cli.options import ClusterOption, JsonOption, show_table
+from wulf.cli.options import ClusterOption, JsonOption, print_json, show_table
 from wulf.errors import EXIT_FINDINGS, UsageError
 from wulf.nodeset import fold
 from wulf.text import printable
@@ -52,7 +53,7 @@ def list_knobs(
         layers = ", ".join(dict.fromkeys(entry.layer for entry in knobs().values()))
         raise UsageError(f"--layer: there is no '{layer}'; there are: {layers}")
     if json:
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(chosen), indent=1).decode() + "\n")
+        print_json(chosen)
         return
     table = Table(box=None, pad_edge=False)
     for name in ("knob", "layer", "status", "title"):
@@ -64,20 +65,27 @@ def list_knobs(
 
 @app.command("show")
 def show_knob(
-    name: Annotated[str, typer.Argument(metavar="KNOB", help="Id of a knob, such as nic.rx_usecs.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="KNOB", help="Id of a knob, such as nic.rx_usecs.", autocompletion=complete.knobs
+        ),
+    ],
     json: JsonOption = False,
 ) -> None:
     """Show all that is known of a knob: what it does, how it is read, set and kept, and what may go wrong."""
     entry = knob(name)
     if json:
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(entry), indent=1).decode() + "\n")
+        print_json(entry)
     else:
         sys.stdout.write(page(entry))
 
 
 @app.command("get")
 def get_knob(
-    names: Annotated[list[str], typer.Argument(metavar="KNOB...", help="Ids of knobs.")],
+    names: Annotated[
+        list[str], typer.Argument(metavar="KNOB...", help="Ids of knobs.", autocompletion=complete.knobs)
+    ],
     cluster: ClusterOption = None,
     nodes: NodesOption = None,
     source: FromOption = None,
@@ -106,7 +114,7 @@ def get_knob(
             for (kind, text), members in groups.items()
         ]
     if json:
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(readings), indent=1).decode() + "\n")
+        print_json(readings)
     else:
         for reading in readings:
             said = f"{reading.text} {reading.unit}".rstrip()

@@ -8,14 +8,13 @@ import sys
 import time
 from typing import Annotated
 
-import msgspec
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from wulf import lab
 from wulf.cli.begin import end_gently
-from wulf.cli.options import show_table
+from wulf.cli.options import print_json, show_table
 from wulf.errors import LabError, UsageError
 from wulf.lab import topology
 from wulf.lab.planted import MISTAKES
@@ -73,7 +72,7 @@ def status(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = F
     current = lab.remains()
     found = current.status() if current is not None else []
     if json:
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(found), indent=1).decode() + "\n")
+        print_json(found)
         return
     if current is None:
         sys.stdout.write("no virtual cluster is up ('wulf lab up' raises one)\n")

@@ -10,10 +10,12 @@ import msgspec
 from rich.table import Table
 
 from wulf import store
-from wulf.cli.options import RUNS, JsonOption, RunsOption, show_table
+from wulf.cli.options import RUNS, JsonOption, RunsOption, print_json, show_table
 from wulf.errors import StoreError
 from wulf.store.tuning import HEAD, load_tuning
 from wulf.text import printable
+
+Kind = Literal["measurement", "tuning", "unknown"]
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,8 +27,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     created_at: str | None
     #: As in its manifest, or what is wrong with it.
     status: str
-    #: Measured, or a search for better settings.
-    kind: Literal["measurement", "tuning"]
+    #: Measured, or a search for better settings; unknown when its directory cannot be read.
+    kind: Kind
     #: Operations, or the objective.
     ops: list[str]
     #: Number of pairs.
@@ -37,12 +39,17 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 def command(runs: RunsOption = RUNS, json: JsonOption = False) -> None:
     """List the runs, the newest last."""
-    entries = [_entry(path) for path in store.list_runs(runs)] + [
-        _tuning(path) for path in store.list_runs(runs, HEAD)
+    entries = [
+        *(_entry(path) for path in store.list_runs(runs)),
+        *(_tuning(path) for path in store.list_runs(runs, HEAD)),
+        *(
+            _broken(path, f"unreadable: {why}", "unknown")
+            for path, why in store.unreadable_runs(runs).items()
+        ),
     ]
     entries.sort(key=lambda entry: entry.created_at or "")
     if json:
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(entries), indent=1).decode() + "\n")
+        print_json(entries)
         return
     if not entries:
         sys.stdout.write(f"no runs in {runs} ('wulf measure' makes one)\n")
@@ -101,11 +108,15 @@ def _tuning(path: Path) -> Entry:
     )
 
 
-def _damaged(path: Path, error: StoreError, kind: Literal["measurement", "tuning"]) -> Entry:
+def _damaged(path: Path, error: StoreError, kind: Kind) -> Entry:
+    return _broken(path, f"damaged: {error}", kind)
+
+
+def _broken(path: Path, status: str, kind: Kind) -> Entry:
     return Entry(
         run=path.name,
         created_at=None,
-        status=f"damaged: {error}",
+        status=status,
         kind=kind,
         ops=[],
         pairs=0,

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -13,7 +16,7 @@ from typer.core import TyperGroup
 
 from wulf import __version__
 from wulf.errors import EXIT_ERROR, EXIT_INTERRUPTED, WulfError
-from wulf.text import printable
+from wulf.text import nearest, printable
 
 #: Verb → its module, which has a function ``command`` or, with verbs of its own, an ``app``.
 VERBS = {
@@ -29,6 +32,7 @@ VERBS = {
     "persist": "wulf.cli.persist",
     "verify": "wulf.cli.verify",
     "export": "wulf.cli.export",
+    "sudoers": "wulf.cli.sudoers",
     "measure": "wulf.cli.measure",
     "analyze": "wulf.cli.analyze",
     "compare": "wulf.cli.compare",
@@ -38,14 +42,29 @@ VERBS = {
 }
 
 
+@contextmanager
+def _ending_quietly() -> Iterator[None]:
+    """End without a traceback on Ctrl-C, and when the reader of what is printed has gone."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        # Verbs that have something to say of what became of their work have said it.
+        raise _interrupted() from None
+    except BrokenPipeError:
+        _end_of_pipe()
+
+
 class _Verbs(TyperGroup):
     """Imports a verb only when it is used: the statistics and the charts alone take a second to import."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the base class's signature
         return list(VERBS)
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - the base class's signature
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in VERBS:
+            if not ctx.resilient_parsing:
+                hint = nearest(cmd_name, VERBS)
+                ctx.fail(f"No such command '{printable(cmd_name, 60)}'{hint}{'' if hint else '.'}")
             return None
         module = import_module(VERBS[cmd_name])
         if hasattr(module, "app"):
@@ -57,6 +76,14 @@ class _Verbs(TyperGroup):
         command.name = cmd_name
         return command
 
+    def make_context(self, *words: Any, **more: Any) -> Any:
+        with _ending_quietly():
+            return super().make_context(*words, **more)  # prints the help
+
+    def invoke(self, ctx: Any) -> Any:
+        with _ending_quietly():
+            return super().invoke(ctx)
+
 
 app = typer.Typer(
     name="wulf",
@@ -66,6 +93,7 @@ app = typer.Typer(
     "Start with 'wulf lab up' for a virtual cluster, or 'wulf init' for your own; then 'wulf audit' and "
     "'wulf measure'.",
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     epilog="Exit codes: 0 all well, 1 an error, 2 wrong usage, 3 done but with findings (see the output), "
@@ -88,8 +116,22 @@ def _options(
     pass
 
 
+def _interrupted() -> typer.Exit:
+    sys.stderr.write("wulf: interrupted\n")
+    return typer.Exit(EXIT_INTERRUPTED)
+
+
+def _end_of_pipe() -> NoReturn:
+    """End as other programs do whose reader (head, less) has gone: at once, and without a word."""
+    # Nothing may be written to it any more, not even at exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGPIPE)
+    sys.exit(EXIT_ERROR)
+
+
 def run() -> None:
-    """Entry point of the ``wulf`` program."""
+    """Run the command line; `wulf.start` is the entry point of the program."""
     try:
         app()
     except WulfError as error:
@@ -97,12 +139,21 @@ def run() -> None:
             f"wulf: {printable(str(error))}", style="red", markup=False
         )
         sys.exit(error.exit_code)
+    except SystemExit as end:
+        _flush()
+        raise end from None
     except BrokenPipeError:
-        # The reader (head, less) has gone; nothing may be written to it any more, not even at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(EXIT_ERROR)
+        _end_of_pipe()
     except KeyboardInterrupt:
+        _interrupted()
         sys.exit(EXIT_INTERRUPTED)
+
+
+def _flush() -> None:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _end_of_pipe()
 
 
 if __name__ == "__main__":

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from wulf.cli.progress import Display, duration
+from wulf.measure import budget
+from wulf.measure.schedule import Forecast, Stream
 from wulf.procedure.measure import State
+from wulf.records import Plan
 
 
 class MeasureProgress(Display):
@@ -16,6 +21,71 @@ class MeasureProgress(Display):
             self.note(f"launch {launch.id} failed: {launch.error}")
         text = (
             f"launch {state.launches}: {launch.op} {'–'.join(launch.pair)} · "
-            f"{state.streams_done}/{state.streams} precise · about {duration(state.left_s)} left"
+            f"{state.streams_with_interval}/{state.streams} with an interval, {state.streams_done} precise · "
+            f"{time_left(state.left)}"
         )
-        self.show(text, state.spent_s, state.left_s)
+        self.show(text, state.spent_s, state.left.most_s)
+
+    def fits(self, plan: Plan, fit: budget.Fit, spent_s: float) -> None:
+        """Say what fits into the budget."""
+        for line in what_fits(plan, fit, spent_s):
+            self.note(line)
+
+
+def time_left(left: Forecast) -> str:
+    """Return the time to the next decision, and to the end at the latest: the noise decides between the two."""
+    most = f"ends within {duration(left.most_s)}"
+    if left.intervals_s > 0:
+        return f"intervals in about {duration(left.intervals_s)}, {most}"
+    if left.least_s >= left.most_s:
+        return most
+    return f"done in {duration(left.least_s)} at the earliest, {most}"
+
+
+def what_fits(plan: Plan, fit: budget.Fit, spent_s: float = 0.0) -> list[str]:
+    """Return in words what a budget is enough for, and which would be enough for the rest."""
+    left_s = max(plan.budget_s - spent_s, 0.0)
+    what = f"{_streams(fit.streams)}, {_sizes(fit)}: {plan.min_launches} launches each"
+    takes = f"take about {_exactly(fit.expected_s)}"
+    lines = []
+    if fit.expected_s > left_s:
+        lines.append(f"{_exactly(left_s)} are hardly enough for {what}, which {takes}")
+    elif fit.streams:
+        lines.append(
+            f"fits into {_exactly(left_s)}: {what} {takes}; the time left then narrows the intervals"
+        )
+    lacking = [f"no launch of {_streams(fit.left_out)}"] if fit.left_out else []
+    lacking += ["the other sizes"] if fit.thinned else []
+    if lacking:
+        enough = budget.budget_for(fit.whole_s, spent_s)
+        lines.append(f"does not fit: {'; '.join(lacking)}; --budget {_option(enough)} is enough for all")
+    return lines
+
+
+def _exactly(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 600 else duration(seconds)
+
+
+def _streams(streams: Sequence[Stream]) -> str:
+    groups: dict[int, list[str]] = {}
+    for op in dict.fromkeys(op for op, _ in streams):
+        groups.setdefault(sum(op == other for other, _ in streams), []).append(op)
+    return "; ".join(
+        f"{', '.join(ops)} on {count} pair{'s' if count > 1 else ''}" for count, ops in groups.items()
+    )
+
+
+def _sizes(fit: budget.Fit) -> str:
+    some = sorted({len(sizes) for sizes in fit.sizes.values()})
+    every = sorted({fit.all_sizes[op] for op in fit.sizes})
+    of = f" of {_range(every)}" if fit.thinned else ""
+    return f"{_range(some)}{of} size{'s' if every != [1] else ''}"
+
+
+def _range(counts: Sequence[int]) -> str:
+    return f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+
+
+def _option(seconds: float) -> str:
+    """Return a budget as it is typed."""
+    return f"{seconds / 60:.0f}m" if seconds % 60 == 0 else f"{seconds:.0f}s"

@@ -14,16 +14,24 @@ from wulf import catalogue
 from wulf.change.guard import Guards
 from wulf.cli.begin import end_gently
 from wulf.cli.facts import NodesOption
-from wulf.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console
+from wulf.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console, print_json
 from wulf.cli.options import cluster as resolve
 from wulf.cli.progress import staging
-from wulf.cli.set_values import ConfirmOption, changing, deadline, show
+from wulf.cli.set_values import (
+    AllowMissingOption,
+    ConfirmOption,
+    changing,
+    deadline,
+    show,
+    show_missing,
+    show_notes,
+)
 from wulf.cluster.inventory import ClusterConfig
 from wulf.errors import EXIT_ERROR, StoreError, UsageError
 from wulf.facts.capture import capture
 from wulf.nodeset import fold
 from wulf.ports import Transport
-from wulf.procedure import change, persist
+from wulf.procedure import change, level, persist
 from wulf.records import ChangeOutcome, NodeStatus
 from wulf.store import list_runs
 from wulf.store.tuning import HEAD, load_tuning, resume_tuning
@@ -37,6 +45,7 @@ def command(
         bool, typer.Option("--dry-run", help="Print every file for every node, and change nothing.")
     ] = False,
     confirm_within: ConfirmOption = "60s",
+    allow_missing: AllowMissingOption = 0,
     json: JsonOption = False,
     runs: RunsOption = RUNS,
 ) -> None:
@@ -50,19 +59,27 @@ def command(
     if dry_run and json:
         raise UsageError("--dry-run has no --json: it prints files for people")
     config = resolve(cluster)
-    chosen = list(config.nodes) if nodes is None else config.select(nodes)
+    chosen = config.select(nodes)
     if dry_run:
         with change.reach(config) as (transport, guards):
-            _, what = _lasting(config, transport, guards, chosen)
+            there = level.present(transport, chosen, level.allowed(allow_missing))
+            _, what = _lasting(config, transport, guards, there.nodes)
         _show(what, files=True)
         sys.stdout.write("\nnothing was changed (--dry-run)\n")
         return
-    if not keep(config, chosen, runs, deadline_s=deadline(confirm_within), json=json):
+    within_s = deadline(confirm_within)
+    if not keep(config, chosen, runs, deadline_s=within_s, allow_missing=allow_missing, json=json):
         raise typer.Exit(EXIT_ERROR)
 
 
 def keep(
-    config: ClusterConfig, nodes: Sequence[str], runs: Path, *, deadline_s: int, json: bool = False
+    config: ClusterConfig,
+    nodes: Sequence[str],
+    runs: Path,
+    *,
+    deadline_s: int,
+    allow_missing: int = 0,
+    json: bool = False,
 ) -> bool:
     """Keep over reboots what is set on the nodes, and note where in the runs that found it.
 
@@ -72,13 +89,16 @@ def keep(
         Whether all nodes have the files; otherwise none has.
     """
     with change.reach(config) as (transport, guards):
-        statuses, what = _lasting(config, transport, guards, nodes)
+        there = level.present(transport, nodes, level.allowed(allow_missing))
+        here = config.without(there.missing)
+        statuses, what = _lasting(here, transport, guards, there.nodes)
         if not json:
             _show(what, files=False)
         with changing(json=json) as say:
-            outcome = persist.make_last(guards, what, deadline_s=deadline_s, watch=say)
+            outcome = persist.make_last(transport, guards, here, what, deadline_s=deadline_s, watch=say)
     if outcome.kept:
         _note(runs, statuses, what)
+    outcome = level.settle(config, there, outcome, persist=True)
     _show_outcome(outcome, json=json)
     return outcome.kept
 
@@ -90,6 +110,7 @@ def _lasting(
         say("looking at what is set")
         statuses = change.status(guards, nodes)
         records = capture(transport, nodes, config.interface, list(catalogue.knobs().values()))
+        level.require_level(config, records)
     return statuses, persist.lasting(statuses, records, config.interface)
 
 
@@ -116,8 +137,10 @@ def _show(what: persist.Lasting, *, files: bool) -> None:
 
 def _show_outcome(outcome: ChangeOutcome, *, json: bool) -> None:
     if json:
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(outcome), indent=1).decode() + "\n")
+        print_json(outcome)
     elif outcome.kept:
+        show_notes(outcome)
+        show_missing(outcome)
         sys.stdout.write(
             f"kept over reboots by change {outcome.change or '(nothing was needed)'}\n"
             "next: reboot the nodes, then wulf verify; wulf rollback takes the files away\n"

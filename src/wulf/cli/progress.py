@@ -4,33 +4,51 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from wulf.nodeset import fold
 from wulf.text import printable
 
 #: Without a terminal a line this often [s]; failures are said at once.
 LINE_EVERY_S = 10.0
+#: So many nodes that have not answered are not named yet.
+MANY = 8
+
+
+class Counting(Protocol):
+    """Takes how many are done, of how many, and which are not."""
+
+    def __call__(self, done: int, total: int, missing: Collection[str] = ()) -> None:
+        """Show it."""
 
 
 @contextmanager
-def counting(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Show how many of something are done: a bar on a terminal, nothing elsewhere."""
+def counting(what: str) -> Iterator[Counting]:
+    """Show how many of something are done, and for whom it waits: a bar on a terminal, nothing elsewhere."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
+        TextColumn("{task.fields[waiting]}"),
     )
     console = Console(stderr=True, highlight=False)
     with Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        task = bar.add_task(what, total=None, waiting="")
+        yield lambda done, total, missing=(): bar.update(
+            task, completed=done, total=total, waiting=waiting_for(missing)
+        )
+
+
+def waiting_for(nodes: Collection[str]) -> str:
+    """Return which nodes have not answered, when they are few."""
+    return printable(f"waiting for {fold(nodes)}", 60) if 0 < len(nodes) <= MANY else ""
 
 
 @contextmanager

@@ -5,8 +5,9 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 import typer
@@ -16,11 +17,17 @@ from wulf.errors import StoreError, UsageError
 from wulf.procedure.analysis import analyze
 from wulf.procedure.look import judge
 from wulf.procedure.tuning import keep
-from wulf.records import Analysis
-from wulf.report import export, html, text, tuning
+from wulf.records import Analysis, Manifest, TuneManifest
+from wulf.report import export, html, paper, text, tuning, view
+from wulf.report.parts import Figure
+from wulf.report.pictures import pictures
 from wulf.report.text import plain
 from wulf.store import MANIFEST, Run, find_run, load, write_atomically
 from wulf.store.tuning import HEAD, TuningRun, load_tuning
+
+Form = Literal["html", "text", "json", "csv", "markdown", "latex", "bibtex", "svg", "pdf"]
+#: Directory of a run that charts are written into.
+CHARTS = "charts"
 
 
 def command(
@@ -35,35 +42,57 @@ def command(
         bool, typer.Option("--csv", help="Print one line per operation, pair and size.")
     ] = False,
     as_markdown: Annotated[
-        bool, typer.Option("--markdown", help="Of a tuning run: the table of a paper.")
+        bool, typer.Option("--markdown", help="Print the tables of a paper as Markdown.")
     ] = False,
-    as_latex: Annotated[bool, typer.Option("--latex", help="Of a tuning run: the table of a paper.")] = False,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="File to write instead.")] = None,
+    as_latex: Annotated[
+        bool, typer.Option("--latex", help="Print the tables of a paper as LaTeX (booktabs).")
+    ] = False,
+    as_bibtex: Annotated[
+        bool, typer.Option("--bibtex", help="Print BibTeX entries of the run and of wulf.")
+    ] = False,
+    as_svg: Annotated[bool, typer.Option("--svg", help="Write every chart as an SVG file.")] = False,
+    as_pdf: Annotated[bool, typer.Option("--pdf", help="Write every chart as a PDF file.")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="File to write instead; of --svg and --pdf the directory."),
+    ] = None,
     show: Annotated[
         bool, typer.Option("--open", help="Open the page in a browser when there is one.")
     ] = False,
 ) -> None:
     """Report a measured run or a tuning run. Without an option an HTML file is written into it.
 
-    Of a tuning run --csv, --markdown and --latex give the table that papers print: setting, mean, deviation,
-    quantiles.
+    --markdown and --latex give the tables that papers print: of a measured run its pairs and the sizes of the worst
+    one, of a tuning run (with --csv, too) setting, mean, deviation, quantiles. --svg and --pdf write the charts into
+    the directory 'charts' of the run.
     """
-    forms = {"json": as_json, "csv": as_csv, "text": as_text, "markdown": as_markdown, "latex": as_latex}
+    forms: dict[Form, bool] = {
+        "html": as_html,
+        "text": as_text,
+        "json": as_json,
+        "csv": as_csv,
+        "markdown": as_markdown,
+        "latex": as_latex,
+        "bibtex": as_bibtex,
+        "svg": as_svg,
+        "pdf": as_pdf,
+    }
     chosen = [form for form, wanted in forms.items() if wanted]
-    if len(chosen) + as_html > 1:
-        raise UsageError("choose one of --html, --text, --json, --csv, --markdown, --latex")
+    if len(chosen) > 1:
+        raise UsageError(f"choose one of {', '.join(f'--{form}' for form in forms)}")
+    form: Form = chosen[0] if chosen else "html"
     path = find_run(run, runs, MANIFEST, HEAD)
     if (path / HEAD).is_file():
-        _tuning(load_tuning(path), chosen[0] if chosen else "html", output, show=show)
+        _tuning(load_tuning(path), form, output, show=show)
         return
-    if as_markdown or as_latex:
-        raise UsageError("--markdown and --latex are for tuning runs")
     loaded = load(path)
     analysis = loaded.analysis() or analyze(loaded)
-    if as_text and output is None:
+    if form == "text" and output is None:
         text.render(loaded.manifest, loaded.nodes, loaded.launches, analysis, console())
-    elif as_json or as_csv or as_text:
-        _emit(_data(loaded, analysis, "json" if as_json else "csv" if as_csv else "text"), output)
+    elif form in ("svg", "pdf"):
+        _draw(_charts(loaded, analysis), form, output or loaded.path / CHARTS)
+    elif form != "html":
+        _emit(_data(loaded, analysis, form), output)
     else:
         page = output or loaded.path / "report.html"
         write_atomically(page, _page(loaded, analysis).encode())
@@ -79,7 +108,7 @@ def write_tuning_page(run: TuningRun, output: Path | None) -> Path:
     return page
 
 
-def _tuning(run: TuningRun, form: str, output: Path | None, *, show: bool) -> None:
+def _tuning(run: TuningRun, form: Form, output: Path | None, *, show: bool) -> None:
     if run.result is None:
         raise StoreError(f"{run.path} has no conclusion yet: go on with 'wulf tune --resume {run.path}'")
     if form == "html":
@@ -89,11 +118,14 @@ def _tuning(run: TuningRun, form: str, output: Path | None, *, show: bool) -> No
             _open(page)
     elif form == "text" and output is None:
         tuning.render_text(keep.report(run), console())
+    elif form in ("svg", "pdf"):
+        figures = tuning.charts(keep.report(run))
+        _draw([("tuning", figure) for figure in figures], form, output or run.path / CHARTS)
     else:
         _emit(_tuning_data(run, form), output)
 
 
-def _tuning_data(run: TuningRun, form: str) -> bytes:
+def _tuning_data(run: TuningRun, form: Form) -> bytes:
     if form == "json":
         return msgspec.json.format(msgspec.json.encode(run.result), indent=1) + b"\n"
     found = keep.report(run)
@@ -103,6 +135,8 @@ def _tuning_data(run: TuningRun, form: str) -> bytes:
         return tuning.published_markdown(found).encode()
     if form == "latex":
         return tuning.published_latex(found).encode()
+    if form == "bibtex":
+        return paper.bibtex(_cited(run.manifest, tuning.headline(found), run.manifest.plan.seed)).encode()
     return plain(lambda console: tuning.render_text(found, console)).encode()
 
 
@@ -112,12 +146,48 @@ def _page(run: Run, analysis: Analysis) -> str:
     return html.render(run.manifest, run.nodes, run.launches, analysis, audit)
 
 
-def _data(run: Run, analysis: Analysis, form: str) -> bytes:
+def _data(run: Run, analysis: Analysis, form: Form) -> bytes:
     if form == "json":
         return export.json(run.manifest, run.nodes, run.launches, analysis) + b"\n"
     if form == "csv":
         return export.csv(analysis).encode()
+    shown = view.build(run.manifest, run.nodes, run.launches, analysis)
+    if form == "latex":
+        return paper.latex(shown).encode()
+    if form == "markdown":
+        return paper.markdown(shown).encode()
+    if form == "bibtex":
+        return paper.bibtex(_cited(run.manifest, shown.title, run.manifest.plan.seed)).encode()
     return text.rendered(run.manifest, run.nodes, run.launches, analysis).encode()
+
+
+def _cited(manifest: Manifest | TuneManifest, title: str, seed: int) -> paper.Citation:
+    return paper.Citation(
+        run_id=manifest.id,
+        title=title,
+        wulf_version=manifest.wulf_version,
+        created_at=manifest.created_at,
+        seed=seed,
+    )
+
+
+def _charts(run: Run, analysis: Analysis) -> list[tuple[str, Figure]]:
+    shown = view.build(run.manifest, run.nodes, run.launches, analysis)
+    return [(op.name, figure) for op in shown.operations for figure in (*op.overview, *op.detail)]
+
+
+def _draw(charts: Sequence[tuple[str, Figure]], form: Literal["svg", "pdf"], directory: Path) -> None:
+    """Write every chart into the directory; say where they are."""
+    if not charts:
+        raise StoreError("there is no chart: nothing was measured")
+    if directory.exists() and not directory.is_dir():
+        raise UsageError(
+            f"--output {directory}: --{form} writes several files, so that this must be a directory"
+        )
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, content in pictures(charts, form):
+        write_atomically(directory / name, content)
+        sys.stdout.write(f"{directory / name}\n")
 
 
 def _emit(content: bytes, output: Path | None) -> None:

@@ -16,7 +16,7 @@ from wulf.cli.facts import NodesOption
 from wulf.cli.options import RUNS, ClusterOption, RunsOption, cluster, console
 from wulf.cli.progress import counting
 from wulf.cli.report import write_tuning_page
-from wulf.cli.set_values import RelaxOption, TakeOverOption
+from wulf.cli.set_values import AllowMissingOption, RelaxOption, TakeOverOption
 from wulf.cli.tune_progress import TuneProgress
 from wulf.cluster import inventory
 from wulf.errors import EXIT_ERROR, StoreError
@@ -63,7 +63,7 @@ def command(
     knobs: Annotated[
         str | None, typer.Option(help="Only these, separated by spaces; as for 'wulf tune'.")
     ] = None,
-    budget: Annotated[str, typer.Option(help="Time for everything.")] = BUDGET,
+    budget: Annotated[str, typer.Option(help="Time for everything, such as 45m or 1h30m.")] = BUDGET,
     margin: Annotated[str, typer.Option(help="Change of the objective that does not matter.")] = "2%",
     mpi: Annotated[
         str | None, typer.Option(help="MPI library: openmpi, mpich, or the path of an mpicc.")
@@ -76,6 +76,7 @@ def command(
     ] = False,
     take_over: TakeOverOption = False,
     relax: RelaxOption = False,
+    allow_missing: AllowMissingOption = 0,
     runs: RunsOption = RUNS,
 ) -> None:
     """Do everything: audit, measure, tune, confirm, measure again, report.
@@ -86,10 +87,11 @@ def command(
     """
     end_gently()
     path = new_run(run, runs)
-    config = cluster(cluster_name)
+    whole = cluster(cluster_name)
+    config, there = tune.without_missing(whole, nodes, allow_missing)
     what = Procedure(
         config=config,
-        nodes=list(config.nodes) if nodes is None else config.select(nodes),
+        nodes=there.nodes,
         goal=prepare.goal(objective_name, mpi or config.mpi.compiler, "", "lower", ""),
         mpi=mpi or config.mpi.compiler,
         budget_s=parse_duration(budget),
@@ -121,6 +123,7 @@ def command(
         write_atomically(path / AUDIT_AFTER, msgspec.json.encode(_audit(what)))
         if keep_over_reboots:
             stored = persist.keep(config, what.nodes, runs, deadline_s=session.CONFIRM_WITHIN_S)
+        tune.remember_missing(whole, there, found, persist=keep_over_reboots and stored)
     page = write_tuning_page(load_tuning(path), None)
     sys.stdout.write(f"report: {page.resolve()}\n")
     if not stored:

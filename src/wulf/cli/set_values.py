@@ -7,18 +7,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated
 
-import msgspec
 import typer
 
 from wulf.change import apply, steps
+from wulf.cli import complete
 from wulf.cli.begin import end_gently
 from wulf.cli.facts import NodesOption
-from wulf.cli.options import ClusterOption, JsonOption, console
+from wulf.cli.options import ClusterOption, JsonOption, console, print_json
 from wulf.cli.options import cluster as resolve
 from wulf.cli.progress import staging
 from wulf.errors import EXIT_ERROR, EXIT_INTERRUPTED, UsageError
 from wulf.nodeset import fold
-from wulf.procedure import change
+from wulf.procedure import change, level
 from wulf.records import ChangeOutcome
 from wulf.text import printable
 from wulf.units import format_fact, parse_duration
@@ -41,11 +41,24 @@ RelaxOption = Annotated[
         help="Relax the packet filter although the interface has the default route or a public address.",
     ),
 ]
+AllowMissingOption = Annotated[
+    int,
+    typer.Option(
+        "--allow-missing",
+        metavar="N",
+        help="Go on without up to N nodes that do not answer at all; they are refused until they are as the others.",
+    ),
+]
 
 
 def command(
     settings: Annotated[
-        list[str], typer.Argument(metavar="KNOB=VALUE...", help="What to set; 'wulf knob list' names all.")
+        list[str],
+        typer.Argument(
+            metavar="KNOB=VALUE...",
+            help="What to set; 'wulf knob list' names all.",
+            autocompletion=complete.settings,
+        ),
     ],
     cluster: ClusterOption = None,
     nodes: NodesOption = None,
@@ -55,13 +68,15 @@ def command(
     confirm_within: ConfirmOption = "60s",
     take_over: TakeOverOption = False,
     relax: RelaxOption = False,
+    allow_missing: AllowMissingOption = 0,
     json: JsonOption = False,
 ) -> None:
     """Set values on all nodes, or on none.
 
     Every node journals the state before, makes the change, and puts it back by itself unless this program reaches
     it over a new connection in time: a cut cable, a wrong MTU or a dead controller locks nobody out. Where there
-    is one, the effect is proven on the wire (a packet of the whole MTU reaches the neighbour). What is set holds
+    is one, the effect is proven on the wire (a packet of the whole MTU reaches the neighbour); and the cluster's
+    interface must carry data to a neighbour as it did before. What is set holds
     until the next boot: 'wulf persist' keeps it, 'wulf rollback' takes it back, 'wulf status' shows it.
 
     Exit code 1 when it was refused or put back.
@@ -71,13 +86,15 @@ def command(
         raise UsageError("--dry-run has no --json: it prints commands for people")
     wanted = steps.parse(settings)
     config = resolve(cluster)
-    chosen = list(config.nodes) if nodes is None else config.select(nodes)
+    chosen = config.select(nodes)
     deadline_s = deadline(confirm_within)
     permissions = change.Permissions(take_over=take_over, relax=relax)
     with change.reach(config) as (transport, guards):
         with staging() as say:
             say(f"looking at {len(chosen)} nodes")
-            intention = change.intend(transport, config, chosen, wanted, permissions)
+            there = level.present(transport, chosen, level.allowed(allow_missing))
+            here = config.without(there.missing)
+            intention = change.intend(transport, here, there.nodes, wanted, permissions)
             explained = change.explain(transport, intention.plans) if dry_run else {}
         if not json:
             _show_rows(intention)
@@ -86,17 +103,19 @@ def command(
                 sys.stdout.write(
                     f"\n{fold(who)}:\n" + "".join(f"  {printable(line, 500)}\n" for line in lines)
                 )
+            for node, reason in there.missing.items():
+                sys.stdout.write(f"\n{node}: {_STATES['missing']} ({printable(reason, 300)})\n")
             sys.stdout.write("\nnothing was changed (--dry-run)\n")
             return
-        if not intention.plans:
-            show(ChangeOutcome(change="", kept=True, nodes=[]), json=json)
-            return
-        with changing(json=json) as say:
-            outcome = change.make(transport, guards, config, intention, deadline_s=deadline_s, watch=say)
+        outcome = ChangeOutcome(change="", kept=True, nodes=[])
+        if intention.plans:
+            with changing(json=json) as say:
+                outcome = change.make(guards, here, intention, deadline_s=deadline_s, watch=say)
+    outcome = level.settle(config, there, outcome, values={wish.knob.id: wish.value for wish in wanted})
     show(outcome, json=json)
     if not outcome.kept:
         raise typer.Exit(EXIT_ERROR)
-    if not json:
+    if outcome.change and not json:
         sys.stdout.write(
             f"change {outcome.change}; it holds until the next boot\n"
             "next: wulf persist (keeps it), wulf rollback (takes it back), wulf status\n"
@@ -135,22 +154,36 @@ def deadline(text: str) -> int:
 def show(outcome: ChangeOutcome, *, json: bool) -> None:
     """Print what became of a change."""
     if json:
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(outcome), indent=1).decode() + "\n")
+        print_json(outcome)
         return
     out = console()
-    for note in outcome.notes:
-        out.print(f"note: {printable(note, 300)}", markup=False)
+    show_notes(outcome)
     if not outcome.kept:
         out.print(f"not kept: {printable(outcome.reason, 1000)}", style="red", markup=False)
     groups: dict[tuple[str, str], list[str]] = {}
     for node in outcome.nodes:
         groups.setdefault((node.state, node.reason), []).append(node.node)
-    for (state, reason), nodes in groups.items():
-        out.print(
-            f"{fold(nodes)}: {_STATES[state]}{f' ({printable(reason, 300)})' if reason else ''}", markup=False
-        )
     if outcome.kept and not outcome.change:
         out.print("nothing to do: everything is as wanted")
+    for (state, reason), nodes in groups.items():
+        out.print(
+            f"{fold(nodes)}: {_STATES[state]}{f' ({printable(reason, 500)})' if reason else ''}", markup=False
+        )
+
+
+def show_notes(outcome: ChangeOutcome) -> None:
+    """Print the remarks on a change."""
+    for note in outcome.notes:
+        console().print(f"note: {printable(note, 300)}", markup=False)
+
+
+def show_missing(outcome: ChangeOutcome) -> None:
+    """Print which nodes were left out."""
+    for node in outcome.nodes:
+        if node.state == "missing":
+            console().print(
+                f"{node.node}: {_STATES[node.state]} ({printable(node.reason, 500)})", markup=False
+            )
 
 
 _STATES = {
@@ -159,6 +192,7 @@ _STATES = {
     "untouched": "not touched",
     "stuck": "NOT put back: see 'wulf status' and do it by hand",
     "unknown": "cannot be reached",
+    "missing": "left out, it did not answer",
 }
 
 

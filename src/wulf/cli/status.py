@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Collection, Sequence
 from typing import Annotated
 
 import msgspec
 import typer
 
+from wulf import access
+from wulf.change.answers import confirmed
 from wulf.cli.facts import NodesOption
-from wulf.cli.options import ClusterOption, JsonOption, console
+from wulf.cli.options import ClusterOption, JsonOption, console, print_json
 from wulf.cli.options import cluster as resolve
+from wulf.cluster.inventory import ClusterConfig
 from wulf.errors import EXIT_FINDINGS
-from wulf.nodeset import fold
-from wulf.procedure import change
-from wulf.records import NodeStatus
+from wulf.nodeset import fold, fold_reasons
+from wulf.procedure import change, level
+from wulf.records import NodeStatus, SetValue
 from wulf.text import printable
 
 #: The last changes, so many.
@@ -29,18 +32,18 @@ def command(
 ) -> None:
     """Show what wulf has set on the nodes, by which change, and what differs from the original state.
 
-    Also ends what a dead controller or a reboot has left open. Exit code 3 when a node did not answer, a change is
-    not at its end, or something could not be put back.
+    Exit code 3 when a node gave no answer that can be read, a change is not at its end, something could not be put
+    back, a confirmed setting does not hold, or a node was missing from a change.
     """
     config = resolve(cluster)
-    chosen = list(config.nodes) if nodes is None else config.select(nodes)
+    chosen = config.select(nodes)
     with change.reach(config) as (_, guards):
-        found = change.status(guards, chosen)
+        found = _with_behind(config, change.status(guards, chosen))
     if json:
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(found), indent=1).decode() + "\n")
+        print_json(found)
     else:
         show(found, log=log)
-    if any(status.error or _open(status) for status in found):
+    if any(needs_a_look(status) for status in found):
         raise typer.Exit(EXIT_FINDINGS)
 
 
@@ -48,8 +51,10 @@ def show(found: list[NodeStatus], *, log: bool) -> None:
     """Print the states, nodes that agree together."""
     out = console()
     groups: dict[tuple[str, ...], list[str]] = {}
+    unanswered = {status.node: status.error for status in found if status.error}
+    reasons = {node: reason for nodes, reason in fold_reasons(unanswered) for node in nodes}
     for status in found:
-        groups.setdefault(tuple(_lines(status)), []).append(status.node)
+        groups.setdefault(tuple(_lines(status, reasons.get(status.node, ""))), []).append(status.node)
     for lines, nodes in groups.items():
         out.print(f"{fold(nodes)}:", style="bold", markup=False)
         for line in lines:
@@ -62,22 +67,44 @@ def show(found: list[NodeStatus], *, log: bool) -> None:
                 out.print(f"{status.node}: {printable(line, 300)}", markup=False)
 
 
-def _lines(status: NodeStatus) -> list[str]:
+def _lines(status: NodeStatus, reason: str = "") -> list[str]:
     if status.error:
-        return [f"no answer: {status.error}"]
+        return [f"no usable answer: {reason}", *_behind_lines(status)]
     lines = []
     if status.owner is not None:
         lines.append(f"taken by {status.owner} since {status.owned_s} s, for {status.lease_s} s more at most")
-    for value in status.settings:
-        if value.kind in ("stored", "unit"):
-            state = "in place" if value.differs else "as it was before"
-            lines.append(f"{value.target}: {state}")
-        elif value.differs:
-            kept = "" if value.now == value.wanted else f" (set to {value.wanted})"
-            lines.append(f"{value.knob} = {value.now}{kept}")
-        else:
-            lines.append(f"{value.knob} = {value.now}: as it was before")
-    return lines or ["nothing is set"]
+    earlier = {entry.change for entry in status.journal if not entry.this_boot}
+    lines += [_value_line(value, earlier) for value in status.settings]
+    return [*(lines or ["nothing is set"]), *_behind_lines(status)]
+
+
+def _behind_lines(status: NodeStatus) -> list[str]:
+    return [f"missed a change; refused until: {' && '.join(status.behind)}"] if status.behind else []
+
+
+def _with_behind(config: ClusterConfig, found: Sequence[NodeStatus]) -> list[NodeStatus]:
+    """Add what brings nodes level that were missing from a change."""
+    told = level.behind(config, [status.node for status in found])
+    return [
+        msgspec.structs.replace(status, behind=level.commands(config, told[status.node]))
+        if status.node in told
+        else status
+        for status in found
+    ]
+
+
+def _value_line(value: SetValue, earlier: Collection[str]) -> str:
+    """Return what is set, and whether it is as confirmed; `earlier` are the changes of an earlier boot."""
+    name = value.target if value.kind in access.keepers() else value.knob
+    if not value.holds:
+        boot = ", before the last boot" if value.change in earlier else ""
+        return f"{name} does NOT hold: {value.now} now, {confirmed(value)} confirmed{boot}"
+    if value.kind in access.keepers():
+        return f"{name}: {'in place' if value.differs else 'as it was before'}"
+    if not value.differs:
+        return f"{name} = {value.now}: as it was before"
+    kept = "" if value.now == value.wanted else f" (set to {value.wanted})"
+    return f"{name} = {value.now}{kept}"
 
 
 def _journal(found: list[NodeStatus]) -> list[str]:
@@ -111,5 +138,14 @@ def _rolled_back(status: NodeStatus) -> dict[str, str]:
     return found
 
 
+def needs_a_look(status: NodeStatus) -> bool:
+    """Whether somebody should look at the node: no answer, something is open, does not hold, or was missed."""
+    return (
+        bool(status.error or status.behind)
+        or _open(status)
+        or any(not value.holds for value in status.settings)
+    )
+
+
 def _open(status: NodeStatus) -> bool:
-    return any(not entry.state.startswith(("confirmed", "undone")) for entry in status.journal)
+    return any(not entry.state.startswith(("confirmed", "undone", "abandoned")) for entry in status.journal)

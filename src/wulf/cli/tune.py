@@ -8,15 +8,19 @@ from typing import Annotated, Literal
 
 import typer
 
+from wulf import catalogue
+from wulf.change import steps
+from wulf.cli import complete
 from wulf.cli.begin import end_gently, new_run, new_seed
 from wulf.cli.facts import NodesOption
 from wulf.cli.options import RUNS, ClusterOption, RunsOption, cluster, console
 from wulf.cli.progress import staging
-from wulf.cli.set_values import RelaxOption, TakeOverOption
+from wulf.cli.set_values import AllowMissingOption, RelaxOption, TakeOverOption
 from wulf.cli.tune_progress import TuneProgress
+from wulf.cluster.inventory import ClusterConfig
 from wulf.errors import EXIT_ERROR, EXIT_FINDINGS, UsageError
 from wulf.nodeset import fold
-from wulf.procedure import change
+from wulf.procedure import change, level
 from wulf.procedure.tuning import keep, prepare, session
 from wulf.report import tuning as report
 from wulf.store.tuning import TuningRun
@@ -30,7 +34,11 @@ BUDGET = "30m"
 def command(
     run: Annotated[
         str | None,
-        typer.Argument(metavar="[RUN]", help="Name of the new run; with --resume, the run to go on with."),
+        typer.Argument(
+            metavar="[RUN]",
+            help="Name of the new run; with --resume, the run to go on with.",
+            autocompletion=complete.runs,
+        ),
     ] = None,
     cluster_name: ClusterOption = None,
     nodes: NodesOption = None,
@@ -55,7 +63,8 @@ def command(
         ),
     ] = None,
     budget: Annotated[
-        str | None, typer.Option(help=f"Time for the search; --resume has it anew. Default: {BUDGET}.")
+        str | None,
+        typer.Option(help=f"Time for the search (30m, 1h30m); --resume has it anew. Default: {BUDGET}."),
     ] = None,
     margin: Annotated[str, typer.Option(help="Change of the objective that does not matter.")] = "2%",
     mpi: Annotated[
@@ -66,6 +75,7 @@ def command(
     ] = None,
     take_over: TakeOverOption = False,
     relax: RelaxOption = False,
+    allow_missing: AllowMissingOption = 0,
     only_search: Annotated[
         bool, typer.Option("--only-search", help="Put everything back at the end, also what helps.")
     ] = False,
@@ -90,15 +100,18 @@ def command(
     """
     end_gently()
     if resume:
+        if allow_missing:
+            raise UsageError("--allow-missing and --resume: a run goes on with the nodes it was begun with")
         with TuneProgress() as progress:
             more_s = parse_duration(budget) if budget else None
             finished = session.go_on(run or "latest", runs, more_s, progress, set_kept=not only_search)
     else:
         path = new_run(run, runs)
-        config = cluster(cluster_name)
+        whole = cluster(cluster_name)
+        config, there = without_missing(whole, nodes, allow_missing)
         request = session.Request(
             config=config,
-            nodes=list(config.nodes) if nodes is None else config.select(nodes),
+            nodes=there.nodes,
             goal=prepare.goal(objective_name, mpi or config.mpi.compiler, match, _way(better), unit),
             patterns=patterns_of(knobs),
             mpi=mpi or config.mpi.compiler,
@@ -112,8 +125,37 @@ def command(
             return
         with TuneProgress() as progress:
             finished = session.start(request, path, progress, set_kept=not only_search)
+        remember_missing(whole, there, finished)
     show(finished)
     leave(finished)
+
+
+def without_missing(
+    config: ClusterConfig, nodes: str | None, allow_missing: int
+) -> tuple[ClusterConfig, level.Present]:
+    """Return the cluster without nodes that do not answer, and which nodes take part."""
+    chosen = config.select(nodes)
+    if not level.allowed(allow_missing):
+        return config, level.Present(nodes=chosen)
+    with change.reach(config) as (transport, _):
+        there = level.present(transport, chosen, allow_missing)
+    for node, reason in there.missing.items():
+        sys.stderr.write(f"left out: {node} ({printable(reason, 300)})\n")
+    return config.without(there.missing), there
+
+
+def remember_missing(
+    config: ClusterConfig, there: level.Present, run: TuningRun, *, persist: bool = False
+) -> None:
+    """Note what nodes that were left out have missed, and say what brings them level."""
+    if run.manifest.change is None or run.result is None:
+        return
+    values = {
+        knob: value for knob, value in run.result.kept.items() if not steps.unsettable(catalogue.knob(knob))
+    }
+    level.remember(config, there.missing, run.manifest.change, values=values, persist=persist)
+    for node, entry in level.behind(config, list(there.missing)).items():
+        sys.stdout.write(f"{node} is refused until: {' && '.join(level.commands(config, entry))}\n")
 
 
 def leave(run: TuningRun) -> None:

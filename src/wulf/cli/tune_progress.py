@@ -8,7 +8,7 @@ from wulf.cli.progress import Display, duration
 from wulf.procedure.tuning.loop import State
 from wulf.records import TuneManifest
 from wulf.tune import budget
-from wulf.units import format_estimate
+from wulf.units import format_change
 
 
 class TuneProgress(Display):
@@ -32,7 +32,7 @@ class TuneProgress(Display):
         if forecast.testing:
             words.append(f"{len(forecast.testing)} tested: {', '.join(forecast.testing[:2])}")
         if forecast.effect is not None:
-            words.append(f"{forecast.leader}: {format_estimate(forecast.effect)}")
+            words.append(f"{forecast.leader}: {format_change(forecast.effect)} of the objective as a time")
         words.append(f"about {duration(left_s)} left")
         text = " · ".join(words)
         self.show(text, state.spent_s, left_s)

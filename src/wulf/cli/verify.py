@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import msgspec
 import typer
 
+from wulf.cli import complete
 from wulf.cli.facts import NodesOption
-from wulf.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console
+from wulf.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console, print_json
 from wulf.cli.options import cluster as resolve
 from wulf.cli.progress import counting
 from wulf.cli.tune_progress import TuneProgress
 from wulf.errors import EXIT_FINDINGS, UsageError
-from wulf.nodeset import fold
+from wulf.nodeset import fold, fold_reasons
 from wulf.procedure import change, persist, site
 from wulf.procedure.tuning import session, verify
 from wulf.store import find_run
 from wulf.store.tuning import HEAD, TuningRun, load_tuning
 from wulf.text import printable
-from wulf.units import format_estimate
+from wulf.units import format_change, format_unseen
 
 
 class Verification(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,12 +31,18 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     #: The objective now against then; null without a run.
     figures: verify.Figures | None
     holds: bool
+    #: Node → why it is not known what is set there; then not everything holds.
+    unanswered: dict[str, str] = {}
 
 
 def command(
     run: Annotated[
         str | None,
-        typer.Argument(metavar="[RUN]", help="The tuning run whose figures are measured again."),
+        typer.Argument(
+            metavar="[RUN]",
+            help="The tuning run whose figures are measured again.",
+            autocompletion=complete.runs,
+        ),
     ] = None,
     cluster: ClusterOption = None,
     nodes: NodesOption = None,
@@ -46,24 +52,26 @@ def command(
     """Prove that what was confirmed holds: the live values, the files that keep them, and the figures.
 
     With the name of a tuning run (or 'latest'), its objective is measured again and compared with the figures of its
-    confirmation. To be run after a reboot. Exit code 3 when something does not hold.
+    confirmation. To be run after a reboot. Exit code 3 when something does not hold, or a node gives no answer that
+    can be read.
     """
     config = resolve(cluster)
-    chosen = list(config.nodes) if nodes is None else config.select(nodes)
+    chosen = config.select(nodes)
     with change.reach(config) as (_, guards):
         statuses = change.status(guards, chosen)
-    persist.require_answers(statuses)
+    unanswered = {status.node: status.error for status in statuses if status.error}
     held = persist.holding(statuses)
-    if not held and run is None:
+    if not held and not unanswered and run is None:
         raise UsageError("nothing is set on these nodes, so there is nothing to verify")
     figures = _measure(load_tuning(find_run(run, runs, HEAD))) if run is not None else None
     found = Verification(
         settings=held,
         figures=figures,
-        holds=all(one.holds for one in held) and (figures is None or figures.holds),
+        holds=not unanswered and all(one.holds for one in held) and (figures is None or figures.holds),
+        unanswered=unanswered,
     )
     if json:
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(found), indent=1).decode() + "\n")
+        print_json(found)
     else:
         _show(found)
     if not found.holds:
@@ -73,14 +81,19 @@ def command(
 def _measure(run: TuningRun) -> verify.Figures:
     with TuneProgress() as progress:
         config, tools = session.tools_of(run.manifest, str(run.path / HEAD), progress.stage)
-        with site.look(config, run.manifest.nodes, progress.stage) as (transport, records):
-            bench = session.bench_for(config, transport, records, tools, progress.stage).bench
+        with (
+            site.look(config, run.manifest.nodes, progress.stage) as (transport, records),
+            change.guarded(config, transport) as guards,
+        ):
+            bench = session.bench_for(config, transport, guards, records, tools, progress.stage).bench
             with counting("measuring") as count:
                 return verify.measure(run, bench, count)
 
 
 def _show(found: Verification) -> None:
     out = console()
+    for nodes, why in fold_reasons(found.unanswered):
+        out.print(printable(f"NO  no usable answer of {fold(nodes)}: {why}", 400), style="red", markup=False)
     rows: dict[tuple[str, str, str, bool], list[str]] = {}
     for one in found.settings:
         rows.setdefault((one.what, one.wanted, one.now, one.holds), []).append(one.node)
@@ -92,10 +105,10 @@ def _show(found: Verification) -> None:
         )
     if found.figures is not None:
         figures = found.figures
-        kept, original = format_estimate(figures.against_kept), format_estimate(figures.against_original)
+        kept, original = format_change(figures.against_kept), format_change(figures.against_original)
         out.print(
-            f"{'ok ' if figures.holds else 'NO '} objective: {kept} of what was confirmed, {original} of the "
-            f"original (differences below {figures.smallest_effect:.1%} cannot be seen here)",
+            f"{'ok ' if figures.holds else 'NO '} objective as a time: {kept} against what was confirmed, {original} "
+            f"against the original (changes {format_unseen(figures.smallest_effect)} may go unseen here)",
             markup=False,
         )
     out.print("everything holds" if found.holds else "not everything holds: see the lines with NO")

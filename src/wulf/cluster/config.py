@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import msgspec
 
 from wulf.cluster import schema
-from wulf.cluster.names import expand, is_interface, is_node_name, nearest
+from wulf.cluster.names import expand, is_node_name
 from wulf.errors import ConfigError, InventoryError, UsageError
 from wulf.nodeset import fold
+from wulf.text import is_interface, nearest, printable
 
 TRANSPORTS = ("ssh", "local")
+BECOME = ("sudo",)
 LAUNCHERS = ("openmpi", "mpich", "srun")
 
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -36,6 +38,8 @@ class ClusterConfig(msgspec.Struct, frozen=True, kw_only=True):
     ssh: schema.SshSection = schema.SshSection()
     #: Node → address at which the other nodes reach it; a node that is not here is reached by its name.
     addresses: dict[str, str] = {}
+    #: As whom settings are changed.
+    change: schema.ChangeSection = schema.ChangeSection()
     mpi: schema.MpiSection = schema.MpiSection()
     #: Where this came from, for messages.
     origin: str = "command line"
@@ -48,8 +52,41 @@ class ClusterConfig(msgspec.Struct, frozen=True, kw_only=True):
         """Whether the two nodes run on the same CPUs."""
         return any(first in together and second in together for together in self.shared_cpus)
 
-    def select(self, spec: str) -> list[str]:
-        """Nodes of this cluster in `spec` (node set syntax, ``@group``); an error when one is not of it."""
+    def for_changes(self) -> ClusterConfig:
+        """Return this cluster as the user reaches it who changes settings."""
+        if self.change.user is None:
+            return self
+        return msgspec.structs.replace(self, ssh=msgspec.structs.replace(self.ssh, user=self.change.user))
+
+    def without(self, absent: Collection[str]) -> ClusterConfig:
+        """Return the cluster as if some of its nodes were not there."""
+        here = [node for node in self.nodes if node not in absent]
+        sets = [tuple(node for node in together if node in here) for together in self.shared_cpus]
+        gateways = {
+            gateway: fold(behind)
+            for gateway, spec in self.ssh.gateways.items()
+            if (behind := [node for node in expand(spec) if node in here])
+        }
+        return msgspec.structs.replace(
+            self,
+            nodes=tuple(here),
+            shared_cpus=tuple(together for together in sets if len(together) > 1),
+            addresses={node: address for node, address in self.addresses.items() if node in here},
+            ssh=msgspec.structs.replace(self.ssh, gateways=gateways),
+        )
+
+    def select(self, spec: str | None) -> list[str]:
+        """Nodes of this cluster in `spec` (node set syntax, ``@group``), all of them by default.
+
+        Raises
+        ------
+        UsageError
+            It names no node.
+        InventoryError
+            One is not of the cluster.
+        """
+        if spec is None:
+            return list(self.nodes)
         chosen = expand(spec, {name: fold(members) for name, members in self.groups.items()})
         if not chosen:
             raise UsageError(f"{spec!r} names no node: write for example node[01-04], or @group")
@@ -87,6 +124,7 @@ def resolve(document: schema.Document, origin: str, base: Path) -> ClusterConfig
         groups=groups,
         ssh=_ssh(document.ssh, document.groups, members, base),
         addresses=_addresses(document.addresses, members),
+        change=_change(document.change),
         mpi=_mpi(document.mpi),
         origin=origin,
     )
@@ -144,13 +182,26 @@ def _ssh(
         raise ConfigError("[ssh] connect_timeout_s must be above 0 and at most 600")
     if not 1 <= ssh.fanout <= 1024:
         raise ConfigError("[ssh] fanout must be from 1 to 1024")
-    if ssh.user is not None and not _USER.fullmatch(ssh.user):
-        raise ConfigError(f"[ssh] user = '{ssh.user}' is not a user name")
+    _user("[ssh] user", ssh.user)
     if any("\0" in option for option in ssh.options):
         raise ConfigError("[ssh] options: an option contains a NUL character")
     return msgspec.structs.replace(
         ssh, config=_ssh_config(ssh.config, base), gateways=_gateways(ssh.gateways, groups, members)
     )
+
+
+def _user(where: str, name: str | None) -> None:
+    if name is not None and not _USER.fullmatch(name):
+        raise ConfigError(f"{where} = '{name}' is not a user name")
+
+
+def _change(change: schema.ChangeSection) -> schema.ChangeSection:
+    _user("[change] user", change.user)
+    if change.become is not None:
+        _one_of("[change] become", change.become, BECOME)
+        if change.user == "root":
+            raise ConfigError("[change] become is for another user than root: take it or the user away")
+    return change
 
 
 def _gateways(
@@ -174,10 +225,13 @@ def _gateways(
 def _ssh_config(config: str | None, base: Path) -> str | None:
     if config is None:
         return None
-    path = base / Path(config).expanduser()
-    if not path.is_file():
-        raise ConfigError(f"[ssh] config: no such file: {path}")
-    return str(path.resolve())
+    try:
+        path = base / Path(config).expanduser()
+        if path.is_file():
+            return str(path.resolve())
+    except (OSError, RuntimeError, ValueError) as error:  # too long, nobody's home, a NUL character
+        raise ConfigError(f"[ssh] config: '{printable(config, 120)}': {error.args[-1]}") from error
+    raise ConfigError(f"[ssh] config: no such file: {path}")
 
 
 def _addresses(addresses: Mapping[str, str], members: frozenset[str]) -> dict[str, str]:

@@ -77,7 +77,7 @@ def from_slurm(environment: Mapping[str, str], *, interface: str | None = None) 
 
 
 def local() -> ClusterConfig:
-    """One machine without ssh: two ranks that talk over loopback."""
+    """One machine without ssh: sockets go over loopback, MPI as its library likes (shared memory, as a rule)."""
     nodes = ("local1", "local2")
     return ClusterConfig(
         name="local",

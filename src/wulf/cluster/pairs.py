@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-from wulf.cluster.names import nearest
 from wulf.errors import UsageError
 from wulf.records import Pair
-from wulf.text import printable
+from wulf.text import nearest, printable
 
 #: Beyond this a full matrix is days of measuring; a ring or named pairs say more in less time.
 MAX_PAIRS = 20_000

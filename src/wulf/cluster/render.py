@@ -27,6 +27,8 @@ def render(config: ClusterConfig) -> str:
         "[addresses]",
         *[f"{_key(node)} = {_text(address)}" for node, address in config.addresses.items()],
         "",
+        *_change(config),
+        "",
         *_mpi(config),
     ]
     return "\n".join(lines) + "\n"
@@ -63,6 +65,16 @@ def _ssh(config: ClusterConfig) -> list[str]:
         "# Thousands of nodes: gateways, with ClusterShell installed, that pass commands on:",
         '# { gw1 = "node[001-512]" }',
         f"gateways = {_table(ssh.gateways)}",
+    ]
+
+
+def _change(config: ClusterConfig) -> list[str]:
+    return [
+        "# As whom settings are changed (wulf set, tune, persist, rollback …); measuring stays with [ssh] user.",
+        "[change]",
+        _optional("user", config.change.user, "root"),
+        "# For a user who is not root; `wulf sudoers` prints the rules that the nodes need for it.",
+        _optional("become", config.change.become, "sudo"),
     ]
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from wulf.cluster.names import nearest
 from wulf.errors import ConfigError
+from wulf.text import nearest, printable
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +38,14 @@ class SshSection(Section, frozen=True, kw_only=True):
     gateways: dict[str, str] = {}
 
 
+class ChangeSection(Section, frozen=True, kw_only=True):
+    """``[change]``: as whom settings are changed; measuring stays with ``[ssh] user``."""
+
+    user: str | None = None
+    #: How that user gets root's rights, when it is not root.
+    become: str | None = None
+
+
 class MpiSection(Section, frozen=True, kw_only=True):
     """``[mpi]``: which library, and how its jobs start."""
 
@@ -55,12 +63,18 @@ class Document(Section, frozen=True, kw_only=True):
     groups: dict[str, str] = {}
     ssh: SshSection = SshSection()
     addresses: dict[str, str] = {}
+    change: ChangeSection = ChangeSection()
     mpi: MpiSection = MpiSection()
 
 
 #: Sections whose keys are the user's own names.
 _FREE = {"groups", "addresses"}
-_SECTIONS: dict[str, type[Section]] = {"cluster": ClusterSection, "ssh": SshSection, "mpi": MpiSection}
+_SECTIONS: dict[str, type[Section]] = {
+    "cluster": ClusterSection,
+    "ssh": SshSection,
+    "change": ChangeSection,
+    "mpi": MpiSection,
+}
 
 
 def decode(text: str, origin: str) -> Document:
@@ -77,12 +91,21 @@ def decode(text: str, origin: str) -> Document:
         last = f"line {max(1, len(text.splitlines()))}, where the file ends"
         said = str(error).replace("end of document", last)
         raise ConfigError(f"{origin}: not TOML: {said}") from error
+    except ValueError as error:
+        # Python converts no number of thousands of digits, and says nothing of the line.
+        raise ConfigError(
+            f"{origin}: a value that no setting can have: {printable(str(error), 200)}"
+        ) from error
+    except RecursionError as error:
+        raise ConfigError(
+            f"{origin}: not a cluster file: lists or tables within each other without end"
+        ) from error
     _refuse_unknown(raw, origin)
     if "nodes" not in raw.get("cluster", {}):
         raise ConfigError(f'{origin}: [cluster] nodes is missing; write for example nodes = "node[01-32]"')
     try:
         return msgspec.convert(raw, Document)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, OverflowError) as error:
         raise ConfigError(f"{origin}: {_place(str(error))}") from error
 
 

@@ -7,10 +7,11 @@ import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from wulf.records import Advice, CellEstimate, LaunchResult, NodeRecord, Pair, Plan, Sample
+from wulf.nodeset import fold, fold_reasons, impersonal
+from wulf.records import Advice, CellEstimate, Launch, LaunchResult, NodeRecord, Pair, Plan, Sample
 from wulf.stats.trend import trend
 from wulf.text import printable
-from wulf.units import format_bytes, format_time
+from wulf.units import format_bytes, format_sizes, format_time
 
 #: Tick rates of Linux kernels (CONFIG_HZ) [Hz].
 TICK_RATES_HZ = (100, 250, 300, 1000)
@@ -23,6 +24,8 @@ CLOCK_SHARE = 0.08
 DRIFT_P = 0.01
 #: Noise alone leaves some series unsettled; more than this share of them is worth a word.
 WARMUP_SHARE = 0.1
+#: Operations and pairs that are named one by one.
+NAMED = 3
 
 Stream = tuple[str, Pair]
 
@@ -46,7 +49,9 @@ def advise(
     streams = _streams(cells)
     found = [
         *_unreachable(nodes),
+        *_left_out(plan),
         *_failed(results),
+        *_not_begun(results, plan),
         *(
             advice
             for stream, group in streams.items()
@@ -54,6 +59,7 @@ def advise(
             for advice in look(stream, group, plan)
         ),
         *_contaminated(results),
+        *_one_machine(results),
         *_shared_cpu(results),
         *_clock_cost(results),
         *_warmup(results),
@@ -87,9 +93,17 @@ def _subject(stream: Stream) -> str:
     return f"{stream[0]} {'–'.join(stream[1])}"
 
 
-def _sizes(cells: Sequence[CellEstimate]) -> str:
-    sizes = [format_bytes(cell.cell.size_bytes) for cell in cells]
-    return ", ".join(sizes[:4]) + (f" and {len(sizes) - 4} more sizes" if len(sizes) > 4 else "")
+def _subjects(streams: Sequence[Stream]) -> str:
+    """Return some streams by name; of many, each operation with the number of its pairs."""
+    if len(streams) <= NAMED:
+        return ", ".join(map(_subject, streams))
+    pairs = Counter(op for op, _ in streams)
+    return ", ".join(f"{op} ({count} pair{'s' if count > 1 else ''})" for op, count in pairs.items())
+
+
+def _sizes(cells: Sequence[CellEstimate], measured: Sequence[CellEstimate]) -> str:
+    """Return the sizes of some of the cells that a stream has."""
+    return format_sizes(*([cell.cell.size_bytes for cell in some] for some in (cells, measured)))
 
 
 def _launches(count: int) -> str:
@@ -97,29 +111,71 @@ def _launches(count: int) -> str:
 
 
 def _unreachable(nodes: Iterable[NodeRecord]) -> Iterator[Advice]:
-    for node in nodes:
-        if not node.reachable or node.error:
+    lost = {
+        node.node: node.error or f"{node.node} does not answer"
+        for node in nodes
+        if not node.reachable or node.error
+    }
+    for names, reason in fold_reasons(lost):
+        yield Advice(
+            kind="unreachable_node",
+            severity="error",
+            subject=fold(names),
+            text=printable(reason, 300),
+            advice=f"Nothing was measured with it. Try 'ssh {names[0]} true', then measure again.",
+        )
+
+
+def _left_out(plan: Plan) -> Iterator[Advice]:
+    groups: dict[tuple[str, ...], dict[str, str]] = defaultdict(dict)
+    for absent in plan.left_out:
+        groups[tuple(absent.ops)][absent.node] = absent.reason
+    for ops, names, reason in ((ops, *found) for ops, of in groups.items() for found in fold_reasons(of)):
+        yield Advice(
+            kind="left_out_node",
+            severity="error",
+            subject=f"{', '.join(ops)} {fold(names)}",
+            text=printable(reason, 300),
+            advice="The others were measured without it. Put that right there, then measure again.",
+        )
+
+
+def _not_begun(results: Sequence[LaunchResult], plan: Plan) -> Iterator[Advice]:
+    """Operations that the run did not come to; what failed, or had lost its node, is said elsewhere."""
+    tried = {
+        (result.launch.op, result.launch.pair) for result in results if result.launch.purpose == "measure"
+    }
+    out = {(op, absent.node) for absent in plan.left_out for op in absent.ops}
+    out |= {(op, node) for result in results for node in result.launch.unreachable for op in plan.ops}
+    for op in plan.ops:
+        able = [pair for pair in plan.pairs if not any((op, node) in out for node in pair)]
+        missing = [pair for pair in able if (op, pair) not in tried]
+        if missing:
             yield Advice(
-                kind="unreachable_node",
-                severity="error",
-                subject=node.node,
-                text=printable(node.error or f"{node.node} does not answer", 300),
-                advice=f"Nothing was measured with it. Try 'ssh {node.node} true', then measure again.",
+                kind="not_begun",
+                severity="warning",
+                subject=op,
+                text=f"not measured between {len(missing)} of {len(able)} pairs: the run ended before",
+                advice="What comes first in --ops has the first claim on the budget. Give the rest its time: "
+                "wulf measure --resume.",
             )
 
 
 def _failed(results: Iterable[LaunchResult]) -> Iterator[Advice]:
-    failed: dict[Stream, list[str]] = defaultdict(list)
+    """Streams whose launches failed for the same reason share one advice; a node's name is no other reason."""
+    failed: dict[str, list[tuple[Stream, str]]] = defaultdict(list)
     for result in results:
         if result.launch.status == "failed":
-            failed[result.launch.op, result.launch.pair].append(result.launch.error or "no reason is known")
-    for stream, errors in failed.items():
-        common, count = Counter(errors).most_common(1)[0]
+            error = result.launch.error or "no reason is known"
+            stream = result.launch.op, result.launch.pair
+            failed[impersonal(error, result.launch.pair)].append((stream, error))
+    for alike, cases in failed.items():
+        errors = {error for _, error in cases}
         yield Advice(
             kind="failed_launch",
             severity="error",
-            subject=_subject(stream),
-            text=f"{_launches(len(errors))} failed, {count} of them: {printable(common, 300)}",
+            subject=_subjects(list(dict.fromkeys(stream for stream, _ in cases))),
+            text=f"{_launches(len(cases))} failed: {printable(errors.pop() if len(errors) == 1 else alike, 300)}",
             advice="Failed launches are not in any figure. A failure that comes back needs its cause removed.",
         )
 
@@ -134,7 +190,8 @@ def _not_reached(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> I
             kind="few_launches",
             severity="warning",
             subject=_subject(stream),
-            text=f"{_launches(count)} do not make a {plan.confidence:.0%} interval, which takes 6: {_sizes(few)}",
+            text=f"{_launches(count)} do not make a {plan.confidence:.0%} interval, which takes 6: "
+            f"{_sizes(few, cells)}",
             advice="Give it more time (wulf measure --resume) or allow more (--min-launches, --max-launches).",
         )
     if wide:
@@ -144,7 +201,7 @@ def _not_reached(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> I
             severity="warning",
             subject=_subject(stream),
             text=f"±{worst:.1%} at worst, target ±{plan.precision:.1%}, after {max(c.time.n for c in wide)} launches "
-            f"(it would take about {_forecast(wide, plan)}): {_sizes(wide)}",
+            f"(it would take about {_forecast(wide, plan)}): {_sizes(wide, cells)}",
             advice="The figures are as uncertain as shown. More launches as noisy as these narrow them "
             "(--max-launches, --budget); a quieter cluster gets there sooner.",
         )
@@ -183,7 +240,7 @@ def _modes(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> Iterato
             kind="bimodal",
             severity="warning",
             subject=_subject(stream),
-            text=f"the launches fall into {max(c.modes_between for c in several)} groups: {_sizes(several)}",
+            text=f"the launches fall into {max(c.modes_between for c in several)} groups: {_sizes(several, cells)}",
             advice="No single number describes them. Look at the box plots; placement of the ranks, a connection "
             "that hashes to another path or interrupts on another core are the usual causes.",
         )
@@ -230,7 +287,7 @@ def _drift(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> Iterato
             severity="warning",
             subject=_subject(stream),
             text=f"times changed by up to {worst:+.1%} from the first launch to the last: "
-            f"{_sizes([cell for cell, _ in drifting])}",
+            f"{_sizes([cell for cell, _ in drifting], cells)}",
             advice="Something changed while it was measured: temperature, clock frequency, another load. "
             "The intervals assume that nothing did.",
         )
@@ -259,6 +316,39 @@ def _contaminated(results: Iterable[LaunchResult]) -> Iterator[Advice]:
             advice="Stop other work on the nodes and measure again; clean launches are preferred where there "
             "are enough.",
         )
+
+
+def _one_machine(results: Sequence[LaunchResult]) -> Iterator[Advice]:
+    """Say what was measured where no network was between the two ends."""
+    launches = [result.launch for result in results if result.launch.probe is not None]
+    inside = sorted({x.op for x in launches if x.op.startswith("mpi_") and _hosts(x) == 1})
+    # mpirun's --host is 127.0.0.1, too, whatever its ranks talk over.
+    loopback = sorted(
+        {x.op for x in launches if any(word.startswith("127.") for word in x.argv)} - set(inside)
+    )
+    if inside:
+        yield Advice(
+            kind="one_machine",
+            severity="note",
+            subject=", ".join(inside),
+            text="both ranks were on one machine: this is the MPI library's shared memory, not a network, unless "
+            "the library was told otherwise",
+            advice="With OMPI_MCA_btl=self,tcp before the command Open MPI goes over loopback there, too.",
+        )
+    if loopback:
+        yield Advice(
+            kind="one_machine",
+            severity="note",
+            subject=", ".join(loopback),
+            text="both ends were on one machine: this is its loopback, not a network",
+            advice="It shows what the kernel's part costs; measure between two nodes for the rest.",
+        )
+
+
+def _hosts(launch: Launch) -> int:
+    """How many machines the ranks of a launch were on; 0 when fewer than two ranks said so."""
+    hosts = launch.probe.hosts if launch.probe is not None else []
+    return len(set(hosts)) if len(hosts) > 1 else 0
 
 
 def _shared_cpu(results: Iterable[LaunchResult]) -> Iterator[Advice]:

@@ -50,6 +50,8 @@ SIGNIFICANCE = 0.01
 #: The A/A limit in changes between the halves of a run; 2 under a steady drift, 3 in simulation (`bench/aa_sim.py`).
 DRIFT_FACTOR = 3.0
 CAVEAT = "two runs cannot tell a setting's effect from whatever else changed between them"
+#: Name of what differs where a node was looked at in one run only.
+EVERYTHING = "all facts"
 #: Pair of a figure that is pooled over pairs.
 ALL_PAIRS: Pair = ("all", "pairs")
 
@@ -82,7 +84,7 @@ def compare(
     pooled, limits = _pooled(common, margin)
     cells = _cells(common, limits, margin)
     verdict, reason = _overall(pooled, common, margin)
-    effects = [_smallest(comparison, limits[op]) for op, comparison in pooled.items()]
+    effects = {op: _smallest(comparison, limits[op]) for op, comparison in pooled.items()}
     return Comparison(
         schema_version=SCHEMA_VERSION,
         base=base.run_id,
@@ -90,7 +92,8 @@ def compare(
         differing_facts=differing_facts(base_nodes, candidate_nodes),
         cells=cells,
         pooled=pooled,
-        smallest_effect=max((effect for effect in effects if effect is not None), default=None),
+        smallest_effect=max((effect for effect in effects.values() if effect is not None), default=None),
+        smallest_effects=effects,
         margin=margin,
         verdict=verdict,
         reason=reason,
@@ -107,6 +110,10 @@ def differing_facts(
         result["nodes"] = (", ".join(sorted(firsts)), ", ".join(sorted(seconds)))
     for node in sorted(firsts.keys() & seconds.keys()):
         before, after = firsts[node].facts, seconds[node].facts
+        if bool(before) != bool(after):
+            # Every single fact differs then, which says no more.
+            result[f"{node}: {EVERYTHING}"] = (_looked_at(firsts[node]), _looked_at(seconds[node]))
+            continue
         for fact in sorted((before.keys() | after.keys()) - PASSING_FACTS):
             if before.get(fact) != after.get(fact):
                 result[f"{node}: {fact}"] = (
@@ -114,6 +121,10 @@ def differing_facts(
                     str(after.get(fact, "unknown")),
                 )
     return result
+
+
+def _looked_at(record: NodeRecord) -> str:
+    return f"{len(record.facts)} facts" if record.facts else f"unknown: {record.error or 'no fact is known'}"
 
 
 def _points(cell: CellEstimate) -> list[LaunchPoint]:
@@ -216,11 +227,11 @@ def _verdict(found: Shift, p_adjusted: float, limit: float, margin: float) -> Ve
 
 
 def _smallest(pooled: CellComparison, limit: float) -> float | None:
-    """Effect that would have been seen: beyond the A/A limit, and beyond half the interval."""
+    """Decrease that would have been seen, as a share: beyond the A/A limit, and beyond half the interval."""
     ratio = pooled.ratio
     if ratio.low is None or ratio.high is None or math.isinf(limit):
         return None
-    return math.exp(max(limit, math.log(ratio.high / ratio.low) / 2))
+    return -math.expm1(-max(limit, math.log(ratio.high / ratio.low) / 2))
 
 
 def _overall(

@@ -10,6 +10,7 @@ import msgspec
 
 from wulf.errors import InventoryError
 from wulf.facts.parse import interfaces
+from wulf.nodeset import fold, fold_reasons
 from wulf.records import NodeRecord
 from wulf.text import printable
 
@@ -65,7 +66,8 @@ def choose(records: Sequence[NodeRecord], resolved: Mapping[str, str], interface
     up = [record for record in records if record.reachable and record.error is None]
     if not up:
         raise InventoryError(f"no node answered{_first_error(records)}")
-    notes = [f"does not answer: {record.error or record.node}" for record in records if record not in up]
+    down = {record.node: record.error or "no reason is known" for record in records if record not in up}
+    notes = [f"does not answer: {fold(nodes)}: {reason}" for nodes, reason in fold_reasons(down)]
     tables = {record.node: interfaces(record.facts) for record in up}
     chosen = interface or _by_name(tables, resolved) or _only_one(tables)
     if chosen is None:

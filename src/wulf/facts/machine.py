@@ -258,13 +258,6 @@ def _clock_offset(look: Look) -> FactValue:
     return number(found[1], "the offset")
 
 
-def _first_line(look: Look, name: str) -> str:
-    lines = look.tree.lines(name)
-    if not lines:
-        raise Unknown("empty")
-    return lines[0]
-
-
 def _release(look: Look) -> FactValue:
     return field(look.tree, "/etc/os-release", "PRETTY_NAME")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wulf.catalogue import Knob
-from wulf.facts import firewall, keep, knobs, machine, mpi, network, nic, owners, services, settings
+from wulf.facts import firewall, keep, knobs, machine, mpi, network, nic, owners, services, settings, took
 from wulf.facts.look import Facts, Look
 from wulf.facts.nic import interface_address
 from wulf.facts.tree import Tree
@@ -17,13 +17,26 @@ def record(result: NodeResult, interface: str | None, catalogue: Sequence[Knob])
     """Facts of a node from the result of the capture script, or why there are none."""
     if result.status != "ok":
         reached = result.status in ("exit", "garbage")
-        return NodeRecord(node=result.node, reachable=reached, error=result.reason or result.status)
+        reason = (result.reason or result.status) + _where(result)
+        return NodeRecord(node=result.node, reachable=reached, error=reason)
     found = parse(result.node, result.stdout.decode("utf-8", "replace"), interface, catalogue)
     if "kernel.release" not in found.facts and "node.hostname" not in found.facts:
         return NodeRecord(
             node=result.node, reachable=True, error=f"{result.node}: what it printed is not a look at a node"
         )
     return found
+
+
+def _where(result: NodeResult) -> str:
+    """Which part of the look a node had come to when its time was over."""
+    if result.status != "timeout":
+        return ""
+    begun = took.sections(Tree(result.stdout.decode("utf-8", "replace")))
+    return (
+        f": it had come to '{begun[-1][0]}', {begun[-1][1] - begun[0][1]:.0f} s after it began"
+        if begun
+        else ""
+    )
 
 
 def parse(node: str, text: str, interface: str | None, catalogue: Sequence[Knob]) -> NodeRecord:
@@ -48,6 +61,7 @@ def parse(node: str, text: str, interface: str | None, catalogue: Sequence[Knob]
     mpi.add(facts, look)
     knobs.add(facts, look, catalogue)
     owners.add(facts, look, catalogue)
+    took.add(facts, look)
     return NodeRecord(
         node=node,
         reachable=True,

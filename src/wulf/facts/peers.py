@@ -8,6 +8,7 @@ agree the first counts.
 
 from __future__ import annotations
 
+import ipaddress
 import re
 import time
 from collections.abc import Iterable, Sequence
@@ -199,4 +200,9 @@ def _names(tree: Tree) -> dict[str, FactValue]:
 
 
 def _address(record: NodeRecord) -> str:
-    return str(record.facts.get("nic.addresses") or "").split(" ")[0].partition("/")[0]
+    """Return a node's address, for the other nodes' ping; empty when it is none."""
+    said = str(record.facts.get("nic.addresses") or "").split(" ")[0].partition("/")[0]
+    try:
+        return str(ipaddress.ip_address(said))
+    except ValueError:
+        return ""

@@ -363,6 +363,7 @@ def _remove(where: Path, state: State) -> None:
 def _locked(where: Path) -> Iterator[None]:
     """One command at a time changes the lab. The lock lies beside its directory, which may go away."""
     path = Path("/run/lock") / f"{namespace_of(where)}.lock"
+    path.parent.mkdir(exist_ok=True)  # a bare container has none
     busy = LabError("another 'wulf lab' is changing the virtual cluster: wait for it")
     with path.open("w") as lock:
         try:

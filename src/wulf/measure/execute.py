@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from wulf.errors import ProbeError, TransportError, UnreachableError, WulfError
+from wulf.errors import OverdueError, ProbeError, TransportError, UnreachableError, WulfError
 from wulf.measure import parse
 from wulf.measure.schedule import LaunchPlan
 from wulf.ports import Launcher, MpiJob, RemoteProcess, Transport
@@ -24,6 +24,17 @@ PEER_TIMEOUT_S = 8
 
 #: A probe that has said its last line, and the MPI library around it, may take so long to end.
 END_S = 5.0
+#: Beginning, the MPI library's own start and its end may take so long [s].
+START_S = 60.0
+#: Visits of a cell beyond those of the sweeps: the warm-up has so many at most.
+_WARM_UP_VISITS = 8
+#: A visit may last so many times what is aimed for; one operation alone aims for five times as much.
+_AMPLE = 50
+#: Announcing a visit, and checking what came, on a slow machine [s].
+_VISIT_S = 0.25
+#: No network that is measured is slower [B/s]; a visit sends a message there and back three times.
+_SLOWEST = 1e6
+_MESSAGES = 6
 
 
 class Around(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,8 +57,8 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     transport: Transport
     #: Node name → address on the measured interface.
     addresses: dict[str, str]
-    #: Path of the socket probe on the nodes.
-    net_probe: str
+    #: Node → path of the socket probe there.
+    net_probes: dict[str, str]
     #: Path of the MPI probe on the nodes and the library's way to start it; None when there is no MPI.
     mpi_probe: str | None
     launcher: Launcher | None
@@ -110,7 +121,7 @@ def run_launch(plan: LaunchPlan, site: Site, observe: Observation, judge: Judge)
 def _attempt(plan: LaunchPlan, site: Site, output: _Output) -> None:
     try:
         with _start(plan, site, output.argv) as process:
-            _read(process, output, plan.pair)
+            _read(process, output, plan)
             _let_it_end(process)
         output.samples = [parse.sample(line, plan.id, plan.pair, plan.setting) for line in output.cells]
     except WulfError as failure:
@@ -165,6 +176,18 @@ def _probe_arguments(plan: LaunchPlan) -> list[str]:
     ]
 
 
+def limit_s(plan: LaunchPlan) -> float:
+    """Time [s] after which a launch is ended, whatever it prints.
+
+    Many times what the probe was asked to take; but no more than one that is never silent for too long can take,
+    which says something after every visit (after all those of its warm-up at once).
+    """
+    visit_s = _VISIT_S + _AMPLE * plan.visit_us * 1e-6
+    visits = plan.sweeps + _WARM_UP_VISITS
+    asked = sum(visits * (visit_s + _MESSAGES * size / _SLOWEST) for size in plan.sizes_bytes)
+    return START_S + min(asked, SILENCE_S * len(plan.sizes_bytes) * (plan.sweeps + 1))
+
+
 @contextmanager
 def _start(plan: LaunchPlan, site: Site, argv: list[str]) -> Iterator[RemoteProcess]:
     """Start the launch's processes; `argv` receives the command line of the measuring one."""
@@ -173,7 +196,7 @@ def _start(plan: LaunchPlan, site: Site, argv: list[str]) -> Iterator[RemoteProc
             yield process
         return
     if plan.transport == "none":
-        argv[:] = [site.net_probe, *_probe_arguments(plan)]
+        argv[:] = [site.net_probes[plan.pair[0]], *_probe_arguments(plan)]
         with site.transport.start(argv, plan.pair[0]) as process:
             yield process
         return
@@ -201,17 +224,17 @@ def _start_net(plan: LaunchPlan, site: Site, argv: list[str]) -> Iterator[Remote
     address = site.addresses.get(far, far)
     token = secrets.token_hex(16)
     waits = ["--yield"] if site.shares_cpu(*plan.pair) else []
-    server_argv = [site.net_probe, "--server", "--bind", address, "--token", token, *waits]
-    with site.transport.start(server_argv, far) as server:
+    server_argv = [site.net_probes[far], "--server", "--bind", address, "--token-stdin", *waits]
+    with site.transport.start(server_argv, far, line=token) as server:
         port = _server_port(server, far)
-        argv[:] = [site.net_probe, "--connect", f"{address}:{port}", "--peer-name", far]
-        argv += ["--token", token, *waits, *_probe_arguments(plan)]
-        with site.transport.start(argv, near) as client:
+        argv[:] = [site.net_probes[near], "--connect", f"{address}:{port}", "--peer-name", far]
+        argv += ["--token-stdin", *waits, *_probe_arguments(plan)]
+        with site.transport.start(argv, near, line=token) as client:
             yield client
 
 
 def _server_port(server: RemoteProcess, node: str) -> int:
-    for line in server.lines(SILENCE_S):
+    for line in server.lines(SILENCE_S, START_S):
         said = parse.message(line)
         if isinstance(said, parse.Hello) and said.port is not None:
             return said.port
@@ -228,10 +251,12 @@ def _let_it_end(process: RemoteProcess) -> None:
         process.wait(END_S)
 
 
-def _read(process: RemoteProcess, output: _Output, pair: Pair) -> None:
+def _read(process: RemoteProcess, output: _Output, plan: LaunchPlan) -> None:
     """Collect a probe's output until its last line."""
+    pair = plan.pair
+    total_s = limit_s(plan)
     try:
-        for line in process.lines(SILENCE_S):
+        for line in process.lines(SILENCE_S, total_s):
             said = parse.message(line)
             if isinstance(said, parse.Hello):
                 output.info = said
@@ -241,6 +266,11 @@ def _read(process: RemoteProcess, output: _Output, pair: Pair) -> None:
                 raise ProbeError(f"{said.peer or '–'.join(pair)}: {said.message}")
             elif isinstance(said, parse.End):
                 return
+    except OverdueError as error:
+        raise ProbeError(
+            f"{'–'.join(pair)}: the probe was ended: it had not come to its end in {total_s:.0f} s, many times "
+            f"what it was asked to take ({error})"
+        ) from error
     except TransportError as error:
         raise ProbeError(f"{'–'.join(pair)}: the probe fell silent: {error}") from error
     raise ProbeError(

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from wulf.errors import UsageError
+from wulf.text import nearest
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -50,11 +51,32 @@ def base_sizes(ladder: str, max_size: int | None = None) -> list[int]:
         around = (p + d for p in _powers_of_two(1, end) for d in (-1, 0, 1))
         return sorted({0, end} | {size for size in around if 0 <= size <= end})
     if ladder not in NAMED:
-        raise UsageError(f"--ladder {ladder!r} does not exist; there are: {', '.join(NAMES)}")
+        raise UsageError(
+            f"--ladder {ladder!r} does not exist{nearest(ladder, NAMES)}; there are: {', '.join(NAMES)}"
+        )
     sizes = [size for size in NAMED[ladder] if max_size is None or size <= max_size]
     if not sizes:
         raise UsageError(f"--max-size {max_size} leaves nothing of the ladder {ladder!r}")
     return sizes
+
+
+def ever_fewer(sizes: Sequence[int]) -> list[list[int]]:
+    """Return the sizes, then fewer: of those between the ends the powers of two, then the powers of four.
+
+    The ends stay: a latency and a bandwidth can still be told.
+    """
+    ends = {*sizes[:1], *sizes[-1:]}
+    found = [list(sizes)]
+    for bits in (1, 2):
+        fewer = [size for size in sizes if size in ends or _is_power(size, bits)]
+        if len(fewer) < len(found[-1]):
+            found.append(fewer)
+    return found
+
+
+def _is_power(size: int, bits: int) -> bool:
+    """Whether a size is a power of two, or of four for two `bits`."""
+    return size > 0 and size & (size - 1) == 0 and (size.bit_length() - 1) % bits == 0
 
 
 def interpolation_miss(sizes: Sequence[int], times: Sequence[float]) -> float:

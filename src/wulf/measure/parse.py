@@ -95,7 +95,7 @@ def message(line: bytes) -> Message | None:
         if _type_decoder.decode(line).type not in _KNOWN:
             return None
         decoded = _decoder.decode(line)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ProbeError(f"the probe broke its protocol ({error}): {printable(line, 120)!r}") from error
     if isinstance(decoded, Hello) and decoded.protocol != PROTOCOL:
         raise ProbeError(

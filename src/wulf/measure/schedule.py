@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -57,6 +57,17 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     clean: int
     #: Forecast of the launches it still needs; 0 when every size is precise.
     missing: int
+
+
+class Forecast(msgspec.Struct, frozen=True, kw_only=True):
+    """How long it still takes."""
+
+    #: Until all that is being measured has an interval [s]; 0 when it has.
+    intervals_s: float
+    #: Until all could be precise, if the noise stays as it is [s].
+    least_s: float
+    #: Until the most launches have been made, or the budget is spent [s].
+    most_s: float
 
 
 def launch_plan(
@@ -155,20 +166,48 @@ def curve(samples: Sequence[Sample]) -> tuple[dict[int, float], dict[int, float]
 
 
 def next_block(
-    plan: Plan, progress: Mapping[Stream, Progress], launches: Sequence[Launch], block: int
+    plan: Plan,
+    progress: Mapping[Stream, Progress],
+    launches: Sequence[Launch],
+    block: int,
+    among: Collection[Stream] | None = None,
 ) -> list[Stream]:
-    """Streams to launch in the next block, each once, in random order; empty when the run is done."""
-    open_streams = [
+    """Streams to launch in the next block, each once, in random order; empty when the run is done.
+
+    Those that lack launches for an interval come before those that only narrow theirs.
+
+    Parameters
+    ----------
+    among
+        Only these; None for all of the plan.
+    """
+    wanted = [stream for stream in open_streams(plan, progress, launches) if among is None or stream in among]
+    behind = [stream for stream in wanted if not has_interval(plan, progress.get(stream))]
+    block_streams = behind or wanted
+    random.Random(f"{plan.seed}:block:{block}").shuffle(block_streams)  # noqa: S311 - reproducible, not secret
+    return block_streams
+
+
+def streams(plan: Plan) -> list[Stream]:
+    """Every operation between every pair that can take part in it, in the order of the plan."""
+    out = {(op, absent.node) for absent in plan.left_out for op in absent.ops}
+    return [
+        (op, pair) for op in plan.ops for pair in plan.pairs if not any((op, node) in out for node in pair)
+    ]
+
+
+def open_streams(plan: Plan, progress: Mapping[Stream, Progress], launches: Sequence[Launch]) -> list[Stream]:
+    """Return the streams that are not done, in the order of the plan."""
+    return [
         stream
-        for stream in _streams(plan)
+        for stream in streams(plan)
         if not given_up(stream, launches) and not _enough(plan, progress.get(stream))
     ]
-    random.Random(f"{plan.seed}:block:{block}").shuffle(open_streams)  # noqa: S311 - reproducible, not secret
-    return open_streams
 
 
-def _streams(plan: Plan) -> list[Stream]:
-    return [(op, pair) for op in plan.ops for pair in plan.pairs]
+def has_interval(plan: Plan, progress: Progress | None) -> bool:
+    """Whether a stream has the launches that an interval takes."""
+    return progress is not None and progress.launches >= plan.min_launches
 
 
 def lost_nodes(launches: Sequence[Launch]) -> set[str]:
@@ -205,17 +244,30 @@ def _hopeless(plan: Plan, progress: Progress) -> bool:
     return tried and progress.launches + progress.missing > HOPELESS * plan.max_launches
 
 
-def time_left(
-    plan: Plan, progress: Mapping[Stream, Progress], durations: Mapping[Stream, float], spent_s: float
-) -> float:
-    """Forecast of the time still needed [s]; the budget's rest at most."""
-    needed = 0.0
-    typical = statistics.mean(durations.values()) if durations else 2.0
-    for stream in _streams(plan):
-        now = progress.get(stream)
-        if _enough(plan, now):
-            continue
-        done = now.launches if now else 0
-        missing = max(plan.min_launches - done, now.missing if now else 0, 1)
-        needed += min(missing, plan.max_launches - done) * durations.get(stream, typical)
-    return min(needed, max(plan.budget_s - spent_s, 0.0))
+def forecast(
+    plan: Plan,
+    progress: Mapping[Stream, Progress],
+    wanted: Sequence[Stream],
+    launch_s: Mapping[str, float],
+    left_s: float,
+) -> Forecast:
+    """Return when the next things are decided.
+
+    Parameters
+    ----------
+    wanted
+        What is being measured and is not done.
+    launch_s
+        Operation → time of one of its launches [s].
+    left_s
+        Rest of the budget [s].
+    """
+    intervals = least = most = 0.0
+    for op, pair in wanted:
+        now = progress.get((op, pair)) or Progress(launches=0, clean=0, missing=0)
+        behind = max(plan.min_launches - now.launches, 0)
+        intervals += behind * launch_s[op]
+        least += max(behind, min(now.missing, plan.max_launches - now.launches), 1) * launch_s[op]
+        most += max(plan.max_launches - now.launches, 1) * launch_s[op]
+    left_s = max(left_s, 0.0)
+    return Forecast(intervals_s=min(intervals, left_s), least_s=min(least, left_s), most_s=min(most, left_s))

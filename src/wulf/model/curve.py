@@ -77,14 +77,15 @@ def curve(cells: Sequence[CellEstimate], quantity: str) -> CurveModel:
     latency = model.zero_byte_latency
     if latency is None and round_trip:
         latency = or_note("the zero-byte latency", lambda: pieces.zero_byte_latency(data, divided))
+    bandwidth = or_note("the asymptotic bandwidth", lambda: pieces.asymptotic_bandwidth(data, divided))
+    # Half of a bandwidth that is not known is not known either; the note about the bandwidth says why.
+    n_half = or_note("n½", lambda: pieces.n_half(data, divided)) if bandwidth is not None else None
     return replace(
         model,
         segments=pieces.describe(data, divided, head.op),
         zero_byte_latency=latency,
-        asymptotic_bandwidth=or_note(
-            "the asymptotic bandwidth", lambda: pieces.asymptotic_bandwidth(data, divided)
-        ),
-        n_half_bytes=or_note("n½", lambda: pieces.n_half(data, divided)),
+        asymptotic_bandwidth=bandwidth,
+        n_half_bytes=n_half,
         notes=notes,
     )
 

@@ -1,6 +1,15 @@
 """Hockney's model of a message's time, T = α + m/β.
 
 Hockney (1994), "The communication challenge for MPP: Intel Paragon and Meiko CS-2", Parallel Computing 20, 389–398.
+
+A parameter is printed only where the data determine it; otherwise it is *not identifiable*, and the reason is said:
+
+* Its interval must exclude zero. 1/β is the slope's inverse, and the interval of an inverse is bounded only then
+  (Fieller 1954, "Some problems in interval estimation", J. R. Stat. Soc. B 16, 175–185).
+* The ends of its interval lie within `WIDEST`: at a factor of two Fieller's g is 1/9, about where an interval around
+  the value stops being a fair picture of the inverse (Finney 1978, "Statistical method in biological assay", 4.12).
+* It was seen, not only extrapolated: a bandwidth that the largest message did not reach the half of, or a latency
+  that is not half of the smallest message's time, lies on the far side of Hockney's n½ from all that was measured.
 """
 
 from __future__ import annotations
@@ -21,17 +30,22 @@ from wulf.stats.regression import (
     residual_quantiles,
     theil_sen,
 )
+from wulf.units import format_bytes
 
 #: A line through two points fits always and says nothing.
 MIN_SIZES = 3
 
 CONFIDENCE = 0.95
+#: A parameter whose interval spans a larger factor is not determined by the data.
+WIDEST = 2.0
+#: Share of a measured time that a term must make up to be seen: beyond Hockney's n½ it is extrapolated.
+SEEN = 0.5
 #: Median absolute deviation to standard deviation, for normal errors.
 MAD_TO_SD = 1.4826
 
 
 class NotIdentifiable(Exception):  # noqa: N818 - an outcome of the fit, caught where it becomes a note
-    """A parameter that is not positive, or whose interval is not."""
+    """A parameter that the data do not determine; the module's head says when."""
 
 
 def robust_line(sizes: Floats, times: Floats) -> Line:
@@ -77,13 +91,31 @@ def estimate(values: Floats, value: float, unit: str, method: str) -> Estimate:
     )
 
 
-def positive(figure: Estimate, name: str) -> Estimate:
-    """Return the figure; raise NotIdentifiable when the data do not show that it is above zero."""
+def determined(figure: Estimate, name: str) -> Estimate:
+    """Return the figure; raise NotIdentifiable when it is not above zero or not known to a factor of `WIDEST`."""
     if figure.value <= 0:
         raise NotIdentifiable(f"{name} comes out negative")
     if figure.low is not None and figure.low <= 0:
         raise NotIdentifiable(f"{name} cannot be told from zero")
+    if figure.low is not None and figure.high is not None and figure.high > WIDEST * figure.low:
+        raise NotIdentifiable(f"{name} is not known to a factor of {WIDEST:g}")
     return figure
+
+
+def require_latency_seen(curve: Curve, latency_s: float) -> None:
+    """Raise NotIdentifiable when the smallest message takes so long that its latency is only extrapolated."""
+    share = latency_s / float(curve.times[0])
+    if share < SEEN:
+        size = format_bytes(int(curve.sizes[0]))
+        raise NotIdentifiable(f"it is {share:.0%} of the time of the smallest size, {size}")
+
+
+def require_bandwidth_seen(curve: Curve, bandwidth: float) -> None:
+    """Raise NotIdentifiable when the largest message reaches so little of the bandwidth that it is extrapolated."""
+    share = float(curve.sizes[-1] / curve.times[-1]) / bandwidth
+    if share < SEEN:
+        size = format_bytes(int(curve.sizes[-1]))
+        raise NotIdentifiable(f"the largest size, {size}, reaches {share:.0%} of it")
 
 
 def robust(curve: Curve, lines: list[Line]) -> LineFit:
@@ -92,11 +124,11 @@ def robust(curve: Curve, lines: list[Line]) -> LineFit:
     Raises
     ------
     NotIdentifiable
-        When α or 1/β is not positive.
+        When α or 1/β is.
     """
     line, alpha, inverse_beta = _parameters(curve, robust_line, lines, "Theil–Sen")
     fitted = line.at(curve.sizes)
-    # Below zero the line is no model of a time; positive parameters rule it out.
+    # Below zero the line is no model of a time; parameters above zero rule it out.
     observed = curve.launches if len(curve.launches) else curve.times[None, :]
     low, high = residual_quantiles((observed / fitted).ravel(), CONFIDENCE)
     residuals = curve.times - fitted
@@ -110,7 +142,7 @@ def ordinary(curve: Curve) -> LineFit:
     Raises
     ------
     NotIdentifiable
-        When α or 1/β is not positive.
+        When α or 1/β is.
     """
     lines = launch_lines(curve, ordinary_line)
     line, alpha, inverse_beta = _parameters(curve, ordinary_line, lines, "least-squares")
@@ -126,8 +158,8 @@ def _parameters(
     central = fit(curve.sizes, curve.times)
     alphas = np.array([line.intercept for line in lines])
     slopes = np.array([line.slope for line in lines])
-    alpha = positive(estimate(alphas, central.intercept, "s", method), "α")
-    inverse_beta = positive(estimate(slopes, central.slope, "s/B", method), "1/β")
+    alpha = determined(estimate(alphas, central.intercept, "s", method), "α")
+    inverse_beta = determined(estimate(slopes, central.slope, "s/B", method), "1/β")
     return Line(alpha.value, inverse_beta.value), alpha, inverse_beta
 
 

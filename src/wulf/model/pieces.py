@@ -7,7 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from wulf.model.causes import likely_cause
-from wulf.model.hockney import CONFIDENCE, NotIdentifiable, estimate, positive
+from wulf.model.hockney import (
+    CONFIDENCE,
+    NotIdentifiable,
+    determined,
+    estimate,
+    require_bandwidth_seen,
+    require_latency_seen,
+)
 from wulf.model.matrix import Curve, Floats
 from wulf.records import CellEstimate, Estimate, Segment
 from wulf.stats import segments
@@ -36,7 +43,10 @@ def divide(curve: Curve, cells: Sequence[CellEstimate]) -> list[Piece]:
 
 
 def describe(curve: Curve, pieces: Sequence[Piece], op: str) -> list[Segment]:
-    """Return the pieces as records, each with the likely cause of the break that ends it."""
+    """Return the pieces as records, each with the likely cause of the break that ends it.
+
+    An intercept or a slope that the data do not determine is None.
+    """
     result = []
     for piece, following in zip(pieces, [*pieces[1:], None], strict=True):
         lines = _launch_lines(curve, piece)
@@ -46,10 +56,8 @@ def describe(curve: Curve, pieces: Sequence[Piece], op: str) -> list[Segment]:
             Segment(
                 first_size_bytes=int(curve.sizes[piece.first]),
                 last_size_bytes=low,
-                intercept=estimate(
-                    np.array([line.intercept for line in lines]), piece.intercept, "s", METHOD
-                ),
-                slope=estimate(np.array([line.slope for line in lines]), piece.slope, "s/B", METHOD),
+                intercept=_known([line.intercept for line in lines], piece.intercept, "s"),
+                slope=_known([line.slope for line in lines], piece.slope, "s/B"),
                 breakpoint_bytes=high if following else None,
                 breakpoint_interval=(low, high) if following else None,
                 cause=likely_cause(op, low, high) if following else None,
@@ -58,16 +66,25 @@ def describe(curve: Curve, pieces: Sequence[Piece], op: str) -> list[Segment]:
     return result
 
 
+def _known(values: Sequence[float], value: float, unit: str) -> Estimate | None:
+    try:
+        return determined(estimate(np.array(values), value, unit, METHOD), "it")
+    except NotIdentifiable:
+        return None
+
+
 def zero_byte_latency(curve: Curve, pieces: Sequence[Piece]) -> Estimate:
     """Time of an empty message: where the first piece meets the axis.
 
     Raises
     ------
     NotIdentifiable
-        When that is not above zero.
+        When the data do not determine it, or the smallest message is too large for it to be seen.
     """
     own = np.array([line.intercept for line in _launch_lines(curve, pieces[0])])
-    return positive(estimate(own, pieces[0].intercept, "s", METHOD), "the first segment's intercept")
+    found = determined(estimate(own, pieces[0].intercept, "s", METHOD), "the first segment's intercept")
+    require_latency_seen(curve, found.value)
+    return found
 
 
 def asymptotic_bandwidth(curve: Curve, pieces: Sequence[Piece]) -> Estimate:
@@ -76,10 +93,11 @@ def asymptotic_bandwidth(curve: Curve, pieces: Sequence[Piece]) -> Estimate:
     Raises
     ------
     NotIdentifiable
-        When the time does not grow there.
+        When the data do not determine the slope, or the largest message is too small for the bandwidth to be seen.
     """
     own = np.array([line.slope for line in _launch_lines(curve, pieces[-1])])
-    slope = positive(estimate(own, pieces[-1].slope, "s/B", METHOD), "the last segment's slope")
+    slope = determined(estimate(own, pieces[-1].slope, "s/B", METHOD), "the last segment's slope")
+    require_bandwidth_seen(curve, 1 / slope.value)
     return Estimate(
         value=1 / slope.value,
         low=None if slope.high is None else 1 / slope.high,
@@ -100,7 +118,7 @@ def n_half(curve: Curve, pieces: Sequence[Piece]) -> Estimate:
     Raises
     ------
     NotIdentifiable
-        When that lies outside the measured sizes.
+        When that lies outside the measured sizes, or is not known well enough.
     """
     value = _crossing(curve.sizes, curve.times, pieces[-1].slope)
     if not np.isfinite(value):
@@ -109,12 +127,13 @@ def n_half(curve: Curve, pieces: Sequence[Piece]) -> Estimate:
     crossings = [
         _crossing(curve.sizes, times, slope) for times, slope in zip(curve.launches, slopes, strict=True)
     ]
-    return estimate(
+    found = estimate(
         np.array([size for size in crossings if np.isfinite(size)]),
         value,
         "B",
         "interpolated crossing of the",
     )
+    return determined(found, "n½")
 
 
 def _crossing(sizes: Floats, times: Floats, slope: float) -> float:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import getpass
-import hashlib
 import os
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,18 +12,23 @@ from importlib import resources
 import msgspec
 
 from wulf import catalogue
-from wulf.change import apply, live, steps
-from wulf.change.guard import NONE, Answer, Guards, access_functions
+from wulf.change import answers, apply, live, steps
+from wulf.change.carrying import Carrying
+from wulf.change.functions import access_functions
+from wulf.change.guard import Guards
 from wulf.cluster.inventory import ClusterConfig
 from wulf.cluster.transport import open_transport
 from wulf.errors import WulfError
 from wulf.facts.capture import capture
 from wulf.nodeset import fold
 from wulf.ports import Transport
-from wulf.records import ChangeOutcome, JournalEntry, NodeRecord, NodeStatus, SetValue
+from wulf.procedure import level
+from wulf.records import ChangeOutcome, NodeRecord, NodeStatus
 
 #: How long a look at what a plan would do may take [s].
 EXPLAIN_S = 60.0
+#: So many nodes after it may stand for the neighbours of a node.
+NEIGHBOURS = 3
 
 
 class RefusedError(WulfError):
@@ -60,19 +63,24 @@ def owner() -> str:
     return f"{getpass.getuser()}@{platform.node()}:{os.getpid()}"
 
 
-def guards(transport: Transport) -> Guards:
-    """Return the guards as this process speaks to them."""
-    return Guards(transport, owner())
+@contextmanager
+def reach(config: ClusterConfig) -> Iterator[tuple[Transport, Guards]]:
+    """Open the way to the nodes and their guards, as the user who changes settings."""
+    transport = open_transport(config.for_changes())
+    try:
+        yield transport, Guards(transport, owner(), by_sudo=config.change.become == "sudo")
+    finally:
+        transport.close()
 
 
 @contextmanager
-def reach(config: ClusterConfig) -> Iterator[tuple[Transport, Guards]]:
-    """Open the way to the nodes and their guards."""
-    transport = open_transport(config)
-    try:
-        yield transport, guards(transport)
-    finally:
-        transport.close()
+def guarded(config: ClusterConfig, transport: Transport) -> Iterator[Guards]:
+    """Return the guards for one who also measures over `transport`; another user who changes has his own way."""
+    if config.for_changes().ssh.user == config.ssh.user:
+        yield Guards(transport, owner(), by_sudo=config.change.become == "sudo")
+        return
+    with reach(config) as (_, guards):
+        yield guards
 
 
 def intend(
@@ -88,9 +96,14 @@ def intend(
     ------
     RefusedError
         A node does not allow it; names all that do not, and why.
+    BehindError
+        A node has missed an earlier change; says what brings it level.
     """
-    knobs = [wish.knob for wish in wanted]
-    records = capture(transport, nodes, config.interface, knobs)
+    missed = {name for entry in level.behind(config, nodes).values() for name in entry.values}
+    named = {wish.knob.id: wish.knob for wish in wanted}
+    knobs = {name: catalogue.knob(name) for name in missed} | named
+    records = capture(transport, nodes, config.interface, list(knobs.values()))
+    level.require_level(config, records, named)
     return plan(records, config.interface, wanted, permissions)
 
 
@@ -127,7 +140,6 @@ def plan(
 
 
 def make(
-    transport: Transport,
     guard: Guards,
     config: ClusterConfig,
     intention: Intention,
@@ -136,21 +148,72 @@ def make(
     watch: Callable[[str], None] = lambda _: None,
 ) -> ChangeOutcome:
     """Make the change, prove its effect, confirm it over new connections; or put everything back."""
-    nodes = list(intention.plans)
-    after = live.checks(scene(transport, config, nodes), intention.wanted)
-    outcome = apply.change(guard, intention.plans, deadline_s=deadline_s, live=after, watch=watch)
-    return msgspec.structs.replace(outcome, notes=list(_rounded(intention, outcome)))
+    where = scene(guard.transport, config, list(intention.plans))
+    carries = Carrying(where).look()
+    has_effect = live.checks(where, intention.wanted)
+
+    def proofs() -> live.Reasons:
+        without = {node: f"no effect: {reason}" for node, reason in has_effect().items()}
+        return without or carries.reasons()
+
+    outcome = apply.change(guard, intention.plans, deadline_s=deadline_s, live=proofs, watch=watch)
+    return with_notes(outcome, [*_rounded(intention, outcome), *carries.notes()])
+
+
+def roll_back(
+    transport: Transport,
+    guard: Guards,
+    config: ClusterConfig,
+    nodes: Sequence[str],
+    to: str,
+    *,
+    deadline_s: int,
+    watch: Callable[[str], None] = lambda _: None,
+) -> ChangeOutcome:
+    """Go back to the state before change `to`, or to the original one; prove that data still pass, and confirm."""
+    carries = carrying(transport, config, nodes, whole=False)
+    outcome = apply.rollback(guard, nodes, to, deadline_s=deadline_s, live=carries.reasons, watch=watch)
+    return with_notes(outcome, carries.notes() if outcome.change else [])
+
+
+def carrying(
+    transport: Transport, config: ClusterConfig, nodes: Sequence[str], *, whole: bool = True
+) -> Carrying:
+    """See what the nodes' measured interface carries before a change; see `Carrying`."""
+    return Carrying(scene(transport, config, nodes), whole=whole).look()
+
+
+def with_notes(outcome: ChangeOutcome, notes: Sequence[str]) -> ChangeOutcome:
+    """Add remarks to what became of a change."""
+    return msgspec.structs.replace(outcome, notes=[*outcome.notes, *notes])
 
 
 def scene(transport: Transport, config: ClusterConfig, nodes: Sequence[str]) -> live.Scene:
-    """Return where effects on the wire are looked for: from each of these nodes to a neighbour."""
-    everyone = config.nodes if config.transport != "local" else ()
+    """Return where effects on the wire are looked for: from each of these nodes to a neighbour.
+
+    Who is not in ``[addresses]`` says itself which address it has on the cluster's interface; without an interface
+    its name stands for it, which the nodes look up themselves.
+    """
+    around = neighbourhood(config.nodes, nodes) if config.transport != "local" else []
+    asked = [node for node in around if node not in config.addresses]
+    known = dict(config.addresses)
+    if asked and config.interface:
+        known |= live.own_addresses(transport, asked, config.interface)
+        around = [node for node in around if node in known or node in nodes]
     return live.Scene(
         transport=transport,
         nodes=nodes,
-        addresses=[config.address(node) for node in everyone],
+        addresses={node: known.get(node, node) for node in around},
         interface=config.interface or "",
     )
+
+
+def neighbourhood(everyone: Sequence[str], nodes: Sequence[str]) -> list[str]:
+    """Return some nodes with those that come after each of them, in the order of all."""
+    chosen = set(nodes)
+    places = [place for place, node in enumerate(everyone) if node in chosen]
+    near = {(place + step) % len(everyone) for place in places for step in range(NEIGHBOURS + 1)}
+    return [everyone[place] for place in sorted(near)]
 
 
 def explain(
@@ -177,23 +240,7 @@ def explain(
 
 def status(guard: Guards, nodes: Sequence[str]) -> list[NodeStatus]:
     """Ask the guards what is set; nodes where nothing was ever changed have no guard."""
-    return [_status(answer) for answer in guard.call(nodes, "status").values()]
-
-
-def changed(statuses: Sequence[NodeStatus]) -> dict[str, list[SetValue]]:
-    """Node → what confirmed changes have set there and is not as it was."""
-    return {status.node: [value for value in status.settings if value.differs] for status in statuses}
-
-
-def knob_of(value: SetValue) -> steps.Wanted:
-    """Return the wish that a confirmed value stands for.
-
-    Raises
-    ------
-    UsageError
-        It is of a knob that this wulf does not know.
-    """
-    return steps.Wanted(knob=catalogue.knob(value.knob), value=value.now)
+    return [answers.status(answer) for answer in guard.call(nodes, "status").values()]
 
 
 def _rounded(intention: Intention, outcome: ChangeOutcome) -> Iterator[str]:
@@ -206,49 +253,3 @@ def _rounded(intention: Intention, outcome: ChangeOutcome) -> Iterator[str]:
                 got.setdefault((wish.knob.id, wish.value, value), []).append(node.node)
     for (name, asked, value), nodes in got.items():
         yield f"{name}: asked for {asked}, the driver made {value} of it on {fold(nodes)}"
-
-
-def _wanted(kind: str, value: str) -> str:
-    """Return a wanted value as the guard shows the present one: a file by the beginning of its SHA-256."""
-    if kind == "stored" and value.startswith("file:"):
-        return hashlib.sha256(base64.b64decode(value.split(":", 2)[2])).hexdigest()[:12]
-    return value
-
-
-def _status(answer: Answer) -> NodeStatus:
-    if not answer.done:
-        return NodeStatus(node=answer.node, error="" if answer.code == NONE else answer.reason)
-    boot = "".join(row[0] for row in answer.rows("boot"))
-    lock = next(iter(answer.rows("lock")), None)
-    return NodeStatus(
-        node=answer.node,
-        owner=lock[0] if lock else None,
-        owned_s=int(lock[1]) if lock else None,
-        lease_s=int(lock[2]) if lock else None,
-        settings=[
-            SetValue(
-                knob=row[0],
-                kind=row[1],
-                interface=row[2],
-                target=row[3],
-                change=row[4],
-                differs=row[5] == "different",
-                now=row[6].strip(),
-                wanted=_wanted(row[1], row[7]),
-            )
-            for row in answer.rows("set")
-        ],
-        journal=[
-            JournalEntry(
-                change=row[0],
-                at=row[1],
-                owner=row[2],
-                this_boot=row[3] == boot,
-                steps=int(row[4]),
-                rollback_to=row[5] or None,
-                state=": ".join(row[6:]),
-            )
-            for row in answer.rows("tx")
-        ],
-        log=[row[0] for row in answer.rows("log")],
-    )

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
+import lzma
 import os
 import tarfile
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+import zlib
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal, Protocol
 
 import msgspec
 
@@ -28,10 +33,28 @@ from wulf.records import Audit, NodeRecord
 _HEAD = "wulf-facts.json"
 _TREES = "nodes/"
 _VERSION = 1
-#: A node's text larger than this is not one.
-_LIMIT_BYTES = 64 << 20
 
-Progress = Callable[[int, int], None]
+
+class _Readable(Protocol):
+    """What is left of a file here."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+
+#: Text of nodes becomes a tenth or a twentieth when it is compressed; what grows more is no such text.
+_EXPANSION = 100
+#: However small a file is, it may become so much [B].
+_EXPANDED_BYTES = 64 << 20
+#: First bytes of a compressed file → what reads it.
+_COMPRESSED: dict[bytes, Callable[[BinaryIO], _Readable]] = {
+    b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
+    b"BZ": bz2.BZ2File,
+    b"\xfd7": lzma.LZMAFile,
+}
+_BROKEN = (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAError)
+
+#: Gets how many nodes are done, of how many, and which are not.
+Progress = Callable[[int, int, Collection[str]], None]
 
 
 class Head(msgspec.Struct, kw_only=True):
@@ -61,15 +84,19 @@ def look(
     """
     knobs = list(catalogue.knobs().values())
     transport = open_transport(config)
-    done = 0
+    missing = dict.fromkeys(nodes)
+
+    def show() -> None:
+        if progress is not None:
+            progress(len(nodes) - len(missing), len(nodes), missing)
+
     try:
+        show()
         with _archive(save) as keep:
 
             def taken(result: NodeResult) -> None:
-                nonlocal done
-                done += 1
-                if progress is not None:
-                    progress(done, len(nodes))
+                missing.pop(result.node, None)
+                show()
                 if result.status == "ok":
                     keep(result.node, result.stdout)
 
@@ -94,19 +121,20 @@ def read(path: Path) -> tuple[list[NodeRecord], str | None]:
     """
     knobs = list(catalogue.knobs().values())
     try:
-        with tarfile.open(path, "r:*") as archive:
+        with _opened(path) as archive:
             texts = {}
             head = None
             for member in archive:
-                file = archive.extractfile(member) if member.isfile() and member.size < _LIMIT_BYTES else None
+                file = archive.extractfile(member) if member.isfile() else None
                 if file is not None and member.name == _HEAD:
                     head = msgspec.json.decode(file.read(), type=Head)
+                    head.records = [_checked(record) for record in head.records]
                 elif file is not None and member.name.startswith(_TREES):
                     node = member.name.removeprefix(_TREES).removesuffix(".tree")
                     texts[check_node_name(node)] = file.read()
     except FileNotFoundError:
         raise ConfigError(f"there is no {path}") from None
-    except (tarfile.TarError, OSError, EOFError, msgspec.DecodeError, ValueError, InventoryError) as error:
+    except (*_BROKEN, msgspec.DecodeError, ValueError, RecursionError, InventoryError) as error:
         raise ConfigError(f"{path} is not a look saved with 'wulf facts --save': {error}") from None
     if head is None:
         raise ConfigError(f"{path} is not a look saved with 'wulf facts --save': it has no {_HEAD}")
@@ -114,7 +142,6 @@ def read(path: Path) -> tuple[list[NodeRecord], str | None]:
         raise ConfigError(f"{path} is of version {head.version}; this wulf reads version {_VERSION}")
     records = []
     for record in head.records:
-        check_node_name(record.node)
         if record.node in texts:
             text = texts[record.node].decode("utf-8", "replace")
             again = parse(record.node, text, head.interface, knobs)
@@ -126,6 +153,45 @@ def read(path: Path) -> tuple[list[NodeRecord], str | None]:
         else:
             records.append(record)
     return records, head.interface
+
+
+def _checked(record: NodeRecord) -> NodeRecord:
+    check_node_name(record.node)
+    return record
+
+
+class _Limited:
+    """A file of which no more is read than a look can have."""
+
+    def __init__(self, file: _Readable, limit: int) -> None:
+        self._file = file
+        self._left = self._limit = limit
+
+    def read(self, size: int) -> bytes:
+        """Read as other files do.
+
+        Raises
+        ------
+        ValueError
+            There is more than the limit.
+        """
+        chunk = self._file.read(min(size, self._left + 1))
+        self._left -= len(chunk)
+        if self._left < 0:
+            raise ValueError(f"it becomes more than {self._limit >> 20} MiB when it is unpacked")
+        return chunk
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tarfile.TarFile]:
+    """Open a saved look for reading once, from its beginning to its end."""
+    with path.open("rb") as file:
+        start = file.read(2)
+        file.seek(0)
+        unpacked = _COMPRESSED[start](file) if start in _COMPRESSED else file
+        limit = max(_EXPANDED_BYTES, _EXPANSION * path.stat().st_size)
+        with tarfile.open(fileobj=_Limited(unpacked, limit), mode="r|") as archive:  # type: ignore[call-overload]
+            yield archive
 
 
 def judge(records: Sequence[NodeRecord], profile: catalogue.Profile) -> Audit:
@@ -180,10 +246,13 @@ def _archive(path: Path | None) -> Iterator[_Keeper]:
         return
     if path.is_dir():
         raise ConfigError(f"cannot write {path}: it is a directory")
-    part = path.parent / f".{path.name}.part"
+    part = None
     try:
-        # What nodes print of themselves is nobody else's business.
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        # A new file, of a name that nobody knows before: in a directory of many users a link may lie in wait. What
+        # nodes print of themselves is nobody else's business: only its owner may read it.
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        part = Path(name)
+        with os.fdopen(handle, "wb") as file:
             mode: Literal["w:gz", "w"] = "w:gz" if path.suffix in (".gz", ".tgz") else "w"
             with tarfile.open(fileobj=file, mode=mode) as archive:
                 yield _Keeper(archive)
@@ -191,4 +260,5 @@ def _archive(path: Path | None) -> Iterator[_Keeper]:
     except OSError as error:
         raise ConfigError(f"cannot write {path}: {error.strerror or error}") from None
     finally:
-        part.unlink(missing_ok=True)
+        if part is not None:
+            part.unlink(missing_ok=True)

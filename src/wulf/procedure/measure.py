@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -12,7 +12,7 @@ import msgspec
 
 from wulf import estimate
 from wulf.errors import ProbeError
-from wulf.measure import execute, schedule
+from wulf.measure import budget, execute, ladder, schedule
 from wulf.procedure.analysis import analyze, measuring
 from wulf.records import Analysis, Launch, LaunchResult, Operation, Plan
 from wulf.store import Run, Writer, load, save_analysis
@@ -26,10 +26,14 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 
     last: LaunchResult
     launches: int
+    #: Operations between pairs that are being measured.
     streams: int
+    #: Those of them that have an interval.
+    streams_with_interval: int
+    #: Those of them that are done.
     streams_done: int
     spent_s: float
-    left_s: float
+    left: schedule.Forecast
 
 
 class Watcher(Protocol):
@@ -40,6 +44,9 @@ class Watcher(Protocol):
 
     def launched(self, state: State) -> None:
         """Report a finished launch."""
+
+    def fits(self, plan: Plan, fit: budget.Fit, spent_s: float) -> None:
+        """Say what fits into the budget; called again when that has changed."""
 
 
 RunLaunch = Callable[[schedule.LaunchPlan], LaunchResult]
@@ -54,7 +61,12 @@ class Session:
     """The state of a run while it is measured; made anew from the records when it is resumed."""
 
     def __init__(
-        self, writer: Writer, earlier: list[LaunchResult], launch: RunLaunch, watcher: Watcher
+        self,
+        writer: Writer,
+        earlier: list[LaunchResult],
+        launch: RunLaunch,
+        watcher: Watcher,
+        look_s: float = 0.0,
     ) -> None:
         self.plan: Plan = writer.manifest.plan
         self.operations: dict[str, Operation] = {op.name: op for op in writer.manifest.operations}
@@ -62,45 +74,118 @@ class Session:
         self._writer = writer
         self._launch = launch
         self._watcher = watcher
+        self._look_s = look_s
         self._medians = {result.launch.id: estimate.medians(result) for result in measuring(earlier)}
+        # A launch's own time is without the looks at its nodes, before and after.
+        self._timings = [budget.timing(r, r.launch.duration_s + 2 * look_s) for r in earlier]
+        #: Sizes of each operation that is being measured: they stay the same from its first launch on.
+        self._sizes = {r.launch.op: r.launch.sizes_bytes for r in measuring(earlier)}
+        self._forecasts: dict[schedule.Stream, tuple[int, int]] = {}
+        self._chosen: budget.Fit | None = None
         self._begin = time.monotonic()
 
     def spent_s(self) -> float:
         """Time used of this session's budget [s]; a run that is resumed has its budget anew."""
         return time.monotonic() - self._begin
 
+    def announce(self) -> None:
+        """Say what fits, as far as that is known before the first launch."""
+        self._say(self._fit())
+
     def scout(self) -> None:
-        """Find the sizes of every operation on the first pair: all pairs are measured at the same sizes."""
-        base = schedule.base_ladders(self.plan, self.operations)
+        """Find the sizes of every operation on its first pair: all pairs are measured at the same sizes.
+
+        One scout of each shows what its launches take; more only take time that nothing else needs.
+        """
         for op in self.plan.ops:
-            while self.spent_s() < SCOUT_SHARE * self.plan.budget_s:
-                sizes = schedule.next_scout_sizes(self.plan, base[op], op, self.results)
-                if sizes is None:
-                    break
-                self._run(op, self.plan.pairs[0], sizes, "scout")
+            self._scout(op, lambda op: not self._timed(op))
+        for op in self.plan.ops:
+            self._scout(op, self._has_spare)
+
+    def _scout(self, op: str, may: Callable[[str], bool]) -> None:
+        base = schedule.base_ladders(self.plan, self.operations)[op]
+        pair = next((pair for name, pair in self._fit().streams if name == op), None)
+        while pair is not None and op not in self._sizes and may(op):
+            sizes = schedule.next_scout_sizes(self.plan, base, op, self.results)
+            if sizes is None or self.spent_s() >= SCOUT_SHARE * self.plan.budget_s:
+                break
+            self._run(op, pair, sizes, "scout")
+
+    def _timed(self, op: str) -> bool:
+        return any(timing.op == op for timing in self._timings)
+
+    def _has_spare(self, op: str) -> bool:
+        """Whether one more scout of an operation leaves everything its launches."""
+        fit = self._fit()
+        return fit.complete and fit.whole_s + self._launch_s()[op] < budget.SAFE * self._left_s()
 
     def measure(self) -> bool:
         """Launch blocks until all is precise; False when the budget ended it before."""
-        sizes = schedule.ladders(self.plan, self.operations, self.results)
-        while streams := schedule.next_block(
-            self.plan, self._progress(), [result.launch for result in self.results], len(self.results)
-        ):
-            for op, pair in streams:
-                if self.spent_s() >= self.plan.budget_s:
+        while self._left_s() > 0:
+            fit = self._fit()
+            self._say(fit)
+            block = self._next_block(fit)
+            if not block:
+                return not fit.left_out
+            for stream in block:
+                if self._left_s() <= 0:
                     return False
                 # A node may have gone since the block was drawn.
-                if schedule.given_up((op, pair), [result.launch for result in self.results]):
-                    continue
-                self._run(op, pair, sizes[op], "measure")
-        return True
+                if not schedule.given_up(stream, self._launches()):
+                    self._run(*stream, self._sizes.setdefault(stream[0], fit.sizes[stream[0]]), "measure")
+        return not self._open()
+
+    def _next_block(self, fit: budget.Fit) -> list[schedule.Stream]:
+        streams = schedule.next_block(
+            self.plan, self._progress(), self._launches(), len(self.results), set(fit.streams)
+        )
+        # What an operation costs is not known before its first launch, and decides what else fits.
+        timed = {timing.op for timing in self._timings}
+        untimed = [
+            stream for op in self.plan.ops for stream in streams if stream[0] == op and op not in timed
+        ]
+        return untimed[:1] or streams
 
     def _run(self, op: str, pair: tuple[str, str], sizes: list[int], purpose: schedule.Purpose) -> None:
         plan = schedule.launch_plan(self.plan, self.operations[op], pair, sizes, len(self.results), purpose)
+        begin = time.monotonic()
         result = self._launch(plan)
+        self._timings.append(budget.timing(result, time.monotonic() - begin))
         self._writer.append(result)
         self.results.append(result)
         self._medians[result.launch.id] = estimate.medians(result)
         self._watcher.launched(self._state(result))
+
+    def _left_s(self) -> float:
+        return self.plan.budget_s - self.spent_s()
+
+    def _launches(self) -> list[Launch]:
+        return [result.launch for result in self.results]
+
+    def _open(self) -> list[schedule.Stream]:
+        return schedule.open_streams(self.plan, self._progress(), self._launches())
+
+    def _fit(self) -> budget.Fit:
+        done = {stream: progress.launches for stream, progress in self._progress().items()}
+        ladders = choices(self.plan, self.operations, self.results, self._sizes)
+        return budget.fit(
+            self._open(), ladders, self._costs(ladders), done, self.plan.min_launches, self._left_s()
+        )
+
+    def _costs(self, ladders: Mapping[str, Sequence[Sequence[int]]]) -> dict[str, budget.Cost]:
+        return budget.costs(self._timings, assumed(self.plan, self.operations, ladders, self._look_s))
+
+    def _launch_s(self) -> dict[str, float]:
+        ladders = choices(self.plan, self.operations, self.results, self._sizes)
+        chosen = self._chosen.sizes if self._chosen is not None else {}
+        return {op: c.launch_s(chosen.get(op, ladders[op][0])) for op, c in self._costs(ladders).items()}
+
+    def _say(self, fit: budget.Fit) -> None:
+        """Say what fits, at first and when it has become less."""
+        lost = set(fit.left_out) - set(self._chosen.left_out) if self._chosen is not None else True
+        self._chosen = fit
+        if lost:
+            self._watcher.fits(self.plan, fit, self.spent_s())
 
     def _progress(self) -> dict[schedule.Stream, schedule.Progress]:
         groups: dict[schedule.Stream, list[Launch]] = defaultdict(list)
@@ -111,31 +196,99 @@ class Session:
             stream: schedule.Progress(
                 launches=len(group),
                 clean=sum(not launch.contamination for launch in group),
-                missing=estimate.launches_needed([self._medians[launch.id] for launch in group], self.plan),
+                missing=self._missing(stream, group),
             )
             for stream, group in groups.items()
         }
 
+    def _missing(self, stream: schedule.Stream, launches: list[Launch]) -> int:
+        """Forecast of the launches a stream still needs; made again only when it has had one more."""
+        count, missing = self._forecasts.get(stream, (0, 0))
+        if count != len(launches):
+            missing = estimate.launches_needed([self._medians[launch.id] for launch in launches], self.plan)
+            self._forecasts[stream] = len(launches), missing
+        return missing
+
     def _state(self, result: LaunchResult) -> State:
         progress = self._progress()
-        launches = [r.launch for r in self.results]
-        still_open = schedule.next_block(self.plan, progress, launches, 0)
-        durations = {(launch.op, launch.pair): launch.duration_s for launch in launches}
-        streams = len(self.plan.ops) * len(self.plan.pairs)
+        still_open = set(self._open())
+        chosen = self._chosen.streams if self._chosen else schedule.streams(self.plan)
+        # What is done is no longer chosen, and counts.
+        shown = [s for s in schedule.streams(self.plan) if s in progress or s in chosen]
         return State(
             last=result,
             launches=len(self.results),
-            streams=streams,
-            streams_done=streams - len(still_open),
+            streams=len(shown),
+            streams_with_interval=sum(schedule.has_interval(self.plan, progress.get(s)) for s in shown),
+            streams_done=sum(stream not in still_open for stream in shown),
             spent_s=self.spent_s(),
-            left_s=schedule.time_left(self.plan, progress, durations, self.spent_s()),
+            left=schedule.forecast(
+                self.plan,
+                progress,
+                [stream for stream in shown if stream in still_open],
+                self._launch_s(),
+                self._left_s(),
+            ),
         )
 
 
+def choices(
+    plan: Plan,
+    operations: Mapping[str, Operation],
+    results: Sequence[LaunchResult],
+    fixed: Mapping[str, list[int]],
+) -> dict[str, list[list[int]]]:
+    """Return the sizes that each operation may be measured at: as many as there are, then fewer.
+
+    Parameters
+    ----------
+    fixed
+        Sizes of the operations that have begun: they leave no choice, and neither does a ladder with a name.
+    """
+    base = schedule.base_ladders(plan, operations)
+    found = {}
+    for op, sizes in schedule.ladders(plan, operations, results).items():
+        if op in fixed:
+            found[op] = [fixed[op]]
+        elif plan.ladder != "adaptive":
+            found[op] = [sizes]
+        else:
+            added = [sizes] if len(sizes) > len(base[op]) else []
+            found[op] = [*added, *ladder.ever_fewer(base[op])]
+    return found
+
+
+def assumed(
+    plan: Plan,
+    operations: Mapping[str, Operation],
+    ladders: Mapping[str, Sequence[Sequence[int]]],
+    look_s: float,
+) -> dict[str, budget.Cost]:
+    """Return what a launch of each operation may take, before one has been timed."""
+    return {op: budget.assumed(plan, operations[op].transport, ladders[op][0], look_s) for op in plan.ops}
+
+
+def forecast(plan: Plan, operations: Sequence[Operation], look_s: float) -> budget.Fit:
+    """Return what fits into the budget of a run that has not begun."""
+    known = {operation.name: operation for operation in operations}
+    ladders = choices(plan, known, [], {})
+    costs = assumed(plan, known, ladders, look_s)
+    return budget.fit(schedule.streams(plan), ladders, costs, {}, plan.min_launches, plan.budget_s)
+
+
 def measure(
-    writer: Writer, earlier: list[LaunchResult], launch: RunLaunch, watcher: Watcher
+    writer: Writer,
+    earlier: list[LaunchResult],
+    launch: RunLaunch,
+    watcher: Watcher,
+    look_s: float = 0.0,
 ) -> tuple[Run, Analysis]:
     """Measure a run to its end (or its budget's), and analyse it.
+
+    Parameters
+    ----------
+    look_s
+        Time of one look at a pair of nodes [s], of which a launch has two.
 
     Raises
     ------
@@ -144,8 +297,9 @@ def measure(
     KeyboardInterrupt
         After the run has been marked as interrupted; what was measured is kept.
     """
-    session = Session(writer, earlier, launch, watcher)
+    session = Session(writer, earlier, launch, watcher, look_s)
     try:
+        session.announce()
         if session.plan.ladder == "adaptive":
             watcher.stage("finding the sizes at which the curve bends")
             session.scout()

@@ -7,17 +7,18 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from wulf import catalogue
+from wulf import access, catalogue
 from wulf.change import apply, steps
+from wulf.change.answers import confirmed
 from wulf.change.export import Chosen
 from wulf.change.guard import Guards
 from wulf.change.persist import Persistence, marker, persist
+from wulf.cluster.inventory import ClusterConfig
 from wulf.errors import TransportError, UsageError
 from wulf.nodeset import fold
+from wulf.ports import Transport
+from wulf.procedure.change import carrying, with_notes
 from wulf.records import ChangeOutcome, NodeRecord, NodeStatus, SetValue, TuneManifest, Values
-
-#: Kinds of steps that keep settings; all others are the settings.
-_KEEPERS = ("stored", "unit")
 
 
 class Lasting(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +54,7 @@ def settings(status: NodeStatus) -> list[steps.Wanted]:
     return [
         steps.Wanted(knob=catalogue.knob(value.knob), value=_value(value))
         for value in status.settings
-        if value.kind not in _KEEPERS and value.differs
+        if value.kind not in access.keepers() and value.differs
     ]
 
 
@@ -76,22 +77,42 @@ def lasting(statuses: Sequence[NodeStatus], records: Sequence[NodeRecord], inter
     by_node = {record.node: record for record in records}
     found = {}
     for status in statuses:
-        wishes = settings(status)
+        strange = _strange(status)
+        kept = [value for value in status.settings if value.knob not in strange]
+        wishes = settings(msgspec.structs.replace(status, settings=kept))
         if wishes:
-            change = max(value.change for value in status.settings if value.kind not in _KEEPERS)
-            found[status.node] = persist(wishes, interface, by_node[status.node], marker(change))
+            change = max(value.change for value in kept if value.kind not in access.keepers())
+            lasts = persist(wishes, interface, by_node[status.node], marker(change))
+            found[status.node] = msgspec.structs.replace(lasts, unpersistable=lasts.unpersistable | strange)
     if not found:
         raise UsageError("nothing is set on these nodes that could be kept ('wulf status' shows it)")
     return Lasting(nodes=found)
 
 
+def _strange(status: NodeStatus) -> dict[str, str]:
+    """Return the knobs that a wulf of another version has set there, and why they are not kept."""
+    return {
+        value.knob: "this version of wulf knows no such knob"
+        for value in status.settings
+        if value.kind not in access.keepers() and value.differs and value.knob not in catalogue.knobs()
+    }
+
+
 def make_last(
-    guards: Guards, what: Lasting, *, deadline_s: int, watch: Callable[[str], None]
+    transport: Transport,
+    guards: Guards,
+    config: ClusterConfig,
+    what: Lasting,
+    *,
+    deadline_s: int,
+    watch: Callable[[str], None],
 ) -> ChangeOutcome:
     """Write the files, on all nodes or on none."""
     if not what.plans:
         return ChangeOutcome(change="", kept=True, nodes=[])
-    return apply.change(guards, what.plans, deadline_s=deadline_s, watch=watch)
+    carries = carrying(transport, config, list(what.plans))
+    outcome = apply.change(guards, what.plans, deadline_s=deadline_s, live=carries.reasons, watch=watch)
+    return with_notes(outcome, carries.notes())
 
 
 def holding(statuses: Sequence[NodeStatus]) -> list[Holding]:
@@ -99,16 +120,16 @@ def holding(statuses: Sequence[NodeStatus]) -> list[Holding]:
     return [
         Holding(
             node=status.node,
-            what=value.target if value.kind in _KEEPERS else value.knob,
+            what=value.target if value.kind in access.keepers() else value.knob,
             kind=value.kind,
-            wanted=value.wanted,
+            wanted=confirmed(value) if value.wanted.startswith("@") else value.wanted,
             now=value.now,
-            holds=_holds(value),
+            holds=value.holds,
         )
         for status in statuses
         for value in status.settings
-        # What was put back to an earlier state is as it should be when nothing differs.
-        if not value.wanted.startswith("@")
+        # What was put back to an earlier state that nobody noted is as it should be when nothing differs.
+        if value.after is not None or not value.wanted.startswith("@")
     ]
 
 
@@ -159,13 +180,6 @@ def chosen_by(manifest: TuneManifest, kept: Values, interface: str | None) -> di
 def _value(value: SetValue) -> str:
     """Return what to keep: what was asked for, or what an earlier state left there."""
     return value.now if value.wanted.startswith("@") else value.wanted
-
-
-def _holds(value: SetValue) -> bool:
-    if value.kind in _KEEPERS:
-        return value.now == value.wanted
-    wish = steps.Wanted(knob=catalogue.knob(value.knob), value=value.wanted)
-    return steps.fulfilled(wish, value.now)
 
 
 def readable(step: steps.Step) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import platform
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import metadata
-from pathlib import Path
 
 import msgspec
 
@@ -15,19 +14,19 @@ from wulf import __version__, catalogue
 from wulf.cluster.inventory import ClusterConfig
 from wulf.cluster.launcher import launcher_for
 from wulf.cluster.transport import open_transport
-from wulf.errors import BuildError, ProbeError, TransportError, UnreachableError, UsageError
+from wulf.errors import BuildError, TransportError, UnreachableError, UsageError
 from wulf.facts.capture import capture, snapshot
 from wulf.facts.context import Snapshot, contamination, difference
 from wulf.measure import build
 from wulf.measure.execute import Around, Observation, Site
-from wulf.ports import Launcher, NodeResult, Transport
+from wulf.nodeset import reasons_text
+from wulf.ports import Launcher, Transport
+from wulf.procedure import install
+from wulf.procedure.level import require_level
 from wulf.procedure.measure import RunLaunch, launcher
-from wulf.records import FactValue, NodeContext, NodeRecord, Operation, Pair
+from wulf.records import FactValue, LeftOut, NodeContext, NodeRecord, Operation, Pair
+from wulf.text import nearest, printable
 
-PUT_TIMEOUT_S = 60.0
-ASK_TIMEOUT_S = 20.0
-#: Directory of the probes below the user's home on the nodes: a path that other users cannot write to.
-PROBE_DIRECTORY = ".cache/wulf/probe"
 DEFAULT_OPS = ("mpi_pingpong", "tcp_rr", "udp_rr", "tcp_stream")
 
 Say = Callable[[str], None]
@@ -51,6 +50,10 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True):
     nodes: list[NodeRecord]
     launch: RunLaunch
     software: dict[str, FactValue]
+    #: Nodes that answer but cannot take part in some of the operations.
+    left_out: list[LeftOut]
+    #: Time of one look at a pair of nodes [s].
+    look_s: float
 
 
 def toolbox(ops: Sequence[str] | None, mpi: str | None, say: Say) -> Toolbox:
@@ -92,7 +95,8 @@ def toolbox(ops: Sequence[str] | None, mpi: str | None, say: Say) -> Toolbox:
             )
     unknown = [op for op in wanted if op not in known]
     if unknown:
-        raise UsageError(f"there is no operation {unknown[0]!r}; there are: {', '.join(sorted(known))}")
+        hint = nearest(unknown[0], known)
+        raise UsageError(f"there is no operation {unknown[0]!r}{hint}; there are: {', '.join(sorted(known))}")
     return Toolbox(probes=probes, operations=[known[op] for op in wanted])
 
 
@@ -108,8 +112,7 @@ def measurable(pairs: Iterable[Pair], nodes: Sequence[NodeRecord]) -> tuple[list
     all_pairs = list(pairs)
     lost = [pair for pair in all_pairs if down.keys() & set(pair)]
     if len(lost) == len(all_pairs):
-        reasons = "; ".join(dict.fromkeys(down.values()))
-        raise TransportError(f"no pair of nodes can be measured: {reasons}")
+        raise TransportError(f"no pair of nodes can be measured: {reasons_text(down)}")
     return [pair for pair in all_pairs if pair not in lost], lost
 
 
@@ -117,11 +120,19 @@ def measurable(pairs: Iterable[Pair], nodes: Sequence[NodeRecord]) -> tuple[list
 def look(
     config: ClusterConfig, nodes: Sequence[str], say: Say
 ) -> Iterator[tuple[Transport, list[NodeRecord]]]:
-    """Open the way to the nodes and take their facts; it is closed again when the context ends."""
+    """Open the way to the nodes and take their facts; it is closed again when the context ends.
+
+    Raises
+    ------
+    BehindError
+        A node has missed a change and is not as the others.
+    """
     transport = open_transport(config)
     try:
         say(f"looking at {len(nodes)} nodes" if len(nodes) > 1 else f"looking at {nodes[0]}")
-        yield transport, capture(transport, nodes, config.interface, list(catalogue.knobs().values()))
+        records = capture(transport, nodes, config.interface, list(catalogue.knobs().values()))
+        require_level(config, records)
+        yield transport, records
     finally:
         transport.close()
 
@@ -131,27 +142,29 @@ def ready(
 ) -> Ready:
     """Put the probes on the nodes that answer, and return how to launch there.
 
+    A node that does not take a probe, or on which it does not run, is left out of the operations that need it.
+
     Raises
     ------
     TransportError
-        A node does not take the probe; names it.
-    ProbeError
-        A probe does not run on a node (another MPI library, another architecture); names it.
+        No node answers.
     """
     up = [record.node for record in nodes if record.reachable]
     if not up:
-        raise TransportError(f"no node answers: {'; '.join(record.error or record.node for record in nodes)}")
-    places = _install(config, transport, tools, up, say)
+        down = {record.node: record.error or "does not answer" for record in nodes}
+        raise TransportError(f"no node answers: {reasons_text(down)}")
     mpi = tools.mpi
+    start = _launcher(config, mpi) if mpi is not None else None
+    places = install.install(config, transport, tools.probes, start, up, say)
     return Ready(
         nodes=nodes,
         launch=launcher(
             Site(
                 transport=transport,
                 addresses={node: config.address(node) for node in config.nodes},
-                net_probe=places[0],
-                mpi_probe=places[1] if len(places) > 1 else None,
-                launcher=_launcher(config, mpi) if mpi is not None else None,
+                net_probes=places.net,
+                mpi_probe=places.mpi,
+                launcher=start,
                 mpi_env=dict(config.mpi.env),
                 interface=config.interface,
                 subnet=_subnet(nodes),
@@ -161,7 +174,25 @@ def ready(
             lambda contexts: contamination(contexts, shared_cpu=_share(config, contexts)),
         ),
         software=software(tools),
+        left_out=_left_out(tools, places),
+        look_s=look_s(config, transport, up),
     )
+
+
+def _left_out(tools: Toolbox, places: install.Places) -> list[LeftOut]:
+    found = []
+    for reasons, kinds in ((places.lacks_net, ("net", "none")), (places.lacks_mpi, ("mpi",))):
+        ops = [operation.name for operation in tools.operations if operation.transport in kinds]
+        if ops:
+            found += [LeftOut(node=node, ops=ops, reason=printable(r, 500)) for node, r in reasons.items()]
+    return found
+
+
+def look_s(config: ClusterConfig, transport: Transport, nodes: Sequence[str]) -> float:
+    """Time of one look at two nodes [s]: every launch has one before it and one after it."""
+    begin = time.monotonic()
+    snapshot(transport, nodes[:2], config.interface)
+    return time.monotonic() - begin
 
 
 def software(tools: Toolbox) -> dict[str, FactValue]:
@@ -189,61 +220,6 @@ def _launcher(config: ClusterConfig, mpi: build.MpiLibrary) -> Launcher:
 def _subnet(nodes: Iterable[NodeRecord]) -> str | None:
     subnets = {str(record.facts["nic.subnet"]) for record in nodes if "nic.subnet" in record.facts}
     return subnets.pop() if len(subnets) == 1 else None
-
-
-def _install(
-    config: ClusterConfig, transport: Transport, tools: Toolbox, nodes: list[str], say: Say
-) -> list[str]:
-    """Put every probe on every node that does not have it; return their paths on the nodes."""
-    if config.transport == "local":
-        return [str(probe.path) for probe in tools.probes]
-    say(f"putting the probe on {len(nodes)} nodes")
-    home = _home(transport, nodes)
-    places = []
-    for probe in tools.probes:
-        target = f"{home}/{PROBE_DIRECTORY}/{probe.path.name}-{probe.digest}"
-        _put(transport, probe.path, target, nodes)
-        _require_ok(
-            transport.run([target, "--version"], nodes, timeout_s=ASK_TIMEOUT_S),
-            ProbeError,
-            "the probe does not run there; is the MPI library the same as on this machine?"
-            if probe.mpi
-            else "the probe does not run there",
-        )
-        places.append(target)
-    return places
-
-
-def _home(transport: Transport, nodes: list[str]) -> str:
-    answers = transport.run(["sh", "-c", "cd && pwd"], nodes, timeout_s=ASK_TIMEOUT_S)
-    _require_ok(answers, TransportError, "cannot tell its home directory")
-    homes = {node: answer.stdout.decode().strip() for node, answer in answers.items()}
-    first = homes[nodes[0]]
-    other = next((node for node in nodes if homes[node] != first), None)
-    if other is not None:
-        raise TransportError(
-            f"the home directory is {first} on {nodes[0]} but {homes[other]} on {other}: "
-            "MPI needs the same path everywhere"
-        )
-    return first.rstrip("/")
-
-
-def _put(transport: Transport, source: Path, target: str, nodes: list[str]) -> None:
-    digest = hashlib.sha256(source.read_bytes()).hexdigest()
-    there = transport.run(["sha256sum", target], nodes, timeout_s=ASK_TIMEOUT_S)
-    lacking = [node for node in nodes if not there[node].stdout.startswith(digest.encode())]
-    if lacking:
-        answers = transport.put(source, target, lacking, timeout_s=PUT_TIMEOUT_S)
-        _require_ok(answers, TransportError, f"cannot write {target}")
-
-
-def _require_ok(
-    answers: dict[str, NodeResult], kind: type[TransportError] | type[ProbeError], what: str
-) -> None:
-    failed = [answer for answer in answers.values() if answer.status != "ok"]
-    if failed:
-        more = f" (and {len(failed) - 1} more nodes)" if len(failed) > 1 else ""
-        raise kind(f"{failed[0].reason}{more}: {what}")
 
 
 def _share(config: ClusterConfig, contexts: Sequence[NodeContext]) -> bool:

@@ -84,10 +84,10 @@ class Segment(Record, frozen=True, kw_only=True):
     first_size_bytes: int
     #: Largest measured size of the segment.
     last_size_bytes: int
-    #: Where its line meets the axis.
-    intercept: Estimate
-    #: Time per byte.
-    slope: Estimate
+    #: Where its line meets the axis; null when the data do not determine it.
+    intercept: Estimate | None
+    #: Time per byte; null when the data do not determine it.
+    slope: Estimate | None
     #: Where the next segment begins; None for the last one.
     breakpoint_bytes: int | None
     #: Sizes between which the break lies, and what it is likely to be.
@@ -148,6 +148,9 @@ class Advice(Record, frozen=True, kw_only=True):
         "corrupt",
         "failed_launch",
         "unreachable_node",
+        "left_out_node",
+        "not_begun",
+        "one_machine",
         "clock_cost",
         "few_launches",
         "warmup",
@@ -210,14 +213,18 @@ class Comparison(Record, frozen=True, kw_only=True):
     base: str
     #: Name of the other run.
     candidate: str
-    #: Facts that differ between the runs: name → (base, candidate).
+    #: Facts that differ between the runs: ``node: fact`` → (base, candidate); one ``node: all facts`` where a node was
+    #: looked at in one run only.
     differing_facts: dict[str, tuple[str, str]]
     #: One per cell that both runs have.
     cells: list[CellComparison]
     #: Operation → all its sizes and pairs together, one vote per launch.
     pooled: dict[str, CellComparison]
-    #: The effect these runs could have shown at best (A/A limit), as a ratio above 1.
+    #: Smallest decrease of the time that these runs could have shown, as a share (0.03 = −3 %), of the operation that
+    #: shows least; null where none is known.
     smallest_effect: float | None
+    #: Operation → the same for it alone; null where its launches depend on each other or have no interval.
+    smallest_effects: dict[str, float | None] = {}
     #: Relative difference that does not matter.
     margin: float
     #: Of the whole comparison.

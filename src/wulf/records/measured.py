@@ -186,6 +186,16 @@ class LaunchResult(Record, frozen=True, kw_only=True, tag="launch"):
 LogRecord = NodeRecord | LaunchResult
 
 
+class LeftOut(Record, frozen=True, kw_only=True):
+    """A node that answers but cannot take part in some operations."""
+
+    node: str
+    #: Operations that are not measured with it.
+    ops: list[str]
+    #: Why, in words that name the node.
+    reason: str
+
+
 class Plan(Record, frozen=True, kw_only=True):
     """What a run is going to measure."""
 
@@ -215,6 +225,8 @@ class Plan(Record, frozen=True, kw_only=True):
     visit_us: int
     #: Seed of all random orders of the run.
     seed: int
+    #: Nodes that cannot take part in some of the operations.
+    left_out: list[LeftOut] = []
 
 
 class Manifest(Record, frozen=True, kw_only=True):

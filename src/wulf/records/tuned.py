@@ -105,7 +105,8 @@ class Control(Record, frozen=True, kw_only=True):
     ratio: Estimate
     #: Spread of one trial of the objective, relative (1.4826 × median absolute deviation within blocks).
     spread: float
-    #: Smallest effect a comparison of `effect_blocks` blocks can show, as a share (0.03 = 3 %).
+    #: Smallest effect a comparison of `effect_blocks` blocks can show, as a share: 0.03 is a decrease
+    #: of the time by 3 %.
     smallest_effect: float
     effect_blocks: int
     #: Trials depend on each other beyond what blocks take out.

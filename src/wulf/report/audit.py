@@ -8,14 +8,16 @@ from xml.etree import ElementTree
 from rich.console import Console
 from rich.text import Text
 
-from wulf.nodeset import fold
+from wulf.nodeset import fold, fold_reasons
 from wulf.records import Audit, Finding
-from wulf.report.parts import AuditView, FindingView, MatrixRow
-from wulf.report.words import count
+from wulf.report.parts import Alike, AlikeRow, AuditView, FindingView
+from wulf.report.words import count, listed
 from wulf.text import printable
 
 #: Characters of one text that are printed; a node can print anything.
 _LIMIT = 1000
+#: A longer set of nodes does not stand in the first line of a finding.
+_SHORT = 60
 _SEVERITY = {"fail": "FAIL", "warn": "WARN", "info": "INFO"}
 _STYLE = {"fail": "bold red", "warn": "bold yellow", "info": "cyan"}
 _MEANING = {"fail": "breaks or cripples", "warn": "costs", "info": "worth trying or knowing"}
@@ -47,8 +49,7 @@ def build(audit: Audit) -> AuditView:
         + f". {count(len(statuses), 'check')}: {passed} without a finding, {silent} not applicable here.",
         counts=counts,
         findings=tuple(_finding(finding, total) for finding in audit.findings),
-        groups=tuple(sorted({row.group for row in audit.matrix})),
-        matrix=_matrix(audit),
+        alike=_alike(audit),
         unknown=_unknown(audit),
         unreachable=_reasons(audit.unreachable),
     )
@@ -69,6 +70,7 @@ def _unknown(audit: Audit) -> tuple[tuple[str, str, str], ...]:
 
 def _finding(finding: Finding, total: int) -> FindingView:
     nodes = fold(finding.nodes)
+    everywhere = len(finding.nodes) == total and total > 1
     lines = (
         ("is", finding.found),
         ("should be", finding.wanted),
@@ -83,8 +85,8 @@ def _finding(finding: Finding, total: int) -> FindingView:
         severity=finding.severity,
         title=printable(finding.title, 200),
         nodes=nodes,
-        node_count=count(len(finding.nodes), "node"),
-        everywhere=len(finding.nodes) == total and total > 1,
+        where=_where(finding, nodes, everywhere),
+        everywhere=everywhere,
         lines=shown,
         commands=tuple((label, printable(text, _LIMIT)) for label, text in commands if text),
         searched=" ".join(
@@ -93,34 +95,58 @@ def _finding(finding: Finding, total: int) -> FindingView:
     )
 
 
-def _matrix(audit: Audit) -> tuple[MatrixRow, ...]:
-    """Nodes with the same states share a row; the ones that differ come first."""
-    groups = sorted({row.group for row in audit.matrix})
-    states: dict[str, dict[str, tuple[str, str]]] = {}
+def _where(finding: Finding, nodes: str, everywhere: bool) -> str:
+    number = count(len(finding.nodes), "node")
+    if everywhere:
+        return f"all {number}"
+    return nodes if len(nodes) <= _SHORT else f"{number}: {nodes[:_SHORT].rpartition(',')[0]},…"
+
+
+def _alike(audit: Audit) -> Alike:
+    """Nodes that differ in the same things share a row; the ones that differ come first."""
+    by_all = _open_everywhere(audit)
+    states: dict[str, tuple[list[str], list[str]]] = {}
     for row in audit.matrix:
-        facts = ", ".join(row.facts[:8]) + (f" and {len(row.facts) - 8} more" if len(row.facts) > 8 else "")
         for node in row.nodes:
-            states.setdefault(node, {})[row.group] = (row.state, facts)
-    alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
-    for node, cells in states.items():
-        alike.setdefault(tuple(cells.get(group, ("same", "")) for group in groups), []).append(node)
+            odd, gaps = states.setdefault(node, ([], []))
+            if row.state == "odd":
+                odd.append(listed(row.facts))
+            elif row.state == "unknown" and row.group not in by_all:
+                gaps.append(row.group)
+    folded: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
+    for node, (odd, gaps) in states.items():
+        folded.setdefault((tuple(odd), tuple(gaps)), []).append(node)
     rows = [
-        MatrixRow(
-            nodes=fold(nodes),
-            count=count(len(nodes), "node"),
-            cells=cells,
-            odd=any(state == "odd" for state, _ in cells),
-        )
-        for cells, nodes in alike.items()
+        AlikeRow(nodes=fold(nodes), count=count(len(nodes), "node"), odd=odd, gaps=gaps)
+        for (odd, gaps), nodes in folded.items()
     ]
-    return tuple(sorted(rows, key=lambda row: (not row.odd, row.nodes)))
+    rows.sort(key=lambda row: (not row.odd, not row.gaps, row.nodes))
+    return Alike(rows=tuple(rows) if len(rows) > 1 else (), note=_common(audit) if len(states) > 1 else "")
+
+
+def _open_everywhere(audit: Audit) -> set[str]:
+    """Return the groups of which all nodes that do not differ leave the same facts open: no row needs to say it."""
+    groups: dict[str, list[str]] = {}
+    for row in audit.matrix:
+        if row.state != "odd":
+            groups.setdefault(row.group, []).append(row.state)
+    return {group for group, found in groups.items() if found == ["unknown"]}
+
+
+def _common(audit: Audit) -> str:
+    """Say of which groups of facts no node differs, and which no node told fully."""
+    odd = {row.group for row in audit.matrix if row.state == "odd"}
+    untold = _open_everywhere(audit) - odd
+    same = {row.group for row in audit.matrix} - {row.group for row in audit.matrix if row.state != "same"}
+    sentences = (
+        ("The same on all nodes", same),
+        ("The same on all nodes, as far as they told", untold),
+    )
+    return " ".join(f"{words}: {', '.join(sorted(groups))}." for words, groups in sentences if groups)
 
 
 def _reasons(unreachable: dict[str, str]) -> tuple[tuple[str, str], ...]:
-    folded: dict[str, list[str]] = {}
-    for node, reason in unreachable.items():
-        folded.setdefault(printable(reason.removeprefix(f"{node}: "), 200), []).append(node)
-    return tuple((fold(nodes), reason) for reason, nodes in folded.items())
+    return tuple((fold(nodes), printable(reason, 200)) for nodes, reason in fold_reasons(unreachable))
 
 
 def render(audit: Audit, console: Console) -> None:

@@ -10,8 +10,9 @@ from wulf.report import ticks
 from wulf.report.parts import Figure, Ticks, Variant, rounded
 from wulf.report.published import quantiles
 from wulf.report.tuning_input import KEPT, ORIGINAL, TuningReport, sized
+from wulf.report.tuning_words import metric_ratio
 from wulf.report.words import name
-from wulf.units import format_bytes, format_ratio, format_value
+from wulf.units import format_bytes, format_change, format_value
 
 #: Box plots that are drawn; the published table has all metrics.
 BOXES = 12
@@ -132,7 +133,7 @@ def _box(
     )
     confirmation = report.tuning.confirmation
     effect = confirmation.metrics.get(metric.name) if confirmation else None
-    ratio = f" As a cost: {format_ratio(effect)}." if effect else ""
+    ratio = f" Change: {format_change(metric_ratio(metric, effect))}." if effect else ""
     direction = "less" if metric.better == "lower" else "more"
     return Figure(
         id=f"box{at}",

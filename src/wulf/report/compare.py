@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
+from wulf.nodeset import fold
 from wulf.records import CellComparison, Comparison, Pair
 from wulf.report import ticks
 from wulf.report.parts import Column, Columns, CompareView, Figure, Flag, Item, Table, Variant, rounded
-from wulf.report.words import change_item, count, name, pair_name, percent
+from wulf.report.words import UNKNOWN, change_item, count, listed, name, pair_name, percent, rest
 from wulf.text import printable
-from wulf.units import format_bytes
+from wulf.units import format_bytes, format_changes, format_sizes, format_unseen
 
 FLAGS: dict[str, Flag] = {
     "better": "good",
@@ -27,6 +28,10 @@ SUMMARIES = {
     "no decision": "No decision",
 }
 CHANGE = "change of time"
+#: Rows of a table that grows with the pairs; what is left out is counted.
+ROWS = 200
+#: Facts that are named in one row where they are known in one run only.
+NAMED = 6
 
 Groups = dict[tuple[str, Pair], list[CellComparison]]
 
@@ -37,13 +42,14 @@ def build(comparison: Comparison) -> CompareView:
     base, candidate = name(comparison.base), name(comparison.candidate)
     return CompareView(
         title=f"{candidate} against {base}",
-        lede=f"{count(len(comparison.cells), 'cell')} that both runs have. A change is that of the time: "
-        f"candidate ÷ base − 1, below 0 is faster.",
-        verdict=SUMMARIES[comparison.verdict],
+        lede=f"{count(len(comparison.cells), 'cell')} that both runs have. A change is that of the time, from base to "
+        "candidate: negative is faster.",
+        verdict=SUMMARIES[comparison.verdict] + _hidden(comparison, groups),
         flag=FLAGS[comparison.verdict],
         reason=printable(comparison.reason, 400),
         limits=_limits(comparison),
         pooled=_pooled(comparison),
+        pairs=_pairs(groups),
         figures=tuple(
             _forest(f"c{index}", op, pair, cells, comparison.margin)
             for index, ((op, pair), cells) in enumerate(groups.items())
@@ -63,9 +69,31 @@ def _groups(cells: Sequence[CellComparison]) -> Groups:
 def _limits(comparison: Comparison) -> tuple[str, ...]:
     within = f"Differences within ±{percent(comparison.margin)} count as none."
     if comparison.smallest_effect is None:
-        return within, "The smallest effect that these runs could have shown is unknown."
-    effect = percent(comparison.smallest_effect - 1)
-    return within, f"These runs could have shown an effect of {effect} at best."
+        return within, "The smallest change that these runs could have shown is unknown."
+    return (
+        within,
+        f"Changes {format_unseen(comparison.smallest_effect)} may go unseen between these runs{_where(comparison)}.",
+    )
+
+
+def _where(comparison: Comparison) -> str:
+    """Name the operation that shows least, where there are several."""
+    effects = comparison.smallest_effects
+    worst = [op for op, effect in effects.items() if effect == comparison.smallest_effect]
+    return f", of {name(worst[0])} in all; other operations show more" if worst and len(effects) > 1 else ""
+
+
+def _hidden(comparison: Comparison, groups: Groups) -> str:
+    """Say which way single pairs went where the runs as a whole went none: a mean may hide them."""
+    if comparison.verdict not in ("no decision", "no difference"):
+        return ""
+    total = len({pair for _, pair in groups})
+    said = []
+    for verdict, way in (("better", "faster"), ("worse", "slower")):
+        pairs = {pair for (_, pair), cells in groups.items() if any(c.verdict == verdict for c in cells)}
+        if pairs:
+            said.append(f"{len(pairs)} of {count(total, 'pair')} {way}")
+    return f" over all sizes and pairs, but {' and '.join(said)} at some sizes" if said else ""
 
 
 def _verdict(cell: CellComparison) -> Item:
@@ -75,12 +103,59 @@ def _verdict(cell: CellComparison) -> Item:
 def _pooled(comparison: Comparison) -> Table:
     return Table(
         title="Over all sizes and pairs",
-        columns=(Column("operation"), Column(CHANGE, numeric=True), Column("verdict")),
+        columns=(
+            Column("operation"),
+            Column(CHANGE, numeric=True),
+            Column("verdict"),
+            Column("may go unseen", narrow=False),
+        ),
         rows=tuple(
-            (Item(name(op)), change_item(cell.ratio), _verdict(cell))
+            (Item(name(op)), change_item(cell.ratio), _verdict(cell), _unseen(comparison, op))
             for op, cell in sorted(comparison.pooled.items())
         ),
         empty="no operation was measured between the same two nodes at the same size in both runs",
+    )
+
+
+def _unseen(comparison: Comparison, op: str) -> Item:
+    effect = comparison.smallest_effects.get(op)
+    return Item("unknown", None, "unknown") if effect is None else Item(format_unseen(effect), effect)
+
+
+def _pairs(groups: Groups) -> Table:
+    """One row per operation, pair and what became of it: at which sizes, and between which changes."""
+    rows = []
+    for (op, pair), cells in groups.items():
+        found = {verdict: [cell for cell in cells if cell.verdict == verdict] for verdict in FLAGS}
+        # What became neither better nor worse is shown of the pairs of which there is nothing else to say.
+        decided = {verdict: own for verdict, own in found.items() if own and verdict in ("better", "worse")}
+        rows += [_pair_row(op, pair, cells, own) for own in (decided or found).values() if own]
+    return Table(
+        title="By pair",
+        columns=(
+            Column("operation"),
+            Column("pair", whole=True),
+            Column("verdict"),
+            Column("sizes"),
+            Column(CHANGE, numeric=True),
+        ),
+        rows=tuple(rows[:ROWS]),
+        note=rest(len(rows), ROWS, "rows", "wulf compare --json"),
+        empty="the runs have no cell in common",
+    )
+
+
+def _pair_row(
+    op: str, pair: Pair, cells: Sequence[CellComparison], own: Sequence[CellComparison]
+) -> tuple[Item, ...]:
+    changes = [cell.ratio.value for cell in own]
+    sizes = format_sizes([cell.size_bytes for cell in own], [cell.size_bytes for cell in cells])
+    return (
+        Item(name(op)),
+        Item(pair_name(pair)),
+        _verdict(own[0]),
+        Item(f"{len(own)} of {len(cells)}: {sizes}", len(own)),
+        Item(format_changes(min(changes), max(changes)), min(changes)),
     )
 
 
@@ -115,14 +190,35 @@ def _p_value(value: float) -> Item:
 
 
 def _facts(comparison: Comparison) -> Table:
+    """One row per change; nodes that changed alike share it, and so do facts that are known in one run only."""
+    alike: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for key, (base, candidate) in comparison.differing_facts.items():
+        node, _, fact = key.rpartition(": ")
+        alike[fact, base, candidate].append(node)
+    rows, one_sided = [], defaultdict(list)
+    for (fact, base, candidate), nodes in sorted(alike.items()):
+        if UNKNOWN in (base, candidate):
+            one_sided[base == UNKNOWN, tuple(nodes)].append(fact)
+        else:
+            rows.append(_fact_row(fact, nodes, base, candidate))
+    for (in_candidate, who), facts in one_sided.items():
+        sides = (UNKNOWN, "known") if in_candidate else ("known", UNKNOWN)
+        rows.append(_fact_row(listed(facts, NAMED), who, *sides))
     return Table(
         title="Facts that differ",
-        columns=(Column("fact"), Column("base"), Column("candidate")),
-        rows=tuple(
-            (Item(name(fact)), Item(printable(base, 200)), Item(printable(candidate, 200)))
-            for fact, (base, candidate) in sorted(comparison.differing_facts.items())
-        ),
+        columns=(Column("fact"), Column("nodes"), Column("base"), Column("candidate")),
+        rows=tuple(rows),
         empty="no recorded fact differs between the runs",
+    )
+
+
+def _fact_row(fact: str, nodes: Sequence[str], base: str, candidate: str) -> tuple[Item, ...]:
+    named = [node for node in nodes if node]
+    return (
+        Item(printable(fact, 400)),
+        Item(printable(fold(named), 200) if named else "–"),
+        Item(printable(base, 200)),
+        Item(printable(candidate, 200)),
     )
 
 
@@ -140,7 +236,7 @@ def _forest(id_: str, op: str, pair: Pair, cells: Sequence[CellComparison], marg
     bounds = [
         bound for c in cells for bound in (c.ratio.low, c.ratio.value, c.ratio.high) if bound is not None
     ]
-    low, high = 1 / (1 + margin), 1 + margin
+    low, high = 1 - margin, 1 + margin
     tally = [(verdict, sum(cell.verdict == verdict for cell in cells)) for verdict in FLAGS]
     verdicts = ", ".join(f"{number} {verdict}" for verdict, number in tally if number)
     return Figure(

@@ -12,17 +12,14 @@ from wulf.records import (
     CellEstimate,
     CurveModel,
     Estimate,
-    Launch,
     Manifest,
     NodeRecord,
     Operation,
     Pair,
 )
 from wulf.report.parts import KeyFigure, Warning
-from wulf.report.provenance import clock_text
 from wulf.report.words import (
     count,
-    duration,
     estimate_item,
     listed,
     moment,
@@ -32,7 +29,7 @@ from wulf.report.words import (
     quantity,
 )
 from wulf.text import printable
-from wulf.units import format_bytes, format_time
+from wulf.units import format_bytes
 
 Trust = Literal["good", "fair", "poor", "nothing"]
 
@@ -43,6 +40,8 @@ TRUST_TITLES: dict[Trust, str] = {
     "nothing": "Nothing was measured",
 }
 Severity = Literal["error", "warning", "note"]
+#: Subjects of one warning that are named.
+SUBJECTS = 4
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 STATUS_TEXTS = {
     "running": "The run was not finished when this was written.",
@@ -50,6 +49,8 @@ STATUS_TEXTS = {
     "interrupted": "The run was interrupted; 'wulf measure --resume' goes on.",
     "failed": "The run failed.",
 }
+#: Instead of the above, where no target was missed by what was measured.
+ALL_REACHED = "The budget was spent before everything that was planned was measured."
 
 
 def title(manifest: Manifest) -> str:
@@ -112,22 +113,35 @@ def trust_text(manifest: Manifest, analysis: Analysis, nodes: Sequence[NodeRecor
     away = [name(node.node) for node in nodes if not node.reachable]
     if away:
         lines.append(f"Not reached: {listed(away)}.")
-    if manifest.status in STATUS_TEXTS:
-        text = STATUS_TEXTS[manifest.status]
-        lines.append(f"{text} ({printable(manifest.message, 300)})" if manifest.message else text)
+    lines += _end(manifest, cells)
     return tuple(lines)
 
 
+def _end(manifest: Manifest, cells: Sequence[CellEstimate]) -> list[str]:
+    """Say how the run ended, where it is not complete."""
+    if manifest.status == "budget" and cells and all(cell.reached for cell in cells):
+        return [ALL_REACHED]
+    text = STATUS_TEXTS.get(manifest.status)
+    if text is None:
+        return []
+    return [f"{text} ({printable(manifest.message, 300)})" if manifest.message else text]
+
+
 def warnings(advices: Sequence[Advice]) -> tuple[Warning, ...]:
-    """Group warnings that share kind and advice, most severe first."""
-    groups: dict[tuple[Severity, str, str], list[str]] = defaultdict(list)
+    """Group warnings that share kind and advice, most severe first; subjects of which the same is said share it."""
+    groups: dict[tuple[Severity, str, str], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for advice in advices:
-        case = f"{printable(advice.subject, 120)}: {printable(advice.text, 300)}"
-        groups[advice.severity, advice.kind, printable(advice.advice, 400)].append(case)
+        said = groups[advice.severity, advice.kind, printable(advice.advice, 400)]
+        said[printable(advice.text, 300)].append(printable(advice.subject, 120))
     ordered = sorted(groups.items(), key=lambda entry: SEVERITIES.index(entry[0][0]))
     return tuple(
-        Warning(severity=severity, kind=kind.replace("_", " "), advice=text, cases=tuple(cases))
-        for (severity, kind, text), cases in ordered
+        Warning(
+            severity=severity,
+            kind=kind.replace("_", " "),
+            advice=advice_text,
+            cases=tuple(f"{listed(subjects, SUBJECTS)}: {text}" for text, subjects in said.items()),
+        )
+        for (severity, kind, advice_text), said in ordered
     )
 
 
@@ -194,39 +208,3 @@ def _worst_and_best(label: str, known: list[tuple[Pair, Estimate]], worst: Choos
 
 def _value(entry: tuple[Pair, Estimate]) -> float:
     return entry[1].value
-
-
-def methods(manifest: Manifest, launches: Sequence[Launch], analysis: Analysis) -> str:
-    """Return a paragraph for a paper: how the figures came to be."""
-    plan = manifest.plan
-    quantities = {op.name: quantity(op) for op in manifest.operations if op.name in plan.ops}
-    by_what: dict[str, list[str]] = defaultdict(list)
-    for op, what in quantities.items():
-        by_what[what].append(name(op))
-    meaning = "; ".join(f"for {listed(ops)} a time is the {what}" for what, ops in by_what.items())
-    replicates = sorted({cell.time.n for cell in analysis.cells})
-    counted = "no launches" if not replicates else _span(replicates)
-    intervals = sorted({printable(cell.time.method, 120) for cell in analysis.cells}) or [
-        "no interval was computed"
-    ]
-    libraries = sorted({name(launch.probe.mpi) for launch in launches if launch.probe and launch.probe.mpi})
-    clocks = sorted({clock_text(launch) for launch in launches if launch.probe})
-    return (
-        f"Measured with wulf {name(manifest.wulf_version)}"
-        f"{' over ' + listed(libraries) if libraries else ''} between {moment(manifest.created_at)} and "
-        f"{moment(manifest.updated_at)}; {meaning}. "
-        f"The unit of replication is the launch, a fresh session of the probe: {counted} per cell, of which "
-        f"{analysis.launches_contaminated} in all ran beside foreign load. Within a launch every message size is "
-        f"warmed up and then visited {plan.sweeps} times in random order (seed {plan.seed}), about "
-        f"{format_time(plan.visit_us / 1e6)} a visit; no value is discarded. "
-        f"A figure is the median over launches of the launch medians with its {percent(plan.confidence)} interval "
-        f"({'; '.join(intervals)}); launches were added until its half-width was at most "
-        f"{percent(plan.precision)} or the budget of {duration(plan.budget_s)} was spent. "
-        f"Lines T = α + m/β are fitted to all sizes by Theil–Sen regression and by ordinary least squares. "
-        f"Clock: {listed(clocks) if clocks else 'unknown: no launch reported one'}."
-    )
-
-
-def _span(replicates: list[int]) -> str:
-    low, high = replicates[0], replicates[-1]
-    return count(low, "launch") if low == high else f"{low} to {high} launches"

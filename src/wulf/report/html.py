@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
@@ -118,10 +119,17 @@ def _file(name: str) -> str:
 
 @cache
 def _environment() -> Environment:
-    return Environment(
+    environment = Environment(
         loader=PackageLoader("wulf.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["breakable"] = _breakable
+    return environment
+
+
+def _breakable(text: str) -> Markup:
+    """Return a text in which long names may go on in the next line: after a dot, an underscore or a comma."""
+    return Markup("<wbr>").join(re.split(r"(?<=[._,/])(?=[^\W\d])|(?<=,)(?=\d)", text))

@@ -34,11 +34,15 @@ class Item:
 
 @dataclass(frozen=True)
 class Column:
-    """Head of a column; `numeric` aligns it right, `narrow` keeps it where there is little room."""
+    """Head of a column.
+
+    `numeric` aligns it right, `narrow` keeps it where there is little room, `whole` keeps its values in one piece.
+    """
 
     name: str
     numeric: bool = False
     narrow: bool = True
+    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -158,7 +162,8 @@ class FindingView:
     severity: str
     title: str
     nodes: str
-    node_count: str
+    #: The same in a few words.
+    where: str
     everywhere: bool
     #: (label, text), in the order in which they are read.
     lines: tuple[tuple[str, str], ...]
@@ -168,14 +173,29 @@ class FindingView:
 
 
 @dataclass(frozen=True)
-class MatrixRow:
-    """Nodes that are alike, and how each group of their facts compares with the other nodes'."""
+class AlikeRow:
+    """Nodes that differ from the others in the same things."""
 
     nodes: str
     count: str
-    #: (state, facts that differ), one for each group.
-    cells: tuple[tuple[str, str], ...]
-    odd: bool
+    #: For each group of facts the ones that differ.
+    odd: tuple[str, ...]
+    #: Groups of which these nodes do not tell what others do.
+    gaps: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Alike:
+    """Who differs and in what; what all nodes have in common is a sentence."""
+
+    #: The ones that differ come first; empty when all nodes are alike.
+    rows: tuple[AlikeRow, ...]
+    note: str
+
+    @property
+    def gaps(self) -> bool:
+        """Whether there is something that only some nodes do not tell."""
+        return any(row.gaps for row in self.rows)
 
 
 @dataclass(frozen=True)
@@ -186,8 +206,7 @@ class AuditView:
     lede: str
     counts: tuple[tuple[str, int, str], ...]
     findings: tuple[FindingView, ...]
-    groups: tuple[str, ...]
-    matrix: tuple[MatrixRow, ...]
+    alike: Alike
     #: (checks, why they are not known, nodes)
     unknown: tuple[tuple[str, str, str], ...]
     #: (node set, reason)
@@ -227,6 +246,8 @@ class CompareView:
     reason: str
     limits: tuple[str, ...]
     pooled: Table
+    #: What became of every pair, beside what is pooled over them.
+    pairs: Table
     figures: tuple[Figure, ...]
     cells: tuple[Table, ...]
     facts: Table = field(default_factory=lambda: Table("", (), ()))

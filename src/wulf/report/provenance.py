@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from wulf.nodeset import fold_reasons, impersonal
 from wulf.records import OWN_FACTS, PASSING_FACTS, FactValue, Launch, Manifest, NodeRecord
 from wulf.report.parts import Column, Item, Table
-from wulf.report.words import UNKNOWN, count, duration, listed, moment, name, pair_name, rest
+from wulf.report.words import UNKNOWN, count, duration, listed, moment, name, pair_name
 from wulf.text import printable
 from wulf.units import fact_label, format_fact
 
 #: Characters of a fact or a reason that are printed.
 TEXT_LIMIT = 200
-#: Launches that are printed one by one; the rest is counted.
+#: Rows of suspect launches at most.
 ROWS = 200
 
 
@@ -22,35 +24,52 @@ _MANY = ("sysctl.", "service.")
 
 
 def launches_table(launches: Sequence[Launch]) -> Table:
-    """List launches that failed or ran beside foreign load."""
-    suspect = [launch for launch in launches if launch.status == "failed" or launch.contamination]
+    """Fold launches that failed or ran beside foreign load: one row for what befell an operation for one reason."""
+    folded: dict[tuple[str, bool, str], list[Launch]] = defaultdict(list)
+    for launch in launches:
+        # Of scouts there are no figures that foreign load could spoil.
+        if launch.status == "failed" or (launch.contamination and launch.purpose == "measure"):
+            folded[launch.op, launch.status == "failed", _alike(launch)].append(launch)
+    rows = sorted(folded.values(), key=lambda group: (group[0].status != "failed", -len(group)))
     return Table(
         title="Failed and contaminated launches",
         columns=(
-            Column("launch", numeric=True),
+            Column("launches", numeric=True),
             Column("operation"),
-            Column("pair"),
-            Column("started", narrow=False),
+            Column("pairs"),
+            Column("first", narrow=False),
             Column("what"),
             Column("why"),
         ),
-        rows=tuple(_launch_row(launch) for launch in suspect[:ROWS]),
-        note="Contaminated launches are kept and marked; nothing is dropped. "
-        f"{rest(len(suspect), ROWS, 'launches')}".rstrip(),
+        rows=tuple(_launches_row(group) for group in rows[:ROWS]),
+        note="Contaminated launches are kept and marked; nothing is dropped. 'wulf report --json' has every launch.",
         empty="no launch failed and none ran beside foreign load" if launches else "there was no launch",
     )
 
 
-def _launch_row(launch: Launch) -> tuple[Item, ...]:
-    failed = launch.status == "failed"
-    reasons = [launch.error or UNKNOWN] if failed else launch.contamination
+def _why(launch: Launch) -> str:
+    reasons = [launch.error or UNKNOWN] if launch.status == "failed" else launch.contamination
+    return "; ".join(printable(reason, TEXT_LIMIT) for reason in reasons)
+
+
+def _alike(launch: Launch) -> str:
+    """Return why, without what differs from one launch to the next: the nodes' names and numbers."""
+    return re.sub(r"\d+(\.\d+)?", "#", impersonal(_why(launch), launch.pair))
+
+
+def _launches_row(group: Sequence[Launch]) -> tuple[Item, ...]:
+    first = group[0]
+    reasons = {_why(launch) for launch in group}
+    pairs = sorted({pair_name(launch.pair) for launch in group})
     return (
-        Item(str(launch.index), launch.index),
-        Item(name(launch.op)),
-        Item(pair_name(launch.pair)),
-        Item(moment(launch.started_at), launch.started_at),
-        Item("failed", "failed", "error") if failed else Item("contaminated", "contaminated", "warning"),
-        Item("; ".join(printable(reason, TEXT_LIMIT) for reason in reasons)),
+        Item(str(len(group)), len(group)),
+        Item(name(first.op)),
+        Item(listed(pairs, 3)),
+        Item(moment(first.started_at), first.started_at),
+        Item("failed", "failed", "error")
+        if first.status == "failed"
+        else Item("contaminated", "contaminated", "warning"),
+        Item(_why(first) if len(reasons) == 1 else f"such as: {_why(first)}"),
     )
 
 
@@ -108,27 +127,31 @@ def _value(fact: str, value: FactValue) -> str:
 def unknown_table(nodes: Sequence[NodeRecord], manifest: Manifest) -> Table:
     """List what could not be found out, and why; it is never shown as zero."""
     groups: dict[tuple[str, str], list[str]] = defaultdict(list)
+    away = {node.node: node.error or "the node was not reached" for node in nodes if not node.reachable}
+    for names, reason in fold_reasons(away):
+        groups["everything", printable(reason, TEXT_LIMIT)] += map(name, names)
     for node in nodes:
-        if not node.reachable:
-            groups["everything", printable(node.error or "the node was not reached", TEXT_LIMIT)].append(
-                name(node.node)
-            )
         reasons = {fact: "no reason recorded" for fact, value in node.facts.items() if value is None}
         for fact, reason in (reasons | node.unknown).items():
             groups[name(fact), printable(reason, TEXT_LIMIT)].append(name(node.node))
     for key, value in manifest.software.items():
         if value is None:
             groups[name(key), "not found on the controller"].append("controller")
-    total = len(nodes)
     return Table(
         title="Unknown",
         columns=(Column("fact"), Column("unknown because"), Column("nodes")),
-        rows=tuple(
-            (Item(fact), Item(f"{UNKNOWN}: {reason}", None, "unknown"), Item(_who(who, total)))
-            for (fact, reason), who in groups.items()
-        ),
+        rows=tuple(_unknown_rows(groups, total=len(nodes))),
         empty="no node was asked for its facts" if not nodes else "nothing that was asked for is unknown",
     )
+
+
+def _unknown_rows(groups: Mapping[tuple[str, str], list[str]], total: int) -> Iterator[tuple[Item, ...]]:
+    """One row for all facts that are unknown on the same nodes for the same reason."""
+    folded: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for (fact, reason), who in groups.items():
+        folded[reason, _who(who, total)].append(fact)
+    for (reason, where), facts in folded.items():
+        yield Item(listed(facts)), Item(f"{UNKNOWN}: {reason}", None, "unknown"), Item(where)
 
 
 def provenance_table(manifest: Manifest, launches: Sequence[Launch]) -> Table:
@@ -161,16 +184,27 @@ def _probe_rows(launches: Sequence[Launch]) -> list[tuple[str, str]]:
     probes = [launch.probe for launch in launches if launch.probe is not None]
     found = {
         "probe": sorted({name(probe.version) for probe in probes}),
-        "MPI library": sorted({name(probe.mpi) for probe in probes if probe.mpi}),
-        "clock": sorted({clock_text(launch) for launch in launches if launch.probe}),
+        "MPI library": sorted(
+            {" ".join(printable(probe.mpi, TEXT_LIMIT).split()) for probe in probes if probe.mpi}
+        ),
+        "clock": clock_texts(launches),
     }
     return [(key, listed(values)) for key, values in found.items() if values]
 
 
-def clock_text(launch: Launch) -> str:
-    """Return the probe's clock with its resolution and the cost of one reading, in whole nanoseconds."""
-    assert launch.probe is not None
-    clock = launch.probe.clock
-    return (
-        f"{name(clock.source)} (resolution {clock.resolution_ns:.0f} ns, one reading {clock.cost_ns:.0f} ns)"
-    )
+def clock_texts(launches: Sequence[Launch]) -> list[str]:
+    """Return the probe's clocks, each with its resolution and the cost of one reading, in whole nanoseconds."""
+    costs: dict[tuple[str, str], set[int]] = defaultdict(set)
+    for launch in launches:
+        if launch.probe is not None:
+            clock = launch.probe.clock
+            costs[name(clock.source), f"{clock.resolution_ns:.0f}"].add(round(clock.cost_ns))
+    return [
+        f"{source} (resolution {resolution} ns, one reading {_range(found)} ns)"
+        for (source, resolution), found in sorted(costs.items())
+    ]
+
+
+def _range(values: set[int]) -> str:
+    low, high = min(values), max(values)
+    return str(low) if low == high else f"{low} to {high}"

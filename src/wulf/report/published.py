@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from wulf.records import Metric, Trial
+from wulf.report import markup
 from wulf.report.parts import Column, Item, Table
 from wulf.report.tuning_input import KEPT, ORIGINAL, TuningReport, setting_label
 from wulf.report.words import name
@@ -71,12 +72,12 @@ def csv(rows: Sequence[PublishedRow]) -> str:
 
 def markdown(report: TuningReport) -> str:
     """Return the tables as Markdown."""
-    return "\n".join(_markdown(table) for table in tables(report))
+    return "\n".join(markup.markdown(table) for table in tables(report))
 
 
 def latex(report: TuningReport) -> str:
     """Return the tables as LaTeX (booktabs)."""
-    return "\n".join(_latex(table) for table in tables(report))
+    return "\n".join(markup.latex(table) for table in tables(report))
 
 
 def _settings(report: TuningReport) -> list[tuple[str, list[Trial]]]:
@@ -148,45 +149,3 @@ def _table(rows: Sequence[PublishedRow]) -> Table:
             for at, row in enumerate(rows)
         ),
     )
-
-
-def _markdown(table: Table) -> str:
-    heads = [column.name for column in table.columns]
-    lines = [f"**{_escaped(table.title, _MARKDOWN)}**", "", f"| {' | '.join(heads)} |"]
-    lines.append("|" + "|".join("---:" if column.numeric else "---" for column in table.columns) + "|")
-    lines += [f"| {' | '.join(_escaped(item.text, _MARKDOWN) for item in row)} |" for row in table.rows]
-    return "\n".join(lines) + "\n"
-
-
-def _latex(table: Table) -> str:
-    alignment = "".join("r" if column.numeric else "l" for column in table.columns)
-    lines = [
-        f"% {table.title}",
-        rf"\begin{{tabular}}{{{alignment}}}",
-        r"\toprule",
-        " & ".join(_escaped(column.name, _LATEX) for column in table.columns) + r" \\",
-        r"\midrule",
-        *(" & ".join(_escaped(item.text, _LATEX) for item in row) + r" \\" for row in table.rows),
-        r"\bottomrule",
-        r"\end{tabular}",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-_MARKDOWN = {mark: f"\\{mark}" for mark in "\\`*_[]<>|#"}
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "µ": r"\textmu{}",
-    "×": r"$\times$",
-    "−": "$-$",
-    "–": "--",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    **{mark: f"\\{mark}" for mark in "&%$#_{}"},
-}
-
-
-def _escaped(text: str, marks: dict[str, str]) -> str:
-    return "".join(marks.get(char, char) for char in text.replace("\n", " "))

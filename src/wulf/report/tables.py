@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
-from wulf.records import CellEstimate, CurveModel, Pair, Segment
+from wulf.records import CellEstimate, CurveModel, Estimate, Pair, Segment
 from wulf.report.fits import equation
 from wulf.report.parts import Column, Flag, Item, PairDetail, Table
 from wulf.report.series import QUANTILES
-from wulf.report.words import count, estimate_item, pair_name, percent, rest
+from wulf.report.words import estimate_item, listed, pair_name, percent
 from wulf.text import printable
-from wulf.units import format_bytes, format_time
+from wulf.units import format_bytes, format_sizes, format_time
 
-#: Rows of a table that grows with the square of the nodes; what is left out is counted.
-ROWS = 200
+#: Rows of one operation in the table of targets that were not reached; beyond them its pairs are put together.
+OWN_ROWS = 8
 MODEL_MISSING = "no model was fitted"
 
 
@@ -29,7 +31,7 @@ def pairs_table(
     return Table(
         title="Pairs, worst first",
         columns=(
-            Column("pair"),
+            Column("pair", whole=True),
             Column("zero-byte latency", numeric=True),
             Column("asymptotic bandwidth", numeric=True),
             Column("n½", numeric=True, narrow=False),
@@ -47,15 +49,14 @@ def pairs_table(
 def _pair_row(
     pair: Pair, cells: Sequence[CellEstimate], model: CurveModel | None, ends: tuple[int, int]
 ) -> tuple[Item, ...]:
-    reason = "; ".join(printable(note, 120) for note in model.notes) if model else MODEL_MISSING
     at = {cell.cell.size_bytes: cell.time for cell in cells}
     reached = sum(cell.reached for cell in cells)
     flag: Flag = "" if reached == len(cells) else "warning"
     return (
         Item(pair_name(pair)),
-        estimate_item(model.zero_byte_latency if model else None, reason),
-        estimate_item(model.asymptotic_bandwidth if model else None, reason),
-        estimate_item(model.n_half_bytes if model else None, reason),
+        estimate_item(model.zero_byte_latency if model else None, _reason(model, "latency")),
+        estimate_item(model.asymptotic_bandwidth if model else None, _reason(model, "bandwidth")),
+        estimate_item(model.n_half_bytes if model else None, _reason(model, "n½", "bandwidth")),
         *(estimate_item(at.get(size), "not measured") for size in ends),
         Item(f"{reached} of {len(cells)}", reached, flag),
     )
@@ -132,8 +133,19 @@ def segments_table(pair: Pair, model: CurveModel | None) -> Table:
             Column("cause"),
         ),
         rows=tuple(_segment_row(segment) for segment in (model.segments if model else [])),
-        empty="one straight line fits all sizes" if model else MODEL_MISSING,
+        empty=_reason(model) or "none was fitted",
     )
+
+
+def _reason(model: CurveModel | None, *about: str) -> str:
+    """Return why a model lacks something: what its notes say of the first of `about`, else all of them."""
+    if model is None:
+        return MODEL_MISSING
+    notes = [printable(note, 120) for note in model.notes]
+    for word in about:
+        if word in " ".join(notes):
+            return "; ".join(note for note in notes if word in note)
+    return "; ".join(notes)
 
 
 def _segment_row(segment: Segment) -> tuple[Item, ...]:
@@ -149,48 +161,79 @@ def _segment_row(segment: Segment) -> tuple[Item, ...]:
         cause = Item(printable(segment.cause, 120)) if segment.cause else Item("unknown", None, "unknown")
     return (
         Item(f"{first} to {last}", segment.first_size_bytes),
-        estimate_item(segment.intercept),
-        estimate_item(segment.slope),
+        _parameter(segment.intercept),
+        _parameter(segment.slope),
         where,
         cause,
     )
 
 
+def _parameter(estimate: Estimate | None) -> Item:
+    """Return a parameter of a line; nothing is printed that the data do not determine."""
+    return Item("not identifiable", None, "unknown") if estimate is None else estimate_item(estimate)
+
+
 def unreached_table(cells: Sequence[CellEstimate]) -> Table:
-    """Cells whose interval is wider than asked for, widest first."""
-    missed = sorted(
-        (cell for cell in cells if not cell.reached),
-        key=lambda cell: -(cell.time.half_width_ratio or float("inf")),
-    )
+    """Cells whose interval is wider than asked for, folded: pairs that missed the same sizes share a row."""
+    groups = _missed(cells)
+    rows = [_unreached_row(op, known, group, cells) for (op, known), group in groups]
     return Table(
         title="Targets not reached",
         columns=(
             Column("operation"),
-            Column("pair"),
-            Column("size", numeric=True),
-            Column("half-width", numeric=True),
+            Column("pairs"),
+            Column("sizes"),
+            Column("cells", numeric=True),
+            Column("half-width at worst", numeric=True),
             Column("launches", numeric=True),
-            Column("notes", narrow=False),
         ),
-        rows=tuple(_unreached_row(cell) for cell in missed[:ROWS]),
-        note=rest(len(missed), ROWS, "cells"),
+        rows=tuple(
+            sorted(rows, key=lambda row: -(row[4].raw if isinstance(row[4].raw, float) else math.inf))
+        ),
         empty="every cell reached its target" if cells else "nothing was measured",
     )
 
 
-def _unreached_row(cell: CellEstimate) -> tuple[Item, ...]:
-    width = cell.time.half_width_ratio
-    if width is None:
-        shown = Item(
-            f"unknown: {count(cell.time.n, 'launch')}, target {percent(cell.target)}", None, "unknown"
-        )
-    else:
-        shown = Item(f"±{percent(width)}, target {percent(cell.target)}", width, "warning")
+_Missed = tuple[tuple[str, bool], list[CellEstimate]]
+
+
+def _missed(cells: Sequence[CellEstimate]) -> list[_Missed]:
+    """Return ((operation, whether there is an interval), cells) for each row."""
+    streams: dict[tuple[str, bool, Pair], list[CellEstimate]] = defaultdict(list)
+    for cell in cells:
+        if not cell.reached:
+            streams[cell.cell.op, cell.time.half_width_ratio is not None, cell.cell.pair].append(cell)
+    alike: dict[tuple[str, bool, tuple[int, ...]], list[CellEstimate]] = defaultdict(list)
+    for (op, known, _), missed in streams.items():
+        alike[op, known, tuple(sorted(cell.cell.size_bytes for cell in missed))] += missed
+    number = Counter((op, known) for op, known, _ in alike)
+    rows: dict[tuple[str, bool, tuple[int, ...]], list[CellEstimate]] = defaultdict(list)
+    for (op, known, sizes), missed in alike.items():
+        # Where nearly every pair has sizes of its own, they say nothing.
+        rows[op, known, sizes if number[op, known] <= OWN_ROWS else ()] += missed
+    return [((op, known), missed) for (op, known, _), missed in rows.items()]
+
+
+def _unreached_row(
+    op: str, known: bool, missed: Sequence[CellEstimate], cells: Sequence[CellEstimate]
+) -> tuple[Item, ...]:
+    measured = [cell.cell for cell in cells if cell.cell.op == op]
+    pairs = sorted({cell.cell.pair for cell in missed})
+    every = len({cell.pair for cell in measured})
+    replicates = sorted({cell.time.n for cell in missed})
+    target = percent(max(cell.target for cell in missed))
+    width = max((cell.time.half_width_ratio or 0.0 for cell in missed), default=0.0)
     return (
-        Item(printable(cell.cell.op, 60)),
-        Item(pair_name(cell.cell.pair)),
-        Item(format_bytes(cell.cell.size_bytes), cell.cell.size_bytes),
-        shown,
-        Item(str(cell.time.n), cell.time.n),
-        Item("; ".join(printable(note, 120) for note in cell.notes)),
+        Item(printable(op, 60)),
+        Item(
+            f"all {every} pairs"
+            if len(pairs) == every > 1
+            else listed([pair_name(pair) for pair in pairs], 3)
+        ),
+        Item(format_sizes((cell.cell.size_bytes for cell in missed), (cell.size_bytes for cell in measured))),
+        Item(str(len(missed)), len(missed)),
+        Item(f"±{percent(width)}, target {target}", width, "warning")
+        if known
+        else Item(f"no interval, target {target}", None, "warning"),
+        Item(" to ".join(str(number) for number in dict.fromkeys((replicates[0], replicates[-1])))),
     )

@@ -48,27 +48,32 @@ def bandwidths(values: Iterable[float]) -> Ticks:
     return _linear(max(values, default=0.0), format_bandwidth)
 
 
-def changes(ratios: Iterable[float]) -> Ticks:
-    """Mark a linear axis of ratios, as changes in percent: 1 → '0 %'."""
-    values = sorted(100 * (ratio - 1) for ratio in ratios)
-    if not values:
-        return Ticks((), ())
-    step = _step(max(values[-1] - values[0], 1e-6) / 8)
-    first, last = math.floor(values[0] / step), math.ceil(values[-1] / step)
-    percents = [step * k for k in range(first, last + 1)]
-    labels = [f"{value:+g} %".replace("-", "−") if value else "0 %" for value in percents]
-    return Ticks(tuple(1 + value / 100 for value in percents), tuple(labels))
+def changes(ratios: Iterable[float], *, logarithmic: bool = False) -> Ticks:
+    """Mark an axis of ratios as changes in percent: 1 → '0 %', which is among the marks of a logarithmic one."""
+    if logarithmic:
+        marks = _ratio_marks(ratios)
+    else:
+        values = sorted(100 * (ratio - 1) for ratio in ratios)
+        if not values:
+            return Ticks((), ())
+        step = _step(max(values[-1] - values[0], 1e-6) / 8)
+        first, last = math.floor(values[0] / step), math.ceil(values[-1] / step)
+        marks = [1 + step * k / 100 for k in range(first, last + 1)]
+    return Ticks(tuple(marks), tuple(_change_label(mark) for mark in marks))
 
 
-def ratios(values: Iterable[float]) -> Ticks:
-    """Mark a logarithmic axis of ratios; 1 is among the marks."""
-    known = sorted(value for value in [1.0, *values] if value > 0)
+def _ratio_marks(ratios: Iterable[float]) -> list[float]:
+    known = sorted(value for value in [1.0, *ratios] if value > 0)
     if known[-1] > 4 * known[0]:
-        return _logarithmic(known, lambda mark: f"{mark:g}×")
+        return list(_logarithmic(known, str).values)
     step = _step(max(known[-1] - known[0], 0.01) / 7)
     first, last = math.floor(known[0] / step + _ROUNDING), math.ceil(known[-1] / step - _ROUNDING)
-    marks = [float(f"{step * k:.6g}") for k in range(max(first, 1), last + 1)]
-    return Ticks(tuple(marks), tuple(f"{mark:g}×" for mark in marks))
+    return [float(f"{step * k:.6g}") for k in range(max(first, 1), last + 1)]
+
+
+def _change_label(ratio: float) -> str:
+    value = float(f"{100 * (ratio - 1):.6g}")
+    return f"{value:+g} %".replace("-", "−") if abs(value) > _ROUNDING else "0 %"
 
 
 def between(values: Iterable[float], unit: str) -> Ticks:

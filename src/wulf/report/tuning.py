@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 
 from wulf.report import html, tuning_view
+from wulf.report.parts import Figure
 from wulf.report.published import PublishedRow, published_table
 from wulf.report.published import csv as published_csv
 from wulf.report.published import latex as published_latex
@@ -17,6 +18,8 @@ __all__ = [
     "ChangeRow",
     "PublishedRow",
     "TuningReport",
+    "charts",
+    "headline",
     "published_csv",
     "published_latex",
     "published_markdown",
@@ -31,6 +34,16 @@ def render_html(report: TuningReport) -> str:
     """Return the page of a tuning run: one file that needs no other and no network."""
     view = tuning_view.build(report)
     return html.page("tuning.html.j2", view, view.figures, {"run": view.run_id, "pairs": {}})
+
+
+def charts(report: TuningReport) -> tuple[Figure, ...]:
+    """Return all charts of a tuning run."""
+    return tuning_view.build(report).figures
+
+
+def headline(report: TuningReport) -> str:
+    """Return the conclusion in one sentence."""
+    return tuning_view.build(report).title
 
 
 def render_text(report: TuningReport, console: Console) -> None:
@@ -58,7 +71,7 @@ def _kept(view: TuningView, printer: Printer) -> None:
         printer.line(f"  worth   {kept.worth} {kept.worth_note}")
         for label, text, _ in kept.lines:
             printer.line(f"  {label:<7} {text}")
-    for note in (view.kept_note, f"Undo all: {view.undo}" if view.undo else ""):
+    for note in (view.nothing_kept, view.kept_note, f"Undo all: {view.undo}" if view.undo else ""):
         if note:
             printer.line("")
             printer.line(note)

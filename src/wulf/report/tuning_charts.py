@@ -26,7 +26,7 @@ ACTIONS = {
     "confirm": "square",
 }
 #: Widths of the columns beside the marks [px].
-_RATIO, _WORDS, _TRIALS, _RISK = 132, 215, 56, 180
+_RATIO, _WORDS, _TRIALS, _RISK = 172, 215, 56, 180
 _ROW, _NARROW_ROW = 26, 42
 #: Up to this width of a drawing there is no room for words beside the ratio [px].
 _PHONE = 520
@@ -54,7 +54,7 @@ def _effects(figure: Figure) -> Layer:
         _beside(base, "risk", _RISK, limit=_RISK),
     ]
     heads = [
-        _head("ratio (interval)", columns),
+        _head("change (interval)", columns),
         _head("verdict", columns - _RATIO),
         _head("trials", _TRIALS + _RISK - 34, "right"),
         _head("risk", _RISK),
@@ -280,7 +280,7 @@ def _trials(figure: Figure) -> Layer:
                 alt.Tooltip("trial:Q"),
                 alt.Tooltip("phase:N"),
                 alt.Tooltip("setting:N"),
-                alt.Tooltip("ratio:Q", format=".3f"),
+                alt.Tooltip("shown:N", title="change"),
             ],
         )
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 from wulf.records import Effect, Estimate, PathStep, Trial, Values
-from wulf.report import ticks
+from wulf.report import ticks, tuning_words
 from wulf.report.drawing import HARMS, VERDICTS
 from wulf.report.parts import Columns, Figure, Ticks, Variant, rounded
 from wulf.report.tuning_input import (
@@ -22,9 +22,7 @@ from wulf.report.tuning_input import (
 )
 from wulf.report.words import count, listed, name, percent
 from wulf.text import printable
-from wulf.units import format_ratio
-
-_RATIO = "objective as a time, with ÷ without (below 1× is better)"
+from wulf.units import format_share, format_unseen
 
 
 def verdict_words(report: TuningReport, effect: Effect) -> str:
@@ -39,9 +37,9 @@ def verdict_words(report: TuningReport, effect: Effect) -> str:
     return f"{effect.verdict}, dropped later" if (effect.knob, effect.value) in gone else effect.verdict
 
 
-def ratio_words(effect: Effect) -> str:
-    """Return ratio and interval; nothing where nothing could be measured."""
-    return "–" if failed(effect) else format_ratio(effect.ratio)
+def change_words(report: TuningReport, effect: Effect) -> str:
+    """Return change and interval; nothing where nothing could be measured."""
+    return "–" if failed(effect) else tuning_words.change(report, effect.ratio)
 
 
 def ordered(effects: Iterable[Effect]) -> list[Effect]:
@@ -56,12 +54,12 @@ def effects(report: TuningReport) -> Figure | None:
     if not known:
         return None
     risks = {candidate.knob: printable(candidate.risk, 120) for candidate in report.plan.candidates}
-    ratios = [None if failed(effect) else effect.ratio for effect in shown]
+    ratios = [None if failed(effect) else tuning_words.shown(report, effect.ratio) for effect in shown]
     main: Columns = {
         "label": _distinct([short_label(effect.knob, effect.value) for effect in shown]),
         **_bounds(ratios),
         "category": [_category(effect) for effect in shown],
-        "shown": [ratio_words(effect) for effect in shown],
+        "shown": [change_words(report, effect) for effect in shown],
         "words": [verdict_words(report, effect) for effect in shown],
         "trials": [str(effect.trials) for effect in shown],
         "risk": [risks.get(effect.knob, "") for effect in shown],
@@ -73,17 +71,17 @@ def effects(report: TuningReport) -> Figure | None:
         id="effects",
         kind="effects",
         title="What each setting does",
-        x_title=_RATIO,
+        x_title=f"change of {tuning_words.objective(report)} ({tuning_words.better(report)})",
         y_title="",
-        x=ticks.ratios([*_known(ratios), *limits[:2]]),
+        x=ticks.changes([*_known(ratios), *limits[:2]], logarithmic=True),
         variants=(
             Variant(
                 label="",
                 datasets={"main": main, "limits": _limit_columns(limits)},
                 summary=f"Effects of {count(len(shown), 'value')} of settings with intervals: {_tally(shown)}. "
-                f"Best: {setting_label(best.knob, best.value)}, {format_ratio(best.ratio)}.",
-                caption=f"Point: ratio of the times with the setting to those without; line: its "
-                f"{percent(best.ratio.confidence)} interval; shaded: {limits[2]}. {_tally(shown)}. "
+                f"Best: {setting_label(best.knob, best.value)}, {tuning_words.change(report, best.ratio)}.",
+                caption=f"Point: change of {tuning_words.objective(report)} with the setting against without it; line: "
+                f"its {percent(best.ratio.confidence)} interval; shaded: {limits[2]}. {_tally(shown)}. "
                 "Each row is the last comparison of the setting: on top of what was kept by then if it got "
                 "that far, else alone.",
             ),
@@ -109,13 +107,9 @@ def _limits(report: TuningReport) -> tuple[float, float, str]:
     control = report.tuning.control
     if control is None:
         margin = report.plan.margin
-        return 1 / (1 + margin), 1 + margin, f"within ±{percent(margin)}, which counts as no difference"
+        return 1 - margin, 1 + margin, f"within ±{percent(margin)}, which counts as no difference"
     effect = control.smallest_effect
-    return (
-        1 / (1 + effect),
-        1 + effect,
-        f"below {percent(effect)}, which this cluster cannot tell from nothing",
-    )
+    return 1 - effect, 1 / (1 - effect), f"{format_unseen(effect)}, which may go unseen on this cluster"
 
 
 def _limit_columns(limits: tuple[float, float, str]) -> Columns:
@@ -125,7 +119,10 @@ def _limit_columns(limits: tuple[float, float, str]) -> Columns:
 def path(report: TuningReport) -> Figure | None:
     """Draw the search from the original settings to what was kept; None when it took no step."""
     steps = report.tuning.path
-    ratios = [_unit() if step.action == "start" else step.ratio for step in steps]
+    ratios = [
+        _unit() if step.action == "start" else step.ratio and tuning_words.shown(report, step.ratio)
+        for step in steps
+    ]
     if len(steps) < 2:
         return None
     main: Columns = {
@@ -133,7 +130,7 @@ def path(report: TuningReport) -> Figure | None:
         "step": list(range(len(steps))),
         **_bounds(ratios),
         "action": [step.action for step in steps],
-        "shown": [step_ratio(step) for step in steps],
+        "shown": [step_change(report, step) for step in steps],
         "reason": [printable(step.reason, 200) for step in steps],
         "tip": [printable(step.reason, 200) or step.action for step in steps],
     }
@@ -142,15 +139,15 @@ def path(report: TuningReport) -> Figure | None:
         id="path",
         kind="path",
         title="From the original settings to what was kept",
-        x_title="objective as a time, relative to original (below 1× is better)",
+        x_title=f"change of {tuning_words.objective(report)} from the original ({tuning_words.better(report)})",
         y_title="",
-        x=ticks.ratios(_known(ratios)),
+        x=ticks.changes(_known(ratios), logarithmic=True),
         variants=(
             Variant(
                 label="",
                 datasets={"main": main, "limits": _limit_columns(limits)},
                 summary=f"Path of the search in {count(len(steps) - 1, 'step')}: "
-                + "; ".join(f"{step_label(step)} {step_ratio(step)}" for step in steps)
+                + "; ".join(f"{step_label(step)} {step_change(report, step)}" for step in steps)
                 + ".",
                 caption="Each step adds its effect to the ones before; only the confirmation, where there is "
                 "one, measures the whole set against the original settings.",
@@ -172,11 +169,11 @@ def _step_label(step: PathStep, label: Callable[[str, str], str]) -> str:
     return f"{sign} {label(step.knob, step.value)}"
 
 
-def step_ratio(step: PathStep) -> str:
-    """Return the objective after a step."""
+def step_change(report: TuningReport, step: PathStep) -> str:
+    """Return how far the objective is from the original settings after a step."""
     if step.action == "start":
-        return "1×"
-    return format_ratio(step.ratio) if step.ratio else "not measured"
+        return "0 %"
+    return tuning_words.change(report, step.ratio) if step.ratio else "not measured"
 
 
 def trials(report: TuningReport) -> Figure | None:
@@ -184,10 +181,11 @@ def trials(report: TuningReport) -> Figure | None:
     found = list(report.objectives())
     if not found:
         return None
+    rises = tuning_words.rises(report)
     kept = report.tuning.kept
     start = _moment(found[0][0])
     minutes = [(_moment(trial) - start) / 60 for trial, _ in found]
-    ratios = [ratio for _, ratio in found]
+    ratios = [1 / ratio if rises else ratio for _, ratio in found]
     originals = sum(not trial.setting for trial, _ in found)
     broken = sum(trial.status == "failed" for trial in report.trials)
     return Figure(
@@ -195,9 +193,9 @@ def trials(report: TuningReport) -> Figure | None:
         kind="trials",
         title="All trials in time order",
         x_title="minutes since the first trial",
-        y_title="objective ÷ original",
+        y_title=f"change of {tuning_words.objective(report)}",
         x=Ticks((), ()),
-        y=ticks.ratios(ratios),
+        y=ticks.changes(ratios, logarithmic=True),
         variants=(
             Variant(
                 label="",
@@ -206,6 +204,7 @@ def trials(report: TuningReport) -> Figure | None:
                         "trial": [trial.index for trial, _ in found],
                         "minutes": rounded(minutes),
                         "ratio": rounded(ratios),
+                        "shown": [format_share(ratio - 1) for ratio in ratios],
                         "group": [_group(trial, kept) for trial, _ in found],
                         "phase": [trial.phase for trial, _ in found],
                         "setting": [setting_name(trial.setting, kept) for trial, _ in found],

@@ -5,14 +5,14 @@ from __future__ import annotations
 import statistics
 
 from wulf.records import Effect, Verdict
-from wulf.report import tuning_figures
+from wulf.report import tuning_figures, tuning_words
 from wulf.report.compare import FLAGS
 from wulf.report.parts import Column, Flag, Item, Table
-from wulf.report.tuning_figures import ratio_words, step_label, step_ratio, verdict_words
+from wulf.report.tuning_figures import change_words, step_change, step_label, verdict_words
 from wulf.report.tuning_input import ORIGINAL, TuningReport, failed, setting_label
-from wulf.report.words import count, listed, name
+from wulf.report.words import change_item, count, listed, name
 from wulf.text import printable
-from wulf.units import format_ratio, format_value
+from wulf.units import format_value
 
 _LIMIT = 400
 #: A table of verdicts with more patterns than this is too wide to be read.
@@ -29,7 +29,7 @@ def effects(report: TuningReport) -> Table:
         title="Every value that was tried, best first",
         columns=(
             Column("setting"),
-            Column("ratio (interval)", numeric=True),
+            Column("change (interval)", numeric=True),
             Column("verdict"),
             Column("was", narrow=False),
             *(Column(name(pattern), narrow=False) for pattern in several),
@@ -41,7 +41,7 @@ def effects(report: TuningReport) -> Table:
         rows=tuple(
             (
                 Item(setting_label(effect.knob, effect.value)),
-                Item(ratio_words(effect), effect.ratio.value),
+                Item(change_words(report, effect), effect.ratio.value),
                 Item(verdict_words(report, effect), effect.verdict, _flag(effect)),
                 Item(name(originals.get(effect.knob, "unknown"))),
                 *(_verdict_item(effect.patterns.get(pattern)) for pattern in several),
@@ -52,8 +52,8 @@ def effects(report: TuningReport) -> Table:
             )
             for effect in tuning_figures.ordered(report.judged)
         ),
-        note="Ratio: of the objective as a time, with the setting ÷ without it. Adjusted p: of no change, after "
-        "Benjamini and Hochberg over all comparisons.",
+        note=f"Change: of {tuning_words.objective(report)}, with the setting against without it; "
+        f"{tuning_words.better(report)}. Adjusted p: of no change, after Benjamini and Hochberg over all comparisons.",
         empty="no setting was compared",
     )
 
@@ -85,14 +85,14 @@ def path(report: TuningReport) -> Table:
         columns=(
             Column("step"),
             Column("phase", narrow=False),
-            Column("objective ÷ original", numeric=True),
+            Column("change from original", numeric=True),
             Column("why"),
         ),
         rows=tuple(
             (
                 Item(step_label(step)),
                 Item(step.phase),
-                Item(step_ratio(step), step.ratio.value if step.ratio else None),
+                Item(step_change(report, step), step.ratio.value if step.ratio else None),
                 Item(printable(step.reason, _LIMIT) or "–"),
             )
             for step in report.tuning.path
@@ -112,7 +112,7 @@ def patterns(report: TuningReport) -> Table:
             Column("pattern", narrow=False),
             Column("before", numeric=True),
             Column("after", numeric=True),
-            Column("ratio (interval)", numeric=True),
+            Column("change (interval)", numeric=True),
             Column("verdict"),
         ),
         rows=tuple(
@@ -120,14 +120,14 @@ def patterns(report: TuningReport) -> Table:
                 Item(name(metric.name)),
                 Item(f"{name(metric.pattern)}{', guarded' if metric.guard else ''}"),
                 *(_median(report, metric.name, kept) for kept in (False, True)),
-                Item(format_ratio(effect.metrics[metric.name]), effect.metrics[metric.name].value),
+                change_item(tuning_words.metric_ratio(metric, effect.metrics[metric.name])),
                 _guarded(effect, metric.name, metric.pattern),
             )
             for metric in metrics
             if effect
         ),
-        note="Ratio: of the time, or of the inverse of what should be high: below 1× is better for every metric. "
-        "The verdict is that of the metric's pattern.",
+        note="Change: of a time negative is faster, of a rate positive is. The verdict is that of the metric's "
+        "pattern.",
         empty="what was kept was not compared with the original settings"
         if report.tuning.kept
         else "nothing was kept, so there is no after",

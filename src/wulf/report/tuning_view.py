@@ -5,13 +5,13 @@ from __future__ import annotations
 import statistics
 from dataclasses import dataclass
 
-from wulf.records import Control, Effect, Estimate
+from wulf.records import Control, Effect
 from wulf.report import before_after, published, tuning_audit, tuning_figures, tuning_tables, tuning_words
 from wulf.report.parts import Figure, Flag, Table
 from wulf.report.tuning_input import ChangeRow, TuningReport, failed
 from wulf.report.words import count, duration, moment, name, percent
 from wulf.text import printable
-from wulf.units import format_ratio, format_value
+from wulf.units import format_value
 
 _LIMIT = 400
 _NOT_REPORTED = "The search chose these; whether they are set on the nodes, and where, was not reported."
@@ -57,6 +57,8 @@ class TuningView:
     kept: tuple[KeptView, ...]
     #: What is not known of them; empty when all is.
     kept_note: str
+    #: What follows from it that nothing was kept; empty when something was.
+    nothing_kept: str
     effects_figure: Figure | None
     effects: Table
     path_figure: Figure | None
@@ -99,6 +101,7 @@ def build(report: TuningReport) -> TuningView:
         keys=tuple(_keys(report)),
         kept=tuple(_kept(report, row) for row in report.changed or _chosen(report)),
         kept_note=_NOT_REPORTED if tuning.kept and not report.changed else "",
+        nothing_kept="" if report.changed or tuning.kept else tuning_words.left_as_they_are(report),
         effects_figure=tuning_figures.effects(report),
         effects=tuning_tables.effects(report),
         path_figure=tuning_figures.path(report),
@@ -134,18 +137,24 @@ def _keys(report: TuningReport) -> list[KeyView]:
     tuning, confirmation = report.tuning, report.tuning.confirmation
     keys = []
     if confirmation is not None and tuning.kept:
-        ratio, _, interval = format_ratio(tuning_words.shown(report, confirmation.ratio)).partition(" ")
+        change, _, interval = tuning_words.change(report, confirmation.ratio).partition(" (")
         share = percent(confirmation.ratio.confidence)
         keys.append(
-            KeyView(tuning_words.objective(report), ratio, f"{share} interval {interval.strip('()')}")
+            KeyView(
+                f"change of {tuning_words.objective(report)}",
+                change,
+                f"{share} interval {interval.rstrip(')')} %",
+            )
         )
         keys += _before_after(report)
     control = tuning.control
     keys.append(
         KeyView(
-            "smallest effect that can be seen",
-            percent(control.smallest_effect) if control else "unknown",
-            f"in {count(control.effect_blocks, 'block')} of trials" if control else "no A/A control was made",
+            "smallest change that is shown",
+            tuning_words.smallest(report, control.smallest_effect) if control else "unknown",
+            f"in nine cases of ten, by {count(control.effect_blocks, 'block')} of trials"
+            if control
+            else "no A/A control was made",
         )
     )
     spent = sum(trial.duration_s for trial in report.trials)
@@ -220,12 +229,14 @@ def _worth(report: TuningReport, knob: str) -> tuple[str, str]:
     """Return what leaving a kept setting out costs, or else what it gave when it was added."""
     left_out = _last(report, knob, "backward")
     if left_out is not None:
-        change = _change(tuning_words.shown(report, left_out.ratio))
-        return change, f"{tuning_words.objective(report)} when it is left out"
+        return tuning_words.change(
+            report, left_out.ratio
+        ), f"{tuning_words.objective(report)} when it is left out"
     added = _last(report, knob, "forward") or _last(report, knob, "screening")
     if added is not None:
-        change = _change(tuning_words.shown(report, added.ratio))
-        return change, f"{tuning_words.objective(report)} when it was added; leaving it out was not tried"
+        return tuning_words.change(
+            report, added.ratio
+        ), f"{tuning_words.objective(report)} when it was added; leaving it out was not tried"
     return "unknown", "it was not compared on its own"
 
 
@@ -243,26 +254,15 @@ def _last(report: TuningReport, knob: str, phase: str) -> Effect | None:
     return found[-1] if found else None
 
 
-def _change(ratio: Estimate) -> str:
-    if ratio.low is None or ratio.high is None:
-        return f"{100 * (ratio.value - 1):+.0f} %".replace("-", "−")
-    digits = 0 if ratio.high - ratio.low > 0.01 else 1
-    value, low, high = (
-        f"{100 * (number - 1):+.{digits}f}".replace("-", "−")
-        for number in (ratio.value, ratio.low, ratio.high)
-    )
-    return f"{value} % ({low} to {high})"
-
-
 def _control(report: TuningReport) -> tuple[str, ...]:
     control = report.tuning.control
     if control is None:
         return ("No A/A control was made: what this cluster can show is unknown.",)
     return (
-        f"The same setting against itself: {format_ratio(control.ratio)}, which should hold 1 "
+        f"The same setting against itself: {tuning_words.change(report, control.ratio)}, which should hold 0 "
         f"({count(control.trials, 'trial')} in {count(control.blocks, 'block')}).",
-        f"One trial scatters by {percent(control.spread)}; {count(control.effect_blocks, 'block')} show an effect "
-        f"of {percent(control.smallest_effect)} or more.",
+        f"One trial scatters by {percent(control.spread)}; {count(control.effect_blocks, 'block')} show a change "
+        f"of {tuning_words.smallest(report, control.smallest_effect)} or more in nine cases of ten.",
         "The cluster drifted: trials depend on each other beyond what blocks take out; intervals are too narrow."
         if control.drifting
         else "No drift beyond what blocks take out.",

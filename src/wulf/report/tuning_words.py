@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from wulf.records import Effect, Estimate
+from wulf.records import Effect, Estimate, Metric
 from wulf.report.parts import Flag
-from wulf.report.tuning_input import TuningReport, failed
+from wulf.report.tuning_input import TuningReport, failed, setting_label
 from wulf.report.words import count, duration, listed, name, percent
 from wulf.text import printable
-from wulf.units import format_ratio
+from wulf.units import format_change, format_share, format_unseen
 
-#: (objective, whether more is better) → what its ratio is a ratio of.
+#: (objective, whether more is better) → what its change is a change of.
 _OBJECTIVES = {
     ("latency", False): "small-message time",
     ("latency", True): "small-message rate",
@@ -26,7 +26,7 @@ _ENDS = {
 
 
 def objective(report: TuningReport) -> str:
-    """Return what the objective's ratio is a ratio of."""
+    """Return what the objective's change is a change of."""
     if len(report.main) == 1:
         return name(report.main[0].name)
     return _OBJECTIVES.get((report.plan.objective, rises(report)), "weighted time of the objective")
@@ -38,17 +38,33 @@ def rises(report: TuningReport) -> bool:
 
 
 def shown(report: TuningReport, ratio: Estimate) -> Estimate:
-    """Return the objective's ratio in the direction in which it is talked about."""
+    """Return the objective's ratio in the direction in which it is talked about: of a rate where more is better."""
     return _inverse(ratio) if rises(report) else ratio
 
 
+def change(report: TuningReport, ratio: Estimate) -> str:
+    """Return the objective's ratio as a change with its interval: '−48 % (−50 to −46)'."""
+    return format_change(shown(report, ratio))
+
+
+def better(report: TuningReport) -> str:
+    """Return which changes of the objective are good."""
+    return "positive is better" if rises(report) else "negative is better"
+
+
 def gain(report: TuningReport, ratio: Estimate) -> str:
-    """Return 'small-message time 0.52× (0.50–0.54), 48 % less'."""
-    said = shown(report, ratio)
-    change = said.value - 1
-    return (
-        f"{objective(report)} {format_ratio(said)}, {percent(abs(change))} {'more' if change > 0 else 'less'}"
-    )
+    """Return 'small-message time −48 % (−50 to −46)'."""
+    return f"{objective(report)} {change(report, ratio)}"
+
+
+def smallest(report: TuningReport, share: float) -> str:
+    """Return the smallest change for the better that is shown, of which the time falls by `share`."""
+    return format_share(1 / (1 - share) - 1 if rises(report) else -share)
+
+
+def metric_ratio(metric: Metric, ratio: Estimate) -> Estimate:
+    """Return the ratio of a metric itself from that of its cost, which is its inverse where more is better."""
+    return _inverse(ratio) if metric.better == "higher" else ratio
 
 
 def headline(report: TuningReport) -> tuple[str, Flag]:
@@ -111,7 +127,9 @@ def _seen(report: TuningReport) -> str:
     control = report.tuning.control
     if control is None:
         return ""
-    return f"; an effect of {percent(control.smallest_effect)} or more would have been seen"
+    return (
+        f"; a change of {smallest(report, control.smallest_effect)} would have been seen in nine cases of ten"
+    )
 
 
 def points(report: TuningReport) -> tuple[str, ...]:
@@ -125,13 +143,17 @@ def points(report: TuningReport) -> tuple[str, ...]:
         said.append("The same setting was not compared with itself: what this cluster can show is unknown.")
     else:
         said.append(
-            f"Effects below {percent(tuning.control.smallest_effect)} cannot be seen on this cluster."
+            f"Changes of {objective(report)} {format_unseen(tuning.control.smallest_effect)} may go unseen on this "
+            "cluster; larger ones are seen in nine cases of ten."
         )
         if tuning.control.drifting:
             said.append("The cluster drifted: its trials depend on each other beyond what blocks take out.")
     broken = sum(trial.status == "failed" for trial in report.trials)
     dirty = sum(bool(trial.contamination) for trial in report.trials)
     said.append(f"{count(len(report.trials), 'trial')}, {broken} failed, {dirty} beside foreign load.")
+    missing = untested(report)
+    if missing and tuning.kept:
+        said.append(f"Not tested: {listed(missing, 4)}.")
     if tuning.status != "complete":
         said.append(f"Not at its end: {_ENDS[tuning.status]}.")
         said += [printable(note, 400) for note in tuning.notes]
@@ -139,6 +161,29 @@ def points(report: TuningReport) -> tuple[str, ...]:
     if unstored:
         said.append(f"Gone after a reboot: {listed([name(knob) for knob in unstored])}.")
     return tuple(said)
+
+
+def untested(report: TuningReport) -> list[str]:
+    """Return the values that were planned and never compared with anything."""
+    tested = {(effect.knob, effect.value) for effect in report.tuning.effects}
+    return [
+        setting_label(candidate.knob, value)
+        for candidate in report.plan.candidates
+        for value in candidate.values
+        if (candidate.knob, value) not in tested
+    ]
+
+
+def left_as_they_are(report: TuningReport) -> str:
+    """Return what follows from a run that kept nothing; of what was not tested nothing does."""
+    missing = untested(report)
+    planned = sum(len(candidate.values) for candidate in report.plan.candidates)
+    if not missing:
+        return "Nothing: leave the nodes as they are."
+    return (
+        f"Nothing so far. Not tested: {len(missing)} of {count(planned, 'value')} ({listed(missing, 4)}); "
+        "a longer --budget, or --knobs with these only, tests them."
+    )
 
 
 def method(report: TuningReport) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from wulf.records import Analysis, Audit, CellEstimate, CurveModel, Launch, Manifest, NodeRecord, Operation
 from wulf.report import audit as audit_view
-from wulf.report import headline, provenance, ranking, tables
+from wulf.report import headline, methods, provenance, ranking, tables
 from wulf.report.parts import OperationView, View
 from wulf.report.series import figures
 from wulf.report.words import count, estimate_item, name, pair_name, quantity
@@ -38,8 +39,8 @@ def build(
         facts=provenance.facts_table(nodes),
         unknown=provenance.unknown_table(nodes, manifest),
         provenance=provenance.provenance_table(manifest, launches),
-        methods=headline.methods(manifest, launches, analysis),
-        command_line=printable(" ".join(manifest.command_line), 1000),
+        methods=methods.paragraph(manifest, nodes, launches, analysis),
+        command_line=printable(shlex.join(manifest.command_line), 1000),
     )
 
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from wulf.records import Estimate, Operation, Pair
 from wulf.report.parts import Flag, Item
 from wulf.text import printable
-from wulf.units import format_estimate
+from wulf.units import format_change, format_estimate
 
 QUANTITIES = {
     "half_round_trip_time": "half round trip",
@@ -52,34 +52,14 @@ def percent(ratio: float) -> str:
     return (shown.rstrip("0").rstrip(".") if "." in shown else shown) + " %"
 
 
-def rest(total: int, limit: int, what: str) -> str:
+def rest(total: int, limit: int, what: str, where: str = "wulf report --json") -> str:
     """Say how many rows a table leaves out; empty when it has them all."""
-    return f"{total - limit} more {what} are in 'wulf report --json'." if total > limit else ""
+    return f"{total - limit} more {what} are in '{where}'." if total > limit else ""
 
 
 def change_item(ratio: Estimate, flag: Flag = "") -> Item:
-    """Return a ratio of times as a change with its interval: 0.9 → '−10.0 % (−10.8 to −9.2)'."""
-    change = 100 * (ratio.value - 1)
-    if ratio.low is None or ratio.high is None:
-        return Item(f"{_signed(change, 1)} % (interval unknown: {ratio.n} launches)", ratio.value, flag)
-    low, high = 100 * (ratio.low - 1), 100 * (ratio.high - 1)
-    half = (high - low) / 2
-    digits = _digits(half)
-    texts = [_signed(value, digits) for value in (change, low, high)]
-    return Item(f"{texts[0]} % ({texts[1]} to {texts[2]})", ratio.value, flag)
-
-
-def _digits(half: float) -> int:
-    """Return the decimals that show one digit of a half-width, two when that digit is 1."""
-    if half <= 0 or not math.isfinite(half):
-        return 2
-    first, _, power = f"{half:.1e}".partition("e")
-    return min(3, max(0, int(first.startswith("1")) - int(power)))
-
-
-def _signed(value: float, digits: int) -> str:
-    text = f"{value:+.{digits}f}"
-    return "0" if float(text) == 0 else text.replace("-", "−")
+    """Return a ratio as a change with its interval: 0.9 → '−10.0 % (−10.8 to −9.2)'."""
+    return Item(format_change(ratio), ratio.value, flag)
 
 
 def duration(seconds: float) -> str:

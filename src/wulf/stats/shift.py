@@ -41,7 +41,7 @@ def shift(base: ArrayLike, candidate: ArrayLike, confidence: float = 0.95) -> Sh
         A sample is empty or has a value that is not above zero.
     """
     first, second = (np.asarray(values, dtype=np.float64) for values in (base, candidate))
-    if not first.size or not second.size or min(first.min(), second.min()) <= 0:
+    if not first.size or not second.size or min(np.min(first), np.min(second)) <= 0:
         raise ValueError("a ratio needs two samples of positive values")
     differences = np.sort((np.log(second)[:, None] - np.log(first)[None, :]).ravel())
     value = float(np.exp(np.median(differences)))
@@ -80,5 +80,5 @@ def _distribution(m: int, n: int) -> NDArray[np.float64]:
             ways[n + i :] -= ways[: size + 1 - (n + i)].copy()
         for start in range(i):
             ways[start::i] = np.cumsum(ways[start::i])
-        ways /= ways.sum() if i == m else max(abs(ways).max(), 1.0)
+        ways /= ways.sum() if i == m else max(float(np.max(abs(ways))), 1.0)
     return np.asarray(ways / ways.sum(), dtype=np.float64)

@@ -25,6 +25,7 @@ from wulf.store.runs import (
     load,
     resume,
     save_analysis,
+    unreadable_runs,
 )
 
 __all__ = [
@@ -43,5 +44,6 @@ __all__ = [
     "load",
     "resume",
     "save_analysis",
+    "unreadable_runs",
     "write_atomically",
 ]

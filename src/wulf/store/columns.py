@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from wulf.records import Analysis
+from wulf.errors import StoreError
+from wulf.records import Analysis, Launch, Trial, Tuning
+
+Rows = list[dict[str, Any]]
+
+
+def table(name: str, makers: Mapping[str, Callable[[], Rows]]) -> dict[str, list[Any]]:
+    """Return one of several tables as columns of equal length.
+
+    Raises
+    ------
+    StoreError
+        There is no such table.
+    """
+    if name not in makers:
+        raise StoreError(f"no table {name!r}; there are: {', '.join(makers)}")
+    rows = makers[name]()
+    return {column: [row[column] for row in rows] for column in rows[0]} if rows else {}
 
 
 def flat(record: msgspec.Struct) -> dict[str, Any]:
@@ -55,3 +74,94 @@ def median_rows(analysis: Analysis) -> list[dict[str, Any]]:
         for cell in analysis.cells
         for point in cell.launches
     ]
+
+
+def launch_rows(launches: Sequence[Launch]) -> Rows:
+    """Return one row per launch; what is a list in the record is text or a number here."""
+    return [
+        {
+            "id": launch.id,
+            "index": launch.index,
+            "op": launch.op,
+            "node_a": launch.pair[0],
+            "node_b": launch.pair[1],
+            "setting": launch.setting,
+            "purpose": launch.purpose,
+            "sizes": len(launch.sizes_bytes),
+            "smallest_bytes": min(launch.sizes_bytes, default=None),
+            "largest_bytes": max(launch.sizes_bytes, default=None),
+            "seed": launch.seed,
+            "started_at": launch.started_at,
+            "duration_s": launch.duration_s,
+            "status": launch.status,
+            "error": launch.error,
+            "unreachable": " ".join(launch.unreachable),
+            "contamination": "; ".join(launch.contamination),
+            "command": shlex.join(launch.argv),
+            "probe_version": launch.probe.version if launch.probe else None,
+            "mpi": launch.probe.mpi if launch.probe else None,
+            "yields": launch.probe.yields if launch.probe else None,
+            **_loads(launch),
+        }
+        for launch in launches
+    ]
+
+
+def _loads(launch: Launch) -> dict[str, float | None]:
+    """Return what else happened on the two nodes, the worse of both."""
+    seen = {
+        "load1": [context.load1 for context in launch.context],
+        "steal_ratio": [context.steal_ratio for context in launch.context],
+    }
+    return {name: max((v for v in values if v is not None), default=None) for name, values in seen.items()}
+
+
+def trial_rows(trials: Sequence[Trial]) -> Rows:
+    """Return one row per trial and metric; a trial that failed has one without a metric."""
+    rows = []
+    for trial in trials:
+        alike = {
+            "index": trial.index,
+            "phase": trial.phase,
+            "round": trial.round,
+            "block": trial.block,
+            "setting": _setting(trial.setting),
+            "started_at": trial.started_at,
+            "duration_s": trial.duration_s,
+            "status": trial.status,
+            "error": trial.error,
+            "contamination": "; ".join(trial.contamination),
+        }
+        values: list[tuple[str | None, float | None]] = [*trial.values.items()]
+        rows += [alike | {"metric": metric, "value": value} for metric, value in values or [(None, None)]]
+    return rows
+
+
+def effect_rows(result: Tuning | None) -> Rows:
+    """Return one row per comparison of a search; none before there is a conclusion."""
+    return [
+        {
+            "phase": effect.phase,
+            "round": effect.round,
+            "knob": effect.knob,
+            "value": effect.value,
+            "base": _setting(effect.base),
+            "tried": _setting(effect.tried),
+            "ratio": effect.ratio.value,
+            "ratio_low": effect.ratio.low,
+            "ratio_high": effect.ratio.high,
+            "p_value": effect.p_value,
+            "p_adjusted": effect.p_adjusted,
+            "verdict": effect.verdict,
+            "blocks": effect.blocks,
+            "trials": effect.trials,
+            "failed": effect.failed,
+            "harmed": "; ".join(effect.harmed),
+            "note": effect.note,
+        }
+        for effect in (result.effects if result else [])
+    ]
+
+
+def _setting(values: Mapping[str, str]) -> str:
+    return " ".join(f"{knob}={value}" for knob, value in values.items())

@@ -7,13 +7,16 @@ import os
 import tempfile
 from pathlib import Path
 from types import TracebackType
-from typing import ClassVar, Generic, Self, TextIO, TypeVar
+from typing import Any, ClassVar, Generic, Self, TextIO, TypeVar
 
 import msgspec
 
 from wulf.errors import StoreError
+from wulf.records.base import SCHEMA_VERSION
 
 LOCK = "lock"
+#: What decoding a file raises that is none of ours: damaged, written by somebody else, or made to do harm.
+DAMAGED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 _T = TypeVar("_T")
 _Head = TypeVar("_Head", bound=msgspec.Struct)
@@ -86,8 +89,51 @@ def decode_file(path: Path, kind: type[_T]) -> _T:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror}") from error
-    except msgspec.DecodeError as error:
+    except DAMAGED as error:
         raise StoreError(f"{path} is damaged: {error}") from error
+
+
+def has(directory: Path, name: str) -> bool:
+    """Whether there is such a file; not in a directory that cannot be looked into."""
+    try:
+        return (directory / name).is_file()
+    except OSError:
+        return False
+
+
+def read_log(path: Path) -> bytes:
+    """Return the content of a log; nothing when there is none yet.
+
+    Raises
+    ------
+    StoreError
+        It cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {error.strerror}") from error
+
+
+def check_version(head: Path, raw: dict[str, Any]) -> int:
+    """Return the schema version in the head of a run.
+
+    Raises
+    ------
+    StoreError
+        There is none, or it is newer than this program.
+    """
+    version = raw.get("schema_version")
+    if not isinstance(version, int) or version < 1:
+        raise StoreError(f"{head} has no valid schema_version")
+    if version > SCHEMA_VERSION:
+        raise StoreError(
+            f"{head.parent} was written by a newer wulf (schema {version}, this one reads up to "
+            f"{SCHEMA_VERSION}): upgrade wulf"
+        )
+    return version
 
 
 def take_lock(path: Path) -> TextIO:
@@ -115,9 +161,7 @@ def take_lock(path: Path) -> TextIO:
 
 def unfinished_bytes(log: Path) -> int:
     """Return how much of the end of a log is a line that was not finished [B]."""
-    if not log.exists():
-        return 0
-    content = log.read_bytes()
+    content = read_log(log)
     return len(content) - (content.rfind(b"\n") + 1)
 
 

@@ -22,13 +22,18 @@ from wulf.records import (
 )
 from wulf.store import columns
 from wulf.store.files import (
+    DAMAGED,
     LOCK,
     RunWriter,
+    check_version,
     decode_file,
+    has,
+    read_log,
     unfinished_bytes,
     write_atomically,
     write_record,
 )
+from wulf.text import nearest, printable
 
 MANIFEST = "manifest.json"
 RECORDS = "records.jsonl"
@@ -86,24 +91,21 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         Parameters
         ----------
         table
-            ``"cells"`` (one row per cell estimate), ``"medians"`` (one row per cell and launch),
-            ``"launches"`` or ``"samples"``.
+            ``"cells"`` (one row per cell estimate), ``"medians"`` (one row per cell and launch), ``"launches"`` (one
+            row per launch), or ``"samples"`` (one row per cell and launch, whose histogram and medians are lists).
 
         Raises
         ------
         StoreError
             The table does not exist, or the run has not been analysed.
         """
-        makers: dict[str, Callable[[Run], list[dict[str, Any]]]] = {
-            "cells": lambda run: columns.cell_rows(run.require_analysis()),
-            "medians": lambda run: columns.median_rows(run.require_analysis()),
-            "launches": lambda run: [columns.flat(launch) for launch in run.launches],
-            "samples": lambda run: [columns.flat(sample) for sample in run.samples],
+        makers: dict[str, Callable[[], columns.Rows]] = {
+            "cells": lambda: columns.cell_rows(self.require_analysis()),
+            "medians": lambda: columns.median_rows(self.require_analysis()),
+            "launches": lambda: columns.launch_rows(self.launches),
+            "samples": lambda: [columns.flat(sample) for sample in self.samples],
         }
-        if table not in makers:
-            raise StoreError(f"no table {table!r}; there are: {', '.join(makers)}")
-        rows = makers[table](self)
-        return {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
+        return columns.table(table, makers)
 
 
 class Writer(RunWriter[Manifest]):
@@ -144,10 +146,10 @@ def load(path: Path | str) -> Run:
         The directory is not a run, is of a newer version, or a record other than the last is damaged.
     """
     path = Path(path)
-    if not (path / MANIFEST).is_file():
+    if not has(path, MANIFEST):
         raise StoreError(f"{path} is not a run directory: it has no {MANIFEST} ('wulf list' shows the runs)")
     raw = decode_file(path / MANIFEST, dict[str, Any])
-    version = _version(path, raw)
+    version = check_version(path / MANIFEST, raw)
     manifest = _convert(path / MANIFEST, _migrate("manifest", raw, version), Manifest)
     nodes: dict[str, NodeRecord] = {}
     results: list[LaunchResult] = []
@@ -178,12 +180,36 @@ def list_runs(root: Path, head: str = MANIFEST) -> list[Path]:
     head
         The file that makes a directory a run of one kind.
     """
-    if not root.is_dir():
+    found = {child / head: child for child in _children(root) if has(child, head)}
+    return [found[path] for path in sorted(found, key=_written)]
+
+
+def unreadable_runs(root: Path) -> dict[Path, str]:
+    """Return the directories under `root` that may be runs and cannot be looked into, and why."""
+    found = {}
+    for child in _children(root):
+        try:
+            (child / MANIFEST).is_file()
+        except OSError as error:
+            found[child] = error.strerror or str(error)
+    return found
+
+
+def _children(root: Path) -> list[Path]:
+    try:
+        return list(root.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
         return []
-    return sorted(
-        (child for child in root.iterdir() if (child / head).is_file()),
-        key=lambda child: (child / head).stat().st_mtime,
-    )
+    except OSError as error:
+        raise StoreError(f"cannot read {root}: {error.strerror}") from error
+
+
+def _written(path: Path) -> float:
+    """Return when a file was written; the beginning of time when that cannot be told (any more)."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def is_being_written(path: Path) -> bool:
@@ -207,9 +233,9 @@ def find_run(name: str, root: Path, *heads: str) -> Path:
         The files that make a directory a run of the kinds wanted; measured runs by default.
     """
     heads = heads or (MANIFEST,)
-    if any((Path(name) / head).is_file() for head in heads):
+    if any(has(Path(name), head) for head in heads):
         return Path(name)
-    found = {run: (run / head).stat().st_mtime for head in heads for run in list_runs(root, head)}
+    found = {run: _written(run / head) for head in heads for run in list_runs(root, head)}
     runs = sorted(found, key=found.__getitem__)
     if name == "latest" and runs:
         return runs[-1]
@@ -220,19 +246,13 @@ def find_run(name: str, root: Path, *heads: str) -> Path:
         raise StoreError(
             f"{name!r} is the beginning of {len(matches)} runs: {', '.join(m.name for m in matches)}"
         )
-    raise StoreError(f"there is no run {name!r} here or in {root} ('wulf list' shows the runs)")
-
-
-def _version(path: Path, raw: dict[str, Any]) -> int:
-    version = raw.get("schema_version")
-    if not isinstance(version, int) or version < 1:
-        raise StoreError(f"{path / MANIFEST} has no valid schema_version")
-    if version > SCHEMA_VERSION:
-        raise StoreError(
-            f"{path} was written by a newer wulf (schema {version}, this one reads up to "
-            f"{SCHEMA_VERSION}): upgrade wulf"
-        )
-    return version
+    for path, reason in unreadable_runs(root).items():
+        if path.name == name:
+            raise StoreError(f"{path} cannot be read: {reason}")
+    hint = nearest(name, [run.name for run in runs])
+    raise StoreError(
+        f"there is no run {printable(name, 120)!r} here or in {root}{hint} ('wulf list' shows the runs)"
+    )
 
 
 def _migrate(kind: str, raw: dict[str, Any], version: int) -> dict[str, Any]:
@@ -242,21 +262,16 @@ def _migrate(kind: str, raw: dict[str, Any], version: int) -> dict[str, Any]:
 
 
 def _read_log(log: Path, version: int) -> Iterator[LogRecord]:
-    if not log.exists():
-        return
     decoder = msgspec.json.Decoder(NodeRecord | LaunchResult)
-    with log.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            if not line.endswith(b"\n"):
-                return
-            try:
-                if version == SCHEMA_VERSION:
-                    yield decoder.decode(line)
-                else:
-                    old = msgspec.json.decode(line, type=dict[str, Any])
-                    yield msgspec.convert(_migrate("record", old, version), NodeRecord | LaunchResult)
-            except msgspec.DecodeError as error:
-                raise StoreError(f"{log}, line {number} is damaged: {error}") from error
+    for number, line in enumerate(read_log(log).split(b"\n")[:-1], 1):
+        try:
+            if version == SCHEMA_VERSION:
+                yield decoder.decode(line)
+            else:
+                old = msgspec.json.decode(line, type=dict[str, Any])
+                yield msgspec.convert(_migrate("record", old, version), NodeRecord | LaunchResult)
+        except DAMAGED as error:
+            raise StoreError(f"{log}, line {number} is damaged: {error}") from error
 
 
 def _convert(path: Path, raw: dict[str, Any], kind: type[_T]) -> _T:

@@ -15,13 +15,14 @@ and, of the whole procedure (`wulf run`)::
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from wulf.errors import StoreError
-from wulf.records import SCHEMA_VERSION, Audit, Trial, TuneManifest, Tuning
-from wulf.store.files import RunWriter, decode_file, write_record
+from wulf.records import Audit, Trial, TuneManifest, Tuning
+from wulf.store import columns
+from wulf.store.files import DAMAGED, RunWriter, check_version, decode_file, has, read_log, write_record
 
 _T = TypeVar("_T")
 
@@ -45,6 +46,25 @@ class TuningRun(msgspec.Struct, frozen=True, kw_only=True):
     #: What the audit found before and after; None where it was not part of the run.
     audit_before: Audit | None = None
     audit_after: Audit | None = None
+
+    def columns(self, table: str = "trials") -> dict[str, list[Any]]:
+        """Return a table as plain columns of equal length, for any data-frame library.
+
+        Parameters
+        ----------
+        table
+            ``"trials"`` (one row per trial and metric) or ``"effects"`` (one row per comparison of the conclusion).
+
+        Raises
+        ------
+        StoreError
+            The table does not exist.
+        """
+        makers = {
+            "trials": lambda: columns.trial_rows(self.trials),
+            "effects": lambda: columns.effect_rows(self.result),
+        }
+        return columns.table(table, makers)
 
 
 class TuningWriter(RunWriter[TuneManifest]):
@@ -94,11 +114,9 @@ def load_tuning(path: Path) -> TuningRun:
     StoreError
         It is none, of a newer version, or damaged; names the file.
     """
-    if not (path / HEAD).is_file():
+    if not has(path, HEAD):
         raise StoreError(f"{path} is not a tuning run: it has no {HEAD} ('wulf list' shows the runs)")
-    version = decode_file(path / HEAD, dict[str, msgspec.Raw]).get("schema_version")
-    if version is None or int(bytes(version)) > SCHEMA_VERSION:
-        raise StoreError(f"{path} was written by a newer wulf: this one reads up to schema {SCHEMA_VERSION}")
+    check_version(path / HEAD, decode_file(path / HEAD, dict[str, Any]))
     return TuningRun(
         path=path,
         manifest=decode_file(path / HEAD, TuneManifest),
@@ -116,10 +134,10 @@ def _optional(path: Path, kind: type[_T]) -> _T | None:
 def _trials(log: Path) -> list[Trial]:
     """Return the whole lines; a killed writer may have left a part of one."""
     found: list[Trial] = []
-    lines = log.read_bytes().split(b"\n") if log.exists() else [b""]
+    lines = read_log(log).split(b"\n")
     for number, line in enumerate(lines[:-1], 1):
         try:
             found.append(msgspec.json.decode(line, type=Trial))
-        except msgspec.DecodeError as error:
+        except DAMAGED as error:
             raise StoreError(f"{log}, line {number} is damaged: {error}") from error
     return found

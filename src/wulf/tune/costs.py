@@ -25,7 +25,7 @@ class Costs:
     def __init__(self, metrics: list[Metric]) -> None:
         self.metrics = metrics
         weights = np.array([metric.weight for metric in metrics], dtype=np.float64)
-        if not weights.size or weights.min() < 0 or weights.sum() <= 0:
+        if not weights.size or np.min(weights) < 0 or weights.sum() <= 0:
             raise UsageError("the objective needs a metric with a weight above 0, and none below")
         self._weights = weights / weights.sum()
         self._weighted = weights > 0

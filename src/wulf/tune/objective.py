@@ -129,7 +129,7 @@ def from_toml(text: bytes, origin: str) -> Goal:
     """
     try:
         document = msgspec.toml.decode(text, type=_File)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise ConfigError(f"{origin}: {error}") from None
     sizes: dict[str, list[int]] = {}
     commands: list[CommandPart] = []

@@ -24,7 +24,7 @@ def usable(differences: Floats, clean: NDArray[np.bool_], enough: int) -> Floats
     """Pairs with an objective; clean ones where there are `enough`, otherwise all. Shape (pairs, 1 + metrics)."""
     known = np.isfinite(differences[:, 0])
     good = known & clean
-    return np.asarray(differences[good if good.sum() >= min(enough, known.sum()) else known])
+    return np.asarray(differences[good if int(np.sum(good)) >= min(enough, int(np.sum(known))) else known])
 
 
 def adjusted(p_values: Sequence[float]) -> list[float]:

@@ -86,6 +86,15 @@ ethtool_restore() {
 		ethtool_set "$1" "$(printf '%s\n' "$ethtool_change" | grep '^adaptive.* on$')"
 	done
 }
+ethtool_also() { # SAVED; what a change has changed on stdin: an adaptive driver moves the delays later on, too
+	ethtool_ours=$(cat)
+	{
+		printf '%s\n' "$ethtool_ours"
+		for ethtool_way in rx tx; do
+			! printf '%s\n' "$ethtool_ours" | grep -q "^adaptive-$ethtool_way	" || grep "^$ethtool_way-" "$1"
+		done
+	} | sort -u | grep . || :
+}
 ethtool_differing() { # interface, target: what is not as before, with the values before
 	{
 		ethtool_save "$1" "$2"

@@ -37,10 +37,13 @@ file_put() {
 file_write() { # path, value
 	file_said=$({ printf '%s\n' "$2" >"$1"; } 2>&1) || { echo "$1 does not take '$2' (${file_said##*: })" >&2; return 1; }
 }
-file_restore() {
+file_restore() { # one that does not come back does not keep the others from it
+	file_failed=0
 	while IFS=$TAB read -r file_path file_value; do
-		[ "$(file_chosen "$(cat "$file_path")")" = "$file_value" ] || file_write "$file_path" "$file_value" || return 1
+		[ "$(file_chosen "$(cat "$file_path" 2>/dev/null)")" = "$file_value" ] || file_write "$file_path" "$file_value" ||
+			file_failed=1
 	done
+	return "$file_failed"
 }
 file_get() {
 	set -f

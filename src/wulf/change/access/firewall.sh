@@ -1,6 +1,65 @@
 # The packet filter, for the cluster's interface alone: accept early, and do not track connections.
 # Own rules carry the comment "wulf"; nothing of anybody else is removed or changed.
-firewall_rules() { limit nft -nn list ruleset | sed 's/counter packets [0-9]* bytes [0-9]*/counter packets 0 bytes 0/'; }
+firewall_rules() { limit nft -nn list ruleset; }
+firewall_contents() { # a rule set: a line for each table, without what changes by itself
+	awk '/^table / { key = $1 " " $2 " " $3; text = ""; next }
+		/^}/ { print key "\t" text; next }
+		/^\t(set|map) / { dynamic = 0 }
+		/^\t\tflags .*dynamic/ { dynamic = 1 }
+		/^\t\telements = \{/ { open = 1; elements = "" }
+		open { elements = elements $0
+			line = $0; gsub(/"[^"]*"/, "", line)
+			if (line !~ /}[ \t]*$/) next
+			open = 0; if (dynamic) next
+			if (($0 = lasting(elements)) == "") next }
+		{ text = text " " steady($0) }
+		function steady(line) {
+			gsub(/ packets [0-9]+ bytes [0-9]+/, "", line); gsub(/packets [0-9]+ bytes [0-9]+/, "", line)
+			gsub(/ used [0-9]+ [a-z]*bytes/, "", line); gsub(/ last (never|used [0-9a-z]+)/, " last", line)
+			gsub(/[ \t]+/, " ", line); return line }
+		'"$(firewall_elements)"'
+		function lasting(line,    n, i, out) {
+			n = split_elements(line, one)
+			for (i = 1; i <= n; i++) if (one[i] !~ / expires /) out = out "," one[i]
+			return out }'
+}
+firewall_elements() { # of awk: the elements of a set, apart; commas within quotes are none between them
+	cat <<-'END'
+		function split_elements(line, one,    n, i, part) {
+			sub(/^[ \t]*elements = \{/, "", line); sub(/}[ \t]*$/, "", line)
+			n = split(line, part, "\""); line = ""
+			for (i = 1; i <= n; i++) { if (i % 2 == 0) gsub(",", "\001", part[i]); line = line (i > 1 ? "\"" : "") part[i] }
+			n = split(line, one, ",")
+			for (i = 1; i <= n; i++) { gsub("\001", ",", one[i]); gsub(/[ \t]+/, " ", one[i]); gsub(/^ | $/, "", one[i]) }
+			return n }
+	END
+}
+firewall_aged() { # seconds; a rule set on stdin: its elements have so much less time left, and some none
+	awk -v age="$1" '/^\t\telements = \{/ { open = 1; elements = "" }
+		open { elements = elements $0; line = $0; gsub(/"[^"]*"/, "", line) }
+		open && line ~ /}[ \t]*$/ { open = 0; n = split_elements(elements, one); out = ""
+			for (i = 1; i <= n; i++) if (keep(one[i])) out = out (out == "" ? "" : ",") older
+			if (out != "") print "\t\telements = {" out " }"; next }
+		!open
+		function keep(element,    before, after, left) {
+			older = " " element
+			if (!match(element, / expires [0-9a-z]+/)) return 1
+			before = substr(element, 1, RSTART); after = substr(element, RSTART + RLENGTH)
+			left = seconds(substr(element, RSTART + 9, RLENGTH - 9)) - age
+			older = " " before "expires " left "s" after
+			return left > 0 }
+		function seconds(word,    sum) {
+			while (match(word, /^[0-9]+(ms|[wdhms])/)) {
+				unit = substr(word, 1, RLENGTH); word = substr(word, RLENGTH + 1)
+				sum += unit ~ /ms$/ ? 0 : (unit + 0) * (unit ~ /w$/ ? 604800 : unit ~ /d$/ ? 86400 : unit ~ /h$/ ? 3600 : unit ~ /m$/ ? 60 : 1) }
+			return sum }
+		'"$(firewall_elements)"
+}
+firewall_tables() { # yes|no, file of items; a rule set on stdin: its tables that are (or are not) among these items
+	awk -v among="$1" -F '\t' 'FILENAME != "-" { known[$1]; next }
+		/^table / { split($0, word, " "); key = word[1] " " word[2] " " word[3]; show = (key in known) == (among == "yes") }
+		show' "$2" -
+}
 firewall_legacy() { # which of the old tables there are
 	for firewall_family in ip ip6; do
 		! grep -q . "/proc/net/${firewall_family}_tables_names" 2>/dev/null || echo "${firewall_family}tables-legacy"

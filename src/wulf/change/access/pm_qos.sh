@@ -16,19 +16,35 @@ pm_qos_put() {
 	fi
 	[ -z "$pm_qos_old" ] || kill "${pm_qos_old% *}"
 }
-pm_qos_hold() { # device, limit; the process that sleeps is the one that holds it
-	rm -f "$RUN/pm_qos"
-	# The kernel takes ten characters of hexadecimal text.
-	env WULF_GUARD= holds=cpu_dma_latency sh -c 'exec 3>"$1" && printf "0x%08x" "$2" >&3 &&
-		echo "$$ $2" >"$3.new" && mv "$3.new" "$3" && exec sleep 2147483647' \
-		hold "$1" "$2" "$RUN/pm_qos" </dev/null >/dev/null 2>&1 &
+pm_qos_hold() { # device, limit
+	rm -f "$RUN/pm_qos" "$RUN/pm_qos.refused"
+	pm_qos_program >"$RUN/pm_qos.hold" || return 1
+	for pm_qos_way in pm_qos_by_systemd pm_qos_by_setsid pm_qos_by_nohup; do
+		"$pm_qos_way" env WULF_GUARD= holds=cpu_dma_latency sh "$RUN/pm_qos.hold" "$1" "$2" "$RUN/pm_qos" \
+			</dev/null >/dev/null 2>&1 && pm_qos_held && return
+		[ ! -e "$RUN/pm_qos.refused" ] || break
+	done
+	[ -z "$pm_qos_old" ] || printf '%s\n' "$pm_qos_old" >"$RUN/pm_qos"
+	return 1
+}
+pm_qos_program() { # the process that sleeps is the one that holds it; the kernel takes ten characters of hexadecimal text
+	cat <<-'END'
+		trap 'echo >"$3.refused"' EXIT
+		exec 3>"$1" && printf "0x%08x" "$2" >&3 && echo "$$ $2" >"$3.new" && mv "$3.new" "$3" && exec sleep 2147483647
+	END
+}
+# A holder outlives the unit or the connection of whoever starts it; in a service that keeps settings it is a part of that.
+pm_qos_by_systemd() {
+	[ -d /run/systemd/system ] && [ -z "${keeps_in_service:-}" ] &&
+		systemd-run --quiet --collect --unit="wulf-latency-$$-$(date +%s%N)" "$@"
+}
+pm_qos_by_setsid() { command -v setsid && { setsid "$@" & }; }
+pm_qos_by_nohup() { nohup "$@" & }
+pm_qos_held() {
 	pm_qos_tries=0
 	until [ -n "$(pm_qos_holder)" ]; do
 		pm_qos_tries=$((pm_qos_tries + 1))
-		if [ "$pm_qos_tries" -ge 40 ]; then
-			[ -z "$pm_qos_old" ] || printf '%s\n' "$pm_qos_old" >"$RUN/pm_qos"
-			return 1
-		fi
+		[ "$pm_qos_tries" -lt 200 ] && [ ! -e "$RUN/pm_qos.refused" ] || return 1
 		sleep 0.05
 	done
 }

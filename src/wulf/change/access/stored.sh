@@ -1,6 +1,6 @@
 # A file that lasts. VALUE: `absent`, `link:TARGET`, or `file:MODE:CONTENT` with the content in base64.
 stored_save() {
-	rm -f "$2.wulf" # what a guard was writing when it was ended
+	stored_clear "$2"
 	if [ -L "$2" ]; then
 		printf 'link:%s\n' "$(readlink "$2")"
 	elif [ -f "$2" ]; then
@@ -34,9 +34,18 @@ stored_put() {
 }
 stored_directory() { (umask 022 && mkdir -p "${1%/*}"); }
 stored_write() { # path, mode, owner, time, content: there as a whole or not at all
-	stored_directory "$1" && printf %s "$5" | base64 -d >"$1.wulf" && { [ -z "$3" ] || chown "$3" "$1.wulf"; } &&
-		chmod "$2" "$1.wulf" && { [ -z "$4" ] || touch -d "@$4" "$1.wulf"; } && flush "$1.wulf" &&
-		mv -f "$1.wulf" "$1" && flush "${1%/*}" || { rm -f "$1.wulf"; return 1; }
+	stored_directory "$1" || return 1
+	# The directory may be one that other nodes write to, and the name one that somebody has made a link of.
+	stored_new=$1.wulf.$(uname -n).$$
+	(set -C && printf %s "$5" | base64 -d >"$stored_new") && { [ -z "$3" ] || chown "$3" "$stored_new"; } &&
+		chmod "$2" "$stored_new" && { [ -z "$4" ] || touch -d "@$4" "$stored_new"; } && flush "$stored_new" &&
+		mv -f "$stored_new" "$1" && flush "${1%/*}" || { rm -f "$stored_new"; return 1; }
+}
+stored_clear() { # path: what a guard of this node was writing when it was ended
+	for stored_left in "$1.wulf.$(uname -n)".*; do
+		case ${stored_left##*.} in *[!0-9]*) continue ;; esac
+		[ -d "/proc/${stored_left##*.}" ] || rm -f "$stored_left"
+	done
 }
 stored_restore() {
 	IFS= read -r stored_before

@@ -58,10 +58,17 @@ class LocalTransport:
         words = shell.put_words(target, hashlib.sha256(content).hexdigest(), mode)
         return self.run(words, nodes, timeout_s=timeout_s, stdin=content)
 
-    def start(self, argv: Sequence[str], node: str, *, env: Mapping[str, str] | None = None) -> Stream:
+    def start(
+        self,
+        argv: Sequence[str],
+        node: str,
+        *,
+        env: Mapping[str, str] | None = None,
+        line: str | None = None,
+    ) -> Stream:
         """Start a command; see `wulf.ports.Transport`."""
         mark = secrets.token_hex(8)
-        return Stream(shell.stream_words(argv, env, mark), check_node_name(node), mark)
+        return Stream(shell.stream_words(argv, env, mark, line), check_node_name(node), mark, line)
 
     def close(self) -> None:
         """Nothing is kept open."""

@@ -30,6 +30,8 @@ _WORDS_LIMIT = 1000
 
 #: Exit code with which ssh reports its own failure.
 SSH_FAILED = 255
+#: What ssh says when somebody is there and refuses.
+_REFUSED = (b"Permission denied", b"Host key", b"HOST IDENTIFICATION")
 
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -41,14 +43,19 @@ _RUN = (
 
 # $1 mark; then the command, in a session of its own. The end of stdin is the order to end it, so that it also
 # ends when the connection or the controller dies. What is left of its process group after it is ended, too.
+# Where the command is to get a line, that is the first of stdin; it is in no argument, which everybody can read.
 _STREAM = (
-    "n=$1; shift; exec 3<&0; "
-    "end() { kill -TERM -$p || return; i=0; "
-    "while [ $i -lt 30 ] && kill -0 -$p; do sleep 0.1; i=$((i+1)); done; kill -KILL -$p; }; "
-    'echo "$n"; setsid "$@" </dev/null 3<&- & p=$!; '
-    "{ read x <&3; end; } >/dev/null 2>&1 & w=$!; exec 3<&-; "
-    'wait $p; rc=$?; { kill $w; end; } >/dev/null 2>&1; echo "$n $rc" >&2; exit $rc'
+    "n=$1; shift; exec 3<&0; {take}"
+    "end() {{ kill -TERM -$p || return; i=0; "
+    "while [ $i -lt 30 ] && kill -0 -$p; do sleep 0.1; i=$((i+1)); done; kill -KILL -$p; }}; "
+    'echo "$n"; {give}3<&- & p=$!; '
+    "{{ read x <&3; end; }} >/dev/null 2>&1 & w=$!; exec 3<&-; "
+    'wait $p; rc=$?; {{ kill $w; end; }} >/dev/null 2>&1; echo "$n $rc" >&2; exit $rc'
 )
+_STREAM_ALONE = _STREAM.format(take="", give='setsid "$@" </dev/null ')
+_STREAM_FED = _STREAM.format(take="read -r l <&3; ", give='echo "$l" | setsid "$@" ')
+#: What a line for a command may have: nothing that echo or a shell could take apart.
+_LINE = re.compile(r"[A-Za-z0-9_.,:/@+=][A-Za-z0-9_.,:/@+= -]{0,999}")
 
 # $1 target, $2 SHA-256, $3 mode; the content comes on stdin. A reader sees the old file or the new one.
 _PUT = (
@@ -98,9 +105,20 @@ def run_words(argv: Sequence[str], env: Mapping[str, str] | None, mark: str, sec
     return ["/bin/sh", "-c", _RUN, "wulf", mark, str(int(seconds) + 2), *command(argv, env)]
 
 
-def stream_words(argv: Sequence[str], env: Mapping[str, str] | None, mark: str) -> list[str]:
-    """Words that run the command until it ends or stdin does."""
-    return ["/bin/sh", "-c", _STREAM, "wulf", mark, *command(argv, env)]
+def stream_words(
+    argv: Sequence[str], env: Mapping[str, str] | None, mark: str, line: str | None = None
+) -> list[str]:
+    """Words that run the command until it ends or stdin does.
+
+    Parameters
+    ----------
+    line
+        What the command shall read from its own stdin; whoever starts the words writes it there first.
+    """
+    if line is not None and not _LINE.fullmatch(line):
+        raise UsageError(f"the line for {printable(argv[0], 80)} has characters that cannot be passed on")
+    script = _STREAM_ALONE if line is None else _STREAM_FED
+    return ["/bin/sh", "-c", script, "wulf", mark, *command(argv, env)]
 
 
 def put_words(target: str, sha256: str, mode: int) -> list[str]:
@@ -139,6 +157,7 @@ def judge(node: str, raw: Raw, mark: str, timeout_s: float) -> NodeResult:
     """Decide what a node's answer is."""
     stdout, began = split_begin(raw.stdout, mark)
     stderr, code = split_end(raw.stderr, mark)
+    refused = any(words in stderr for words in _REFUSED)
 
     def result(status: str, reason: str, exit_code: int | None = None) -> NodeResult:
         return msgspec.convert(
@@ -149,6 +168,7 @@ def judge(node: str, raw: Raw, mark: str, timeout_s: float) -> NodeResult:
                 "stdout": stdout,
                 "stderr": stderr,
                 "reason": f"{node}: {reason}" if reason else "",
+                "silent": status in ("timeout", "unreachable") and not began and not refused,
             },
             NodeResult,
         )

@@ -87,11 +87,18 @@ class SshTransport:
         words = shell.put_words(target, hashlib.sha256(content).hexdigest(), mode)
         return self.run(words, nodes, timeout_s=timeout_s, stdin=content)
 
-    def start(self, argv: Sequence[str], node: str, *, env: Mapping[str, str] | None = None) -> Stream:
+    def start(
+        self,
+        argv: Sequence[str],
+        node: str,
+        *,
+        env: Mapping[str, str] | None = None,
+        line: str | None = None,
+    ) -> Stream:
         """Start a command on one node; see `wulf.ports.Transport`. Always a direct connection."""
         mark = secrets.token_hex(8)
-        text = shell.remote_text(shell.stream_words(argv, env, mark))
-        return Stream(self._argv(check_node_name(node), text, share=True), node, mark)
+        text = shell.remote_text(shell.stream_words(argv, env, mark, line))
+        return Stream(self._argv(check_node_name(node), text, share=True), node, mark, line)
 
     def close(self) -> None:
         """End the shared connections."""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import os
 import selectors
 import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from types import TracebackType
 
 from wulf.cluster.transport.shell import SSH_FAILED, STDERR_LIMIT, STDOUT_LIMIT, last_words, split_end
-from wulf.errors import TransportError
+from wulf.errors import OverdueError, TransportError
 from wulf.text import printable
 
 #: How long the node gets to end the command before the connection is cut [s]: the wrapper's own 3 s and some.
@@ -24,10 +26,10 @@ _NOISE_LIMIT = 1 << 20
 class Stream:
     """A wrapped command (see `shell.stream_words`) in a local process: sh itself, or ssh to a node.
 
-    Closing its stdin, however that happens, ends the command where it runs.
+    Closing its stdin, however that happens, ends the command where it runs. `line` is what the command reads.
     """
 
-    def __init__(self, words: list[str], node: str, mark: str) -> None:
+    def __init__(self, words: list[str], node: str, mark: str, line: str | None = None) -> None:
         self._node = node
         self._mark = mark
         self._begun = False
@@ -49,6 +51,10 @@ class Stream:
             os.set_blocking(pipe.fileno(), False)
             self._selector.register(pipe, selectors.EVENT_READ, name)
         self._open = {"stdout", "stderr"}
+        if line is not None:
+            # One that has ended already says why when it is read.
+            with suppress(BrokenPipeError):
+                self._stdin.write(f"{line}\n".encode())
 
     def __enter__(self) -> Stream:
         return self
@@ -62,16 +68,19 @@ class Stream:
             if pipe is not None:
                 pipe.close()
 
-    def lines(self, timeout_s: float) -> Iterator[bytes]:
+    def lines(self, timeout_s: float, total_s: float | None = None) -> Iterator[bytes]:
         """Yield stdout line by line, without the newline, to its end.
 
         Raises
         ------
         TransportError
-            When no line comes for `timeout_s` [s], or the node prints something endless.
+            When no line comes for `timeout_s` [s], or the node prints an endless line.
+        OverdueError
+            When it has not ended after `total_s` [s], whatever it prints.
         """
+        end = math.inf if total_s is None else time.monotonic() + total_s
         while True:
-            line = self._next_line(time.monotonic() + timeout_s, timeout_s)
+            line = self._next_line(min(time.monotonic() + timeout_s, end), timeout_s, end)
             if line is None:
                 return
             yield line
@@ -86,7 +95,8 @@ class Stream:
         """
         deadline = time.monotonic() + timeout_s
         while "stdout" in self._open:
-            if not self._fill(deadline):
+            # What goes on printing has always something to read.
+            if not self._fill(deadline) or time.monotonic() >= deadline:
                 raise TransportError(f"{self._node}: the command has not ended in {timeout_s:g} s")
         try:
             code = self._process.wait(timeout=max(0.05, deadline - time.monotonic()))
@@ -122,8 +132,10 @@ class Stream:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
 
-    def _next_line(self, deadline: float, timeout_s: float) -> bytes | None:
+    def _next_line(self, deadline: float, timeout_s: float, end: float) -> bytes | None:
         while True:
+            if time.monotonic() >= end:
+                raise OverdueError(f"{self._node}: it goes on and on{self._said()}")
             line = self._pop_line()
             if line is not None:
                 if self._begun:
@@ -133,7 +145,7 @@ class Stream:
                 continue
             if "stdout" not in self._open:
                 return None
-            if not self._fill(deadline):
+            if not self._fill(deadline) and time.monotonic() < end:
                 raise TransportError(f"{self._node}: nothing has come for {timeout_s:g} s{self._said()}")
 
     def _pop_line(self) -> bytes | None:

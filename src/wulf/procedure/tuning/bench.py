@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import msgspec
 
-from wulf import catalogue
+from wulf import access, catalogue
 from wulf.change import apply, live, steps
 from wulf.change.guard import Answers, Guards
 from wulf.cluster.inventory import ClusterConfig
@@ -36,8 +36,6 @@ RISKY_DEADLINE_S = 20
 LEASE_S = 900
 #: A command that is an objective may run so long [s].
 COMMAND_S = 3600.0
-#: Kinds of knobs that are set in the environment of the job and not on the nodes.
-_JOB_KINDS = {"mpi_parameter": "OMPI_MCA_", "environment": ""}
 _RISKY = ("connectivity", "link down", "link blip")
 
 #: Prints how long the command took; its own output and exit code pass through.
@@ -183,7 +181,7 @@ class Bench:
         if not plans:
             self.restore()
             return
-        after = live.checks(change.scene(self._transport, self._config, list(plans)), unproven)
+        after = self._proof(list(plans), [wish for wish in unproven if wish.knob.live])
         try:
             self._swap(plans, risky=risky)
             reasons = after()
@@ -193,6 +191,11 @@ class Bench:
             self.restore()
             raise
         self._proven |= {(wish.knob.id, wish.value) for wish in unproven}
+
+    def _proof(self, nodes: Sequence[str], wishes: Sequence[steps.Wanted]) -> live.After:
+        if not wishes:
+            return dict
+        return live.checks(change.scene(self._guards.transport, self._config, nodes), wishes)
 
     def _swap(self, plans: Mapping[str, Sequence[steps.Step]], *, risky: bool) -> None:
         idle = {node: tx for node, tx in self._open.items() if node not in plans}
@@ -280,12 +283,12 @@ def job_environment(setting: Values) -> dict[str, str]:
     """
     env: dict[str, str] = {}
     for name, value in setting.items():
-        access = catalogue.knob(name).access
-        if access.kind in _JOB_KINDS:
-            targets = access.target.split()
+        variable = _variable(name)
+        if variable:
+            targets = catalogue.knob(name).access.target.split()
             words = value.split() if len(targets) > 1 else [value]
             for target, word in zip(targets, words, strict=False):
-                env[_JOB_KINDS[access.kind] + target] = word
+                env[variable.format(name=target)] = word
     return env
 
 
@@ -295,9 +298,12 @@ def job_line(setting: Values) -> str:
 
 
 def _on_nodes(setting: Values) -> Values:
-    return {
-        name: value for name, value in setting.items() if catalogue.knob(name).access.kind not in _JOB_KINDS
-    }
+    return {name: value for name, value in setting.items() if not _variable(name)}
+
+
+def _variable(name: str) -> str:
+    """Return how a knob is given to a job in its environment; empty for one that is set on the nodes."""
+    return access.kinds()[catalogue.knob(name).access.kind].variable
 
 
 def _figures(result: LaunchResult) -> Iterator[tuple[str, float]]:

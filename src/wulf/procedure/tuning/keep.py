@@ -9,7 +9,6 @@ from wulf.change import steps
 from wulf.change.guard import Guards
 from wulf.cluster.inventory import ClusterConfig
 from wulf.nodeset import fold
-from wulf.ports import Transport
 from wulf.procedure import change
 from wulf.procedure.tuning.bench import job_line
 from wulf.records import ChangeOutcome, NodeRecord, Values
@@ -18,7 +17,6 @@ from wulf.store.tuning import AFTER, BEFORE, TuningRun
 
 
 def keep(
-    transport: Transport,
     guards: Guards,
     config: ClusterConfig,
     records: Sequence[NodeRecord],
@@ -36,7 +34,7 @@ def keep(
     intention = change.plan(records, config.interface, wishes, change.VETTED)
     if not intention.plans:
         return ChangeOutcome(change="", kept=True, nodes=[])
-    return change.make(transport, guards, config, intention, deadline_s=deadline_s, watch=watch)
+    return change.make(guards, config, intention, deadline_s=deadline_s, watch=watch)
 
 
 def rows(run: TuningRun) -> list[ChangeRow]:

@@ -12,8 +12,9 @@ import msgspec
 
 from wulf import __version__, catalogue
 from wulf.change import apply, steps
+from wulf.change.guard import Guards
 from wulf.cluster import inventory
-from wulf.errors import UsageError
+from wulf.errors import ProbeError, UsageError
 from wulf.ports import Transport
 from wulf.procedure import change, site
 from wulf.procedure.tuning import keep, loop, prepare
@@ -95,9 +96,12 @@ def start(request: Request, path: Path, watcher: Watcher, *, set_kept: bool) -> 
         With the nodes put back and the results kept.
     """
     tools = prepare.tools_for(request.goal, request.mpi, watcher.stage)
-    with site.look(request.config, request.nodes, watcher.stage) as (transport, records):
+    with (
+        site.look(request.config, request.nodes, watcher.stage) as (transport, records),
+        change.guarded(request.config, transport) as guards,
+    ):
         choice = _choose(request, records, tools)
-        ready = bench_for(request.config, transport, records, tools, watcher.stage)
+        ready = bench_for(request.config, transport, guards, records, tools, watcher.stage)
         cycle = request.goal.cycle(objective.pairs_for(request.nodes))
         with open_bench(ready.bench):
             watcher.stage("measuring the original settings")
@@ -107,7 +111,7 @@ def start(request: Request, path: Path, watcher: Watcher, *, set_kept: bool) -> 
                 watcher.begun(path, manifest)
                 result = _search(writer, [], ready.bench, watcher)
         if set_kept:
-            _keep(path, result, request.config, transport, records, watcher)
+            _keep(path, result, request.config, guards, records, watcher)
     return load_tuning(path)
 
 
@@ -129,9 +133,12 @@ def go_on(name: str, runs: Path, budget_s: float | None, watcher: Watcher, *, se
     if manifest.status == "complete":
         raise UsageError(f"{path} is complete; there is nothing to go on with")
     config, tools = tools_of(manifest, str(path / HEAD), watcher.stage)
-    with site.look(config, manifest.nodes, watcher.stage) as (transport, records):
+    with (
+        site.look(config, manifest.nodes, watcher.stage) as (transport, records),
+        change.guarded(config, transport) as guards,
+    ):
         _require_original(manifest, records, path)
-        ready = bench_for(config, transport, records, tools, watcher.stage)
+        ready = bench_for(config, transport, guards, records, tools, watcher.stage)
         with open_bench(ready.bench):
             watcher.stage("measuring the original settings")
             loop.pilot(ready.bench, manifest.cycle, manifest.plan.seed)
@@ -147,7 +154,7 @@ def go_on(name: str, runs: Path, budget_s: float | None, watcher: Watcher, *, se
                 watcher.note(f"run: {path}, going on after {len(earlier.trials)} trials")
                 result = _search(writer, earlier.trials, ready.bench, watcher)
         if set_kept:
-            _keep(path, result, config, transport, records, watcher)
+            _keep(path, result, config, guards, records, watcher)
     return load_tuning(path)
 
 
@@ -179,17 +186,21 @@ def tools_of(
 def bench_for(
     config: inventory.ClusterConfig,
     transport: Transport,
+    guards: Guards,
     records: list[NodeRecord],
     tools: site.Toolbox | None,
     say: prepare.Say,
 ) -> Ready:
     """Put the probes on the nodes; return the bench on which trials are made, and what it consists of."""
     measuring = site.ready(config, transport, records, tools, say) if tools is not None else None
+    if measuring is not None and measuring.left_out:
+        # A cycle needs all its pairs.
+        raise ProbeError("; ".join(absent.reason for absent in measuring.left_out))
     operations = tools.operations if tools is not None else []
     bench = Bench(
         config,
         transport,
-        change.guards(transport),
+        guards,
         measuring.launch if measuring is not None else None,
         records,
         {operation.name: operation for operation in operations},
@@ -213,7 +224,7 @@ def _keep(
     path: Path,
     result: Tuning,
     config: inventory.ClusterConfig,
-    transport: Transport,
+    guards: Guards,
     records: Sequence[NodeRecord],
     watcher: Watcher,
 ) -> None:
@@ -221,10 +232,14 @@ def _keep(
     if not result.kept:
         return
     watcher.stage("setting what helps")
-    guards = change.guards(transport)
     try:
         outcome = keep.keep(
-            transport, guards, config, records, result.kept, deadline_s=CONFIRM_WITHIN_S, watch=watcher.stage
+            guards,
+            config,
+            records,
+            result.kept,
+            deadline_s=CONFIRM_WITHIN_S,
+            watch=watcher.stage,
         )
     except apply.Interrupted as stop:
         _note_kept(path, stop.outcome, watcher)

@@ -42,7 +42,8 @@
     // On paper box plots stand side by side.
     if (printing) return chart.element.dataset.kind === "spread" ? 330 : 660;
     const own = chart.element.clientWidth;
-    return own || Math.min(document.getElementById("main").clientWidth, 1072);
+    const main = document.getElementById("main");
+    return own || main.clientWidth - 2 * parseFloat(getComputedStyle(main).paddingLeft) - 2;
   }
 
   async function draw(chart) {

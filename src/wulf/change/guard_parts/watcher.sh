@@ -1,0 +1,148 @@
+# --- the watcher -------------------------------------------------------------------------------------------
+#
+# Two processes. `watch` undoes what nobody confirmed in time; `keep` does nothing but start `watch` again, and
+# `watch` starts `keep`. Each ROLE holds $RUN/ROLE.lock for as long as it lives, has its number in $RUN/watcher or
+# $RUN/keeper, promises in $RUN/ROLE.until when it will have shown itself again, and removes $RUN/ROLE.asked when it
+# is asked: a number alone says nothing of a process that is stopped, or of another's that has it by now.
+
+number_file() { case $1 in watch) echo "$RUN/watcher" ;; keep) echo "$RUN/keeper" ;; esac; }
+process_of() { # ROLE: sets role_pid; 0 when there is such a process
+	role_pid=
+	{ read -r role_pid <"$(number_file "$1")"; } 2>/dev/null
+	[ -n "$role_pid" ] && { tr '\0' ' ' <"/proc/$role_pid/cmdline"; } 2>/dev/null | grep -q "guard $1 *\$"
+}
+wake() { # make it look at the deadlines again
+	process_of watch && kill -USR1 "$role_pid" 2>/dev/null
+}
+answers() { # ROLE: it is there, and at work
+	process_of "$1" && ! is_stopped "$role_pid" && { true >"$RUN/$1.asked"; } 2>/dev/null || return 1
+	answers_tries=0
+	while [ -e "$RUN/$1.asked" ]; do
+		answers_tries=$((answers_tries + 1))
+		[ "$answers_tries" -le 300 ] && kill -USR1 "$role_pid" 2>/dev/null || return 1
+		sleep 0.02
+	done
+}
+watched() { # start what is not there
+	for watched_role in watch keep; do
+		answers "$watched_role" || start_role "$watched_role" || return 1
+	done
+}
+start_role() { # ROLE
+	end_role "$1"
+	for way in watch_by_systemd watch_by_setsid watch_by_nohup; do
+		"$way" "$1" </dev/null >/dev/null 2>&1 8>&- 9>&- || continue
+		tries=0
+		until process_of "$1" && answers "$1"; do
+			tries=$((tries + 1))
+			[ "$tries" -lt 100 ] || continue 2
+			sleep 0.05
+		done
+		return 0
+	done
+	return 1
+}
+end_role() { # ROLE: one that is stopped or hangs
+	! process_of "$1" || kill -9 "$role_pid" 2>/dev/null
+	rm -f "$(number_file "$1")"
+}
+# A service outlives the connection, and systemd starts it again should somebody end it.
+watch_by_systemd() {
+	[ -d /run/systemd/system ] && systemd-run --quiet --collect --unit="wulf-guard-$1-$$-$(now)" -p Restart=on-failure \
+		-p RestartSec=100ms -p StartLimitIntervalSec=0 /bin/sh "$STATE/guard" "$1"
+}
+watch_by_setsid() { command -v setsid && { setsid /bin/sh "$STATE/guard" "$1" & }; }
+watch_by_nohup() { nohup /bin/sh "$STATE/guard" "$1" & }
+
+take_role() { # ROLE; the lock of one that was ended just now is free in a moment
+	exec 8>"$RUN/$1.lock"
+	flock -w 5 8 || exit 0
+	role=$1
+	# To systemd an end by these would be one as wanted.
+	trap 'exit 1' HUP INT TERM PIPE
+	trap : USR1
+	promise 30 || exit 1
+	keep_in_run "$(basename "$(number_file "$role")")" $$ || exit 1
+}
+promise() { # seconds; what is there is written over, which needs no space
+	[ -n "${role:-}" ] || return 0
+	{ printf '%012d\n' $(($(now) + $1)) 1<>"$RUN/$role.until"; } 2>/dev/null
+}
+show() { # seconds: there, and for so long to come; the end when its role was given to another or is over
+	read -r shown_pid <"$(number_file "$role")" && [ "$shown_pid" = $$ ] || exit 0
+	promise "$1"
+	rm -f "$RUN/$role.asked"
+} 2>/dev/null
+mind() { # ROLE: start it again when it is gone, stopped, or has not kept its promise
+	if process_of "$1" && ! is_stopped "$role_pid" && [ "$(now)" -lt "$(promised "$1")" ]; then
+		return
+	fi
+	[ -e "$(number_file "$role")" ] || return 0 # both have just retired
+	note "the guard's process '$1' does not answer: it is started again"
+	start_role "$1"
+}
+promised() { sed 's/^0*//; s/^$/0/' "$RUN/$1.until" 2>/dev/null || echo 0; }
+is_stopped() { case $(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2>/dev/null) in T | t) return 0 ;; *) return 1 ;; esac; }
+pause() { # a signal ends the wait, not the sleep, whose number is nobody else's as long as it was not waited for
+	sleep "$1" 8>&- &
+	wait $! || { kill $! 2>/dev/null && wait $! 2>/dev/null; }
+}
+
+keep() {
+	take_role keep
+	while :; do
+		show 60
+		mind watch
+		pause 2
+	done
+}
+watch() {
+	take_role watch
+	minds_from=$(($(now) + 10)) # who starts this one starts the other one next
+	while :; do
+		show 60
+		wait_s=5 # a signal that comes just before the wait is not seen
+		for left in $(open_changes); do
+			left_s=$(($(due_at "$left") - $(now)))
+			if [ "$left_s" -le 0 ]; then
+				overdue
+				left_s=1
+			fi
+			[ "$left_s" -ge "$wait_s" ] || wait_s=$left_s
+		done
+		if [ -z "$(open_changes)" ]; then
+			retire
+			wait_s=1
+		elif [ "$(now)" -ge "$minds_from" ]; then
+			mind keep
+		fi
+		pause "$wait_s"
+	done
+}
+overdue() { # in a shell of its own: the lock must go when it is done
+	if is_stuck "$left"; then # while somebody is at work on something else it can wait
+		flock -n "$RUN/mutex" true || return
+	elif ! flock -w 5 "$RUN/mutex" true; then
+		is_overdue "$left" || return # it came to its end meanwhile
+		note "the guard at work hangs: it is ended"
+		end_looks
+		hanging=$(cat "$RUN/holder" 2>/dev/null) && [ -n "$hanging" ] && end_guard "$hanging"
+	fi
+	(
+		exclusively
+		rotate
+		is_overdue "$left" && give_up "$left"
+	) 8>&-
+}
+is_overdue() { # TX
+	read_state "$1"
+	! is_over "$state_word" && is_late "$1"
+}
+retire() { # nothing is open; decided under the lock, so that no `begin` counts on this watcher
+	(
+		flock -w 1 9 || exit 1
+		tidy || exit 1
+		! process_of keep || { kill -USR1 "$role_pid" && kill -CONT "$role_pid"; } # also one that somebody has stopped
+		rm -f "$RUN/watcher" "$RUN/keeper"
+	) 8>&- 9>"$RUN/mutex" && exit 0
+}

@@ -1,0 +1,62 @@
+# What of a state a change has changed, whether that is back, and what somebody else has changed since.
+#
+# A kind whose states have items may say with KIND_items what these are (KEY and value, a line each, without what
+# changes by itself), and with KIND_also what else its items take with them. Files are in $WORK.
+items() { # KIND; a state on stdin
+	if command -v "$1_items" >/dev/null 2>&1; then "$1_items"; else cat; fi
+}
+changed() { # KIND SAVED AFTER [SAVED AFTER]..., the first change first: writes to $WORK/ours what has to come back
+	changed_kind=$1
+	changed_first=$2
+	shift
+	WORK=${WORK_PLACE:-$RUN}/work.$$
+	mkdir -p "$WORK" || return 1
+	# Where a state is more than its items, it is the first one that comes back.
+	! command -v "${changed_kind}_items" >/dev/null 2>&1 || set -- "$1" "$2"
+	# What could not be written for want of space must not look like nothing.
+	rm -f "$WORK"/items.* "$WORK/ours"
+	[ -s "$1" ] || return 1
+	changed_files=0
+	for changed_file; do
+		changed_files=$((changed_files + 1))
+		[ ! -s "$changed_file" ] || items "$changed_kind" <"$changed_file" >"$WORK/items.$changed_files" || return 1
+	done
+	has_items "$changed_kind" && changed_word=0 || changed_word=1
+	awk -v word="$changed_word" -v files="$changed_files" -v path="$WORK/items." '
+		function pair(n,    there, any, all, line, lines, differing, i, part, key) {
+			while ((getline line <(path (n + 1))) > 0) { there[line]; any = 1 }
+			while ((getline line <(path n)) > 0) { all[++lines] = line; if (!(line in there)) differing = 1 }
+			for (i = 1; i <= lines; i++) {
+				split(all[i], part, /[ \t]/)
+				key = word ? "" : part[1]
+				# A word comes back whatever came after it; so do all items where what came after is not known, or
+				# shows nothing of what was set.
+				if ((!word && any && differing && all[i] in there) || (key in got && got[key] != n)) continue
+				got[key] = n
+				print all[i]
+			} }
+		BEGIN { for (n = 1; n < files; n += 2) pair(n) }' >"$WORK/ours.new" || return 1
+	if command -v "${changed_kind}_also" >/dev/null 2>&1; then
+		"${changed_kind}_also" "$changed_first" <"$WORK/ours.new" >"$WORK/ours.all" && mv "$WORK/ours.all" "$WORK/ours"
+	else
+		mv "$WORK/ours.new" "$WORK/ours"
+	fi
+}
+is_back() { # KIND INTERFACE TARGET: whether all of $WORK/ours is there
+	[ -f "$WORK/ours" ] && "$1_save" "$2" "$3" 2>/dev/null | items "$1" >"$WORK/now" || return 1
+	grep -qvxFf "$WORK/now" "$WORK/ours"
+	[ "$?" = 1 ]
+}
+put_back() { # KIND INTERFACE TARGET SAVED AFTER: $WORK/ours
+	if command -v "$1_items" >/dev/null 2>&1; then
+		"$1_restore" "$2" "$3" "$4" "$5" <"$4"
+	else
+		"$1_restore" "$2" "$3" <"$WORK/ours"
+	fi
+}
+left() { # KIND SAVED AFTER: what is neither as it was before nor as the change left it, and not ours: $WORK/now of is_back
+	[ -s "$3" ] && has_items "$1" || return 0
+	{ items "$1" <"$2" && items "$1" <"$3" && cat "$WORK/ours"; } >"$WORK/known"
+	awk 'FILENAME != now { split($0, part, /[ \t]/); known[$0]; keys[part[1]]; next }
+		{ split($0, part, /[ \t]/) } part[1] in keys && !($0 in known)' now="$WORK/now" "$WORK/known" "$WORK/now"
+}

@@ -1,0 +1,148 @@
+"""How the figures came to be, in a paragraph that can stand in a paper.  Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+
+from wulf.nodeset import fold
+from wulf.records import Analysis, CellEstimate, Launch, Manifest, NodeRecord
+from wulf.report.provenance import clock_texts
+from wulf.report.words import count, duration, listed, moment, name, percent, quantity
+from wulf.text import printable
+from wulf.units import format_bytes, format_fact, format_time
+
+#: Values of one fact that are told apart; a methods paragraph is no inventory.
+VALUES = 4
+LINES = "Lines T = α + m/β were fitted to all sizes by Theil–Sen regression and by ordinary least squares."
+
+
+def paragraph(
+    manifest: Manifest, nodes: Sequence[NodeRecord], launches: Sequence[Launch], analysis: Analysis
+) -> str:
+    """Return nodes, network, software, what was measured, how often, and what the intervals are."""
+    measured = {node for cell in analysis.cells for node in cell.cell.pair}
+    records = [node for node in nodes if node.node in measured] or [node for node in nodes if node.reachable]
+    sentences = (
+        _hardware(records),
+        _measured(manifest, launches, analysis.cells),
+        _replication(manifest, analysis),
+        _intervals(manifest, analysis.cells),
+        LINES if any(model.robust or model.least_squares for model in analysis.models) else "",
+        _clock(launches),
+    )
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def library(raw: str) -> str:
+    """Return name and version of an MPI library from all that it says of itself: 'Open MPI 4.1.4'."""
+    said = name(re.split(r",|\n|\s+MPICH Release", raw, maxsplit=1)[0].replace("MPICH Version:", "MPICH"))
+    return re.sub(r"\bv(?=\d)", "", said)
+
+
+def _hardware(nodes: Sequence[NodeRecord]) -> str:
+    if not nodes:
+        return "The nodes are not known."
+    return (
+        f"{count(len(nodes), 'node').capitalize()} ({_names([node.node for node in nodes])}): "
+        f"processor {_fact(nodes, 'cpu.model')}; network interface {_interface(nodes)}; "
+        f"{_fact(nodes, 'kernel.os')}, Linux {_fact(nodes, 'kernel.release')}."
+    )
+
+
+def _interface(nodes: Sequence[NodeRecord]) -> str:
+    said = [
+        _fact(nodes, "nic.name", ""),
+        f"driver {_fact(nodes, 'nic.driver')}",
+        _fact(nodes, "nic.speed_bits_per_s", "speed unknown"),
+        f"MTU {_fact(nodes, 'nic.mtu_bytes')}",
+    ]
+    return ", ".join(part for part in said if part)
+
+
+def _fact(nodes: Sequence[NodeRecord], fact: str, unknown: str = "unknown") -> str:
+    """Return the value of a fact; where nodes differ, each value with its nodes."""
+    values: dict[str, list[str]] = defaultdict(list)
+    for node in nodes:
+        value = node.facts.get(fact)
+        values[unknown if value is None else printable(format_fact(fact, value), 80)].append(node.node)
+    if len(values) == 1:
+        return next(iter(values))
+    return listed([f"{value} ({_names(who)})" for value, who in values.items()], VALUES)
+
+
+def _names(nodes: Sequence[str]) -> str:
+    """Fold names; one that is no name of a node is shown as it is."""
+    plain = all(re.fullmatch(r"[A-Za-z0-9._-]+", node) for node in nodes)
+    return fold(nodes) if plain else listed([name(node) for node in nodes])
+
+
+def _measured(manifest: Manifest, launches: Sequence[Launch], cells: Sequence[CellEstimate]) -> str:
+    libraries = sorted(
+        {library(launch.probe.mpi) for launch in launches if launch.probe and launch.probe.mpi}
+    )
+    pairs = {cell.cell.pair for cell in cells}
+    sizes = sorted({cell.cell.size_bytes for cell in cells})
+    span = ""
+    if sizes:
+        span = f", {count(len(sizes), 'message size')} from {format_bytes(sizes[0])} to {format_bytes(sizes[-1])}"
+    return (
+        f"Measured with wulf {name(manifest.wulf_version)}{' over ' + listed(libraries) if libraries else ''}, "
+        f"{moment(manifest.created_at)} to {moment(manifest.updated_at)}: {_operations(manifest, cells)}, "
+        f"between {count(len(pairs), 'pair')} of nodes{span}."
+    )
+
+
+def _operations(manifest: Manifest, cells: Sequence[CellEstimate]) -> str:
+    known = {operation.name: operation for operation in manifest.operations}
+    ops = dict.fromkeys(cell.cell.op for cell in cells)
+    said = []
+    for op in ops:
+        summary = f"{printable(known[op].summary, 120)}; " if op in known else ""
+        said.append(f"{name(op)} ({summary}a time is the {quantity(known.get(op))})")
+    return listed(said, len(said)) if said else "nothing"
+
+
+def _replication(manifest: Manifest, analysis: Analysis) -> str:
+    plan = manifest.plan
+    replicates = sorted({cell.time.n for cell in analysis.cells})
+    counted = _span(replicates) if replicates else "no launches"
+    return (
+        f"The unit of replication is the launch, a fresh session of the probe: {counted} per cell (operation, pair "
+        f"and size), {analysis.launches_contaminated} of {count(analysis.launches_ok, 'launch')} beside foreign load. "
+        f"Within a launch every size is warmed up and then visited {plan.sweeps} times in random order (seed "
+        f"{plan.seed}), about {format_time(plan.visit_us / 1e6)} a visit; no value is discarded."
+    )
+
+
+def _intervals(manifest: Manifest, cells: Sequence[CellEstimate]) -> str:
+    plan = manifest.plan
+    known = [cell for cell in cells if cell.time.low is not None]
+    figure = "A figure is the median over launches of the launch medians"
+    if not cells:
+        return "No cell was measured: there is no figure, and no interval was computed."
+    if not known:
+        return f"{figure}; there were too few launches for an interval."
+    methods = sorted({printable(cell.time.method, 120) for cell in known})
+    bare = (
+        f"; {len(cells) - len(known)} of {count(len(cells), 'cell')} had too few launches for an interval"
+        if len(known) < len(cells)
+        else ""
+    )
+    reached = sum(cell.reached for cell in cells)
+    return (
+        f"{figure} with its {percent(plan.confidence)} interval ({'; '.join(methods)}){bare}. Launches were added "
+        f"until the interval's half-width was at most {percent(plan.precision)}, which {reached} of "
+        f"{count(len(cells), 'cell')} reached, or the budget of {duration(plan.budget_s)} was spent."
+    )
+
+
+def _clock(launches: Sequence[Launch]) -> str:
+    clocks = clock_texts(launches)
+    return f"Clock: {listed(clocks, 2)}." if clocks else ""
+
+
+def _span(replicates: Sequence[int]) -> str:
+    low, high = replicates[0], replicates[-1]
+    return count(low, "launch") if low == high else f"{low} to {high} launches"

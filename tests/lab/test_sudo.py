@@ -1,0 +1,79 @@
+"""Nodes with systemd whose settings are changed by a user who is not root; see also ``tests/contract/test_sudo.py``."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from tests.cli.command import wulf
+from tests.lab.test_nodes import on
+from wulf.change.guard import PLACE
+
+pytestmark = [pytest.mark.lab, pytest.mark.root]
+
+USER = "wulftester"
+ADD = f"""
+echo '{USER}:x:64321:64321::/home/{USER}:/bin/sh' >>/etc/passwd
+echo '{USER}:*:19000::::::' >>/etc/shadow
+echo '{USER}:x:64321:' >>/etc/group
+mkdir -p /home/{USER}/.ssh
+cp /root/.ssh/authorized_keys /home/{USER}/.ssh
+chown -R 64321:64321 /home/{USER}
+"""
+REMOVE = f"""
+sed -i '/^{USER}:/d' /etc/passwd /etc/shadow /etc/group
+rm -rf /home/{USER} /etc/sudoers.d/wulf {PLACE}
+"""
+MTU = "cat /sys/class/net/host0/mtu"
+
+
+@pytest.fixture
+def run(lab_cluster, tmp_path):
+    if shutil.which("visudo", path=f"{os.environ['PATH']}:/usr/sbin") is None:
+        pytest.skip("sudo is not installed (apt install sudo)")
+    (tmp_path / "cluster.toml").write_text(
+        f'{lab_cluster.cluster_toml()}\n[change]\nuser = "{USER}"\nbecome = "sudo"\n'
+    )
+
+    def command(*words):
+        return wulf(tmp_path, *words, WULF_LAB_DIR=os.environ["WULF_LAB_DIR"])
+
+    script = command("sudoers", "--install").stdout
+    for node in lab_cluster.layout.names():
+        on(lab_cluster, node, ADD)
+        argv = lab_cluster.ssh_argv(node, ["sh"])
+        done = subprocess.run(argv, input=script, capture_output=True, text=True, timeout=60, check=False)
+        assert (done.returncode, done.stderr) == (0, ""), done
+    yield command
+    assert command("rollback").returncode == 0
+    for node in lab_cluster.layout.names():
+        on(lab_cluster, node, REMOVE)
+
+
+def test_another_user_than_the_one_who_measures_changes_all_nodes(run, lab_cluster):
+    names = lab_cluster.layout.names()
+    done = run("set", "nic.mtu=1400")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "confirmed over a new connection" in done.stdout
+    assert [on(lab_cluster, node, MTU) for node in names] == ["1400"] * len(names)
+    assert "nic.mtu = 1400" in run("status").stdout
+    kept = run("persist")
+    assert kept.returncode == 0, kept.stdout + kept.stderr
+    assert run("verify").returncode == 0
+    back = run("rollback")
+    assert back.returncode == 0, back.stdout + back.stderr
+    assert [on(lab_cluster, node, MTU) for node in names] == ["1500"] * len(names)
+    assert (
+        on(
+            lab_cluster,
+            names[0],
+            "find /etc -name '*wulf*' ! -name 'wulf-lab*' ! -path '/etc/sudoers.d/wulf'",
+        )
+        == ""
+    )
+    for command in ("id", "sh -c id", f"{PLACE} recover"):
+        refused = on(lab_cluster, names[0], f"su {USER} -c 'sudo -n {command}' 2>&1 || echo refused")
+        assert refused.endswith("refused"), refused

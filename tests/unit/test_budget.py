@@ -1,0 +1,199 @@
+"""What fits into a budget, and what is said of it."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.make_records import operation, plan, result
+from wulf.cli.measure_progress import time_left, what_fits
+from wulf.measure import budget, ladder, schedule
+from wulf.procedure.measure import forecast
+from wulf.records import LeftOut
+
+OPS = ["mpi_pingpong", "tcp_rr", "udp_rr", "tcp_stream"]
+OPERATIONS = [operation(name, "mpi" if name == "mpi_pingpong" else "net", 1 << 20) for name in OPS]
+SIZES = ladder.base_sizes("adaptive")
+
+
+def ring(count):
+    return [(f"n{k}", f"n{(k + 1) % count}") for k in range(count)]
+
+
+def wanted(nodes, budget_s, **changes):
+    values = dict(
+        ops=OPS,
+        pairs=ring(nodes),
+        ladder="adaptive",
+        sizes_bytes=SIZES,
+        max_size_bytes=SIZES[-1],
+        budget_s=budget_s,
+        visit_us=1000,
+    )
+    return plan(**values | changes)
+
+
+def fit(run, look_s=0.3):
+    return forecast(run, OPERATIONS, look_s)
+
+
+def needs(run, answer, look_s=0.3):
+    """Time of what was chosen, added up here."""
+    total = 0.0
+    for op, _ in answer.streams:
+        transport = "mpi" if op == "mpi_pingpong" else "net"
+        each = budget.assumed(run, transport, SIZES, look_s).launch_s(answer.sizes[op])
+        total += run.min_launches * each
+    return total
+
+
+def test_everything_fits_when_there_is_time():
+    run = wanted(3, 3600.0)
+    answer = fit(run)
+    assert answer.complete
+    assert answer.streams == schedule.streams(run)
+    assert {op: len(sizes) for op, sizes in answer.sizes.items()} == dict.fromkeys(OPS, len(SIZES))
+
+
+def test_fewer_sizes_come_before_fewer_operations_and_those_before_fewer_pairs():
+    seen = []
+    for budget_s in range(2000, 0, -5):
+        answer = fit(wanted(3, float(budget_s)))
+        assert {op for op, _ in answer.streams} == set(OPS[: len(answer.sizes)]), (
+            "in the order they were named"
+        )
+        shape = (len(answer.sizes), len({pair for _, pair in answer.streams}), len(answer.sizes[OPS[0]]))
+        if shape not in seen:
+            seen.append(shape)
+    fewest = len(ladder.ever_fewer(SIZES)[-1])
+    assert [shape[0] for shape in seen] == sorted((shape[0] for shape in seen), reverse=True)
+    assert seen[0] == (4, 3, len(SIZES))
+    assert (4, 3, fewest) in seen
+    assert (1, 3, fewest) in seen
+    assert seen[-1] == (1, 1, fewest)
+    assert all(pairs == 3 for ops, pairs, _ in seen if ops > 1)
+
+
+@pytest.mark.parametrize("budget_s", [60.0, 120.0, 600.0])
+def test_what_is_chosen_gets_its_launches_within_the_budget(budget_s):
+    run = wanted(3, budget_s)
+    answer = fit(run)
+    assert answer.expected_s == pytest.approx(needs(run, answer))
+    assert answer.expected_s <= budget.SAFE * budget_s
+
+
+@given(nodes=st.integers(2, 64), budget_s=st.floats(1, 1e4), look_s=st.floats(0, 3))
+def test_the_budget_that_is_named_is_enough(nodes, budget_s, look_s):
+    run = wanted(nodes, budget_s)
+    answer = fit(run, look_s)
+    assert answer.streams
+    assert set(answer.streams) | set(answer.left_out) == set(schedule.streams(run))
+    enough = msgspec.structs.replace(run, budget_s=budget.budget_for(answer.whole_s))
+    assert fit(enough, look_s).complete
+
+
+def test_pairs_that_fit_are_spread():
+    answer = fit(wanted(32, 120.0))
+    indices = [int(first[1:]) for _, (first, _) in answer.streams]
+    assert 1 < len(indices) < 32
+    assert max(indices) >= 16
+
+
+def test_what_has_begun_comes_first():
+    run = wanted(3, 60.0)
+    answer = fit(run)
+    last = schedule.streams(run)[-1]
+    costs = {op: budget.Cost(start_s=2.0, visits_s={0: 0.0}, timed=True) for op in OPS}
+    ladders = {op: [[0]] for op in OPS}
+    answer = budget.fit(schedule.streams(run), ladders, costs, {last: 3}, 6, 10.0)
+    assert answer.streams == [last]
+    answer = budget.fit(schedule.streams(run), ladders, costs, {last: 3}, 6, 1.0)
+    assert answer.streams == [last], "nobody knows better what would be done with the last second"
+
+
+def test_nothing_new_begins_when_it_cannot_come_to_an_interval():
+    costs = {op: budget.Cost(start_s=2.0, visits_s={0: 0.0}, timed=True) for op in OPS}
+    ladders = {op: [[0]] for op in OPS}
+    open_ = [("tcp_rr", pair) for pair in ring(3)]
+    done = {("mpi_pingpong", pair): 6 for pair in ring(3)}
+    assert budget.fit(open_, ladders, costs, done, 6, 11.0).streams == []
+    assert len(budget.fit(open_, ladders, costs, done, 6, 14.0).streams) == 1
+
+
+def test_what_lacks_an_interval_comes_before_what_would_narrow_one():
+    costs = {op: budget.Cost(start_s=2.0, visits_s={0: 0.0}, timed=True) for op in OPS}
+    ladders = {op: [[0]] for op in OPS}
+    measured = [("mpi_pingpong", pair) for pair in ring(3)]
+    new = [("tcp_rr", pair) for pair in ring(3)]
+    answer = budget.fit([*measured, *new], ladders, costs, dict.fromkeys(measured, 6), 6, 30.0)
+    assert answer.streams == [*measured, *new[:2]]
+    answer = budget.fit([*measured, *new], ladders, costs, dict.fromkeys(measured, 6), 6, 10.0)
+    assert answer.streams == measured
+
+
+def test_cost_is_refined_by_what_launches_took():
+    before = {"mpi_pingpong": budget.assumed(plan(), "mpi", [64, 128, 256], 0.1)}
+    assert budget.costs([], before) == before
+    timing = budget.timing(result(0), 3.0)
+    after = budget.costs([timing], before)
+    cost = after["mpi_pingpong"]
+    assert cost.timed
+    assert cost.launch_s([64, 128, 256]) == pytest.approx(3.0)
+    assert cost.launch_s([64]) < cost.launch_s([64, 128]) < 3.0
+    failed = budget.timing(result(1, status="failed"), 60.0)
+    assert budget.costs([failed], before) == before
+    assert budget.costs([timing, failed], before) == after
+
+
+def test_an_operation_that_was_not_timed_is_as_much_slower_as_the_others_are():
+    before = {op: budget.assumed(plan(), "net", [64], 0.1) for op in ("tcp_rr", "udp_rr")}
+    timing = budget.Timing(op="tcp_rr", wall_s=6.0, visits_s={64: 0.0})
+    after = budget.costs([timing], before)
+    assert after["udp_rr"].start_s == pytest.approx(6.0)
+    assert not after["udp_rr"].timed
+
+
+def test_a_size_that_was_not_timed_takes_as_long_as_the_next_larger_one():
+    cost = budget.Cost(start_s=1.0, visits_s={64: 0.25, 256: 0.5}, timed=True)
+    assert cost.launch_s([100]) == 1.5
+    assert cost.launch_s([512]) == 1.5
+    assert cost.launch_s([1]) == 1.25
+
+
+def test_ever_fewer_sizes_keep_their_ends():
+    many, two, four = ladder.ever_fewer([1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 30])
+    assert len(many) == 12
+    assert two == [1, 2, 4, 8, 16, 30]
+    assert four == [1, 4, 16, 30]
+    assert ladder.ever_fewer([8]) == [[8]]
+
+
+def test_what_does_not_fit_is_said_with_the_budget_that_would_do():
+    run = wanted(32, 600.0)
+    first, second = what_fits(run, fit(run))
+    assert first.startswith("fits into 10 min: mpi_pingpong")
+    assert "on 32 pairs" in first
+    assert "6 launches each" in first
+    assert "tcp_stream" in second
+    enough = budget.budget_for(fit(run).whole_s)
+    assert f"--budget {enough / 60:.0f}m" in second
+    assert len(what_fits(run, fit(wanted(32, enough)))) == 1
+    short = wanted(3, 2.0)
+    assert what_fits(short, fit(short))[0].startswith("2 s are hardly enough for mpi_pingpong on 1 pair")
+
+
+def test_a_node_that_cannot_take_part_is_out_of_its_operations_only():
+    run = wanted(3, 60.0, left_out=[LeftOut(node="n1", ops=["mpi_pingpong"], reason="n1: no MPI")])
+    streams = schedule.streams(run)
+    assert [pair for op, pair in streams if op == "mpi_pingpong"] == [("n2", "n0")]
+    assert [pair for op, pair in streams if op == "tcp_rr"] == ring(3)
+
+
+def test_time_left_counts_to_the_next_decision_and_to_the_end():
+    left = schedule.Forecast(intervals_s=30.0, least_s=31.0, most_s=60.0)
+    assert time_left(left) == "intervals in about 30 s, ends within 60 s"
+    left = schedule.Forecast(intervals_s=0.0, least_s=1.0, most_s=60.0)
+    assert time_left(left) == "done in 1 s at the earliest, ends within 60 s"
+    assert time_left(schedule.Forecast(intervals_s=0.0, least_s=9.0, most_s=9.0)) == "ends within 9 s"

@@ -1,0 +1,91 @@
+"""One launch with a probe that misbehaves, over the real transport of one machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.contract.site import local_cluster
+from wulf.cluster.transport import open_transport
+from wulf.measure import execute
+from wulf.measure.schedule import LaunchPlan
+
+PROGRESS = '{"type":"progress","sweep":1,"sweeps":5,"visits_done":1,"visits":5}'
+HELLO = (
+    '{"type":"hello","protocol":1,"version":"0","program":"p","mpi":null,"op":"empty","hosts":["a"],"cpus":[[0]],'
+    '"yields":false,"pid":1,"clock":{"source":"x","resolution_ns":1.0,"cost_ns":20.0},"seed":1}'
+)
+
+
+def plan(**more):
+    fields = {
+        "id": "00000",
+        "index": 0,
+        "op": "empty",
+        "transport": "none",
+        "pair": ("node01", "node02"),
+        "setting": "default",
+        "purpose": "measure",
+        "sizes_bytes": [1, 1024],
+        "sweeps": 1,
+        "visit_us": 1000,
+        "seed": 1,
+    }
+    return LaunchPlan(**fields | more)
+
+
+def launch(tmp_path: Path, script: str):
+    probe = tmp_path / "probe"
+    probe.write_text(f"#!/bin/sh\n{script}\n")
+    probe.chmod(0o755)
+    transport = open_transport(local_cluster())
+    site = execute.Site(
+        transport=transport,
+        addresses={},
+        net_probes={"node01": str(probe)},
+        mpi_probe=None,
+        launcher=None,
+        mpi_env={},
+        interface=None,
+        subnet=None,
+        shares_cpu=lambda *_: False,
+    )
+    seen = execute.Around(contexts=[])
+    try:
+        return execute.run_launch(plan(), site, lambda _: lambda: seen, lambda _: [])
+    finally:
+        transport.close()
+
+
+def test_a_probe_that_chatters_for_ever_is_ended_and_failed(tmp_path, monkeypatch):
+    monkeypatch.setattr(execute, "START_S", -4.0)
+    assert 0.5 < execute.limit_s(plan()) < 5
+    chatter = f"echo $$ >{tmp_path}/pid; echo '{HELLO}'; while :; do echo '{PROGRESS}'; sleep 0.05; done"
+    found = launch(tmp_path, chatter)
+    assert found.launch.status == "failed"
+    assert "it had not come to its end in" in found.launch.error
+    assert found.samples == []
+    pid = (tmp_path / "pid").read_text().strip()
+    assert not Path(f"/proc/{pid}").exists() or "probe" not in Path(f"/proc/{pid}/cmdline").read_text()
+
+
+def test_a_probe_that_goes_on_after_its_last_word_keeps_nobody_waiting(tmp_path, monkeypatch):
+    monkeypatch.setattr(execute, "END_S", 0.5)
+    script = f'echo \'{HELLO}\'; echo \'{{"type":"end","elapsed_s":1.0}}\'; exec yes more'
+    assert launch(tmp_path, script).launch.status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("more", "at_least"),
+    [
+        ({"sweeps": 5, "visit_us": 2000, "sizes_bytes": [1 << n for n in range(22)]}, 60 + 22 * 13 * 0.02),
+        # Bounded by what can be said without falling silent.
+        ({"sweeps": 1, "sizes_bytes": [1 << 30]}, 60 + 30),
+        ({"sweeps": 1000, "visit_us": 1_000_000, "sizes_bytes": [1, 2]}, 60 + 2000 * 10),
+    ],
+)
+def test_the_limit_is_many_times_what_a_launch_may_take(more, at_least):
+    limit = execute.limit_s(plan(**more))
+    assert limit >= at_least
+    assert limit <= 60 + execute.SILENCE_S * len(more["sizes_bytes"]) * (more["sweeps"] + 1)

@@ -1,0 +1,547 @@
+"""What a guard puts back, in which order and over a boot; and what it leaves because it is somebody else's."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.unit.test_access import ETHTOOL, NIC, SYSTEMCTL
+from tests.unit.test_guard import Place, wait
+from wulf import access
+from wulf.change.guard import program
+
+pytestmark = pytest.mark.root
+
+#: Control of sibling threads, whose files come and go with them.
+SMT = """
+smt_save() { file_save "$1" "$2"; }
+smt_put() {
+	echo "$3" >"$2"
+	case $3 in
+	off) rm -rf "${2%/*}/cpu1" ;;
+	on) [ -d "${2%/*}/cpu1" ] || { mkdir "${2%/*}/cpu1" && echo kernel >"${2%/*}/cpu1/governor"; } ;;
+	esac
+}
+smt_restore() { IFS=$TAB read -r _ smt_before && smt_put "$1" "$2" "$smt_before"; }
+smt_get() { file_get "$1" "$2"; }
+"""
+#: Ends all processes of a unit with its first one, as systemd does.
+SYSTEMD_RUN = """\
+#!/bin/sh
+while :; do
+    case $1 in
+    --unit=*) unit=${1#--unit=}; shift ;;
+    -p) shift 2 ;;
+    --*) shift ;;
+    *) break ;;
+    esac
+done
+# What belongs to another unit is in the environment of whoever starts this one, and does not come along.
+setsid env UNIT_OF_TEST="$unit" sh -c '
+    "$@" &
+    first=$!
+    wait "$first"
+    while kill -0 "$first" 2>/dev/null; do wait "$first"; done
+    for environ in $(grep -ls "UNIT_OF_TEST=$UNIT_OF_TEST" /proc/[0-9]*/environ); do
+        process=${environ%/environ}; process=${process#/proc/}
+        [ "$process" = "$$" ] || kill -9 "$process" 2>/dev/null
+    done' unit "$@" </dev/null >/dev/null 2>&1 &
+"""
+
+
+class Node(Place):
+    """A place with programs of its own and a boot that can be another one."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__("dash", directory)
+        self.programs = directory / "bin"
+        self.programs.mkdir()
+        main = 'main "$@"\n'
+        (self.state / "guard").write_text(program().removesuffix(main) + SMT + main)
+        (self.run.parent / "boot_id").write_text("first\n")
+        self.inside("mount", "--bind", "/run/boot_id", "/proc/sys/kernel/random/boot_id")
+        self.done("lock", "me", "600")
+
+    def argv(self, *words: str) -> list[str]:
+        found = super().argv(*words)
+        environment = [f"PATH={self.programs}:{os.environ['PATH']}", f"PLACE={self.directory}"]
+        return [*found[:4], "env", *environment, *found[4:]]
+
+    def inside(self, *words: str, stdin: str = "") -> str:
+        argv = [*self.argv()[:-2], *words]
+        done = subprocess.run(argv, input=stdin, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done
+        return done.stdout
+
+    def program(self, name: str, text: str) -> None:
+        path = self.programs / name
+        path.write_text(text)
+        path.chmod(0o755)
+
+    def make(self, change: str, *steps: str) -> None:
+        """Take steps `KNOB KIND INTERFACE TARGET=VALUE`, not confirmed."""
+        plan = "".join(
+            "\t".join([*step.partition("=")[0].split(" ", 3), step.partition("=")[2]]) + "\n"
+            for step in steps
+        )
+        self.done("begin", change, "me", "600", stdin=plan)
+        self.done("apply", change)
+
+    def keep(self, change: str, *steps: str) -> None:
+        self.make(change, *steps)
+        self.done("confirm", change)
+
+    def roll_back(self, change: str, to: str = "original") -> None:
+        self.done("rollback", change, "me", "600", to)
+        self.done("apply", change)
+        self.done("confirm", change)
+
+    def boot_anew(self) -> None:
+        """End the watcher, forget what is in memory, and have another boot."""
+        watcher = self.run / "watcher"
+        if watcher.exists():
+            os.kill(int(watcher.read_text()), signal.SIGKILL)
+        shutil.rmtree(self.run)
+        (self.run.parent / "boot_id").write_text("second\n")
+
+    def log(self) -> str:
+        return (self.state / "log").read_text()
+
+    def differs(self) -> dict[str, str]:
+        rows = [line.split("\t") for line in self.done("status").splitlines() if line.startswith("set\t")]
+        return {row[1]: row[6] for row in rows}
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[Node]:
+    made = Node(tmp_path)
+    yield made
+    made.end()
+
+
+def _file(node: Node, name: str, text: str) -> Path:
+    path = node.directory / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+# --- over a boot ---------------------------------------------------------------------------------------------
+
+#: As TuneD answers: only a daemon that runs says what is in force.
+TUNED_ADM = """\
+#!/bin/sh
+cd "$PLACE" || exit
+case $1 in
+active) if [ ! -e runs ]; then echo "It seems that tuned daemon is not running, preset profile is not activated."
+    [ ! -s active_profile ] || echo "Preset profile: $(cat active_profile)"
+    elif [ -s active_profile ]; then echo "Current active profile: $(cat active_profile)"
+    else echo "No current active profile."; fi ;;
+profile) echo "$2" >active_profile; touch runs ;;
+off) [ -e runs ] || { echo "Not supported in no_daemon mode."; exit 1; }; : >active_profile ;;
+esac
+"""
+
+
+def _tuned(node: Node, before: str) -> tuple[str, Callable[[], str]]:
+    node.program("tuned-adm", TUNED_ADM)
+    _file(node, "runs", "")
+    file = _file(node, "active_profile", before)
+    return f"svc.tuned tuned - {file}=network-latency", file.read_text
+
+
+def _tuned_profile(node: Node) -> tuple[str, Callable[[], str]]:
+    return _tuned(node, "balanced\n")
+
+
+def _stored(node: Node) -> tuple[str, Callable[[], str]]:
+    file = _file(node, "x.conf", "before\n")
+    return f"{file} stored - {file}=file:644:bmV3Cg==", file.read_text
+
+
+def _unit(node: Node) -> tuple[str, Callable[[], str]]:
+    node.program("systemctl", SYSTEMCTL)
+    _file(node, "irqbalance.service.active", "active\n")
+    enabled = _file(node, "irqbalance.service.enabled", "enabled\n")
+    return "irqbalance.service unit - irqbalance.service=disabled", enabled.read_text
+
+
+def _mpi_parameter(node: Node) -> tuple[str, Callable[[], str]]:
+    node.program("ompi_info", f'#!/bin/sh\necho "path:sysconfdir:{node.directory}"\n')
+    file = _file(node, "openmpi-mca-params.conf", "btl_tcp_links = 2\n")
+    return "ompi.btl_tcp_links mpi_parameter - btl_tcp_links=4", file.read_text
+
+
+LASTING = {"tuned": _tuned_profile, "stored": _stored, "unit": _unit, "mpi_parameter": _mpi_parameter}
+
+
+@pytest.mark.parametrize(
+    "kind", [name for name, kind in access.kinds().items() if kind.settable and kind.survives_boot]
+)
+def test_what_survives_a_boot_is_put_back_after_it(node: Node, kind: str) -> None:
+    step, value = LASTING[kind](node)
+    before = value()
+    node.make("A", step)
+    assert value() != before
+    node.boot_anew()
+    (node.directory / "runs").unlink(missing_ok=True)
+    node.done("recover")
+    assert node.journal("A") == "undone"
+    assert value() == before
+
+
+def test_a_profile_of_tuned_where_there_was_none_is_gone_after_a_boot(node: Node) -> None:
+    step, value = _tuned(node, "")
+    node.make("A", step)
+    node.boot_anew()
+    (node.directory / "runs").unlink()
+    node.done("recover")
+    assert (node.journal("A"), value()) == ("undone", "")
+
+
+def test_a_preset_profile_of_tuned_is_there_again_after_a_boot(node: Node) -> None:
+    step, value = _tuned(node, "balanced\n")
+    (node.directory / "runs").unlink()
+    node.make("A", step)
+    node.boot_anew()
+    (node.directory / "runs").unlink()
+    node.done("recover")
+    assert (node.journal("A"), value()) == ("undone", "balanced\n")
+
+
+def test_tuned_that_did_not_run_does_not_run_afterwards(node: Node) -> None:
+    step, value = _tuned(node, "balanced\n")
+    (node.directory / "runs").unlink()
+    node.program("systemctl", '#!/bin/sh\n[ "$*" = "stop tuned.service" ] && rm "$PLACE/runs"\n')
+    node.make("A", step)
+    assert (node.directory / "runs").exists()
+    node.done("undo", "A")
+    assert (node.journal("A"), value()) == ("undone", "balanced\n")
+    assert not (node.directory / "runs").exists()
+
+
+# --- a limit that a process holds ----------------------------------------------------------------------------
+
+
+def test_a_confirmed_limit_outlives_the_watcher_that_restored_it(node: Node) -> None:
+    device = _file(node, "cpu_dma_latency", "")
+    node.program("systemd-run", SYSTEMD_RUN)
+    (node.run.parent / "systemd/system").mkdir(parents=True)
+    step = f"cpu.cstates_pmqos pm_qos - {device}="
+    node.keep("A", f"{step}10")
+    node.done("begin", "B", "me", "4", stdin=f"cpu.cstates_pmqos\tpm_qos\t-\t{device}\t0\n")
+    node.done("apply", "B")
+    wait(lambda: node.journal("B") == "undone", seconds=60)
+    wait(lambda: not (node.run / "watcher").exists(), seconds=60)
+    wait(lambda: not _of_unit("wulf-guard"), seconds=60)
+    (row,) = [line.split("\t") for line in node.done("status").splitlines() if line.startswith("set\t")]
+    assert row[6:] == ["different", "10 ", "10", "10 "]
+    # A holder that somebody ends is seen.
+    os.kill(int((node.run / "pm_qos").read_text().split()[0]), signal.SIGKILL)
+    (row,) = [line.split("\t") for line in node.done("status").splitlines() if line.startswith("set\t")]
+    assert row[6:] == ["same", "unlimited ", "10", "10 "]
+    node.done("lock", "me", "600")
+    node.done("begin", "C", "me", "600", stdin=f"cpu.cstates_pmqos\tpm_qos\t-\t{device}\t5\n")
+    node.done("apply", "C")
+    holder = int((node.run / "pm_qos").read_text().split()[0])
+    node.done("undo", "C")
+    wait(lambda: not Path(f"/proc/{holder}/cwd").exists())
+
+
+def _of_unit(name: str) -> list[str]:
+    found = subprocess.run(
+        ["sh", "-c", f'grep -ls "UNIT_OF_TEST={name}" /proc/[0-9]*/environ'],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return found.stdout.split()
+
+
+# --- what hangs together -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cpus(node: Node) -> Path:
+    control = _file(node, "smt/control", "on\n")
+    for cpu, governor in ((0, "powersave"), (1, "schedutil")):
+        _file(node, f"smt/cpu{cpu}/governor", f"{governor}\n")
+    return control
+
+
+def _governors(cpus: Path) -> dict[str, str]:
+    return {path.parent.name: path.read_text().strip() for path in cpus.parent.glob("cpu*/governor")}
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("confirmed", [False, True])
+def test_siblings_are_back_before_their_governor_is(
+    node: Node, cpus: Path, order: int, confirmed: bool
+) -> None:
+    steps = [f"cpu.smt smt - {cpus}=off", f"cpu.governor file - {cpus.parent}/cpu*/governor=performance"]
+    node.make("A", *steps[::order])
+    assert _governors(cpus) == {"cpu0": "performance"}
+    if confirmed:
+        node.done("confirm", "A")
+        node.roll_back("B")
+    else:
+        node.done("undo", "A")
+    assert cpus.read_text() == "on\n"
+    assert _governors(cpus) == {"cpu0": "powersave", "cpu1": "schedutil"}
+
+
+def test_two_changes_that_hang_together_are_rolled_back(node: Node, cpus: Path) -> None:
+    node.keep("A", f"cpu.governor file - {cpus.parent}/cpu*/governor=performance")
+    node.keep("B", f"cpu.smt smt - {cpus}=off")
+    node.roll_back("C")
+    assert _governors(cpus) == {"cpu0": "powersave", "cpu1": "schedutil"}
+    node.keep("D", f"cpu.smt smt - {cpus}=off")
+    node.keep("E", f"cpu.governor file - {cpus.parent}/cpu*/governor=performance")
+    node.roll_back("F")
+    # What came back is as the kernel made it.
+    assert _governors(cpus) == {"cpu0": "powersave", "cpu1": "kernel"}
+    assert "set\t" not in node.done("status")
+
+
+# --- what is somebody else's ---------------------------------------------------------------------------------
+
+
+def _nic(node: Node, *words: str) -> str:
+    if words:
+        node.inside("ethtool", *words)
+    return node.inside("ethtool", "-c", "eth0")
+
+
+def _ethtool(node: Node) -> None:
+    node.program("ethtool", f"#!{sys.executable} -S\n{ETHTOOL}")
+    _file(node, "nic.json", NIC)
+
+
+@pytest.mark.parametrize("confirmed", [False, True])
+def test_of_a_group_only_what_the_change_has_set_is_put_back(node: Node, confirmed: bool) -> None:
+    _ethtool(node)
+    _nic(node, "-C", "eth0", "adaptive-rx", "on")
+    before = _nic(node)
+    node.make("A", "nic.rx_usecs ethtool eth0 coalesce.rx-usecs=4")
+    if confirmed:
+        node.done("confirm", "A")
+    _nic(node, "-C", "eth0", "tx-usecs", "200")
+    if confirmed:
+        node.done("rollback", "B", "me", "600", "original")
+        said = node.done("apply", "B")
+        node.done("confirm", "B")
+        assert "set\t" not in node.done("status")
+    else:
+        said = node.done("undo", "A")
+        assert "left as somebody else has set it: nic.rx_usecs: tx-usecs 200" in node.log()
+    assert said.count("left\tnic.rx_usecs\ttx-usecs 200\n") == 1
+    # Adaptive moderation, which the fixed delay had ended, is on again.
+    assert _nic(node) == before.replace("tx-usecs:\t30", "tx-usecs:\t200")
+
+
+def test_what_an_adaptive_driver_moves_later_on_is_put_back_too(node: Node) -> None:
+    _ethtool(node)
+    before = _nic(node)
+    node.make("A", "nic.adaptive_rx ethtool eth0 coalesce.adaptive-rx=on")
+    text = (node.directory / "nic.json").read_text()
+    (node.directory / "nic.json").write_text(text.replace('"rx-frames": "16"', '"rx-frames": "64"'))
+    node.done("undo", "A")
+    assert _nic(node) == before
+
+
+def test_of_a_pattern_only_the_files_that_the_change_has_set_are_put_back(node: Node) -> None:
+    files = [_file(node, f"cpu{cpu}/governor", f"{value}\n") for cpu, value in enumerate(("a", "new", "b"))]
+    node.make("A", f"k file - {node.directory}/cpu*/governor=new")
+    files[1].write_text("theirs\n")
+    files[2].write_text("theirs\n")
+    node.done("undo", "A")
+    assert [file.read_text() for file in files] == ["a\n", "theirs\n", "b\n"]
+    assert "left as somebody else has set it: k" in node.log()
+
+
+def test_what_somebody_sets_between_begin_and_apply_is_theirs(node: Node) -> None:
+    files = [_file(node, f"cpu{cpu}/governor", "old\n") for cpu in (0, 1)]
+    node.done("begin", "A", "me", "600", stdin=f"k\tfile\t-\t{node.directory}/cpu*/governor\tnew\n")
+    files[1].write_text("theirs\n")
+    node.done("apply", "A")
+    node.done("undo", "A")
+    assert [file.read_text() for file in files] == ["old\n", "theirs\n"]
+
+
+def test_two_changes_of_a_group_with_somebody_else_between_them(node: Node) -> None:
+    _ethtool(node)
+    node.keep("A", "nic.rx_usecs ethtool eth0 coalesce.rx-usecs=4")
+    _nic(node, "-C", "eth0", "tx-usecs", "200")
+    before = _nic(node)
+    node.keep("B", "nic.rx_usecs ethtool eth0 coalesce.rx-usecs=2")
+    assert node.differs() == {"nic.rx_usecs": "different"}
+    node.roll_back("C", "B")
+    assert _nic(node) == before
+    node.roll_back("D")
+    assert "rx-usecs:\t8" in _nic(node)
+    assert "tx-usecs:\t200" in _nic(node)
+
+
+def test_a_journal_of_the_version_before_is_undone(node: Node) -> None:
+    _ethtool(node)
+    before = _nic(node)
+    node.make("A", "nic.rx_usecs ethtool eth0 coalesce.rx-usecs=4")
+    (node.state / "tx/A/after.1").unlink()
+    node.done("undo", "A")
+    assert (_nic(node), node.journal("A")) == (before, "undone")
+    node.keep("B", "nic.rx_usecs ethtool eth0 coalesce.rx-usecs=4")
+    (node.state / "tx/B/after.1").unlink()
+    assert node.differs() == {"nic.rx_usecs": "different"}
+    node.roll_back("C")
+    assert _nic(node) == before
+
+
+# --- the packet filter ---------------------------------------------------------------------------------------
+
+RULES = """\
+table inet f {
+	set ban { type ipv4_addr; flags timeout; elements = { 192.0.2.1 timeout 1h, 192.0.2.2 timeout 1s, 192.0.2.3 } }
+	set seen { type ipv4_addr; flags dynamic,timeout; timeout 1h; }
+	set listed { type ipv4_addr; flags interval; elements = { 10.0.0.0/8, 192.168.0.0/16 comment "a, { b }" } }
+	chain in { type filter hook input priority 0; policy accept; ip saddr @ban counter drop; ip saddr @listed accept; }
+}
+"""
+FILTER = "svc.nftables service - nftables.service=off"
+
+
+@pytest.fixture
+def filtering(node: Node) -> Node:
+    node.program("systemctl", SYSTEMCTL)
+    _file(node, "nftables.service.active", "active\n")
+    _file(node, "nftables.conf", "flush ruleset\ntable inet boot { }\n")
+    node.inside("nft", "-f", "-", stdin=RULES)
+    return node
+
+
+def _rules(node: Node) -> str:
+    return node.inside("nft", "-nn", "list", "ruleset")
+
+
+def test_rules_with_elements_that_time_out_come_back(filtering: Node) -> None:
+    filtering.keep("Z", FILTER)
+    assert _rules(filtering) == ""
+    filtering.inside("sleep", "2")
+    filtering.roll_back("Y")
+    assert filtering.differs() == {}
+    filtering.make("A", FILTER)
+    filtering.done("undo", "A")
+    assert filtering.journal("A") == "undone"
+    rules = _rules(filtering)
+    # What would be over by now is over, and no time was won.
+    assert "192.0.2.2" not in rules
+    assert "192.0.2.3" in rules
+    assert 'elements = { 10.0.0.0/8, 192.168.0.0/16 comment "a, { b }" }' in rules
+    assert int(rules.split("192.0.2.1 timeout 3600s expires ")[1].partition("s")[0]) < 3599
+
+
+def test_rules_that_somebody_else_has_made_meanwhile_stay(filtering: Node) -> None:
+    filtering.make("A", FILTER)
+    filtering.inside("nft", "add table ip theirs")
+    filtering.done("undo", "A")
+    rules = _rules(filtering)
+    assert "table ip theirs" in rules
+    assert "table inet f" in rules
+    assert "inet boot" not in rules
+
+
+def test_a_table_that_somebody_else_has_made_anew_is_not_removed_unasked(filtering: Node) -> None:
+    filtering.make("A", FILTER)
+    filtering.inside("nft", "add table inet f; add chain inet f theirs")
+    stuck = filtering.guard("undo", "A")
+    assert "'nft delete table inet f' lets the former one come back" in stuck.stdout
+    assert "chain theirs" in _rules(filtering)
+    assert filtering.journal("A") == "stuck"
+    filtering.inside("nft", "delete table inet f")
+    filtering.done("undo", "A")
+    assert filtering.journal("A") == "undone"
+    assert "192.0.2.3" in _rules(filtering)
+
+
+def test_a_retry_comes_later_and_later(node: Node) -> None:
+    file = _file(node, "value", "old\n")
+    node.make("A", f"k file - {file}=new")
+    file.unlink()
+    file.mkdir()
+    found = []
+    for _ in range(4):
+        node.guard("undo", "A")
+        until = int((node.run / "retry.A").read_text().split()[0])
+        now = float(Path("/proc/uptime").read_text().split()[0])
+        found.append((until - now) / 60)
+    assert [round(minutes) for minutes in found] == sorted({round(minutes) for minutes in found})
+    assert found[-1] > 4 * found[0]
+
+
+@pytest.mark.parametrize("confirmed", [False, True])
+def test_the_exemption_of_the_cluster_s_interface_goes(node: Node, confirmed: bool) -> None:
+    rules = (
+        "table inet f { chain in { type filter hook input priority 0; policy accept; tcp dport 9 drop; }; }"
+    )
+    node.inside("nft", rules)
+    before = node.inside("nft", "-s", "list", "ruleset")
+    node.make("A", "net.conntrack firewall eth0 tracking=notrack")
+    assert "notrack" in _rules(node)
+    if confirmed:
+        node.done("confirm", "A")
+        assert node.differs() == {"net.conntrack": "different"}
+        node.roll_back("B")
+    else:
+        node.done("undo", "A")
+    assert node.inside("nft", "-s", "list", "ruleset") == before
+
+
+# --- every other kind, through the guard ---------------------------------------------------------------------
+
+
+def _link(node: Node) -> tuple[str, Callable[[], str]]:
+    node.inside("mount", "-t", "sysfs", "sysfs", "/sys")  # that of the own network
+    node.inside("ip", "link", "add", "eth0", "mtu", "1500", "type", "veth", "peer", "name", "peer0")
+    return "nic.mtu link eth0 mtu=1400", lambda: node.inside("ip", "-o", "link", "show", "eth0")
+
+
+def _route(node: Node) -> tuple[str, Callable[[], str]]:
+    _link(node)
+    for words in ("link set eth0 up", "link set peer0 up", "addr add 10.9.0.1/24 dev eth0"):
+        node.inside("ip", *words.split())
+    return "route.rto_min route eth0 rto_min=5", lambda: node.inside(
+        "ip", "-4", "route", "show", "dev", "eth0"
+    )
+
+
+def _turbo(node: Node) -> tuple[str, Callable[[], str]]:
+    file = _file(node, "boost", "1\n")
+    return f"cpu.turbo turbo - {node.directory}/no_turbo {file}=0", file.read_text
+
+
+def _idle_states(node: Node) -> tuple[str, Callable[[], str]]:
+    files = [_file(node, f"cpu0/state{number}/disable", f"{number % 2}\n") for number in range(3)]
+    step = f"cpu.cstates_disable idle_states - {node.directory}/cpu*/state*/disable=disabled: state2"
+    return step, lambda: " ".join(file.read_text() for file in files)
+
+
+@pytest.mark.parametrize("kind", [_link, _route, _turbo, _idle_states])
+def test_what_was_changed_is_undone_and_rolled_back(
+    node: Node, kind: Callable[[Node], tuple[str, Callable[[], str]]]
+) -> None:
+    step, value = kind(node)
+    before = value()
+    node.make("A", step)
+    assert value() != before
+    node.done("undo", "A")
+    assert value() == before
+    node.keep("B", step)
+    assert list(node.differs().values()) == ["different"]
+    node.roll_back("C")
+    assert value() == before

@@ -1,0 +1,188 @@
+"""What Python programs get: `wulf.load` of every kind of run, tables that every data-frame library takes."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import wulf
+from tests.unit.make_records import manifest, node, result
+from tests.unit.tuning_fixture import make
+from wulf import store
+from wulf.errors import ProbeError, StoreError
+from wulf.measure import parse
+from wulf.records import SCHEMA_VERSION, Clock, Cycle, ProbeInfo, Trial, TuneManifest
+from wulf.store.tuning import TuningRun, create_tuning
+from wulf.text import printable
+
+
+@pytest.fixture
+def measured(tmp_path: Path) -> Path:
+    path = tmp_path / "measured"
+    clock = Clock(source="c", resolution_ns=1.0, cost_ns=1.0)
+    probe = ProbeInfo(
+        version="1", protocol=1, mpi="Open MPI", hosts=["a", "b"], cpus=[[0, 1], [2]], clock=clock
+    )
+    with store.create(path, manifest()) as writer:
+        writer.append(node())
+        for index in range(4):
+            made = result(index, status="failed" if index == 2 else "ok")
+            known = probe if index % 2 else None  # of one that failed early nothing is known
+            suspect = ["load", "steal"] if index == 1 else []
+            launch = msgspec.structs.replace(made.launch, probe=known, contamination=suspect)
+            writer.append(msgspec.structs.replace(made, launch=launch))
+    return path
+
+
+@pytest.fixture
+def tuned(tmp_path: Path) -> Path:
+    path = tmp_path / "tuned"
+    report = make()
+    head = TuneManifest(
+        schema_version=SCHEMA_VERSION,
+        id="tuned",
+        created_at="2026-11-21T08:00:00+00:00",
+        updated_at="2026-11-21T08:00:00+00:00",
+        status="complete",
+        wulf_version="0.1.0",
+        command_line=["wulf", "tune"],
+        plan=report.plan,
+        cycle=Cycle(probes=[], commands=[], pairs=[], sweeps=5, visit_us=1000),
+        profile="latency",
+        cluster="",
+        nodes=["n1"],
+        records=[],
+        operations=[],
+        software={},
+    )
+    with create_tuning(path, head) as writer:
+        for index in range(2):
+            writer.append(
+                Trial(
+                    index=index,
+                    phase="control",
+                    round=0,
+                    block=0,
+                    setting={"nic.mtu": "9000"} if index else {},
+                    started_at="2026-11-21T08:00:00+00:00",
+                    duration_s=1.0,
+                    status="failed" if index else "ok",
+                    error="no" if index else None,
+                    values={} if index else {"a": 1.0, "b": 2.0},
+                )
+            )
+        writer.conclude(report.tuning)
+    return path
+
+
+def is_table(columns: dict[str, list[object]], rows: int) -> None:
+    """What polars, pandas and Arrow take without a word: columns of one length and one scalar type each."""
+    assert columns
+    for name, values in columns.items():
+        assert len(values) == rows, name
+        kinds = {type(value) for value in values if value is not None}
+        assert kinds <= {str} or kinds <= {int, float} or kinds <= {bool}, (name, kinds)
+
+
+def test_launches_are_a_table(measured: Path) -> None:
+    columns = wulf.load(measured).columns("launches")
+    is_table(columns, 4)
+    assert columns["node_b"] == ["node02"] * 4
+    assert columns["contamination"][1] == "load; steal"
+    assert columns["mpi"] == [None, "Open MPI", None, "Open MPI"]
+    assert columns["largest_bytes"] == [256] * 4
+    assert columns["error"][2] == "node02: it is gone"
+
+
+def test_a_tuning_run_is_loaded_and_has_tables(tuned: Path) -> None:
+    run = wulf.load(tuned)
+    assert isinstance(run, TuningRun)
+    assert run.result is not None
+    is_table(run.columns(), 3)
+    assert run.columns()["metric"] == ["a", "b", None]
+    assert run.columns()["setting"] == ["", "", "nic.mtu=9000"]
+    is_table(run.columns("effects"), len(run.result.effects))
+    with pytest.raises(StoreError, match="trials, effects"):
+        run.columns("cells")
+
+
+def test_loading_says_what_is_no_run(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="is not a run directory"):
+        wulf.load(tmp_path)
+    with pytest.raises(StoreError, match="is not a run directory"):
+        wulf.load("x" * 5000)
+
+
+HOSTILE = [
+    b"[" * 200_000,
+    b'{"a":' * 200_000,
+    b'{"schema_version":' + b"9" * 5000 + b"}",
+    b'{"schema_version":1e999}',
+    b'{"schema_version":NaN}',
+    b'{"schema_version":"1"}',
+    b'{"schema_version":-1}',
+    b'{"schema_version":2}',
+    b'{"schema_version":1,"a":"\xed\xa0\x80"}',
+    b'{"schema_version":null}',
+    b"\xff\xfe\x00",
+    b"null",
+    b"",
+]
+
+
+@pytest.mark.parametrize("content", HOSTILE)
+@pytest.mark.parametrize(
+    "file", ["manifest.json", "tuning.json", "records.jsonl", "trials.jsonl", "result.json"]
+)
+def test_a_hostile_file_is_refused_by_name(measured: Path, tuned: Path, file: str, content: bytes) -> None:
+    path = tuned if (tuned / file).exists() else measured
+    (path / file).write_bytes(content + b"\n")
+    with pytest.raises(StoreError, match=path.name):
+        wulf.load(path)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+@given(
+    st.integers(0, 2**32), st.sampled_from(["manifest.json", "records.jsonl", "tuning.json", "trials.jsonl"])
+)
+def test_a_damaged_file_is_only_ever_refused(measured: Path, tuned: Path, seed: int, file: str) -> None:
+    path = tuned if (tuned / file).exists() else measured
+    good = (path / file).read_bytes()
+    noise = random.Random(seed)
+    content = bytearray(good)
+    for _ in range(noise.randrange(1, 6)):
+        at = noise.randrange(len(content))
+        piece = noise.choice([b"[" * 2000, b"9" * 400, b"\xff", b"null", b'"', b"-1", b"1e400", b"\n", b""])
+        content[at : at + noise.randrange(6)] = piece
+    (path / file).write_bytes(content)
+    try:
+        run = wulf.load(path)
+        for table in ("launches", "samples") if path == measured else ("trials", "effects"):
+            run.columns(table)
+    except StoreError as error:
+        assert str(path) in printable(str(error), 5000)
+    finally:
+        (path / file).write_bytes(good)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"type":' + b"[" * 200_000,
+        b'{"type":"cell","x":' + b'{"a":' * 200_000,
+        b'{"type":"hello","protocol":' + b"9" * 5000 + b"}",
+        b'{"type":"end","elapsed_s":1e999}',
+        b'{"type":"error","code":"\xed\xa0\x80","message":""}',
+        b'{"type":"error","code":"\xff","message":""}',
+        b'{"type":"end","elapsed_s":NaN}',
+    ],
+)
+def test_a_hostile_probe_is_only_ever_refused(line: bytes) -> None:
+    with pytest.raises(ProbeError) as refusal:
+        parse.message(line)
+    assert len(str(refusal.value)) < 1000

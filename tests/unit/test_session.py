@@ -1,0 +1,139 @@
+"""A run from its first launch to its last, on a clock that only its launches move."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import msgspec
+import pytest
+
+from tests.unit.make_records import manifest, operation, plan, result, sample
+from wulf import store
+from wulf.estimate import advise
+from wulf.measure import ladder
+from wulf.procedure import measure as procedure
+from wulf.procedure.analysis import measuring
+from wulf.records import LaunchResult
+
+OPS = ["mpi_pingpong", "tcp_rr", "udp_rr", "tcp_stream"]
+PAIRS = [("n0", "n1"), ("n1", "n2"), ("n2", "n0")]
+SIZES = ladder.base_sizes("adaptive", 32)
+
+
+class Clock:
+    """Stands still but for launches."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def monotonic(self):
+        return self.now
+
+
+class Watcher:
+    def __init__(self):
+        self.said = []
+        self.states = []
+
+    def stage(self, text):
+        pass
+
+    def launched(self, state):
+        self.states.append(state)
+
+    def fits(self, plan, fit, spent_s):
+        self.said.append(fit)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    found = Clock()
+    monkeypatch.setattr(procedure.time, "monotonic", found.monotonic)
+    return found
+
+
+def measured(tmp_path, clock, launch_s, earlier=(), **changes):
+    values = dict(ops=OPS, pairs=PAIRS, ladder="adaptive", sizes_bytes=SIZES, max_size_bytes=32)
+    wanted = plan(**values | changes)
+    head = manifest(plan=wanted, operations=[operation(op, "net", 32) for op in OPS])
+
+    def launch(what):
+        clock.now += launch_s(what)
+        samples = [sample(what.index, size, 10 + size / 100, what.pair, what.op) for size in what.sizes_bytes]
+        made = result(what.index, pair=what.pair, op=what.op, purpose=what.purpose).launch
+        return LaunchResult(
+            launch=msgspec.structs.replace(made, sizes_bytes=what.sizes_bytes), samples=samples
+        )
+
+    watcher = Watcher()
+    with store.create(tmp_path / f"run{len(earlier)}", head) as writer:
+        session = procedure.Session(writer, list(earlier), launch, watcher)
+        session.announce()
+        session.scout()
+        complete = session.measure()
+    return session, watcher, complete
+
+
+def launches_of(session):
+    return Counter((r.launch.op, r.launch.pair) for r in measuring(session.results))
+
+
+@pytest.mark.parametrize("launch_s", [1.0, 2.0, 3.0, 5.0, 8.0])
+@pytest.mark.parametrize("fixed", ["adaptive", "imb"])
+def test_what_is_begun_gets_an_interval(tmp_path, clock, launch_s, fixed):
+    session, _, _ = measured(tmp_path, clock, lambda what: launch_s, budget_s=120.0, ladder=fixed)
+    counts = launches_of(session)
+    assert counts
+    assert min(counts.values()) >= 6, counts
+    assert clock.now <= 120 + launch_s
+    begun = {op for op, _ in counts}
+    assert begun == set(OPS[: len(begun)])
+
+
+def test_an_operation_that_costs_more_than_was_thought_does_not_take_the_others_intervals(tmp_path, clock):
+    session, watcher, complete = measured(
+        tmp_path, clock, lambda what: 9.0 if what.op == "tcp_rr" else 1.0, budget_s=120.0, ladder="imb"
+    )
+    counts = launches_of(session)
+    short = {stream: count for stream, count in counts.items() if count < 6}
+    assert all(op == "tcp_rr" for op, _ in short), counts
+    assert all(counts["mpi_pingpong", pair] >= 6 for pair in PAIRS)
+    assert not complete
+    assert watcher.said[0].complete, "before the first launch all seemed to fit"
+    assert not watcher.said[-1].complete, "and then it was said what does not"
+
+
+def test_what_was_not_come_to_is_told_and_comes_when_the_run_goes_on(tmp_path, clock):
+    session, watcher, complete = measured(tmp_path, clock, lambda what: 3.0, budget_s=60.0)
+    assert not complete
+    assert watcher.said[-1].left_out
+    first = launches_of(session)
+    told = {
+        advice.subject
+        for advice in advise([], session.results, [], session.plan)
+        if advice.kind == "not_begun"
+    }
+    assert told == {op for op in OPS for pair in PAIRS if (op, pair) not in first}
+    sizes = {r.launch.op: r.launch.sizes_bytes for r in measuring(session.results)}
+    again, _, _ = measured(tmp_path, clock, lambda what: 3.0, session.results, budget_s=1200.0)
+    assert set(launches_of(again)) == {(op, pair) for op in OPS for pair in PAIRS}
+    later = {(r.launch.op, tuple(r.launch.sizes_bytes)) for r in measuring(again.results)}
+    assert all((op, tuple(size)) in later for op, size in sizes.items())
+    assert len(later) == len(OPS), "an operation keeps its sizes when a run goes on"
+
+
+def test_scouts_only_take_time_that_nothing_else_needs(tmp_path, clock):
+    tight, _, _ = measured(tmp_path, clock, lambda what: 1.4, budget_s=120.0)
+    scouts = Counter(r.launch.op for r in tight.results if r.launch.purpose == "scout")
+    assert set(scouts) == set(OPS)
+    assert sum(scouts.values()) <= 5
+    assert Counter(launches_of(tight).values()).keys() >= {6}
+    assert len(launches_of(tight)) == 12
+
+
+def test_progress_never_promises_less_than_the_intervals_take(tmp_path, clock):
+    _, watcher, _ = measured(tmp_path, clock, lambda what: 1.0, budget_s=60.0, ladder="imb", ops=OPS[:1])
+    lacking = [state for state in watcher.states if state.streams_with_interval < state.streams]
+    assert all(state.left.intervals_s > 0 for state in lacking)
+    assert all(state.left.most_s <= 60.0 - state.spent_s + 1e-9 for state in watcher.states)
+    assert watcher.states[-1].streams_with_interval == 3

@@ -1,0 +1,261 @@
+"""Files that several nodes have in common: two guards in namespaces of their own that see the same directory."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from wulf.change import apply
+from wulf.change.guard import PLACE, Guards, program
+from wulf.change.steps import Step
+from wulf.ports import NodeResult
+from wulf.records import ChangeOutcome
+
+pytestmark = pytest.mark.root
+
+BEFORE = "# of the site\nbtl = tcp,self\n"
+#: A guard for which the disk of this machine is one that other machines may have, too.
+FOREIGN = program().replace("ext[234] | xfs | btrfs | zfs", "zfs").replace("| overlay | tmpfs", "| tmpfs")
+
+
+class Nodes:
+    """Some nodes, each with a state of its own, that have /opt in common; also the way to run commands there."""
+
+    name = "namespaces"
+
+    def __init__(self, directory: Path, names: Sequence[str]) -> None:
+        self.opt = directory / "opt"
+        self.opt.mkdir()
+        self.file = self.opt / "openmpi-mca-params.conf"
+        self.file.write_text(BEFORE)
+        programs = directory / "bin"
+        programs.mkdir()
+        (programs / "ompi_info").write_text(f'#!/bin/sh\necho "path:sysconfdir:{self.opt}"\n')
+        (programs / "ompi_info").chmod(0o755)
+        self._environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+        self._keepers = {name: self._raise(name) for name in names}
+
+    def _raise(self, name: str) -> subprocess.Popen[bytes]:
+        ready = self.opt.parent / f"ready.{name}"
+        start = (
+            f"hostname {name} && mkdir -p /var/lib/wulf && mount -t tmpfs none /var/lib/wulf && "
+            f"mount -t tmpfs none /run && touch {ready} && exec sleep 3000"
+        )
+        keeper = subprocess.Popen(["unshare", "--net", "--mount", "--uts", "bash", "-c", start])
+        deadline = time.monotonic() + 30
+        while not ready.exists():
+            assert time.monotonic() < deadline and keeper.poll() is None, "the node does not come up"
+            time.sleep(0.05)
+        return keeper
+
+    def on(self, node: str, *words: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+        enter = ["nsenter", f"--target={self._keepers[node].pid}", "--net", "--mount", "--uts", "--"]
+        return subprocess.run(
+            [*enter, *words],
+            input=stdin,
+            capture_output=True,
+            timeout=120,
+            check=False,
+            env=self._environment,
+        )
+
+    def run(
+        self,
+        argv: Sequence[str],
+        nodes: Sequence[str],
+        *,
+        timeout_s: float,
+        stdin: bytes | None = None,
+        env: Mapping[str, str] | None = None,
+        each: Callable[[NodeResult], None] | None = None,
+        fresh: bool = False,
+    ) -> dict[str, NodeResult]:
+        del timeout_s, env, each, fresh
+        found = {}
+        for node in nodes:
+            done = self.on(node, *argv, stdin=stdin or b"")
+            found[node] = NodeResult(
+                node=node,
+                status="exit" if done.returncode else "ok",
+                exit_code=done.returncode,
+                stdout=done.stdout,
+                stderr=done.stderr,
+                reason=f"{node}: exit code {done.returncode}" if done.returncode else "",
+            )
+        return found
+
+    def put(
+        self, source: Path, target: str, nodes: Sequence[str], *, timeout_s: float, mode: int = 0o755
+    ) -> dict[str, NodeResult]:
+        del mode
+        argv = ["sh", "-c", f"cat >{target} && chmod 700 {target}"]
+        return self.run(argv, nodes, timeout_s=timeout_s, stdin=source.read_bytes())
+
+    def start(self, argv: Sequence[str], node: str, *, env: Mapping[str, str] | None = None):  # type: ignore[no-untyped-def]
+        raise NotImplementedError
+
+    def end(self) -> None:
+        for keeper in self._keepers.values():
+            inside = Path(f"/proc/{keeper.pid}/ns/mnt").readlink()
+            for entry in Path("/proc").iterdir():
+                if entry.name.isdecimal():
+                    try:
+                        if (entry / "ns/mnt").readlink() == inside:
+                            os.kill(int(entry.name), signal.SIGKILL)
+                    except OSError:
+                        continue
+            keeper.wait()
+
+
+@pytest.fixture
+def nodes(tmp_path: Path) -> Iterator[Nodes]:
+    made = Nodes(tmp_path, ["a", "b"])
+    yield made
+    made.end()
+
+
+def links(value: str) -> list[Step]:
+    return [
+        Step(
+            knob="ompi.btl_tcp_links",
+            kind="mpi_parameter",
+            interface="-",
+            target="btl_tcp_links",
+            value=value,
+        )
+    ]
+
+
+def change(
+    nodes: Nodes, names: Sequence[str], steps: Sequence[Step], text: str | None = None, **more: object
+) -> ChangeOutcome:
+    guards = Guards(nodes, "me", text)
+    return apply.change(guards, {name: list(steps) for name in names}, deadline_s=60, **more)  # type: ignore[arg-type]
+
+
+def roll_back(nodes: Nodes, names: Sequence[str], text: str | None = None) -> ChangeOutcome:
+    return apply.rollback(Guards(nodes, "me", text), names, "original", deadline_s=60)
+
+
+def states(outcome: ChangeOutcome) -> dict[str, str]:
+    return {node.node: node.state for node in outcome.nodes}
+
+
+def test_one_node_changes_the_file_that_both_have(nodes: Nodes) -> None:
+    outcome = change(nodes, ["a", "b"], links("4"))
+    assert (outcome.kept, states(outcome)) == (True, {"a": "confirmed", "b": "untouched"}), outcome
+    assert outcome.notes == [f"a,b have one {nodes.file}: a has changed it for all"]
+    assert nodes.file.read_text() == BEFORE + "btl_tcp_links = 4\n"
+    # The node that has changed it goes on doing so, whichever comes first.
+    again = change(nodes, ["b", "a"], links("2"))
+    assert (again.kept, states(again)) == (True, {"a": "confirmed", "b": "untouched"}), again
+    back = roll_back(nodes, ["b", "a"])
+    assert back.kept, back
+    assert nodes.file.read_text() == BEFORE
+
+
+def test_what_fails_elsewhere_does_not_take_away_what_was_confirmed(nodes: Nodes) -> None:
+    assert change(nodes, ["a"], links("4")).kept
+    refused = change(nodes, ["a", "b"], links("2"), live=lambda: {"b": "it does not work there"})
+    assert not refused.kept
+    assert nodes.file.read_text() == BEFORE + "btl_tcp_links = 4\n"
+
+
+def test_who_does_not_see_it_is_said_and_nothing_is_kept(nodes: Nodes) -> None:
+    def hide() -> dict[str, str]:  # as if the node went on seeing what it had read before
+        old = nodes.opt.parent / "old"
+        old.write_text(BEFORE)
+        assert nodes.on("b", "mount", "--bind", str(old), str(nodes.file)).returncode == 0
+        return {}
+
+    guards = Guards(nodes, "me")
+    outcome = apply.change(guards, {"a": links("4"), "b": links("4")}, deadline_s=10, live=hide)
+    assert not outcome.kept
+    assert f"b: it does not see what a has written to {nodes.file}" in outcome.reason
+    assert nodes.file.read_text() == BEFORE
+
+
+def test_a_file_that_another_node_has_changed_is_left_to_it(nodes: Nodes) -> None:
+    assert change(nodes, ["a"], links("4"), FOREIGN).kept
+    assert "# wulf on a has changed this file" in nodes.file.read_text()
+    before = nodes.file.read_text()
+    refused = change(nodes, ["b"], links("2"), FOREIGN)
+    assert not refused.kept
+    assert "a has changed it: change it there (--nodes), or roll it back there first" in refused.reason
+    assert nodes.file.read_text() == before
+    assert change(nodes, ["a", "b"], links("2"), FOREIGN).kept
+    assert nodes.file.read_text().count("# wulf on") == 1
+    assert roll_back(nodes, ["a", "b"], FOREIGN).kept
+    assert nodes.file.read_text() == BEFORE
+
+
+def test_nodes_that_have_files_of_their_own_change_them(nodes: Nodes) -> None:
+    for node in ("a", "b"):
+        own = nodes.opt.parent / node
+        own.mkdir()
+        (own / nodes.file.name).write_text(BEFORE)
+        assert nodes.on(node, "mount", "--bind", str(own), str(nodes.opt)).returncode == 0
+    outcome = change(nodes, ["a", "b"], links("4"))
+    assert (outcome.notes, states(outcome)) == ([], {"a": "confirmed", "b": "confirmed"}), outcome
+    assert nodes.file.read_text() == BEFORE
+    assert (nodes.opt.parent / "b" / nodes.file.name).read_text() == BEFORE + "btl_tcp_links = 4\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "why"),
+    [
+        ("/run/x/90-wulf.conf", None, "/run/x/90-wulf.conf is in memory (tmpfs), so a boot forgets it"),
+        ("{opt}/90-wulf.conf", FOREIGN, "which other nodes may have, too"),
+    ],
+)
+def test_what_would_not_last_is_not_kept(nodes: Nodes, path: str, text: str | None, why: str) -> None:
+    path = path.replace("{opt}", str(nodes.opt))
+    steps = [Step(knob=path, kind="stored", interface="-", target=path, value="file:644:eA==")]
+    refused = change(nodes, ["a", "b"], steps, text)
+    assert not refused.kept
+    assert why in refused.reason
+    assert "put the files into what the nodes boot from" in refused.reason
+    assert nodes.on("a", "test", "-e", path).returncode == 1
+
+
+def test_an_overlay_lasts_when_its_upper_layer_does(nodes: Nodes) -> None:
+    kept = nodes.opt.parent
+    for name, upper, lasts in (("memory", "/run", False), ("disk", str(kept), True)):
+        made = f"mkdir -p {upper}/{name}/up {upper}/{name}/work {kept}/at.{name} {kept}/low && "
+        made += (
+            f"mount -t overlay -o lowerdir={kept}/low,upperdir={upper}/{name}/up,workdir={upper}/{name}/work "
+        )
+        done = nodes.on("a", "sh", "-c", made + f"overlay {kept}/at.{name}")
+        if done.returncode:
+            pytest.skip(f"no overlay here: {done.stderr.decode()}")
+        path = f"{kept}/at.{name}/x.conf"
+        steps = [Step(knob=path, kind="stored", interface="-", target=path, value="file:644:eA==")]
+        outcome = change(nodes, ["a"], steps)
+        assert outcome.kept == lasts, outcome
+        assert lasts or "an overlay in memory" in outcome.reason
+
+
+def test_names_of_temporary_files_are_of_one_node_and_process(nodes: Nodes) -> None:
+    evil = nodes.opt.parent / "evil"
+    evil.write_text("of somebody else")
+    (nodes.opt / f"{nodes.file.name}.wulf").symlink_to(evil)
+    assert change(nodes, ["a", "b"], links("4")).kept
+    assert evil.read_text() == "of somebody else"
+    assert [path.name for path in nodes.opt.iterdir() if ".wulf." in path.name] == []
+
+
+def test_the_guard_says_where_files_are(nodes: Nodes) -> None:
+    assert Guards(nodes, "me").install(["a"])["a"].done
+    line = links("4")[0].line() + "\n"
+    said = nodes.on("a", "sh", PLACE, "where", stdin=(line * 2).encode()).stdout.decode().splitlines()
+    assert [row.split("\t")[:3] for row in said] == [
+        ["file", "1", str(nodes.file)],
+        ["file", "2", str(nodes.file)],
+    ]
+    assert [row.split("\t")[-1].strip() for row in said] == ["default", "default"]
