@@ -56,7 +56,8 @@ def ssh_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshSite]:
         KbdInteractiveAuthentication no
         PermitRootLogin prohibit-password
         MaxStartups 100
-    """
+        SetEnv HOME={site}/home
+    """  # a person's own .bashrc may say anything, on either stream
     (site / "sshd_config").write_text(server)
     host_key = (site / "host_key.pub").read_text().split()
     (site / "known_hosts").write_text(f"[127.0.0.1]:{port} {host_key[0]} {host_key[1]}\n")

@@ -1,7 +1,7 @@
 # What of a state a change has changed, whether that is back, and what somebody else has changed since.
 #
-# A kind whose states have items may say with KIND_items what these are (KEY and value, a line each, without what
-# changes by itself), and with KIND_also what else its items take with them. Files are in $WORK.
+# A kind may say with KIND_items what of its states counts (KEY and value, a line each, or the word: without what
+# changes by itself); one whose states have items, with KIND_also what else they take with them. Files are in $WORK.
 items() { # KIND; a state on stdin
 	if command -v "$1_items" >/dev/null 2>&1; then "$1_items"; else cat; fi
 }
