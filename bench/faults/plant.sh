@@ -29,6 +29,8 @@ unit planted-cut.service "ExecStart=/usr/sbin/nft -f /etc/planted-cut.nft
 ExecStop=/usr/sbin/nft delete table inet cut"
 nft -c -f /etc/planted-cut.nft || exit
 echo 'net.ipv4.tcp_fin_timeout = 44' >/etc/sysctl.d/98-planted.conf
+# A node that is planted anew is as it was before, to the time of its files.
+touch -d 2026-01-01 /etc/nftables.conf /etc/systemd/system/planted*.service /etc/planted-cut.nft /etc/sysctl.d/98-planted.conf
 # What is not in use here: systemd looks each unit up in all its directories, which takes a third of a look.
 systemctl list-units --all --plain --no-legend --no-pager | awk '{ print $1 }' >/run/in-use
 cd /lib/systemd/system

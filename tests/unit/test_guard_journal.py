@@ -360,3 +360,19 @@ def test_a_full_run_ends_in_a_state_that_is_known(place: Place, when: str) -> No
     place.guard("undo", "A")
     assert place.shown("A").split(":")[0] in ("undone", "not there"), said
     assert place.value() == "1"
+
+
+@pytest.mark.parametrize("when", ["apply", "extend", "confirm"])
+def test_a_full_disk_leaves_no_halves_of_files(place: Place, when: str) -> None:
+    place.done("lock", "me", "600")
+    place.done("begin", "A", "me", "300", stdin=f"k\tsysctl\t-\t{SYSCTL}\t0\n")
+    for verb in (("apply", "A"), ("extend", "A", "300"), ("confirm", "A")):
+        if verb[0] == when:
+            place.enter("mount", "-o", "remount,size=600k", "/var/lib/wulf")
+            place.enter("sh", "-c", "cat /dev/zero >/var/lib/wulf/fill || true")
+        if place.guard(*verb).returncode:
+            break
+    (place.state / "fill").unlink()
+    if not place.shown("A").startswith("confirmed"):
+        place.done("undo", "A")
+    assert [file.name for file in (place.state / "tx" / "A").iterdir() if file.name.endswith(".new")] == []

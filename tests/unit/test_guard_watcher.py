@@ -86,6 +86,24 @@ def test_one_that_somebody_has_stopped_goes_with_the_last_change(place: Place) -
     wait(lambda: not Path(f"/proc/{keeper}").exists(), seconds=60)
 
 
+@pytest.mark.parametrize("keeper_lives", [True, False])
+def test_one_that_is_stopped_while_it_retires_is_in_nobodys_way(place: Place, keeper_lives: bool) -> None:
+    place.done("lock", "me", "600")
+    place.set("A", "0", deadline_s=300)
+    watcher, keeper = (pid(place, role) for role in ROLES)
+    os.kill(keeper, signal.SIGSTOP)
+    os.kill(watcher, signal.SIGSTOP)
+    for role in ROLES:
+        (place.run / role).unlink()  # as it does, all but its end
+    os.kill(keeper, signal.SIGCONT if keeper_lives else signal.SIGKILL)
+    if not keeper_lives:
+        place.done("extend", "A", "300")
+    wait(lambda: not Path(f"/proc/{watcher}").exists(), seconds=30)
+    wait(lambda: not Path(f"/proc/{keeper}").exists(), seconds=30)
+    place.done("undo", "A")
+    assert place.value() == "1"
+
+
 @pytest.mark.parametrize("how", ["ended", "stopped", "another's number"])
 def test_extending_and_confirming_take_a_watcher_that_answers(place: Place, how: str) -> None:
     place.done("lock", "me", "600")

@@ -173,8 +173,8 @@ def _breaks(models: Sequence[CurveModel], largest: int) -> Columns:
         "size_bytes": middles,
         "cause": [printable(cause, 80) for _, cause, _ in merged],
         "label": labels,
-        # Each label stands a line lower than the one before, so that they do not meet.
-        "words": ["\n" * line + label for line, label in enumerate(labels)],
+        # Each label stands a line lower than the one before, so that they do not meet; an empty line would be no line.
+        "words": ["\u200b\n" * line + label for line, label in enumerate(labels)],
         "left": [int(math.log2(size + 1) > math.log2(largest + 1) / 2) for size in middles],
         "pairs": [listed(sorted(set(pairs))) for _, _, pairs in merged],
     }

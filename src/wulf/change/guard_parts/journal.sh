@@ -1,7 +1,9 @@
 # --- files that survive ------------------------------------------------------------------------------------
 
 store() { # path; content on stdin: there as a whole or not at all, and on the disk
-	cat >"$1.new" && flush "$1.new" && mv "$1.new" "$1" && flush "${1%/*}"
+	cat >"$1.new" && flush "$1.new" && mv "$1.new" "$1" && flush "${1%/*}" && return
+	rm -f "$1.new"
+	return 1
 }
 store_or_spare() { # path, content: gives the reserve away when the disk is full
 	printf '%s\n' "$2" | store "$1" 2>/dev/null && return

@@ -1,15 +1,16 @@
 # --- the watcher -------------------------------------------------------------------------------------------
 #
 # Two processes. `watch` undoes what nobody confirmed in time; `keep` does nothing but start `watch` again, and
-# `watch` starts `keep`. Each ROLE holds $RUN/ROLE.lock for as long as it lives, has its number in $RUN/watcher or
-# $RUN/keeper, promises in $RUN/ROLE.until when it will have shown itself again, and removes $RUN/ROLE.asked when it
+# `watch` starts `keep`. Each ROLE holds $RUN/ROLE.lock for as long as it lives, with its number in it, has that number
+# in $RUN/watcher or $RUN/keeper until it retires, promises in $RUN/ROLE.until when it will have shown itself again, and removes $RUN/ROLE.asked when it
 # is asked: a number alone says nothing of a process that is stopped, or of another's that has it by now.
 
 number_file() { case $1 in watch) echo "$RUN/watcher" ;; keep) echo "$RUN/keeper" ;; esac; }
-process_of() { # ROLE: sets role_pid; 0 when there is such a process
+process_of() { process_in "$(number_file "$1")" "$1"; } # ROLE: sets role_pid; 0 when there is such a process
+process_in() { # FILE ROLE
 	role_pid=
-	{ read -r role_pid <"$(number_file "$1")"; } 2>/dev/null
-	[ -n "$role_pid" ] && { tr '\0' ' ' <"/proc/$role_pid/cmdline"; } 2>/dev/null | grep -q "guard $1 *\$"
+	{ read -r role_pid <"$1"; } 2>/dev/null
+	[ -n "$role_pid" ] && { tr '\0' ' ' <"/proc/$role_pid/cmdline"; } 2>/dev/null | grep -q "guard $2 *\$"
 }
 wake() { # make it look at the deadlines again
 	process_of watch && kill -USR1 "$role_pid" 2>/dev/null
@@ -42,9 +43,19 @@ start_role() { # ROLE
 	done
 	return 1
 }
-end_role() { # ROLE: one that is stopped or hangs
-	! process_of "$1" || kill -9 "$role_pid" 2>/dev/null
+end_role() { # ROLE: one that is stopped or hangs, also one that was stopped while it retired
+	for role_file in "$(number_file "$1")" "$RUN/$1.lock"; do
+		! process_in "$role_file" "$1" || kill -9 "$role_pid" 2>/dev/null
+	done
 	rm -f "$(number_file "$1")"
+}
+let_end() { # ROLE that has retired: one that was stopped just then goes on, and ends
+	let_end_tries=50
+	until flock -n "$RUN/$1.lock" true || [ "$let_end_tries" -eq 0 ]; do
+		let_end_tries=$((let_end_tries - 1))
+		! process_in "$RUN/$1.lock" "$1" || kill -CONT "$role_pid" 2>/dev/null
+		sleep 0.1
+	done
 }
 # A service outlives the connection, and systemd starts it again should somebody end it.
 watch_by_systemd() {
@@ -55,8 +66,9 @@ watch_by_setsid() { command -v setsid && { setsid /bin/sh "$STATE/guard" "$1" & 
 watch_by_nohup() { nohup /bin/sh "$STATE/guard" "$1" & }
 
 take_role() { # ROLE; the lock of one that was ended just now is free in a moment
-	exec 8>"$RUN/$1.lock"
+	exec 8<>"$RUN/$1.lock"
 	flock -w 5 8 || exit 0
+	{ echo $$ >&8; } 2>/dev/null || :
 	role=$1
 	# To systemd an end by these would be one as wanted.
 	trap 'exit 1' HUP INT TERM PIPE
@@ -69,7 +81,10 @@ promise() { # seconds; what is there is written over, which needs no space
 	{ printf '%012d\n' $(($(now) + $1)) 1<>"$RUN/$role.until"; } 2>/dev/null
 }
 show() { # seconds: there, and for so long to come; the end when its role was given to another or is over
-	read -r shown_pid <"$(number_file "$role")" && [ "$shown_pid" = $$ ] || exit 0
+	if ! { read -r shown_pid <"$(number_file "$role")" && [ "$shown_pid" = $$ ]; }; then
+		[ "$role" = watch ] || let_end watch
+		exit 0
+	fi
 	promise "$1"
 	rm -f "$RUN/$role.asked"
 } 2>/dev/null
