@@ -11,10 +11,10 @@ from collections import Counter
 
 from bench import aa_sim, common
 from wulf import estimate
-from wulf.measure import schedule
+from wulf.probe import schedule
 from wulf.procedure import site
 from wulf.procedure.analysis import analyze_results
-from wulf.procedure.measure import RunLaunch
+from wulf.procedure.measuring.loop import RunLaunch
 from wulf.records import Analysis, LaunchResult, Operation, Plan
 
 OPS = ("tcp_rr", "mpi_pingpong")

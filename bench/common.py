@@ -17,8 +17,8 @@ from wulf import lab
 from wulf.cluster import inventory
 from wulf.cluster.launcher import launcher_for
 from wulf.cluster.transport import open_transport
-from wulf.measure import build
 from wulf.ports import MpiJob, Transport
+from wulf.probe import build
 from wulf.stats import intervals
 
 PAIR = ("node01", "node02")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bench import common
 from wulf.errors import ProbeError
-from wulf.measure import build, parse
+from wulf.probe import build, parse
 from wulf.stats.quantiles import weighted_quantile
 
 SIZES = (1, 65536)

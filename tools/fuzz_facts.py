@@ -13,9 +13,9 @@ from pathlib import Path
 
 import atheris
 
-with atheris.instrument_imports(include=["wulf.facts", "wulf.audit"]):
+with atheris.instrument_imports(include=["wulf.facts", "wulf.checks"]):
     from wulf import catalogue
-    from wulf.audit.evaluate import evaluate
+    from wulf.checks.evaluate import evaluate
     from wulf.facts.parse import parse
 
 GOLDEN = Path(__file__).resolve().parents[1] / "tests" / "golden"

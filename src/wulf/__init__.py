@@ -1,7 +1,10 @@
-"""Measure what the interconnect of a cluster really does.
+"""Measure what the interconnect of a cluster really does, judge the nodes, and find the settings that help.
 
->>> run = wulf.load("runs/NAME")
+>>> run = wulf.measure("cluster.toml", ops=["mpi_pingpong"], budget_s=120)
 >>> pandas.DataFrame(run.columns("cells"))
+>>> [finding.title for finding in wulf.audit("cluster.toml").findings]
+>>> wulf.tune("cluster.toml", objective="latency").result.kept
+>>> run = wulf.load("runs/NAME")
 """
 
 from __future__ import annotations
@@ -10,15 +13,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from wulf.api import Run, TuningRun, load
+    from wulf.api import Audit, ClusterConfig, Run, TuningRun, audit, load, measure, tune
 
 __version__ = "0.1.0"
 
-__all__ = ["Run", "TuningRun", "__version__", "load"]
+__all__ = [
+    "Audit",
+    "ClusterConfig",
+    "Run",
+    "TuningRun",
+    "__version__",
+    "audit",
+    "load",
+    "measure",
+    "tune",
+]
 
 
 def __getattr__(name: str) -> Any:
     # Imported when it is used: the program says "interrupted" from its first moment on, not after half a second.
-    if name in ("Run", "TuningRun", "load"):
+    if name in __all__:
         return getattr(import_module("wulf.api"), name)
     raise AttributeError(f"module 'wulf' has no attribute {name!r}")

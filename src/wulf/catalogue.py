@@ -111,7 +111,7 @@ class Knob(_Data, frozen=True, kw_only=True):
     persist: Persist
     #: Expected effect of the recommended value, as a share of the metric; orders what is worth trying.
     effect: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
-    #: Where a recommendation makes sense (see `wulf.audit.predicate`); empty for everywhere.
+    #: Where a recommendation makes sense (see `wulf.checks.predicate`); empty for everywhere.
     when: str = ""
     #: Profile → what is right there: a value, ``a|b``, ``<=n`` or ``>=n``.
     recommend: dict[Profile, str] = msgspec.field(default_factory=dict)
@@ -129,7 +129,7 @@ class Check(_Data, frozen=True, kw_only=True):
     effect: Annotated[float, msgspec.Meta(ge=0, le=1)]
     #: Where the check makes sense; empty for everywhere.
     when: str = ""
-    #: True on a node where all is well. See `wulf.audit.predicate`.
+    #: True on a node where all is well. See `wulf.checks.predicate`.
     holds: _Text
     #: The state found, with ``{fact}`` filled in.
     found: _Text

@@ -9,7 +9,7 @@ import pytest
 from tests.contract.site import SshSite, ssh_cluster
 from wulf.cluster.launcher import launcher_for
 from wulf.cluster.transport import open_transport
-from wulf.measure.build import MpiLibrary, Probe
+from wulf.probe.build import MpiLibrary, Probe
 from wulf.procedure import install
 
 #: A program that wants a library which is not on a node where LACKS is set.

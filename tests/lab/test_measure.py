@@ -10,7 +10,7 @@ import pytest
 import wulf as library
 from tests.cli.command import start, wulf
 from wulf import lab
-from wulf.measure import build
+from wulf.probe import build
 
 pytestmark = [pytest.mark.lab, pytest.mark.root]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
 
-from wulf.measure import parse
+from wulf.probe import parse
 from wulf.records import Sample
 
 Line = dict[str, Any]

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from wulf import catalogue
-from wulf.audit.evaluate import evaluate
 from wulf.catalogue import Check, Consistency
+from wulf.checks.evaluate import evaluate
 from wulf.records import Audit, NodeRecord
 from wulf.report import audit as shown
 from wulf.report import html

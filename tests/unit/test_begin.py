@@ -6,8 +6,9 @@ import signal
 
 import pytest
 
-from wulf.cli.begin import end_gently, new_run
+from wulf.cli.begin import end_gently
 from wulf.errors import UsageError
+from wulf.procedure.begin import new_run
 
 
 @pytest.fixture

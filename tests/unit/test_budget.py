@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tests.unit.make_records import operation, plan, result
 from wulf.cli.measure_progress import time_left, what_fits
-from wulf.measure import budget, ladder, schedule
-from wulf.procedure.measure import forecast
+from wulf.probe import budget, ladder, schedule
+from wulf.procedure.measuring.loop import forecast
 from wulf.records import LeftOut
 
 OPS = ["mpi_pingpong", "tcp_rr", "udp_rr", "tcp_stream"]

@@ -3,7 +3,7 @@
 import pytest
 
 from wulf.errors import BuildError
-from wulf.measure import build
+from wulf.probe import build
 
 
 def wrapper(directory, name, showme="", show="", version=""):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from wulf import catalogue
-from wulf.audit.evaluate import compile_checks
+from wulf.checks.evaluate import compile_checks
 from wulf.errors import ConfigError, UsageError
 from wulf.facts.parse import parse
 

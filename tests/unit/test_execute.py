@@ -8,8 +8,8 @@ import pytest
 
 from tests.contract.site import local_cluster
 from wulf.cluster.transport import open_transport
-from wulf.measure import execute
-from wulf.measure.schedule import LaunchPlan
+from wulf.probe import execute
+from wulf.probe.schedule import LaunchPlan
 
 PROGRESS = '{"type":"progress","sweep":1,"sweeps":5,"visits_done":1,"visits":5}'
 HELLO = (

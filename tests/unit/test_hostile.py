@@ -12,13 +12,13 @@ import msgspec
 import pytest
 
 from wulf import catalogue
-from wulf.audit.evaluate import compile_checks, evaluate
 from wulf.change import steps
 from wulf.change.export import Chosen
 from wulf.change.export.ansible import ansible
 from wulf.change.export.shell import shell
 from wulf.change.export.tuned import tuned
 from wulf.change.persist import persist
+from wulf.checks.evaluate import compile_checks, evaluate
 from wulf.facts import peers
 from wulf.records import Audit, NodeRecord
 from wulf.text import in_command

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wulf.errors import UsageError
-from wulf.measure import ladder
+from wulf.probe import ladder
 
 
 def refined(time_of, base, rounds=40, tolerance=0.02):

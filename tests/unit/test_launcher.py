@@ -9,8 +9,8 @@ import pytest
 
 from wulf.cluster.launcher import launcher_for
 from wulf.errors import BuildError, ConfigError, UsageError
-from wulf.measure.build import find_mpi
 from wulf.ports import MpiJob
+from wulf.probe.build import find_mpi
 
 JOB = MpiJob(
     program="/tmp/probe",

@@ -15,7 +15,7 @@ from tests.unit.make_records import manifest, node, result
 from tests.unit.tuning_fixture import make
 from wulf import store
 from wulf.errors import ProbeError, StoreError
-from wulf.measure import parse
+from wulf.probe import parse
 from wulf.records import SCHEMA_VERSION, Clock, Cycle, ProbeInfo, Trial, TuneManifest
 from wulf.store.tuning import TuningRun, create_tuning
 from wulf.text import printable

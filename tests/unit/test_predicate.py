@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wulf.audit.predicate import Gap, Predicate
+from wulf.checks.predicate import Gap, Predicate
 from wulf.errors import ConfigError
 from wulf.records import NodeRecord
 

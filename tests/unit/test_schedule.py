@@ -7,8 +7,8 @@ from collections import Counter
 import msgspec
 
 from tests.unit.make_records import PAIR, operation, plan, result, sample
-from wulf.measure import schedule
-from wulf.measure.ladder import base_sizes
+from wulf.probe import schedule
+from wulf.probe.ladder import base_sizes
 from wulf.records import LaunchResult
 
 PAIRS = [PAIR, ("node03", "node04")]

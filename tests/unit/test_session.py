@@ -10,9 +10,9 @@ import pytest
 from tests.unit.make_records import manifest, operation, plan, result, sample
 from wulf import store
 from wulf.estimate import advise
-from wulf.measure import ladder
-from wulf.procedure import measure as procedure
+from wulf.probe import ladder
 from wulf.procedure.analysis import measuring
+from wulf.procedure.measuring import loop as procedure
 from wulf.records import LaunchResult
 
 OPS = ["mpi_pingpong", "tcp_rr", "udp_rr", "tcp_stream"]

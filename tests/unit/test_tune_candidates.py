@@ -5,8 +5,8 @@ import pytest
 from wulf import catalogue
 from wulf.change import steps
 from wulf.errors import UsageError
+from wulf.experiment import candidates
 from wulf.records import NodeRecord
-from wulf.tune import candidates
 
 
 def nodes(*values, knob):

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from wulf.errors import ConfigError, UsageError
+from wulf.experiment import objective
 from wulf.report.tuning import sized
-from wulf.tune import objective
 
 
 @pytest.mark.parametrize("name", ["latency", "bandwidth"])

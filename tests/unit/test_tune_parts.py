@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from scipy.stats import wilcoxon
 
 from tests.unit.make_search import knob, make_plan
+from wulf.experiment import budget, power, refine
 from wulf.stats.paired import paired_shift, pseudo_median
-from wulf.tune import budget, power, refine
 
 LOGS = st.lists(st.floats(-3, 3, allow_nan=False), min_size=1, max_size=25)
 

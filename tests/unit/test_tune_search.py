@@ -5,8 +5,8 @@ import pytest
 
 from tests.unit.make_search import LATENCY, TAIL, Simulation, factors, knob, make_plan, tuned
 from wulf.errors import AnalysisError, UsageError
+from wulf.experiment import Search
 from wulf.records import Metric, Tuning
-from wulf.tune import Search
 
 THREE = (knob("a"), knob("b"), knob("c"))
 

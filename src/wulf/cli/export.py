@@ -16,11 +16,11 @@ from wulf.change.export.tuned import tuned
 from wulf.cli import complete
 from wulf.cli.facts import NodesOption
 from wulf.cli.options import RUNS, ClusterOption, RunsOption
-from wulf.cli.options import cluster as resolve
 from wulf.cluster import inventory
 from wulf.errors import StoreError, UsageError
 from wulf.facts.capture import capture
 from wulf.procedure import change, persist
+from wulf.procedure.clusters import cluster as resolve
 from wulf.store import find_run, write_atomically
 from wulf.store.tuning import HEAD, load_tuning
 

@@ -13,11 +13,11 @@ from rich.table import Table
 
 from wulf.cli import complete
 from wulf.cli.options import ClusterOption, JsonOption, console, print_json, show_table
-from wulf.cli.options import cluster as resolve
 from wulf.cli.progress import counting
 from wulf.cluster.names import expand
 from wulf.errors import EXIT_FINDINGS, TransportError, UsageError
 from wulf.nodeset import fold, fold_reasons
+from wulf.procedure.clusters import cluster as resolve
 from wulf.procedure.look import look, read
 from wulf.records import NodeRecord
 from wulf.text import printable

@@ -10,8 +10,8 @@ import msgspec
 import typer
 from rich.table import Table
 
-from wulf.audit.predicate import state
 from wulf.catalogue import Knob, knob, knobs
+from wulf.checks.predicate import state
 from wulf.cli import complete
 from wulf.cli.facts import FromOption, NodesOption, records_for
 from wulf.cli.options import ClusterOption, JsonOption, print_json, show_table

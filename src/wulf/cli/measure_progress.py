@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from wulf.cli.progress import Display, duration
-from wulf.measure import budget
-from wulf.measure.schedule import Forecast, Stream
-from wulf.procedure.measure import State
+from wulf.probe import budget
+from wulf.probe.schedule import Forecast, Stream
+from wulf.procedure.measuring.loop import State
 from wulf.records import Plan
 
 
@@ -30,6 +31,10 @@ class MeasureProgress(Display):
         """Say what fits into the budget."""
         for line in what_fits(plan, fit, spent_s):
             self.note(line)
+
+    def interrupted(self, path: Path) -> None:
+        """Say how to go on."""
+        self.note(f"interrupted; what was measured is kept: wulf measure --resume {path}")
 
 
 def time_left(left: Forecast) -> str:

@@ -15,7 +15,6 @@ from wulf.change.guard import Guards
 from wulf.cli.begin import end_gently
 from wulf.cli.facts import NodesOption
 from wulf.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console, print_json
-from wulf.cli.options import cluster as resolve
 from wulf.cli.progress import staging
 from wulf.cli.set_values import (
     AllowMissingOption,
@@ -32,6 +31,7 @@ from wulf.facts.capture import capture
 from wulf.nodeset import fold
 from wulf.ports import Transport
 from wulf.procedure import change, level, persist
+from wulf.procedure.clusters import cluster as resolve
 from wulf.records import ChangeOutcome, NodeStatus
 from wulf.store import list_runs
 from wulf.store.tuning import HEAD, load_tuning, resume_tuning

@@ -13,7 +13,6 @@ from wulf import access
 from wulf.cli.begin import end_gently
 from wulf.cli.facts import NodesOption
 from wulf.cli.options import ClusterOption, JsonOption, console, print_json
-from wulf.cli.options import cluster as resolve
 from wulf.cli.set_values import (
     AllowMissingOption,
     ConfirmOption,
@@ -27,6 +26,7 @@ from wulf.cluster.inventory import ClusterConfig
 from wulf.errors import EXIT_ERROR, EXIT_FINDINGS, UsageError
 from wulf.nodeset import fold
 from wulf.procedure import change, level, release
+from wulf.procedure.clusters import cluster as resolve
 from wulf.records import LeftValue, Release
 from wulf.text import printable
 

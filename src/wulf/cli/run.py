@@ -10,27 +10,31 @@ import msgspec
 import typer
 
 from wulf import catalogue
-from wulf.cli import measure, persist, tune
-from wulf.cli.begin import end_gently, new_run, new_seed
+from wulf.cli import persist, tune
+from wulf.cli.begin import end_gently
 from wulf.cli.facts import NodesOption
-from wulf.cli.options import RUNS, ClusterOption, RunsOption, cluster, console
+from wulf.cli.measure_progress import MeasureProgress
+from wulf.cli.options import RUNS, ClusterOption, RunsOption, console
 from wulf.cli.progress import counting
 from wulf.cli.report import write_tuning_page
 from wulf.cli.set_values import AllowMissingOption, RelaxOption, TakeOverOption
 from wulf.cli.tune_progress import TuneProgress
 from wulf.cluster import inventory
 from wulf.errors import EXIT_ERROR, StoreError
-from wulf.measure import ladder
+from wulf.experiment import objective
+from wulf.probe import ladder
 from wulf.procedure import change
 from wulf.procedure.analysis import analyze
+from wulf.procedure.begin import new_run, new_seed
+from wulf.procedure.clusters import cluster
 from wulf.procedure.look import judge, look
+from wulf.procedure.measuring import session as measuring
 from wulf.procedure.tuning import prepare, session
 from wulf.records import Audit
 from wulf.report import html
 from wulf.store import load, write_atomically
 from wulf.store.tuning import AFTER, AUDIT_AFTER, AUDIT_BEFORE, BEFORE, load_tuning
 from wulf.text import printable
-from wulf.tune import objective
 from wulf.units import parse_duration, parse_percent
 
 BUDGET = "30m"
@@ -154,24 +158,18 @@ def _curves(what: Procedure, name: str) -> None:
     if not what.goal.probes or not pairs:
         return
     sys.stderr.write(f"curves {name}\n")
-    run, _ = measure.start(
-        measure.Request(
-            config=what.config,
-            ops=[part.op for part in what.goal.probes],
-            mpi=what.mpi,
-            pairs=pairs,
-            ladder="imb",
-            sizes_bytes=ladder.base_sizes("imb", _LARGEST),
-            precision=0.02,
-            budget_s=min(what.budget_s * _CURVES, _CURVES_S),
-            min_launches=6,
-            max_launches=20,
-            sweeps=5,
-            visit_us=1000,
-            seed=new_seed(None),
-        ),
-        what.path / name,
+    request = measuring.Request(
+        config=what.config,
+        ops=[part.op for part in what.goal.probes],
+        mpi=what.mpi,
+        pairs=pairs,
+        ladder="imb",
+        sizes_bytes=ladder.base_sizes("imb", _LARGEST),
+        budget_s=min(what.budget_s * _CURVES, _CURVES_S),
+        max_launches=20,
     )
+    with MeasureProgress() as progress:
+        run, _ = measuring.start(request, what.path / name, progress)
     loaded = load(run.path)
     page = html.render(loaded.manifest, loaded.nodes, loaded.launches, analyze(loaded), None)
     write_atomically(run.path / "report.html", page.encode())

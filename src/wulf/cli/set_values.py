@@ -14,11 +14,11 @@ from wulf.cli import complete
 from wulf.cli.begin import end_gently
 from wulf.cli.facts import NodesOption
 from wulf.cli.options import ClusterOption, JsonOption, console, print_json
-from wulf.cli.options import cluster as resolve
 from wulf.cli.progress import staging
 from wulf.errors import EXIT_ERROR, EXIT_INTERRUPTED, UsageError
 from wulf.nodeset import fold
 from wulf.procedure import change, level
+from wulf.procedure.clusters import cluster as resolve
 from wulf.records import ChangeOutcome
 from wulf.text import printable
 from wulf.units import format_fact, parse_duration

@@ -12,11 +12,11 @@ from wulf import access
 from wulf.change.answers import confirmed
 from wulf.cli.facts import NodesOption
 from wulf.cli.options import ClusterOption, JsonOption, console, print_json
-from wulf.cli.options import cluster as resolve
 from wulf.cluster.inventory import ClusterConfig
 from wulf.errors import EXIT_FINDINGS
 from wulf.nodeset import fold, fold_reasons
 from wulf.procedure import change, level
+from wulf.procedure.clusters import cluster as resolve
 from wulf.records import NodeStatus, SetValue
 from wulf.text import printable
 

@@ -13,8 +13,8 @@ import typer
 from wulf.change import sudo
 from wulf.change.guard import PLACE, program
 from wulf.cli.options import ClusterOption
-from wulf.cli.options import cluster as resolve
 from wulf.errors import UsageError
+from wulf.procedure.clusters import cluster as resolve
 
 _HOW = f"""\
 # The guard must be there, too. As root on every node, once and after every update of wulf:

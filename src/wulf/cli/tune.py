@@ -11,21 +11,23 @@ import typer
 from wulf import catalogue
 from wulf.change import steps
 from wulf.cli import complete
-from wulf.cli.begin import end_gently, new_run, new_seed
+from wulf.cli.begin import end_gently
 from wulf.cli.facts import NodesOption
-from wulf.cli.options import RUNS, ClusterOption, RunsOption, cluster, console
+from wulf.cli.options import RUNS, ClusterOption, RunsOption, console
 from wulf.cli.progress import staging
 from wulf.cli.set_values import AllowMissingOption, RelaxOption, TakeOverOption
 from wulf.cli.tune_progress import TuneProgress
 from wulf.cluster.inventory import ClusterConfig
 from wulf.errors import EXIT_ERROR, EXIT_FINDINGS, UsageError
+from wulf.experiment import objective
 from wulf.nodeset import fold
 from wulf.procedure import change, level
+from wulf.procedure.begin import new_run, new_seed
+from wulf.procedure.clusters import cluster
 from wulf.procedure.tuning import keep, prepare, session
 from wulf.report import tuning as report
 from wulf.store.tuning import TuningRun
 from wulf.text import printable
-from wulf.tune import objective
 from wulf.units import parse_duration, parse_percent
 
 BUDGET = "30m"

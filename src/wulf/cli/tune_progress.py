@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from wulf.cli.progress import Display, duration
+from wulf.experiment import budget
 from wulf.procedure.tuning.loop import State
 from wulf.records import TuneManifest
-from wulf.tune import budget
 from wulf.units import format_change
 
 

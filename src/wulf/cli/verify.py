@@ -10,12 +10,12 @@ import typer
 from wulf.cli import complete
 from wulf.cli.facts import NodesOption
 from wulf.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console, print_json
-from wulf.cli.options import cluster as resolve
 from wulf.cli.progress import counting
 from wulf.cli.tune_progress import TuneProgress
 from wulf.errors import EXIT_FINDINGS, UsageError
 from wulf.nodeset import fold, fold_reasons
 from wulf.procedure import change, persist, site
+from wulf.procedure.clusters import cluster as resolve
 from wulf.procedure.tuning import session, verify
 from wulf.store import find_run
 from wulf.store.tuning import HEAD, TuningRun, load_tuning

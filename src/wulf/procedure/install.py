@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 from wulf.cluster.config import ClusterConfig
-from wulf.measure.build import Probe
 from wulf.ports import Launcher, MpiJob, NodeResult, Transport
+from wulf.probe.build import Probe
 
 PUT_TIMEOUT_S = 60.0
 ASK_TIMEOUT_S = 20.0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -17,6 +16,7 @@ from wulf.nodeset import fold
 from wulf.ports import Transport
 from wulf.records import ChangeOutcome, Missed, NodeOutcome, NodeRecord, Values
 from wulf.store import missed as book
+from wulf.store.files import timestamp
 
 #: How long a node may take to say that it is there [s].
 ASK_TIMEOUT_S = 20.0
@@ -129,7 +129,7 @@ def remember(
     """Note what these nodes have missed: settings, the files that keep them, or the way back to a change."""
     if not missing:
         return
-    now = datetime.now(UTC).isoformat(timespec="seconds")
+    now = timestamp()
 
     def add(told: dict[str, Missed]) -> dict[str, Missed]:
         noted = {}

@@ -19,7 +19,7 @@ from typing import BinaryIO, Literal, Protocol
 import msgspec
 
 from wulf import catalogue
-from wulf.audit.evaluate import evaluate
+from wulf.checks.evaluate import evaluate
 from wulf.cluster.inventory import ClusterConfig
 from wulf.cluster.names import check_node_name
 from wulf.cluster.transport import open_transport

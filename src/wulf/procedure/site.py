@@ -17,13 +17,13 @@ from wulf.cluster.transport import open_transport
 from wulf.errors import BuildError, TransportError, UnreachableError, UsageError
 from wulf.facts.capture import capture, snapshot
 from wulf.facts.context import Snapshot, contamination, difference
-from wulf.measure import build
-from wulf.measure.execute import Around, Observation, Site
 from wulf.nodeset import reasons_text
 from wulf.ports import Launcher, Transport
+from wulf.probe import build
+from wulf.probe.execute import Around, Observation, Site
 from wulf.procedure import install
 from wulf.procedure.level import require_level
-from wulf.procedure.measure import RunLaunch, launcher
+from wulf.procedure.measuring.loop import RunLaunch, launcher
 from wulf.records import FactValue, LeftOut, NodeContext, NodeRecord, Operation, Pair
 from wulf.text import nearest, printable
 
@@ -65,7 +65,7 @@ def toolbox(ops: Sequence[str] | None, mpi: str | None, say: Say) -> Toolbox:
         Names of operations; None for `DEFAULT_OPS`, of which those that need MPI are left out (and that is
         said) where there is no MPI library.
     mpi
-        Which library, as `wulf.measure.build.find_mpi` takes it.
+        Which library, as `wulf.probe.build.find_mpi` takes it.
 
     Raises
     ------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Generic, Self, TextIO, TypeVar
@@ -20,6 +21,11 @@ DAMAGED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 _T = TypeVar("_T")
 _Head = TypeVar("_Head", bound=msgspec.Struct)
+
+
+def timestamp(timespec: str = "seconds") -> str:
+    """Return the time as records hold it: ISO 8601, UTC."""
+    return datetime.now(UTC).isoformat(timespec=timespec)
 
 
 class Log:

@@ -17,14 +17,14 @@ from wulf.change.guard import Answers, Guards
 from wulf.cluster.inventory import ClusterConfig
 from wulf.errors import WulfError
 from wulf.estimate import sample_quantiles
-from wulf.measure.schedule import LaunchPlan
+from wulf.experiment.objective import TAIL, metric_name
 from wulf.nodeset import fold
 from wulf.ports import Transport
+from wulf.probe.schedule import LaunchPlan
 from wulf.procedure import change
-from wulf.procedure.measure import RunLaunch
+from wulf.procedure.measuring.loop import RunLaunch
 from wulf.records import CommandPart, Cycle, LaunchResult, NodeRecord, Operation, Pair, ProbePart, Values
 from wulf.text import last_line, printable
-from wulf.tune.objective import TAIL, metric_name
 
 #: A change under trial is undone by the nodes themselves after so long without a word from here [s].
 DEADLINE_S = 120

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Protocol
 
 import msgspec
 
 from wulf.errors import ProbeError
+from wulf.experiment.search import Forecast, Search
+from wulf.experiment.strategy import Request
 from wulf.procedure.tuning.bench import Bench, TrialError
 from wulf.records import Cycle, Trial, Tuning
+from wulf.store.files import timestamp
 from wulf.store.tuning import TuningWriter
-from wulf.tune.search import Forecast, Search
-from wulf.tune.strategy import Request
 
 #: The first trials after a start are not measured: caches, connections and clocks settle.
 WARM_UP = 2
@@ -98,7 +98,7 @@ def search(writer: TuningWriter, earlier: Sequence[Trial], bench: Bench, watcher
 
 def _trial(request: Request, index: int, writer: TuningWriter, bench: Bench) -> Trial:
     """Make one trial; that a setting cannot be measured is a result."""
-    started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
+    started_at = timestamp("milliseconds")
     begin = time.monotonic()
     error = None
     values: dict[str, float] = {}
@@ -134,7 +134,7 @@ def _conclude(writer: TuningWriter, result: Tuning, message: str) -> Tuning:
             writer.manifest,
             status=status,
             message=message or None,
-            updated_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            updated_at=timestamp(),
         )
     )
     return result

@@ -12,11 +12,11 @@ from wulf import catalogue
 from wulf.catalogue import Knob
 from wulf.change import steps
 from wulf.errors import ConfigError
-from wulf.measure import build
+from wulf.experiment import candidates, objective
 from wulf.nodeset import fold
+from wulf.probe import build
 from wulf.procedure import change, site
 from wulf.records import Candidate, NodeRecord
-from wulf.tune import candidates, objective
 
 Say = Callable[[str], None]
 #: Beginning of the ids of knobs that belong to an MPI library → its family.
@@ -34,7 +34,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 def goal(
     name: str, mpi: str | None, match: str, better: Literal["lower", "higher"], unit: str
 ) -> objective.Goal:
-    """Return the objective that a user names; see `wulf.tune.objective`.
+    """Return the objective that a user names; see `wulf.experiment.objective`.
 
     Parameters
     ----------

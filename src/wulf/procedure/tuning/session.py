@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -15,6 +14,7 @@ from wulf.change import apply, steps
 from wulf.change.guard import Guards
 from wulf.cluster import inventory
 from wulf.errors import ProbeError, UsageError
+from wulf.experiment import objective
 from wulf.ports import Transport
 from wulf.procedure import change, site
 from wulf.procedure.tuning import keep, loop, prepare
@@ -31,8 +31,8 @@ from wulf.records import (
     Tuning,
 )
 from wulf.store import find_run
+from wulf.store.files import timestamp
 from wulf.store.tuning import HEAD, TuningRun, TuningWriter, create_tuning, load_tuning, resume_tuning
-from wulf.tune import objective
 
 CONFIDENCE = 0.95
 FALSE_DISCOVERY = 0.05
@@ -145,7 +145,7 @@ def go_on(name: str, runs: Path, budget_s: float | None, watcher: Watcher, *, se
             earlier, writer = resume_tuning(path)
             with writer:
                 plan = msgspec.structs.replace(manifest.plan, budget_s=budget_s or manifest.plan.budget_s)
-                resumed = [*manifest.resumed_at, _now()]
+                resumed = [*manifest.resumed_at, timestamp()]
                 writer.update(
                     msgspec.structs.replace(
                         manifest, status="running", plan=plan, resumed_at=resumed, message=None
@@ -280,8 +280,8 @@ def _manifest(
     return TuneManifest(
         schema_version=SCHEMA_VERSION,
         id=name,
-        created_at=_now(),
-        updated_at=_now(),
+        created_at=timestamp(),
+        updated_at=timestamp(),
         status="running",
         wulf_version=__version__,
         command_line=sys.argv,
@@ -336,7 +336,3 @@ def _commands(
         change.VETTED,
     )
     return change.explain(transport, intention.plans)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

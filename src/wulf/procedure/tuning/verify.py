@@ -9,11 +9,11 @@ import msgspec
 import numpy as np
 
 from wulf.errors import AnalysisError
+from wulf.experiment.costs import Costs
 from wulf.procedure.tuning.bench import Bench
 from wulf.records import Estimate, Trial
 from wulf.stats.shift import shift
 from wulf.store.tuning import TuningRun
-from wulf.tune.costs import Costs
 
 #: Trials that are measured now; an interval takes six.
 TRIALS = 10

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from wulf.experiment import verdicts
+from wulf.experiment.blocks import key, random_order
+from wulf.experiment.costs import Costs, Floats
+from wulf.experiment.power import PSEUDO_MEDIAN, Rules, estimate, scale
 from wulf.records import Effect, Phase, Trial, Values
 from wulf.stats.paired import pseudo_median
 from wulf.stats.shift import Shift
-from wulf.tune import verdicts
-from wulf.tune.blocks import key, random_order
-from wulf.tune.costs import Costs, Floats
-from wulf.tune.power import PSEUDO_MEDIAN, Rules, estimate, scale
 
 #: Pairs at the first look, and standard errors that an arm may be below what is worth finding at it …
 FIRST_LOOK = 3

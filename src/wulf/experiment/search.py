@@ -7,12 +7,12 @@ from math import prod
 from typing import Literal
 
 from wulf.errors import AnalysisError, UsageError
+from wulf.experiment import budget
+from wulf.experiment.blocks import key, toggle_s
+from wulf.experiment.power import estimate
+from wulf.experiment.strategy import Request, Strategy
+from wulf.experiment.verdicts import shift
 from wulf.records import SCHEMA_VERSION, Estimate, Phase, Trial, TunePlan, Tuning, Values
-from wulf.tune import budget
-from wulf.tune.blocks import key, toggle_s
-from wulf.tune.power import estimate
-from wulf.tune.strategy import Request, Strategy
-from wulf.tune.verdicts import shift
 
 Status = Literal["complete", "budget", "interrupted", "failed", "search"]
 #: Phases that end early enough for what comes after them.

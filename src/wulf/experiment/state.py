@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
+from wulf.experiment.power import Rules
 from wulf.records import Control, Effect, Estimate, PathStep, Phase, Values
-from wulf.tune.power import Rules
 
 Action = Literal["start", "keep", "drop", "refine", "confirm", "revert"]
 CHAINED = "product of the steps' ratios, half-widths added in quadrature"

@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from wulf.measure.schedule import Stream
+from wulf.probe.schedule import Stream
 from wulf.records import LaunchResult, Plan
 
 #: Part of the time that is planned with: launches do not all take the same.

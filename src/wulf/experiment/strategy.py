@@ -13,12 +13,12 @@ from typing import Literal
 
 import numpy as np
 
+from wulf.experiment import budget, power, refine
+from wulf.experiment.costs import Costs, Floats
+from wulf.experiment.power import Rules
+from wulf.experiment.race import CLEAN_SHARE, Arm, Race
+from wulf.experiment.state import State
 from wulf.records import Candidate, Effect, Phase, Trial, TunePlan, Values
-from wulf.tune import budget, power, refine
-from wulf.tune.costs import Costs, Floats
-from wulf.tune.power import Rules
-from wulf.tune.race import CLEAN_SHARE, Arm, Race
-from wulf.tune.state import State
 
 #: Blocks of the control in which nothing succeeded, after which the search gives up.
 HOPELESS_BLOCKS = 3

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
-from wulf.audit.consistency import consistency_findings
-from wulf.audit.predicate import Gap, Predicate, State, look_up, state
 from wulf.catalogue import SEVERITIES, Check, Consistency, Cost, Knob, Profile, Severity, accepts, preferred
+from wulf.checks.consistency import consistency_findings
+from wulf.checks.predicate import Gap, Predicate, State, look_up, state
 from wulf.records import PASSING_FACTS, Audit, Finding, Judgement, NodeRecord
 from wulf.text import in_command, interface_in_command
 from wulf.units import format_fact

@@ -6,15 +6,15 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
 
 import msgspec
 
 from wulf.errors import OverdueError, ProbeError, TransportError, UnreachableError, WulfError
-from wulf.measure import parse
-from wulf.measure.schedule import LaunchPlan
 from wulf.ports import Launcher, MpiJob, RemoteProcess, Transport
+from wulf.probe import parse
+from wulf.probe.schedule import LaunchPlan
 from wulf.records import Launch, LaunchResult, NodeContext, Pair, Sample
+from wulf.store.files import timestamp
 from wulf.text import last_line, printable
 
 #: The probe itself says after 8 s without progress that its peer is gone; this is for a probe that cannot.
@@ -98,7 +98,7 @@ def run_launch(plan: LaunchPlan, site: Site, observe: Observation, judge: Judge)
     KeyboardInterrupt
         The launch has been ended on the nodes.
     """
-    started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
+    started_at = timestamp("milliseconds")
     begin = time.monotonic()
     output = _Output()
     around = Around(contexts=[])

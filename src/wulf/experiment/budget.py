@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from wulf.experiment.power import Rules, fewest_blocks, wanted_blocks
 from wulf.records import Candidate, Phase, TunePlan
-from wulf.tune.power import Rules, fewest_blocks, wanted_blocks
 
 #: Blocks of the control: its spread is then known to a fifth.
 CONTROL_BLOCKS = 10

@@ -5,17 +5,17 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Protocol
 
 import msgspec
 
 from wulf import estimate
 from wulf.errors import ProbeError
-from wulf.measure import budget, execute, ladder, schedule
+from wulf.probe import budget, execute, ladder, schedule
 from wulf.procedure.analysis import analyze, measuring
 from wulf.records import Analysis, Launch, LaunchResult, Operation, Plan
 from wulf.store import Run, Writer, load, save_analysis
+from wulf.store.files import timestamp
 
 #: Part of the budget that finding the sizes may take.
 SCOUT_SHARE = 0.35
@@ -326,6 +326,6 @@ def _finish(writer: Writer, status: str, message: str | None) -> None:
     changed = {
         "status": status,
         "message": message,
-        "updated_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "updated_at": timestamp(),
     }
     writer.update(msgspec.structs.replace(writer.manifest, **changed))

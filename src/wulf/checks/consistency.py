@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from wulf.audit.predicate import State, state
 from wulf.catalogue import Consistency
+from wulf.checks.predicate import State, state
 from wulf.records import OWN_FACTS, PASSING_FACTS, FactValue, Finding, GroupState, NodeRecord
 from wulf.text import in_command
 from wulf.units import format_fact

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from wulf.measure import ladder
+from wulf.probe import ladder
 from wulf.records import Launch, LaunchResult, Operation, Pair, Plan, Sample
 
 #: Scouts of one operation: enough to halve the widest interval (512 KiB) down to one byte.

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import false_discovery_control
 
+from wulf.experiment.costs import Costs, Floats
+from wulf.experiment.power import Rules, estimate
 from wulf.records import Estimate, Verdict
 from wulf.stats.paired import METHOD, paired_shift
 from wulf.stats.shift import Shift
-from wulf.tune.costs import Costs, Floats
-from wulf.tune.power import Rules, estimate
 
 #: Significance at which a guard metric is called worse: a guard is asked in every comparison of a setting. Where so
 #: few pairs cannot have a p value as small, it is the smallest that they can have.

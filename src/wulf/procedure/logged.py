@@ -1,0 +1,56 @@
+"""Progress of long work for programs: what a person would see on the terminal, to the logger ``wulf``."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from wulf.probe import budget
+from wulf.procedure.measuring import loop as measuring
+from wulf.procedure.tuning import loop as tuning
+from wulf.records import Plan, TuneManifest
+
+_LOG = logging.getLogger("wulf")
+
+
+class Logged:
+    """Watches measured runs and tuning runs; stages and what went wrong are `logging.INFO` and above."""
+
+    def stage(self, text: str) -> None:
+        """Log a new part of the work."""
+        _LOG.info("%s", text)
+
+    def note(self, text: str) -> None:
+        """Log what a person is told."""
+        _LOG.warning("%s", text)
+
+    def fits(self, plan: Plan, fit: budget.Fit, spent_s: float) -> None:
+        """Log what does not fit into the budget."""
+        if fit.left_out:
+            _LOG.warning(
+                "%d of %d operations and pairs do not fit into %.0f s",
+                len(fit.left_out),
+                len(fit.left_out) + len(fit.streams),
+                plan.budget_s - spent_s,
+            )
+
+    def launched(self, state: measuring.State) -> None:
+        """Log a finished launch."""
+        launch = state.last.launch
+        if launch.status == "failed":
+            _LOG.warning("launch %d failed: %s", launch.id, launch.error)
+        _LOG.debug("launch %d: %s %s", launch.id, launch.op, "–".join(launch.pair))
+
+    def begun(self, path: Path, manifest: TuneManifest) -> None:
+        """Log a new search."""
+        _LOG.info("%s: %d candidates", path, len(manifest.plan.candidates))
+
+    def tried(self, state: tuning.State) -> None:
+        """Log a trial."""
+        if state.last.status == "failed":
+            _LOG.warning("trial %d failed: %s", state.last.index, state.last.error)
+        _LOG.debug("trial %d: %s", state.last.index, state.last.setting or "original")
+
+    def interrupted(self, path: Path) -> None:
+        """Log where the results so far are."""
+        _LOG.warning("interrupted; what was measured is kept in %s", path)

@@ -1,0 +1,244 @@
+"""A measured run from the look at the nodes to the analysis; new, or one that was interrupted."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from wulf import __version__, store
+from wulf.cluster import inventory
+from wulf.errors import TransportError, UsageError
+from wulf.nodeset import fold, fold_reasons, reasons_text
+from wulf.ports import Transport
+from wulf.probe import budget, schedule
+from wulf.procedure import site
+from wulf.procedure.begin import new_seed
+from wulf.procedure.measuring import loop
+from wulf.records import (
+    SCHEMA_VERSION,
+    Analysis,
+    FactValue,
+    LaunchResult,
+    LeftOut,
+    Manifest,
+    NodeRecord,
+    Operation,
+    Pair,
+    Plan,
+)
+from wulf.store.files import timestamp
+from wulf.text import printable
+
+CONFIDENCE = 0.95
+Outcome = tuple[store.Run, Analysis]
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """What a new run is to measure; its defaults are those of ``wulf measure``."""
+
+    config: inventory.ClusterConfig
+    pairs: list[Pair]
+    #: See `wulf.probe.ladder.base_sizes`, which gives its sizes.
+    ladder: str
+    sizes_bytes: list[int]
+    #: Names of operations; None for `wulf.procedure.site.DEFAULT_OPS` as far as there is an MPI library.
+    ops: list[str] | None = None
+    #: MPI library: a family or the path of a compiler; None for the one that is found.
+    mpi: str | None = None
+    #: Launches are added until the interval is ± this wide, as a share.
+    precision: float = 0.02
+    budget_s: float = 300.0
+    min_launches: int = 6
+    max_launches: int = 40
+    sweeps: int = 5
+    visit_us: int = 1000
+    seed: int = msgspec.field(default_factory=new_seed)
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be measured.
+
+        Raises
+        ------
+        UsageError
+            A number is outside its range.
+        """
+        if not 1 <= self.min_launches <= self.max_launches:
+            raise UsageError("--min-launches must be at least 1 and not above --max-launches")
+        if not 3 <= self.sweeps <= 1000:
+            raise UsageError("--sweeps must be between 3 and 1000")
+        if not 10 <= self.visit_us <= 1_000_000:
+            raise UsageError(f"--visit {self.visit_us}us: a visit lasts between 10us and 1s")
+        if self.seed < 0:
+            raise UsageError("--seed must not be negative")
+
+
+class Watcher(loop.Watcher, Protocol):
+    """Shows a person what is being done."""
+
+    def note(self, text: str) -> None:
+        """Say something that stays."""
+
+    def interrupted(self, path: Path) -> None:
+        """Report that the run was interrupted, with the results kept."""
+
+
+def start(request: Request, path: Path, watcher: Watcher) -> Outcome:
+    """Measure a new run in a directory.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After the run has been marked as interrupted; what was measured is kept.
+    """
+    with _looked(request, watcher) as (tools, transport, records, pairs):
+        ready = site.ready(request.config, transport, records, tools, watcher.stage)
+        plan = _plan(request, tools.operations, pairs, ready.left_out)
+        _require_some(plan, watcher)
+        with store.create(path, _manifest(request, path.name, plan, tools.operations, ready)) as writer:
+            watcher.note(f"run: {path}")
+            for record in records:
+                writer.append(record)
+            return _measure(writer, [], ready, watcher)
+
+
+def go_on(name: str, runs: Path, budget_s: float | None, watcher: Watcher) -> Outcome:
+    """Go on with a measured run that was interrupted, as it was begun.
+
+    Parameters
+    ----------
+    budget_s
+        Time for the rest [s]; None for as much as the run had at first.
+
+    Raises
+    ------
+    UsageError
+        It is complete, or it was begun with another probe.
+    """
+    path = store.find_run(name, runs)
+    manifest = store.load(path).manifest
+    if manifest.status == "complete":
+        raise UsageError(f"{path} is complete; there is nothing to go on with")
+    config = inventory.parse(manifest.cluster, str(path / store.MANIFEST))
+    mpi = manifest.software.get("mpi_compiler")
+    tools = site.toolbox(manifest.plan.ops, str(mpi) if mpi else None, watcher.stage)
+    members = sorted({node for pair in manifest.plan.pairs for node in pair})
+    with site.look(config, members, watcher.stage) as (transport, records):
+        site.measurable(manifest.plan.pairs, records)
+        ready = site.ready(config, transport, records, tools, watcher.stage)
+        _require_same(manifest, ready.software, path)
+        earlier, writer = store.resume(path)
+        with writer:
+            resumed = [*manifest.resumed_at, timestamp()]
+            plan = msgspec.structs.replace(
+                manifest.plan, budget_s=budget_s or manifest.plan.budget_s, left_out=ready.left_out
+            )
+            _require_some(plan, watcher)
+            changed = {"status": "running", "resumed_at": resumed, "plan": plan, "message": None}
+            writer.update(msgspec.structs.replace(manifest, **changed))
+            watcher.note(f"run: {path}, going on after {len(earlier.results)} launches")
+            return _measure(writer, earlier.results, ready, watcher)
+
+
+def foretell(request: Request, watcher: Watcher) -> tuple[Plan, budget.Fit]:
+    """Return what would be measured, and what of it fits into the budget; start nothing on the nodes."""
+    with _looked(request, watcher) as (tools, transport, _, pairs):
+        plan = _plan(request, tools.operations, pairs, [])
+        look_s = site.look_s(request.config, transport, pairs[0])
+    return plan, loop.forecast(plan, tools.operations, look_s)
+
+
+@contextmanager
+def _looked(
+    request: Request, watcher: Watcher
+) -> Iterator[tuple[site.Toolbox, Transport, list[NodeRecord], list[Pair]]]:
+    """Build the probes and look at the nodes; yields the pairs that answer, too."""
+    tools = site.toolbox(request.ops, request.mpi, watcher.stage)
+    members = sorted({node for pair in request.pairs for node in pair})
+    with site.look(request.config, members, watcher.stage) as (transport, records):
+        pairs, lost = site.measurable(request.pairs, records)
+        _say_lost(lost, records, watcher)
+        yield tools, transport, records, pairs
+
+
+def _say_lost(lost: Sequence[Pair], records: Sequence[NodeRecord], watcher: Watcher) -> None:
+    """Say how many pairs have a node that does not answer, and why those nodes do not."""
+    if not lost:
+        return
+    watcher.note(f"not measured: {len(lost)} pair{'s' * (len(lost) > 1)} with a node that does not answer")
+    down = {record.node: record.error or "does not answer" for record in records if not record.reachable}
+    for nodes, reason in fold_reasons(down):
+        watcher.note(f"  {fold(nodes)}: {printable(reason, 300)}")
+
+
+def _require_some(plan: Plan, watcher: Watcher) -> None:
+    """Name the nodes that cannot take part; refuse when nothing is left."""
+    for ops in dict.fromkeys(tuple(absent.ops) for absent in plan.left_out):
+        reasons = {absent.node: absent.reason for absent in plan.left_out if tuple(absent.ops) == ops}
+        watcher.note(f"left out of {', '.join(ops)}: {printable(reasons_text(reasons), 1000)}")
+    if not schedule.streams(plan):
+        absent_for = {absent.node: absent.reason for absent in plan.left_out}
+        raise TransportError(f"no pair of nodes can be measured: {reasons_text(absent_for)}")
+
+
+def _require_same(manifest: Manifest, now: Mapping[str, FactValue], path: Path) -> None:
+    """Refuse to go on with another probe: its launches would look like noise, or hide a difference."""
+    for fact in ("probe_net_sha256", "probe_mpi_sha256", "mpi"):
+        if manifest.software.get(fact) != now.get(fact):
+            raise UsageError(
+                f"{path} was begun with {fact} {manifest.software.get(fact)}, here it is {now.get(fact)}: "
+                "measure a new run and compare the two"
+            )
+
+
+def _plan(
+    request: Request, operations: Sequence[Operation], pairs: list[Pair], left_out: list[LeftOut]
+) -> Plan:
+    return Plan(
+        ops=[operation.name for operation in operations],
+        pairs=pairs,
+        ladder=request.ladder,
+        sizes_bytes=request.sizes_bytes,
+        max_size_bytes=max(request.sizes_bytes),
+        precision=request.precision,
+        confidence=CONFIDENCE,
+        budget_s=request.budget_s,
+        min_launches=request.min_launches,
+        max_launches=request.max_launches,
+        sweeps=request.sweeps,
+        visit_us=request.visit_us,
+        seed=request.seed,
+        left_out=left_out,
+    )
+
+
+def _manifest(
+    request: Request, name: str, plan: Plan, operations: Sequence[Operation], ready: site.Ready
+) -> Manifest:
+    return Manifest(
+        schema_version=SCHEMA_VERSION,
+        id=name,
+        created_at=timestamp(),
+        updated_at=timestamp(),
+        status="running",
+        wulf_version=__version__,
+        command_line=sys.argv,
+        plan=plan,
+        operations=list(operations),
+        cluster=inventory.render(request.config),
+        software=ready.software,
+    )
+
+
+def _measure(
+    writer: store.Writer, earlier: list[LaunchResult], ready: site.Ready, watcher: Watcher
+) -> Outcome:
+    try:
+        return loop.measure(writer, earlier, ready.launch, watcher, ready.look_s)
+    except KeyboardInterrupt:
+        watcher.interrupted(writer.path)
+        raise
