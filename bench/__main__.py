@@ -27,6 +27,7 @@ NAMES = (
     "tune-lab",
     "faults",
     "journal-growth",
+    "scheduling",
 )
 TABLE = Path(__file__).parent / "RESULTS.md"
 

@@ -135,22 +135,22 @@ def test_what_lacks_an_interval_comes_before_what_would_narrow_one():
 
 def test_cost_is_refined_by_what_launches_took():
     before = {"mpi_pingpong": budget.assumed(plan(), "mpi", [64, 128, 256], 0.1)}
-    assert budget.costs([], before) == before
+    assert budget.costs({}, before) == before
     timing = budget.timing(result(0), 3.0)
-    after = budget.costs([timing], before)
+    after = budget.costs({"mpi_pingpong": [timing]}, before)
     cost = after["mpi_pingpong"]
     assert cost.timed
     assert cost.launch_s([64, 128, 256]) == pytest.approx(3.0)
     assert cost.launch_s([64]) < cost.launch_s([64, 128]) < 3.0
     failed = budget.timing(result(1, status="failed"), 60.0)
-    assert budget.costs([failed], before) == before
-    assert budget.costs([timing, failed], before) == after
+    assert budget.costs({"mpi_pingpong": [failed]}, before) == before
+    assert budget.costs({"mpi_pingpong": [timing, failed]}, before) == after
 
 
 def test_an_operation_that_was_not_timed_is_as_much_slower_as_the_others_are():
     before = {op: budget.assumed(plan(), "net", [64], 0.1) for op in ("tcp_rr", "udp_rr")}
-    timing = budget.Timing(op="tcp_rr", wall_s=6.0, visits_s={64: 0.0})
-    after = budget.costs([timing], before)
+    timing = budget.Timing(wall_s=6.0, visits_s={64: 0.0})
+    after = budget.costs({"tcp_rr": [timing]}, before)
     assert after["udp_rr"].start_s == pytest.approx(6.0)
     assert not after["udp_rr"].timed
 

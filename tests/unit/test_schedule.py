@@ -19,35 +19,40 @@ def progress(launches, clean=None, missing=3):
     return schedule.Progress(launches=launches, clean=launches if clean is None else clean, missing=missing)
 
 
+def open_streams(wide, state, launches=()):
+    return schedule.open_streams(wide, schedule.streams(wide), state, schedule.Endings(launches))
+
+
 def test_a_block_has_every_stream_once_and_its_order_changes():
     wide = plan(ops=list(OPS), pairs=PAIRS)
-    blocks = [schedule.next_block(wide, {}, [], block) for block in range(20)]
+    every = schedule.streams(wide)
+    blocks = [schedule.next_block(wide, every, {}, block) for block in range(20)]
     assert all(Counter(block) == Counter((op, pair) for op in OPS for pair in PAIRS) for block in blocks)
     assert len({tuple(block) for block in blocks}) > 5
-    assert blocks[3] == schedule.next_block(wide, {}, [], 3)
+    assert blocks[3] == schedule.next_block(wide, every, {}, 3)
 
 
 def test_a_stream_ends_when_it_is_precise_or_has_had_its_launches():
     stream = ("mpi_pingpong", PAIR)
-    assert schedule.next_block(plan(), {stream: progress(5, missing=0)}, [], 0) == [stream]
-    assert schedule.next_block(plan(), {stream: progress(6, missing=0)}, [], 0) == []
-    assert schedule.next_block(plan(), {stream: progress(39)}, [], 0) == [stream]
-    assert schedule.next_block(plan(), {stream: progress(40)}, [], 0) == []
+    assert open_streams(plan(), {stream: progress(5, missing=0)}) == [stream]
+    assert open_streams(plan(), {stream: progress(6, missing=0)}) == []
+    assert open_streams(plan(), {stream: progress(39)}) == [stream]
+    assert open_streams(plan(), {stream: progress(40)}) == []
 
 
 def test_contaminated_launches_are_repeated():
     stream = ("mpi_pingpong", PAIR)
-    assert schedule.next_block(plan(), {stream: progress(8, clean=4, missing=0)}, [], 0) == [stream]
+    assert open_streams(plan(), {stream: progress(8, clean=4, missing=0)}) == [stream]
     hopeless = progress(12, missing=500)
-    assert schedule.next_block(plan(), {stream: hopeless}, [], 0) == []
-    assert schedule.next_block(plan(), {stream: progress(11, missing=500)}, [], 0) == [stream]
+    assert open_streams(plan(), {stream: hopeless}) == []
+    assert open_streams(plan(), {stream: progress(11, missing=500)}) == [stream]
 
 
 def test_a_stream_that_keeps_failing_is_given_up():
     failed = [result(index, status="failed").launch for index in range(3)]
-    assert schedule.next_block(plan(), {}, failed, 0) == []
-    assert schedule.given_up(("mpi_pingpong", PAIR), failed)
-    assert not schedule.given_up(("mpi_pingpong", PAIR), [*failed, result(4).launch])
+    assert open_streams(plan(), {}, failed) == []
+    assert schedule.Endings(failed).give_up(("mpi_pingpong", PAIR))
+    assert not schedule.Endings([*failed, result(4).launch]).give_up(("mpi_pingpong", PAIR))
 
 
 def test_a_node_that_is_gone_is_left_out_and_its_neighbours_are_not():
@@ -56,11 +61,13 @@ def test_a_node_that_is_gone_is_left_out_and_its_neighbours_are_not():
         return msgspec.structs.replace(launch, unreachable=list(nodes))
 
     gone = [lost(0, ("a", "b"), "b"), lost(1, ("b", "c"), "b")]
-    assert schedule.lost_nodes(gone) == {"b"}
-    assert schedule.given_up(("tcp_rr", ("d", "b")), gone)
-    assert not schedule.given_up(("tcp_rr", ("a", "c")), gone)
-    assert schedule.lost_nodes(gone[:1]) == set()
-    assert schedule.lost_nodes([*gone, result(2, pair=("a", "b")).launch]) == set()
+    endings = schedule.Endings(gone)
+    assert endings.lost_nodes == {"b"}
+    assert endings.give_up(("tcp_rr", ("d", "b")))
+    assert not endings.give_up(("tcp_rr", ("a", "c")))
+    assert schedule.Endings(gone[:1]).lost_nodes == set()
+    endings.add(result(2, pair=("a", "b")).launch)
+    assert endings.lost_nodes == set()
 
 
 def test_sizes_an_operation_cannot_do_are_left_out():
@@ -103,9 +110,12 @@ def test_streams_that_lack_an_interval_come_before_those_that_narrow_theirs():
     wide = plan(pairs=PAIRS)
     ready, behind = [("mpi_pingpong", pair) for pair in PAIRS]
     state = {ready: progress(6, missing=9), behind: progress(5, missing=1)}
-    assert schedule.next_block(wide, state, [], 0) == [behind]
-    assert schedule.next_block(wide, state, [], 0, {ready}) == [ready]
-    assert set(schedule.next_block(wide, state | {behind: progress(6)}, [], 0)) == {ready, behind}
+    assert schedule.next_block(wide, [ready, behind], state, 0) == [behind]
+    assert schedule.next_block(wide, [ready], state, 0) == [ready]
+    assert set(schedule.next_block(wide, [ready, behind], state | {behind: progress(6)}, 0)) == {
+        ready,
+        behind,
+    }
 
 
 def test_the_forecast_is_bounded_by_the_budget_and_by_the_most_launches():

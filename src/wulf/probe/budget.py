@@ -48,7 +48,6 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
 class Timing(msgspec.Struct, frozen=True, kw_only=True):
     """How long one launch took."""
 
-    op: str
     #: From before the first look at the nodes to after the last [s].
     wall_s: float
     #: Size [B] → time of all its visits [s].
@@ -108,17 +107,15 @@ def timing(result: LaunchResult, wall_s: float) -> Timing:
         * (sum(sample.batch_medians_ns) + sum(sample.warmup_medians_ns))
         for sample in result.samples
     }
-    return Timing(op=result.launch.op, wall_s=wall_s, visits_s=visits)
+    return Timing(wall_s=wall_s, visits_s=visits)
 
 
-def costs(timings: Sequence[Timing], before: Mapping[str, Cost]) -> dict[str, Cost]:
-    """Return what launches take, from those that were timed.
+def costs(timings: Mapping[str, Sequence[Timing]], before: Mapping[str, Cost]) -> dict[str, Cost]:
+    """Return what launches take, from those of each operation that were timed.
 
     An operation without one is assumed to take as many times more than `before` as the others do.
     """
-    timed = {
-        op: _timed([timing for timing in timings if timing.op == op], cost) for op, cost in before.items()
-    }
+    timed = {op: _timed(timings.get(op, ()), cost) for op, cost in before.items()}
     ratios = [cost.start_s / before[op].start_s for op, cost in timed.items() if cost.timed]
     slower = statistics.median(ratios) if ratios else 1.0
     return {
@@ -136,7 +133,7 @@ def _timed(timings: Sequence[Timing], before: Cost) -> Cost:
         # The first one on a node finds nothing in its caches.
         start_s=statistics.median(max(t.wall_s - sum(t.visits_s.values()), 0.0) for t in good),
         visits_s={
-            size: statistics.mean(t.visits_s[size] for t in good if size in t.visits_s) for size in sizes
+            size: statistics.fmean(t.visits_s[size] for t in good if size in t.visits_s) for size in sizes
         },
         timed=True,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 import statistics
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Literal
 
 import msgspec
@@ -57,6 +57,37 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     clean: int
     #: Forecast of the launches it still needs; 0 when every size is precise.
     missing: int
+
+
+class Endings:
+    """How the launches of a run have ended; each is looked at once, when it ends."""
+
+    def __init__(self, launches: Iterable[Launch] = ()) -> None:
+        self._failed: dict[Stream, int] = {}
+        self._missed: dict[str, int] = {}
+        self._lost: set[str] = set()
+        for launch in launches:
+            self.add(launch)
+
+    def add(self, launch: Launch) -> None:
+        """Take the next launch of the run."""
+        stream = launch.op, launch.pair
+        self._failed[stream] = self._failed.get(stream, 0) + 1 if launch.status == "failed" else 0
+        for node in launch.pair:
+            self._missed[node] = self._missed.get(node, 0) + 1 if node in launch.unreachable else 0
+            if self._missed[node] >= MAX_UNREACHABLE:
+                self._lost.add(node)
+            else:
+                self._lost.discard(node)
+
+    @property
+    def lost_nodes(self) -> Set[str]:
+        """Nodes that could not be reached in the last `MAX_UNREACHABLE` launches that they were to take part in."""
+        return self._lost
+
+    def give_up(self, stream: Stream) -> bool:
+        """Whether a stream failed too often in a row, or one of its nodes is gone."""
+        return self._failed.get(stream, 0) >= MAX_FAILURES or not self._lost.isdisjoint(stream[1])
 
 
 class Forecast(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,24 +197,19 @@ def curve(samples: Sequence[Sample]) -> tuple[dict[int, float], dict[int, float]
 
 
 def next_block(
-    plan: Plan,
-    progress: Mapping[Stream, Progress],
-    launches: Sequence[Launch],
-    block: int,
-    among: Collection[Stream] | None = None,
+    plan: Plan, among: Sequence[Stream], progress: Mapping[Stream, Progress], block: int
 ) -> list[Stream]:
-    """Streams to launch in the next block, each once, in random order; empty when the run is done.
+    """Streams to launch in the next block, each once, in random order.
 
     Those that lack launches for an interval come before those that only narrow theirs.
 
     Parameters
     ----------
     among
-        Only these; None for all of the plan.
+        Streams that are not done.
     """
-    wanted = [stream for stream in open_streams(plan, progress, launches) if among is None or stream in among]
-    behind = [stream for stream in wanted if not has_interval(plan, progress.get(stream))]
-    block_streams = behind or wanted
+    behind = [stream for stream in among if not has_interval(plan, progress.get(stream))]
+    block_streams = behind or list(among)
     random.Random(f"{plan.seed}:block:{block}").shuffle(block_streams)  # noqa: S311 - reproducible, not secret
     return block_streams
 
@@ -196,35 +222,18 @@ def streams(plan: Plan) -> list[Stream]:
     ]
 
 
-def open_streams(plan: Plan, progress: Mapping[Stream, Progress], launches: Sequence[Launch]) -> list[Stream]:
-    """Return the streams that are not done, in the order of the plan."""
+def open_streams(
+    plan: Plan, among: Sequence[Stream], progress: Mapping[Stream, Progress], endings: Endings
+) -> list[Stream]:
+    """Return the streams that are not done, in their order."""
     return [
-        stream
-        for stream in streams(plan)
-        if not given_up(stream, launches) and not _enough(plan, progress.get(stream))
+        stream for stream in among if not endings.give_up(stream) and not _enough(plan, progress.get(stream))
     ]
 
 
 def has_interval(plan: Plan, progress: Progress | None) -> bool:
     """Whether a stream has the launches that an interval takes."""
     return progress is not None and progress.launches >= plan.min_launches
-
-
-def lost_nodes(launches: Sequence[Launch]) -> set[str]:
-    """Nodes that could not be reached in the last `MAX_UNREACHABLE` launches that they were to take part in."""
-    missed: dict[str, int] = {}
-    for launch in launches:
-        for node in launch.pair:
-            missed[node] = missed.get(node, 0) + 1 if node in launch.unreachable else 0
-    return {node for node, count in missed.items() if count >= MAX_UNREACHABLE}
-
-
-def given_up(stream: Stream, launches: Sequence[Launch]) -> bool:
-    """Whether a stream failed too often in a row, or one of its nodes is gone."""
-    if lost_nodes(launches) & set(stream[1]):
-        return True
-    last = [launch.status for launch in launches if (launch.op, launch.pair) == stream][-MAX_FAILURES:]
-    return last == ["failed"] * MAX_FAILURES
 
 
 def _enough(plan: Plan, progress: Progress | None) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
@@ -12,11 +12,13 @@ import msgspec
 from wulf import estimate
 from wulf.errors import ProbeError
 from wulf.probe import budget, execute, ladder, schedule
-from wulf.procedure.analysis import analyze, measuring
-from wulf.records import Analysis, Launch, LaunchResult, Operation, Plan
+from wulf.procedure.analysis import analyze
+from wulf.records import Analysis, Cell, LaunchResult, Operation, Plan
 from wulf.store import Run, Writer, load, save_analysis
 from wulf.store.files import timestamp
 
+#: Launches of an operation that say what its next ones cost.
+RECENT = 50
 #: Part of the budget that finding the sizes may take.
 SCOUT_SHARE = 0.35
 
@@ -70,17 +72,26 @@ class Session:
     ) -> None:
         self.plan: Plan = writer.manifest.plan
         self.operations: dict[str, Operation] = {op.name: op for op in writer.manifest.operations}
-        self.results = list(earlier)
+        self.results: list[LaunchResult] = []
         self._writer = writer
         self._launch = launch
         self._watcher = watcher
         self._look_s = look_s
-        self._medians = {result.launch.id: estimate.medians(result) for result in measuring(earlier)}
-        # A launch's own time is without the looks at its nodes, before and after.
-        self._timings = [budget.timing(r, r.launch.duration_s + 2 * look_s) for r in earlier]
+        self._streams = schedule.streams(self.plan)
+        # What follows from the launches is kept as they end: a large run has tens of thousands.
+        self._endings = schedule.Endings()
+        self._medians: dict[schedule.Stream, list[dict[Cell, estimate.Median]]] = defaultdict(list)
+        self._clean: Counter[schedule.Stream] = Counter()
+        self._progress_of: dict[schedule.Stream, schedule.Progress] = {}
+        #: Streams that have had a launch since their progress was determined.
+        self._stale: set[schedule.Stream] = set()
+        self._timings: dict[str, deque[budget.Timing]] = defaultdict(lambda: deque(maxlen=RECENT))
+        self._scouts: list[LaunchResult] = []
         #: Sizes of each operation that is being measured: they stay the same from its first launch on.
-        self._sizes = {r.launch.op: r.launch.sizes_bytes for r in measuring(earlier)}
-        self._forecasts: dict[schedule.Stream, tuple[int, int]] = {}
+        self._sizes: dict[str, list[int]] = {}
+        for result in earlier:
+            # A launch's own time is without the looks at its nodes, before and after.
+            self._take(result, result.launch.duration_s + 2 * look_s)
         self._chosen: budget.Fit | None = None
         self._begin = time.monotonic()
 
@@ -112,7 +123,7 @@ class Session:
             self._run(op, pair, sizes, "scout")
 
     def _timed(self, op: str) -> bool:
-        return any(timing.op == op for timing in self._timings)
+        return op in self._timings
 
     def _has_spare(self, op: str) -> bool:
         """Whether one more scout of an operation leaves everything its launches."""
@@ -131,18 +142,15 @@ class Session:
                 if self._left_s() <= 0:
                     return False
                 # A node may have gone since the block was drawn.
-                if not schedule.given_up(stream, self._launches()):
+                if not self._endings.give_up(stream):
                     self._run(*stream, self._sizes.setdefault(stream[0], fit.sizes[stream[0]]), "measure")
         return not self._open()
 
     def _next_block(self, fit: budget.Fit) -> list[schedule.Stream]:
-        streams = schedule.next_block(
-            self.plan, self._progress(), self._launches(), len(self.results), set(fit.streams)
-        )
+        streams = schedule.next_block(self.plan, fit.streams, self._progress(), len(self.results))
         # What an operation costs is not known before its first launch, and decides what else fits.
-        timed = {timing.op for timing in self._timings}
         untimed = [
-            stream for op in self.plan.ops for stream in streams if stream[0] == op and op not in timed
+            stream for op in self.plan.ops for stream in streams if stream[0] == op and not self._timed(op)
         ]
         return untimed[:1] or streams
 
@@ -150,24 +158,36 @@ class Session:
         plan = schedule.launch_plan(self.plan, self.operations[op], pair, sizes, len(self.results), purpose)
         begin = time.monotonic()
         result = self._launch(plan)
-        self._timings.append(budget.timing(result, time.monotonic() - begin))
+        wall_s = time.monotonic() - begin
         self._writer.append(result)
-        self.results.append(result)
-        self._medians[result.launch.id] = estimate.medians(result)
+        self._take(result, wall_s)
         self._watcher.launched(self._state(result))
+
+    def _take(self, result: LaunchResult, wall_s: float) -> None:
+        """Keep a launch and what follows from it."""
+        launch = result.launch
+        self.results.append(result)
+        self._endings.add(launch)
+        self._timings[launch.op].append(budget.timing(result, wall_s))
+        if launch.purpose == "scout":
+            self._scouts.append(result)
+            return
+        self._sizes[launch.op] = launch.sizes_bytes
+        if launch.status == "ok":
+            stream = launch.op, launch.pair
+            self._medians[stream].append(estimate.medians(result))
+            self._clean[stream] += not launch.contamination
+            self._stale.add(stream)
 
     def _left_s(self) -> float:
         return self.plan.budget_s - self.spent_s()
 
-    def _launches(self) -> list[Launch]:
-        return [result.launch for result in self.results]
-
     def _open(self) -> list[schedule.Stream]:
-        return schedule.open_streams(self.plan, self._progress(), self._launches())
+        return schedule.open_streams(self.plan, self._streams, self._progress(), self._endings)
 
     def _fit(self) -> budget.Fit:
         done = {stream: progress.launches for stream, progress in self._progress().items()}
-        ladders = choices(self.plan, self.operations, self.results, self._sizes)
+        ladders = choices(self.plan, self.operations, self._scouts, self._sizes)
         return budget.fit(
             self._open(), ladders, self._costs(ladders), done, self.plan.min_launches, self._left_s()
         )
@@ -176,7 +196,7 @@ class Session:
         return budget.costs(self._timings, assumed(self.plan, self.operations, ladders, self._look_s))
 
     def _launch_s(self) -> dict[str, float]:
-        ladders = choices(self.plan, self.operations, self.results, self._sizes)
+        ladders = choices(self.plan, self.operations, self._scouts, self._sizes)
         chosen = self._chosen.sizes if self._chosen is not None else {}
         return {op: c.launch_s(chosen.get(op, ladders[op][0])) for op, c in self._costs(ladders).items()}
 
@@ -188,33 +208,21 @@ class Session:
             self._watcher.fits(self.plan, fit, self.spent_s())
 
     def _progress(self) -> dict[schedule.Stream, schedule.Progress]:
-        groups: dict[schedule.Stream, list[Launch]] = defaultdict(list)
-        for result in measuring(self.results):
-            if result.launch.status == "ok":
-                groups[result.launch.op, result.launch.pair].append(result.launch)
-        return {
-            stream: schedule.Progress(
-                launches=len(group),
-                clean=sum(not launch.contamination for launch in group),
-                missing=self._missing(stream, group),
+        while self._stale:
+            stream = self._stale.pop()
+            self._progress_of[stream] = schedule.Progress(
+                launches=len(self._medians[stream]),
+                clean=self._clean[stream],
+                missing=estimate.launches_needed(self._medians[stream], self.plan),
             )
-            for stream, group in groups.items()
-        }
-
-    def _missing(self, stream: schedule.Stream, launches: list[Launch]) -> int:
-        """Forecast of the launches a stream still needs; made again only when it has had one more."""
-        count, missing = self._forecasts.get(stream, (0, 0))
-        if count != len(launches):
-            missing = estimate.launches_needed([self._medians[launch.id] for launch in launches], self.plan)
-            self._forecasts[stream] = len(launches), missing
-        return missing
+        return self._progress_of
 
     def _state(self, result: LaunchResult) -> State:
         progress = self._progress()
         still_open = set(self._open())
-        chosen = self._chosen.streams if self._chosen else schedule.streams(self.plan)
+        chosen = set(self._chosen.streams if self._chosen else self._streams)
         # What is done is no longer chosen, and counts.
-        shown = [s for s in schedule.streams(self.plan) if s in progress or s in chosen]
+        shown = [stream for stream in self._streams if stream in progress or stream in chosen]
         return State(
             last=result,
             launches=len(self.results),
@@ -235,7 +243,7 @@ class Session:
 def choices(
     plan: Plan,
     operations: Mapping[str, Operation],
-    results: Sequence[LaunchResult],
+    scouts: Sequence[LaunchResult],
     fixed: Mapping[str, list[int]],
 ) -> dict[str, list[list[int]]]:
     """Return the sizes that each operation may be measured at: as many as there are, then fewer.
@@ -247,7 +255,7 @@ def choices(
     """
     base = schedule.base_ladders(plan, operations)
     found = {}
-    for op, sizes in schedule.ladders(plan, operations, results).items():
+    for op, sizes in schedule.ladders(plan, operations, scouts).items():
         if op in fixed:
             found[op] = [fixed[op]]
         elif plan.ladder != "adaptive":

@@ -1,0 +1,182 @@
+"""What choosing the next launch costs in a large run of 1,984 operations and pairs, early in it and late.
+
+The launches themselves are made up and take no time; what is timed is all that a run does between two of them, but
+for writing to the disk. Goals: it does not grow with the launches that were made (at most 1.5 times as long), and
+takes less than a hundredth of the shortest launch there is (0.5 s: starting a probe, looking at two nodes).
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from contextlib import suppress
+from typing import cast
+
+from bench.common import Figure, finish
+from wulf import __version__
+from wulf.probe.budget import Fit
+from wulf.probe.schedule import LaunchPlan
+from wulf.procedure.measuring import loop
+from wulf.records import SCHEMA_VERSION, Cell, Launch, LaunchResult, Manifest, Operation, Plan, Sample
+from wulf.store import Writer
+
+NODES = 32
+OPS = ("mpi_pingpong", "tcp_rr", "udp_rr", "tcp_stream")
+SIZES = [64, 1024, 65536]
+LAUNCHES, QUICK_LAUNCHES = 5000, 1000
+SHORTEST_LAUNCH_S = 0.5
+AIMED_SHARE = 0.01
+
+
+class EnoughError(Exception):
+    """So many launches were made."""
+
+
+class Memory:
+    """Takes what a run writes."""
+
+    def __init__(self, manifest: Manifest) -> None:
+        self.manifest = manifest
+
+    def append(self, _: LaunchResult) -> None:
+        """Keep nothing: the session itself does."""
+
+
+class Silent:
+    """Shows nothing."""
+
+    def stage(self, text: str) -> None:
+        """Announce nothing."""
+
+    def launched(self, state: loop.State) -> None:
+        """Show nothing."""
+
+    def fits(self, plan: Plan, fit: Fit, spent_s: float) -> None:
+        """Say nothing."""
+
+
+class Launcher:
+    """Makes launches up, and notes the time between two of them."""
+
+    def __init__(self, launches: int) -> None:
+        self.between_s: list[float] = []
+        self._left = launches
+        self._ended = time.perf_counter()
+
+    def __call__(self, plan: LaunchPlan) -> LaunchResult:
+        """Return a launch that took no time; every fifth one is half as slow again."""
+        self.between_s.append(time.perf_counter() - self._ended)
+        self._left -= 1
+        if self._left < 0:
+            raise EnoughError
+        result = LaunchResult(
+            launch=_launch(plan), samples=[_sample(plan, size) for size in plan.sizes_bytes]
+        )
+        self._ended = time.perf_counter()
+        return result
+
+
+def _launch(plan: LaunchPlan) -> Launch:
+    return Launch(
+        id=plan.id,
+        index=plan.index,
+        op=plan.op,
+        pair=plan.pair,
+        setting=plan.setting,
+        purpose=plan.purpose,
+        sizes_bytes=plan.sizes_bytes,
+        seed=plan.seed,
+        started_at="2026-01-01T00:00:00.000+00:00",
+        duration_s=SHORTEST_LAUNCH_S,
+        status="ok",
+        error=None,
+        argv=[],
+        probe=None,
+        context=[],
+        contamination=[],
+    )
+
+
+def _sample(plan: LaunchPlan, size: int) -> Sample:
+    value = 20_000 + size + 10_000 * (plan.index % 5 == 0) + plan.seed % 1000
+    return Sample(
+        launch=plan.id,
+        cell=Cell(op=plan.op, size_bytes=size, pair=plan.pair),
+        timing="iteration",
+        divisor=2.0,
+        iterations=300,
+        batch_iterations=50,
+        histogram=[(value, 200), (value + 50, 100)],
+        min_ns=value,
+        max_ns=value + 50,
+        batch_medians_ns=[float(value)] * 5,
+        warmup_medians_ns=[float(value)],
+        warmup_settled=True,
+    )
+
+
+def _manifest() -> Manifest:
+    pairs = list(itertools.combinations([f"node{number:02}" for number in range(NODES)], 2))
+    plan = Plan(
+        ops=list(OPS),
+        pairs=pairs,
+        ladder="named",
+        sizes_bytes=SIZES,
+        max_size_bytes=max(SIZES),
+        precision=0.02,
+        confidence=0.95,
+        budget_s=1e7,
+        min_launches=6,
+        max_launches=40,
+        sweeps=5,
+        visit_us=1000,
+        seed=1,
+    )
+    operations = [
+        Operation(
+            name=op,
+            transport="net",
+            quantity="half_round_trip_time",
+            divisor=2.0,
+            timing="iteration",
+            min_size_bytes=0,
+            max_size_bytes=1 << 24,
+            lossy=False,
+            summary="",
+        )
+        for op in OPS
+    ]
+    return Manifest(
+        schema_version=SCHEMA_VERSION,
+        id="scheduling",
+        created_at="",
+        updated_at="",
+        status="running",
+        wulf_version=__version__,
+        command_line=[],
+        plan=plan,
+        operations=operations,
+        cluster="",
+        software={},
+    )
+
+
+def main(arguments: list[str]) -> int:
+    """Entry point."""
+    print(__doc__)
+    launches = QUICK_LAUNCHES if "--quick" in arguments else LAUNCHES
+    launcher = Launcher(launches)
+    session = loop.Session(cast("Writer", Memory(_manifest())), [], launcher, Silent())
+    with suppress(EnoughError):
+        session.measure()
+    fifth = launches // 5
+    early, late = (sum(times) / fifth for times in (launcher.between_s[:fifth], launcher.between_s[-fifth:]))
+    print(f"  {len(OPS) * NODES * (NODES - 1) // 2} operations and pairs, {launches} launches")
+    print(f"  between two launches: {early * 1e3:.2f} ms in the first fifth, {late * 1e3:.2f} ms in the last")
+    return finish(
+        "scheduling",
+        [
+            Figure(name="late-by-early", value=late / early, goal=1.5),
+            Figure(name="share-of-a-launch", value=late / SHORTEST_LAUNCH_S, goal=AIMED_SHARE),
+        ],
+    )
