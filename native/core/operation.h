@@ -35,11 +35,16 @@ struct visit {
     bool corrupt;       /* the payload was not what had been sent */
 };
 
+/* All that is known of a benchmark is said here, and told by --list (docs/protocol.md). */
 struct operation {
     const char *name;
     enum link_kind link;
-    const char *quantity; /* as in docs/protocol.md */
+    const char *pattern;  /* who sends to whom: "ping-pong", "stream"; NULL where nobody does */
+    const char *quantity; /* in words: "half round trip" */
     double divisor;       /* a recorded value divided by this is the quantity */
+    bool higher_is_better;
+    bool moves_bytes; /* size by value is a bandwidth */
+    unsigned usual;   /* place among those that are measured when none is named; 0: not among them */
     enum timing timing;
     bool lossy;
     bool echoes;         /* the message comes back to the initiator, which then checks it */

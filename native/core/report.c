@@ -21,8 +21,15 @@ static void list_operation(struct record *record, const struct operation *operat
     record_open(record, '{');
     record_pair_string(record, "name", operation->name);
     record_pair_string(record, "transport", transport_name(operation->link));
+    record_pair_unsigned(record, "ranks", operation->link == LINK_NONE ? 1 : 2);
+    record_pair_string(record, "pattern", operation->pattern == NULL ? "none" : operation->pattern);
+    record_pair_string(record, "axis", "message size");
+    record_pair_string(record, "axis_unit", "B");
     record_pair_string(record, "quantity", operation->quantity);
     record_pair_double(record, "divisor", operation->divisor, 0);
+    record_pair_string(record, "better", operation->higher_is_better ? "higher" : "lower");
+    record_pair_bool(record, "moves_bytes", operation->moves_bytes);
+    record_pair_unsigned(record, "usual", operation->usual);
     record_pair_string(record, "timing", operation->timing == TIMING_BATCH ? "batch" : "iteration");
     record_pair_unsigned(record, "min_size_bytes", operation->min_size);
     record_pair_unsigned(record, "max_size_bytes", operation->max_size);

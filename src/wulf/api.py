@@ -168,10 +168,11 @@ def tune(
     """
     config = _config(cluster)
     compiler = mpi or config.mpi.compiler
+    watcher = Logged()
     request = tuning.Request(
         config=config,
         nodes=config.select(nodes),
-        goal=prepare.goal(objective, compiler, "", "lower", ""),
+        goal=prepare.goal(objective, compiler, watcher.stage),
         patterns=list(knobs),
         mpi=compiler,
         budget_s=budget_s,
@@ -179,7 +180,7 @@ def tune(
         seed=new_seed(seed),
         permissions=change.Permissions(take_over=take_over, relax=relax),
     )
-    return tuning.start(request, _place(path), Logged(), set_kept=set_kept)
+    return tuning.start(request, _place(path), watcher, set_kept=set_kept)
 
 
 def _config(cluster: Cluster) -> ClusterConfig:

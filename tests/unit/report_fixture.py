@@ -36,10 +36,10 @@ from wulf.records import (
 
 OPERATIONS = {
     # name: (transport, quantity, largest [B], lossy, alpha [s], inverse beta [s/B], summary)
-    "mpi_pingpong": ("mpi", "half_round_trip_time", 4 << 20, False, 28e-6, 8.6e-9, "blocking MPI ping-pong"),
-    "tcp_rr": ("net", "half_round_trip_time", 4 << 20, False, 21e-6, 8.5e-9, "TCP request and response"),
-    "udp_rr": ("net", "half_round_trip_time", 65507, True, 19e-6, 8.5e-9, "UDP request and response"),
-    "tcp_stream": ("net", "message_time", 4 << 20, False, 0.9e-6, 8.48e-9, "TCP stream in one direction"),
+    "mpi_pingpong": ("mpi", "half round trip", 4 << 20, False, 28e-6, 8.6e-9, "blocking MPI ping-pong"),
+    "tcp_rr": ("net", "half round trip", 4 << 20, False, 21e-6, 8.5e-9, "TCP request and response"),
+    "udp_rr": ("net", "half round trip", 65507, True, 19e-6, 8.5e-9, "UDP request and response"),
+    "tcp_stream": ("net", "time per message", 4 << 20, False, 0.9e-6, 8.48e-9, "TCP stream in one direction"),
 }
 PAIRS = [("node01", "node02"), ("node01", "node03"), ("node02", "node04")]
 FACTOR = (1.0, 1.03, 1.17, 1.08, 1.05, 1.12)
@@ -312,8 +312,15 @@ def _manifest(ops: list[str], pairs: list[tuple[str, str]], sizes: list[int]) ->
         Operation(
             name=op,
             transport=OPERATIONS[op][0],
+            ranks=2,
+            pattern="stream" if op == "tcp_stream" else "ping-pong",
+            axis="message size",
+            axis_unit="B",
             quantity=OPERATIONS[op][1],
-            divisor=2.0 if OPERATIONS[op][1] == "half_round_trip_time" else 1.0,
+            better="lower",
+            moves_bytes=True,
+            usual=1 + list(OPERATIONS).index(op),
+            divisor=2.0 if OPERATIONS[op][1] == "half round trip" else 1.0,
             timing="batch" if op == "tcp_stream" else "iteration",
             min_size_bytes=0,
             max_size_bytes=OPERATIONS[op][2],

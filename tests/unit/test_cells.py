@@ -55,7 +55,7 @@ def test_bandwidth_is_size_over_time_with_bounds_in_order():
 
 
 def test_an_operation_that_moves_nothing_has_no_bandwidth():
-    overhead = replace(make.operation(), quantity="overhead_time")
+    overhead = replace(make.operation(), moves_bytes=False)
     (cell,) = cells([launch(index, 20_000) for index in range(6)], operations=[overhead])
     assert cell.bandwidth is None
 

@@ -126,7 +126,7 @@ HOSTILE = [
     b'{"schema_version":NaN}',
     b'{"schema_version":"1"}',
     b'{"schema_version":-1}',
-    b'{"schema_version":2}',
+    b'{"schema_version":3}',
     b'{"schema_version":1,"a":"\xed\xa0\x80"}',
     b'{"schema_version":null}',
     b"\xff\xfe\x00",

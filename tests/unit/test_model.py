@@ -8,7 +8,7 @@ from wulf import model
 from wulf.model.causes import likely_cause
 from wulf.stats.segments import segments
 
-ROUND_TRIP = "half_round_trip_time"
+ROUND_TRIP = "ping-pong"
 SIZES = [0, *(1 << k for k in range(21))]
 
 
@@ -119,7 +119,7 @@ def test_without_intervals_noise_is_not_taken_for_steps():
 
 
 def test_a_stream_has_no_latency():
-    assert model.curve(curve(SIZES, hockney(SIZES)), "message_time").zero_byte_latency is None
+    assert model.curve(curve(SIZES, hockney(SIZES)), "stream").zero_byte_latency is None
 
 
 def test_a_bandwidth_that_no_size_came_near_is_said_not_printed():

@@ -14,7 +14,7 @@ from tests.unit.test_report_html import Page
 from tests.unit.test_report_text import agrees, console, printed, stripped
 from wulf.records import Control, Effect, Estimate
 from wulf.report import before_after, tuning_figures, tuning_view, tuning_words
-from wulf.report.tuning import ChangeRow, TuningReport, render_html, render_text, sized
+from wulf.report.tuning import ChangeRow, TuningReport, render_html, render_text
 from wulf.report.tuning_input import short_label
 
 LARGEST = 3_000_000
@@ -199,21 +199,6 @@ def test_drift_and_a_biased_control_are_warned_of(report: TuningReport) -> None:
     assert flag(msgspec.structs.replace(control, drifting=True)) == "warning"
     assert flag(msgspec.structs.replace(control, ratio=ratio(1.05, 1.02, 1.08))) == "warning"
     assert flag(None) == "warning"
-
-
-@pytest.mark.parametrize(
-    ("metric", "expected"),
-    [
-        ("mpi_pingpong 64 B", ("mpi_pingpong", 64)),
-        ("mpi_pingpong 64 KiB", ("mpi_pingpong", 65536)),
-        ("tcp stream 65537 B", ("tcp stream", 65537)),
-        ("run time", None),
-        ("HPL", None),
-        ("b_eff 3 GB/s", None),
-    ],
-)
-def test_size_of_a_metric(metric: str, expected: tuple[str, int] | None) -> None:
-    assert sized(metric) == expected
 
 
 def test_labels_of_a_chart_are_short() -> None:

@@ -15,7 +15,8 @@ from tests.unit.make_records import manifest, node, result
 from wulf import store
 from wulf.errors import StoreError
 from wulf.procedure.analysis import analyze
-from wulf.records import Manifest
+from wulf.records import SCHEMA_VERSION, Manifest
+from wulf.store.migrations import migrate
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -88,9 +89,33 @@ def test_not_a_run(tmp_path):
 
 def test_version_1_still_loads():
     read = store.load(GOLDEN / "run-v1")
-    assert read.manifest.schema_version == 1
+    assert read.manifest.schema_version == SCHEMA_VERSION
+    (operation,) = read.manifest.operations
+    assert (operation.pattern, operation.quantity, operation.moves_bytes) == (
+        "ping-pong",
+        "half round trip",
+        True,
+    )
     assert len(read.results) == 2
     assert read.results[0].samples[0].cell.size_bytes == 64
+
+
+@pytest.mark.parametrize(
+    ("metric", "expected"),
+    [
+        ("mpi_pingpong 64 B", ("mpi_pingpong", 64, "median")),
+        ("mpi_pingpong 64 KiB", ("mpi_pingpong", 65536, "median")),
+        ("mpi_pingpong 1 B p99", ("mpi_pingpong", 1, "p99")),
+        ("tcp stream 65537 B", ("tcp stream", 65537, "median")),
+        ("run time", None),
+        ("HPL", None),
+        ("b_eff 3 GB/s", None),
+    ],
+)
+def test_a_metric_of_version_1_was_told_by_its_name(metric, expected):
+    old = {"schema_version": 1, "operations": [], "plan": {"metrics": [{"name": metric}]}}
+    (found,) = migrate("tuning", old, 1)["plan"]["metrics"]
+    assert (found["figure"] and tuple(found["figure"].values())) == expected
 
 
 def test_find_by_path_name_beginning_and_latest(run, tmp_path):

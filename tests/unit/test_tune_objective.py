@@ -2,36 +2,44 @@ from __future__ import annotations
 
 import pytest
 
+from tests.unit.make_records import operation
 from wulf.errors import ConfigError, UsageError
 from wulf.experiment import objective
-from wulf.report.tuning import sized
+from wulf.records import ProbeFigure
+
+PING_PONG = operation("mpi_pingpong")
+KNOWN = {"mpi_pingpong": PING_PONG, "tcp_rr": operation("tcp_rr"), "tcp_stream": operation("tcp_stream")}
+
+
+def known(op):
+    if op not in KNOWN:
+        raise UsageError(f"there is no operation {op!r}")
+    return KNOWN[op]
 
 
 @pytest.mark.parametrize("name", ["latency", "bandwidth"])
 def test_named_objectives_have_weights_and_guards(name):
-    goal = objective.named(name, "mpi_pingpong")
+    goal = objective.named(name, lambda: PING_PONG)
     assert any(metric.weight > 0 for metric in goal.metrics)
     assert any(metric.guard and metric.weight == 0 for metric in goal.metrics)
     sizes = goal.probes[0].sizes_bytes
-    measured = {objective.metric_name("mpi_pingpong", size) for size in sizes}
-    measured.add(objective.metric_name("mpi_pingpong", min(sizes), objective.TAIL))
+    measured = [ProbeFigure(op="mpi_pingpong", size_bytes=size) for size in sizes]
+    measured.append(ProbeFigure(op="mpi_pingpong", size_bytes=min(sizes), statistic=objective.TAIL))
     # What is never measured would silently be out of the objective, or guard nothing.
-    assert {metric.name for metric in goal.metrics} <= measured
-
-
-def test_the_report_reads_the_sizes_in_the_names():
-    assert sized(objective.metric_name("mpi_pingpong", 65536)) == ("mpi_pingpong", 65536)
+    assert all(metric.figure in measured for metric in goal.metrics)
+    assert all(metric.name == objective.metric_name(metric.figure) for metric in goal.metrics)
 
 
 def test_the_tail_that_guards_is_measured_at_the_smallest_size():
     for name in ("latency", "bandwidth"):
-        goal = objective.named(name, "tcp_rr")
-        (tail,) = [metric.name for metric in goal.metrics if metric.pattern == "tail"]
-        assert tail == objective.metric_name("tcp_rr", min(goal.probes[0].sizes_bytes), objective.TAIL)
+        goal = objective.named(name, lambda: KNOWN["tcp_rr"])
+        (tail,) = [metric.figure for metric in goal.metrics if metric.pattern == "tail"]
+        smallest = min(goal.probes[0].sizes_bytes)
+        assert tail == ProbeFigure(op="tcp_rr", size_bytes=smallest, statistic=objective.TAIL)
 
 
 def test_an_application_is_an_objective():
-    goal = objective.named("app: ./solve --fast", "tcp_rr")
+    goal = objective.named("app: ./solve --fast", None)
     (part,) = goal.commands
     assert (part.command, part.match) == ("./solve --fast", "")
     assert goal.metrics[0].unit == "s"
@@ -49,7 +57,7 @@ def test_a_pattern_needs_one_group(match):
 @pytest.mark.parametrize("name", ["speed", "app:", "app:  "])
 def test_what_is_no_objective(name):
     with pytest.raises(UsageError, match="--objective"):
-        objective.named(name, "tcp_rr")
+        objective.named(name, None)
 
 
 FILE = b"""
@@ -73,7 +81,7 @@ name = "steps"
 
 
 def test_a_file_is_an_objective():
-    goal = objective.from_toml(FILE, "goal.toml")
+    goal = objective.from_toml(FILE, "goal.toml", known)
     assert goal.profile == "latency"
     assert [(metric.name, metric.weight, metric.guard) for metric in goal.metrics] == [
         ("mpi_pingpong 64 B", 3.0, False),
@@ -87,6 +95,7 @@ def test_a_file_is_an_objective():
     ("text", "said"),
     [
         (b"[[metric]]\nop = 'x'\ncommand = 'y'\n", r"goal.toml: \[\[metric\]\] 1: give 'op'"),
+        (b"[[metric]]\nop = 'tcp_r'\n", r"goal.toml: \[\[metric\]\] 1: there is no operation"),
         (b"[[metric]]\nop = 'tcp_rr'\nweight = 0\n", "no .* has a weight"),
         (b"[[metric]]\nop = 'tcp_rr'\nweight = -1\n", "zero or more"),
         (b"[[metric]]\nop = 'tcp_rr'\n[[metric]]\nop = 'tcp_rr'\n", "same name"),
@@ -97,7 +106,7 @@ def test_a_file_is_an_objective():
 )
 def test_a_bad_file_is_named_with_what_is_wrong(text, said):
     with pytest.raises(ConfigError, match=said):
-        objective.from_toml(text, "goal.toml")
+        objective.from_toml(text, "goal.toml", known)
 
 
 @pytest.mark.parametrize("count", range(2, 40))

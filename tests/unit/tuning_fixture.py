@@ -13,6 +13,7 @@ from typing import Literal
 from scipy import stats
 
 from wulf import catalogue
+from wulf.experiment.objective import metric_name
 from wulf.records import (
     SCHEMA_VERSION,
     Candidate,
@@ -22,6 +23,7 @@ from wulf.records import (
     Metric,
     PathStep,
     Phase,
+    ProbeFigure,
     Trial,
     TunePlan,
     Tuning,
@@ -36,20 +38,29 @@ HOSTILE = "\x1b[31mred\x1b[0m </script><img src=x onerror=alert(2)> {{7*7}}"
 
 
 def _metric(
-    name: str, pattern: str, *, weight: float = 0.0, guard: bool = False, rate: bool = False
+    op: str, size: int, pattern: str, *, weight: float = 0.0, guard: bool = False, rate: bool = False
 ) -> Metric:
     unit, better = ("B/s", "higher") if rate else ("s", "lower")
-    return Metric(name=name, pattern=pattern, unit=unit, better=better, weight=weight, guard=guard)
+    figure = ProbeFigure(op=op, size_bytes=size)
+    return Metric(
+        name=metric_name(figure),
+        pattern=pattern,
+        unit=unit,
+        better=better,
+        weight=weight,
+        guard=guard,
+        figure=figure,
+    )
 
 
 #: Metric → value under the original settings.
 METRICS = {
-    _metric("mpi_pingpong 1 B", "ping-pong", weight=2.0): 47.2e-6,
-    _metric("mpi_pingpong 64 B", "ping-pong", weight=2.0): 47.9e-6,
-    _metric("mpi_pingpong 1 KiB", "ping-pong", weight=1.0): 61.5e-6,
-    _metric("mpi_pingpong 8 KiB", "ping-pong", weight=1.0): 131e-6,
-    _metric("mpi_bcast 1 KiB", "broadcast", guard=True): 118e-6,
-    _metric("mpi_stream 1 MiB", "stream", guard=True, rate=True): 112.4e6,
+    _metric("mpi_pingpong", 1, "ping-pong", weight=2.0): 47.2e-6,
+    _metric("mpi_pingpong", 64, "ping-pong", weight=2.0): 47.9e-6,
+    _metric("mpi_pingpong", 1024, "ping-pong", weight=1.0): 61.5e-6,
+    _metric("mpi_pingpong", 8192, "ping-pong", weight=1.0): 131e-6,
+    _metric("mpi_bcast", 1024, "broadcast", guard=True): 118e-6,
+    _metric("mpi_stream", 1 << 20, "stream", guard=True, rate=True): 112.4e6,
 }
 RISKS = {
     "nic.rx_usecs": "more interrupts: one core may be busy with them",

@@ -9,6 +9,7 @@ import typer
 
 from wulf import catalogue, store
 from wulf.errors import WulfError
+from wulf.probe import build
 from wulf.store.tuning import HEAD
 
 
@@ -46,16 +47,15 @@ def one_of(words: Iterable[str]) -> Callable[[str], list[str]]:
     return offer
 
 
-def several_of(words: Iterable[str]) -> Callable[[str], list[str]]:
-    """Return what offers these words, separated by commas, each once."""
-    known = list(words)
-
-    def offer(incomplete: str) -> list[str]:
-        before, comma, word = incomplete.rpartition(",")
-        left = [other for other in known if other not in before.split(",")]
-        return [f"{before}{comma}{other}" for other in _beginning(word, left)]
-
-    return offer
+def operations(incomplete: str) -> list[str]:
+    """Offer the operations of the probes that have been built, separated by commas, each once."""
+    try:
+        known = [operation.name for operation in build.built_operations()]
+    except WulfError:
+        known = []
+    before, comma, word = incomplete.rpartition(",")
+    left = [other for other in known if other not in before.split(",")]
+    return [f"{before}{comma}{other}" for other in _beginning(word, left)]
 
 
 def clusters(incomplete: str) -> list[str]:

@@ -6,12 +6,14 @@ import sys
 from typing import Annotated
 
 import typer
+from rich.table import Table
 
 from wulf import store
 from wulf.cli import complete
 from wulf.cli.begin import end_gently
 from wulf.cli.measure_progress import MeasureProgress, what_fits
-from wulf.cli.options import RUNS, ClusterOption, RunsOption, console
+from wulf.cli.options import RUNS, ClusterOption, RunsOption, console, show_table
+from wulf.cli.progress import staging
 from wulf.cluster import inventory
 from wulf.errors import EXIT_FINDINGS, UsageError
 from wulf.probe import ladder
@@ -21,6 +23,7 @@ from wulf.procedure.clusters import cluster as resolve
 from wulf.procedure.measuring import session
 from wulf.records import Analysis
 from wulf.report import text
+from wulf.text import printable
 from wulf.units import parse_duration, parse_percent, parse_size
 
 BUDGET = "5m"
@@ -42,8 +45,8 @@ def command(
     ops: Annotated[
         str | None,
         typer.Option(
-            help=f"Operations, separated by commas. Default: {','.join(site.DEFAULT_OPS)}.",
-            autocompletion=complete.several_of((*site.DEFAULT_OPS, "empty")),
+            help="Operations, separated by commas; 'list' prints those that there are. Default: the usual ones.",
+            autocompletion=complete.operations,
         ),
     ] = None,
     ladder_name: Annotated[
@@ -112,6 +115,9 @@ def command(
             measured = session.go_on(run or "latest", runs, more_s, progress)
         _show(measured)
         return
+    if ops == "list":
+        _list_operations(mpi)
+        return
     path = None if dry_run else new_run(run, runs)
     config = resolve(cluster_name)
     chosen = config.select(nodes)
@@ -138,6 +144,17 @@ def command(
     with MeasureProgress() as progress:
         measured = session.start(request, path, progress)
     _show(measured)
+
+
+def _list_operations(mpi: str | None) -> None:
+    """Print what can be measured here, the usual ones first."""
+    with staging() as say:
+        tools = site.toolbox(None, mpi, say)
+    table = Table("operation", "usual", "pattern", "a value is", "", box=None, pad_edge=False)
+    for operation in sorted(tools.known, key=lambda op: (op.usual == 0, op.usual, op.name)):
+        words = [operation.name, "yes" if operation.usual else "no", operation.pattern, operation.quantity]
+        table.add_row(*(printable(word, 60) for word in words), printable(operation.summary, 200))
+    show_table(table)
 
 
 def _names(ops: str | None) -> list[str] | None:

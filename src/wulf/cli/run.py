@@ -15,7 +15,7 @@ from wulf.cli.begin import end_gently
 from wulf.cli.facts import NodesOption
 from wulf.cli.measure_progress import MeasureProgress
 from wulf.cli.options import RUNS, ClusterOption, RunsOption, console
-from wulf.cli.progress import counting
+from wulf.cli.progress import counting, staging
 from wulf.cli.report import write_tuning_page
 from wulf.cli.set_values import AllowMissingOption, RelaxOption, TakeOverOption
 from wulf.cli.tune_progress import TuneProgress
@@ -93,11 +93,14 @@ def command(
     path = new_run(run, runs)
     whole = cluster(cluster_name)
     config, there = tune.without_missing(whole, nodes, allow_missing)
+    compiler = mpi or config.mpi.compiler
+    with staging() as say:
+        goal = prepare.goal(objective_name, compiler, say)
     what = Procedure(
         config=config,
         nodes=there.nodes,
-        goal=prepare.goal(objective_name, mpi or config.mpi.compiler, "", "lower", ""),
-        mpi=mpi or config.mpi.compiler,
+        goal=goal,
+        mpi=compiler,
         budget_s=parse_duration(budget),
         path=path,
     )

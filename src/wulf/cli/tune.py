@@ -111,12 +111,15 @@ def command(
         path = new_run(run, runs)
         whole = cluster(cluster_name)
         config, there = without_missing(whole, nodes, allow_missing)
+        compiler = mpi or config.mpi.compiler
+        with staging() as say:
+            goal = prepare.goal(objective_name, compiler, say, match, _way(better), unit)
         request = session.Request(
             config=config,
             nodes=there.nodes,
-            goal=prepare.goal(objective_name, mpi or config.mpi.compiler, match, _way(better), unit),
+            goal=goal,
             patterns=patterns_of(knobs),
-            mpi=mpi or config.mpi.compiler,
+            mpi=compiler,
             budget_s=parse_duration(budget or BUDGET),
             margin=parse_percent(margin),
             seed=new_seed(seed),

@@ -321,7 +321,7 @@ def _contaminated(results: Iterable[LaunchResult]) -> Iterator[Advice]:
 def _one_machine(results: Sequence[LaunchResult]) -> Iterator[Advice]:
     """Say what was measured where no network was between the two ends."""
     launches = [result.launch for result in results if result.launch.probe is not None]
-    inside = sorted({x.op for x in launches if x.op.startswith("mpi_") and _hosts(x) == 1})
+    inside = sorted({x.op for x in launches if x.probe is not None and x.probe.mpi and _hosts(x) == 1})
     # mpirun's --host is 127.0.0.1, too, whatever its ranks talk over.
     loopback = sorted(
         {x.op for x in launches if any(word.startswith("127.") for word in x.argv)} - set(inside)

@@ -29,9 +29,7 @@ from wulf.stats import intervals, modality, quantiles
 from wulf.stats.sequential import look_confidence
 
 QUANTILES = {"p5": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
-#: Operations whose value is the time of moving the message.
 LOOKS = "corrected for repeated looks"
-_MOVES = ("half_round_trip_time", "message_time")
 
 #: Median [s] of one launch of a cell, and whether the launch is contaminated.
 Median = tuple[float, bool]
@@ -57,7 +55,7 @@ def cells(
         Ordered by cell.
     """
     good = {launch.id: launch for launch in launches if launch.status == "ok"}
-    moves = {operation.name: operation.quantity in _MOVES for operation in operations}
+    moves = {operation.name: operation.moves_bytes for operation in operations}
     grouped: dict[Cell, list[Sample]] = defaultdict(list)
     for sample in samples:
         if sample.launch in good and sample.histogram:

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import msgspec
 
 from wulf.errors import ConfigError, UsageError
-from wulf.records import CommandPart, Cycle, Metric, Pair, ProbePart
+from wulf.records import CommandPart, Cycle, Metric, Operation, Pair, ProbeFigure, ProbePart
 from wulf.units import format_bytes, parse_size
 
 #: Pairs that a trial measures at most: each of them takes a launch.
 MAX_PAIRS = 8
 SWEEPS = 12
 VISIT_US = 1000
-TAIL = "p99"
-#: Operation → the communication pattern it stands for.
-PATTERNS = {
-    "mpi_pingpong": "ping-pong",
-    "tcp_rr": "ping-pong",
-    "udp_rr": "ping-pong",
-    "tcp_stream": "stream",
-}
+#: Statistic that shows the slowest of the iterations.
+TAIL: Literal["p99"] = "p99"
+#: Messages of this size show what the network carries, not how fast it answers [B].
+LARGE_BYTES = 65536
 _APP = "app:"
 
 
@@ -49,18 +45,19 @@ class Goal(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def metric_name(op: str, size_bytes: int, quantile: str = "") -> str:
+def metric_name(figure: ProbeFigure) -> str:
     """Return the name of a metric of the probe, such as ``mpi_pingpong 64 B`` or ``mpi_pingpong 1 B p99``."""
-    return f"{op} {format_bytes(size_bytes)}{f' {quantile}' if quantile else ''}"
+    tail = "" if figure.statistic == "median" else f" {figure.statistic}"
+    return f"{figure.op} {format_bytes(figure.size_bytes)}{tail}"
 
 
-def named(name: str, op: str) -> Goal:
+def named(name: str, ping_pong: Callable[[], Operation]) -> Goal:
     """Return the objective ``latency``, ``bandwidth`` or ``app: CMD``.
 
     Parameters
     ----------
-    op
-        The ping-pong to measure: ``mpi_pingpong``, or ``tcp_rr`` where there is no MPI.
+    ping_pong
+        Called for the operation to measure, when one is needed.
 
     Raises
     ------
@@ -69,10 +66,10 @@ def named(name: str, op: str) -> Goal:
     """
     if name == "latency":
         weights = {1: 2.0, 64: 1.0, 1024: 1.0}
-        return _probe_goal(name, "latency", op, weights, guards=[65536], watched=[8192, 262144])
+        return _probe_goal(name, "latency", ping_pong(), weights, guards=[65536], watched=[8192, 262144])
     if name == "bandwidth":
         weights = {65536: 1.0, 262144: 1.0, 1048576: 2.0}
-        return _probe_goal(name, "throughput", op, weights, guards=[64], watched=[1024, 8192])
+        return _probe_goal(name, "throughput", ping_pong(), weights, guards=[64], watched=[1024, 8192])
     if name.startswith(_APP):
         command = name.removeprefix(_APP).strip()
         if not command:
@@ -119,8 +116,13 @@ class _File(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     metric: list[_Entry]
 
 
-def from_toml(text: bytes, origin: str) -> Goal:
+def from_toml(text: bytes, origin: str, known: Callable[[str], Operation]) -> Goal:
     """Return the objective that a file describes.
+
+    Parameters
+    ----------
+    known
+        Returns the operation of a name; raises UsageError when there is none.
 
     Raises
     ------
@@ -136,7 +138,7 @@ def from_toml(text: bytes, origin: str) -> Goal:
     metrics: list[Metric] = []
     for number, entry in enumerate(document.metric, 1):
         try:
-            metrics.append(_metric(entry, sizes, commands))
+            metrics.append(_metric(entry, sizes, commands, known))
         except UsageError as error:
             raise ConfigError(f"{origin}: [[metric]] {number}: {error}") from None
     if not any(metric.weight > 0 for metric in metrics):
@@ -152,7 +154,12 @@ def from_toml(text: bytes, origin: str) -> Goal:
     )
 
 
-def _metric(entry: _Entry, sizes: dict[str, list[int]], commands: list[CommandPart]) -> Metric:
+def _metric(
+    entry: _Entry,
+    sizes: dict[str, list[int]],
+    commands: list[CommandPart],
+    known: Callable[[str], Operation],
+) -> Metric:
     """Return the metric, and add what measures it."""
     if bool(entry.op) == bool(entry.command):
         raise UsageError("give 'op' with a 'size', or 'command'")
@@ -160,15 +167,41 @@ def _metric(entry: _Entry, sizes: dict[str, list[int]], commands: list[CommandPa
         raise UsageError(f"weight = {entry.weight}: zero or more")
     if entry.op:
         size = parse_size(entry.size or "1B")
+        operation = known(entry.op)
         sizes.setdefault(entry.op, []).append(size)
-        name, pattern, unit = metric_name(entry.op, size), PATTERNS.get(entry.op, entry.op), "s"
-    else:
-        _require_group(entry.match, "match")
-        name = entry.name or ("result" if entry.match else "run time")
-        pattern, unit = "application", entry.unit if entry.match else "s"
-        commands.append(CommandPart(metric=name, command=entry.command, match=entry.match))
+        return _probe_metric(operation, size, better=entry.better, weight=entry.weight, guard=entry.guard)
+    _require_group(entry.match, "match")
+    name = entry.name or ("result" if entry.match else "run time")
+    commands.append(CommandPart(metric=name, command=entry.command, match=entry.match))
     return Metric(
-        name=name, pattern=pattern, unit=unit, better=entry.better, weight=entry.weight, guard=entry.guard
+        name=name,
+        pattern="application",
+        unit=entry.unit if entry.match else "s",
+        better=entry.better,
+        weight=entry.weight,
+        guard=entry.guard,
+    )
+
+
+def _probe_metric(
+    operation: Operation,
+    size_bytes: int,
+    *,
+    pattern: str = "",
+    statistic: Literal["median", "p99"] = "median",
+    better: Literal["lower", "higher"] | None = None,
+    weight: float = 0.0,
+    guard: bool = False,
+) -> Metric:
+    figure = ProbeFigure(op=operation.name, size_bytes=size_bytes, statistic=statistic)
+    return Metric(
+        name=metric_name(figure),
+        pattern=pattern or operation.pattern,
+        unit="s",
+        better=better or operation.better,
+        weight=weight,
+        guard=guard,
+        figure=figure,
     )
 
 
@@ -184,49 +217,25 @@ def _require_group(match: str, where: str) -> None:
 def _probe_goal(
     name: str,
     profile: Literal["latency", "throughput"],
-    op: str,
+    operation: Operation,
     weights: dict[int, float],
     *,
     guards: list[int],
     watched: list[int],
 ) -> Goal:
-    pattern = PATTERNS[op]
-    metrics = [
-        Metric(name=metric_name(op, size), pattern=pattern, unit="s", better="lower", weight=weight)
-        for size, weight in weights.items()
-    ]
+    sizes = sorted({*weights, *guards, *watched})
+    metrics = [_probe_metric(operation, size, weight=weight) for size, weight in weights.items()]
     metrics += [
-        Metric(
-            name=metric_name(op, size),
-            pattern="large messages" if size >= 65536 else pattern,
-            unit="s",
-            better="lower",
-            weight=0.0,
-            guard=True,
-        )
+        _probe_metric(operation, size, pattern="large messages" if size >= LARGE_BYTES else "", guard=True)
         for size in guards
     ]
-    sizes = sorted({*weights, *guards, *watched})
-    smallest = sizes[0]
-    metrics.append(
-        Metric(
-            name=metric_name(op, smallest, TAIL),
-            pattern="tail",
-            unit="s",
-            better="lower",
-            weight=0,
-            guard=True,
-        )
-    )
-    metrics += [
-        Metric(name=metric_name(op, size), pattern=pattern, unit="s", better="lower", weight=0.0)
-        for size in watched
-    ]
+    metrics.append(_probe_metric(operation, sizes[0], pattern="tail", statistic=TAIL, guard=True))
+    metrics += [_probe_metric(operation, size) for size in watched]
     return Goal(
         name=name,
         profile=profile,
         metrics=metrics,
-        probes=[ProbePart(op=op, sizes_bytes=sizes)],
+        probes=[ProbePart(op=operation.name, sizes_bytes=sizes)],
         commands=[],
     )
 

@@ -14,15 +14,15 @@ from wulf.records import CellEstimate, CurveModel, Estimate
 _T = TypeVar("_T")
 
 
-def curve(cells: Sequence[CellEstimate], quantity: str) -> CurveModel:
+def curve(cells: Sequence[CellEstimate], pattern: str) -> CurveModel:
     """Fit the models of one operation, pair and setting.
 
     Parameters
     ----------
     cells
         At least one; all of one operation, pair and setting.
-    quantity
-        What the operation's value is (`wulf.records.Operation`); only a round trip has a latency.
+    pattern
+        Who sends to whom (`wulf.records.Operation`); only a ping-pong has a latency.
 
     Returns
     -------
@@ -37,7 +37,7 @@ def curve(cells: Sequence[CellEstimate], quantity: str) -> CurveModel:
     if not cells:
         raise ValueError("a curve needs at least one cell")
     head = cells[0].cell
-    round_trip = quantity == "half_round_trip_time"
+    round_trip = pattern == "ping-pong"
     model = CurveModel(
         op=head.op,
         pair=head.pair,

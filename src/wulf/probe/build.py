@@ -159,7 +159,7 @@ def build(mpi: MpiLibrary | None) -> Probe:
     source = source_directory()
     key = _fingerprint(source, mpi)
     directory = cache_directory() / key
-    name = "wulf-probe-net" if mpi is None else "wulf-probe-mpi"
+    name = _program_name(mpi)
     program = directory / name
     if not program.is_file():
         _compile(source, directory, name, mpi)
@@ -178,6 +178,21 @@ def operations(probe: Probe) -> list[Operation]:
         raise BuildError(
             f"{probe.path} --list is not understood ({error}): delete it, it will be built again"
         ) from error
+
+
+def built_operations() -> list[Operation]:
+    """Operations of the probes that have been built; nothing is built for it."""
+    source = source_directory()
+    found: dict[str, Operation] = {}
+    for mpi in (None, *find_mpi()[:1]):
+        program = cache_directory() / _fingerprint(source, mpi) / _program_name(mpi)
+        if program.is_file():
+            found |= {op.name: op for op in operations(Probe(path=program, digest="", mpi=mpi))}
+    return list(found.values())
+
+
+def _program_name(mpi: MpiLibrary | None) -> str:
+    return "wulf-probe-net" if mpi is None else "wulf-probe-mpi"
 
 
 def _fingerprint(source: Path, mpi: MpiLibrary | None) -> str:

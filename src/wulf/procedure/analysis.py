@@ -40,12 +40,12 @@ def analyze_results(
     launches = [result.launch for result in evidence]
     samples = [sample for result in evidence for sample in result.samples]
     cells = estimate.cells(samples, launches, plan, operations)
-    quantities = {operation.name: operation.quantity for operation in operations}
+    patterns = {operation.name: operation.pattern for operation in operations}
     return Analysis(
         schema_version=SCHEMA_VERSION,
         run_id=name,
         cells=cells,
-        models=[model.curve(curve, quantities[curve[0].cell.op]) for curve in _curves(cells)],
+        models=[model.curve(curve, patterns[curve[0].cell.op]) for curve in _curves(cells)],
         warnings=estimate.advise(cells, results, nodes, plan),
         launches_seen=len(results),
         launches_ok=sum(launch.status == "ok" for launch in launches),

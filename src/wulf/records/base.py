@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 Setting = str
 Pair = tuple[str, str]

@@ -14,8 +14,22 @@ class Operation(Record, frozen=True, kw_only=True):
     name: str
     #: Which probe runs it: with MPI, with sockets, or none.
     transport: Literal["none", "mpi", "net"]
-    #: What one value is: half a round trip, the time of one message in a stream, or the probe's own cost.
-    quantity: Literal["half_round_trip_time", "message_time", "overhead_time"]
+    #: How many ranks take part.
+    ranks: int
+    #: Who sends to whom: ``ping-pong``, ``stream`` …; ``none`` where nobody does.
+    pattern: str
+    #: What is varied from cell to cell, as a name.
+    axis: str
+    #: Unit of the axis.
+    axis_unit: str
+    #: What one value is, in words: ``half round trip``.
+    quantity: str
+    #: Which values are the good ones.
+    better: Literal["lower", "higher"]
+    #: Whether axis ÷ value is a bandwidth.
+    moves_bytes: bool
+    #: Place among the operations that are measured when none is named; 0 for one that is not.
+    usual: int
     #: A recorded value in nanoseconds divided by this is the quantity above.
     divisor: float
     #: Whether every iteration is timed or the visit as a whole; a launch may fall back to the visit.

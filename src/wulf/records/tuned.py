@@ -13,6 +13,15 @@ Values = dict[str, str]
 Phase = Literal["control", "screening", "refinement", "forward", "backward", "confirmation"]
 
 
+class ProbeFigure(Record, frozen=True, kw_only=True):
+    """What of the probe's output a metric is."""
+
+    op: str
+    size_bytes: int
+    #: Of the iterations of one launch.
+    statistic: Literal["median", "p99"] = "median"
+
+
 class Metric(Record, frozen=True, kw_only=True):
     """One figure of every trial."""
 
@@ -27,6 +36,8 @@ class Metric(Record, frozen=True, kw_only=True):
     weight: float
     #: Must not become worse, whatever the objective gains.
     guard: bool = False
+    #: Where it comes from; null for a command's run time or result.
+    figure: ProbeFigure | None = None
 
 
 class Candidate(Record, frozen=True, kw_only=True):

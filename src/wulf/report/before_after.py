@@ -9,7 +9,7 @@ from wulf.records import Metric, Trial
 from wulf.report import ticks
 from wulf.report.parts import Figure, Ticks, Variant, rounded
 from wulf.report.published import quantiles
-from wulf.report.tuning_input import KEPT, ORIGINAL, TuningReport, sized
+from wulf.report.tuning_input import KEPT, ORIGINAL, TuningReport
 from wulf.report.tuning_words import metric_ratio
 from wulf.report.words import name
 from wulf.units import format_bytes, format_change, format_value
@@ -24,9 +24,9 @@ def curves(report: TuningReport) -> tuple[Figure, ...]:
     """Before and after against message size, one chart per operation that was measured at several sizes."""
     sizes: dict[str, list[tuple[int, Metric]]] = {}
     for metric in report.plan.metrics:
-        found = sized(metric.name)
-        if found:
-            sizes.setdefault(f"{found[0]}|{metric.unit}", []).append((found[1], metric))
+        figure = metric.figure
+        if figure is not None and figure.statistic == "median":
+            sizes.setdefault(f"{figure.op}|{metric.unit}", []).append((figure.size_bytes, metric))
     groups = _before_after(report)
     several = [found for found in sizes.values() if len(found) > 1]
     return tuple(_curve(at, sorted(found, key=_size), groups) for at, found in enumerate(several) if groups)
@@ -40,8 +40,7 @@ def _curve(
     at: int, metrics: Sequence[tuple[int, Metric]], groups: Sequence[tuple[str, Sequence[Trial]]]
 ) -> Figure:
     first = metrics[0][1]
-    found = sized(first.name)
-    op = name(found[0]) if found else name(first.name)
+    op = name(first.figure.op if first.figure else first.name)
     points = [
         (group, size, metric, value, trial.index)
         for group, trials in groups

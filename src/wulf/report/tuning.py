@@ -11,7 +11,7 @@ from wulf.report.published import csv as published_csv
 from wulf.report.published import latex as published_latex
 from wulf.report.published import markdown as published_markdown
 from wulf.report.text import Printer
-from wulf.report.tuning_input import ChangeRow, TuningReport, sized
+from wulf.report.tuning_input import ChangeRow, TuningReport
 from wulf.report.tuning_view import TuningView
 
 __all__ = [
@@ -26,7 +26,6 @@ __all__ = [
     "published_table",
     "render_html",
     "render_text",
-    "sized",
 ]
 
 

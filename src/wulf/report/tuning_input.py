@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,14 +10,12 @@ from functools import cached_property
 
 from wulf.records import Audit, Effect, Metric, Trial, TunePlan, Tuning, Values
 from wulf.text import printable
-from wulf.units import parse_size
 
 ORIGINAL = "original"
 KEPT = "kept"
 OTHER = "other settings"
 #: Phases in which a value is judged for being kept.
 _JUDGING = ("screening", "refinement", "forward")
-_SIZED = re.compile(r"(?P<op>\S.*?)\s+(?P<size>\d+\s?(?:[KMG]i)?B)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,12 +107,6 @@ class TuningReport:
             total += sign * weight * math.log(value / reference)
             weights += weight
         return math.exp(total / weights) if weights else None
-
-
-def sized(metric: str) -> tuple[str, int] | None:
-    """Operation and message size [B] of ``mpi_pingpong 64 KiB``; None for a metric without a size."""
-    found = _SIZED.fullmatch(metric)
-    return (found["op"], parse_size(found["size"])) if found else None
 
 
 def failed(effect: Effect) -> bool:

@@ -11,11 +11,6 @@ from wulf.report.parts import Flag, Item
 from wulf.text import printable
 from wulf.units import format_change, format_estimate
 
-QUANTITIES = {
-    "half_round_trip_time": "half round trip",
-    "message_time": "time per message",
-    "overhead_time": "probe overhead",
-}
 UNKNOWN = "unknown"
 NAME_LIMIT = 60
 
@@ -32,7 +27,7 @@ def pair_name(pair: Pair) -> str:
 
 def quantity(operation: Operation | None) -> str:
     """Return what one value of an operation is, as the field calls it."""
-    return QUANTITIES[operation.quantity] if operation else "time"
+    return name(operation.quantity) if operation else "time"
 
 
 def estimate_item(estimate: Estimate | None, reason: str = "") -> Item:

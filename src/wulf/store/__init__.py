@@ -14,7 +14,6 @@ from wulf.store.files import LOCK, decode_file, write_atomically
 from wulf.store.runs import (
     ANALYSIS,
     MANIFEST,
-    MIGRATIONS,
     RECORDS,
     Run,
     Writer,
@@ -32,7 +31,6 @@ __all__ = [
     "ANALYSIS",
     "LOCK",
     "MANIFEST",
-    "MIGRATIONS",
     "RECORDS",
     "Run",
     "Writer",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import tempfile
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -14,6 +15,7 @@ import msgspec
 
 from wulf.errors import StoreError
 from wulf.records.base import SCHEMA_VERSION
+from wulf.store.migrations import Kind, migrate
 
 LOCK = "lock"
 #: What decoding a file raises that is none of ours: damaged, written by somebody else, or made to do harm.
@@ -121,6 +123,42 @@ def read_log(path: Path) -> bytes:
         return b""
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror}") from error
+
+
+def read_head(path: Path, kind: Kind, type_: type[_T]) -> tuple[_T, int]:
+    """Read the head of a run, whatever the version; return the version, too.
+
+    Raises
+    ------
+    StoreError
+        It is of a newer version, or damaged; names the file.
+    """
+    raw = decode_file(path, dict[str, Any])
+    version = check_version(path, raw)
+    try:
+        return msgspec.convert(migrate(kind, raw, version), type_), version
+    except (msgspec.ValidationError, TypeError, AttributeError) as error:
+        raise StoreError(f"{path} is damaged: {error}") from error
+
+
+def read_records(log: Path, kind: Kind, type_: Any, version: int) -> Iterator[Any]:
+    """Read the whole lines of a log; a killed writer may have left a part of one.
+
+    Raises
+    ------
+    StoreError
+        A line is damaged; names it.
+    """
+    decoder = msgspec.json.Decoder(type_)
+    for number, line in enumerate(read_log(log).split(b"\n")[:-1], 1):
+        try:
+            if version == SCHEMA_VERSION:
+                yield decoder.decode(line)
+            else:
+                old = msgspec.json.decode(line, type=dict[str, Any])
+                yield msgspec.convert(migrate(kind, old, version), type_)
+        except DAMAGED as error:
+            raise StoreError(f"{log}, line {number} is damaged: {error}") from error
 
 
 def check_version(head: Path, raw: dict[str, Any]) -> int:

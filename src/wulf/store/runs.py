@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import fcntl
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
 from wulf.errors import StoreError
 from wulf.records import (
-    SCHEMA_VERSION,
     Analysis,
     Launch,
     LaunchResult,
@@ -22,13 +21,12 @@ from wulf.records import (
 )
 from wulf.store import columns
 from wulf.store.files import (
-    DAMAGED,
     LOCK,
     RunWriter,
-    check_version,
     decode_file,
     has,
-    read_log,
+    read_head,
+    read_records,
     unfinished_bytes,
     write_atomically,
     write_record,
@@ -38,12 +36,6 @@ from wulf.text import nearest, printable
 MANIFEST = "manifest.json"
 RECORDS = "records.jsonl"
 ANALYSIS = "analysis.json"
-
-#: Schema version → function that turns a decoded JSON object of that version into one of the next.
-#: A manifest and a log line are both passed through; ``kind`` tells which.
-MIGRATIONS: dict[int, Callable[[str, dict[str, Any]], dict[str, Any]]] = {}
-
-_T = TypeVar("_T")
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,12 +140,10 @@ def load(path: Path | str) -> Run:
     path = Path(path)
     if not has(path, MANIFEST):
         raise StoreError(f"{path} is not a run directory: it has no {MANIFEST} ('wulf list' shows the runs)")
-    raw = decode_file(path / MANIFEST, dict[str, Any])
-    version = check_version(path / MANIFEST, raw)
-    manifest = _convert(path / MANIFEST, _migrate("manifest", raw, version), Manifest)
+    manifest, version = read_head(path / MANIFEST, "manifest", Manifest)
     nodes: dict[str, NodeRecord] = {}
     results: list[LaunchResult] = []
-    for record in _read_log(path / RECORDS, version):
+    for record in read_records(path / RECORDS, "record", LogRecord, version):
         if isinstance(record, NodeRecord):
             nodes[record.node] = record
         else:
@@ -253,29 +243,3 @@ def find_run(name: str, root: Path, *heads: str) -> Path:
     raise StoreError(
         f"there is no run {printable(name, 120)!r} here or in {root}{hint} ('wulf list' shows the runs)"
     )
-
-
-def _migrate(kind: str, raw: dict[str, Any], version: int) -> dict[str, Any]:
-    for step in range(version, SCHEMA_VERSION):
-        raw = MIGRATIONS[step](kind, raw)
-    return raw
-
-
-def _read_log(log: Path, version: int) -> Iterator[LogRecord]:
-    decoder = msgspec.json.Decoder(NodeRecord | LaunchResult)
-    for number, line in enumerate(read_log(log).split(b"\n")[:-1], 1):
-        try:
-            if version == SCHEMA_VERSION:
-                yield decoder.decode(line)
-            else:
-                old = msgspec.json.decode(line, type=dict[str, Any])
-                yield msgspec.convert(_migrate("record", old, version), NodeRecord | LaunchResult)
-        except DAMAGED as error:
-            raise StoreError(f"{log}, line {number} is damaged: {error}") from error
-
-
-def _convert(path: Path, raw: dict[str, Any], kind: type[_T]) -> _T:
-    try:
-        return msgspec.convert(raw, kind)
-    except msgspec.ValidationError as error:
-        raise StoreError(f"{path} is damaged: {error}") from error

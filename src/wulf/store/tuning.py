@@ -22,7 +22,7 @@ import msgspec
 from wulf.errors import StoreError
 from wulf.records import Audit, Trial, TuneManifest, Tuning
 from wulf.store import columns
-from wulf.store.files import DAMAGED, RunWriter, check_version, decode_file, has, read_log, write_record
+from wulf.store.files import RunWriter, decode_file, has, read_head, read_records, write_record
 
 _T = TypeVar("_T")
 
@@ -116,11 +116,11 @@ def load_tuning(path: Path) -> TuningRun:
     """
     if not has(path, HEAD):
         raise StoreError(f"{path} is not a tuning run: it has no {HEAD} ('wulf list' shows the runs)")
-    check_version(path / HEAD, decode_file(path / HEAD, dict[str, Any]))
+    manifest, version = read_head(path / HEAD, "tuning", TuneManifest)
     return TuningRun(
         path=path,
-        manifest=decode_file(path / HEAD, TuneManifest),
-        trials=_trials(path / TRIALS),
+        manifest=manifest,
+        trials=list(read_records(path / TRIALS, "trial", Trial, version)),
         result=_optional(path / RESULT, Tuning),
         audit_before=_optional(path / AUDIT_BEFORE, Audit),
         audit_after=_optional(path / AUDIT_AFTER, Audit),
@@ -129,15 +129,3 @@ def load_tuning(path: Path) -> TuningRun:
 
 def _optional(path: Path, kind: type[_T]) -> _T | None:
     return decode_file(path, kind) if path.exists() else None
-
-
-def _trials(log: Path) -> list[Trial]:
-    """Return the whole lines; a killed writer may have left a part of one."""
-    found: list[Trial] = []
-    lines = read_log(log).split(b"\n")
-    for number, line in enumerate(lines[:-1], 1):
-        try:
-            found.append(msgspec.json.decode(line, type=Trial))
-        except DAMAGED as error:
-            raise StoreError(f"{log}, line {number} is damaged: {error}") from error
-    return found

@@ -46,7 +46,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     #: See `wulf.probe.ladder.base_sizes`, which gives its sizes.
     ladder: str
     sizes_bytes: list[int]
-    #: Names of operations; None for `wulf.procedure.site.DEFAULT_OPS` as far as there is an MPI library.
+    #: Names of operations; None for the usual ones.
     ops: list[str] | None = None
     #: MPI library: a family or the path of a compiler; None for the one that is found.
     mpi: str | None = None

@@ -23,7 +23,17 @@ from wulf.ports import Transport
 from wulf.probe.schedule import LaunchPlan
 from wulf.procedure import change
 from wulf.procedure.measuring.loop import RunLaunch
-from wulf.records import CommandPart, Cycle, LaunchResult, NodeRecord, Operation, Pair, ProbePart, Values
+from wulf.records import (
+    CommandPart,
+    Cycle,
+    LaunchResult,
+    NodeRecord,
+    Operation,
+    Pair,
+    ProbeFigure,
+    ProbePart,
+    Values,
+)
 from wulf.text import last_line, printable
 
 #: A change under trial is undone by the nodes themselves after so long without a word from here [s].
@@ -312,9 +322,9 @@ def _figures(result: LaunchResult) -> Iterator[tuple[str, float]]:
     for sample in result.samples:
         size = sample.cell.size_bytes
         median, tail = sample_quantiles(sample, [0.5, 0.99])
-        yield metric_name(sample.cell.op, size), median
+        yield metric_name(ProbeFigure(op=sample.cell.op, size_bytes=size)), median
         if size == smallest:
-            yield metric_name(sample.cell.op, size, TAIL), tail
+            yield metric_name(ProbeFigure(op=sample.cell.op, size_bytes=size, statistic=TAIL)), tail
 
 
 def _require(answers: Answers, what: str) -> None:

@@ -14,11 +14,11 @@ from wulf.change import steps
 from wulf.errors import ConfigError
 from wulf.experiment import candidates, objective
 from wulf.nodeset import fold
-from wulf.probe import build
 from wulf.procedure import change, site
-from wulf.records import Candidate, NodeRecord
+from wulf.records import Candidate, NodeRecord, Operation
 
 Say = Callable[[str], None]
+Better = Literal["lower", "higher"]
 #: Beginning of the ids of knobs that belong to an MPI library → its family.
 _LIBRARIES = {"ompi": "openmpi", "mpich": "mpich"}
 
@@ -32,7 +32,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def goal(
-    name: str, mpi: str | None, match: str, better: Literal["lower", "higher"], unit: str
+    name: str, mpi: str | None, say: Say, match: str = "", better: Better = "lower", unit: str = ""
 ) -> objective.Goal:
     """Return the objective that a user names; see `wulf.experiment.objective`.
 
@@ -48,13 +48,19 @@ def goal(
     """
     if name.endswith(".toml"):
         try:
-            return objective.from_toml(Path(name).read_bytes(), name)
+            text = Path(name).read_bytes()
         except OSError as error:
             raise ConfigError(f"cannot read {name}: {error.strerror}") from None
+        return objective.from_toml(text, name, lambda op: site.toolbox([op], mpi, say).operations[0])
     if name.startswith("app:") and match:
         command = name.removeprefix("app:").strip()
         return objective.application(command, match, better, unit)
-    return objective.named(name, "mpi_pingpong" if build.find_mpi(mpi) else "tcp_rr")
+    return objective.named(name, lambda: _ping_pong(site.toolbox(None, mpi, say).operations))
+
+
+def _ping_pong(operations: Sequence[Operation]) -> Operation:
+    """Return the first of the usual operations that is one: over MPI, where there is MPI."""
+    return next(operation for operation in operations if operation.pattern == "ping-pong")
 
 
 def tools_for(target: objective.Goal, mpi: str | None, say: Say) -> site.Toolbox | None:

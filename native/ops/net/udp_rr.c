@@ -113,8 +113,11 @@ static int respond(struct visit *visit, struct failure *failure) {
 static const struct operation OPERATION = {
     .name = "udp_rr",
     .link = LINK_NET,
-    .quantity = "half_round_trip_time",
+    .pattern = "ping-pong",
+    .quantity = "half round trip",
     .divisor = 2,
+    .moves_bytes = true,
+    .usual = 3,
     .lossy = true,
     .echoes = true,
     .header_bytes = DATAGRAM_HEADER_BYTES,

@@ -21,7 +21,7 @@ static int initiate(struct visit *visit, struct failure *failure) {
 static const struct operation OPERATION = {
     .name = "empty",
     .link = LINK_NONE,
-    .quantity = "overhead_time",
+    .quantity = "probe overhead",
     .divisor = 1,
     .timing = TIMING_ITERATION,
     .summary = "Nothing: what the probe itself adds to every iteration",

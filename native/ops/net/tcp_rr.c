@@ -43,8 +43,11 @@ static int respond(struct visit *visit, struct failure *failure) {
 static const struct operation OPERATION = {
     .name = "tcp_rr",
     .link = LINK_NET,
-    .quantity = "half_round_trip_time",
+    .pattern = "ping-pong",
+    .quantity = "half round trip",
     .divisor = 2,
+    .moves_bytes = true,
+    .usual = 2,
     .echoes = true,
     .min_size = 1,
     .max_size = MESSAGE_MAX_BYTES,

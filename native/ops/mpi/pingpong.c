@@ -54,8 +54,11 @@ static int respond(struct visit *visit, struct failure *failure) {
 static const struct operation OPERATION = {
     .name = "mpi_pingpong",
     .link = LINK_MPI,
-    .quantity = "half_round_trip_time",
+    .pattern = "ping-pong",
+    .quantity = "half round trip",
     .divisor = 2,
+    .moves_bytes = true,
+    .usual = 1,
     .echoes = true,
     .max_size = MESSAGE_MAX_BYTES,
     .summary = "Blocking MPI_Send and MPI_Recv between two ranks",

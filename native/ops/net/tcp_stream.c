@@ -44,8 +44,11 @@ static int respond(struct visit *visit, struct failure *failure) {
 static const struct operation OPERATION = {
     .name = "tcp_stream",
     .link = LINK_NET,
-    .quantity = "message_time",
+    .pattern = "stream",
+    .quantity = "time per message",
     .divisor = 1,
+    .moves_bytes = true,
+    .usual = 4,
     .timing = TIMING_BATCH,
     .min_size = 1,
     .max_size = MESSAGE_MAX_BYTES,
