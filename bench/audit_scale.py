@@ -72,7 +72,7 @@ def one(count: int) -> dict[str, float]:
     start = time.monotonic()
     audit = judge(look(config, list(config.nodes)), "hpc")
     page = io.StringIO()
-    shown.render(audit, Console(file=page, width=100))
+    shown.render_text(audit, Console(file=page, width=100))
     wall = time.monotonic() - start
     after = resource.getrusage(resource.RUSAGE_SELF)
     assert not audit.unreachable, next(iter(audit.unreachable.values()))

@@ -14,7 +14,7 @@ import typer
 from wulf import catalogue, lab, records
 from wulf.cli import knob, listing, verify
 from wulf.cli.main import app
-from wulf.report import export
+from wulf.report.run import export
 
 #: Fields that mean the same in every record.
 COMMON = {

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser
 
 from tests.browser.browse import Opened, browser, executable, open_page
 from tests.unit import report_fixture
-from wulf.report import html
+from wulf.report import compare, run
 
 Open = Callable[..., Opened]
 
@@ -31,10 +31,10 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Files of a large run, a hostile one, an empty one and a comparison."""
     folder = tmp_path_factory.mktemp("pages")
     texts = {
-        "large": html.render(*report_fixture.make(), report_fixture.audit()),
-        "hostile": html.render(*report_fixture.make(ops=("tcp_rr",), pairs=6, sizes=10, hostile=True)),
-        "empty": html.render(*report_fixture.empty()),
-        "comparison": html.render_comparison(report_fixture.comparison(hostile=True)),
+        "large": run.render_html(*report_fixture.make(), report_fixture.audit()),
+        "hostile": run.render_html(*report_fixture.make(ops=("tcp_rr",), pairs=6, sizes=10, hostile=True)),
+        "empty": run.render_html(*report_fixture.empty()),
+        "comparison": compare.render_html(report_fixture.comparison(hostile=True)),
     }
     for name, text in texts.items():
         (folder / f"{name}.html").write_text(text, encoding="utf-8")

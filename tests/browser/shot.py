@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from tests.browser.browse import browser, open_page
-from wulf.report import html
+from wulf.report import audit as report
 from wulf.store.tuning import load_tuning
 
 WIDTH, HEIGHT = 1200, 1560
@@ -21,7 +21,7 @@ def audit_page(run: Path, folder: Path) -> Path:
     audit = load_tuning(run).audit_before
     assert audit is not None
     page = folder / "audit.html"
-    page.write_text(html.render_audit(audit), encoding="utf-8")
+    page.write_text(report.render_html(audit), encoding="utf-8")
     return page
 
 

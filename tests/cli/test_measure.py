@@ -12,7 +12,7 @@ import pytest
 import wulf as library
 from tests.cli.command import start, wulf
 from wulf.records import Analysis, Comparison
-from wulf.report.export import Export
+from wulf.report.run.export import Export
 
 QUICK = [
     "--cluster",

@@ -13,7 +13,6 @@ from wulf.catalogue import Check, Consistency
 from wulf.checks.evaluate import evaluate
 from wulf.records import Audit, NodeRecord
 from wulf.report import audit as shown
-from wulf.report import html
 from wulf.units import format_fact
 
 EVIDENCE = {"source": "a book", "how_known": "read"}
@@ -251,7 +250,7 @@ def test_junit(judged: Audit) -> None:
 def test_markdown_and_page_are_safe(judged: Audit) -> None:
     text = shown.markdown(judged)
     assert "\x1b" not in text and "<script>" not in text.replace("\\<script\\>", "")
-    page = html.render_audit(judged)
+    page = shown.render_html(judged)
     assert "<script>alert" not in page
     assert "n[1-" in page or "n2" in page
 

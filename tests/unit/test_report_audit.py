@@ -6,7 +6,6 @@ import pytest
 
 from tests.unit import report_fixture
 from wulf.report import audit as audit_view
-from wulf.report import html
 from wulf.report.parts import AuditView
 
 
@@ -36,7 +35,7 @@ def test_nodes_that_are_alike_need_no_table() -> None:
     alike = audit_view.build(audit).alike
     assert alike.rows == ()
     assert alike.note.startswith("The same on all nodes: ")
-    page = html.render_audit(audit)
+    page = audit_view.render_html(audit)
     assert "No node differs from the others." in page
     assert '<table class="alike">' not in page
 

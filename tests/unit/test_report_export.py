@@ -11,7 +11,7 @@ import pytest
 
 from tests.unit import report_fixture
 from wulf.records import Analysis, Manifest
-from wulf.report import export
+from wulf.report.run import export
 
 
 def test_csv_has_one_line_per_cell_with_its_numbers() -> None:

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import pytest
 
 from tests.unit import report_fixture
-from wulf.report import html
+from wulf.report import compare, run
 
 LARGEST = 3_000_000
 #: Element → attribute that makes a browser fetch something.
@@ -59,12 +59,12 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def large() -> str:
-    return html.render(*report_fixture.make(pairs=6))
+    return run.render_html(*report_fixture.make(pairs=6))
 
 
 @pytest.fixture(scope="module")
 def hostile() -> str:
-    return html.render(*report_fixture.make(ops=("mpi_pingpong",), pairs=6, sizes=8, hostile=True))
+    return run.render_html(*report_fixture.make(ops=("mpi_pingpong",), pairs=6, sizes=8, hostile=True))
 
 
 def test_a_page_of_60_sizes_and_6_pairs_is_small_enough(large: str) -> None:
@@ -111,7 +111,7 @@ def test_hostile_names_stay_text(hostile: str) -> None:
 
 
 def test_an_empty_run_is_a_page_without_charts() -> None:
-    text = html.render(*report_fixture.empty())
+    text = run.render_html(*report_fixture.empty())
     assert Page(text).payload["figures"] == {}
     assert "Nothing was measured" in text and "no node was asked for its facts" in text
 
@@ -122,7 +122,7 @@ def test_notices_of_what_is_embedded_are_in_the_page(large: str) -> None:
 
 
 def test_a_comparison_is_a_page_with_a_chart_per_pair() -> None:
-    text = html.render_comparison(report_fixture.comparison(hostile=True))
+    text = compare.render_html(report_fixture.comparison(hostile=True))
     page = Page(text)
     assert list(page.payload["figures"]) == ["c0", "c1"]
     assert page.payload["figures"]["c0"]["variants"][0]["datasets"]["limits"] == {
@@ -134,4 +134,4 @@ def test_a_comparison_is_a_page_with_a_chart_per_pair() -> None:
 
 
 def test_rendering_is_reproducible() -> None:
-    assert html.render(*report_fixture.empty()) == html.render(*report_fixture.empty())
+    assert run.render_html(*report_fixture.empty()) == run.render_html(*report_fixture.empty())

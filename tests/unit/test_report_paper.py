@@ -11,9 +11,10 @@ from typer.testing import CliRunner
 
 from tests.unit import report_fixture, tuning_fixture
 from wulf.cli.main import app
-from wulf.report import methods, paper, tuning, view
+from wulf.report import tuning
 from wulf.report.parts import View
 from wulf.report.pictures import pictures
+from wulf.report.run import methods, paper, view
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from tests.unit import tuning_fixture
-from wulf.report import published
 from wulf.report.tuning import (
     TuningReport,
+    published,
     published_csv,
     published_latex,
     published_markdown,

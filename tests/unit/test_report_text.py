@@ -12,8 +12,10 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from tests.unit import report_fixture
-from wulf.report import text
+from wulf.report import compare, run
 from wulf.report.parts import Column, Item, Table
+from wulf.report.run import terminal
+from wulf.report.terminal import Printer
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 NARROW = 80
@@ -43,53 +45,53 @@ def agrees(name: str, output: str) -> None:
 
 def test_report_at_80_columns() -> None:
     on = console()
-    text.render(*report_fixture.make(sizes=12), on)
+    run.render_text(*report_fixture.make(sizes=12), on)
     agrees("report.txt", stripped(printed(on)))
 
 
 def test_comparison_at_80_columns() -> None:
     on = console()
-    text.render_comparison(report_fixture.comparison(), on)
+    compare.render_text(report_fixture.comparison(), on)
     agrees("report-comparison.txt", stripped(printed(on)))
 
 
 @pytest.mark.parametrize("width", [80, 100, 200])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     on = console(width)
-    text.render(*report_fixture.make(ops=("udp_rr", "mpi_pingpong"), sizes=60), on)
+    run.render_text(*report_fixture.make(ops=("udp_rr", "mpi_pingpong"), sizes=60), on)
     assert max(cell_len(line) for line in printed(on).splitlines()) <= width
 
 
 def test_a_wide_terminal_shows_all_quantiles() -> None:
     on = console(200)
-    text.render(*report_fixture.make(ops=("tcp_rr",), sizes=4), on)
+    run.render_text(*report_fixture.make(ops=("tcp_rr",), sizes=4), on)
     assert "p99.9" in printed(on) and "p25" in printed(on)
 
 
 def test_a_file_gets_no_colour_codes_and_a_terminal_does() -> None:
     records = report_fixture.make(ops=("tcp_rr",), sizes=2)
-    assert "\x1b" not in text.rendered(*records)
+    assert "\x1b" not in run.rendered(*records)
     on = console(force_terminal=True, color_system="standard", no_color=False)
-    text.render(*records, on)
+    run.render_text(*records, on)
     assert "\x1b[" in printed(on)
 
 
 def test_hostile_names_are_neither_escapes_nor_markup() -> None:
     records = report_fixture.make(ops=("tcp_rr",), pairs=6, sizes=2, hostile=True)
-    output = text.rendered(*records)
+    output = run.rendered(*records)
     assert "\x1b" not in output
     assert "�[31mred�[0m" in output
 
 
 def test_an_empty_run_says_so() -> None:
-    assert "Nothing was measured" in text.rendered(*report_fixture.empty())
+    assert "Nothing was measured" in run.rendered(*report_fixture.empty())
 
 
 def test_sparkline_is_logarithmic() -> None:
-    assert text.sparkline([1, 10, 100]) == "▁▅█"
-    assert text.sparkline([5, 5]) == "▁▁"
-    assert text.sparkline([]) == text.sparkline([0.0]) == ""
-    assert len(text.sparkline([float(n) for n in range(1, 100)])) == text.SPARK_WIDTH
+    assert terminal.sparkline([1, 10, 100]) == "▁▅█"
+    assert terminal.sparkline([5, 5]) == "▁▁"
+    assert terminal.sparkline([]) == terminal.sparkline([0.0]) == ""
+    assert len(terminal.sparkline([float(n) for n in range(1, 100)])) == terminal.SPARK_WIDTH
 
 
 def unknown_records():
@@ -113,14 +115,14 @@ def unknown_records():
 @pytest.mark.parametrize("width", [50, 80, 120])
 def test_an_unknown_value_takes_no_room_from_the_others(width: int) -> None:
     on = console(width)
-    text.render(*unknown_records(), on)
+    run.render_text(*unknown_records(), on)
     output = printed(on)
     assert "node02 → node04" in output.partition("Pairs, worst first")[2].partition("In detail")[0]
     assert max(cell_len(line) for line in output.splitlines()) <= width
 
 
 def test_a_file_has_whole_tables() -> None:
-    rows = text.rendered(*unknown_records()).partition("Pairs, worst first\n")[2].splitlines()
+    rows = run.rendered(*unknown_records()).partition("Pairs, worst first\n")[2].splitlines()
     assert rows[1].split() == ["node02", "→", "node04", "unknown", "unknown", "11", "of", "12"]
     assert "unknown: the number of segments is not identifiable" in " ".join(rows[4:6])
 
@@ -129,7 +131,7 @@ def test_a_table_in_a_pipe_is_neither_wrapped_nor_cut() -> None:
     words = "word " * 60
     table = Table("T", (Column("a"), Column("b", numeric=True)), ((Item(words.strip()), Item("1" * 90)),))
     on = console(force_terminal=False)
-    text.Printer(on).table(table)
+    Printer(on).table(table)
     assert f"{words.strip()}  {'1' * 90}" in printed(on)
 
 
@@ -137,7 +139,7 @@ def test_a_table_that_is_wider_than_the_terminal_is_a_list() -> None:
     columns = (Column("pair", whole=True), *(Column(f"figure {n}", numeric=True) for n in range(4)))
     row = (Item("node01 → node02"), *(Item(f"{n}{n}{n} ± 1 µs") for n in range(4)))
     on = console(40)
-    text.Printer(on).table(Table("T", columns, (row,)))
+    Printer(on).table(Table("T", columns, (row,)))
     assert stripped(printed(on)).splitlines()[2:] == [
         "node01 → node02",
         *(f"  figure {n}  {n}{n}{n} ± 1 µs" for n in range(4)),

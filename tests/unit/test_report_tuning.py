@@ -13,9 +13,11 @@ from tests.unit import tuning_fixture
 from tests.unit.test_report_html import Page
 from tests.unit.test_report_text import agrees, console, printed, stripped
 from wulf.records import Control, Effect, Estimate
-from wulf.report import before_after, tuning_figures, tuning_view, tuning_words
-from wulf.report.tuning import ChangeRow, TuningReport, render_html, render_text
-from wulf.report.tuning_input import short_label
+from wulf.report.tuning import ChangeRow, TuningReport, before_after, render_html, render_text
+from wulf.report.tuning import figures as tuning_figures
+from wulf.report.tuning import view as tuning_view
+from wulf.report.tuning import words as tuning_words
+from wulf.report.tuning.input import short_label
 
 LARGEST = 3_000_000
 STATES = ("make", "nothing", "interrupted", "failing", "application", "empty", "hostile")

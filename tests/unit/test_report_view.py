@@ -9,8 +9,10 @@ import pytest
 
 from tests.unit import report_fixture
 from wulf.records import CellEstimate, Estimate, NodeRecord
-from wulf.report import compare, headline, provenance, ranking, ticks, view
+from wulf.report import ticks
+from wulf.report.compare import view as compare
 from wulf.report.parts import Table, View
+from wulf.report.run import headline, provenance, ranking, view
 from wulf.report.words import change_item, duration, percent
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wulf.cli.options import RUNS, JsonOption, RunArgument, RunsOption, console, open_run, print_json
 from wulf.procedure.analysis import analyze
-from wulf.report import text
+from wulf.report import run as run_report
 from wulf.store import save_analysis
 
 
@@ -16,4 +16,4 @@ def command(run: RunArgument = "latest", runs: RunsOption = RUNS, json: JsonOpti
     if json:
         print_json(analysis)
         return
-    text.render(loaded.manifest, loaded.nodes, loaded.launches, analysis, console())
+    run_report.render_text(loaded.manifest, loaded.nodes, loaded.launches, analysis, console())

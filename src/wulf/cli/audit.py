@@ -14,7 +14,6 @@ from wulf.cli.options import ClusterOption, JsonOption, console, print_json
 from wulf.errors import EXIT_FINDINGS, UsageError
 from wulf.procedure.look import judge
 from wulf.report import audit as shown
-from wulf.report import html
 from wulf.store import write_atomically
 
 
@@ -53,14 +52,14 @@ def command(
         write_atomically(junit, shown.junit(audit).encode())
         sys.stderr.write(f"written: {junit}\n")
     if page is not None:
-        write_atomically(page, html.render_audit(audit).encode())
+        write_atomically(page, shown.render_html(audit).encode())
         sys.stderr.write(f"written: {page}\n")
     if json:
         print_json(audit)
     elif markdown:
         sys.stdout.write(shown.markdown(audit))
     else:
-        shown.render(audit, console())
+        shown.render_text(audit, console())
     bad = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
     if audit.unreachable or shown.matches(audit, bad):
         raise typer.Exit(EXIT_FINDINGS)

@@ -14,7 +14,7 @@ from wulf.cli.options import RUNS, JsonOption, RunsOption, console, open_run, pr
 from wulf.errors import EXIT_FINDINGS, UsageError
 from wulf.procedure.analysis import analyze
 from wulf.records import Comparison
-from wulf.report import html, text
+from wulf.report import compare as report
 from wulf.store import Run, write_atomically
 from wulf.units import parse_percent
 
@@ -45,13 +45,13 @@ def command(
     if html_file is not None:
         if len(comparisons) > 1:
             raise UsageError("--html shows two runs: name the base and one other")
-        write_atomically(html_file, html.render_comparison(comparisons[0]).encode())
+        write_atomically(html_file, report.render_html(comparisons[0]).encode())
         sys.stderr.write(f"written: {html_file}\n")
     if json:
         print_json(comparisons)
     else:
         for comparison in comparisons:
-            text.render_comparison(comparison, console())
+            report.render_text(comparison, console())
     if any(comparison.verdict in ("worse", "mixed") or not comparison.cells for comparison in comparisons):
         raise typer.Exit(EXIT_FINDINGS)
 

@@ -22,7 +22,7 @@ from wulf.procedure.begin import new_run, new_seed
 from wulf.procedure.clusters import cluster as resolve
 from wulf.procedure.measuring import session
 from wulf.records import Analysis
-from wulf.report import text
+from wulf.report import run as run_report
 from wulf.text import printable
 from wulf.units import parse_duration, parse_percent, parse_size
 
@@ -166,7 +166,7 @@ def _names(ops: str | None) -> list[str] | None:
 
 def _show(outcome: session.Outcome) -> None:
     run, analysis = outcome
-    text.render(run.manifest, run.nodes, run.launches, analysis, console(), brief=True)
+    run_report.render_text(run.manifest, run.nodes, run.launches, analysis, console(), brief=True)
     sys.stdout.write(f"\nrun: {run.path}\nnext: wulf report {run.path} --html (or --text, --csv, --json)\n")
     if _findings(run, analysis):
         raise typer.Exit(EXIT_FINDINGS)

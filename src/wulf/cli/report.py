@@ -18,10 +18,12 @@ from wulf.procedure.analysis import analyze
 from wulf.procedure.look import judge
 from wulf.procedure.tuning import keep
 from wulf.records import Analysis, Manifest, TuneManifest
-from wulf.report import export, html, paper, text, tuning, view
+from wulf.report import run as run_report
+from wulf.report import tuning
 from wulf.report.parts import Figure
 from wulf.report.pictures import pictures
-from wulf.report.text import plain
+from wulf.report.run import export, paper, view
+from wulf.report.terminal import plain
 from wulf.store import MANIFEST, Run, find_run, load, write_atomically
 from wulf.store.tuning import HEAD, TuningRun, load_tuning
 
@@ -88,7 +90,7 @@ def command(
     loaded = load(path)
     analysis = loaded.analysis() or analyze(loaded)
     if form == "text" and output is None:
-        text.render(loaded.manifest, loaded.nodes, loaded.launches, analysis, console())
+        run_report.render_text(loaded.manifest, loaded.nodes, loaded.launches, analysis, console())
     elif form in ("svg", "pdf"):
         _draw(_charts(loaded, analysis), form, output or loaded.path / CHARTS)
     elif form != "html":
@@ -143,7 +145,7 @@ def _tuning_data(run: TuningRun, form: Form) -> bytes:
 def _page(run: Run, analysis: Analysis) -> str:
     # Runs of versions before 0.2 know too little of their nodes to judge them.
     audit = judge(run.nodes, "hpc") if any("kernel.release" in node.facts for node in run.nodes) else None
-    return html.render(run.manifest, run.nodes, run.launches, analysis, audit)
+    return run_report.render_html(run.manifest, run.nodes, run.launches, analysis, audit)
 
 
 def _data(run: Run, analysis: Analysis, form: Form) -> bytes:
@@ -158,7 +160,7 @@ def _data(run: Run, analysis: Analysis, form: Form) -> bytes:
         return paper.markdown(shown).encode()
     if form == "bibtex":
         return paper.bibtex(_cited(run.manifest, shown.title, run.manifest.plan.seed)).encode()
-    return text.rendered(run.manifest, run.nodes, run.launches, analysis).encode()
+    return run_report.rendered(run.manifest, run.nodes, run.launches, analysis).encode()
 
 
 def _cited(manifest: Manifest | TuneManifest, title: str, seed: int) -> paper.Citation:

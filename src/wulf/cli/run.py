@@ -31,7 +31,7 @@ from wulf.procedure.look import judge, look
 from wulf.procedure.measuring import session as measuring
 from wulf.procedure.tuning import prepare, session
 from wulf.records import Audit
-from wulf.report import html
+from wulf.report import run as run_report
 from wulf.store import load, write_atomically
 from wulf.store.tuning import AFTER, AUDIT_AFTER, AUDIT_BEFORE, BEFORE, load_tuning
 from wulf.text import printable
@@ -174,5 +174,5 @@ def _curves(what: Procedure, name: str) -> None:
     with MeasureProgress() as progress:
         run, _ = measuring.start(request, what.path / name, progress)
     loaded = load(run.path)
-    page = html.render(loaded.manifest, loaded.nodes, loaded.launches, analyze(loaded), None)
+    page = run_report.render_html(loaded.manifest, loaded.nodes, loaded.launches, analyze(loaded), None)
     write_atomically(run.path / "report.html", page.encode())

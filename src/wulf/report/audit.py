@@ -10,6 +10,7 @@ from rich.text import Text
 
 from wulf.nodeset import fold, fold_reasons
 from wulf.records import Audit, Finding
+from wulf.report import page
 from wulf.report.parts import Alike, AlikeRow, AuditView, FindingView
 from wulf.report.words import count, listed
 from wulf.text import printable
@@ -149,7 +150,12 @@ def _reasons(unreachable: dict[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple((fold(nodes), printable(reason, 200)) for nodes, reason in fold_reasons(unreachable))
 
 
-def render(audit: Audit, console: Console) -> None:
+def render_html(audit: Audit) -> str:
+    """Return the page of an audit."""
+    return page.render("audit.html.j2", build(audit), [], {"run": "audit", "pairs": {}})
+
+
+def render_text(audit: Audit, console: Console) -> None:
     """Print an audit."""
     view = build(audit)
     console.print(Text(f"{view.headline}.", style="bold"))

@@ -1,4 +1,4 @@
-"""What all drawings share: axes with our own labels, and the names of the verdicts."""
+"""What all charts share: a figure as a Vega-Lite specification, axes with our own labels, names of the verdicts."""
 
 from __future__ import annotations
 
@@ -7,13 +7,33 @@ from typing import Any
 
 import altair as alt
 
-from wulf.report.parts import Ticks
+from wulf.report.parts import Drawing, Figure, Ticks
 
 Layer = alt.Chart | alt.LayerChart | alt.FacetChart
 
 VERDICTS = ("better", "no difference", "no decision", "worse")
 #: A setting that helps what was asked for and hurts what must not become worse.
 HARMS = "harms a guard"
+
+
+def spec(figure: Figure) -> dict[str, Any]:
+    """Return the specification of a figure without data; width, datasets and theme are set where it is shown."""
+    return _specification(figure, figure.chart.wide)
+
+
+def narrow(figure: Figure) -> dict[str, Any] | None:
+    """Return the specification for a telephone and for paper, where it is another one."""
+    return _specification(figure, figure.chart.narrow) if figure.chart.narrow else None
+
+
+def _specification(figure: Figure, drawing: Drawing) -> dict[str, Any]:
+    drawn: dict[str, Any] = drawing.draw(figure).to_dict()
+    # Altair adds a theme of its own and a sample size; ours comes with the page.
+    drawn.pop("config", None)
+    drawn["autosize"] = {"type": "fit", "contains": "padding", "resize": True}
+    drawn["height"] = drawing.height(figure)
+    drawn["width"] = 680
+    return drawn
 
 
 def axis(ticks: Ticks, title: str | list[str], **options: Any) -> alt.Axis:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 Raw = float | int | str | None
 Columns = Mapping[str, Sequence[Raw]]
@@ -86,23 +86,34 @@ class Ticks:
 
 
 @dataclass(frozen=True)
+class Drawing:
+    """How figures of one kind are drawn."""
+
+    #: Returns an Altair chart without data.
+    draw: Callable[[Figure], Any]
+    #: Returns its height [px].
+    height: Callable[[Figure], int]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A kind of figures."""
+
+    #: What the page's style and script know it by.
+    name: str
+    wide: Drawing
+    #: For a telephone and for paper, where it is another one.
+    narrow: Drawing | None = None
+    #: Of a file of its own [px]; rows with words beside their marks need more.
+    width: int = 680
+
+
+@dataclass(frozen=True)
 class Figure:
-    """A chart without its drawing.  The first dataset is the one that is offered as CSV."""
+    """A chart with its data.  The first dataset is the one that is offered as CSV."""
 
     id: str
-    kind: Literal[
-        "latency",
-        "bandwidth",
-        "box",
-        "regression",
-        "matrix",
-        "forest",
-        "effects",
-        "path",
-        "curves",
-        "spread",
-        "trials",
-    ]
+    chart: Chart
     title: str
     x_title: str
     y_title: str

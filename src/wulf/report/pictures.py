@@ -9,15 +9,13 @@ from typing import Any, Literal
 import altair
 import vl_convert
 
-from wulf.report import charts, theme
+from wulf.report import theme
+from wulf.report.drawing import spec
 from wulf.report.parts import Columns, Figure, Variant
 
 Format = Literal["svg", "pdf"]
 #: Wide ones first: what is measured with them is not cut where the reader has narrower ones.
 FONT = "DejaVu Sans, Verdana, Arial, Helvetica, sans-serif"
-#: Width of a drawing [px]; rows with words beside their marks need more.
-WIDTH = 680
-WIDTHS = {"effects": 1160, "path": 1000}
 
 
 def pictures(figures: Sequence[tuple[str, Figure]], form: Format) -> Iterator[tuple[str, bytes]]:
@@ -48,8 +46,8 @@ def _whole(figure: Figure, variant: Variant) -> dict[str, Any]:
     config = {**theme.config(dark=False), "font": FONT}
     datasets = {name: _rows(columns) for name, columns in variant.datasets.items()}
     return {
-        **charts.spec(figure),
-        "width": WIDTHS.get(figure.kind, WIDTH),
+        **spec(figure),
+        "width": figure.chart.width,
         "datasets": datasets,
         "config": config,
         "description": variant.summary,

@@ -11,6 +11,14 @@ from wulf.report.parts import Flag, Item
 from wulf.text import printable
 from wulf.units import format_change, format_estimate
 
+#: Verdict → how it is marked.
+FLAGS: dict[str, Flag] = {
+    "better": "good",
+    "worse": "error",
+    "mixed": "warning",
+    "no decision": "unknown",
+    "no difference": "",
+}
 UNKNOWN = "unknown"
 NAME_LIMIT = 60
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from wulf.records import CellEstimate, CurveModel, Estimate, Pair
 from wulf.report.parts import Columns, Figure, Variant, rounded
+from wulf.report.run import charts
 from wulf.report.words import estimate_item, name, pair_name
 
 
@@ -45,7 +46,7 @@ def _matrix(id_: str, title: str, cells: list[tuple[Pair, Estimate]], worse: str
     }
     return Figure(
         id=id_,
-        kind="matrix",
+        chart=charts.MATRIX,
         title=title,
         x_title="to",
         y_title="from",

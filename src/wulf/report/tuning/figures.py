@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 from wulf.records import Effect, Estimate, PathStep, Trial, Values
-from wulf.report import ticks, tuning_words
+from wulf.report import ticks
 from wulf.report.drawing import HARMS, VERDICTS
 from wulf.report.parts import Columns, Figure, Ticks, Variant, rounded
-from wulf.report.tuning_input import (
+from wulf.report.tuning import charts
+from wulf.report.tuning import words as tuning_words
+from wulf.report.tuning.input import (
     KEPT,
     ORIGINAL,
     OTHER,
@@ -69,7 +71,7 @@ def effects(report: TuningReport) -> Figure | None:
     best = known[0]
     return Figure(
         id="effects",
-        kind="effects",
+        chart=charts.EFFECTS,
         title="What each setting does",
         x_title=f"change of {tuning_words.objective(report)} ({tuning_words.better(report)})",
         y_title="",
@@ -137,7 +139,7 @@ def path(report: TuningReport) -> Figure | None:
     limits = _limits(report)
     return Figure(
         id="path",
-        kind="path",
+        chart=charts.PATH,
         title="From the original settings to what was kept",
         x_title=f"change of {tuning_words.objective(report)} from the original ({tuning_words.better(report)})",
         y_title="",
@@ -190,7 +192,7 @@ def trials(report: TuningReport) -> Figure | None:
     broken = sum(trial.status == "failed" for trial in report.trials)
     return Figure(
         id="trials",
-        kind="trials",
+        chart=charts.TRIALS,
         title="All trials in time order",
         x_title="minutes since the first trial",
         y_title=f"change of {tuning_words.objective(report)}",

@@ -6,9 +6,13 @@ import statistics
 from dataclasses import dataclass
 
 from wulf.records import Control, Effect
-from wulf.report import before_after, published, tuning_audit, tuning_figures, tuning_tables, tuning_words
 from wulf.report.parts import Figure, Flag, Table
-from wulf.report.tuning_input import ChangeRow, TuningReport, failed
+from wulf.report.tuning import audit as tuning_audit
+from wulf.report.tuning import before_after, published
+from wulf.report.tuning import figures as tuning_figures
+from wulf.report.tuning import tables as tuning_tables
+from wulf.report.tuning import words as tuning_words
+from wulf.report.tuning.input import ChangeRow, TuningReport, failed
 from wulf.report.words import count, duration, moment, name, percent
 from wulf.text import printable
 from wulf.units import format_value

@@ -1,9 +1,8 @@
-"""A run or a comparison on a terminal: the same numbers as on the page, readable at 80 columns."""
+"""Views on a terminal: the same numbers as on the page, readable at 80 columns."""
 
 from __future__ import annotations
 
 import io
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -13,9 +12,7 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from wulf.records import Analysis, Comparison, Launch, Manifest, NodeRecord
-from wulf.report import compare, view
-from wulf.report.parts import Column, Item, OperationView, Table, Warning
+from wulf.report.parts import Column, Item, Table, Warning
 from wulf.report.words import UNKNOWN, listed
 
 STYLES = {
@@ -29,8 +26,6 @@ STYLES = {
     "error": "red",
     "unknown": "dim",
 }
-BARS = "▁▂▃▄▅▆▇█"
-SPARK_WIDTH = 24
 #: Below this width columns that are not `narrow` are left out; the page and the CSV have them.
 WIDE = 160
 #: Cases of one warning that are printed; the rest is counted.
@@ -43,100 +38,12 @@ GAP = 2
 LONGEST_WORD = 20
 
 
-def render(
-    manifest: Manifest,
-    nodes: Sequence[NodeRecord],
-    launches: Sequence[Launch],
-    analysis: Analysis,
-    console: Console,
-    *,
-    brief: bool = False,
-) -> None:
-    """Print a run; if `brief`, only whether to trust it, what to know first, and the key figures."""
-    shown = view.build(manifest, nodes, launches, analysis)
-    printer = Printer(console)
-    printer.head(shown.title, shown.lede)
-    printer.verdict(shown.trust_title, shown.trust, shown.trust_text)
-    for warning in shown.warnings:
-        printer.warning(warning)
-    for operation in shown.operations:
-        _key_figures(printer, operation)
-        if not brief:
-            _details(printer, operation)
-    if brief:
-        return
-    printer.section("Quality")
-    for table in (shown.unreached, shown.launches):
-        printer.table(table)
-    printer.section("Nodes and provenance")
-    for table in (shown.facts, shown.unknown, shown.provenance):
-        printer.table(table)
-    printer.line(f"command line: {shown.command_line}")
-    printer.section("Methods")
-    printer.line(shown.methods)
-
-
-def rendered(
-    manifest: Manifest, nodes: Sequence[NodeRecord], launches: Sequence[Launch], analysis: Analysis
-) -> str:
-    """Return the report as plain text, for a file."""
-    return plain(lambda console: render(manifest, nodes, launches, analysis, console))
-
-
 def plain(show: Callable[[Console], None]) -> str:
     """Return what `show` prints as plain text."""
     out = io.StringIO()
     show(Console(file=out, width=PLAIN_WIDTH, highlight=False, force_terminal=False, color_system=None))
     # Tables are filled up with blanks to the width; a file needs none.
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
-
-
-def render_comparison(comparison: Comparison, console: Console) -> None:
-    """Print a comparison: verdict, shift of every size with its interval, facts that differ."""
-    shown = compare.build(comparison)
-    printer = Printer(console)
-    printer.head(shown.title, shown.lede)
-    printer.verdict(shown.verdict, shown.flag, (shown.reason, *shown.limits))
-    for table in (shown.pooled, shown.pairs, *shown.cells, shown.facts):
-        printer.table(table)
-
-
-def sparkline(values: Sequence[float], width: int = SPARK_WIDTH) -> str:
-    """Return values on a logarithmic scale as `width` blocks at most; values that are not positive are skipped."""
-    logs = [math.log(value) for value in values if value > 0]
-    if not logs:
-        return ""
-    count = min(width, len(logs))
-    picked = [logs[round(i * (len(logs) - 1) / max(count - 1, 1))] for i in range(count)]
-    low, high = min(picked), max(picked)
-    span = high - low or 1.0
-    return "".join(BARS[round((value - low) / span * (len(BARS) - 1))] for value in picked)
-
-
-def _key_figures(printer: Printer, operation: OperationView) -> None:
-    printer.section(f"{operation.name}: {operation.title}")
-    for figure in operation.key_figures:
-        best = f"; best {figure.best.text} ({figure.best_pair})" if figure.best else ""
-        worst = "worst " if figure.best else ""
-        printer.line(f"{figure.name}: {worst}{figure.worst.text} ({figure.worst_pair}){best}")
-    printer.line("")
-    printer.line(f"{operation.quantity} at {operation.span}, logarithmic:")
-    for pair, times, ends in operation.lines:
-        printer.line(f"{sparkline(times)}  {pair}: {ends}")
-    if operation.left_out:
-        printer.line(operation.left_out)
-
-
-def _details(printer: Printer, operation: OperationView) -> None:
-    printer.table(operation.pairs)
-    # The worst pair is the first; the page has the others.
-    for detail in operation.details[:1]:
-        printer.line("")
-        printer.line(f"In detail: {detail.pair}", "bold")
-        for note in detail.notes:
-            printer.line(note)
-        printer.table(detail.segments)
-        printer.table(detail.sizes)
 
 
 class Printer:

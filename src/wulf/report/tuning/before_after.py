@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from wulf.records import Metric, Trial
 from wulf.report import ticks
 from wulf.report.parts import Figure, Ticks, Variant, rounded
-from wulf.report.published import quantiles
-from wulf.report.tuning_input import KEPT, ORIGINAL, TuningReport
-from wulf.report.tuning_words import metric_ratio
+from wulf.report.tuning import charts
+from wulf.report.tuning.input import KEPT, ORIGINAL, TuningReport
+from wulf.report.tuning.published import quantiles
+from wulf.report.tuning.words import metric_ratio
 from wulf.report.words import name
 from wulf.units import format_bytes, format_change, format_value
 
@@ -58,7 +59,7 @@ def _curve(
     quantity = "time" if first.unit == "s" else "bandwidth" if first.unit == "B/s" else name(first.unit)
     return Figure(
         id=f"curve{at}",
-        kind="curves",
+        chart=charts.CURVES,
         title=f"{op}: {quantity} against message size",
         x_title="message size (logarithmic)",
         y_title=quantity,
@@ -136,7 +137,7 @@ def _box(
     direction = "less" if metric.better == "lower" else "more"
     return Figure(
         id=f"box{at}",
-        kind="spread",
+        chart=charts.SPREAD,
         title=name(metric.name),
         x_title=f"{direction} is better",
         y_title="",

@@ -1,4 +1,4 @@
-"""A run or a comparison as one HTML file that needs no other file and no network."""
+"""A page: one HTML file that needs no other file and no network."""
 
 from __future__ import annotations
 
@@ -16,40 +16,14 @@ import vl_convert
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from wulf.records import Analysis, Audit, Comparison, Launch, Manifest, NodeRecord
-from wulf.report import audit as audit_view
-from wulf.report import charts, compare, theme, view
+from wulf.report import theme
+from wulf.report.drawing import narrow, spec
 from wulf.report.parts import Figure
 
 
-def render(
-    manifest: Manifest,
-    nodes: Sequence[NodeRecord],
-    launches: Sequence[Launch],
-    analysis: Analysis,
-    audit: Audit | None = None,
-) -> str:
-    """Return the page of a run; with an audit of its nodes, where there is one."""
-    shown = view.build(manifest, nodes, launches, analysis, audit)
-    figures = [figure for op in shown.operations for figure in (*op.overview, *op.detail)]
-    pairs = {op.id: [detail.pair for detail in op.details] for op in shown.operations}
-    return page("report.html.j2", shown, figures, {"run": shown.run_id, "pairs": pairs})
-
-
-def render_comparison(comparison: Comparison) -> str:
-    """Return the page of a comparison."""
-    shown = compare.build(comparison)
-    return page("comparison.html.j2", shown, shown.figures, {"run": "comparison", "pairs": {}})
-
-
-def render_audit(audit: Audit) -> str:
-    """Return the page of an audit."""
-    return page("audit.html.j2", audit_view.build(audit), [], {"run": "audit", "pairs": {}})
-
-
-def page(template: str, shown: object, figures: Sequence[Figure], payload: dict[str, Any]) -> str:
+def render(template: str, shown: object, figures: Sequence[Figure], payload: dict[str, Any]) -> str:
     """Return a template filled with a view, with all that its figures need; `payload` names the downloads."""
-    specs = {figure.id: charts.spec(figure) for figure in figures}
+    specs = {figure.id: spec(figure) for figure in figures}
     payload["figures"] = {figure.id: _figure(figure, specs[figure.id]) for figure in figures}
     payload["themes"] = {name: theme.config(dark=name == "dark") for name in ("light", "dark")}
     bundle, script = _bundle(), _file("page.js")
@@ -69,11 +43,11 @@ def page(template: str, shown: object, figures: Sequence[Figure], payload: dict[
     )
 
 
-def _figure(figure: Figure, spec: dict[str, Any]) -> dict[str, Any]:
-    narrow = charts.narrow(figure)
+def _figure(figure: Figure, drawn: dict[str, Any]) -> dict[str, Any]:
+    on_paper = narrow(figure)
     return {
-        "spec": spec,
-        **({"narrow": narrow} if narrow else {}),
+        "spec": drawn,
+        **({"narrow": on_paper} if on_paper else {}),
         "variants": [
             {
                 "label": variant.label,

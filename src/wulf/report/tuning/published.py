@@ -13,7 +13,7 @@ from itertools import groupby
 from wulf.records import Metric, Trial
 from wulf.report import markup
 from wulf.report.parts import Column, Item, Table
-from wulf.report.tuning_input import KEPT, ORIGINAL, TuningReport, setting_label
+from wulf.report.tuning.input import KEPT, ORIGINAL, TuningReport, setting_label
 from wulf.report.words import name
 from wulf.units import format_column
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from wulf.records import CellEstimate, CurveModel, LineFit, Pair
 from wulf.report import ticks
 from wulf.report.parts import Columns, Figure, Variant, rounded
+from wulf.report.run import charts
 from wulf.report.words import count, pair_name
 from wulf.units import format_estimate
 
@@ -34,7 +35,7 @@ def regression(
     return [
         Figure(
             id=id_,
-            kind="regression",
+            chart=charts.REGRESSION,
             title="Launch medians and fitted lines",
             x_title="message size (logarithmic)" if logarithmic else "message size",
             y_title=what,

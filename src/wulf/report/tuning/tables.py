@@ -5,12 +5,12 @@ from __future__ import annotations
 import statistics
 
 from wulf.records import Effect, Verdict
-from wulf.report import tuning_figures, tuning_words
-from wulf.report.compare import FLAGS
 from wulf.report.parts import Column, Flag, Item, Table
-from wulf.report.tuning_figures import change_words, step_change, step_label, verdict_words
-from wulf.report.tuning_input import ORIGINAL, TuningReport, failed, setting_label
-from wulf.report.words import change_item, count, listed, name
+from wulf.report.tuning import figures as tuning_figures
+from wulf.report.tuning import words as tuning_words
+from wulf.report.tuning.figures import change_words, step_change, step_label, verdict_words
+from wulf.report.tuning.input import ORIGINAL, TuningReport, failed, setting_label
+from wulf.report.words import FLAGS, change_item, count, listed, name
 from wulf.text import printable
 from wulf.units import format_value
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Literal
 
 import altair as alt
 
 from wulf.report import theme
 from wulf.report.drawing import HARMS, VERDICTS, Layer, axis
-from wulf.report.parts import Figure
-from wulf.report.tuning_input import KEPT, ORIGINAL, OTHER
+from wulf.report.parts import Chart, Drawing, Figure
+from wulf.report.tuning.input import KEPT, ORIGINAL, OTHER
 
 Align = Literal["left", "right"]
 CATEGORIES = (*VERDICTS, HARMS)
@@ -32,16 +31,14 @@ _ROW, _NARROW_ROW = 26, 42
 _PHONE = 520
 #: How far below the middle of its row a mark stands, and its words above it [px].
 _DOWN = 9
-_FIXED = {"curves": 330, "spread": 150, "trials": 300}
 
 
-def height(figure: Figure, narrow: bool = False) -> int:
-    """Return the height of a drawing; that of one with rows grows with them."""
-    if figure.kind in _FIXED:
-        return _FIXED[figure.kind]
-    rows = len(figure.variants[0].datasets["main"]["label"])
-    frame = 150 if narrow else 100
-    return frame + (_NARROW_ROW if narrow else _ROW) * rows
+def _rows_high(figure: Figure) -> int:
+    return 100 + _ROW * len(figure.variants[0].datasets["main"]["label"])
+
+
+def _narrow_rows_high(figure: Figure) -> int:
+    return 150 + _NARROW_ROW * len(figure.variants[0].datasets["main"]["label"])
 
 
 def _effects(figure: Figure) -> Layer:
@@ -287,12 +284,10 @@ def _trials(figure: Figure) -> Layer:
     return alt.layer(one, points)
 
 
-DRAW: dict[str, Callable[[Figure], Layer]] = {
-    "effects": _effects,
-    "path": _path,
-    "curves": _curves,
-    "spread": _spread,
-    "trials": _trials,
-}
-#: Where the words beside the marks have no room.
-NARROW: dict[str, Callable[[Figure], Layer]] = {"effects": _effects_narrow, "path": _path_narrow}
+EFFECTS = Chart(
+    "effects", Drawing(_effects, _rows_high), Drawing(_effects_narrow, _narrow_rows_high), width=1160
+)
+PATH = Chart("path", Drawing(_path, _rows_high), Drawing(_path_narrow, _narrow_rows_high), width=1000)
+CURVES = Chart("curves", Drawing(_curves, lambda _: 330))
+SPREAD = Chart("spread", Drawing(_spread, lambda _: 150))
+TRIALS = Chart("trials", Drawing(_trials, lambda _: 300))

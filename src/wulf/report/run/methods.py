@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from wulf.nodeset import fold
 from wulf.records import Analysis, CellEstimate, Launch, Manifest, NodeRecord
-from wulf.report.provenance import clock_texts
+from wulf.report.run.provenance import clock_texts
 from wulf.report.words import count, duration, listed, moment, name, percent, quantity
 from wulf.text import printable
 from wulf.units import format_bytes, format_fact, format_time

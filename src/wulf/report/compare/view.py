@@ -8,18 +8,12 @@ from collections.abc import Sequence
 from wulf.nodeset import fold
 from wulf.records import CellComparison, Comparison, Pair
 from wulf.report import ticks
-from wulf.report.parts import Column, Columns, CompareView, Figure, Flag, Item, Table, Variant, rounded
-from wulf.report.words import UNKNOWN, change_item, count, listed, name, pair_name, percent, rest
+from wulf.report.compare import charts
+from wulf.report.parts import Column, Columns, CompareView, Figure, Item, Table, Variant, rounded
+from wulf.report.words import FLAGS, UNKNOWN, change_item, count, listed, name, pair_name, percent, rest
 from wulf.text import printable
 from wulf.units import format_bytes, format_changes, format_sizes, format_unseen
 
-FLAGS: dict[str, Flag] = {
-    "better": "good",
-    "worse": "error",
-    "mixed": "warning",
-    "no decision": "unknown",
-    "no difference": "",
-}
 SUMMARIES = {
     "better": "Better",
     "worse": "Worse",
@@ -241,7 +235,7 @@ def _forest(id_: str, op: str, pair: Pair, cells: Sequence[CellComparison], marg
     verdicts = ", ".join(f"{number} {verdict}" for verdict, number in tally if number)
     return Figure(
         id=id_,
-        kind="forest",
+        chart=charts.FOREST,
         title=f"{name(op)}, {pair_name(pair)}",
         x_title=CHANGE,
         y_title="message size",

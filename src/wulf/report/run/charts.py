@@ -1,49 +1,17 @@
-"""Figures as Vega-Lite specifications, by way of Altair.  Pure; the data stays outside, in named datasets."""
+"""Charts of a measured run: curves, distributions, fits, pairs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import altair as alt
 
-from wulf.report import theme, tuning_charts
-from wulf.report.drawing import VERDICTS, Layer, axis
-from wulf.report.parts import Figure
-
-HEIGHTS = {"latency": 380, "bandwidth": 340, "box": 380, "regression": 380, "matrix": 260, "forest": 360}
-ROW_HEIGHT = 18
+from wulf.report import theme
+from wulf.report.drawing import Layer, axis
+from wulf.report.parts import Chart, Drawing, Figure
 
 
-def spec(figure: Figure) -> dict[str, Any]:
-    """Return the specification of a figure without data; width, datasets and theme are set where it is shown."""
-    return _specification(_DRAW[figure.kind](figure), _height(figure))
-
-
-def narrow(figure: Figure) -> dict[str, Any] | None:
-    """Return the specification for a telephone and for paper, where it is another one."""
-    draw = _NARROW.get(figure.kind)
-    return _specification(draw(figure), tuning_charts.height(figure, narrow=True)) if draw else None
-
-
-def _specification(chart: Layer, height: int) -> dict[str, Any]:
-    drawn: dict[str, Any] = chart.to_dict()
-    # Altair adds a theme of its own and a sample size; ours comes with the page.
-    drawn.pop("config", None)
-    drawn["autosize"] = {"type": "fit", "contains": "padding", "resize": True}
-    drawn["height"] = height
-    drawn["width"] = 680
-    return drawn
-
-
-def _height(figure: Figure) -> int:
-    if figure.kind == "forest":
-        rows = max(len(variant.datasets["main"]["size_bytes"]) for variant in figure.variants)
-        return 110 + ROW_HEIGHT * rows
-    if figure.kind == "matrix":
-        rows = len(set(figure.variants[0].datasets["main"]["from"]))
-        return min(640, max(170, 90 + 44 * rows))
-    return HEIGHTS[figure.kind] if figure.kind in HEIGHTS else tuning_charts.height(figure)
+def _row_height(figure: Figure) -> int:
+    rows = len(set(figure.variants[0].datasets["main"]["from"]))
+    return min(640, max(170, 90 + 44 * rows))
 
 
 def _sizes(figure: Figure) -> alt.X:
@@ -187,33 +155,8 @@ def _matrix(figure: Figure) -> Layer:
     )
 
 
-def _forest(figure: Figure) -> Layer:
-    base = alt.Chart(alt.NamedData("main")).encode(
-        y=alt.Y("size:N", sort=None, axis=alt.Axis(title=figure.y_title, grid=True, ticks=False))
-    )
-    low = alt.X("low:Q", scale=alt.Scale(zero=False), axis=axis(figure.x, figure.x_title, grid=True))
-    limits = alt.Chart(alt.NamedData("limits"))
-    margin = limits.mark_rect(opacity=0.12).encode(x="low:Q", x2="high:Q")
-    one = limits.mark_rule(strokeDash=[3, 3]).encode(x="one:Q")
-    color = alt.Color("verdict:N", scale=alt.Scale(domain=list(VERDICTS), range="ordinal"))
-    shapes = alt.Scale(domain=list(VERDICTS), range=["triangle-down", "circle", "diamond", "triangle-up"])
-    spans = base.mark_rule(strokeWidth=2).encode(x=low, x2="high:Q", color=color)
-    points = base.mark_point(filled=True, size=55, opacity=1).encode(
-        x=alt.X("ratio:Q"),
-        color=color,
-        shape=alt.Shape("verdict:N", scale=shapes),
-        tooltip=[alt.Tooltip("size:N"), alt.Tooltip("change:N"), alt.Tooltip("verdict:N")],
-    )
-    return alt.layer(margin, one, spans, points)
-
-
-_DRAW: dict[str, Callable[[Figure], Layer]] = {
-    "latency": _latency,
-    "bandwidth": _bandwidth,
-    "box": _box,
-    "regression": _regression,
-    "matrix": _matrix,
-    "forest": _forest,
-    **tuning_charts.DRAW,
-}
-_NARROW = tuning_charts.NARROW
+LATENCY = Chart("latency", Drawing(_latency, lambda _: 380))
+BANDWIDTH = Chart("bandwidth", Drawing(_bandwidth, lambda _: 340))
+BOX = Chart("box", Drawing(_box, lambda _: 380))
+REGRESSION = Chart("regression", Drawing(_regression, lambda _: 380))
+MATRIX = Chart("matrix", Drawing(_matrix, _row_height))

@@ -10,10 +10,11 @@ import statistics
 from collections.abc import Mapping, Sequence
 
 from wulf.records import CellEstimate, CurveModel, Operation, Pair
-from wulf.report import ranking, ticks
-from wulf.report.fits import regression
-from wulf.report.matrix import matrices
+from wulf.report import ticks
 from wulf.report.parts import Columns, Figure, Raw, Variant, rounded
+from wulf.report.run import charts, ranking
+from wulf.report.run.fits import regression
+from wulf.report.run.matrix import matrices
 from wulf.report.words import count, listed, pair_name, quantity
 from wulf.text import printable
 from wulf.units import format_bytes, format_estimate
@@ -63,7 +64,7 @@ def latency(
     }
     return Figure(
         id=id_,
-        kind="latency",
+        chart=charts.LATENCY,
         title=f"{what.capitalize()} against message size",
         x_title="message size (logarithmic)",
         y_title=what,
@@ -95,7 +96,7 @@ def bandwidth(id_: str, cells: Sequence[CellEstimate], pairs: Sequence[Pair]) ->
     best = max(drawn, key=lambda entry: entry[1].value)
     return Figure(
         id=id_,
-        kind="bandwidth",
+        chart=charts.BANDWIDTH,
         title="Bandwidth against message size",
         x_title="message size (logarithmic)",
         y_title="bandwidth",
@@ -119,7 +120,7 @@ def box(id_: str, what: str, groups: Mapping[Pair, Sequence[CellEstimate]], pair
     every = [cell for pair in pairs for cell in groups[pair]]
     return Figure(
         id=id_,
-        kind="box",
+        chart=charts.BOX,
         title=f"Distribution of {what} per size",
         x_title="message size",
         y_title=what,

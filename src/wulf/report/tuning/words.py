@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wulf.records import Effect, Estimate, Metric
 from wulf.report.parts import Flag
-from wulf.report.tuning_input import TuningReport, failed, setting_label
+from wulf.report.tuning.input import TuningReport, failed, setting_label
 from wulf.report.words import count, duration, listed, name, percent
 from wulf.text import printable
 from wulf.units import format_change, format_share, format_unseen

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from wulf.report import markup
 from wulf.report.parts import Item, Table, View
-from wulf.report.text import Grid
+from wulf.report.terminal import Grid
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _TITLE = "wulf: measuring, auditing and tuning the network of commodity clusters"

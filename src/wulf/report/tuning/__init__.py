@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from wulf.report import html, tuning_view
+from wulf.report import page
 from wulf.report.parts import Figure
-from wulf.report.published import PublishedRow, published_table
-from wulf.report.published import csv as published_csv
-from wulf.report.published import latex as published_latex
-from wulf.report.published import markdown as published_markdown
-from wulf.report.text import Printer
-from wulf.report.tuning_input import ChangeRow, TuningReport
-from wulf.report.tuning_view import TuningView
+from wulf.report.terminal import Printer
+from wulf.report.tuning import view as tuning_view
+from wulf.report.tuning.input import ChangeRow, TuningReport
+from wulf.report.tuning.published import PublishedRow, published_table
+from wulf.report.tuning.published import csv as published_csv
+from wulf.report.tuning.published import latex as published_latex
+from wulf.report.tuning.published import markdown as published_markdown
+from wulf.report.tuning.view import TuningView
 
 __all__ = [
     "ChangeRow",
@@ -32,7 +33,7 @@ __all__ = [
 def render_html(report: TuningReport) -> str:
     """Return the page of a tuning run: one file that needs no other and no network."""
     view = tuning_view.build(report)
-    return html.page("tuning.html.j2", view, view.figures, {"run": view.run_id, "pairs": {}})
+    return page.render("tuning.html.j2", view, view.figures, {"run": view.run_id, "pairs": {}})
 
 
 def charts(report: TuningReport) -> tuple[Figure, ...]:

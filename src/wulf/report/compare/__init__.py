@@ -1,0 +1,28 @@
+"""A comparison of two runs as people read it: a page, a terminal.  Pure."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from wulf.records import Comparison
+from wulf.report import page
+from wulf.report.compare import view
+from wulf.report.terminal import Printer
+
+__all__ = ["render_html", "render_text"]
+
+
+def render_html(comparison: Comparison) -> str:
+    """Return the page of a comparison."""
+    shown = view.build(comparison)
+    return page.render("comparison.html.j2", shown, shown.figures, {"run": "comparison", "pairs": {}})
+
+
+def render_text(comparison: Comparison, console: Console) -> None:
+    """Print a comparison: verdict, shift of every size with its interval, facts that differ."""
+    shown = view.build(comparison)
+    printer = Printer(console)
+    printer.head(shown.title, shown.lede)
+    printer.verdict(shown.verdict, shown.flag, (shown.reason, *shown.limits))
+    for table in (shown.pooled, shown.pairs, *shown.cells, shown.facts):
+        printer.table(table)

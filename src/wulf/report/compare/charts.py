@@ -1,0 +1,38 @@
+"""The chart of a comparison."""
+
+from __future__ import annotations
+
+import altair as alt
+
+from wulf.report.drawing import VERDICTS, Layer, axis
+from wulf.report.parts import Chart, Drawing, Figure
+
+ROW_HEIGHT = 18
+
+
+def _height(figure: Figure) -> int:
+    rows = max(len(variant.datasets["main"]["size_bytes"]) for variant in figure.variants)
+    return 110 + ROW_HEIGHT * rows
+
+
+def _forest(figure: Figure) -> Layer:
+    base = alt.Chart(alt.NamedData("main")).encode(
+        y=alt.Y("size:N", sort=None, axis=alt.Axis(title=figure.y_title, grid=True, ticks=False))
+    )
+    low = alt.X("low:Q", scale=alt.Scale(zero=False), axis=axis(figure.x, figure.x_title, grid=True))
+    limits = alt.Chart(alt.NamedData("limits"))
+    margin = limits.mark_rect(opacity=0.12).encode(x="low:Q", x2="high:Q")
+    one = limits.mark_rule(strokeDash=[3, 3]).encode(x="one:Q")
+    color = alt.Color("verdict:N", scale=alt.Scale(domain=list(VERDICTS), range="ordinal"))
+    shapes = alt.Scale(domain=list(VERDICTS), range=["triangle-down", "circle", "diamond", "triangle-up"])
+    spans = base.mark_rule(strokeWidth=2).encode(x=low, x2="high:Q", color=color)
+    points = base.mark_point(filled=True, size=55, opacity=1).encode(
+        x=alt.X("ratio:Q"),
+        color=color,
+        shape=alt.Shape("verdict:N", scale=shapes),
+        tooltip=[alt.Tooltip("size:N"), alt.Tooltip("change:N"), alt.Tooltip("verdict:N")],
+    )
+    return alt.layer(margin, one, spans, points)
+
+
+FOREST = Chart("forest", Drawing(_forest, _height))

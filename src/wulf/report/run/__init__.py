@@ -1,0 +1,26 @@
+"""A measured run as people read it: a page, a terminal, data, tables for a paper.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wulf.records import Analysis, Audit, Launch, Manifest, NodeRecord
+from wulf.report import page
+from wulf.report.run import view
+from wulf.report.run.terminal import render_text, rendered
+
+__all__ = ["render_html", "render_text", "rendered"]
+
+
+def render_html(
+    manifest: Manifest,
+    nodes: Sequence[NodeRecord],
+    launches: Sequence[Launch],
+    analysis: Analysis,
+    audit: Audit | None = None,
+) -> str:
+    """Return the page of a run; with an audit of its nodes, where there is one."""
+    shown = view.build(manifest, nodes, launches, analysis, audit)
+    figures = [figure for op in shown.operations for figure in (*op.overview, *op.detail)]
+    pairs = {op.id: [detail.pair for detail in op.details] for op in shown.operations}
+    return page.render("report.html.j2", shown, figures, {"run": shown.run_id, "pairs": pairs})

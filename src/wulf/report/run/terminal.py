@@ -1,0 +1,94 @@
+"""A measured run on a terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from wulf.records import Analysis, Launch, Manifest, NodeRecord
+from wulf.report.parts import OperationView
+from wulf.report.run import view
+from wulf.report.terminal import Printer, plain
+
+BARS = "▁▂▃▄▅▆▇█"
+SPARK_WIDTH = 24
+
+
+def render_text(
+    manifest: Manifest,
+    nodes: Sequence[NodeRecord],
+    launches: Sequence[Launch],
+    analysis: Analysis,
+    console: Console,
+    *,
+    brief: bool = False,
+) -> None:
+    """Print a run; if `brief`, only whether to trust it, what to know first, and the key figures."""
+    shown = view.build(manifest, nodes, launches, analysis)
+    printer = Printer(console)
+    printer.head(shown.title, shown.lede)
+    printer.verdict(shown.trust_title, shown.trust, shown.trust_text)
+    for warning in shown.warnings:
+        printer.warning(warning)
+    for operation in shown.operations:
+        _key_figures(printer, operation)
+        if not brief:
+            _details(printer, operation)
+    if brief:
+        return
+    printer.section("Quality")
+    for table in (shown.unreached, shown.launches):
+        printer.table(table)
+    printer.section("Nodes and provenance")
+    for table in (shown.facts, shown.unknown, shown.provenance):
+        printer.table(table)
+    printer.line(f"command line: {shown.command_line}")
+    printer.section("Methods")
+    printer.line(shown.methods)
+
+
+def rendered(
+    manifest: Manifest, nodes: Sequence[NodeRecord], launches: Sequence[Launch], analysis: Analysis
+) -> str:
+    """Return the report as plain text, for a file."""
+    return plain(lambda console: render_text(manifest, nodes, launches, analysis, console))
+
+
+def sparkline(values: Sequence[float], width: int = SPARK_WIDTH) -> str:
+    """Return values on a logarithmic scale as `width` blocks at most; values that are not positive are skipped."""
+    logs = [math.log(value) for value in values if value > 0]
+    if not logs:
+        return ""
+    count = min(width, len(logs))
+    picked = [logs[round(i * (len(logs) - 1) / max(count - 1, 1))] for i in range(count)]
+    low, high = min(picked), max(picked)
+    span = high - low or 1.0
+    return "".join(BARS[round((value - low) / span * (len(BARS) - 1))] for value in picked)
+
+
+def _key_figures(printer: Printer, operation: OperationView) -> None:
+    printer.section(f"{operation.name}: {operation.title}")
+    for figure in operation.key_figures:
+        best = f"; best {figure.best.text} ({figure.best_pair})" if figure.best else ""
+        worst = "worst " if figure.best else ""
+        printer.line(f"{figure.name}: {worst}{figure.worst.text} ({figure.worst_pair}){best}")
+    printer.line("")
+    printer.line(f"{operation.quantity} at {operation.span}, logarithmic:")
+    for pair, times, ends in operation.lines:
+        printer.line(f"{sparkline(times)}  {pair}: {ends}")
+    if operation.left_out:
+        printer.line(operation.left_out)
+
+
+def _details(printer: Printer, operation: OperationView) -> None:
+    printer.table(operation.pairs)
+    # The worst pair is the first; the page has the others.
+    for detail in operation.details[:1]:
+        printer.line("")
+        printer.line(f"In detail: {detail.pair}", "bold")
+        for note in detail.notes:
+            printer.line(note)
+        printer.table(detail.segments)
+        printer.table(detail.sizes)
