@@ -56,7 +56,7 @@ def real(pairs: int) -> Counter[str]:
     verdicts: Counter[str] = Counter()
     with common.pair() as where:
         tools = site.toolbox(OPS, "openmpi", print)
-        with site.look(where.config, common.PAIR, print) as (transport, nodes):
+        with site.connect(where.config, common.PAIR, print) as (transport, nodes):
             launch = site.ready(where.config, transport, nodes, tools, print).launch
             for number in range(pairs):
                 operation = tools.operations[number % len(OPS)]

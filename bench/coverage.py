@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from wulf.stats.intervals import median_bounds
-from wulf.stats.sequential import look_confidence
+from wulf.stats.sequential import interim_confidence
 
 Floats = NDArray[np.float64]
 FIRST, LAST = 6, 40
@@ -157,7 +157,7 @@ def _look(
     for count in np.unique(used):
         rows = used == count
         values = ordered[rows][:, :count]
-        bounds = median_bounds(values, look_confidence(int(count), FIRST))
+        bounds = median_bounds(values, interim_confidence(int(count), FIRST))
         assert bounds is not None
         low[rows], high[rows] = bounds
         value[rows] = np.median(values, axis=1)

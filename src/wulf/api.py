@@ -92,7 +92,7 @@ def measure(
         Of what could not be done; what was measured until then is kept.
     """
     config = _config(cluster)
-    request = measuring.Request(
+    request = measuring.MeasureRequest(
         config=config,
         pairs=inventory.pairs(pairs, config.select(nodes)),
         ops=list(ops) if ops is not None else None,
@@ -169,7 +169,7 @@ def tune(
     config = _config(cluster)
     compiler = mpi or config.mpi.compiler
     watcher = Logged()
-    request = tuning.Request(
+    request = tuning.TuneRequest(
         config=config,
         nodes=config.select(nodes),
         goal=prepare.goal(objective, compiler, watcher.stage),

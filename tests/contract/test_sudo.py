@@ -323,7 +323,7 @@ def persisted() -> list[Step]:
             "nic.driver": "e1000e",
         },
     )
-    wishes = parse(
+    knob_settings = parse(
         [
             f"{KNOB}=0",
             "nic.mtu=9000",
@@ -348,7 +348,7 @@ def persisted() -> list[Step]:
             "keep.network_file": "/etc/systemd/network/20-wired.network",
         }
         made = NodeRecord(node="node01", reachable=True, facts=facts)
-        texts += persist.persist(wishes, "eth0", made, persist.marker("20260101T000000-abcdef")).steps
+        texts += persist.persist(knob_settings, "eth0", made, persist.marker("20260101T000000-abcdef")).steps
     return texts
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.lab.test_nodes import on
 from wulf import catalogue
-from wulf.change import apply, native, steps
+from wulf.change import apply, configuration_files, steps
 from wulf.change.guard import Guards
 from wulf.change.persist import marker, persist
 from wulf.cluster import inventory
@@ -203,9 +203,9 @@ def test_udev_itself_reads_the_link_file_and_keeps_the_name(tmp_path):
         "nic.tso_gso=off,on nic.lro=off nic.rx_frames=1 nic.adaptive_rx=off"
     )
     wanted = steps.parse([word.replace(",", " ") for word in words.split()])
-    lines = [line for wish in wanted for line in native.link_lines(wish, 252)]
+    lines = [line for knob_setting in wanted for line in configuration_files.link_lines(knob_setting, 252)]
     assert len(lines) >= 12
-    text = native.link("02:00:00:00:00:07", "99-default.link", before, lines, marker("test"))
+    text = configuration_files.link("02:00:00:00:00:07", "99-default.link", before, lines, marker("test"))
     # A virtual interface has no permanent address.
     (tmp_path / "own").write_text(text.replace("PermanentMACAddress", "MACAddress"))
     (tmp_path / "default").write_text("\n".join(["[Match]", "OriginalName=*", "[Link]", *before, ""]))

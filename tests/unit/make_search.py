@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from wulf.experiment import Request, Search
+from wulf.experiment import Search, TrialRequest
 from wulf.records import Candidate, Metric, Trial, TunePlan, Values
 
 LATENCY = Metric(name="latency", pattern="ping-pong", unit="s", better="lower", weight=1.0)
@@ -50,7 +50,7 @@ class Simulation:
         rng = np.random.default_rng(seed)
         self.noise = spread * rng.standard_normal(3000)
 
-    def trial(self, request: Request, index: int) -> Trial:
+    def trial(self, request: TrialRequest, index: int) -> Trial:
         found = self.truth(request.setting)
         noise = math.exp(self.noise[index])
         values = {} if found is None else {"latency": 1.0, "tail": 2.0, **found}

@@ -74,7 +74,7 @@ def test_a_table_that_is_not_valid_is_refused(text, said):
     ],
 )
 def test_what_makes_others_anew_comes_before_them(first, then):
-    wanted = [steps.Wanted(knob=catalogue.knob(name), value="1") for name in (then, first)]
+    wanted = [steps.KnobSetting(knob=catalogue.knob(name), value="1") for name in (then, first)]
     assert [step.knob for step in steps.plan(wanted, "eth0")] == [first, then]
 
 

@@ -56,7 +56,7 @@ def debian_names(network: Network) -> None:
 
 
 def mtu(network: Network, config, nodes=None):
-    where = change.scene(network, config, nodes or network.names)
+    where = change.effect_probe(network, config, nodes or network.names)
     return live.checks(where, steps.parse(["nic.mtu=1500"]))()
 
 
@@ -72,14 +72,15 @@ def test_names_are_looked_up_on_the_nodes_where_no_interface_is_known(network):
     assert mtu(network, cluster(interface=None)) == {}
     assert mtu(network, cluster(interface=None), ["node02"]) == {}
     counted = live.checks(
-        change.scene(network, cluster(interface=None), network.names), steps.parse(["net.conntrack=notrack"])
+        change.effect_probe(network, cluster(interface=None), network.names),
+        steps.parse(["net.conntrack=notrack"]),
     )
     assert counted() == {}
 
 
 def test_a_neighbour_that_is_not_changed_is_found_too(network):
     assert mtu(network, cluster(), ["node03"]) == {}
-    where = change.scene(network, cluster(), ["node03"])
+    where = change.effect_probe(network, cluster(), ["node03"])
     assert set(where.addresses) == {"node01", "node02", "node03"}
 
 
@@ -100,7 +101,7 @@ def test_addresses_of_the_file_come_before_all_others(network):
 
 def look(network: Network, config=None, **more):
     config = config or cluster()
-    return carrying.Carrying(change.scene(network, config, network.names), **more).look()
+    return carrying.Carrying(change.effect_probe(network, config, network.names), **more).look()
 
 
 def test_what_passes_as_before_is_no_reason(network):
@@ -152,7 +153,7 @@ def test_without_neighbours_nothing_is_asked(network):
     local = parse('[cluster]\nnodes = "node[01-03]"\ntransport = "local"\n', "test")
     assert look(network, local)._before == {}
     alone = parse('[cluster]\nnodes = "node01"\ninterface = "eth0"\n', "test")
-    seen = carrying.Carrying(change.scene(network, alone, ["node01"])).look()
+    seen = carrying.Carrying(change.effect_probe(network, alone, ["node01"])).look()
     assert (seen._before, seen.reasons(), seen.notes()) == ({}, {}, [])
 
 
@@ -178,7 +179,7 @@ def test_where_ping_is_missing_what_is_there_is_used_and_unknown_is_said(bare):
 
 def intention(network: Network, target: str, value: str):
     step = Step(knob=f"sysctl.{target}", kind="sysctl", interface="-", target=target, value=value)
-    return change.Intention(wanted=[], plans={node: [step] for node in network.names}, rows={})
+    return change.ChangePlan(wanted=[], plans={node: [step] for node in network.names}, rows={})
 
 
 def test_a_change_after_which_nothing_passes_is_put_back_whatever_it_is(network):

@@ -15,14 +15,14 @@ def record(**more):
 
 
 def obstacle(word, node, **allowed):
-    (wish,) = steps.parse([word])
+    (knob_setting,) = steps.parse([word])
     permissions = {"take_over": False, "relax": False} | allowed
-    return steps.obstacle(wish, node, **permissions)
+    return steps.obstacle(knob_setting, node, **permissions)
 
 
 def test_words_become_wishes():
     found = steps.parse(["nic.mtu=9000", "tcp_autocorking=0", "nic.tso_gso=on off"])
-    assert [str(wish) for wish in found] == [
+    assert [str(knob_setting) for knob_setting in found] == [
         "nic.mtu=9000",
         "sysctl.net.ipv4.tcp_autocorking=0",
         "nic.tso_gso=on off",
@@ -30,8 +30,8 @@ def test_words_become_wishes():
 
 
 def test_one_word_is_for_all_features_of_a_knob():
-    (wish,) = steps.parse(["nic.tso_gso=on"])
-    assert wish.value == "on on"
+    (knob_setting,) = steps.parse(["nic.tso_gso=on"])
+    assert knob_setting.value == "on on"
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_knob_is_given_once():
 
 def test_channels_come_before_rings_and_interrupts_last():
     wanted = [
-        steps.Wanted(knob=catalogue.knob(name), value="1")
+        steps.KnobSetting(knob=catalogue.knob(name), value="1")
         for name in ("irq.affinity", "nic.rings", "nic.rx_usecs", "nic.channels", "svc.irqbalance")
     ]
     found = [step.knob for step in steps.plan(wanted, "eth0")]
@@ -139,6 +139,6 @@ def test_same(wanted, value, same):
 
 
 def test_where_nothing_is_tracked_there_is_nothing_to_exempt():
-    (wish,) = steps.parse(["net.conntrack=notrack"])
-    assert steps.fulfilled(wish, "off")
-    assert not steps.fulfilled(wish, "tracked")
+    (knob_setting,) = steps.parse(["net.conntrack=notrack"])
+    assert steps.fulfilled(knob_setting, "off")
+    assert not steps.fulfilled(knob_setting, "tracked")

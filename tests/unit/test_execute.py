@@ -51,7 +51,7 @@ def launch(tmp_path: Path, script: str):
         subnet=None,
         shares_cpu=lambda *_: False,
     )
-    seen = execute.Around(contexts=[])
+    seen = execute.LaunchContext(contexts=[])
     try:
         return execute.run_launch(plan(), site, lambda _: lambda: seen, lambda _: [])
     finally:

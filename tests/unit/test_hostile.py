@@ -108,13 +108,19 @@ def test_making_nodes_alike_does_not_run_what_the_others_say(text: str) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_files_and_exports_hold_no_text_of_a_node_that_could_run(text: str) -> None:
-    wishes = [
+    knob_settings = [
         "sysctl.net.ipv4.tcp_sack=1",
         "nic.mtu=1500",
         "nic.InterruptThrottleRate=3000",
         "net.conntrack=exempt",
     ]
-    wanted = steps.parse([wish for wish in wishes if wish.partition("=")[0] in catalogue.knobs()])
+    wanted = steps.parse(
+        [
+            knob_setting
+            for knob_setting in knob_settings
+            if knob_setting.partition("=")[0] in catalogue.knobs()
+        ]
+    )
     assert len(wanted) >= 3
     names = {"nic.driver", "nic.name", "kernel.os", "service.nftables", "node.hostname", "nic.device"}
     facts = dict.fromkeys(names | set(catalogue.knobs()), text)

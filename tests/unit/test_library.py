@@ -16,7 +16,7 @@ from tests.unit.tuning_fixture import make
 from wulf import store
 from wulf.errors import ProbeError, StoreError
 from wulf.probe import parse
-from wulf.records import SCHEMA_VERSION, Clock, Cycle, ProbeInfo, Trial, TuneManifest
+from wulf.records import SCHEMA_VERSION, Clock, ProbeInfo, Trial, TuneManifest, Workload
 from wulf.store.tuning import TuningRun, create_tuning
 from wulf.text import printable
 
@@ -52,7 +52,7 @@ def tuned(tmp_path: Path) -> Path:
         wulf_version="0.1.0",
         command_line=["wulf", "tune"],
         plan=report.plan,
-        cycle=Cycle(probes=[], commands=[], pairs=[], sweeps=5, visit_us=1000),
+        cycle=Workload(probes=[], commands=[], pairs=[], sweeps=5, visit_us=1000),
         profile="latency",
         cluster="",
         nodes=["n1"],

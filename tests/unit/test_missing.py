@@ -39,10 +39,10 @@ def network(made, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
     @contextmanager
-    def reach(_):
+    def open_guards(_):
         yield made, Guards(made, "me")
 
-    monkeypatch.setattr(change, "reach", reach)
+    monkeypatch.setattr(change, "reach", open_guards)
     monkeypatch.setattr(site, "open_transport", lambda _: made)
     monkeypatch.setattr(made, "close", lambda: None)
     yield made
@@ -109,7 +109,7 @@ def test_a_node_that_is_down_is_left_out_and_refused_until_it_is_equal(network, 
 
 
 def look(network, nodes=None):
-    with site.look(config(), nodes or network.names, lambda _: None) as (_, records):
+    with site.connect(config(), nodes or network.names, lambda _: None) as (_, records):
         assert all(record.reachable for record in records)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from wulf import catalogue
-from wulf.change import native, steps
+from wulf.change import configuration_files, steps
 from wulf.change.functions import access_functions
 from wulf.change.persist import marker, persist, stored
 from wulf.facts.parse import parse
@@ -150,7 +150,7 @@ def test_where_a_link_file_could_lose_the_name_or_the_setting_a_unit_sets_it(ext
     record, nic = facts("mlx5_core", extra)
     found = keep(record, nic, "nic.gro=off", "nic.rx_usecs=0")
     assert not [path for path in files(found) if path.endswith(".link")], why
-    script = files(found)[native.SCRIPT]
+    script = files(found)[configuration_files.SCRIPT]
     assert f"keep nic nic.gro ethtool {nic} feature.generic-receive-offload off\n" in script
     assert files(found)["/etc/systemd/system/wulf-settings.service"].startswith(HEAD)
 
@@ -164,7 +164,7 @@ def test_coalescing_needs_a_newer_systemd_than_offloads():
     record, nic = facts("e1000e", with_udev("{nic}", systemd=247))
     found = keep(record, nic, "nic.gro=off", "nic.rx_usecs=0")
     assert found.places["nic.gro"].endswith(".link")
-    assert found.places["nic.rx_usecs"].startswith(native.SCRIPT)
+    assert found.places["nic.rx_usecs"].startswith(configuration_files.SCRIPT)
 
 
 def test_ifupdown_with_an_mtu_of_its_own_has_the_last_word_taken():
@@ -209,7 +209,7 @@ def test_networkmanager_runs_a_dispatcher_script(name):
     assert f"[ \"$1 $2\" = '{nic} up' ] || exit 0" in files(found)[path]
     assert not [file for file in files(found) if file.endswith(".link")]
     modes = {step.target: step.value.split(":")[1] for step in found.steps if step.value.startswith("file:")}
-    assert modes[path] == modes[native.SCRIPT] == "755"
+    assert modes[path] == modes[configuration_files.SCRIPT] == "755"
     assert modes["/etc/sysctl.d/90-wulf.conf"] == "644"
 
 
@@ -230,7 +230,7 @@ def test_the_script_has_what_it_needs_in_the_right_order():
         "vm.thp=never",
         "cstates_pmqos=1",
     )
-    script = files(found)[native.SCRIPT]
+    script = files(found)[configuration_files.SCRIPT]
     lines = re.findall(r"^keep (\w+) (\S+)", script, re.M)
     assert lines == [
         ("nic", "nic.channels"),
@@ -269,7 +269,7 @@ def test_what_cannot_be_kept_says_what_to_do():
     record, nic = facts("igb", extra)
     found = keep(record, nic, "net.conntrack=notrack")
     assert "firewall-cmd --permanent --zone=trusted" in found.unpersistable["net.conntrack"]
-    isolated = steps.Wanted(knob=catalogue.knob("cpu.isolcpus"), value="2-3")
+    isolated = steps.KnobSetting(knob=catalogue.knob("cpu.isolcpus"), value="2-3")
     found = persist([isolated], nic, record, HEAD)
     assert "grubby --update-kernel=ALL" in found.unpersistable["cpu.isolcpus"]
     assert found.steps == []
@@ -279,7 +279,7 @@ def test_files_of_an_earlier_change_go():
     record, nic = facts("veth", "#wulf_files 0\n /etc/sysctl.d/90-wulf.conf\n /etc/wulf/settings.sh\n")
     found = keep(record, nic, "vm.thp=never")
     assert ("/etc/sysctl.d/90-wulf.conf", "absent") in {(step.target, step.value) for step in found.steps}
-    assert files(found).keys() >= {native.SCRIPT}
+    assert files(found).keys() >= {configuration_files.SCRIPT}
 
 
 def test_equal_nodes_get_equal_bytes():

@@ -12,7 +12,7 @@ import pytest
 from tests.unit import tuning_fixture
 from wulf.report.tuning import (
     TuningReport,
-    published,
+    paper_table,
     published_csv,
     published_latex,
     published_markdown,
@@ -74,7 +74,7 @@ def test_csv_has_all_digits_in_base_units(report: TuningReport) -> None:
 
 
 def test_a_table_has_one_unit_and_the_digits_of_its_deviation(report: TuningReport) -> None:
-    table = published.tables(report)[0]
+    table = paper_table.tables(report)[0]
     assert table.title == "mpi_pingpong 1 B [µs]"
     means = [row[2].text for row in table.rows]
     assert all(len(mean.partition(".")[2]) == 2 for mean in means)

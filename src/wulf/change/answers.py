@@ -91,7 +91,7 @@ def holds(value: SetValue) -> bool:
         knob = catalogue.knob(value.knob)
     except UsageError:
         return steps.same(value.wanted, value.now)
-    return steps.fulfilled(steps.Wanted(knob=knob, value=value.wanted), value.now)
+    return steps.fulfilled(steps.KnobSetting(knob=knob, value=value.wanted), value.now)
 
 
 def confirmed(value: SetValue) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from wulf.change.live import Reasons, Scene
+from wulf.change.live import EffectProbe, Reasons
 from wulf.nodeset import fold
 from wulf.ports import NodeResult
 from wulf.text import last_line, printable
@@ -41,16 +41,16 @@ class Carrying:
         Whether whole frames must pass as before. Not for the way back to an earlier state, which may have had others.
     """
 
-    def __init__(self, scene: Scene, *, whole: bool = True) -> None:
-        self._scene = scene
+    def __init__(self, effect_probe: EffectProbe, *, whole: bool = True) -> None:
+        self._effect_probe = effect_probe
         self._whole = whole
         self._before: dict[str, Passing] = {}
         self._after: dict[str, Passing] = {}
 
     def look(self) -> Carrying:
         """See what passes before the change."""
-        if self._scene.has_neighbours:
-            self._before = passing(self._scene.ask("passes", str(NOTHING)))
+        if self._effect_probe.has_neighbours:
+            self._before = passing(self._effect_probe.ask("passes", str(NOTHING)))
         return self
 
     def reasons(self) -> Reasons:
@@ -59,7 +59,7 @@ class Carrying:
         for level in (SMALL, WHOLE):
             nodes = [node for node, seen in self._before.items() if self._wanted(seen) == level]
             if nodes:
-                self._after |= passing(self._scene.ask("passes", str(level), nodes))
+                self._after |= passing(self._effect_probe.ask("passes", str(level), nodes))
         return {
             node: self._lost(self._before[node], now)
             for node, now in self._after.items()
@@ -97,7 +97,7 @@ class Carrying:
 
     @property
     def _name(self) -> str:
-        return self._scene.interface or "the cluster's network"
+        return self._effect_probe.interface or "the cluster's network"
 
 
 def passing(answers: Mapping[str, NodeResult]) -> dict[str, Passing]:

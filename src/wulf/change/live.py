@@ -16,7 +16,7 @@ from importlib import resources
 
 import msgspec
 
-from wulf.change.steps import Wanted
+from wulf.change.steps import KnobSetting
 from wulf.ports import NodeResult, Transport
 from wulf.text import last_line
 
@@ -28,7 +28,7 @@ Reasons = dict[str, str]
 After = Callable[[], Reasons]
 
 
-class Scene(msgspec.Struct, frozen=True, kw_only=True):
+class EffectProbe(msgspec.Struct, frozen=True, kw_only=True):
     """Where a change takes place."""
 
     transport: Transport
@@ -61,11 +61,15 @@ def own_addresses(transport: Transport, nodes: Sequence[str], interface: str) ->
     return {node: address for node, address in found.items() if _is_address(address)}
 
 
-def checks(scene: Scene, wanted: Sequence[Wanted]) -> After:
+def checks(effect_probe: EffectProbe, wanted: Sequence[KnobSetting]) -> After:
     """Look at what must have changed afterwards; the returned function looks again and compares."""
-    if not scene.has_neighbours:
+    if not effect_probe.has_neighbours:
         return dict  # with whom?
-    afters = [_CHECKS[wish.knob.live](scene, wish.value) for wish in wanted if wish.knob.live]
+    afters = [
+        _CHECKS[knob_setting.knob.live](effect_probe, knob_setting.value)
+        for knob_setting in wanted
+        if knob_setting.knob.live
+    ]
 
     def after() -> Reasons:
         found: Reasons = {}
@@ -76,16 +80,16 @@ def checks(scene: Scene, wanted: Sequence[Wanted]) -> After:
     return after
 
 
-def _mtu(scene: Scene, value: str) -> After:
+def _mtu(effect_probe: EffectProbe, value: str) -> After:
     """Let every node send its neighbour a packet of the whole MTU that must not be cut."""
-    return lambda: _failed(scene.ask("carries", str(int(value) - 28)))
+    return lambda: _failed(effect_probe.ask("carries", str(int(value) - 28)))
 
 
-def _tracking(scene: Scene, value: str) -> After:
+def _tracking(effect_probe: EffectProbe, value: str) -> After:
     """Look whether the count of tracked connections stands still while neighbours talk."""
 
     def after() -> Reasons:
-        answers = scene.ask("tracks", "-")
+        answers = effect_probe.ask("tracks", "-")
         numbers = _numbers(answers)
         found = _failed(answers) | _unreadable(answers, numbers)
         for node, growth in numbers.items():
@@ -96,12 +100,12 @@ def _tracking(scene: Scene, value: str) -> After:
     return after
 
 
-def _interrupts(scene: Scene, value: str) -> After:
+def _interrupts(effect_probe: EffectProbe, value: str) -> After:
     """Look whether a longer delay makes fewer interrupts; an interface without any of its own is not asked."""
-    before = _numbers(scene.ask("interrupts", "-"))
+    before = _numbers(effect_probe.ask("interrupts", "-"))
 
     def after() -> Reasons:
-        answers = scene.ask("interrupts", "-")
+        answers = effect_probe.ask("interrupts", "-")
         numbers = _numbers(answers)
         wanted_us = float(value) if value.replace(".", "").isdigit() else math.nan
         # A flood waits for each answer: both ends' delays bound its rate.
@@ -116,7 +120,7 @@ def _interrupts(scene: Scene, value: str) -> After:
     return after
 
 
-_CHECKS: Mapping[str, Callable[[Scene, str], After]] = {
+_CHECKS: Mapping[str, Callable[[EffectProbe, str], After]] = {
     "mtu": _mtu,
     "tracking": _tracking,
     "interrupts": _interrupts,

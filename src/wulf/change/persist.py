@@ -13,9 +13,9 @@ from collections.abc import Sequence
 import msgspec
 
 from wulf import access
-from wulf.change import native
+from wulf.change import configuration_files
 from wulf.change.script import Part, at_boot
-from wulf.change.steps import NOTHING, Step, Wanted, plan
+from wulf.change.steps import NOTHING, KnobSetting, Step, plan
 from wulf.records import NodeRecord
 from wulf.text import interface_in_command
 
@@ -60,7 +60,7 @@ def marker(change: str) -> str:
 
 
 def persist(
-    wanted: Sequence[Wanted],
+    wanted: Sequence[KnobSetting],
     interface: str | None,
     record: NodeRecord,
     head: str,
@@ -86,10 +86,10 @@ def persist(
         A knob is of an interface, and it is not known which one carries the cluster's traffic.
     """
     node = _Node(interface, record, head, portable)
-    for wish in wanted:
-        if not _kind(wish).settable:
-            node.refuse(wish)
-    by_id = {wish.knob.id: wish for wish in wanted if _kind(wish).settable}
+    for knob_setting in wanted:
+        if not _kind(knob_setting).settable:
+            node.refuse(knob_setting)
+    by_id = {knob_setting.knob.id: knob_setting for knob_setting in wanted if _kind(knob_setting).settable}
     # Sorted, so that equal settings are equal bytes whatever order they were asked for in.
     for step in plan(sorted(by_id.values(), key=str), interface):
         node.keep(by_id[step.knob], step)
@@ -106,24 +106,24 @@ def places() -> list[tuple[str, str | list[str]]]:
     head = marker("")
     name = "[A-Za-z0-9_.@-]+"
     unit, latency = (
-        [native.settings_unit(head, online=online) for online in (False, True)],
-        native.latency_unit(head),
+        [configuration_files.settings_unit(head, online=online) for online in (False, True)],
+        configuration_files.latency_unit(head),
     )
     return [
         *((f"/etc/sysctl[.]d/{_literal(file)}", "sysctls") for file in _SYSCTL_NAMES),
         (_literal(_MODPROBE), "options"),
         *((f"/etc/systemd/network/{prefix}{name}[.]link", "network") for prefix in _LINK_PREFIXES),
         (f"/etc/systemd/network/{name}[.]network[.]d/90-wulf[.]conf", "network"),
-        (_literal(native.SCRIPT), "script"),
+        (_literal(configuration_files.SCRIPT), "script"),
         (_literal(_UNITS + _SETTINGS_UNIT), unit),
         (_literal(_UNITS + _LATENCY_UNIT), [latency]),
         *((_literal(_WANTS + unit), f"link:../{unit}") for unit in (_SETTINGS_UNIT, _LATENCY_UNIT)),
         *(
-            (f"{_UNITS}{service}[.]service[.]d/90-wulf[.]conf", [native.filter_dropin(head)])
+            (f"{_UNITS}{service}[.]service[.]d/90-wulf[.]conf", [configuration_files.filter_dropin(head)])
             for service in _FILTERS
         ),
-        (_literal(_DISPATCHER), [native.dispatcher(INTERFACE, head)]),
-        (_literal(_IF_UP), [native.if_up(INTERFACE, head)]),
+        (_literal(_DISPATCHER), [configuration_files.dispatcher(INTERFACE, head)]),
+        (_literal(_IF_UP), [configuration_files.if_up(INTERFACE, head)]),
     ]
 
 
@@ -142,8 +142,8 @@ def _linked(path: str, target: str) -> Step:
     return Step(knob=path, kind="stored", interface=NOTHING, target=path, value=f"link:{target}")
 
 
-def _kind(wish: Wanted) -> access.Kind:
-    return access.kinds()[wish.knob.access.kind]
+def _kind(knob_setting: KnobSetting) -> access.Kind:
+    return access.kinds()[knob_setting.knob.access.kind]
 
 
 class _Node:
@@ -165,32 +165,32 @@ class _Node:
         self._script: list[tuple[Part, Step]] = []
         self._units: list[Step] = []
 
-    def refuse(self, wish: Wanted) -> None:
+    def refuse(self, knob_setting: KnobSetting) -> None:
         """Say what to do where nothing on the node keeps a setting."""
-        knob = wish.knob
+        knob = knob_setting.knob
         how = knob.persist.rhel if self._is_rhel() else knob.persist.debian
-        self._unpersistable[knob.id] = _kind(wish).elsewhere.format(file=knob.persist.file, how=how)
+        self._unpersistable[knob.id] = _kind(knob_setting).elsewhere.format(file=knob.persist.file, how=how)
 
-    def keep(self, wish: Wanted, step: Step) -> None:
+    def keep(self, knob_setting: KnobSetting, step: Step) -> None:
         """Find the place for one setting."""
-        knob = wish.knob
+        knob = knob_setting.knob
         kind = knob.access.kind
-        if _kind(wish).survives_boot:
-            self._places[knob.id] = _kind(wish).lasts
+        if _kind(knob_setting).survives_boot:
+            self._places[knob.id] = _kind(knob_setting).lasts
         elif kind == "sysctl":
-            self._sysctls[step.target] = wish.value
+            self._sysctls[step.target] = knob_setting.value
             self._places[knob.id] = self._sysctl_file()
         elif kind == "service":
-            self._at_boot(wish, step)
+            self._at_boot(knob_setting, step)
         elif kind == "module" and not _DRIVER.fullmatch(self._text("nic.driver")):
             self._unpersistable[knob.id] = "the name of the interface's driver is not known"
         elif kind == "module":
-            self._options[step.target] = wish.value
+            self._options[step.target] = knob_setting.value
             self._places[knob.id] = _MODPROBE
         elif kind == "firewall":
-            self._exempt(wish, step)
+            self._exempt(knob_setting, step)
         else:
-            self._set(wish, step)
+            self._set(knob_setting, step)
 
     def done(self) -> Persistence:
         """Return all steps; what an earlier change has written and this one does not need goes."""
@@ -213,30 +213,33 @@ class _Node:
 
     # --- where ---
 
-    def _at_boot(self, wish: Wanted, step: Step) -> None:
+    def _at_boot(self, knob_setting: KnobSetting, step: Step) -> None:
         """Keep a service off or on: what systemd starts at boot."""
-        state = {"on": "enabled", "off": "disabled"}[wish.value]
-        now = self._text(wish.knob.id)
-        self._places[wish.knob.id] = f"systemctl {state.removesuffix('d')} {step.target}"
+        state = {"on": "enabled", "off": "disabled"}[knob_setting.value]
+        now = self._text(knob_setting.knob.id)
+        self._places[knob_setting.knob.id] = f"systemctl {state.removesuffix('d')} {step.target}"
         if (
             self._portable
-            or now not in {"on": ("on", "off, on at boot"), "off": ("off", "on, not at boot")}[wish.value]
+            or now
+            not in {"on": ("on", "off, on at boot"), "off": ("off", "on, not at boot")}[knob_setting.value]
         ):
             unit = Step(knob=step.target, kind="unit", interface=NOTHING, target=step.target, value=state)
             self._units.append(unit)
 
-    def _exempt(self, wish: Wanted, step: Step) -> None:
-        if wish.value == "tracked":
-            self._places[wish.knob.id] = "nothing to keep: it is so without wulf"
+    def _exempt(self, knob_setting: KnobSetting, step: Step) -> None:
+        if knob_setting.value == "tracked":
+            self._places[knob_setting.knob.id] = "nothing to keep: it is so without wulf"
         elif self._text("service.firewalld") in ("on", "off, on at boot"):
-            self._unpersistable[wish.knob.id] = (
+            self._unpersistable[knob_setting.knob.id] = (
                 "firewalld makes its rules anew at every reload: "
                 "firewall-cmd --permanent --zone=trusted "
                 f"--change-interface={interface_in_command(self._interface)}"
             )
         else:
             self._script.append(("firewall", step))
-            self._places[wish.knob.id] = f"{native.SCRIPT} ({', '.join(self._filter_units())})"
+            self._places[knob_setting.knob.id] = (
+                f"{configuration_files.SCRIPT} ({', '.join(self._filter_units())})"
+            )
 
     def _filter_units(self) -> list[str]:
         """Return the units that exempt the interface: wulf's own, and those whose rules would undo it."""
@@ -245,40 +248,40 @@ class _Node:
         there = [name for name in _FILTERS if f"service.{name}" in self._facts or not known]
         return [_SETTINGS_UNIT, *(f"{name}.service" for name in there)]
 
-    def _set(self, wish: Wanted, step: Step) -> None:
+    def _set(self, knob_setting: KnobSetting, step: Step) -> None:
         """Keep what a driver or a file under /proc or /sys has."""
         is_mtu = step.kind == "link" and step.target == "mtu"
         network = self._network_dropin()
         if is_mtu and network:
-            self._network_mtu = wish.value
-            self._places[wish.knob.id] = network
+            self._network_mtu = knob_setting.value
+            self._places[knob_setting.knob.id] = network
             return
-        lines = self._link_lines(wish)
+        lines = self._link_lines(knob_setting)
         if lines:
             self._link += [line for line in lines if line not in self._link]
-            self._places[wish.knob.id] = self._link_path()
+            self._places[knob_setting.knob.id] = self._link_path()
             return
         part: Part = "node"
-        if wish.knob.scope in _NIC_SCOPES:
+        if knob_setting.knob.scope in _NIC_SCOPES:
             part = "nic"
         elif step.kind == "pm_qos":
             part = "latency"
         self._script.append((part, step))
         place = {"nic": self._hook() or _SETTINGS_UNIT, "latency": _LATENCY_UNIT}.get(part, _SETTINGS_UNIT)
-        self._places[wish.knob.id] = f"{native.SCRIPT} ({place.removeprefix(_UNITS)})"
+        self._places[knob_setting.knob.id] = f"{configuration_files.SCRIPT} ({place.removeprefix(_UNITS)})"
 
-    def _link_lines(self, wish: Wanted) -> list[str]:
+    def _link_lines(self, knob_setting: KnobSetting) -> list[str]:
         """Return the lines of a .link file; none where such a file is not what counts, or could change the name."""
         if not self._link_path() or self._manager() == "NetworkManager":
             return []
         mtu = self._text("settings.mtu")
-        if wish.knob.access.kind == "link" and mtu not in ("", wish.value):
+        if knob_setting.knob.access.kind == "link" and mtu not in ("", knob_setting.value):
             self._notes.append(
                 f"a configuration file sets the MTU of {self._interface} to {mtu}: wulf's comes after it"
             )
             return []
         version = self._text("keep.systemd")
-        return native.link_lines(wish, int(version) if version.isdigit() else 0)
+        return configuration_files.link_lines(knob_setting, int(version) if version.isdigit() else 0)
 
     def _link_path(self) -> str:
         """Return where the .link file goes; empty where udev, the address or the file before is not known."""
@@ -324,16 +327,20 @@ class _Node:
             # One that was given a later name takes the earlier ones with it.
             for knob, place in self._places.items():
                 self._places[knob] = path if place.startswith("/etc/sysctl.d/") else place
-            steps.append(stored(path, native.sysctls(dict(sorted(self._sysctls.items())), self._head)))
+            steps.append(
+                stored(path, configuration_files.sysctls(dict(sorted(self._sysctls.items())), self._head))
+            )
         if self._options:
             steps.append(self._module_file())
         if self._link:
             carried = [line for line in self._text("keep.link_settings").split("; ") if "=" in line]
             before = self._text("keep.link_file")
-            text = native.link(self._text("keep.mac"), before, carried, self._link, self._head)
+            text = configuration_files.link(self._text("keep.mac"), before, carried, self._link, self._head)
             steps.append(stored(self._link_path(), text))
         if self._network_mtu:
-            steps.append(stored(self._network_dropin(), native.network_mtu(self._network_mtu, self._head)))
+            steps.append(
+                stored(self._network_dropin(), configuration_files.network_mtu(self._network_mtu, self._head))
+            )
         return steps
 
     def _note_sysctls(self, path: str) -> None:
@@ -349,25 +356,29 @@ class _Node:
         driver = self._text("nic.driver")
         again = "dracut -f" if self._is_rhel() else "update-initramfs -u"
         self._notes.append(f"where {driver} is loaded from the initial RAM disk: {again}")
-        return stored(_MODPROBE, native.module_options(driver, self._options, self._head))
+        return stored(_MODPROBE, configuration_files.module_options(driver, self._options, self._head))
 
     def _units_of_script(self) -> list[Step]:
         """Return the script, and all that runs it."""
         if not self._script:
             return []
         parts = {part for part, _ in self._script}
-        steps = [stored(native.SCRIPT, at_boot(self._script, self._head), "755")]
+        steps = [stored(configuration_files.SCRIPT, at_boot(self._script, self._head), "755")]
         if parts - {"latency"}:
             online = any(step.kind == "route" for _, step in self._script)
-            unit = native.settings_unit(self._head, online=online)
+            unit = configuration_files.settings_unit(self._head, online=online)
             steps += _enabled(_SETTINGS_UNIT, unit)
         if "latency" in parts:
-            steps += _enabled(_LATENCY_UNIT, native.latency_unit(self._head))
+            steps += _enabled(_LATENCY_UNIT, configuration_files.latency_unit(self._head))
         if "firewall" in parts:
-            dropin = native.filter_dropin(self._head)
+            dropin = configuration_files.filter_dropin(self._head)
             steps += [stored(f"{_UNITS}{unit}.d/90-wulf.conf", dropin) for unit in self._filter_units()[1:]]
         if "nic" in parts and self._hook() and self._interface:
-            write = native.dispatcher if self._manager() == "NetworkManager" else native.if_up
+            write = (
+                configuration_files.dispatcher
+                if self._manager() == "NetworkManager"
+                else configuration_files.if_up
+            )
             steps.append(stored(self._hook(), write(self._interface, self._head), "755"))
         return steps
 

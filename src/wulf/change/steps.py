@@ -19,7 +19,7 @@ NOTHING = "-"
 _VALUE = re.compile(r"[A-Za-z0-9_.,:;=/@+ -]{1,200}")
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class KnobSetting(msgspec.Struct, frozen=True, kw_only=True):
     """A knob and the value it shall have."""
 
     knob: Knob
@@ -44,7 +44,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
         return "\t".join((self.knob, self.kind, self.interface or NOTHING, self.target, self.value))
 
 
-def parse(words: Sequence[str]) -> list[Wanted]:
+def parse(words: Sequence[str]) -> list[KnobSetting]:
     """Return what a user wants, from words such as ``nic.mtu=9000``.
 
     Raises
@@ -52,7 +52,7 @@ def parse(words: Sequence[str]) -> list[Wanted]:
     UsageError
         A word is not of that form, names no knob, a knob twice, one that cannot be set, or a value it cannot have.
     """
-    found: dict[str, Wanted] = {}
+    found: dict[str, KnobSetting] = {}
     for word in words:
         name, mark, value = word.partition("=")
         if not mark or not name or not value:
@@ -64,7 +64,7 @@ def parse(words: Sequence[str]) -> list[Wanted]:
     return list(found.values())
 
 
-def check(knob: Knob, value: str) -> Wanted:
+def check(knob: Knob, value: str) -> KnobSetting:
     """Return the wish when the knob can be set on a running node and may have the value.
 
     Raises
@@ -87,7 +87,7 @@ def check(knob: Knob, value: str) -> Wanted:
         raise UsageError(f"{knob.id}={value}: one of {', '.join(knob.values)}")
     if knob.access.kind == "ethtool" and knob.access.target.startswith("feature."):
         value = _of_features(knob, value)
-    return Wanted(knob=knob, value=value)
+    return KnobSetting(knob=knob, value=value)
 
 
 def _of_features(knob: Knob, value: str) -> str:
@@ -126,7 +126,7 @@ def unsettable(knob: Knob) -> str:
     return ""
 
 
-def obstacle(wanted: Wanted, record: NodeRecord, *, take_over: bool, relax: bool) -> str:
+def obstacle(wanted: KnobSetting, record: NodeRecord, *, take_over: bool, relax: bool) -> str:
     """Return why the knob must not be set on this node, as its facts say; empty when it may.
 
     Parameters
@@ -155,7 +155,7 @@ def obstacle(wanted: Wanted, record: NodeRecord, *, take_over: bool, relax: bool
     return ""
 
 
-def _relaxes(wanted: Wanted) -> bool:
+def _relaxes(wanted: KnobSetting) -> bool:
     """Whether less is filtered after it."""
     knob = wanted.knob
     if knob.access.kind == "firewall":
@@ -163,7 +163,7 @@ def _relaxes(wanted: Wanted) -> bool:
     return knob.id in ("svc.firewalld", "svc.nftables") and wanted.value == "off"
 
 
-def _exposure(wanted: Wanted, record: NodeRecord) -> str:
+def _exposure(wanted: KnobSetting, record: NodeRecord) -> str:
     """Return what would be open to the outside without the filter; empty when nothing is."""
     way = "say --relax-firewall-facing-outside if you want that"
     if wanted.knob.access.kind == "firewall":
@@ -182,11 +182,11 @@ def _exposure(wanted: Wanted, record: NodeRecord) -> str:
     )
 
 
-def fulfilled(wish: Wanted, value: object) -> bool:
+def fulfilled(knob_setting: KnobSetting, value: object) -> bool:
     """Whether a node that has this value needs nothing."""
-    if wish.knob.access.kind == "firewall" and value == "off":
-        return wish.value != "tracked"  # no rule tracks anything there
-    return same(wish.value, value)
+    if knob_setting.knob.access.kind == "firewall" and value == "off":
+        return knob_setting.value != "tracked"  # no rule tracks anything there
+    return same(knob_setting.value, value)
 
 
 def same(wanted: str, value: object) -> bool:
@@ -198,7 +198,7 @@ def same(wanted: str, value: object) -> bool:
     return wanted.isdigit() and words.removesuffix("ms") == wanted
 
 
-def plan(wanted: Sequence[Wanted], interface: str | None) -> list[Step]:
+def plan(wanted: Sequence[KnobSetting], interface: str | None) -> list[Step]:
     """Return the steps that fulfil all wishes on a node, in the order in which they must be taken.
 
     Raises
@@ -207,11 +207,13 @@ def plan(wanted: Sequence[Wanted], interface: str | None) -> list[Step]:
         A knob is of an interface, and it is not known which one carries the cluster's traffic.
     """
     ranks = catalogue.ranks()
-    return sorted((_step(wish, interface) for wish in wanted), key=lambda step: ranks[step.knob])
+    return sorted(
+        (_step(knob_setting, interface) for knob_setting in wanted), key=lambda step: ranks[step.knob]
+    )
 
 
-def _step(wish: Wanted, interface: str | None) -> Step:
-    knob = wish.knob
+def _step(knob_setting: KnobSetting, interface: str | None) -> Step:
+    knob = knob_setting.knob
     needs = access.kinds()[knob.access.kind].scope == "interface" or "{interface}" in knob.access.target
     if needs and interface is None:
         raise UsageError(
@@ -223,7 +225,7 @@ def _step(wish: Wanted, interface: str | None) -> Step:
         kind=knob.access.kind,
         interface=interface or NOTHING,
         target=knob.access.target.replace("{interface}", interface or NOTHING),
-        value=wish.value,
+        value=knob_setting.value,
     )
 
 

@@ -77,7 +77,7 @@ def _of_run(name: str, runs: Path, nodes: str | None) -> dict[str, Chosen]:
 def _of_nodes(cluster: str | None, nodes: str | None) -> dict[str, Chosen]:
     config = resolve(cluster)
     names = config.select(nodes)
-    with change.reach(config) as (transport, guards):
+    with change.open_guards(config) as (transport, guards):
         statuses = change.status(guards, names)
         records = capture(transport, names, config.interface, list(catalogue.knobs().values()))
     return persist.chosen(statuses, records, config.interface)

@@ -44,7 +44,10 @@ def command(
         nodes, interface=interface, ssh_config=str(ssh_config.resolve()) if ssh_config else None
     )
     say = Console(stderr=True).print
-    with site.look(config, list(config.nodes), lambda text: say(text, markup=False)) as (transport, records):
+    with site.connect(config, list(config.nodes), lambda text: say(text, markup=False)) as (
+        transport,
+        records,
+    ):
         choice = choosing.choose(records, _resolved(transport, records), interface)
     chosen = msgspec.structs.replace(config, interface=choice.interface, addresses=choice.addresses)
     write_atomically(output, inventory.render(chosen).encode())

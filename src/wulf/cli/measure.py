@@ -121,7 +121,7 @@ def command(
     path = None if dry_run else new_run(run, runs)
     config = resolve(cluster_name)
     chosen = config.select(nodes)
-    request = session.Request(
+    request = session.MeasureRequest(
         config=config,
         ops=_names(ops),
         mpi=mpi or config.mpi.compiler,

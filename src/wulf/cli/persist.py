@@ -61,7 +61,7 @@ def command(
     config = resolve(cluster)
     chosen = config.select(nodes)
     if dry_run:
-        with change.reach(config) as (transport, guards):
+        with change.open_guards(config) as (transport, guards):
             there = level.present(transport, chosen, level.allowed(allow_missing))
             _, what = _lasting(config, transport, guards, there.nodes)
         _show(what, files=True)
@@ -88,7 +88,7 @@ def keep(
     bool
         Whether all nodes have the files; otherwise none has.
     """
-    with change.reach(config) as (transport, guards):
+    with change.open_guards(config) as (transport, guards):
         there = level.present(transport, nodes, level.allowed(allow_missing))
         here = config.without(there.missing)
         statuses, what = _lasting(here, transport, guards, there.nodes)
@@ -105,7 +105,7 @@ def keep(
 
 def _lasting(
     config: ClusterConfig, transport: Transport, guards: Guards, nodes: Sequence[str]
-) -> tuple[list[NodeStatus], persist.Lasting]:
+) -> tuple[list[NodeStatus], persist.PersistencePlan]:
     with staging() as say:
         say("looking at what is set")
         statuses = change.status(guards, nodes)
@@ -114,7 +114,7 @@ def _lasting(
     return statuses, persist.lasting(statuses, records, config.interface)
 
 
-def _show(what: persist.Lasting, *, files: bool) -> None:
+def _show(what: persist.PersistencePlan, *, files: bool) -> None:
     """Print what keeps which knob where, nodes that agree together."""
     out = console()
     rows: dict[tuple[str, str], list[str]] = {}
@@ -149,7 +149,7 @@ def _show_outcome(outcome: ChangeOutcome, *, json: bool) -> None:
         show(outcome, json=False)
 
 
-def _note(runs: Path, statuses: list[NodeStatus], what: persist.Lasting) -> None:
+def _note(runs: Path, statuses: list[NodeStatus], what: persist.PersistencePlan) -> None:
     """Write down in the tuning runs whose settings these are where they are kept now."""
     changes = {value.change for status in statuses for value in status.settings}
     for path in list_runs(runs, HEAD):

@@ -16,7 +16,7 @@ from wulf.cli.options import RUNS, RunArgument, RunsOption, console
 from wulf.errors import StoreError, UsageError
 from wulf.procedure.analysis import analyze
 from wulf.procedure.look import judge
-from wulf.procedure.tuning import keep
+from wulf.procedure.tuning import apply_result
 from wulf.records import Analysis, Manifest, TuneManifest
 from wulf.report import run as run_report
 from wulf.report import tuning
@@ -106,7 +106,7 @@ def command(
 def write_tuning_page(run: TuningRun, output: Path | None) -> Path:
     """Write the page of a tuning run, into the run by default; return where it is."""
     page = output or run.path / "report.html"
-    write_atomically(page, tuning.render_html(keep.report(run)).encode())
+    write_atomically(page, tuning.render_html(apply_result.report(run)).encode())
     return page
 
 
@@ -119,9 +119,9 @@ def _tuning(run: TuningRun, form: Form, output: Path | None, *, show: bool) -> N
         if show:
             _open(page)
     elif form == "text" and output is None:
-        tuning.render_text(keep.report(run), console())
+        tuning.render_text(apply_result.report(run), console())
     elif form in ("svg", "pdf"):
-        figures = tuning.charts(keep.report(run))
+        figures = tuning.charts(apply_result.report(run))
         _draw([("tuning", figure) for figure in figures], form, output or run.path / CHARTS)
     else:
         _emit(_tuning_data(run, form), output)
@@ -130,7 +130,7 @@ def _tuning(run: TuningRun, form: Form, output: Path | None, *, show: bool) -> N
 def _tuning_data(run: TuningRun, form: Form) -> bytes:
     if form == "json":
         return msgspec.json.format(msgspec.json.encode(run.result), indent=1) + b"\n"
-    found = keep.report(run)
+    found = apply_result.report(run)
     if form == "csv":
         return tuning.published_csv(tuning.published_table(found)).encode()
     if form == "markdown":

@@ -74,7 +74,7 @@ def command(
     config = resolve(cluster)
     chosen = config.select(nodes)
     if abandon:
-        with change.reach(config) as (_, guards):
+        with change.open_guards(config) as (_, guards):
             found = release.look(guards, chosen, change_name)
             if leave_as_is:
                 found = release.release(guards, found)
@@ -87,7 +87,7 @@ def _roll_back(
     config: ClusterConfig, chosen: Sequence[str], to: str, deadline_s: int, allow_missing: int, *, json: bool
 ) -> None:
     """Go back, and say what became of it."""
-    with change.reach(config) as (transport, guards), changing(json=json) as say:
+    with change.open_guards(config) as (transport, guards), changing(json=json) as say:
         there = level.present(transport, chosen, level.allowed(allow_missing))
         here = config.without(there.missing)
         outcome = change.roll_back(transport, guards, here, there.nodes, to, deadline_s=deadline_s, watch=say)

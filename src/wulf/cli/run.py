@@ -51,7 +51,7 @@ class Procedure(msgspec.Struct, frozen=True, kw_only=True):
 
     config: inventory.ClusterConfig
     nodes: list[str]
-    goal: objective.Goal
+    goal: objective.Objective
     mpi: str | None
     budget_s: float
     path: Path
@@ -104,7 +104,7 @@ def command(
         budget_s=parse_duration(budget),
         path=path,
     )
-    request = session.Request(
+    request = session.TuneRequest(
         config=config,
         nodes=what.nodes,
         goal=what.goal,
@@ -161,7 +161,7 @@ def _curves(what: Procedure, name: str) -> None:
     if not what.goal.probes or not pairs:
         return
     sys.stderr.write(f"curves {name}\n")
-    request = measuring.Request(
+    request = measuring.MeasureRequest(
         config=what.config,
         ops=[part.op for part in what.goal.probes],
         mpi=what.mpi,

@@ -89,7 +89,7 @@ def command(
     chosen = config.select(nodes)
     deadline_s = deadline(confirm_within)
     permissions = change.Permissions(take_over=take_over, relax=relax)
-    with change.reach(config) as (transport, guards):
+    with change.open_guards(config) as (transport, guards):
         with staging() as say:
             say(f"looking at {len(chosen)} nodes")
             there = level.present(transport, chosen, level.allowed(allow_missing))
@@ -111,7 +111,9 @@ def command(
         if intention.plans:
             with changing(json=json) as say:
                 outcome = change.make(guards, here, intention, deadline_s=deadline_s, watch=say)
-    outcome = level.settle(config, there, outcome, values={wish.knob.id: wish.value for wish in wanted})
+    outcome = level.settle(
+        config, there, outcome, values={knob_setting.knob.id: knob_setting.value for knob_setting in wanted}
+    )
     show(outcome, json=json)
     if not outcome.kept:
         raise typer.Exit(EXIT_ERROR)
@@ -196,8 +198,8 @@ _STATES = {
 }
 
 
-def _show_rows(intention: change.Intention) -> None:
-    units = {wish.knob.id: wish.knob.unit for wish in intention.wanted}
+def _show_rows(intention: change.ChangePlan) -> None:
+    units = {knob_setting.knob.id: knob_setting.knob.unit for knob_setting in intention.wanted}
     for (name, before, after), nodes in intention.rows.items():
         old, new = format_fact(name, before), format_fact(name, after)
         done = "is" if steps.same(after, before) else f"{old} →"

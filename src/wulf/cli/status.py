@@ -37,7 +37,7 @@ def command(
     """
     config = resolve(cluster)
     chosen = config.select(nodes)
-    with change.reach(config) as (_, guards):
+    with change.open_guards(config) as (_, guards):
         found = _with_behind(config, change.status(guards, chosen))
     if json:
         print_json(found)

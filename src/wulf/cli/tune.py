@@ -24,7 +24,7 @@ from wulf.nodeset import fold
 from wulf.procedure import change, level
 from wulf.procedure.begin import new_run, new_seed
 from wulf.procedure.clusters import cluster
-from wulf.procedure.tuning import keep, prepare, session
+from wulf.procedure.tuning import apply_result, prepare, session
 from wulf.report import tuning as report
 from wulf.store.tuning import TuningRun
 from wulf.text import printable
@@ -114,7 +114,7 @@ def command(
         compiler = mpi or config.mpi.compiler
         with staging() as say:
             goal = prepare.goal(objective_name, compiler, say, match, _way(better), unit)
-        request = session.Request(
+        request = session.TuneRequest(
             config=config,
             nodes=there.nodes,
             goal=goal,
@@ -142,7 +142,7 @@ def without_missing(
     chosen = config.select(nodes)
     if not level.allowed(allow_missing):
         return config, level.Present(nodes=chosen)
-    with change.reach(config) as (transport, _):
+    with change.open_guards(config) as (transport, _):
         there = level.present(transport, chosen, allow_missing)
     for node, reason in there.missing.items():
         sys.stderr.write(f"left out: {node} ({printable(reason, 300)})\n")
@@ -174,12 +174,12 @@ def leave(run: TuningRun) -> None:
 def show(run: TuningRun) -> None:
     """Print the conclusion and what to do next."""
     if run.result is not None:
-        report.render_text(keep.report(run), console())
+        report.render_text(apply_result.report(run), console())
     sys.stdout.write(f"\nrun: {run.path}\nnext: wulf report {run.path}")
     sys.stdout.write(", wulf persist, wulf rollback\n" if run.manifest.change else "\n")
 
 
-def _explain(request: session.Request) -> None:
+def _explain(request: session.TuneRequest) -> None:
     """Print what would be tried on which nodes, command by command."""
     with staging() as say:
         choice, commands = session.explain(request, say)
@@ -198,7 +198,7 @@ def _explain(request: session.Request) -> None:
     sys.stdout.write("\nnothing was changed (--dry-run)\n")
 
 
-def _cycle_words(goal: objective.Goal, pairs: int) -> str:
+def _cycle_words(goal: objective.Objective, pairs: int) -> str:
     words = [f"{part.op} at {len(part.sizes_bytes)} sizes between {pairs} pairs" for part in goal.probes]
     return ", ".join(words + [part.command for part in goal.commands])
 

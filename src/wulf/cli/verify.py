@@ -27,7 +27,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     """What ``wulf verify --json`` prints."""
 
     #: Settings and files that confirmed changes have left, and whether they are as confirmed.
-    settings: list[persist.Holding]
+    settings: list[persist.SettingCheck]
     #: The objective now against then; null without a run.
     figures: verify.Figures | None
     holds: bool
@@ -57,7 +57,7 @@ def command(
     """
     config = resolve(cluster)
     chosen = config.select(nodes)
-    with change.reach(config) as (_, guards):
+    with change.open_guards(config) as (_, guards):
         statuses = change.status(guards, chosen)
     unanswered = {status.node: status.error for status in statuses if status.error}
     held = persist.holding(statuses)
@@ -82,10 +82,10 @@ def _measure(run: TuningRun) -> verify.Figures:
     with TuneProgress() as progress:
         config, tools = session.tools_of(run.manifest, str(run.path / HEAD), progress.stage)
         with (
-            site.look(config, run.manifest.nodes, progress.stage) as (transport, records),
+            site.connect(config, run.manifest.nodes, progress.stage) as (transport, records),
             change.guarded(config, transport) as guards,
         ):
-            bench = session.bench_for(config, transport, guards, records, tools, progress.stage).bench
+            bench = session.runner_for(config, transport, guards, records, tools, progress.stage).bench
             with counting("measuring") as count:
                 return verify.measure(run, bench, count)
 

@@ -26,7 +26,7 @@ from wulf.records import (
     Sample,
 )
 from wulf.stats import intervals, modality, quantiles
-from wulf.stats.sequential import look_confidence
+from wulf.stats.sequential import interim_confidence
 
 QUANTILES = {"p5": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 LOOKS = "corrected for repeated looks"
@@ -123,7 +123,7 @@ def _chosen(points: Sequence[Median], plan: Plan) -> list[float]:
 
 def _interval(points: Sequence[Median], plan: Plan) -> intervals.Interval:
     values = _chosen(points, plan)
-    nominal = look_confidence(len(values), plan.min_launches, plan.confidence)
+    nominal = interim_confidence(len(values), plan.min_launches, plan.confidence)
     found = intervals.median(values, nominal)
     if nominal == plan.confidence:
         return found

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from wulf.errors import ConfigError, UsageError
-from wulf.records import CommandPart, Cycle, Metric, Operation, Pair, ProbeFigure, ProbePart
+from wulf.records import CommandPart, Metric, Operation, Pair, ProbeFigure, ProbePart, Workload
 from wulf.units import format_bytes, parse_size
 
 #: Pairs that a trial measures at most: each of them takes a launch.
@@ -23,7 +23,7 @@ LARGE_BYTES = 65536
 _APP = "app:"
 
 
-class Goal(msgspec.Struct, frozen=True, kw_only=True):
+class Objective(msgspec.Struct, frozen=True, kw_only=True):
     """An objective: what is measured in every trial, and what of it counts how much."""
 
     #: As the user named it.
@@ -34,9 +34,9 @@ class Goal(msgspec.Struct, frozen=True, kw_only=True):
     probes: list[ProbePart]
     commands: list[CommandPart]
 
-    def cycle(self, pairs: Sequence[Pair]) -> Cycle:
+    def cycle(self, pairs: Sequence[Pair]) -> Workload:
         """Return what one trial measures between these pairs."""
-        return Cycle(
+        return Workload(
             probes=self.probes,
             commands=self.commands,
             pairs=list(pairs) if self.probes else [],
@@ -51,7 +51,7 @@ def metric_name(figure: ProbeFigure) -> str:
     return f"{figure.op} {format_bytes(figure.size_bytes)}{tail}"
 
 
-def named(name: str, ping_pong: Callable[[], Operation]) -> Goal:
+def named(name: str, ping_pong: Callable[[], Operation]) -> Objective:
     """Return the objective ``latency``, ``bandwidth`` or ``app: CMD``.
 
     Parameters
@@ -78,7 +78,7 @@ def named(name: str, ping_pong: Callable[[], Operation]) -> Goal:
     raise UsageError(f"--objective {name!r}: latency, bandwidth, 'app: COMMAND' or a .toml file")
 
 
-def application(command: str, match: str, better: Literal["lower", "higher"], unit: str) -> Goal:
+def application(command: str, match: str, better: Literal["lower", "higher"], unit: str) -> Objective:
     """Return the objective of a command: its run time [s], or the number that `match` finds in its output.
 
     Raises
@@ -88,7 +88,7 @@ def application(command: str, match: str, better: Literal["lower", "higher"], un
     """
     _require_group(match, "--match")
     metric = "run time" if not match else "result"
-    return Goal(
+    return Objective(
         name=f"{_APP} {command}",
         profile="hpc",
         metrics=[Metric(name=metric, pattern="application", unit=unit, better=better, weight=1.0)],
@@ -116,7 +116,7 @@ class _File(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     metric: list[_Entry]
 
 
-def from_toml(text: bytes, origin: str, known: Callable[[str], Operation]) -> Goal:
+def from_toml(text: bytes, origin: str, known: Callable[[str], Operation]) -> Objective:
     """Return the objective that a file describes.
 
     Parameters
@@ -145,7 +145,7 @@ def from_toml(text: bytes, origin: str, known: Callable[[str], Operation]) -> Go
         raise ConfigError(f"{origin}: no [[metric]] has a weight: there is nothing to improve")
     if len({metric.name for metric in metrics}) < len(metrics):
         raise ConfigError(f"{origin}: two metrics have the same name: give them a 'name'")
-    return Goal(
+    return Objective(
         name=origin,
         profile=document.profile,
         metrics=metrics,
@@ -222,7 +222,7 @@ def _probe_goal(
     *,
     guards: list[int],
     watched: list[int],
-) -> Goal:
+) -> Objective:
     sizes = sorted({*weights, *guards, *watched})
     metrics = [_probe_metric(operation, size, weight=weight) for size, weight in weights.items()]
     metrics += [
@@ -231,7 +231,7 @@ def _probe_goal(
     ]
     metrics.append(_probe_metric(operation, sizes[0], pattern="tail", statistic=TAIL, guard=True))
     metrics += [_probe_metric(operation, size) for size in watched]
-    return Goal(
+    return Objective(
         name=name,
         profile=profile,
         metrics=metrics,

@@ -10,7 +10,7 @@ from wulf.errors import AnalysisError, UsageError
 from wulf.experiment import budget
 from wulf.experiment.blocks import key, toggle_s
 from wulf.experiment.power import estimate
-from wulf.experiment.strategy import Request, Strategy
+from wulf.experiment.strategy import Strategy, TrialRequest
 from wulf.experiment.verdicts import shift
 from wulf.records import SCHEMA_VERSION, Estimate, Phase, Trial, TunePlan, Tuning, Values
 
@@ -60,7 +60,7 @@ class Search:
         self._strategy = Strategy(plan)
         self._candidates = {candidate.knob: candidate for candidate in plan.candidates}
         self._steps = self._strategy.run()
-        self._request: Request | None = next(self._steps)
+        self._request: TrialRequest | None = next(self._steps)
         self._last: Values = {}
         self._used = 0
 
@@ -69,7 +69,7 @@ class Search:
         """What the search was made from."""
         return self._strategy.plan
 
-    def ask(self, left_s: float) -> Request | None:
+    def ask(self, left_s: float) -> TrialRequest | None:
         """Return the next trial, or None at the end.
 
         Parameters
@@ -157,7 +157,7 @@ class Search:
         except StopIteration:
             self._request = None
 
-    def _needed_s(self, request: Request) -> float:
+    def _needed_s(self, request: TrialRequest) -> float:
         """Time for a trial and for what must come after it [s]."""
         strategy = self._strategy
         own = strategy.trial_s + toggle_s(self._candidates, self._last, request.setting)
@@ -196,7 +196,7 @@ class Search:
         return trials
 
 
-def _answers(trial: Trial, request: Request) -> bool:
+def _answers(trial: Trial, request: TrialRequest) -> bool:
     return (trial.phase, trial.round, trial.block, key(trial.setting)) == (
         request.phase,
         request.round,

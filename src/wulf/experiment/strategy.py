@@ -27,7 +27,7 @@ REFINEMENTS = 3
 
 
 @dataclass(frozen=True)
-class Request:
+class TrialRequest:
     """The trial that is wanted next."""
 
     phase: Phase
@@ -44,7 +44,7 @@ class Unmeasurable(Exception):  # noqa: N818
     """The original settings cannot be measured."""
 
 
-Asking = Generator[Request, Trial | None, None]
+Asking = Generator[TrialRequest, Trial | None, None]
 
 
 class Strategy:
@@ -143,7 +143,7 @@ class Strategy:
         trials: list[Trial] = []
         for block in range(wanted):
             for _ in range(2):
-                trials.append((yield from self._ask(Request("control", 0, block, {}))))
+                trials.append((yield from self._ask(TrialRequest("control", 0, block, {}))))
             if block + 1 == HOPELESS_BLOCKS and not np.isfinite(_objectives(self.costs, trials)).any():
                 raise Unmeasurable(f"the original settings gave no value in {len(trials)} trials")
         clean = [trial for trial in trials if not trial.contamination]
@@ -384,7 +384,7 @@ class Strategy:
 
     # ---- measuring
 
-    def _ask(self, request: Request) -> Generator[Request, Trial | None, Trial]:
+    def _ask(self, request: TrialRequest) -> Generator[TrialRequest, Trial | None, Trial]:
         trial = yield request
         if trial is None:
             raise OutOfTime
@@ -399,7 +399,9 @@ class Strategy:
         try:
             while race.active():
                 for setting in race.next_order():
-                    race.take((yield from self._ask(Request(race.phase, race.round, race.block, setting))))
+                    race.take(
+                        (yield from self._ask(TrialRequest(race.phase, race.round, race.block, setting)))
+                    )
                 race.end_block(earlier)
         except OutOfTime:
             for arm in race.active():

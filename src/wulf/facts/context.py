@@ -218,9 +218,9 @@ class _Difference:
         return float(after - before)
 
     def _pair(self, name: str) -> tuple[Any, Any]:
-        for look in (self._before, self._after):
-            if getattr(look, name) is None:
-                raise Unknown(look.unknown.get(name, "unknown"))
+        for capture in (self._before, self._after):
+            if getattr(capture, name) is None:
+                raise Unknown(capture.unknown.get(name, "unknown"))
         return getattr(self._before, name), getattr(self._after, name)
 
 

@@ -6,7 +6,7 @@ import re
 
 import msgspec
 
-from wulf.facts.look import Facts, Look
+from wulf.facts.node import Facts, NodeCapture
 from wulf.facts.tree import Tree
 from wulf.facts.values import Absent, Unknown
 from wulf.records import FactValue
@@ -38,13 +38,13 @@ class Chain(msgspec.Struct, kw_only=True):
     rules: list[str] = []
 
 
-def add(facts: Facts, look: Look) -> None:
+def add(facts: Facts, capture: NodeCapture) -> None:
     """Collect the facts of the packet filter."""
-    facts.read("firewall.rules", lambda: sum(len(chain.rules) for chain in _chains(look).values()))
-    facts.read("firewall.rules_on_path", lambda: on_path(_chains(look), look.nic()))
-    facts.read("firewall.policy", lambda: _policy(_chains(look)))
-    facts.read("firewall.flowtables", lambda: look.tree.text("nft").count("flowtable "))
-    facts.read("firewall.legacy_rules", lambda: legacy_rules(look))
+    facts.read("firewall.rules", lambda: sum(len(chain.rules) for chain in _chains(capture).values()))
+    facts.read("firewall.rules_on_path", lambda: on_path(_chains(capture), capture.nic()))
+    facts.read("firewall.policy", lambda: _policy(_chains(capture)))
+    facts.read("firewall.flowtables", lambda: capture.tree.text("nft").count("flowtable "))
+    facts.read("firewall.legacy_rules", lambda: legacy_rules(capture))
 
 
 def ruleset(text: str) -> dict[str, Chain]:
@@ -107,22 +107,22 @@ def _rules(chains: dict[str, Chain], chain: Chain, interface: str, depth: int) -
     return count, False
 
 
-def tracking(look: Look) -> FactValue:
+def tracking(capture: NodeCapture) -> FactValue:
     """Return whether the kernel follows the connections of the cluster.
 
     ``tracked``, ``exempt`` (tracked, but accepted before all other rules), ``notrack``, or ``off``.
     """
-    interface = look.nic()
+    interface = capture.nic()
     try:
-        old = look.tree.text("iptables_legacy")
+        old = capture.tree.text("iptables_legacy")
     except Unknown:
         old = ""
     try:
-        chains = _chains(look)
+        chains = _chains(capture)
     except Unknown as reason:
         if _OLD_TRACKS.search(old):
             return "tracked"
-        if _never_loaded(look.tree):
+        if _never_loaded(capture.tree):
             return "off"
         raise Unknown(str(reason)) from None
     rules = [rule for chain in chains.values() for rule in chain.rules]
@@ -151,7 +151,7 @@ def _exempt(chains: dict[str, Chain], hook: str, interface: str) -> bool:
     )
 
 
-def legacy_rules(look: Look) -> FactValue:
+def legacy_rules(capture: NodeCapture) -> FactValue:
     """Return the number of rules in the tables of the old iptables.
 
     Raises
@@ -159,7 +159,7 @@ def legacy_rules(look: Look) -> FactValue:
     Unknown
         When the node could not look.
     """
-    tree = look.tree
+    tree = capture.tree
     try:
         tables = tree.text("ip_tables_names")
     except Absent:
@@ -169,8 +169,8 @@ def legacy_rules(look: Look) -> FactValue:
     return sum(1 for line in tree.lines("iptables_legacy") if line.startswith("-A "))
 
 
-def _chains(look: Look) -> dict[str, Chain]:
-    return look.once("chains", lambda: _read(look.tree))
+def _chains(capture: NodeCapture) -> dict[str, Chain]:
+    return capture.once("chains", lambda: _read(capture.tree))
 
 
 def _read(tree: Tree) -> dict[str, Chain]:

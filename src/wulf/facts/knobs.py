@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 
 from wulf.catalogue import Knob, sysctl_path
 from wulf.facts import firewall, mpi, network, nic, services
-from wulf.facts.look import Facts, Look
 from wulf.facts.machine import pm_qos_us
+from wulf.facts.node import Facts, NodeCapture
 from wulf.facts.values import Absent, Unknown, shown, whole
 from wulf.records import FactValue
 
@@ -19,13 +19,13 @@ from wulf.records import FactValue
 _UNLIMITED_US = 2_000_000_000
 
 
-def add(facts: Facts, look: Look, knobs: Sequence[Knob]) -> None:
+def add(facts: Facts, capture: NodeCapture, knobs: Sequence[Knob]) -> None:
     """Collect the value of every knob, under its own id."""
     for knob in knobs:
-        facts.read(knob.id, lambda knob=knob: value(look, knob))  # type: ignore[misc]
+        facts.read(knob.id, lambda knob=knob: value(capture, knob))  # type: ignore[misc]
 
 
-def value(look: Look, knob: Knob) -> FactValue:
+def value(capture: NodeCapture, knob: Knob) -> FactValue:
     """Return the knob's value as text.
 
     Raises
@@ -33,23 +33,23 @@ def value(look: Look, knob: Knob) -> FactValue:
     Unknown
         When it cannot be told; `Absent` and `Unsupported` where that is the reason.
     """
-    return _READERS[knob.access.kind](look, knob)
+    return _READERS[knob.access.kind](capture, knob)
 
 
-def _sysctl(look: Look, knob: Knob) -> FactValue:
-    return " ".join(look.tree.text(sysctl_path(knob.access.target)).split())
+def _sysctl(capture: NodeCapture, knob: Knob) -> FactValue:
+    return " ".join(capture.tree.text(sysctl_path(knob.access.target)).split())
 
 
-def _file(look: Look, knob: Knob) -> FactValue:
+def _file(capture: NodeCapture, knob: Knob) -> FactValue:
     target = knob.access.target
     if "{interface}" in target:
-        target = target.replace("{interface}", look.nic())
-    return " ".join(_folded(look, pattern, knob.access.select) for pattern in target.split())
+        target = target.replace("{interface}", capture.nic())
+    return " ".join(_folded(capture, pattern, knob.access.select) for pattern in target.split())
 
 
-def _folded(look: Look, pattern: str, select: str) -> str:
+def _folded(capture: NodeCapture, pattern: str, select: str) -> str:
     """Return the value all files of a pattern have, or how many have which."""
-    found = [_selected(text, select, path) for path, text in look.tree.matching(pattern)]
+    found = [_selected(text, select, path) for path, text in capture.tree.matching(pattern)]
     counts = {text: found.count(text) for text in dict.fromkeys(found)}
     if len(counts) == 1:
         return found[0]
@@ -68,30 +68,30 @@ def _selected(text: str, select: str, path: str) -> str:
     return shown(text, 200)
 
 
-def _pm_qos(look: Look, _: Knob) -> FactValue:
-    limit = pm_qos_us(look.tree)
+def _pm_qos(capture: NodeCapture, _: Knob) -> FactValue:
+    limit = pm_qos_us(capture.tree)
     return "unlimited" if limit >= _UNLIMITED_US else str(limit)
 
 
-def _idle_states(look: Look, knob: Knob) -> FactValue:
+def _idle_states(capture: NodeCapture, knob: Knob) -> FactValue:
     states: dict[str, str] = {}
-    for path, text in look.tree.matching(knob.access.target):
+    for path, text in capture.tree.matching(knob.access.target):
         states.setdefault(path.rsplit("/", 2)[1], "")
         states[path.rsplit("/", 2)[1]] += text
     off = [name for name, texts in states.items() if "1" in texts]
     return "disabled: " + " ".join(off) if off else "all allowed"
 
 
-def _turbo(look: Look, knob: Knob) -> FactValue:
+def _turbo(capture: NodeCapture, knob: Knob) -> FactValue:
     inverse, plain = knob.access.target.split()
     try:
-        return {"0": "1", "1": "0"}[look.tree.text(inverse)]
+        return {"0": "1", "1": "0"}[capture.tree.text(inverse)]
     except (Unknown, KeyError):
-        return look.tree.text(plain)
+        return capture.tree.text(plain)
 
 
-def _boot(look: Look, knob: Knob) -> FactValue:
-    words = look.tree.text("/proc/cmdline").split()
+def _boot(capture: NodeCapture, knob: Knob) -> FactValue:
+    words = capture.tree.text("/proc/cmdline").split()
     wanted = knob.access.target.split()
     found = [shown(word, 200) for word in words if word.partition("=")[0] in wanted]
     if not found:
@@ -99,25 +99,25 @@ def _boot(look: Look, knob: Knob) -> FactValue:
     return " ".join(found)
 
 
-def _service(look: Look, knob: Knob) -> FactValue:
-    return services.service(look, knob.access.target)
+def _service(capture: NodeCapture, knob: Knob) -> FactValue:
+    return services.service(capture, knob.access.target)
 
 
-def _irq_affinity(look: Look, _: Knob) -> FactValue:
-    return nic.affinity(look)
+def _irq_affinity(capture: NodeCapture, _: Knob) -> FactValue:
+    return nic.affinity(capture)
 
 
-def _module(look: Look, knob: Knob) -> FactValue:
-    link = look.links.get(look.nic())
+def _module(capture: NodeCapture, knob: Knob) -> FactValue:
+    link = capture.links.get(capture.nic())
     driver = link.driver if link else None
     if driver is None:
         raise Absent("it is a virtual interface")
     name = knob.access.target
     try:
-        return look.tree.text(f"/sys/module/{driver}/parameters/{name}")
+        return capture.tree.text(f"/sys/module/{driver}/parameters/{name}")
     except Unknown:
         pass  # most drivers do not export it: the configuration says what they were loaded with
-    for _, text in look.tree.files("/etc/modprobe.d/"):
+    for _, text in capture.tree.files("/etc/modprobe.d/"):
         found = re.search(rf"^\s*options\s+{re.escape(driver)}\s.*\b{name}=(\S+)", text, re.MULTILINE)
         if found:
             return found[1]
@@ -136,9 +136,9 @@ _ETHTOOL = {
 }
 
 
-def _ethtool(look: Look, knob: Knob) -> FactValue:
+def _ethtool(capture: NodeCapture, knob: Knob) -> FactValue:
     parts = [target.partition(".") for target in knob.access.target.split()]
-    values = nic.ethtool_values(look, _ETHTOOL[parts[0][0]])
+    values = nic.ethtool_values(capture, _ETHTOOL[parts[0][0]])
     group = parts[0][0]
     if group == "eee":
         return nic.given(values, "enabled")
@@ -154,49 +154,49 @@ def _ethtool(look: Look, knob: Knob) -> FactValue:
     return " ".join(nic.given(values, name).removesuffix(" [fixed]") for _, _, name in parts)
 
 
-def _link(look: Look, knob: Knob) -> FactValue:
-    return str(whole(look.tree.text(f"/sys/class/net/{look.nic()}/{knob.access.target}"), knob.id))
+def _link(capture: NodeCapture, knob: Knob) -> FactValue:
+    return str(whole(capture.tree.text(f"/sys/class/net/{capture.nic()}/{knob.access.target}"), knob.id))
 
 
-def _route(look: Look, _: Knob) -> FactValue:
-    return network.rto_min(look)
+def _route(capture: NodeCapture, _: Knob) -> FactValue:
+    return network.rto_min(capture)
 
 
-def _firewall(look: Look, knob: Knob) -> FactValue:
+def _firewall(capture: NodeCapture, knob: Knob) -> FactValue:
     readers = {"tracking": firewall.tracking, "legacy_rules": firewall.legacy_rules}
-    return str(readers[knob.access.target](look))
+    return str(readers[knob.access.target](capture))
 
 
-def _tuned(look: Look, knob: Knob) -> FactValue:
+def _tuned(capture: NodeCapture, knob: Knob) -> FactValue:
     try:
-        state = services.service(look, "tuned.service")
+        state = services.service(capture, "tuned.service")
     except Absent:
         raise Absent("TuneD is not installed") from None
     if not str(state).startswith("on"):
         return "none"
     try:
-        return look.tree.text(knob.access.target) or "none"
+        return capture.tree.text(knob.access.target) or "none"
     except Absent:
         return "none"
 
 
-def _mpi_parameter(look: Look, knob: Knob) -> FactValue:
-    return mpi.parameter(look, knob.access.target)
+def _mpi_parameter(capture: NodeCapture, knob: Knob) -> FactValue:
+    return mpi.parameter(capture, knob.access.target)
 
 
-def _environment(look: Look, knob: Knob) -> FactValue:
-    return mpi.variable(look, knob.access.target)
+def _environment(capture: NodeCapture, knob: Knob) -> FactValue:
+    return mpi.variable(capture, knob.access.target)
 
 
-def _job_file(_: Look, knob: Knob) -> FactValue:
+def _job_file(_: NodeCapture, knob: Knob) -> FactValue:
     raise Absent(f"it belongs to a job ({knob.access.target}), not to the node")
 
 
-def _blas(look: Look, _: Knob) -> FactValue:
-    return mpi.blas(look)
+def _blas(capture: NodeCapture, _: Knob) -> FactValue:
+    return mpi.blas(capture)
 
 
-_READERS: dict[str, Callable[[Look, Knob], FactValue]] = {
+_READERS: dict[str, Callable[[NodeCapture, Knob], FactValue]] = {
     "sysctl": _sysctl,
     "file": _file,
     "pm_qos": _pm_qos,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from wulf.facts.look import Facts, Look
+from wulf.facts.node import Facts, NodeCapture
 from wulf.facts.tree import Tree
 from wulf.facts.values import Absent, Unknown, cpu_list, is_count, number, optional, shown, whole
 from wulf.records import FactValue
@@ -18,13 +18,13 @@ _STEAL = 8
 #: A file system that is fuller than this may refuse the next file.
 _FULL = 0.95
 
-Read = Callable[[Look], FactValue]
+Read = Callable[[NodeCapture], FactValue]
 
 
-def add(facts: Facts, look: Look) -> None:
+def add(facts: Facts, capture: NodeCapture) -> None:
     """Collect what a node is, beside its network."""
     for name, read in _FACTS.items():
-        facts.read(name, lambda read=read: read(look))  # type: ignore[misc]
+        facts.read(name, lambda read=read: read(capture))  # type: ignore[misc]
 
 
 def field(tree: Tree, source: str, key: str, what: str = "") -> str:
@@ -47,8 +47,8 @@ def field(tree: Tree, source: str, key: str, what: str = "") -> str:
 def one_line(name: str) -> Read:
     """Return the reader of a short file or output."""
 
-    def read(look: Look) -> FactValue:
-        text = " ".join(look.tree.text(name).split())
+    def read(capture: NodeCapture) -> FactValue:
+        text = " ".join(capture.tree.text(name).split())
         if not text:
             raise Unknown("empty")
         return text
@@ -57,20 +57,20 @@ def one_line(name: str) -> Read:
 
 
 def _field(source: str, key: str, what: str = "") -> Read:
-    return lambda look: field(look.tree, source, key, what)
+    return lambda capture: field(capture.tree, source, key, what)
 
 
 def _count(source: str, key: str) -> Read:
-    return lambda look: whole(field(look.tree, source, key), key)
+    return lambda capture: whole(field(capture.tree, source, key), key)
 
 
 def _kilobytes(source: str, key: str) -> Read:
-    return lambda look: whole(field(look.tree, source, key).removesuffix("kB"), key, 1024)
+    return lambda capture: whole(field(capture.tree, source, key).removesuffix("kB"), key, 1024)
 
 
 def _word(source: str, index: int) -> Read:
-    def read(look: Look) -> FactValue:
-        words = look.tree.text(source).split()
+    def read(capture: NodeCapture) -> FactValue:
+        words = capture.tree.text(source).split()
         if len(words) <= index:
             raise Unknown("empty")
         return number(words[index], source)
@@ -78,8 +78,8 @@ def _word(source: str, index: int) -> Read:
     return read
 
 
-def _hypervisor(look: Look) -> FactValue:
-    lines = look.tree.lines("lscpu")
+def _hypervisor(capture: NodeCapture) -> FactValue:
+    lines = capture.tree.lines("lscpu")
     for line in lines:
         if line.strip().startswith("Hypervisor vendor:"):
             return line.partition(":")[2].strip() or "unnamed"
@@ -88,46 +88,46 @@ def _hypervisor(look: Look) -> FactValue:
     raise Unknown("lscpu does not say")
 
 
-def _cpus_allowed(look: Look) -> FactValue:
-    text = field(look.tree, "/proc/self/status", "Cpus_allowed_list", "the kernel")
+def _cpus_allowed(capture: NodeCapture) -> FactValue:
+    text = field(capture.tree, "/proc/self/status", "Cpus_allowed_list", "the kernel")
     cpu_list(text)
     return text
 
 
-def _container(look: Look) -> FactValue:
-    return " ".join(look.tree.text("container").split()) or "none"
+def _container(capture: NodeCapture) -> FactValue:
+    return " ".join(capture.tree.text("container").split()) or "none"
 
 
 def _same(pattern: str, unit: float = 1.0) -> Read:
     """Return the reader of a number that all CPUs should share; the smallest counts."""
 
-    def read(look: Look) -> FactValue:
-        return min(number(text, path) * unit for path, text in look.tree.matching(pattern))
+    def read(capture: NodeCapture) -> FactValue:
+        return min(number(text, path) * unit for path, text in capture.tree.matching(pattern))
 
     return read
 
 
-def _idle_states(look: Look) -> list[tuple[str, float]]:
+def _idle_states(capture: NodeCapture) -> list[tuple[str, float]]:
     """Return (name, exit latency [µs]) of the idle states that CPU 0 may enter, from the lightest."""
     states = []
-    for path, name in look.tree.matching(f"{_CPU}/cpu0/cpuidle/state*/name"):
+    for path, name in capture.tree.matching(f"{_CPU}/cpu0/cpuidle/state*/name"):
         place = path.rpartition("/")[0]
         try:
-            forbidden = look.tree.text(f"{place}/disable") == "1"
+            forbidden = capture.tree.text(f"{place}/disable") == "1"
         except Unknown:
             forbidden = False
         if not forbidden:
-            states.append((name, number(look.tree.text(f"{place}/latency"), "the exit latency")))
+            states.append((name, number(capture.tree.text(f"{place}/latency"), "the exit latency")))
     if not states:
         raise Unknown("the kernel shows no idle state")
     return sorted(states, key=lambda state: state[1])
 
 
-def _idle_exit(look: Look) -> FactValue:
+def _idle_exit(capture: NodeCapture) -> FactValue:
     """Return the exit latency of the deepest idle state that may be entered now [µs]."""
-    deepest = _idle_states(look)[-1][1]
+    deepest = _idle_states(capture)[-1][1]
     try:
-        return min(deepest, float(pm_qos_us(look.tree)))
+        return min(deepest, float(pm_qos_us(capture.tree)))
     except Unknown:
         return deepest
 
@@ -143,17 +143,17 @@ def pm_qos_us(tree: Tree) -> int:
     return whole(tree.text("pm_qos"), "the latency limit")
 
 
-def _vulnerabilities(look: Look) -> FactValue:
+def _vulnerabilities(capture: NodeCapture) -> FactValue:
     """Return the names of the vulnerabilities against which nothing is done."""
-    found = look.tree.matching(f"{_CPU}/vulnerabilities/*")
+    found = capture.tree.matching(f"{_CPU}/vulnerabilities/*")
     open_ones = [path.rpartition("/")[2] for path, text in found if text.startswith("Vulnerable")]
     return " ".join(open_ones) or "none"
 
 
-def _steal(look: Look) -> FactValue:
+def _steal(capture: NodeCapture) -> FactValue:
     rows = []
     for n in (1, 2):
-        words = field_words(look.tree, f"stat.{n}", "cpu")
+        words = field_words(capture.tree, f"stat.{n}", "cpu")
         rows.append([number(word, "a counter") for word in words])
     if min(map(len, rows)) < _STEAL:
         raise Unknown("/proc/stat does not say")
@@ -178,11 +178,11 @@ def field_words(tree: Tree, source: str, key: str) -> list[str]:
     raise Unknown(f"{source} does not say")
 
 
-def _load_per_cpu(look: Look) -> FactValue:
-    cpus = whole(field(look.tree, "lscpu", "CPU(s)"), "CPU(s)")
+def _load_per_cpu(capture: NodeCapture) -> FactValue:
+    cpus = whole(field(capture.tree, "lscpu", "CPU(s)"), "CPU(s)")
     if cpus == 0:
         raise Unknown("lscpu shows no CPU")
-    return number(look.tree.text("/proc/loadavg").split(" ")[0], "the load") / cpus
+    return number(capture.tree.text("/proc/loadavg").split(" ")[0], "the load") / cpus
 
 
 def booted_at(tree: Tree) -> float:
@@ -201,8 +201,8 @@ def booted_at(tree: Tree) -> float:
     return boot + number(words[19], "the start time") * _TICK_S
 
 
-def _up_for(look: Look) -> FactValue:
-    return max(0.0, now(look.tree) - booted_at(look.tree))
+def _up_for(capture: NodeCapture) -> FactValue:
+    return max(0.0, now(capture.tree) - booted_at(capture.tree))
 
 
 def now(tree: Tree) -> float:
@@ -217,10 +217,10 @@ def now(tree: Tree) -> float:
     return number(tree.text("date").replace(".%N", "").replace(".N", ""), "the time")
 
 
-def _disks(look: Look) -> dict[str, float]:
+def _disks(capture: NodeCapture) -> dict[str, float]:
     """Mount point → how full it is (0–1)."""
     found = {}
-    for line in look.tree.output("disks")[0].splitlines():
+    for line in capture.tree.output("disks")[0].splitlines():
         words = line.split()
         if len(words) >= 6 and all(map(is_count, words[1:4])):
             used, free = int(words[2]), int(words[3])
@@ -231,41 +231,41 @@ def _disks(look: Look) -> dict[str, float]:
     return found
 
 
-def _full(look: Look) -> FactValue:
-    full = [f"{place} {ratio:.0%}" for place, ratio in sorted(_disks(look).items()) if ratio >= _FULL]
+def _full(capture: NodeCapture) -> FactValue:
+    full = [f"{place} {ratio:.0%}" for place, ratio in sorted(_disks(capture).items()) if ratio >= _FULL]
     return "; ".join(full) or "none"
 
 
-def _clock(look: Look) -> Mapping[str, str]:
-    return dict(line.split("=", 1) for line in look.tree.lines("clock_sync") if "=" in line)
+def _clock(capture: NodeCapture) -> Mapping[str, str]:
+    return dict(line.split("=", 1) for line in capture.tree.lines("clock_sync") if "=" in line)
 
 
-def _synchronized(look: Look) -> FactValue:
+def _synchronized(capture: NodeCapture) -> FactValue:
     try:
-        return field(look.tree, "chrony", "Leap status") == "Normal"
+        return field(capture.tree, "chrony", "Leap status") == "Normal"
     except Unknown:
-        said = _clock(look).get("NTPSynchronized")
+        said = _clock(capture).get("NTPSynchronized")
         if said is None:
             raise Unknown("timedatectl does not say") from None
         return said == "yes"
 
 
-def _clock_offset(look: Look) -> FactValue:
-    text = optional(lambda: field(look.tree, "chrony", "System time"))
+def _clock_offset(capture: NodeCapture) -> FactValue:
+    text = optional(lambda: field(capture.tree, "chrony", "System time"))
     found = re.match(r"([0-9.]+) seconds (slow|fast)", text)
     if not found:
         raise Unknown("chronyc does not say")
     return number(found[1], "the offset")
 
 
-def _release(look: Look) -> FactValue:
-    return field(look.tree, "/etc/os-release", "PRETTY_NAME")
+def _release(capture: NodeCapture) -> FactValue:
+    return field(capture.tree, "/etc/os-release", "PRETTY_NAME")
 
 
-def _newest_kernel(look: Look) -> FactValue:
+def _newest_kernel(capture: NodeCapture) -> FactValue:
     """Return the newest kernel under /boot, by the time it was written."""
     found = []
-    for line in look.tree.output("changed")[0].splitlines():
+    for line in capture.tree.output("changed")[0].splitlines():
         when, _, path = line.partition(" ")
         if path.startswith("/boot/vmlinuz-") and is_count(when) and "rescue" not in path:
             found.append((int(when), path.removeprefix("/boot/vmlinuz-")))
@@ -274,9 +274,9 @@ def _newest_kernel(look: Look) -> FactValue:
     return shown(max(found)[1], 100)
 
 
-def _has_ethtool(look: Look) -> FactValue:
+def _has_ethtool(capture: NodeCapture) -> FactValue:
     try:
-        look.tree.require("ethtool")
+        capture.tree.require("ethtool")
     except Unknown:
         return False
     return True
@@ -310,7 +310,7 @@ _FACTS: dict[str, Read] = {
     "cpu.frequency_limit_hz": _same(f"{_CPU}/cpu*/cpufreq/scaling_max_freq", 1000.0),
     "cpu.frequency_max_hz": _same(f"{_CPU}/cpu*/cpufreq/cpuinfo_max_freq", 1000.0),
     "cpu.idle_driver": one_line(f"{_CPU}/cpuidle/current_driver"),
-    "cpu.idle_state": lambda look: _idle_states(look)[-1][0],
+    "cpu.idle_state": lambda capture: _idle_states(capture)[-1][0],
     "cpu.idle_exit_us": _idle_exit,
     "cpu.unmitigated": _vulnerabilities,
     "cpu.steal_ratio": _steal,
@@ -319,5 +319,5 @@ _FACTS: dict[str, Read] = {
     "memory.ksm": one_line("/sys/kernel/mm/ksm/run"),
     "time.synchronized": _synchronized,
     "time.offset_s": _clock_offset,
-    "time.zone": lambda look: _clock(look).get("Timezone", "unknown"),
+    "time.zone": lambda capture: _clock(capture).get("Timezone", "unknown"),
 }

@@ -5,27 +5,27 @@ from __future__ import annotations
 import functools
 import re
 
-from wulf.facts.look import Facts, Look
 from wulf.facts.machine import field
+from wulf.facts.node import Facts, NodeCapture
 from wulf.facts.values import Absent, Unknown, optional, shown
 from wulf.records import FactValue
 
 _CONFIGURATION = "/etc/openmpi/openmpi-mca-params.conf"
 
 
-def add(facts: Facts, look: Look) -> None:
+def add(facts: Facts, capture: NodeCapture) -> None:
     """Collect the libraries and the parameters that a job finds on the node."""
-    facts.read("mpi.openmpi", lambda: _openmpi(look))
+    facts.read("mpi.openmpi", lambda: _openmpi(capture))
     facts.read(
-        "mpi.mpich", lambda: optional(lambda: field(look.tree, "mpich", "MPICH Version", "mpichversion"))
+        "mpi.mpich", lambda: optional(lambda: field(capture.tree, "mpich", "MPICH Version", "mpichversion"))
     )
-    facts.read("mpi.ucx", lambda: _ucx(look))
-    facts.read("mpi.openmpi_file", lambda: " ".join(look.tree.lines(_CONFIGURATION)) or "empty")
-    facts.read("mpi.environment", lambda: "; ".join(look.tree.lines("environment")) or "none")
-    facts.read("blas.library", lambda: blas(look))
+    facts.read("mpi.ucx", lambda: _ucx(capture))
+    facts.read("mpi.openmpi_file", lambda: " ".join(capture.tree.lines(_CONFIGURATION)) or "empty")
+    facts.read("mpi.environment", lambda: "; ".join(capture.tree.lines("environment")) or "none")
+    facts.read("blas.library", lambda: blas(capture))
 
 
-def parameter(look: Look, names: str) -> FactValue:
+def parameter(capture: NodeCapture, names: str) -> FactValue:
     """Return Open MPI's parameters in force on the node, by name; one alone without its name.
 
     Raises
@@ -33,9 +33,9 @@ def parameter(look: Look, names: str) -> FactValue:
     Unknown
         When Open MPI is not there or does not know them.
     """
-    if "openmpi_parameters" not in look.tree:
-        _openmpi(look)
-    found = look.once("openmpi_parameters", lambda: _parameters(look.tree.text("openmpi_parameters")))
+    if "openmpi_parameters" not in capture.tree:
+        _openmpi(capture)
+    found = capture.once("openmpi_parameters", lambda: _parameters(capture.tree.text("openmpi_parameters")))
     wanted = names.split()
     if not any(name in found for name in wanted):
         raise Absent("this Open MPI does not have it")
@@ -55,7 +55,7 @@ def _parameters(text: str) -> dict[str, str]:
     return found
 
 
-def variable(look: Look, patterns: str) -> FactValue:
+def variable(capture: NodeCapture, patterns: str) -> FactValue:
     """Return the environment variables of these names (``*`` matches) that a job on the node inherits.
 
     Raises
@@ -66,7 +66,7 @@ def variable(look: Look, patterns: str) -> FactValue:
     wanted = [re.compile(".*".join(map(re.escape, pattern.split("*")))) for pattern in patterns.split()]
     found = [
         line
-        for line in look.tree.lines("environment")
+        for line in capture.tree.lines("environment")
         if any(pattern.fullmatch(line.partition("=")[0]) for pattern in wanted)
     ]
     if not found:
@@ -74,7 +74,7 @@ def variable(look: Look, patterns: str) -> FactValue:
     return "; ".join(found)
 
 
-def blas(look: Look) -> FactValue:
+def blas(capture: NodeCapture) -> FactValue:
     """Return the file behind libblas.
 
     Raises
@@ -82,22 +82,22 @@ def blas(look: Look) -> FactValue:
     Absent
         When the system has none.
     """
-    lines = look.tree.lines("blas")
+    lines = capture.tree.lines("blas")
     if not lines:
         raise Absent("the system has no libblas")
     return shown(lines[0].split(" ")[-1], 200)
 
 
-def _openmpi(look: Look) -> FactValue:
-    text = optional(lambda: look.tree.text("openmpi"))
+def _openmpi(capture: NodeCapture) -> FactValue:
+    text = optional(lambda: capture.tree.text("openmpi"))
     found = re.search(r"Open MPI v?(\S+)", text)
     if not found:
         raise Unknown("ompi_info does not say")
     return shown(found[1], 40)
 
 
-def _ucx(look: Look) -> FactValue:
-    text = optional(lambda: look.tree.text("ucx"))
+def _ucx(capture: NodeCapture) -> FactValue:
+    text = optional(lambda: capture.tree.text("ucx"))
     found = re.search(r"(?:Library version|Version):?\s+(\S+)", text, re.IGNORECASE)
     if not found:
         raise Unknown("ucx_info does not say")

@@ -7,8 +7,8 @@ import ipaddress
 import re
 from collections.abc import Callable
 
-from wulf.facts.look import Facts, Look
 from wulf.facts.nic import interface_address, interface_addresses
+from wulf.facts.node import Facts, NodeCapture
 from wulf.facts.values import Absent, Unknown, is_count, number, shown, whole
 from wulf.records import FactValue
 
@@ -26,11 +26,11 @@ _CHANGING = re.compile(
 )
 
 
-def add(facts: Facts, look: Look) -> None:
+def add(facts: Facts, capture: NodeCapture) -> None:
     """Collect addresses, routes, name resolution and sysctls."""
     for name, read in _FACTS.items():
-        facts.read(name, lambda read=read: read(look))  # type: ignore[misc]
-    for path, text in look.tree.files(_SYSCTL):
+        facts.read(name, lambda read=read: read(capture))  # type: ignore[misc]
+    for path, text in capture.tree.files(_SYSCTL):
         fact = _sysctl(path)
         if fact is not None:
             facts.put(fact, " ".join(text.split()))
@@ -43,26 +43,26 @@ def _sysctl(path: str) -> str | None:
     return None if _CHANGING.fullmatch(name) else f"sysctl.{name}"
 
 
-def _all_addresses(look: Look) -> FactValue:
-    found = interface_addresses(look)
+def _all_addresses(capture: NodeCapture) -> FactValue:
+    found = interface_addresses(capture)
     words = [f"{nic}={address}" for nic, addresses in found.items() for address in addresses]
     if not words:
         raise Unknown("ip shows no address but loopback's and link-local ones")
     return " ".join(words)
 
 
-def _networks(look: Look) -> dict[str, list[ipaddress.IPv4Network | ipaddress.IPv6Network]]:
+def _networks(capture: NodeCapture) -> dict[str, list[ipaddress.IPv4Network | ipaddress.IPv6Network]]:
     networks: dict[str, list[ipaddress.IPv4Network | ipaddress.IPv6Network]] = {}
-    for nic, addresses in interface_addresses(look).items():
+    for nic, addresses in interface_addresses(capture).items():
         known = [interface_address(address) for address in addresses]
         networks[nic] = [address.network for address in known if address is not None]
     return networks
 
 
-def _shared_subnets(look: Look) -> FactValue:
+def _shared_subnets(capture: NodeCapture) -> FactValue:
     """Return the subnets in which more than one interface has an address."""
     owners: dict[str, list[str]] = {}
-    for nic, networks in _networks(look).items():
+    for nic, networks in _networks(capture).items():
         for network in dict.fromkeys(networks):
             if network.num_addresses > 1:
                 owners.setdefault(str(network), []).append(nic)
@@ -70,65 +70,65 @@ def _shared_subnets(look: Look) -> FactValue:
     return "; ".join(said) or "none"
 
 
-def _foreign(look: Look) -> FactValue:
+def _foreign(capture: NodeCapture) -> FactValue:
     """Return the interfaces of container engines and the like that have an address."""
-    return " ".join(nic for nic in interface_addresses(look) if _FOREIGN.match(nic)) or "none"
+    return " ".join(nic for nic in interface_addresses(capture) if _FOREIGN.match(nic)) or "none"
 
 
-def _other_networks(look: Look) -> FactValue:
+def _other_networks(capture: NodeCapture) -> FactValue:
     """Return the interfaces with an address beside the cluster's and those of container engines."""
-    nic = look.nic()
-    return " ".join(n for n in interface_addresses(look) if n != nic and not _FOREIGN.match(n)) or "none"
+    nic = capture.nic()
+    return " ".join(n for n in interface_addresses(capture) if n != nic and not _FOREIGN.match(n)) or "none"
 
 
-def _default_interface(look: Look) -> FactValue:
-    for line in look.tree.lines("routes"):
+def _default_interface(capture: NodeCapture) -> FactValue:
+    for line in capture.tree.lines("routes"):
         found = re.match(r"default\b.*\bdev (\S+)", line)
         if found:
             return found[1]
     raise Absent("there is no default route")
 
 
-def _faces_outside(look: Look) -> FactValue:
+def _faces_outside(capture: NodeCapture) -> FactValue:
     """Return whether the cluster's interface has the default route or a public address."""
-    nic = look.nic()
+    nic = capture.nic()
     try:
-        if _default_interface(look) == nic:
+        if _default_interface(capture) == nic:
             return True
     except Absent:
         pass
     benchmark = ipaddress.ip_network("198.18.0.0/15")
-    for address in interface_addresses(look).get(nic, []):
+    for address in interface_addresses(capture).get(nic, []):
         known = interface_address(address)
         if known is not None and known.ip.is_global and known.ip not in benchmark:
             return True
     return False
 
 
-def rto_min(look: Look) -> FactValue:
+def rto_min(capture: NodeCapture) -> FactValue:
     """Return the shortest retransmission time-out that a route over the cluster's interface asks for."""
-    nic = look.nic()
-    for line in look.tree.lines("routes"):
+    nic = capture.nic()
+    for line in capture.tree.lines("routes"):
         found = re.search(rf"\bdev {re.escape(nic)}\b.*\brto_min (?:lock )?(\S+)", line)
         if found:
             return found[1]
     try:
-        return f"{whole(look.tree.text('/proc/sys/net/ipv4/tcp_rto_min_us'), 'the time-out') / 1000:g}ms"
+        return f"{whole(capture.tree.text('/proc/sys/net/ipv4/tcp_rto_min_us'), 'the time-out') / 1000:g}ms"
     except Unknown:
         raise Absent("no route sets it: the kernel's 200 ms hold") from None
 
 
-def _resolve(look: Look) -> list[str]:
-    lines = look.tree.lines("resolve")
+def _resolve(capture: NodeCapture) -> list[str]:
+    lines = capture.tree.lines("resolve")
     if len(lines) < 2 or not (is_count(lines[0]) and is_count(lines[-1])):
         raise Unknown("the node's getent or date does not say")
     return lines
 
 
-def _resolve_time(look: Look) -> FactValue:
+def _resolve_time(capture: NodeCapture) -> FactValue:
     """Return how long the node needs to look its own name up [s]."""
     try:
-        lines = _resolve(look)
+        lines = _resolve(capture)
     except Unknown as reason:
         if "in time" in str(reason):
             return _RESOLVE_LIMIT_S
@@ -136,21 +136,21 @@ def _resolve_time(look: Look) -> FactValue:
     return max(0, whole(lines[-1], "the time") - whole(lines[0], "the time")) / 1e9
 
 
-def _resolve_own(look: Look) -> FactValue:
+def _resolve_own(capture: NodeCapture) -> FactValue:
     """Return what the node's own name means to itself."""
-    addresses = [line.split()[0] for line in _resolve(look)[1:-1]]
+    addresses = [line.split()[0] for line in _resolve(capture)[1:-1]]
     if not addresses:
         raise Absent("the node's own name has no address")
     return shown(addresses[0], 60)
 
 
-def _squeezed(column: int) -> Callable[[Look], FactValue]:
+def _squeezed(column: int) -> Callable[[NodeCapture], FactValue]:
     """Return the reader of a column of softnet_stat, summed over CPUs: how much it grew during the look."""
 
-    def read(look: Look) -> FactValue:
+    def read(capture: NodeCapture) -> FactValue:
         sums = []
         for n in (1, 2):
-            words = [line.split() for line in look.tree.lines(f"softnet.{n}")]
+            words = [line.split() for line in capture.tree.lines(f"softnet.{n}")]
             try:
                 sums.append(sum(int(row[column], 16) for row in words))
             except (ValueError, IndexError):
@@ -160,9 +160,9 @@ def _squeezed(column: int) -> Callable[[Look], FactValue]:
     return read
 
 
-def _retransmitted(look: Look) -> FactValue:
+def _retransmitted(capture: NodeCapture) -> FactValue:
     """Return the share of TCP segments sent again since the boot (0–1)."""
-    lines = [line.partition(":")[2] for line in look.tree.lines("protocols.2")]
+    lines = [line.partition(":")[2] for line in capture.tree.lines("protocols.2")]
     rows = [line.split() for line in lines if line.startswith("Tcp:")]
     if len(rows) < 2 or len(rows[0]) != len(rows[1]):
         raise Unknown("/proc/net/snmp does not say")
@@ -173,18 +173,18 @@ def _retransmitted(look: Look) -> FactValue:
     return number(values.get("RetransSegs", ""), "RetransSegs") / sent
 
 
-def _name_servers(look: Look) -> FactValue:
+def _name_servers(capture: NodeCapture) -> FactValue:
     found = [
-        line.split()[1] for line in look.tree.lines("/etc/resolv.conf") if line.startswith("nameserver ")
+        line.split()[1] for line in capture.tree.lines("/etc/resolv.conf") if line.startswith("nameserver ")
     ]
     return " ".join(found) or "none"
 
 
-def _conntrack_entries(look: Look) -> FactValue:
-    return whole(look.tree.text(f"{_SYSCTL}net/netfilter/nf_conntrack_count"), "the count")
+def _conntrack_entries(capture: NodeCapture) -> FactValue:
+    return whole(capture.tree.text(f"{_SYSCTL}net/netfilter/nf_conntrack_count"), "the count")
 
 
-_FACTS: dict[str, Callable[[Look], FactValue]] = {
+_FACTS: dict[str, Callable[[NodeCapture], FactValue]] = {
     "network.addresses": _all_addresses,
     "network.shared_subnets": _shared_subnets,
     "network.foreign_interfaces": _foreign,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from wulf.catalogue import Knob
 from wulf.facts import services, tuned
-from wulf.facts.look import Facts, Look
+from wulf.facts.node import Facts, NodeCapture
 from wulf.facts.settings import connections, kept_mtu_file, kept_sysctls
 from wulf.facts.values import Unknown, shown
 
@@ -59,13 +59,13 @@ _SERVICES = {
 Owned = Iterator[tuple[str, str]]
 
 
-def add(facts: Facts, look: Look, knobs: Sequence[Knob]) -> None:
+def add(facts: Facts, capture: NodeCapture, knobs: Sequence[Knob]) -> None:
     """Collect the other owners of knobs."""
     known = {knob.id: knob for knob in knobs}
     found: dict[str, str] = {}
     for source in _SOURCES:
         try:
-            owned = list(source(look, known))
+            owned = list(source(capture, known))
         except Unknown:
             continue  # what the node does not tell is said at the facts that come from it
         for name, owner in owned:
@@ -75,11 +75,11 @@ def add(facts: Facts, look: Look, knobs: Sequence[Knob]) -> None:
             facts.put(f"owner.{name}", owner)
 
 
-def _tuned(look: Look, knobs: dict[str, Knob]) -> Owned:
-    if not tuned.runs(look):
+def _tuned(capture: NodeCapture, knobs: dict[str, Knob]) -> Owned:
+    if not tuned.runs(capture):
         return
     sysctls = {knob.access.target: name for name, knob in knobs.items() if knob.access.kind == "sysctl"}
-    for entry in tuned.entries(look):
+    for entry in tuned.entries(capture):
         words = f"{entry.section} {entry.name}"
         names = [
             name for pattern, names in _TUNED.items() if fnmatch.fnmatchcase(words, pattern) for name in names
@@ -90,19 +90,19 @@ def _tuned(look: Look, knobs: dict[str, Knob]) -> Owned:
             yield name, f"TuneD (profile {shown(entry.profile, 60)}, [{shown(entry.section, 40)}])"
 
 
-def _services(look: Look, _: dict[str, Knob]) -> Owned:
-    known = services.services(look)
+def _services(capture: NodeCapture, _: dict[str, Knob]) -> Owned:
+    known = services.services(capture)
     for unit, names in _SERVICES.items():
         if unit in known and known[unit].running:
             for name in names:
                 yield name, unit.removesuffix(".service")
 
 
-def _network_manager(look: Look, _: dict[str, Knob]) -> Owned:
-    known = services.services(look)
+def _network_manager(capture: NodeCapture, _: dict[str, Knob]) -> Owned:
+    known = services.services(capture)
     if "NetworkManager.service" not in known or not known["NetworkManager.service"].running:
         return
-    for path, lines in connections(look):
+    for path, lines in connections(capture):
         for line in lines:
             for start, names in _CONNECTION.items():
                 if line.startswith(start):
@@ -110,10 +110,10 @@ def _network_manager(look: Look, _: dict[str, Knob]) -> Owned:
                         yield name, f"NetworkManager ({shown(path, 100)})"
 
 
-def _managed_sysctls(look: Look, knobs: dict[str, Knob]) -> Owned:
+def _managed_sysctls(capture: NodeCapture, knobs: dict[str, Knob]) -> Owned:
     """Say who manages the files that set sysctls, where they tell it in a comment."""
-    marked = _markers(look)
-    kept = kept_sysctls(look)
+    marked = _markers(capture)
+    kept = kept_sysctls(capture)
     for name, knob in knobs.items():
         if knob.access.kind == "sysctl" and knob.access.target in kept:
             path = kept[knob.access.target][1]
@@ -121,18 +121,18 @@ def _managed_sysctls(look: Look, knobs: dict[str, Knob]) -> Owned:
                 yield name, f"{marked[path]} ({shown(path, 100)})"
 
 
-def _managed_mtu(look: Look, _: dict[str, Knob]) -> Owned:
+def _managed_mtu(capture: NodeCapture, _: dict[str, Knob]) -> Owned:
     """Say who manages the file that sets the MTU."""
-    path = kept_mtu_file(look)
-    marked = _markers(look)
+    path = kept_mtu_file(capture)
+    marked = _markers(capture)
     if path in marked:
         yield "nic.mtu", f"{marked[path]} ({shown(path, 100)})"
 
 
-def _markers(look: Look) -> dict[str, str]:
+def _markers(capture: NodeCapture) -> dict[str, str]:
     """Return file → the tool that manages it, as the file says."""
     found = {}
-    for line in look.tree.output("managed")[0].splitlines():
+    for line in capture.tree.output("managed")[0].splitlines():
         path, _, words = line.partition(":")
         tool = re.search(r"ansible|puppet|chef|salt|cfengine|cloud-init", words, re.IGNORECASE)
         found[path] = _TOOLS.get(tool[0].lower() if tool else "", "a configuration management")
@@ -147,7 +147,7 @@ _TOOLS = {
     "cfengine": "CFEngine",
     "cloud-init": "cloud-init",
 }
-_SOURCES: tuple[Callable[[Look, dict[str, Knob]], Owned], ...] = (
+_SOURCES: tuple[Callable[[NodeCapture, dict[str, Knob]], Owned], ...] = (
     _tuned,
     _services,
     _network_manager,

@@ -5,9 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wulf.catalogue import Knob
-from wulf.facts import firewall, keep, knobs, machine, mpi, network, nic, owners, services, settings, took
-from wulf.facts.look import Facts, Look
+from wulf.facts import (
+    boot_configuration,
+    firewall,
+    knobs,
+    machine,
+    mpi,
+    network,
+    nic,
+    owners,
+    services,
+    settings,
+    took,
+)
 from wulf.facts.nic import interface_address
+from wulf.facts.node import Facts, NodeCapture
 from wulf.facts.tree import Tree
 from wulf.ports import NodeResult
 from wulf.records import FactValue, NodeRecord
@@ -49,19 +61,19 @@ def parse(node: str, text: str, interface: str | None, catalogue: Sequence[Knob]
     catalogue
         The knobs whose values are facts, too.
     """
-    look = Look(Tree(text), interface)
+    capture = NodeCapture(Tree(text), interface)
     facts = Facts()
-    machine.add(facts, look)
-    nic.add(facts, look)
-    network.add(facts, look)
-    firewall.add(facts, look)
-    services.add(facts, look)
-    settings.add(facts, look, catalogue)
-    keep.add(facts, look, catalogue)
-    mpi.add(facts, look)
-    knobs.add(facts, look, catalogue)
-    owners.add(facts, look, catalogue)
-    took.add(facts, look)
+    machine.add(facts, capture)
+    nic.add(facts, capture)
+    network.add(facts, capture)
+    firewall.add(facts, capture)
+    services.add(facts, capture)
+    settings.add(facts, capture, catalogue)
+    boot_configuration.add(facts, capture, catalogue)
+    mpi.add(facts, capture)
+    knobs.add(facts, capture, catalogue)
+    owners.add(facts, capture, catalogue)
+    took.add(facts, capture)
     return NodeRecord(
         node=node,
         reachable=True,

@@ -7,7 +7,7 @@ import re
 
 import msgspec
 
-from wulf.facts.look import Facts, Look
+from wulf.facts.node import Facts, NodeCapture
 from wulf.facts.values import Absent, Unknown, shown
 from wulf.records import FactValue
 
@@ -46,11 +46,11 @@ class Service(msgspec.Struct, frozen=True, kw_only=True):
         return f"{state}, on at boot" if self.at_boot else state
 
 
-def add(facts: Facts, look: Look) -> None:
+def add(facts: Facts, capture: NodeCapture) -> None:
     """Collect the services that an administrator can switch on or off, and those that failed."""
-    facts.read("system.state", lambda: _state(look))
+    facts.read("system.state", lambda: _state(capture))
     try:
-        known = services(look)
+        known = services(capture)
     except Unknown as reason:
         for name in ("system.failed", "system.stopped", "system.unkept_services"):
             facts.lack(name, reason)
@@ -60,7 +60,7 @@ def add(facts: Facts, look: Look) -> None:
             facts.put(f"service.{name.removesuffix(_SERVICE)}", service.shown())
     failed = [name for name, service in known.items() if service.active == "failed"]
     facts.put("system.failed", _listed(failed))
-    facts.read("system.stopped", lambda: _stopped(look))
+    facts.read("system.stopped", lambda: _stopped(capture))
     unkept = [
         name
         for name, service in known.items()
@@ -69,7 +69,7 @@ def add(facts: Facts, look: Look) -> None:
     facts.put("system.unkept_services", _listed(unkept))
 
 
-def services(look: Look) -> dict[str, Service]:
+def services(capture: NodeCapture) -> dict[str, Service]:
     """Return the services that systemd knows: unit name → state.
 
     Raises
@@ -77,8 +77,8 @@ def services(look: Look) -> dict[str, Service]:
     Unknown
         When systemd did not answer.
     """
-    tree = look.tree
-    return look.once("services", lambda: _read(tree.text("units"), tree.text("unit_files")))
+    tree = capture.tree
+    return capture.once("services", lambda: _read(tree.text("units"), tree.text("unit_files")))
 
 
 @functools.lru_cache(maxsize=64)
@@ -101,7 +101,7 @@ def _read(units: str, unit_files: str) -> dict[str, Service]:
     return {name: Service(active=active.get(name), file=files.get(name)) for name in names}
 
 
-def service(look: Look, unit: str) -> FactValue:
+def service(capture: NodeCapture, unit: str) -> FactValue:
     """Return the state of one service in words.
 
     Raises
@@ -109,25 +109,25 @@ def service(look: Look, unit: str) -> FactValue:
     Absent
         When it is not installed.
     """
-    found = services(look).get(unit)
+    found = services(capture).get(unit)
     if found is None:
         raise Absent(f"{unit.removesuffix(_SERVICE)} is not installed")
     return found.shown()
 
 
-def _state(look: Look) -> FactValue:
+def _state(capture: NodeCapture) -> FactValue:
     # `systemctl is-system-running` ends with 1 when it is not; the word is the answer all the same.
-    text, _ = look.tree.output("system_state")
+    text, _ = capture.tree.output("system_state")
     word = text.split("\n")[-1].strip()
     if word not in ("running", "degraded", "starting", "initializing", "maintenance", "stopping"):
         raise Unknown(f"systemd does not say: {shown(word, 80)}")
     return word
 
 
-def _stopped(look: Look) -> FactValue:
+def _stopped(capture: NodeCapture) -> FactValue:
     """Return the services that should have started at boot and stay up, but are down."""
     stopped = []
-    for block in look.tree.text("enabled").split("\n\n"):
+    for block in capture.tree.text("enabled").split("\n\n"):
         unit = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
         lasting = unit.get("Type") != "oneshot" or unit.get("RemainAfterExit") == "yes"
         wanted = unit.get("ConditionResult") == "yes" or unit.get("ConditionTimestampMonotonic") == "0"

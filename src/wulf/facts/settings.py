@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from wulf.catalogue import Knob, sysctl_path
 from wulf.facts import tuned
-from wulf.facts.look import Facts, Look
 from wulf.facts.machine import booted_at
+from wulf.facts.node import Facts, NodeCapture
 from wulf.facts.tree import Tree
 from wulf.facts.values import Absent, Unknown, is_count, shown, whole
 from wulf.records import FactValue
@@ -34,24 +34,24 @@ _MANY = 8
 _CONNECTIONS = "/etc/NetworkManager/system-connections/"
 
 
-def add(facts: Facts, look: Look, knobs: Sequence[Knob]) -> None:
+def add(facts: Facts, capture: NodeCapture, knobs: Sequence[Knob]) -> None:
     """Collect where files and live values differ, and what has changed since the boot."""
-    facts.read("settings.contradicted", lambda: _contradicted(look))
-    facts.read("settings.unkept", lambda: _unkept(look, knobs))
-    facts.read("settings.mtu", lambda: kept_mtu(look))
-    facts.read("settings.changed_since_boot", lambda: _changed(look))
-    facts.read("settings.reboot_required", lambda: _reboot_required(look))
-    facts.read("settings.module_options", lambda: _module_options(look))
+    facts.read("settings.contradicted", lambda: _contradicted(capture))
+    facts.read("settings.unkept", lambda: _unkept(capture, knobs))
+    facts.read("settings.mtu", lambda: kept_mtu(capture))
+    facts.read("settings.changed_since_boot", lambda: _changed(capture))
+    facts.read("settings.reboot_required", lambda: _reboot_required(capture))
+    facts.read("settings.module_options", lambda: _module_options(capture))
 
 
-def kept_sysctls(look: Look) -> dict[str, tuple[str, str]]:
+def kept_sysctls(capture: NodeCapture) -> dict[str, tuple[str, str]]:
     """Sysctl → (value, file) that the next boot sets, in the order in which systemd-sysctl applies them."""
-    return {name: setters[-1] for name, setters in sysctl_setters(look).items()}
+    return {name: setters[-1] for name, setters in sysctl_setters(capture).items()}
 
 
-def sysctl_setters(look: Look) -> dict[str, list[tuple[str, str]]]:
+def sysctl_setters(capture: NodeCapture) -> dict[str, list[tuple[str, str]]]:
     """Sysctl → (value, file) of all files that set it, in the order in which systemd-sysctl reads them."""
-    return look.once("sysctl_setters", lambda: _read_sysctls(look.tree))
+    return capture.once("sysctl_setters", lambda: _read_sysctls(capture.tree))
 
 
 def _read_sysctls(tree: Tree) -> dict[str, list[tuple[str, str]]]:
@@ -80,56 +80,56 @@ def _dotted(name: str) -> str:
     return name.replace("/", ".") if slash >= 0 and (dot < 0 or slash < dot) else name
 
 
-def _contradicted(look: Look) -> FactValue:
+def _contradicted(capture: NodeCapture) -> FactValue:
     """Return the sysctls whose file says something else than the kernel."""
     said = []
-    for name, (value, path) in sorted(kept_sysctls(look).items()):
+    for name, (value, path) in sorted(kept_sysctls(capture).items()):
         live_path = sysctl_path(name)
-        if live_path not in look.tree or _NOT_COMPARED.fullmatch(name):
+        if live_path not in capture.tree or _NOT_COMPARED.fullmatch(name):
             continue
-        live = " ".join(look.tree.text(live_path).split())
+        live = " ".join(capture.tree.text(live_path).split())
         if live != value:
             said.append(f"{name} is {shown(live, 60)}, {path} says {shown(value, 60)}")
     return _listed(said)
 
 
-def _unkept(look: Look, knobs: Sequence[Knob]) -> FactValue:
+def _unkept(capture: NodeCapture, knobs: Sequence[Knob]) -> FactValue:
     """Return the sysctls of the catalogue that somebody changed and that no file keeps."""
-    kept = kept_sysctls(look).keys() | {
-        _dotted(entry.name) for entry in tuned.entries(look) if entry.section == "sysctl"
+    kept = kept_sysctls(capture).keys() | {
+        _dotted(entry.name) for entry in tuned.entries(capture) if entry.section == "sysctl"
     }
     said = []
     for knob in knobs:
         name = knob.access.target
         path = sysctl_path(name)
-        if knob.access.kind != "sysctl" or not knob.default or path not in look.tree or name in kept:
+        if knob.access.kind != "sysctl" or not knob.default or path not in capture.tree or name in kept:
             continue
-        live = " ".join(look.tree.text(path).split())
+        live = " ".join(capture.tree.text(path).split())
         if live != knob.default:
             said.append(f"{name} is {shown(live, 60)} (the kernel's own is {knob.default})")
     try:
-        kept_mtu(look)
+        kept_mtu(capture)
     except Absent:
-        mtu = look.tree.text(f"/sys/class/net/{look.nic()}/mtu")
-        if mtu != "1500" and look.interface != "lo" and not _mtu_by_wulf(look, mtu):
-            said.append(f"the MTU of {look.interface} is {shown(mtu, 20)} (the kernel's own is 1500)")
+        mtu = capture.tree.text(f"/sys/class/net/{capture.nic()}/mtu")
+        if mtu != "1500" and capture.interface != "lo" and not _mtu_by_wulf(capture, mtu):
+            said.append(f"the MTU of {capture.interface} is {shown(mtu, 20)} (the kernel's own is 1500)")
     except Unknown:
         pass  # then it is not known whether a file keeps it: settings.mtu says why
     return _listed(said)
 
 
-def _mtu_by_wulf(look: Look, mtu: str) -> bool:
+def _mtu_by_wulf(capture: NodeCapture, mtu: str) -> bool:
     """Whether a file that `wulf persist` wrote sets the MTU at boot."""
     try:
-        if re.search(rf"^keep nic nic\.mtu link \S+ mtu {mtu}$", look.tree.output("wulf_kept")[0], re.M):
+        if re.search(rf"^keep nic nic\.mtu link \S+ mtu {mtu}$", capture.tree.output("wulf_kept")[0], re.M):
             return True
     except Unknown:
         pass  # then there is no such script
-    own = (text for path, text in look.tree.files("/etc/systemd/network/") if "wulf" in path)
+    own = (text for path, text in capture.tree.files("/etc/systemd/network/") if "wulf" in path)
     return any(re.search(rf"^MTUBytes={mtu}$", text, re.M) for text in own)
 
 
-def kept_mtu(look: Look) -> FactValue:
+def kept_mtu(capture: NodeCapture) -> FactValue:
     """Return the MTU that a configuration file sets for the cluster's interface [B].
 
     Raises
@@ -137,29 +137,29 @@ def kept_mtu(look: Look) -> FactValue:
     Absent
         When no file does.
     """
-    return whole(_kept_mtu(look)[1], "the MTU")
+    return whole(_kept_mtu(capture)[1], "the MTU")
 
 
-def kept_mtu_file(look: Look) -> str:
+def kept_mtu_file(capture: NodeCapture) -> str:
     """Return the configuration file that sets the MTU of the cluster's interface; raises as `kept_mtu`."""
-    return _kept_mtu(look)[0]
+    return _kept_mtu(capture)[0]
 
 
-def _kept_mtu(look: Look) -> tuple[str, str]:
-    nic = look.nic()
-    for path, text in look.tree.files("/etc/"):
+def _kept_mtu(capture: NodeCapture) -> tuple[str, str]:
+    nic = capture.nic()
+    for path, text in capture.tree.files("/etc/"):
         value = _mtu_in(path, text, nic)
         if value is not None:
             return path, value
-    if look.tree.refused(_CONNECTIONS):
+    if capture.tree.refused(_CONNECTIONS):
         raise Unknown("only root may read NetworkManager's connections")
     raise Absent("no configuration file sets it")
 
 
-def connections(look: Look) -> list[tuple[str, list[str]]]:
+def connections(capture: NodeCapture) -> list[tuple[str, list[str]]]:
     """Return NetworkManager's connections of the cluster's interface: file and settings."""
-    mine = f"interface-name={look.nic()}"
-    found = [(path, text.splitlines()) for path, text in look.tree.files(_CONNECTIONS)]
+    mine = f"interface-name={capture.nic()}"
+    found = [(path, text.splitlines()) for path, text in capture.tree.files(_CONNECTIONS)]
     return [(path, lines) for path, lines in found if mine in lines]
 
 
@@ -187,11 +187,11 @@ def _mtu_in(path: str, text: str, nic: str) -> str | None:
     return found[1] if found else None
 
 
-def _changed(look: Look) -> FactValue:
+def _changed(capture: NodeCapture) -> FactValue:
     """Return the configuration files that were changed after the node had booted."""
-    boot = booted_at(look.tree)
+    boot = booted_at(capture.tree)
     said = []
-    for line in look.tree.output("changed")[0].splitlines():
+    for line in capture.tree.output("changed")[0].splitlines():
         when, _, path = line.partition(" ")
         # Files are written while a node boots; a minute later it has read them.
         if is_count(when) and int(when) > boot + 60 and path.startswith("/etc/"):
@@ -199,14 +199,14 @@ def _changed(look: Look) -> FactValue:
     return _listed(said)
 
 
-def _reboot_required(look: Look) -> FactValue:
-    return "reboot-required" in look.tree.output("changed")[0]
+def _reboot_required(capture: NodeCapture) -> FactValue:
+    return "reboot-required" in capture.tree.output("changed")[0]
 
 
-def _module_options(look: Look) -> FactValue:
+def _module_options(capture: NodeCapture) -> FactValue:
     """Return the driver options in /etc/modprobe.d."""
     said = []
-    for _, text in look.tree.files("/etc/modprobe.d/"):
+    for _, text in capture.tree.files("/etc/modprobe.d/"):
         said += [" ".join(line.split()) for line in text.splitlines() if line.strip().startswith("options ")]
     return "; ".join(sorted(said)) or "none"
 

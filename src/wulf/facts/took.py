@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from wulf.facts.look import Facts, Look
+from wulf.facts.node import Facts, NodeCapture
 from wulf.facts.tree import Tree
 from wulf.facts.values import Unknown, number
 
 _PREFIX = "section."
 
 
-def add(facts: Facts, look: Look) -> None:
+def add(facts: Facts, capture: NodeCapture) -> None:
     """Add the time of every part that came to its end; a look of an earlier version does not say."""
-    starts = sections(look.tree)
+    starts = sections(capture.tree)
     for (name, begin), (_, end) in pairwise(starts):
         facts.put(f"look.{name}_s", round(max(end - begin, 0.0), 2))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from wulf.facts.look import Look
+from wulf.facts.node import NodeCapture
 from wulf.facts.services import service
 from wulf.facts.tree import Tree
 from wulf.facts.values import Unknown
@@ -27,15 +27,15 @@ class Entry(msgspec.Struct, frozen=True):
     value: str
 
 
-def entries(look: Look) -> list[Entry]:
+def entries(capture: NodeCapture) -> list[Entry]:
     """Return all lines of the active profile and of what it includes; empty when there is none."""
-    return look.once("tuned_entries", lambda: _entries(look.tree))
+    return capture.once("tuned_entries", lambda: _entries(capture.tree))
 
 
-def runs(look: Look) -> bool:
+def runs(capture: NodeCapture) -> bool:
     """Whether TuneD is at work on the node."""
     try:
-        return str(service(look, "tuned.service")).startswith("on")
+        return str(service(capture, "tuned.service")).startswith("on")
     except Unknown:
         return False
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from wulf.model import hockney, matrix, pieces
+from wulf.model import curve_data, hockney, segments
 from wulf.model.hockney import NotIdentifiable
 from wulf.records import CellEstimate, CurveModel, Estimate
 
@@ -49,7 +49,7 @@ def curve(cells: Sequence[CellEstimate], pattern: str) -> CurveModel:
         asymptotic_bandwidth=None,
         n_half_bytes=None,
     )
-    data = matrix.of_cells(cells)
+    data = curve_data.of_cells(cells)
     if len(data.sizes) < hockney.MIN_SIZES:
         return replace(
             model, notes=[f"no model: it takes {hockney.MIN_SIZES} sizes, there are {len(data.sizes)}"]
@@ -71,18 +71,18 @@ def curve(cells: Sequence[CellEstimate], pattern: str) -> CurveModel:
         ),
         least_squares=or_note("a least-squares line", lambda: hockney.ordinary(data)),
     )
-    divided = or_note("the number of segments", lambda: pieces.divide(data, cells))
+    divided = or_note("the number of segments", lambda: segments.divide(data, cells))
     if divided is None:
         return replace(model, notes=notes)
     latency = model.zero_byte_latency
     if latency is None and round_trip:
-        latency = or_note("the zero-byte latency", lambda: pieces.zero_byte_latency(data, divided))
-    bandwidth = or_note("the asymptotic bandwidth", lambda: pieces.asymptotic_bandwidth(data, divided))
+        latency = or_note("the zero-byte latency", lambda: segments.zero_byte_latency(data, divided))
+    bandwidth = or_note("the asymptotic bandwidth", lambda: segments.asymptotic_bandwidth(data, divided))
     # Half of a bandwidth that is not known is not known either; the note about the bandwidth says why.
-    n_half = or_note("n½", lambda: pieces.n_half(data, divided)) if bandwidth is not None else None
+    n_half = or_note("n½", lambda: segments.n_half(data, divided)) if bandwidth is not None else None
     return replace(
         model,
-        segments=pieces.describe(data, divided, head.op),
+        segments=segments.describe(data, divided, head.op),
         zero_byte_latency=latency,
         asymptotic_bandwidth=bandwidth,
         n_half_bytes=n_half,

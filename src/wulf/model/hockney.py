@@ -19,7 +19,7 @@ from typing import Literal
 
 import numpy as np
 
-from wulf.model.matrix import Curve, Floats
+from wulf.model.curve_data import Curve, Floats
 from wulf.records import Estimate, LineFit
 from wulf.stats import intervals
 from wulf.stats.regression import (

@@ -37,7 +37,7 @@ _SLOWEST = 1e6
 _MESSAGES = 6
 
 
-class Around(msgspec.Struct, frozen=True, kw_only=True):
+class LaunchContext(msgspec.Struct, frozen=True, kw_only=True):
     """What was seen around a launch."""
 
     contexts: list[NodeContext]
@@ -46,7 +46,7 @@ class Around(msgspec.Struct, frozen=True, kw_only=True):
 
 
 #: From the pair to what is called after the launch. Raises UnreachableError when a node is gone before it.
-Observation = Callable[[Pair], Callable[[], Around]]
+Observation = Callable[[Pair], Callable[[], LaunchContext]]
 #: From the contexts to the reasons to distrust the launch.
 Judge = Callable[[list[NodeContext]], list[str]]
 
@@ -101,12 +101,12 @@ def run_launch(plan: LaunchPlan, site: Site, observe: Observation, judge: Judge)
     started_at = timestamp("milliseconds")
     begin = time.monotonic()
     output = _Output()
-    around = Around(contexts=[])
+    around = LaunchContext(contexts=[])
     try:
         finish = observe(plan.pair)
     except UnreachableError as failure:
         output.error = str(failure)
-        around = Around(contexts=[], unreachable=dict.fromkeys(failure.nodes, str(failure)))
+        around = LaunchContext(contexts=[], unreachable=dict.fromkeys(failure.nodes, str(failure)))
         duration = time.monotonic() - begin
     else:
         begin = time.monotonic()
@@ -133,7 +133,7 @@ def _result(
     started_at: str,
     duration_s: float,
     output: _Output,
-    around: Around,
+    around: LaunchContext,
     contamination: list[str],
 ) -> LaunchResult:
     failed = output.error is not None

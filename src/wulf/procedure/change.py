@@ -48,10 +48,10 @@ class Permissions(msgspec.Struct, frozen=True, kw_only=True):
 VETTED = Permissions(take_over=True, relax=True)
 
 
-class Intention(msgspec.Struct, frozen=True, kw_only=True):
+class ChangePlan(msgspec.Struct, frozen=True, kw_only=True):
     """A change that may be made."""
 
-    wanted: list[steps.Wanted]
+    wanted: list[steps.KnobSetting]
     #: Node → steps; a node that has all values already is not in it.
     plans: dict[str, list[steps.Step]]
     #: (knob, value before, value wanted) → nodes.
@@ -64,7 +64,7 @@ def owner() -> str:
 
 
 @contextmanager
-def reach(config: ClusterConfig) -> Iterator[tuple[Transport, Guards]]:
+def open_guards(config: ClusterConfig) -> Iterator[tuple[Transport, Guards]]:
     """Open the way to the nodes and their guards, as the user who changes settings."""
     transport = open_transport(config.for_changes())
     try:
@@ -79,7 +79,7 @@ def guarded(config: ClusterConfig, transport: Transport) -> Iterator[Guards]:
     if config.for_changes().ssh.user == config.ssh.user:
         yield Guards(transport, owner(), by_sudo=config.change.become == "sudo")
         return
-    with reach(config) as (_, guards):
+    with open_guards(config) as (_, guards):
         yield guards
 
 
@@ -87,9 +87,9 @@ def intend(
     transport: Transport,
     config: ClusterConfig,
     nodes: Sequence[str],
-    wanted: Sequence[steps.Wanted],
+    wanted: Sequence[steps.KnobSetting],
     permissions: Permissions,
-) -> Intention:
+) -> ChangePlan:
     """Look at the nodes and plan the change.
 
     Raises
@@ -100,7 +100,7 @@ def intend(
         A node has missed an earlier change; says what brings it level.
     """
     missed = {name for entry in level.behind(config, nodes).values() for name in entry.values}
-    named = {wish.knob.id: wish.knob for wish in wanted}
+    named = {knob_setting.knob.id: knob_setting.knob for knob_setting in wanted}
     knobs = {name: catalogue.knob(name) for name in missed} | named
     records = capture(transport, nodes, config.interface, list(knobs.values()))
     level.require_level(config, records, named)
@@ -110,14 +110,16 @@ def intend(
 def plan(
     records: Sequence[NodeRecord],
     interface: str | None,
-    wanted: Sequence[steps.Wanted],
+    wanted: Sequence[steps.KnobSetting],
     permissions: Permissions,
-) -> Intention:
+) -> ChangePlan:
     """Return what has to be done on nodes with these facts; raises as `intend`."""
     refused: dict[str, list[str]] = {}
     for record in records:
-        for wish in wanted:
-            reason = steps.obstacle(wish, record, take_over=permissions.take_over, relax=permissions.relax)
+        for knob_setting in wanted:
+            reason = steps.obstacle(
+                knob_setting, record, take_over=permissions.take_over, relax=permissions.relax
+            )
             if reason:
                 refused.setdefault(reason, []).append(record.node)
     if refused:
@@ -128,27 +130,31 @@ def plan(
     plans: dict[str, list[steps.Step]] = {}
     rows: dict[tuple[str, str, str], list[str]] = {}
     for record in records:
-        lacking = [wish for wish in wanted if not steps.fulfilled(wish, record.facts.get(wish.knob.id))]
-        for wish in wanted:
-            before = record.facts.get(wish.knob.id)
-            now = str(before) if steps.fulfilled(wish, before) else wish.value
-            key = (wish.knob.id, "not set" if before is None else str(before), now)
+        lacking = [
+            knob_setting
+            for knob_setting in wanted
+            if not steps.fulfilled(knob_setting, record.facts.get(knob_setting.knob.id))
+        ]
+        for knob_setting in wanted:
+            before = record.facts.get(knob_setting.knob.id)
+            now = str(before) if steps.fulfilled(knob_setting, before) else knob_setting.value
+            key = (knob_setting.knob.id, "not set" if before is None else str(before), now)
             rows.setdefault(key, []).append(record.node)
         if lacking:
             plans[record.node] = steps.plan(lacking, interface)
-    return Intention(wanted=list(wanted), plans=plans, rows=rows)
+    return ChangePlan(wanted=list(wanted), plans=plans, rows=rows)
 
 
 def make(
     guard: Guards,
     config: ClusterConfig,
-    intention: Intention,
+    intention: ChangePlan,
     *,
     deadline_s: int,
     watch: Callable[[str], None] = lambda _: None,
 ) -> ChangeOutcome:
     """Make the change, prove its effect, confirm it over new connections; or put everything back."""
-    where = scene(guard.transport, config, list(intention.plans))
+    where = effect_probe(guard.transport, config, list(intention.plans))
     carries = Carrying(where).look()
     has_effect = live.checks(where, intention.wanted)
 
@@ -180,7 +186,7 @@ def carrying(
     transport: Transport, config: ClusterConfig, nodes: Sequence[str], *, whole: bool = True
 ) -> Carrying:
     """See what the nodes' measured interface carries before a change; see `Carrying`."""
-    return Carrying(scene(transport, config, nodes), whole=whole).look()
+    return Carrying(effect_probe(transport, config, nodes), whole=whole).look()
 
 
 def with_notes(outcome: ChangeOutcome, notes: Sequence[str]) -> ChangeOutcome:
@@ -188,7 +194,7 @@ def with_notes(outcome: ChangeOutcome, notes: Sequence[str]) -> ChangeOutcome:
     return msgspec.structs.replace(outcome, notes=[*outcome.notes, *notes])
 
 
-def scene(transport: Transport, config: ClusterConfig, nodes: Sequence[str]) -> live.Scene:
+def effect_probe(transport: Transport, config: ClusterConfig, nodes: Sequence[str]) -> live.EffectProbe:
     """Return where effects on the wire are looked for: from each of these nodes to a neighbour.
 
     Who is not in ``[addresses]`` says itself which address it has on the cluster's interface; without an interface
@@ -200,7 +206,7 @@ def scene(transport: Transport, config: ClusterConfig, nodes: Sequence[str]) -> 
     if asked and config.interface:
         known |= live.own_addresses(transport, asked, config.interface)
         around = [node for node in around if node in known or node in nodes]
-    return live.Scene(
+    return live.EffectProbe(
         transport=transport,
         nodes=nodes,
         addresses={node: known.get(node, node) for node in around},
@@ -243,13 +249,13 @@ def status(guard: Guards, nodes: Sequence[str]) -> list[NodeStatus]:
     return [answers.status(answer) for answer in guard.call(nodes, "status").values()]
 
 
-def _rounded(intention: Intention, outcome: ChangeOutcome) -> Iterator[str]:
+def _rounded(intention: ChangePlan, outcome: ChangeOutcome) -> Iterator[str]:
     """Say where a driver made something else of a value."""
     got: dict[tuple[str, str, str], list[str]] = {}
     for node in outcome.nodes:
-        for wish in intention.wanted:
-            value = node.values.get(wish.knob.id)
-            if value is not None and not steps.same(wish.value, value):
-                got.setdefault((wish.knob.id, wish.value, value), []).append(node.node)
+        for knob_setting in intention.wanted:
+            value = node.values.get(knob_setting.knob.id)
+            if value is not None and not steps.same(knob_setting.value, value):
+                got.setdefault((knob_setting.knob.id, knob_setting.value, value), []).append(node.node)
     for (name, asked, value), nodes in got.items():
         yield f"{name}: asked for {asked}, the driver made {value} of it on {fold(nodes)}"

@@ -227,7 +227,9 @@ def _lacking(entry: Missed, record: NodeRecord) -> Missed | None:
     values = {
         name: value
         for name, value in entry.values.items()
-        if not steps.fulfilled(steps.Wanted(knob=catalogue.knob(name), value=value), record.facts.get(name))
+        if not steps.fulfilled(
+            steps.KnobSetting(knob=catalogue.knob(name), value=value), record.facts.get(name)
+        )
     }
     return _whole(msgspec.structs.replace(entry, values=values))
 

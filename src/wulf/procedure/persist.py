@@ -21,7 +21,7 @@ from wulf.procedure.change import carrying, with_notes
 from wulf.records import ChangeOutcome, NodeRecord, NodeStatus, SetValue, TuneManifest, Values
 
 
-class Lasting(msgspec.Struct, frozen=True, kw_only=True):
+class PersistencePlan(msgspec.Struct, frozen=True, kw_only=True):
     """What makes the settings of some nodes last."""
 
     #: Node → what keeps its settings.
@@ -37,7 +37,7 @@ class Lasting(msgspec.Struct, frozen=True, kw_only=True):
         return {knob: place for kept in self.nodes.values() for knob, place in kept.places.items()}
 
 
-class Holding(msgspec.Struct, frozen=True, kw_only=True):
+class SettingCheck(msgspec.Struct, frozen=True, kw_only=True):
     """Whether one setting of a node still is what was confirmed."""
 
     node: str
@@ -49,10 +49,10 @@ class Holding(msgspec.Struct, frozen=True, kw_only=True):
     holds: bool
 
 
-def settings(status: NodeStatus) -> list[steps.Wanted]:
+def settings(status: NodeStatus) -> list[steps.KnobSetting]:
     """Return what confirmed changes have set on a node and is not as it was before."""
     return [
-        steps.Wanted(knob=catalogue.knob(value.knob), value=_value(value))
+        steps.KnobSetting(knob=catalogue.knob(value.knob), value=_value(value))
         for value in status.settings
         if value.kind not in access.keepers() and value.differs
     ]
@@ -65,7 +65,9 @@ def require_answers(statuses: Sequence[NodeStatus]) -> None:
         raise TransportError(f"{fold([status.node for status in lost])}: {lost[0].error}")
 
 
-def lasting(statuses: Sequence[NodeStatus], records: Sequence[NodeRecord], interface: str | None) -> Lasting:
+def lasting(
+    statuses: Sequence[NodeStatus], records: Sequence[NodeRecord], interface: str | None
+) -> PersistencePlan:
     """Return what would make the confirmed settings last.
 
     Raises
@@ -79,14 +81,14 @@ def lasting(statuses: Sequence[NodeStatus], records: Sequence[NodeRecord], inter
     for status in statuses:
         strange = _strange(status)
         kept = [value for value in status.settings if value.knob not in strange]
-        wishes = settings(msgspec.structs.replace(status, settings=kept))
-        if wishes:
+        knob_settings = settings(msgspec.structs.replace(status, settings=kept))
+        if knob_settings:
             change = max(value.change for value in kept if value.kind not in access.keepers())
-            lasts = persist(wishes, interface, by_node[status.node], marker(change))
+            lasts = persist(knob_settings, interface, by_node[status.node], marker(change))
             found[status.node] = msgspec.structs.replace(lasts, unpersistable=lasts.unpersistable | strange)
     if not found:
         raise UsageError("nothing is set on these nodes that could be kept ('wulf status' shows it)")
-    return Lasting(nodes=found)
+    return PersistencePlan(nodes=found)
 
 
 def _strange(status: NodeStatus) -> dict[str, str]:
@@ -102,7 +104,7 @@ def make_last(
     transport: Transport,
     guards: Guards,
     config: ClusterConfig,
-    what: Lasting,
+    what: PersistencePlan,
     *,
     deadline_s: int,
     watch: Callable[[str], None],
@@ -115,10 +117,10 @@ def make_last(
     return with_notes(outcome, carries.notes())
 
 
-def holding(statuses: Sequence[NodeStatus]) -> list[Holding]:
+def holding(statuses: Sequence[NodeStatus]) -> list[SettingCheck]:
     """Compare what was confirmed with what is, live and stored, on every node."""
     return [
-        Holding(
+        SettingCheck(
             node=status.node,
             what=value.target if value.kind in access.keepers() else value.knob,
             kind=value.kind,
@@ -146,9 +148,9 @@ def chosen(
     require_answers(statuses)
     by_node = {record.node: record for record in records}
     found = {
-        status.node: Chosen(wanted=wishes, interface=interface, record=by_node[status.node])
+        status.node: Chosen(wanted=knob_settings, interface=interface, record=by_node[status.node])
         for status in statuses
-        if (wishes := settings(status))
+        if (knob_settings := settings(status))
     }
     if not found:
         raise UsageError(
@@ -165,15 +167,16 @@ def chosen_by(manifest: TuneManifest, kept: Values, interface: str | None) -> di
     UsageError
         It kept nothing.
     """
-    wishes = [
-        steps.Wanted(knob=knob, value=value)
+    knob_settings = [
+        steps.KnobSetting(knob=knob, value=value)
         for name, value in kept.items()
         if not steps.unsettable(knob := catalogue.knob(name))
     ]
-    if not wishes:
+    if not knob_settings:
         raise UsageError("this run kept nothing that is set on a node")
     return {
-        record.node: Chosen(wanted=wishes, interface=interface, record=record) for record in manifest.records
+        record.node: Chosen(wanted=knob_settings, interface=interface, record=record)
+        for record in manifest.records
     }
 
 

@@ -20,7 +20,7 @@ from wulf.facts.context import Snapshot, contamination, difference
 from wulf.nodeset import reasons_text
 from wulf.ports import Launcher, Transport
 from wulf.probe import build
-from wulf.probe.execute import Around, Observation, Site
+from wulf.probe.execute import LaunchContext, Observation, Site
 from wulf.procedure import install
 from wulf.procedure.level import require_level
 from wulf.procedure.measuring.loop import RunLaunch, launcher
@@ -44,7 +44,7 @@ class Toolbox(msgspec.Struct, frozen=True, kw_only=True):
         return next((probe.mpi for probe in self.probes if probe.mpi is not None), None)
 
 
-class Ready(msgspec.Struct, frozen=True, kw_only=True):
+class MeasuringSite(msgspec.Struct, frozen=True, kw_only=True):
     """A cluster on which launches can run."""
 
     nodes: list[NodeRecord]
@@ -123,7 +123,7 @@ def measurable(pairs: Iterable[Pair], nodes: Sequence[NodeRecord]) -> tuple[list
 
 
 @contextmanager
-def look(
+def connect(
     config: ClusterConfig, nodes: Sequence[str], say: Say
 ) -> Iterator[tuple[Transport, list[NodeRecord]]]:
     """Open the way to the nodes and take their facts; it is closed again when the context ends.
@@ -145,7 +145,7 @@ def look(
 
 def ready(
     config: ClusterConfig, transport: Transport, nodes: list[NodeRecord], tools: Toolbox, say: Say
-) -> Ready:
+) -> MeasuringSite:
     """Put the probes on the nodes that answer, and return how to launch there.
 
     A node that does not take a probe, or on which it does not run, is left out of the operations that need it.
@@ -162,7 +162,7 @@ def ready(
     mpi = tools.mpi
     start = _launcher(config, mpi) if mpi is not None else None
     places = install.install(config, transport, tools.probes, start, up, say)
-    return Ready(
+    return MeasuringSite(
         nodes=nodes,
         launch=launcher(
             Site(
@@ -241,16 +241,16 @@ def _observation(config: ClusterConfig, transport: Transport) -> Observation:
     # On one machine both ranks are on every "node".
     ranks = 2.0 if config.transport == "local" else 1.0
 
-    def observe(pair: Pair) -> Callable[[], Around]:
+    def observe(pair: Pair) -> Callable[[], LaunchContext]:
         before = snapshot(transport, pair, config.interface)
         lost = _lost(before)
         if lost:
             raise UnreachableError("; ".join(lost.values()), list(lost))
 
-        def finish() -> Around:
+        def finish() -> LaunchContext:
             after = snapshot(transport, pair, config.interface)
             contexts = [difference(a, b, ranks) for a, b in zip(before, after, strict=True)]
-            return Around(contexts=contexts, unreachable=_lost(after))
+            return LaunchContext(contexts=contexts, unreachable=_lost(after))
 
         return finish
 

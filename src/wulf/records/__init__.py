@@ -67,7 +67,6 @@ from wulf.records.tuned import (
     Candidate,
     CommandPart,
     Control,
-    Cycle,
     Effect,
     Metric,
     PathStep,
@@ -79,6 +78,7 @@ from wulf.records.tuned import (
     TunePlan,
     Tuning,
     Values,
+    Workload,
 )
 
 __all__ = [
@@ -98,7 +98,6 @@ __all__ = [
     "Comparison",
     "Control",
     "CurveModel",
-    "Cycle",
     "Effect",
     "Estimate",
     "FactValue",
@@ -140,4 +139,5 @@ __all__ = [
     "Tuning",
     "Values",
     "Verdict",
+    "Workload",
 ]

@@ -215,7 +215,7 @@ class CommandPart(Record, frozen=True, kw_only=True):
     match: str = ""
 
 
-class Cycle(Record, frozen=True, kw_only=True):
+class Workload(Record, frozen=True, kw_only=True):
     """What one trial measures."""
 
     probes: list[ProbePart]
@@ -243,7 +243,7 @@ class TuneManifest(Record, frozen=True, kw_only=True):
     #: As it was typed.
     command_line: list[str]
     plan: TunePlan
-    cycle: Cycle
+    cycle: Workload
     #: latency, throughput or hpc: what the catalogue recommends was chosen for.
     profile: str
     #: Text of the cluster file in use.

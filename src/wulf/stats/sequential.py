@@ -6,7 +6,7 @@ from __future__ import annotations
 LATER_SHARE = 0.6
 
 
-def look_confidence(n: int, first: int, confidence: float = 0.95) -> float:
+def interim_confidence(n: int, first: int, confidence: float = 0.95) -> float:
     """Nominal confidence of the interval computed from `n` launches, when the first look was at `first`.
 
     Stopping as soon as the interval is narrow prefers samples that look calmer than they are: uncorrected,

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from wulf.change.persist import Persistence, persist
-from wulf.change.steps import Step, Wanted, plan
+from wulf.change.steps import KnobSetting, Step, plan
 from wulf.nodeset import fold
 from wulf.records import NodeRecord
 
@@ -21,7 +21,7 @@ HEAD = "# Written by wulf export."
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     """What is right for one node."""
 
-    wanted: Sequence[Wanted]
+    wanted: Sequence[KnobSetting]
     interface: str | None
     record: NodeRecord
 
@@ -35,14 +35,14 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     interface: str | None
     #: Whether the interface is a device, and not a bridge, a bond, a VLAN …
     physical: bool
-    wanted: list[Wanted]
+    wanted: list[KnobSetting]
     #: What sets everything now, in order.
     live: list[Step]
     lasting: Persistence
 
-    def wishes(self) -> list[tuple[Wanted, Step]]:
+    def knob_settings(self) -> list[tuple[KnobSetting, Step]]:
         """Return every setting with the step that makes it, in order."""
-        by_id = {wish.knob.id: wish for wish in self.wanted}
+        by_id = {knob_setting.knob.id: knob_setting for knob_setting in self.wanted}
         return [(by_id[step.knob], step) for step in self.live]
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from wulf.change.export import HEAD, Chosen, Group, groups, numbered
 from wulf.change.script import undoable
-from wulf.change.steps import Step, Wanted
+from wulf.change.steps import KnobSetting, Step
 
 _SCRIPT = "settings.sh"
 #: Knob → section and option that TuneD has for it.
@@ -47,11 +47,11 @@ def _profile(group: Group, name: str) -> dict[str, str]:
     sections: dict[str, list[str]] = {section: [] for section in _SECTIONS}
     net: dict[str, list[str]] = {}
     script: list[Step] = []
-    for wish, step in group.wishes():
-        if wish.knob.access.kind == "tuned":
+    for knob_setting, step in group.knob_settings():
+        if knob_setting.knob.access.kind == "tuned":
             continue  # this profile takes the place of the other one
         # The plug-in passes over interfaces that are no devices, and says that all is well.
-        if not (_native(wish, step, sections) or (group.physical and _network(step, net))):
+        if not (_native(knob_setting, step, sections) or (group.physical and _network(step, net))):
             script.append(step)
     if net:
         sections["net"] = [
@@ -69,18 +69,18 @@ def _profile(group: Group, name: str) -> dict[str, str]:
     return {f"{name}/tuned.conf": "\n".join([*lines, ""]), **files}
 
 
-def _native(wish: Wanted, step: Step, sections: dict[str, list[str]]) -> bool:
+def _native(knob_setting: KnobSetting, step: Step, sections: dict[str, list[str]]) -> bool:
     """Give a setting to the plug-in that knows it; return whether there is one."""
     if step.kind == "sysctl":
-        sections["sysctl"].append(f"{step.target}={wish.value}")
+        sections["sysctl"].append(f"{step.target}={knob_setting.value}")
     elif step.kind == "service":
-        words = {"on": "start,enable", "off": "stop,disable"}[wish.value]
+        words = {"on": "start,enable", "off": "stop,disable"}[knob_setting.value]
         sections["service"].append(f"service.{step.target.removesuffix('.service')}={words}")
-    elif step.kind == "pm_qos" and wish.value != "unlimited":
-        sections["cpu"].append(f"force_latency={wish.value}")
-    elif wish.knob.id in _OPTIONS:
-        section, option = _OPTIONS[wish.knob.id]
-        sections[section].append(f"{option}={wish.value}")
+    elif step.kind == "pm_qos" and knob_setting.value != "unlimited":
+        sections["cpu"].append(f"force_latency={knob_setting.value}")
+    elif knob_setting.knob.id in _OPTIONS:
+        section, option = _OPTIONS[knob_setting.knob.id]
+        sections[section].append(f"{option}={knob_setting.value}")
     else:
         return False
     return True

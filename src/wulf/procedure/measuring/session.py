@@ -38,7 +38,7 @@ CONFIDENCE = 0.95
 Outcome = tuple[store.Run, Analysis]
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True):
+class MeasureRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What a new run is to measure; its defaults are those of ``wulf measure``."""
 
     config: inventory.ClusterConfig
@@ -87,7 +87,7 @@ class Watcher(loop.Watcher, Protocol):
         """Report that the run was interrupted, with the results kept."""
 
 
-def start(request: Request, path: Path, watcher: Watcher) -> Outcome:
+def start(request: MeasureRequest, path: Path, watcher: Watcher) -> Outcome:
     """Measure a new run in a directory.
 
     Raises
@@ -127,7 +127,7 @@ def go_on(name: str, runs: Path, budget_s: float | None, watcher: Watcher) -> Ou
     mpi = manifest.software.get("mpi_compiler")
     tools = site.toolbox(manifest.plan.ops, str(mpi) if mpi else None, watcher.stage)
     members = sorted({node for pair in manifest.plan.pairs for node in pair})
-    with site.look(config, members, watcher.stage) as (transport, records):
+    with site.connect(config, members, watcher.stage) as (transport, records):
         site.measurable(manifest.plan.pairs, records)
         ready = site.ready(config, transport, records, tools, watcher.stage)
         _require_same(manifest, ready.software, path)
@@ -144,7 +144,7 @@ def go_on(name: str, runs: Path, budget_s: float | None, watcher: Watcher) -> Ou
             return _measure(writer, earlier.results, ready, watcher)
 
 
-def foretell(request: Request, watcher: Watcher) -> tuple[Plan, budget.Fit]:
+def foretell(request: MeasureRequest, watcher: Watcher) -> tuple[Plan, budget.Fit]:
     """Return what would be measured, and what of it fits into the budget; start nothing on the nodes."""
     with _looked(request, watcher) as (tools, transport, _, pairs):
         plan = _plan(request, tools.operations, pairs, [])
@@ -154,12 +154,12 @@ def foretell(request: Request, watcher: Watcher) -> tuple[Plan, budget.Fit]:
 
 @contextmanager
 def _looked(
-    request: Request, watcher: Watcher
+    request: MeasureRequest, watcher: Watcher
 ) -> Iterator[tuple[site.Toolbox, Transport, list[NodeRecord], list[Pair]]]:
     """Build the probes and look at the nodes; yields the pairs that answer, too."""
     tools = site.toolbox(request.ops, request.mpi, watcher.stage)
     members = sorted({node for pair in request.pairs for node in pair})
-    with site.look(request.config, members, watcher.stage) as (transport, records):
+    with site.connect(request.config, members, watcher.stage) as (transport, records):
         pairs, lost = site.measurable(request.pairs, records)
         _say_lost(lost, records, watcher)
         yield tools, transport, records, pairs
@@ -196,7 +196,7 @@ def _require_same(manifest: Manifest, now: Mapping[str, FactValue], path: Path) 
 
 
 def _plan(
-    request: Request, operations: Sequence[Operation], pairs: list[Pair], left_out: list[LeftOut]
+    request: MeasureRequest, operations: Sequence[Operation], pairs: list[Pair], left_out: list[LeftOut]
 ) -> Plan:
     return Plan(
         ops=[operation.name for operation in operations],
@@ -217,7 +217,7 @@ def _plan(
 
 
 def _manifest(
-    request: Request, name: str, plan: Plan, operations: Sequence[Operation], ready: site.Ready
+    request: MeasureRequest, name: str, plan: Plan, operations: Sequence[Operation], ready: site.MeasuringSite
 ) -> Manifest:
     return Manifest(
         schema_version=SCHEMA_VERSION,
@@ -235,7 +235,7 @@ def _manifest(
 
 
 def _measure(
-    writer: store.Writer, earlier: list[LaunchResult], ready: site.Ready, watcher: Watcher
+    writer: store.Writer, earlier: list[LaunchResult], ready: site.MeasuringSite, watcher: Watcher
 ) -> Outcome:
     try:
         return loop.measure(writer, earlier, ready.launch, watcher, ready.look_s)

@@ -10,9 +10,9 @@ import msgspec
 
 from wulf.errors import ProbeError
 from wulf.experiment.search import Forecast, Search
-from wulf.experiment.strategy import Request
-from wulf.procedure.tuning.bench import Bench, TrialError
-from wulf.records import Cycle, Trial, Tuning
+from wulf.experiment.strategy import TrialRequest
+from wulf.procedure.tuning.runner import TrialError, TrialRunner
+from wulf.records import Trial, Tuning, Workload
 from wulf.store.files import timestamp
 from wulf.store.tuning import TuningWriter
 
@@ -39,7 +39,7 @@ class Watcher(Protocol):
         """Report a trial."""
 
 
-def pilot(bench: Bench, cycle: Cycle, seed: int) -> float:
+def pilot(bench: TrialRunner, cycle: Workload, seed: int) -> float:
     """Measure the original settings without keeping the figures; return how long one trial takes [s].
 
     Raises
@@ -58,7 +58,7 @@ def pilot(bench: Bench, cycle: Cycle, seed: int) -> float:
     return duration
 
 
-def search(writer: TuningWriter, earlier: Sequence[Trial], bench: Bench, watcher: Watcher) -> Tuning:
+def search(writer: TuningWriter, earlier: Sequence[Trial], bench: TrialRunner, watcher: Watcher) -> Tuning:
     """Search to the end, or to the end of the budget.
 
     Raises
@@ -96,7 +96,7 @@ def search(writer: TuningWriter, earlier: Sequence[Trial], bench: Bench, watcher
     return _conclude(writer, known.tuning(writer.manifest.id, "complete"), "")
 
 
-def _trial(request: Request, index: int, writer: TuningWriter, bench: Bench) -> Trial:
+def _trial(request: TrialRequest, index: int, writer: TuningWriter, bench: TrialRunner) -> Trial:
     """Make one trial; that a setting cannot be measured is a result."""
     started_at = timestamp("milliseconds")
     begin = time.monotonic()

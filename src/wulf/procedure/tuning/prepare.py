@@ -33,7 +33,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
 def goal(
     name: str, mpi: str | None, say: Say, match: str = "", better: Better = "lower", unit: str = ""
-) -> objective.Goal:
+) -> objective.Objective:
     """Return the objective that a user names; see `wulf.experiment.objective`.
 
     Parameters
@@ -63,7 +63,7 @@ def _ping_pong(operations: Sequence[Operation]) -> Operation:
     return next(operation for operation in operations if operation.pattern == "ping-pong")
 
 
-def tools_for(target: objective.Goal, mpi: str | None, say: Say) -> site.Toolbox | None:
+def tools_for(target: objective.Objective, mpi: str | None, say: Say) -> site.Toolbox | None:
     """Build the probes that an objective needs; None when it needs none."""
     ops = [part.op for part in target.probes]
     return site.toolbox(ops, mpi, say) if ops else None
@@ -71,7 +71,7 @@ def tools_for(target: objective.Goal, mpi: str | None, say: Say) -> site.Toolbox
 
 def choose(
     records: Sequence[NodeRecord],
-    target: objective.Goal,
+    target: objective.Objective,
     patterns: Sequence[str],
     family: str | None,
     permissions: change.Permissions,
@@ -112,8 +112,10 @@ def _refusal(
         return refusal
     reasons: dict[str, list[str]] = {}
     for record in records:
-        wish = steps.Wanted(knob=knob, value=_relaxed(knob))
-        reason = steps.obstacle(wish, record, take_over=permissions.take_over, relax=permissions.relax)
+        knob_setting = steps.KnobSetting(knob=knob, value=_relaxed(knob))
+        reason = steps.obstacle(
+            knob_setting, record, take_over=permissions.take_over, relax=permissions.relax
+        )
         unknown = record.unknown.get(knob.id)
         if reason or unknown:
             reasons.setdefault(reason or f"not known: {unknown}", []).append(record.node)

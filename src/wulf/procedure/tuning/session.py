@@ -17,8 +17,8 @@ from wulf.errors import ProbeError, UsageError
 from wulf.experiment import objective
 from wulf.ports import Transport
 from wulf.procedure import change, site
-from wulf.procedure.tuning import keep, loop, prepare
-from wulf.procedure.tuning.bench import Bench, job_line, open_bench
+from wulf.procedure.tuning import apply_result, loop, prepare
+from wulf.procedure.tuning.runner import TrialRunner, job_line, open_runner
 from wulf.records import (
     SCHEMA_VERSION,
     Candidate,
@@ -42,12 +42,12 @@ MIN_BLOCKS, MAX_BLOCKS = 6, 20
 CONFIRM_WITHIN_S = 60
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True):
+class TuneRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What a new tuning run is to find out."""
 
     config: inventory.ClusterConfig
     nodes: list[str]
-    goal: objective.Goal
+    goal: objective.Objective
     #: Knobs that are tried, as ``--knobs`` names them; empty for the goal's own.
     patterns: list[str]
     #: MPI library: a family or the path of a compiler; None for the one that is found.
@@ -59,10 +59,10 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     permissions: change.Permissions
 
 
-class Ready(msgspec.Struct, frozen=True, kw_only=True):
+class TuningSite(msgspec.Struct, frozen=True, kw_only=True):
     """What trials need of the outside world."""
 
-    bench: Bench
+    bench: TrialRunner
     operations: list[Operation]
     software: dict[str, str | int | float | bool | None]
 
@@ -80,7 +80,7 @@ class Watcher(loop.Watcher, Protocol):
         """Report that the search was interrupted, with the nodes put back and the results kept."""
 
 
-def start(request: Request, path: Path, watcher: Watcher, *, set_kept: bool) -> TuningRun:
+def start(request: TuneRequest, path: Path, watcher: Watcher, *, set_kept: bool) -> TuningRun:
     """Make a new tuning run in a directory.
 
     Parameters
@@ -97,13 +97,13 @@ def start(request: Request, path: Path, watcher: Watcher, *, set_kept: bool) -> 
     """
     tools = prepare.tools_for(request.goal, request.mpi, watcher.stage)
     with (
-        site.look(request.config, request.nodes, watcher.stage) as (transport, records),
+        site.connect(request.config, request.nodes, watcher.stage) as (transport, records),
         change.guarded(request.config, transport) as guards,
     ):
         choice = _choose(request, records, tools)
-        ready = bench_for(request.config, transport, guards, records, tools, watcher.stage)
+        ready = runner_for(request.config, transport, guards, records, tools, watcher.stage)
         cycle = request.goal.cycle(objective.pairs_for(request.nodes))
-        with open_bench(ready.bench):
+        with open_runner(ready.bench):
             watcher.stage("measuring the original settings")
             trial_s = loop.pilot(ready.bench, cycle, request.seed)
             manifest = _manifest(request, path.name, choice, ready, records, trial_s=trial_s)
@@ -134,12 +134,12 @@ def go_on(name: str, runs: Path, budget_s: float | None, watcher: Watcher, *, se
         raise UsageError(f"{path} is complete; there is nothing to go on with")
     config, tools = tools_of(manifest, str(path / HEAD), watcher.stage)
     with (
-        site.look(config, manifest.nodes, watcher.stage) as (transport, records),
+        site.connect(config, manifest.nodes, watcher.stage) as (transport, records),
         change.guarded(config, transport) as guards,
     ):
         _require_original(manifest, records, path)
-        ready = bench_for(config, transport, guards, records, tools, watcher.stage)
-        with open_bench(ready.bench):
+        ready = runner_for(config, transport, guards, records, tools, watcher.stage)
+        with open_runner(ready.bench):
             watcher.stage("measuring the original settings")
             loop.pilot(ready.bench, manifest.cycle, manifest.plan.seed)
             earlier, writer = resume_tuning(path)
@@ -159,11 +159,11 @@ def go_on(name: str, runs: Path, budget_s: float | None, watcher: Watcher, *, se
 
 
 def explain(
-    request: Request, say: prepare.Say
+    request: TuneRequest, say: prepare.Say
 ) -> tuple[prepare.Choice, dict[tuple[str, str], Mapping[tuple[str, ...], list[str]]]]:
     """Return what would be tried: the choice, and knob and value → the commands on which nodes; change nothing."""
     tools = prepare.tools_for(request.goal, request.mpi, say)
-    with site.look(request.config, request.nodes, say) as (transport, records):
+    with site.connect(request.config, request.nodes, say) as (transport, records):
         choice = _choose(request, records, tools)
         commands = {
             (candidate.knob, value): _commands(request, transport, records, candidate, value)
@@ -183,21 +183,21 @@ def tools_of(
     return config, site.toolbox(ops, str(mpi) if mpi else None, say) if ops else None
 
 
-def bench_for(
+def runner_for(
     config: inventory.ClusterConfig,
     transport: Transport,
     guards: Guards,
     records: list[NodeRecord],
     tools: site.Toolbox | None,
     say: prepare.Say,
-) -> Ready:
+) -> TuningSite:
     """Put the probes on the nodes; return the bench on which trials are made, and what it consists of."""
     measuring = site.ready(config, transport, records, tools, say) if tools is not None else None
     if measuring is not None and measuring.left_out:
         # A cycle needs all its pairs.
         raise ProbeError("; ".join(absent.reason for absent in measuring.left_out))
     operations = tools.operations if tools is not None else []
-    bench = Bench(
+    bench = TrialRunner(
         config,
         transport,
         guards,
@@ -205,14 +205,14 @@ def bench_for(
         records,
         {operation.name: operation for operation in operations},
     )
-    return Ready(
+    return TuningSite(
         bench=bench,
         operations=operations,
         software=measuring.software if measuring is not None else {"wulf": __version__},
     )
 
 
-def _search(writer: TuningWriter, earlier: Sequence[Trial], bench: Bench, watcher: Watcher) -> Tuning:
+def _search(writer: TuningWriter, earlier: Sequence[Trial], bench: TrialRunner, watcher: Watcher) -> Tuning:
     try:
         return loop.search(writer, earlier, bench, watcher)
     except KeyboardInterrupt:
@@ -233,7 +233,7 @@ def _keep(
         return
     watcher.stage("setting what helps")
     try:
-        outcome = keep.keep(
+        outcome = apply_result.keep(
             guards,
             config,
             records,
@@ -259,7 +259,9 @@ def _note_kept(path: Path, outcome: ChangeOutcome, watcher: Watcher) -> None:
         writer.update(msgspec.structs.replace(writer.manifest, change=changed, message=message))
 
 
-def _choose(request: Request, records: Sequence[NodeRecord], tools: site.Toolbox | None) -> prepare.Choice:
+def _choose(
+    request: TuneRequest, records: Sequence[NodeRecord], tools: site.Toolbox | None
+) -> prepare.Choice:
     family = tools.mpi.family if tools is not None and tools.mpi is not None else None
     choice = prepare.choose(records, request.goal, request.patterns, family, request.permissions)
     if not choice.candidates:
@@ -269,10 +271,10 @@ def _choose(request: Request, records: Sequence[NodeRecord], tools: site.Toolbox
 
 
 def _manifest(
-    request: Request,
+    request: TuneRequest,
     name: str,
     choice: prepare.Choice,
-    ready: Ready,
+    ready: TuningSite,
     records: list[NodeRecord],
     *,
     trial_s: float,
@@ -323,7 +325,11 @@ def _require_original(manifest: TuneManifest, now: Sequence[NodeRecord], path: P
 
 
 def _commands(
-    request: Request, transport: Transport, records: Sequence[NodeRecord], candidate: Candidate, value: str
+    request: TuneRequest,
+    transport: Transport,
+    records: Sequence[NodeRecord],
+    candidate: Candidate,
+    value: str,
 ) -> Mapping[tuple[str, ...], list[str]]:
     knob = catalogue.knob(candidate.knob)
     variables = job_line({knob.id: value})

@@ -10,7 +10,7 @@ import numpy as np
 
 from wulf.errors import AnalysisError
 from wulf.experiment.costs import Costs
-from wulf.procedure.tuning.bench import Bench
+from wulf.procedure.tuning.runner import TrialRunner
 from wulf.records import Estimate, Trial
 from wulf.stats.shift import shift
 from wulf.store.tuning import TuningRun
@@ -33,7 +33,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     holds: bool
 
 
-def measure(run: TuningRun, bench: Bench, progress: Callable[[int, int], None]) -> Figures:
+def measure(run: TuningRun, bench: TrialRunner, progress: Callable[[int, int], None]) -> Figures:
     """Measure some trials as the nodes are, and compare them with those of the run's confirmation.
 
     Raises

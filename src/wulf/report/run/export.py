@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from wulf.records import Analysis, CellEstimate, Estimate, Launch, Manifest, NodeRecord
-from wulf.report.run.series import QUANTILES
+from wulf.report.run.figures import QUANTILES
 
 HEADER = (
     "run",

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from wulf.records import CellEstimate, CurveModel, Estimate, Pair, Segment
 from wulf.report.parts import Column, Flag, Item, PairDetail, Table
+from wulf.report.run.figures import QUANTILES
 from wulf.report.run.fits import equation
-from wulf.report.run.series import QUANTILES
 from wulf.report.words import estimate_item, listed, pair_name, percent
 from wulf.text import printable
 from wulf.units import format_bytes, format_sizes, format_time

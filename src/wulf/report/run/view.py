@@ -9,7 +9,7 @@ from wulf.records import Analysis, Audit, CellEstimate, CurveModel, Launch, Mani
 from wulf.report import audit as audit_view
 from wulf.report.parts import OperationView, View
 from wulf.report.run import headline, methods, provenance, ranking, tables
-from wulf.report.run.series import figures
+from wulf.report.run.figures import figures
 from wulf.report.words import count, estimate_item, name, pair_name, quantity
 from wulf.text import printable
 from wulf.units import format_bytes

@@ -9,10 +9,10 @@ from wulf.report.parts import Figure
 from wulf.report.terminal import Printer
 from wulf.report.tuning import view as tuning_view
 from wulf.report.tuning.input import ChangeRow, TuningReport
-from wulf.report.tuning.published import PublishedRow, published_table
-from wulf.report.tuning.published import csv as published_csv
-from wulf.report.tuning.published import latex as published_latex
-from wulf.report.tuning.published import markdown as published_markdown
+from wulf.report.tuning.paper_table import PublishedRow, published_table
+from wulf.report.tuning.paper_table import csv as published_csv
+from wulf.report.tuning.paper_table import latex as published_latex
+from wulf.report.tuning.paper_table import markdown as published_markdown
 from wulf.report.tuning.view import TuningView
 
 __all__ = [

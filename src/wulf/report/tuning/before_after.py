@@ -10,7 +10,7 @@ from wulf.report import ticks
 from wulf.report.parts import Figure, Ticks, Variant, rounded
 from wulf.report.tuning import charts
 from wulf.report.tuning.input import KEPT, ORIGINAL, TuningReport
-from wulf.report.tuning.published import quantiles
+from wulf.report.tuning.paper_table import quantiles
 from wulf.report.tuning.words import metric_ratio
 from wulf.report.words import name
 from wulf.units import format_bytes, format_change, format_value

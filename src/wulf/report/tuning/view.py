@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from wulf.records import Control, Effect
 from wulf.report.parts import Figure, Flag, Table
 from wulf.report.tuning import audit as tuning_audit
-from wulf.report.tuning import before_after, published
+from wulf.report.tuning import before_after, paper_table
 from wulf.report.tuning import figures as tuning_figures
 from wulf.report.tuning import tables as tuning_tables
 from wulf.report.tuning import words as tuning_words
@@ -121,8 +121,8 @@ def build(report: TuningReport) -> TuningView:
             tuning_audit.findings(report.audit_before, report.audit_after) if report.audit_before else None
         ),
         pages=tuple(report.pages),
-        published=published.tables(report),
-        published_note=published.NOTE,
+        published=paper_table.tables(report),
+        published_note=paper_table.NOTE,
         undo=printable(report.undo, _LIMIT),
         method=tuning_words.method(report),
         notes=tuple(printable(note, _LIMIT) for note in tuning.notes),

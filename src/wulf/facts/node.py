@@ -17,7 +17,7 @@ LIMIT = 4000
 _T = TypeVar("_T")
 
 
-class Look:
+class NodeCapture:
     """What one node printed.
 
     Parameters

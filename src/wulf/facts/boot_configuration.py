@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from wulf.catalogue import Knob
-from wulf.facts.look import Facts, Look
+from wulf.facts.node import Facts, NodeCapture
 from wulf.facts.services import services
 from wulf.facts.settings import sysctl_setters
 from wulf.facts.values import Absent, Unknown, is_count, shown
@@ -28,47 +28,47 @@ _LINK_DIRECTORIES = (
 )
 
 
-def add(facts: Facts, look: Look, knobs: Sequence[Knob]) -> None:
+def add(facts: Facts, capture: NodeCapture, knobs: Sequence[Knob]) -> None:
     """Collect what `wulf.change.persist` must know."""
-    facts.read("keep.manager", lambda: _manager(look))
-    facts.read("keep.mac", lambda: _mac(look))
-    facts.read("keep.systemd", lambda: _systemd(look))
-    facts.read("keep.link_file", lambda: _link_file(look))
-    facts.read("keep.link_settings", lambda: _link_settings(look))
-    facts.read("keep.network_file", lambda: _network_file(look))
-    facts.read("keep.sysctls", lambda: _sysctls(look, knobs))
-    facts.read("keep.files", lambda: _files(look))
+    facts.read("keep.manager", lambda: _manager(capture))
+    facts.read("keep.mac", lambda: _mac(capture))
+    facts.read("keep.systemd", lambda: _systemd(capture))
+    facts.read("keep.link_file", lambda: _link_file(capture))
+    facts.read("keep.link_settings", lambda: _link_settings(capture))
+    facts.read("keep.network_file", lambda: _network_file(capture))
+    facts.read("keep.sysctls", lambda: _sysctls(capture, knobs))
+    facts.read("keep.files", lambda: _files(capture))
 
 
-def _manager(look: Look) -> FactValue:
+def _manager(capture: NodeCapture) -> FactValue:
     """Return who brings the interface up: ifupdown, NetworkManager, networkd, or none of them."""
-    nic = look.nic()
-    known = services(look)
+    nic = capture.nic()
+    known = services(capture)
     running = {name.removesuffix(".service") for name, service in known.items() if service.running}
-    if "NetworkManager" in running and not _left_alone(look, nic):
+    if "NetworkManager" in running and not _left_alone(capture, nic):
         return "NetworkManager"
-    if "systemd-networkd" in running and _network_file_of(look) is not None:
+    if "systemd-networkd" in running and _network_file_of(capture) is not None:
         return "networkd"
     stanza = re.compile(rf"^\s*iface\s+{re.escape(nic)}\s", re.M)
-    if any(stanza.search(text) for _, text in look.tree.files("/etc/network/interfaces")):
+    if any(stanza.search(text) for _, text in capture.tree.files("/etc/network/interfaces")):
         return "ifupdown"
     return "none"
 
 
-def _left_alone(look: Look, nic: str) -> bool:
+def _left_alone(capture: NodeCapture, nic: str) -> bool:
     """Whether NetworkManager does not manage the interface; where it does not say, it does."""
     try:
-        state = look.tree.text(f"nmcli.{nic}").partition(" ")[0]
+        state = capture.tree.text(f"nmcli.{nic}").partition(" ")[0]
     except Unknown:
         return False
     return is_count(state) and int(state) <= _UNMANAGED
 
 
-def _mac(look: Look) -> FactValue:
+def _mac(capture: NodeCapture) -> FactValue:
     """Return the address the interface was made with, which bonds and users do not change."""
-    nic = look.nic()
+    nic = capture.nic()
     try:
-        words = look.tree.text(f"ethtool-P.{nic}").lower().split()
+        words = capture.tree.text(f"ethtool-P.{nic}").lower().split()
     except Unknown:
         words = []
     address = words[-1] if words else ""
@@ -77,14 +77,14 @@ def _mac(look: Look) -> FactValue:
     return address
 
 
-def _systemd(look: Look) -> FactValue:
-    found = re.match(r"systemd (\d{1,4})", look.tree.text("systemd_version"))
+def _systemd(capture: NodeCapture) -> FactValue:
+    found = re.match(r"systemd (\d{1,4})", capture.tree.text("systemd_version"))
     if not found:
         raise Unknown("systemd does not say its version")
     return int(found[1])
 
 
-def _link_file(look: Look) -> FactValue:
+def _link_file(capture: NodeCapture) -> FactValue:
     """Return the .link file that udev applied to the interface.
 
     Raises
@@ -92,24 +92,24 @@ def _link_file(look: Look) -> FactValue:
     Absent
         When udev does not run, or applied none.
     """
-    nic = look.nic()
-    udev = services(look).get("systemd-udevd.service")
+    nic = capture.nic()
+    udev = services(capture).get("systemd-udevd.service")
     if udev is None or not udev.running:
         raise Absent("udev does not run")
-    found = re.search(r"^(?:E: )?ID_NET_LINK_FILE=(/\S+)$", look.tree.text(f"udev.{nic}"), re.M)
+    found = re.search(r"^(?:E: )?ID_NET_LINK_FILE=(/\S+)$", capture.tree.text(f"udev.{nic}"), re.M)
     if not found:
         raise Absent("udev has applied no .link file")
     return shown(found[1], 200)
 
 
-def _link_settings(look: Look) -> FactValue:
+def _link_settings(capture: NodeCapture) -> FactValue:
     """Return the [Link] lines of that file and its drop-ins, in the order in which they count."""
-    path = str(_link_file(look))
+    path = str(_link_file(capture))
     name = path.rpartition("/")[2]
-    lines = _link_section(look.tree.text(path))
+    lines = _link_section(capture.tree.text(path))
     dropins: dict[str, str] = {}
     for directory in reversed(_LINK_DIRECTORIES):
-        for dropin, text in look.tree.files(f"{directory}{name}.d/"):
+        for dropin, text in capture.tree.files(f"{directory}{name}.d/"):
             dropins[dropin.rpartition("/")[2]] = text
     for dropin in sorted(dropins):
         lines += _link_section(dropins[dropin])
@@ -132,31 +132,31 @@ def _link_section(text: str) -> list[str]:
     return found
 
 
-def _network_file(look: Look) -> FactValue:
+def _network_file(capture: NodeCapture) -> FactValue:
     """Return the .network file that systemd-networkd applied to the interface."""
-    found = _network_file_of(look)
+    found = _network_file_of(capture)
     if found is None:
         raise Absent("systemd-networkd does not configure the interface")
     return found
 
 
-def _network_file_of(look: Look) -> str | None:
-    for _, text in look.tree.files("/run/systemd/netif/links/"):
+def _network_file_of(capture: NodeCapture) -> str | None:
+    for _, text in capture.tree.files("/run/systemd/netif/links/"):
         found = re.search(r"^NETWORK_FILE=(/\S+)$", text, re.M)
         if found:
             return shown(found[1], 200)
     return None
 
 
-def _sysctls(look: Look, knobs: Sequence[Knob]) -> FactValue:
+def _sysctls(capture: NodeCapture, knobs: Sequence[Knob]) -> FactValue:
     """Return which files set sysctls of the catalogue, in the order in which they are read."""
-    setters = sysctl_setters(look)
+    setters = sysctl_setters(capture)
     wanted = sorted(knob.access.target for knob in knobs if knob.access.kind == "sysctl")
     said = [f"{name}={','.join(path for _, path in setters[name])}" for name in wanted if name in setters]
     return " ".join(said) or "none"
 
 
-def _files(look: Look) -> FactValue:
+def _files(capture: NodeCapture) -> FactValue:
     """Return the files that an earlier `wulf persist` wrote."""
-    text, _ = look.tree.output("wulf_files")
+    text, _ = capture.tree.output("wulf_files")
     return " ".join(shown(line, 200) for line in text.splitlines() if line.startswith("/etc/")) or "none"

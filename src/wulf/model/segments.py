@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from wulf.model.causes import likely_cause
+from wulf.model.curve_data import Curve, Floats
 from wulf.model.hockney import (
     CONFIDENCE,
     NotIdentifiable,
@@ -15,7 +16,6 @@ from wulf.model.hockney import (
     require_bandwidth_seen,
     require_latency_seen,
 )
-from wulf.model.matrix import Curve, Floats
 from wulf.records import CellEstimate, Estimate, Segment
 from wulf.stats import segments
 from wulf.stats.regression import Line

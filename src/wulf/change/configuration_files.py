@@ -10,7 +10,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 
-from wulf.change.steps import Wanted
+from wulf.change.steps import KnobSetting
 
 SCRIPT = "/etc/wulf/settings.sh"
 #: Since this version systemd's .link files know what `_LINK_KEYS` has but coalescing.
@@ -51,7 +51,7 @@ def link(mac: str, before: str, carried: Sequence[str], own: Sequence[str], head
     """
     mine = {line.partition("=")[0] for line in own}
     kept = [line for line in carried if line.partition("=")[0] not in mine]
-    # Two sections, so that what was carried over can be told from what was added (see wulf.facts.keep).
+    # Two sections, so that what was carried over can be told from what was added (see wulf.facts.boot_configuration).
     match = ["[Match]", f"PermanentMACAddress={mac}", "Type=ether", ""]
     why = f"# As in {before}, which applied before: the name does not change."
     return _file(head, *match, why, "[Link]", *kept, "", "[Link]", *own)
@@ -62,17 +62,17 @@ def network_mtu(mtu: str, head: str) -> str:
     return _file(head, "[Link]", f"MTUBytes={mtu}")
 
 
-def link_lines(wish: Wanted, systemd: int) -> list[str]:
+def link_lines(knob_setting: KnobSetting, systemd: int) -> list[str]:
     """Return what a .link file says for a setting; nothing when it cannot say it."""
-    target = wish.knob.access.target
-    if wish.knob.access.kind == "link" and target == "mtu":
-        return [f"MTUBytes={wish.value}"]
+    target = knob_setting.knob.access.target
+    if knob_setting.knob.access.kind == "link" and target == "mtu":
+        return [f"MTUBytes={knob_setting.value}"]
     group = re.split("[. ]", target)[0]
     since = _LINK_COALESCING_SINCE if group == "coalesce" else _LINK_SINCE
     write = _LINK_KEYS.get(group)
-    if wish.knob.access.kind != "ethtool" or write is None or systemd < since:
+    if knob_setting.knob.access.kind != "ethtool" or write is None or systemd < since:
         return []
-    return write(target, wish.value)
+    return write(target, knob_setting.value)
 
 
 def _feature_lines(target: str, value: str) -> list[str]:

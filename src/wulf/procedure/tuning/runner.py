@@ -25,7 +25,6 @@ from wulf.procedure import change
 from wulf.procedure.measuring.loop import RunLaunch
 from wulf.records import (
     CommandPart,
-    Cycle,
     LaunchResult,
     NodeRecord,
     Operation,
@@ -33,6 +32,7 @@ from wulf.records import (
     ProbeFigure,
     ProbePart,
     Values,
+    Workload,
 )
 from wulf.text import last_line, printable
 
@@ -70,10 +70,10 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     contamination: list[str]
 
 
-class Bench:
+class TrialRunner:
     """Some nodes that this process has taken, with their original settings known.
 
-    Use it through `open_bench`, which puts everything back at the end.
+    Use it through `open_runner`, which puts everything back at the end.
     """
 
     def __init__(
@@ -160,7 +160,7 @@ class Bench:
         finally:
             self._guards.unlock(self._nodes)
 
-    def measure(self, cycle: Cycle, seed: int) -> Reading:
+    def measure(self, cycle: Workload, seed: int) -> Reading:
         """Measure one cycle under the present setting.
 
         Raises
@@ -184,14 +184,22 @@ class Bench:
         return Reading(values=values, contamination=list(dict.fromkeys(suspect)))
 
     def _switch(self, setting: Values) -> None:
-        wishes = [steps.check(catalogue.knob(name), value) for name, value in _on_nodes(setting).items()]
-        plans = change.plan(self._records, self._config.interface, wishes, change.VETTED).plans
-        risky = any(wish.knob.lockout in _RISKY for wish in wishes)
-        unproven = [wish for wish in wishes if (wish.knob.id, wish.value) not in self._proven]
+        knob_settings = [
+            steps.check(catalogue.knob(name), value) for name, value in _on_nodes(setting).items()
+        ]
+        plans = change.plan(self._records, self._config.interface, knob_settings, change.VETTED).plans
+        risky = any(knob_setting.knob.lockout in _RISKY for knob_setting in knob_settings)
+        unproven = [
+            knob_setting
+            for knob_setting in knob_settings
+            if (knob_setting.knob.id, knob_setting.value) not in self._proven
+        ]
         if not plans:
             self.restore()
             return
-        after = self._proof(list(plans), [wish for wish in unproven if wish.knob.live])
+        after = self._proof(
+            list(plans), [knob_setting for knob_setting in unproven if knob_setting.knob.live]
+        )
         try:
             self._swap(plans, risky=risky)
             reasons = after()
@@ -200,12 +208,12 @@ class Bench:
         except TrialError:
             self.restore()
             raise
-        self._proven |= {(wish.knob.id, wish.value) for wish in unproven}
+        self._proven |= {(knob_setting.knob.id, knob_setting.value) for knob_setting in unproven}
 
-    def _proof(self, nodes: Sequence[str], wishes: Sequence[steps.Wanted]) -> live.After:
-        if not wishes:
+    def _proof(self, nodes: Sequence[str], knob_settings: Sequence[steps.KnobSetting]) -> live.After:
+        if not knob_settings:
             return dict
-        return live.checks(change.scene(self._guards.transport, self._config, nodes), wishes)
+        return live.checks(change.effect_probe(self._guards.transport, self._config, nodes), knob_settings)
 
     def _swap(self, plans: Mapping[str, Sequence[steps.Step]], *, risky: bool) -> None:
         idle = {node: tx for node, tx in self._open.items() if node not in plans}
@@ -232,7 +240,9 @@ class Bench:
             _require(self._guards.call(nodes, "extend", tx, str(DEADLINE_S)), "has given up the change")
         self._renewed_s = time.monotonic()
 
-    def _run(self, cycle: Cycle, part: ProbePart, pair: Pair, seed: int, env: dict[str, str]) -> LaunchResult:
+    def _run(
+        self, cycle: Workload, part: ProbePart, pair: Pair, seed: int, env: dict[str, str]
+    ) -> LaunchResult:
         assert self._launch is not None, "a cycle with probes needs them on the nodes"
         self._launches += 1
         result = self._launch(
@@ -277,7 +287,7 @@ class Bench:
 
 
 @contextmanager
-def open_bench(bench: Bench) -> Iterator[Bench]:
+def open_runner(bench: TrialRunner) -> Iterator[TrialRunner]:
     """Take the nodes; whatever happens, they have their original settings when the context ends."""
     try:
         bench.take()

@@ -10,7 +10,7 @@ from wulf.change.guard import Guards
 from wulf.cluster.inventory import ClusterConfig
 from wulf.nodeset import fold
 from wulf.procedure import change
-from wulf.procedure.tuning.bench import job_line
+from wulf.procedure.tuning.runner import job_line
 from wulf.records import ChangeOutcome, NodeRecord, Values
 from wulf.report.tuning import ChangeRow, TuningReport
 from wulf.store.tuning import AFTER, BEFORE, TuningRun
@@ -26,12 +26,12 @@ def keep(
     watch: Callable[[str], None],
 ) -> ChangeOutcome:
     """Set what the search kept on all nodes, confirmed; knobs that only a job has are left to the jobs."""
-    wishes = [
+    knob_settings = [
         steps.check(knob, value)
         for name, value in kept.items()
         if not steps.unsettable(knob := catalogue.knob(name))
     ]
-    intention = change.plan(records, config.interface, wishes, change.VETTED)
+    intention = change.plan(records, config.interface, knob_settings, change.VETTED)
     if not intention.plans:
         return ChangeOutcome(change="", kept=True, nodes=[])
     return change.make(guards, config, intention, deadline_s=deadline_s, watch=watch)
