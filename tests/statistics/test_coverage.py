@@ -17,7 +17,7 @@ def test_printed_intervals_cover_what_they_say(name):
 
 
 def test_without_the_correction_for_repeated_looks_the_coverage_is_too_low(monkeypatch):
-    monkeypatch.setattr(coverage, "look_confidence", lambda n, first: 0.95)
+    monkeypatch.setattr(coverage, "interim_confidence", lambda n, first: 0.95)
     rng = np.random.default_rng(7)
     share, _ = coverage.coverage(coverage.DISTRIBUTIONS["normal"](rng, 3000, 0.04))
     assert share < 0.93

@@ -31,7 +31,8 @@ def quiet(count=8, time_ns=20_000):
 def with_probe(result, **changes):
     clock = Clock(source="tsc", resolution_ns=1.0, cost_ns=changes.pop("cost_ns", 20.0))
     hosts = changes.pop("hosts", list(make.PAIR))
-    probe = ProbeInfo(version="1", protocol=1, mpi=None, hosts=hosts, cpus=[[0], [1]], clock=clock, **changes)
+    mpi = changes.pop("mpi", "Open MPI")
+    probe = ProbeInfo(version="1", protocol=1, mpi=mpi, hosts=hosts, cpus=[[0], [1]], clock=clock, **changes)
     return replace(result, launch=replace(result.launch, probe=probe))
 
 
@@ -134,7 +135,7 @@ def test_shared_memory_and_loopback_are_called_what_they_are():
     advice = only([with_probe(result, hosts=["here", "here"]) for result in quiet()], "one_machine")
     assert advice.subject == "mpi_pingpong"
     assert "shared memory" in advice.text
-    near = [with_probe(result, hosts=["here"]) for result in quiet()]
+    near = [with_probe(result, hosts=["here"], mpi=None) for result in quiet()]
     argv = ["wulf-probe", "--connect", "127.0.0.1:4711"]
     near = [replace(r, launch=replace(r.launch, op="tcp_rr", argv=argv)) for r in near]
     found = [a for a in estimate.advise([], near, [], make.plan(ops=["tcp_rr"])) if a.kind == "one_machine"]

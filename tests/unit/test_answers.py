@@ -109,7 +109,7 @@ def test_verify_shows_the_others_and_says_which_node_cannot_be_read(monkeypatch,
 
     guards = Guards(Nodes(node01=GOOD.encode(), node02=b"boot\n"), "me", "guard")
     monkeypatch.setattr(verify, "resolve", lambda _: inventory.from_nodes("node[01-02]"))
-    monkeypatch.setattr(verify.change, "reach", lambda _: nullcontext((None, guards)))
+    monkeypatch.setattr(verify.change, "open_guards", lambda _: nullcontext((None, guards)))
     with pytest.raises(typer.Exit) as end:
         verify.command(run=None, cluster=None, nodes=None, json=True)
     found = json.loads(capsys.readouterr().out)

@@ -42,7 +42,7 @@ def network(made, tmp_path, monkeypatch):
     def open_guards(_):
         yield made, Guards(made, "me")
 
-    monkeypatch.setattr(change, "reach", open_guards)
+    monkeypatch.setattr(change, "open_guards", open_guards)
     monkeypatch.setattr(site, "open_transport", lambda _: made)
     monkeypatch.setattr(made, "close", lambda: None)
     yield made
