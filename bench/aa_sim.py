@@ -90,7 +90,7 @@ def _run(case: Case, rng: np.random.Generator, launch: np.ndarray, name: str) ->
 def _cell(size: int, medians: np.ndarray) -> CellEstimate:
     found = intervals.median(medians)
     return CellEstimate(
-        cell=Cell(op="mpi_pingpong", size_bytes=size, pair=("a", "b")),
+        cell=Cell(op="mpi_pingpong", size_bytes=size, place=("a", "b")),
         time=Estimate(
             value=found.value,
             low=found.low,

@@ -81,7 +81,7 @@ def _launch(plan: LaunchPlan) -> Launch:
         id=plan.id,
         index=plan.index,
         op=plan.op,
-        pair=plan.pair,
+        place=plan.place,
         setting=plan.setting,
         purpose=plan.purpose,
         sizes_bytes=plan.sizes_bytes,
@@ -101,7 +101,7 @@ def _sample(plan: LaunchPlan, size: int) -> Sample:
     value = 20_000 + size + 10_000 * (plan.index % 5 == 0) + plan.seed % 1000
     return Sample(
         launch=plan.id,
-        cell=Cell(op=plan.op, size_bytes=size, pair=plan.pair),
+        cell=Cell(op=plan.op, size_bytes=size, place=plan.place),
         timing="iteration",
         divisor=2.0,
         iterations=300,

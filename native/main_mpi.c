@@ -1,4 +1,4 @@
-/* wulf-probe-mpi: rank 0 measures and prints, rank 1 answers. */
+/* wulf-probe-mpi: rank 0 measures and prints, the others answer. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "core/watchdog.h"
 #include "mpi/link.h"
 
-enum { RANKS = 2, RESPONDER_PATIENCE_S = 2 };
+enum { PAIR = 2, RESPONDER_PATIENCE_S = 2 };
 
 /* First line of what the library says of itself. */
 static const char *library_version(char text[MPI_MAX_LIBRARY_VERSION_STRING + 1]) {
@@ -33,10 +33,10 @@ static int guard(const struct arguments *arguments, int rank, const char *peer, 
 }
 
 /* Where all ranks run, on all ranks. */
-static int gather(const struct mpi_link *link, struct node nodes[RANKS], int ranks, struct failure *failure) {
+static int gather(const struct mpi_link *link, struct node *nodes, int ranks, struct failure *failure) {
     struct node own;
+    memset(&own, 0, sizeof own);
     node_describe(&own);
-    memset(nodes, 0, sizeof(struct node) * RANKS);
     if (ranks == 1) {
         nodes[0] = own;
         return 0;
@@ -46,10 +46,11 @@ static int gather(const struct mpi_link *link, struct node nodes[RANKS], int ran
 }
 
 static int check_ranks(const struct operation *operation, int ranks, struct failure *failure) {
-    if (ranks == RANKS || (ranks == 1 && operation->link == LINK_NONE))
+    if (ranks == PAIR || (ranks == 1 && operation->link == LINK_NONE) || (ranks > PAIR && operation->group))
         return 0;
-    return failure_set(failure, "ranks", "", "%s needs 2 ranks, there are %d: start it with -np 2",
-                       operation->name, ranks);
+    return failure_set(failure, "ranks", "", "%s needs %s2 ranks, there %s %d: start it with -np 2",
+                       operation->name, operation->group ? "at least " : "", ranks == 1 ? "is" : "are",
+                       ranks);
 }
 
 static int yields(const struct arguments *arguments) {
@@ -72,21 +73,24 @@ static int lead(const struct arguments *arguments, struct mpi_link *link, const 
     return launch_run(arguments, &introduction, ranks == 1 ? NULL : &channel, failure);
 }
 
-static int take_part(const struct arguments *arguments, int rank, int ranks, struct failure *failure) {
-    static struct node nodes[RANKS];
-    struct mpi_link link = {.comm = MPI_COMM_WORLD, .peer = 1 - rank, .peer_name = "the other rank"};
+static int take_part(const struct arguments *arguments, int rank, int ranks, struct node *nodes,
+                     struct failure *failure) {
+    struct mpi_link link = {.comm = MPI_COMM_WORLD,
+                            .peer = rank == 0 ? 1 : 0,
+                            .last_peer = rank == 0 ? ranks - 1 : 0,
+                            .peer_name = ranks > PAIR ? "the other ranks" : "the other rank"};
     if (guard(arguments, rank, link.peer_name, failure) != 0 || gather(&link, nodes, ranks, failure) != 0)
         return -1;
-    if (ranks == RANKS)
+    if (ranks > 1 && link.peer == link.last_peer)
         link.peer_name = nodes[link.peer].host;
     if (guard(arguments, rank, link.peer_name, failure) != 0)
         return -1;
-    if (rank == 1) {
+    if (rank > 0) {
         const struct channel channel = mpi_channel(&link);
         return sweep_respond(operation_find(arguments->op), &channel,
                              arguments->sizes[arguments->size_count - 1], failure);
     }
-    if (ranks == RANKS) {
+    if (ranks > 1) {
         /* A launcher that sees one rank die ends the others like this. */
         char message[NODE_HOST_BYTES + 128];
         snprintf(message, sizeof message,
@@ -115,10 +119,14 @@ int main(int argc, char **argv) {
         MPI_Finalize(); /* all ranks come here; to abort could cut the line off */
         return FAILURE_EXIT;
     }
-    if (take_part(&arguments, rank, ranks, &failure) != 0) {
+    struct node *nodes = calloc((size_t)ranks, sizeof *nodes);
+    if (nodes == NULL)
+        failure_set(&failure, "system", "", "no memory for %d ranks", ranks);
+    if (nodes == NULL || take_part(&arguments, rank, ranks, nodes, &failure) != 0) {
         report_failure(&failure, rank == 0 ? STDOUT_FILENO : STDERR_FILENO);
         MPI_Abort(MPI_COMM_WORLD, FAILURE_EXIT);
     }
+    free(nodes);
     MPI_Finalize();
     return 0;
 }

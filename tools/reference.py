@@ -137,7 +137,7 @@ def _struct(kind: type, structs: dict[str, type]) -> list[str]:
         parts.append(f"| `type` | always `{tag}` | |")
     for field in msgspec.structs.fields(kind):
         parts.append(
-            f"| `{field.name}` | {_type(field.type, structs)} | {_cell(comments.get(field.name, ''))} |"
+            f"| `{field.encode_name}` | {_type(field.type, structs)} | {_cell(comments.get(field.name, ''))} |"
         )
     return parts
 

@@ -42,6 +42,7 @@ struct operation {
     const char *pattern;  /* who sends to whom: "ping-pong", "stream"; NULL where nobody does */
     const char *quantity; /* in words: "half round trip" */
     double divisor;       /* a recorded value divided by this is the quantity */
+    bool group;           /* as many ranks as there are take part, not two */
     bool higher_is_better;
     bool moves_bytes; /* size by value is a bandwidth */
     unsigned usual;   /* place among those that are measured when none is named; 0: not among them */

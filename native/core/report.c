@@ -17,11 +17,18 @@ static const char *transport_name(enum link_kind link) {
     return names[link];
 }
 
+/* How many ranks take part; 0: as many as there are. */
+static uint64_t ranks_of(const struct operation *operation) {
+    if (operation->group)
+        return 0;
+    return operation->link == LINK_NONE ? 1 : 2;
+}
+
 static void list_operation(struct record *record, const struct operation *operation) {
     record_open(record, '{');
     record_pair_string(record, "name", operation->name);
     record_pair_string(record, "transport", transport_name(operation->link));
-    record_pair_unsigned(record, "ranks", operation->link == LINK_NONE ? 1 : 2);
+    record_pair_unsigned(record, "ranks", ranks_of(operation));
     record_pair_string(record, "pattern", operation->pattern == NULL ? "none" : operation->pattern);
     record_pair_string(record, "axis", "message size");
     record_pair_string(record, "axis_unit", "B");

@@ -10,14 +10,17 @@ int mpi_failed(const struct mpi_link *link, int code, struct failure *failure) {
 
 static int send_command(void *context, const unsigned char *bytes, size_t length, struct failure *failure) {
     const struct mpi_link *link = context;
-    const int code = MPI_Send(bytes, (int)length, MPI_BYTE, link->peer, TAG_CONTROL, link->comm);
+    int code = MPI_SUCCESS;
+    for (int rank = link->peer; rank <= link->last_peer && code == MPI_SUCCESS; rank++)
+        code = MPI_Send(bytes, (int)length, MPI_BYTE, rank, TAG_CONTROL, link->comm);
     return code == MPI_SUCCESS ? 0 : mpi_failed(link, code, failure);
 }
 
 static int receive_command(void *context, unsigned char *bytes, size_t length, struct failure *failure) {
     const struct mpi_link *link = context;
-    const int code =
-        MPI_Recv(bytes, (int)length, MPI_BYTE, link->peer, TAG_CONTROL, link->comm, MPI_STATUS_IGNORE);
+    int code = MPI_SUCCESS;
+    for (int rank = link->peer; rank <= link->last_peer && code == MPI_SUCCESS; rank++)
+        code = MPI_Recv(bytes, (int)length, MPI_BYTE, rank, TAG_CONTROL, link->comm, MPI_STATUS_IGNORE);
     return code == MPI_SUCCESS ? 0 : mpi_failed(link, code, failure);
 }
 

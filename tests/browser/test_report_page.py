@@ -25,7 +25,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 def cells(op: str) -> dict[tuple[str, int], CellEstimate]:
     *_, analysis = report_fixture.make()
     return {
-        (" → ".join(cell.cell.pair), cell.cell.size_bytes): cell
+        (" → ".join(cell.cell.place), cell.cell.size_bytes): cell
         for cell in analysis.cells
         if cell.cell.op == op
     }
@@ -199,7 +199,7 @@ def test_hostile_strings_stay_text(visit: Open) -> None:
 def test_a_comparison_draws_ratio_and_interval(visit: Open) -> None:
     opened = visit("comparison")
     comparison = report_fixture.comparison()
-    expected = {c.size_bytes: c for c in comparison.cells if c.pair == report_fixture.PAIRS[0]}
+    expected = {c.size_bytes: c for c in comparison.cells if c.place == report_fixture.PAIRS[0]}
     rows = opened.data("c0")
     assert len(rows) == len(expected) == 24
     for row in rows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 
@@ -57,6 +58,31 @@ def test_mpi_and_sockets_between_nodes(lab_cluster, tmp_path, family):
         assert latency.time.value < 1e-3
 
 
+def test_a_collective_goes_the_way_of_a_pair(lab_cluster, tmp_path):
+    words = ["--cluster", "lab", "--ops", "mpi_bcast,tcp_rr", "--mpi", "openmpi", *SHORT]
+    for name in ("before", "after"):
+        done = run(tmp_path, "measure", name, *words)
+        assert done.returncode in (0, 3), done.stderr
+        assert "mpi_bcast on 4 nodes; tcp_rr on 4 pairs" in " ".join(done.stderr.split())
+    loaded = library.load(tmp_path / "runs" / "before")
+    everybody = ("node01", "node02", "node03", "node04")
+    launches = [launch for launch in loaded.launches if launch.op == "mpi_bcast"]
+    assert {launch.place for launch in launches} == {everybody}
+    assert [launch.error for launch in launches if launch.error] == []
+    assert {tuple(launch.probe.hosts) for launch in launches} == {everybody}
+    assert {len(launch.context) for launch in launches} == {4}
+    cells = [cell for cell in loaded.analysis().cells if cell.cell.op == "mpi_bcast"]
+    assert cells and all(cell.cell.place == everybody and cell.time.low is not None for cell in cells)
+    done = run(tmp_path, "compare", "before", "after", "--json")
+    (comparison,) = json.loads(done.stdout)
+    assert {tuple(cell["pair"]) for cell in comparison["cells"] if cell["op"] == "mpi_bcast"} == {everybody}
+    assert "mpi_bcast" in comparison["pooled"]
+    done = run(tmp_path, "report", "before", "--text")
+    assert "node[01-04] (4 ranks)" in done.stdout
+    done = run(tmp_path, "report", "before", "--csv")
+    assert 'node01,"node02,node03,node04"' in done.stdout
+
+
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) > 3, reason="here every node has a CPU of its own")
 def test_nodes_that_share_a_cpu_yield_and_are_marked(lab_cluster, tmp_path):
     done = run(
@@ -109,7 +135,7 @@ def test_a_node_that_is_off_is_named_and_the_others_are_measured(lab_cluster, tm
         assert "not measured: 1 pair with a node that does not answer" in done.stderr
         assert "node04: ssh could not connect" in " ".join(done.stderr.split())
         loaded = library.load(tmp_path / "runs" / "run")
-        assert {launch.pair for launch in loaded.launches} == {("node01", "node02")}
+        assert {launch.place for launch in loaded.launches} == {("node01", "node02")}
         assert [node.node for node in loaded.nodes if not node.reachable] == ["node04"]
         assert "node04" in done.stdout
         done = run(
@@ -150,7 +176,7 @@ def test_a_node_without_mpi_is_left_out_of_mpi_and_measured_without_it(lab_clust
     assert done.returncode == 3, done.stderr
     assert "left out of mpi_pingpong: node04" in " ".join(done.stderr.split())
     loaded = library.load(tmp_path / "runs" / "run")
-    measured = {(launch.op, launch.pair) for launch in loaded.launches if launch.status == "ok"}
+    measured = {(launch.op, launch.place) for launch in loaded.launches if launch.status == "ok"}
     near, far = ("node01", "node02"), ("node03", "node04")
     assert measured == {("mpi_pingpong", near), ("tcp_rr", near), ("tcp_rr", far)}
     assert [launch.error for launch in loaded.launches if launch.error] == []
@@ -202,12 +228,12 @@ def test_a_node_that_dies_in_mid_run_is_named_and_left_out(lab_cluster, tmp_path
         assert process.returncode == 3, err
         launches = library.load(tmp_path / "runs" / "run").launches
         failed = [launch for launch in launches if launch.status == "failed"]
-        assert all("node02" in launch.error and launch.pair == ("node01", "node02") for launch in failed)
+        assert all("node02" in launch.error and launch.place == ("node01", "node02") for launch in failed)
         assert 2 <= len(failed) <= 3
         assert [launch.unreachable for launch in failed[-2:]] == [["node02"], ["node02"]]
         # The probe's patience is 8 s, ssh's 10 s.
         assert all(launch.duration_s < 15 for launch in failed)
-        assert sum(launch.pair == ("node03", "node04") for launch in launches) == 12
+        assert sum(launch.place == ("node03", "node04") for launch in launches) == 12
         assert "node02" in out
     finally:
         process.kill()

@@ -45,6 +45,23 @@ def test_measures_every_size(mpi_probe: MpiProbe) -> None:
     assert all(cell["divisor"] == 2 and cell["corrupt"] == 0 for cell in found.values())
 
 
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_a_group_has_as_many_ranks_as_there_are(mpi_probe: MpiProbe, ranks: int) -> None:
+    lines = run(mpi_probe.argv(ranks, "--op", "mpi_bcast", "--sizes", "0,1024", *SHORT))
+    assert len(lines[0]["hosts"]) == ranks
+    found = cells(lines)
+    assert list(found) == [0, 1024]
+    assert all(cell["divisor"] == 1 and cell["min_ns"] > 0 for cell in found.values())
+
+
+def test_a_group_is_more_than_one(mpi_probe: MpiProbe) -> None:
+    argv = mpi_probe.argv(1, "--op", "mpi_bcast", "--sizes", "1", *SHORT)
+    done = subprocess.run(argv, capture_output=True, timeout=TIMEOUT_S, check=False)
+    assert done.returncode == 3
+    (line,) = lines_of(done.stdout)
+    assert line["code"] == "ranks" and "at least 2 ranks, there is 1" in line["message"]
+
+
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_wants_two_ranks(mpi_probe: MpiProbe, ranks: int) -> None:
     argv = mpi_probe.argv(ranks, "--op", "mpi_pingpong", "--sizes", "1", *SHORT)

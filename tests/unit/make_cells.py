@@ -48,7 +48,7 @@ def cell(size, medians, op="mpi_pingpong", pair=PAIR, contaminated=()):
         for index, median in enumerate(medians)
     ]
     return CellEstimate(
-        cell=Cell(op=op, size_bytes=size, pair=pair),
+        cell=Cell(op=op, size_bytes=size, place=pair),
         time=time,
         bandwidth=bandwidth,
         quantiles_s={},

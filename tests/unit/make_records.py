@@ -88,7 +88,7 @@ def sample(index=0, size=64, half_us=10.0, pair=PAIR, op="mpi_pingpong", spread=
     histogram = [(round(visit), 20) for visit in sorted(visits)]
     return Sample(
         launch=f"{index:05d}",
-        cell=Cell(op=op, size_bytes=size, pair=pair),
+        cell=Cell(op=op, size_bytes=size, place=pair),
         timing="iteration",
         divisor=2.0,
         iterations=100,
@@ -108,7 +108,7 @@ def result(index=0, sizes=(64, 128, 256), status="ok", pair=PAIR, op="mpi_pingpo
         id=f"{index:05d}",
         index=index,
         op=op,
-        pair=pair,
+        place=pair,
         setting="default",
         purpose=purpose,
         sizes_bytes=list(sizes),

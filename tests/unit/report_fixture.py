@@ -129,7 +129,7 @@ def _cell(rng: random.Random, op: str, size: int, pair: tuple[str, str], factor:
         )
     half = time.half_width_ratio or 0.0
     return CellEstimate(
-        cell=Cell(op=op, size_bytes=size, pair=pair),
+        cell=Cell(op=op, size_bytes=size, place=pair),
         time=time,
         bandwidth=bandwidth,
         quantiles_s={name: middle * ratio for name, ratio in shape.items()},
@@ -194,7 +194,7 @@ def _model(op: str, pair: tuple[str, str], factor: float, sizes: list[int]) -> C
         ]
     return CurveModel(
         op=op,
-        pair=pair,
+        place=pair,
         setting="default",
         robust=_fit("theil-sen", op, factor, sizes),
         least_squares=_fit("least-squares", op, factor, sizes),
@@ -218,7 +218,7 @@ def _launches(ops: list[str], pairs: list[tuple[str, str]], sizes: list[int]) ->
                         id=f"{index:05d}",
                         index=index,
                         op=op,
-                        pair=pair,
+                        place=pair,
                         setting="default",
                         sizes_bytes=sizes,
                         seed=1000 + index,
@@ -475,7 +475,7 @@ def _compared(pair: tuple[str, str], size: int, ratio: float, verdict: str, p: f
     return CellComparison(
         op="mpi_pingpong",
         size_bytes=size,
-        pair=pair,
+        place=pair,
         ratio=Estimate(
             value=ratio,
             low=ratio * (1 - width),

@@ -191,7 +191,7 @@ def test_launches_that_fail_alike_share_one_advice():
     for number in range(10, 30):
         result = make.result(number, sizes=(64,), status="failed")
         pair = ("node01", f"node{number}")
-        failed.append(replace(result, launch=replace(result.launch, pair=pair, error=refused(number))))
+        failed.append(replace(result, launch=replace(result.launch, place=pair, error=refused(number))))
     advice = only([*quiet(), *failed], "failed_launch")
     assert advice.subject.endswith("(20 pairs)")
     assert advice.text == "20 launches failed: ssh: connect to host NODE port 22: Connection refused"

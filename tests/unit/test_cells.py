@@ -6,7 +6,7 @@ from wulf import estimate
 from wulf.records import Cell
 
 replace = msgspec.structs.replace
-CELL = Cell(op="mpi_pingpong", size_bytes=64, pair=make.PAIR)
+CELL = Cell(op="mpi_pingpong", size_bytes=64, place=make.PAIR)
 
 
 def launch(index, time_ns, *, contaminated=False, counts=100, **changes):

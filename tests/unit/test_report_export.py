@@ -19,7 +19,7 @@ def test_csv_has_one_line_per_cell_with_its_numbers() -> None:
     rows = list(csv.DictReader(io.StringIO(export.csv(analysis))))
     assert len(rows) == len(analysis.cells)
     for row, cell in zip(rows, analysis.cells, strict=True):
-        assert (row["op"], row["source"], row["destination"]) == (cell.cell.op, *cell.cell.pair)
+        assert (row["op"], row["source"], row["destination"]) == (cell.cell.op, *cell.cell.place)
         assert int(row["size_bytes"]) == cell.cell.size_bytes
         assert float(row["time_s"]) == cell.time.value
         assert float(row["time_low_s"]) == cell.time.low

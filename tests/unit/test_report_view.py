@@ -64,7 +64,7 @@ def test_chart_data_are_the_numbers_of_the_analysis(shown: View) -> None:
     drawn = {(p, n): t for p, n, t in zip(main["pair"], main["size_bytes"], main["time_s"], strict=True)}
     assert len(drawn) == len(cells) == 180
     for cell in cells:
-        assert drawn[" → ".join(cell.cell.pair), cell.cell.size_bytes] == pytest.approx(
+        assert drawn[" → ".join(cell.cell.place), cell.cell.size_bytes] == pytest.approx(
             cell.time.value, rel=1e-6
         )
 
@@ -176,7 +176,7 @@ def test_tables_of_what_went_wrong_are_folded() -> None:
         msgspec.structs.replace(
             launch,
             status="failed",
-            error=f"{launch.pair[1]}: ssh: connect to host 10.0.0.{index % 9} port 22: Connection refused",
+            error=f"{launch.place[1]}: ssh: connect to host 10.0.0.{index % 9} port 22: Connection refused",
         )
         for index, launch in enumerate(launches)
     ]
@@ -298,7 +298,7 @@ def test_a_pooled_no_decision_does_not_hide_a_pair_that_is_faster() -> None:
         msgspec.structs.replace(
             cell,
             verdict="better"
-            if cell.pair == ("node01", "node03") and cell.size_bytes < 512
+            if cell.place == ("node01", "node03") and cell.size_bytes < 512
             else "no decision",
         )
         for cell in whole.cells

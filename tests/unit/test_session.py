@@ -59,8 +59,10 @@ def measured(tmp_path, clock, launch_s, earlier=(), **changes):
 
     def launch(what):
         clock.now += launch_s(what)
-        samples = [sample(what.index, size, 10 + size / 100, what.pair, what.op) for size in what.sizes_bytes]
-        made = result(what.index, pair=what.pair, op=what.op, purpose=what.purpose).launch
+        samples = [
+            sample(what.index, size, 10 + size / 100, what.place, what.op) for size in what.sizes_bytes
+        ]
+        made = result(what.index, pair=what.place, op=what.op, purpose=what.purpose).launch
         return LaunchResult(
             launch=msgspec.structs.replace(made, sizes_bytes=what.sizes_bytes), samples=samples
         )
@@ -75,7 +77,7 @@ def measured(tmp_path, clock, launch_s, earlier=(), **changes):
 
 
 def launches_of(session):
-    return Counter((r.launch.op, r.launch.pair) for r in measuring(session.results))
+    return Counter((r.launch.op, r.launch.place) for r in measuring(session.results))
 
 
 @pytest.mark.parametrize("launch_s", [1.0, 2.0, 3.0, 5.0, 8.0])

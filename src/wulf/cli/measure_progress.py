@@ -9,7 +9,7 @@ from wulf.cli.progress import Display, duration
 from wulf.probe import budget
 from wulf.probe.schedule import Forecast, Stream
 from wulf.procedure.measuring.loop import State
-from wulf.records import Plan
+from wulf.records import Place, Plan
 
 
 class MeasureProgress(Display):
@@ -21,7 +21,7 @@ class MeasureProgress(Display):
         if launch.status == "failed":
             self.note(f"launch {launch.id} failed: {launch.error}")
         text = (
-            f"launch {state.launches}: {launch.op} {'–'.join(launch.pair)} · "
+            f"launch {state.launches}: {launch.op} {'–'.join(launch.place)} · "
             f"{state.streams_with_interval}/{state.streams} with an interval, {state.streams_done} precise · "
             f"{time_left(state.left)}"
         )
@@ -72,12 +72,16 @@ def _exactly(seconds: float) -> str:
 
 
 def _streams(streams: Sequence[Stream]) -> str:
-    groups: dict[int, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for op in dict.fromkeys(op for op, _ in streams):
-        groups.setdefault(sum(op == other for other, _ in streams), []).append(op)
-    return "; ".join(
-        f"{', '.join(ops)} on {count} pair{'s' if count > 1 else ''}" for count, ops in groups.items()
-    )
+        groups.setdefault(_places([place for other, place in streams if other == op]), []).append(op)
+    return "; ".join(f"{', '.join(ops)} on {where}" for where, ops in groups.items())
+
+
+def _places(places: Sequence[Place]) -> str:
+    if len(places) == 1 and len(places[0]) > 2:
+        return f"{len(places[0])} nodes"
+    return f"{len(places)} pair{'s' if len(places) > 1 else ''}"
 
 
 def _sizes(fit: budget.Fit) -> str:

@@ -48,9 +48,9 @@ class ClusterConfig(msgspec.Struct, frozen=True, kw_only=True):
         """Address by which other nodes reach `node`; on one machine the names are only names."""
         return self.addresses.get(node, "127.0.0.1" if self.transport == "local" else node)
 
-    def shares_cpu(self, first: str, second: str) -> bool:
-        """Whether the two nodes run on the same CPUs."""
-        return any(first in together and second in together for together in self.shared_cpus)
+    def shares_cpu(self, *nodes: str) -> bool:
+        """Whether two of these nodes run on the same CPUs."""
+        return any(len(set(nodes).intersection(together)) > 1 for together in self.shared_cpus)
 
     def for_changes(self) -> ClusterConfig:
         """Return this cluster as the user reaches it who changes settings."""

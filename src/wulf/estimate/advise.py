@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from wulf.nodeset import fold, fold_reasons, impersonal
-from wulf.records import Advice, CellEstimate, Launch, LaunchResult, NodeRecord, Pair, Plan, Sample
+from wulf.records import Advice, CellEstimate, Launch, LaunchResult, NodeRecord, Place, Plan, Sample
 from wulf.stats.trend import trend
 from wulf.text import printable
 from wulf.units import format_bytes, format_sizes, format_time
@@ -27,7 +27,7 @@ WARMUP_SHARE = 0.1
 #: Operations and pairs that are named one by one.
 NAMED = 3
 
-Stream = tuple[str, Pair]
+Stream = tuple[str, Place]
 
 
 def advise(
@@ -85,7 +85,7 @@ def tick_multiple(time_s: float) -> tuple[int, int, bool] | None:
 def _streams(cells: Iterable[CellEstimate]) -> dict[Stream, list[CellEstimate]]:
     groups: dict[Stream, list[CellEstimate]] = defaultdict(list)
     for cell in cells:
-        groups[cell.cell.op, cell.cell.pair].append(cell)
+        groups[cell.cell.op, cell.cell.place].append(cell)
     return groups
 
 
@@ -143,7 +143,7 @@ def _left_out(plan: Plan) -> Iterator[Advice]:
 def _not_begun(results: Sequence[LaunchResult], plan: Plan) -> Iterator[Advice]:
     """Operations that the run did not come to; what failed, or had lost its node, is said elsewhere."""
     tried = {
-        (result.launch.op, result.launch.pair) for result in results if result.launch.purpose == "measure"
+        (result.launch.op, result.launch.place) for result in results if result.launch.purpose == "measure"
     }
     out = {(op, absent.node) for absent in plan.left_out for op in absent.ops}
     out |= {(op, node) for result in results for node in result.launch.unreachable for op in plan.ops}
@@ -167,8 +167,8 @@ def _failed(results: Iterable[LaunchResult]) -> Iterator[Advice]:
     for result in results:
         if result.launch.status == "failed":
             error = result.launch.error or "no reason is known"
-            stream = result.launch.op, result.launch.pair
-            failed[impersonal(error, result.launch.pair)].append((stream, error))
+            stream = result.launch.op, result.launch.place
+            failed[impersonal(error, result.launch.place)].append((stream, error))
     for alike, cases in failed.items():
         errors = {error for _, error in cases}
         yield Advice(
@@ -310,7 +310,7 @@ def _contaminated(results: Iterable[LaunchResult]) -> Iterator[Advice]:
         yield Advice(
             kind="contaminated",
             severity="warning",
-            subject=", ".join(sorted({node for launch in suspect for node in launch.pair})[:8]),
+            subject=", ".join(sorted({node for launch in suspect for node in launch.place})[:8]),
             text=f"{len(suspect)} of {len(counted)} launches ran beside something else; most often: "
             f"{printable(reasons.most_common(1)[0][0], 200)}",
             advice="Stop other work on the nodes and measure again; clean launches are preferred where there "
@@ -352,7 +352,7 @@ def _hosts(launch: Launch) -> int:
 
 
 def _shared_cpu(results: Iterable[LaunchResult]) -> Iterator[Advice]:
-    pairs = sorted({r.launch.pair for r in results if r.launch.probe is not None and r.launch.probe.yields})
+    pairs = sorted({r.launch.place for r in results if r.launch.probe is not None and r.launch.probe.yields})
     if pairs:
         yield Advice(
             kind="shared_cpu",
@@ -368,7 +368,7 @@ def _warmup(results: Iterable[LaunchResult]) -> Iterator[Advice]:
     samples: dict[Stream, list[Sample]] = defaultdict(list)
     for result in results:
         if result.launch.purpose == "measure" and result.launch.status == "ok":
-            samples[result.launch.op, result.launch.pair].extend(result.samples)
+            samples[result.launch.op, result.launch.place].extend(result.samples)
     for stream, group in samples.items():
         restless = sorted({sample.cell.size_bytes for sample in group if not sample.warmup_settled})
         count = sum(not sample.warmup_settled for sample in group)

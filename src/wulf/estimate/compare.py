@@ -38,7 +38,7 @@ from wulf.records import (
     Estimate,
     LaunchPoint,
     NodeRecord,
-    Pair,
+    Place,
     Verdict,
 )
 from wulf.stats.shift import Shift, shift
@@ -53,7 +53,7 @@ CAVEAT = "two runs cannot tell a setting's effect from whatever else changed bet
 #: Name of what differs where a node was looked at in one run only.
 EVERYTHING = "all facts"
 #: Pair of a figure that is pooled over pairs.
-ALL_PAIRS: Pair = ("all", "pairs")
+ALL_PAIRS: Place = ("all", "pairs")
 
 #: Mean log ratio of each launch to the base's cells, in time order.
 Votes = list[float]
@@ -160,7 +160,7 @@ def _pooled(
     shifts = {op: shift(np.exp(first), np.exp(second)) for op, (first, second) in votes.items()}
     adjusted = dict(zip(shifts, _adjusted([found.p_value for found in shifts.values()]), strict=True))
     pooled = {
-        op: _comparison(Cell(op=op, size_bytes=-1, pair=ALL_PAIRS), found, adjusted[op], limits[op], margin)
+        op: _comparison(Cell(op=op, size_bytes=-1, place=ALL_PAIRS), found, adjusted[op], limits[op], margin)
         for op, found in shifts.items()
     }
     return pooled, limits
@@ -198,7 +198,7 @@ def _comparison(cell: Cell, found: Shift, p_adjusted: float, limit: float, margi
     return CellComparison(
         op=cell.op,
         size_bytes=cell.size_bytes,
-        pair=cell.pair,
+        place=cell.place,
         ratio=Estimate(
             value=interval.value,
             low=interval.low,

@@ -40,7 +40,7 @@ def curve(cells: Sequence[CellEstimate], pattern: str) -> CurveModel:
     round_trip = pattern == "ping-pong"
     model = CurveModel(
         op=head.op,
-        pair=head.pair,
+        place=head.place,
         setting=head.setting,
         robust=None,
         least_squares=None,

@@ -13,7 +13,7 @@ from wulf.errors import OverdueError, ProbeError, TransportError, UnreachableErr
 from wulf.ports import Launcher, MpiJob, RemoteProcess, Transport
 from wulf.probe import parse
 from wulf.probe.schedule import LaunchPlan
-from wulf.records import Launch, LaunchResult, NodeContext, Pair, Sample
+from wulf.records import Launch, LaunchResult, NodeContext, Place, Sample
 from wulf.store.files import timestamp
 from wulf.text import last_line, printable
 
@@ -45,8 +45,8 @@ class LaunchContext(msgspec.Struct, frozen=True, kw_only=True):
     unreachable: dict[str, str] = {}
 
 
-#: From the pair to what is called after the launch. Raises UnreachableError when a node is gone before it.
-Observation = Callable[[Pair], Callable[[], LaunchContext]]
+#: From who takes part to what is called after the launch. Raises UnreachableError when a node is gone before it.
+Observation = Callable[[Place], Callable[[], LaunchContext]]
 #: From the contexts to the reasons to distrust the launch.
 Judge = Callable[[list[NodeContext]], list[str]]
 
@@ -65,8 +65,8 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     mpi_env: dict[str, str]
     interface: str | None
     subnet: str | None
-    #: Whether two nodes share a CPU, so that their ranks must yield while they wait.
-    shares_cpu: Callable[[str, str], bool]
+    #: Whether two of the nodes share a CPU, so that their ranks must yield while they wait.
+    shares_cpu: Callable[..., bool]
 
 
 class _Output(msgspec.Struct):
@@ -103,7 +103,7 @@ def run_launch(plan: LaunchPlan, site: Site, observe: Observation, judge: Judge)
     output = _Output()
     around = LaunchContext(contexts=[])
     try:
-        finish = observe(plan.pair)
+        finish = observe(plan.place)
     except UnreachableError as failure:
         output.error = str(failure)
         around = LaunchContext(contexts=[], unreachable=dict.fromkeys(failure.nodes, str(failure)))
@@ -123,7 +123,7 @@ def _attempt(plan: LaunchPlan, site: Site, output: _Output) -> None:
         with _start(plan, site, output.argv) as process:
             _read(process, output, plan)
             _let_it_end(process)
-        output.samples = [parse.sample(line, plan.id, plan.pair, plan.setting) for line in output.cells]
+        output.samples = [parse.sample(line, plan.id, plan.place, plan.setting) for line in output.cells]
     except WulfError as failure:
         output.error = str(failure)
 
@@ -141,7 +141,7 @@ def _result(
         id=plan.id,
         index=plan.index,
         op=plan.op,
-        pair=plan.pair,
+        place=plan.place,
         setting=plan.setting,
         purpose=plan.purpose,
         sizes_bytes=plan.sizes_bytes,
@@ -196,8 +196,8 @@ def _start(plan: LaunchPlan, site: Site, argv: list[str]) -> Iterator[RemoteProc
             yield process
         return
     if plan.transport == "none":
-        argv[:] = [site.net_probes[plan.pair[0]], *_probe_arguments(plan)]
-        with site.transport.start(argv, plan.pair[0]) as process:
+        argv[:] = [site.net_probes[plan.place[0]], *_probe_arguments(plan)]
+        with site.transport.start(argv, plan.place[0]) as process:
             yield process
         return
     if site.mpi_probe is None or site.launcher is None:
@@ -207,23 +207,23 @@ def _start(plan: LaunchPlan, site: Site, argv: list[str]) -> Iterator[RemoteProc
     job = MpiJob(
         program=site.mpi_probe,
         arguments=_probe_arguments(plan),
-        hosts=[(node, site.addresses.get(node, node)) for node in plan.pair],
+        hosts=[(node, site.addresses.get(node, node)) for node in plan.place],
         interface=site.interface,
         subnet=site.subnet,
-        shared_cpu=site.shares_cpu(*plan.pair),
+        shared_cpu=site.shares_cpu(*plan.place),
         env=site.mpi_env | plan.env,
     )
     argv[:] = site.launcher.argv(job)
-    with site.transport.start(argv, plan.pair[0], env=site.launcher.env(job)) as process:
+    with site.transport.start(argv, plan.place[0], env=site.launcher.env(job)) as process:
         yield process
 
 
 @contextmanager
 def _start_net(plan: LaunchPlan, site: Site, argv: list[str]) -> Iterator[RemoteProcess]:
-    near, far = plan.pair
+    near, far = plan.place
     address = site.addresses.get(far, far)
     token = secrets.token_hex(16)
-    waits = ["--yield"] if site.shares_cpu(*plan.pair) else []
+    waits = ["--yield"] if site.shares_cpu(*plan.place) else []
     server_argv = [site.net_probes[far], "--server", "--bind", address, "--token-stdin", *waits]
     with site.transport.start(server_argv, far, line=token) as server:
         port = _server_port(server, far)
@@ -253,7 +253,7 @@ def _let_it_end(process: RemoteProcess) -> None:
 
 def _read(process: RemoteProcess, output: _Output, plan: LaunchPlan) -> None:
     """Collect a probe's output until its last line."""
-    pair = plan.pair
+    pair = plan.place
     total_s = limit_s(plan)
     try:
         for line in process.lines(SILENCE_S, total_s):

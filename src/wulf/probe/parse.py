@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from wulf.errors import ProbeError
-from wulf.records import Cell, Clock, Pair, ProbeInfo, Sample, Setting
+from wulf.records import Cell, Clock, Place, ProbeInfo, Sample, Setting
 from wulf.text import printable
 
 PROTOCOL = 1
@@ -117,7 +117,7 @@ def probe_info(hello: Hello) -> ProbeInfo:
     )
 
 
-def sample(line: CellLine, launch: str, pair: Pair, setting: Setting) -> Sample:
+def sample(line: CellLine, launch: str, pair: Place, setting: Setting) -> Sample:
     """Return the sample of a cell line.
 
     Raises
@@ -133,7 +133,7 @@ def sample(line: CellLine, launch: str, pair: Pair, setting: Setting) -> Sample:
         )
     return Sample(
         launch=launch,
-        cell=Cell(op=line.op, size_bytes=line.size, pair=pair, setting=setting),
+        cell=Cell(op=line.op, size_bytes=line.size, place=pair, setting=setting),
         timing=line.timing,
         divisor=line.divisor,
         iterations=line.iterations,

@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from wulf.probe import ladder
-from wulf.records import Launch, LaunchResult, Operation, Pair, Plan, Sample
+from wulf.records import Launch, LaunchResult, Operation, Place, Plan, Sample
 
 #: Scouts of one operation: enough to halve the widest interval (512 KiB) down to one byte.
 MAX_SCOUTS = 20
@@ -27,8 +27,8 @@ HOPELESS_AFTER = 2
 #: … when the forecast is so many times the maximum.
 HOPELESS = 4
 
-#: An operation between two nodes.
-Stream = tuple[str, Pair]
+#: An operation and who takes part in it.
+Stream = tuple[str, Place]
 Purpose = Literal["scout", "measure"]
 
 
@@ -39,7 +39,7 @@ class LaunchPlan(msgspec.Struct, frozen=True, kw_only=True):
     index: int
     op: str
     transport: Literal["none", "mpi", "net"]
-    pair: Pair
+    place: Place
     setting: str
     purpose: Purpose
     sizes_bytes: list[int]
@@ -71,9 +71,9 @@ class Endings:
 
     def add(self, launch: Launch) -> None:
         """Take the next launch of the run."""
-        stream = launch.op, launch.pair
+        stream = launch.op, launch.place
         self._failed[stream] = self._failed.get(stream, 0) + 1 if launch.status == "failed" else 0
-        for node in launch.pair:
+        for node in launch.place:
             self._missed[node] = self._missed.get(node, 0) + 1 if node in launch.unreachable else 0
             if self._missed[node] >= MAX_UNREACHABLE:
                 self._lost.add(node)
@@ -104,7 +104,7 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
 def launch_plan(
     plan: Plan,
     operation: Operation,
-    pair: Pair,
+    place: Place,
     sizes: Sequence[int],
     index: int,
     purpose: Purpose,
@@ -115,7 +115,7 @@ def launch_plan(
         index=index,
         op=operation.name,
         transport=operation.transport,
-        pair=pair,
+        place=place,
         setting="default",
         purpose=purpose,
         sizes_bytes=sorted(sizes),
@@ -215,10 +215,13 @@ def next_block(
 
 
 def streams(plan: Plan) -> list[Stream]:
-    """Every operation between every pair that can take part in it, in the order of the plan."""
+    """Every operation between all that can take part in it, in the order of the plan."""
     out = {(op, absent.node) for absent in plan.left_out for op in absent.ops}
     return [
-        (op, pair) for op in plan.ops for pair in plan.pairs if not any((op, node) in out for node in pair)
+        (op, place)
+        for op in plan.ops
+        for place in plan.places.get(op, plan.pairs)
+        if not any((op, node) in out for node in place)
     ]
 
 

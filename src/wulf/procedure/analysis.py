@@ -12,6 +12,7 @@ from wulf.records import (
     LaunchResult,
     NodeRecord,
     Operation,
+    Place,
     Plan,
 )
 from wulf.store import Run
@@ -55,7 +56,7 @@ def analyze_results(
 
 
 def _curves(cells: list[CellEstimate]) -> list[list[CellEstimate]]:
-    groups: dict[tuple[str, tuple[str, str], str], list[CellEstimate]] = defaultdict(list)
+    groups: dict[tuple[str, Place, str], list[CellEstimate]] = defaultdict(list)
     for cell in cells:
-        groups[cell.cell.op, cell.cell.pair, cell.cell.setting].append(cell)
+        groups[cell.cell.op, cell.cell.place, cell.cell.setting].append(cell)
     return [sorted(group, key=lambda cell: cell.cell.size_bytes) for group in groups.values()]

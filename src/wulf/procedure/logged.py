@@ -39,7 +39,7 @@ class Logged:
         launch = state.last.launch
         if launch.status == "failed":
             _LOG.warning("launch %d failed: %s", launch.id, launch.error)
-        _LOG.debug("launch %d: %s %s", launch.id, launch.op, "–".join(launch.pair))
+        _LOG.debug("launch %d: %s %s", launch.id, launch.op, "–".join(launch.place))
 
     def begun(self, path: Path, manifest: TuneManifest) -> None:
         """Log a new search."""

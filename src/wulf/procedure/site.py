@@ -24,7 +24,7 @@ from wulf.probe.execute import LaunchContext, Observation, Site
 from wulf.procedure import install
 from wulf.procedure.level import require_level
 from wulf.procedure.measuring.loop import RunLaunch, launcher
-from wulf.records import FactValue, LeftOut, NodeContext, NodeRecord, Operation, Pair
+from wulf.records import FactValue, LeftOut, NodeContext, NodeRecord, Operation, Pair, Place
 from wulf.text import nearest, printable
 
 Say = Callable[[str], None]
@@ -229,8 +229,7 @@ def _subnet(nodes: Iterable[NodeRecord]) -> str | None:
 
 
 def _share(config: ClusterConfig, contexts: Sequence[NodeContext]) -> bool:
-    names = [context.node for context in contexts]
-    return len(names) == 2 and config.shares_cpu(*names)
+    return config.shares_cpu(*(context.node for context in contexts))
 
 
 def _lost(snapshots: Iterable[Snapshot]) -> dict[str, str]:
@@ -238,18 +237,20 @@ def _lost(snapshots: Iterable[Snapshot]) -> dict[str, str]:
 
 
 def _observation(config: ClusterConfig, transport: Transport) -> Observation:
-    # On one machine both ranks are on every "node".
-    ranks = 2.0 if config.transport == "local" else 1.0
-
-    def observe(pair: Pair) -> Callable[[], LaunchContext]:
-        before = snapshot(transport, pair, config.interface)
+    def observe(place: Place) -> Callable[[], LaunchContext]:
+        nodes = list(dict.fromkeys(place))
+        before = snapshot(transport, nodes, config.interface)
         lost = _lost(before)
         if lost:
             raise UnreachableError("; ".join(lost.values()), list(lost))
 
         def finish() -> LaunchContext:
-            after = snapshot(transport, pair, config.interface)
-            contexts = [difference(a, b, ranks) for a, b in zip(before, after, strict=True)]
+            after = snapshot(transport, nodes, config.interface)
+            contexts = [
+                # On one machine all ranks are on every "node".
+                difference(a, b, float(len(place) if config.transport == "local" else place.count(a.node)))
+                for a, b in zip(before, after, strict=True)
+            ]
             return LaunchContext(contexts=contexts, unreachable=_lost(after))
 
         return finish

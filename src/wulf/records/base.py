@@ -9,7 +9,11 @@ import msgspec
 SCHEMA_VERSION = 2
 
 Setting = str
+#: Two nodes; the first one measures.
 Pair = tuple[str, str]
+#: Who takes part: the node of every rank, in rank order. Two are a pair; a node with several ranks is there several
+#: times.
+Place = tuple[str, ...]
 FactValue = str | int | float | bool | None
 #: "mixed" is only said of whole runs: some operations are better, some worse.
 Verdict = Literal["better", "worse", "no difference", "no decision", "mixed"]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from wulf.records.base import Pair, Record, Setting, Verdict
+import msgspec
+
+from wulf.records.base import Place, Record, Setting, Verdict
 from wulf.records.measured import Cell
 
 
@@ -114,10 +116,11 @@ class LineFit(Record, frozen=True, kw_only=True):
 
 
 class CurveModel(Record, frozen=True, kw_only=True):
-    """The models of one operation between one pair of nodes."""
+    """The models of one operation between the nodes of one place."""
 
     op: str
-    pair: Pair
+    #: Node of every rank, in rank order.
+    place: Place = msgspec.field(name="pair")
     setting: Setting
     #: Hockney's line by robust regression; null when not identifiable.
     robust: LineFit | None
@@ -194,7 +197,8 @@ class CellComparison(Record, frozen=True, kw_only=True):
     op: str
     #: −1 in a figure that is pooled over sizes and pairs.
     size_bytes: int
-    pair: Pair
+    #: Node of every rank, in rank order.
+    place: Place = msgspec.field(name="pair")
     #: Candidate ÷ base of the time; below 1 is faster. Hodges–Lehmann on logarithms.
     ratio: Estimate
     #: Mann–Whitney, two-sided.

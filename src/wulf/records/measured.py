@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from wulf.records.base import FactValue, Pair, Record, Setting
+import msgspec
+
+from wulf.records.base import FactValue, Pair, Place, Record, Setting
 
 
 class Operation(Record, frozen=True, kw_only=True):
@@ -14,7 +16,7 @@ class Operation(Record, frozen=True, kw_only=True):
     name: str
     #: Which probe runs it: with MPI, with sockets, or none.
     transport: Literal["none", "mpi", "net"]
-    #: How many ranks take part.
+    #: How many ranks take part; 0 for one on each node.
     ranks: int
     #: Who sends to whom: ``ping-pong``, ``stream`` …; ``none`` where nobody does.
     pattern: str
@@ -45,11 +47,12 @@ class Operation(Record, frozen=True, kw_only=True):
 
 
 class Cell(Record, frozen=True, kw_only=True, order=True):
-    """What one figure is about: an operation at a size, between two nodes, under a setting."""
+    """What one figure is about: an operation at a size, between these nodes, under a setting."""
 
     op: str
     size_bytes: int
-    pair: Pair
+    #: Node of every rank, in rank order.
+    place: Place = msgspec.field(name="pair")
     setting: Setting = "default"
 
 
@@ -160,7 +163,8 @@ class Launch(Record, frozen=True, kw_only=True):
     id: str
     index: int
     op: str
-    pair: Pair
+    #: Node of every rank, in rank order.
+    place: Place = msgspec.field(name="pair")
     setting: Setting
     #: A scout only finds out where sizes must be added; estimates use the launches that measure.
     purpose: Literal["scout", "measure"] = "measure"
@@ -217,6 +221,8 @@ class Plan(Record, frozen=True, kw_only=True):
     ops: list[str]
     #: Pairs of nodes; the first of each measures.
     pairs: list[Pair]
+    #: Operation → who takes part in it, for those that are not measured between the pairs.
+    places: dict[str, list[Place]] = {}
     #: Name of the ladder of message sizes.
     ladder: str
     #: Sizes to begin with; an adaptive ladder adds more.

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from datetime import datetime
 
-from wulf.records import Estimate, Operation, Pair
+from wulf.nodeset import fold
+from wulf.records import Estimate, Operation, Place
 from wulf.report.parts import Flag, Item
 from wulf.text import printable
 from wulf.units import format_change, format_estimate
@@ -28,9 +29,11 @@ def name(raw: str) -> str:
     return " ".join(printable(raw, NAME_LIMIT).split()) or "(empty)"
 
 
-def pair_name(pair: Pair) -> str:
-    """Return 'a → b'."""
-    return f"{name(pair[0])} → {name(pair[1])}"
+def pair_name(place: Place) -> str:
+    """Return 'a → b' for a pair, and which nodes of so many ranks otherwise."""
+    if len(place) == 2:
+        return f"{name(place[0])} → {name(place[1])}"
+    return f"{fold(list(dict.fromkeys(map(name, place))))} ({count(len(place), 'rank')})"
 
 
 def quantity(operation: Operation | None) -> str:

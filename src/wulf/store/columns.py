@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from wulf.errors import StoreError
-from wulf.records import Analysis, Launch, Trial, Tuning
+from wulf.records import Analysis, Launch, Place, Trial, Tuning
 
 Rows = list[dict[str, Any]]
 
@@ -28,6 +28,11 @@ def table(name: str, makers: Mapping[str, Callable[[], Rows]]) -> dict[str, list
     return {column: [row[column] for row in rows] for column in rows[0]} if rows else {}
 
 
+def ends(place: Place) -> tuple[str, str]:
+    """Return who measures, and with whom: one node of a pair, the names of all others of a group."""
+    return place[0], ",".join(place[1:])
+
+
 def flat(record: msgspec.Struct) -> dict[str, Any]:
     """Return the fields of a record and of those in it, side by side."""
     row: dict[str, Any] = {}
@@ -35,8 +40,8 @@ def flat(record: msgspec.Struct) -> dict[str, Any]:
         value = getattr(record, name)
         if isinstance(value, msgspec.Struct):
             row.update(flat(value))
-        elif name == "pair":
-            row["node_a"], row["node_b"] = value
+        elif name == "place":
+            row["node_a"], row["node_b"] = ends(value)
         else:
             row[name] = value
     return row
@@ -83,8 +88,8 @@ def launch_rows(launches: Sequence[Launch]) -> Rows:
             "id": launch.id,
             "index": launch.index,
             "op": launch.op,
-            "node_a": launch.pair[0],
-            "node_b": launch.pair[1],
+            "node_a": ends(launch.place)[0],
+            "node_b": ends(launch.place)[1],
             "setting": launch.setting,
             "purpose": launch.purpose,
             "sizes": len(launch.sizes_bytes),

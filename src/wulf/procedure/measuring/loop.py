@@ -13,7 +13,7 @@ from wulf import estimate
 from wulf.errors import ProbeError
 from wulf.probe import budget, execute, ladder, schedule
 from wulf.procedure.analysis import analyze
-from wulf.records import Analysis, Cell, LaunchResult, Operation, Plan
+from wulf.records import Analysis, Cell, LaunchResult, Operation, Place, Plan
 from wulf.store import Run, Writer, load, save_analysis
 from wulf.store.files import timestamp
 
@@ -154,8 +154,8 @@ class Session:
         ]
         return untimed[:1] or streams
 
-    def _run(self, op: str, pair: tuple[str, str], sizes: list[int], purpose: schedule.Purpose) -> None:
-        plan = schedule.launch_plan(self.plan, self.operations[op], pair, sizes, len(self.results), purpose)
+    def _run(self, op: str, place: Place, sizes: list[int], purpose: schedule.Purpose) -> None:
+        plan = schedule.launch_plan(self.plan, self.operations[op], place, sizes, len(self.results), purpose)
         begin = time.monotonic()
         result = self._launch(plan)
         wall_s = time.monotonic() - begin
@@ -174,7 +174,7 @@ class Session:
             return
         self._sizes[launch.op] = launch.sizes_bytes
         if launch.status == "ok":
-            stream = launch.op, launch.pair
+            stream = launch.op, launch.place
             self._medians[stream].append(estimate.medians(result))
             self._clean[stream] += not launch.contamination
             self._stale.add(stream)

@@ -29,6 +29,7 @@ from wulf.records import (
     NodeRecord,
     Operation,
     Pair,
+    Place,
     Plan,
 )
 from wulf.store.files import timestamp
@@ -213,7 +214,14 @@ def _plan(
         visit_us=request.visit_us,
         seed=request.seed,
         left_out=left_out,
+        places={op.name: [_everybody(op, pairs, left_out)] for op in operations if op.ranks == 0},
     )
+
+
+def _everybody(operation: Operation, pairs: Sequence[Pair], left_out: Sequence[LeftOut]) -> Place:
+    """Return the nodes of all pairs that can take part in an operation, each once."""
+    out = {absent.node for absent in left_out if operation.name in absent.ops}
+    return tuple(dict.fromkeys(node for pair in pairs for node in pair if node not in out))
 
 
 def _manifest(

@@ -251,7 +251,7 @@ class TrialRunner:
                 index=self._launches,
                 op=part.op,
                 transport=self._operations[part.op].transport,
-                pair=pair,
+                place=pair,
                 setting=", ".join(f"{name}={value}" for name, value in self._setting.items()) or "original",
                 purpose="measure",
                 sizes_bytes=part.sizes_bytes,

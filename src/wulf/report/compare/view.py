@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from wulf.nodeset import fold
-from wulf.records import CellComparison, Comparison, Pair
+from wulf.records import CellComparison, Comparison, Place
 from wulf.report import ticks
 from wulf.report.compare import charts
 from wulf.report.parts import Column, Columns, CompareView, Figure, Item, Table, Variant, rounded
@@ -27,7 +27,7 @@ ROWS = 200
 #: Facts that are named in one row where they are known in one run only.
 NAMED = 6
 
-Groups = dict[tuple[str, Pair], list[CellComparison]]
+Groups = dict[tuple[str, Place], list[CellComparison]]
 
 
 def build(comparison: Comparison) -> CompareView:
@@ -55,8 +55,8 @@ def build(comparison: Comparison) -> CompareView:
 
 def _groups(cells: Sequence[CellComparison]) -> Groups:
     groups: Groups = defaultdict(list)
-    for cell in sorted(cells, key=lambda cell: (cell.op, cell.pair, cell.size_bytes)):
-        groups[cell.op, cell.pair].append(cell)
+    for cell in sorted(cells, key=lambda cell: (cell.op, cell.place, cell.size_bytes)):
+        groups[cell.op, cell.place].append(cell)
     return dict(groups)
 
 
@@ -140,7 +140,7 @@ def _pairs(groups: Groups) -> Table:
 
 
 def _pair_row(
-    op: str, pair: Pair, cells: Sequence[CellComparison], own: Sequence[CellComparison]
+    op: str, pair: Place, cells: Sequence[CellComparison], own: Sequence[CellComparison]
 ) -> tuple[Item, ...]:
     changes = [cell.ratio.value for cell in own]
     sizes = format_sizes([cell.size_bytes for cell in own], [cell.size_bytes for cell in cells])
@@ -153,7 +153,7 @@ def _pair_row(
     )
 
 
-def _cells(op: str, pair: Pair, cells: Sequence[CellComparison]) -> Table:
+def _cells(op: str, pair: Place, cells: Sequence[CellComparison]) -> Table:
     return Table(
         title=f"{name(op)}, {pair_name(pair)}",
         columns=(
@@ -216,7 +216,7 @@ def _fact_row(fact: str, nodes: Sequence[str], base: str, candidate: str) -> tup
     )
 
 
-def _forest(id_: str, op: str, pair: Pair, cells: Sequence[CellComparison], margin: float) -> Figure:
+def _forest(id_: str, op: str, pair: Place, cells: Sequence[CellComparison], margin: float) -> Figure:
     main: Columns = {
         "size": [format_bytes(cell.size_bytes) for cell in cells],
         "size_bytes": [cell.size_bytes for cell in cells],

@@ -10,6 +10,7 @@ import msgspec
 
 from wulf.records import Analysis, CellEstimate, Estimate, Launch, Manifest, NodeRecord
 from wulf.report.run.figures import QUANTILES
+from wulf.store.columns import ends
 
 HEADER = (
     "run",
@@ -74,7 +75,7 @@ def _row(cell: CellEstimate) -> list[str | int | float | None]:
     return [
         key.op,
         key.setting,
-        *key.pair,
+        *ends(key.place),
         key.size_bytes,
         *_bounds(cell.time),
         *_bounds(cell.bandwidth),

@@ -9,7 +9,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 
-from wulf.records import CellEstimate, CurveModel, Operation, Pair
+from wulf.records import CellEstimate, CurveModel, Operation, Place
 from wulf.report import ticks
 from wulf.report.parts import Columns, Figure, Raw, Variant, rounded
 from wulf.report.run import charts, ranking
@@ -23,7 +23,7 @@ QUANTILES = ("min", "p5", "p25", "p50", "p75", "p95", "p99", "p99.9", "max")
 #: Breakpoints of several pairs within this factor, with one cause, are one mark.
 SAME_BREAK = 1.3
 
-Models = Mapping[Pair, CurveModel]
+Models = Mapping[Place, CurveModel]
 
 
 def figures(
@@ -31,7 +31,7 @@ def figures(
     operation: Operation | None,
     cells: Sequence[CellEstimate],
     models: Models,
-    pairs: Sequence[Pair],
+    pairs: Sequence[Place],
 ) -> tuple[tuple[Figure, ...], tuple[Figure, ...]]:
     """Return the charts over all pairs and the charts of one pair at a time."""
     groups = ranking.by_pair(cells)
@@ -47,14 +47,14 @@ def figures(
 
 
 def latency(
-    id_: str, what: str, cells: Sequence[CellEstimate], models: Models, pairs: Sequence[Pair]
+    id_: str, what: str, cells: Sequence[CellEstimate], models: Models, pairs: Sequence[Place]
 ) -> Figure:
     """Time against size with the interval as a band, and the breakpoints."""
     drawn = [cell for cell in cells if cell.time.value > 0]
     largest = max((cell.cell.size_bytes for cell in drawn), default=0)
     breaks = _breaks([models[pair] for pair in pairs if pair in models], largest)
     main: Columns = {
-        "pair": [pair_name(cell.cell.pair) for cell in drawn],
+        "pair": [pair_name(cell.cell.place) for cell in drawn],
         "size_bytes": [cell.cell.size_bytes for cell in drawn],
         "time_s": rounded([cell.time.value for cell in drawn]),
         "low_s": rounded([cell.time.low for cell in drawn]),
@@ -81,11 +81,11 @@ def latency(
     )
 
 
-def bandwidth(id_: str, cells: Sequence[CellEstimate], pairs: Sequence[Pair]) -> Figure:
+def bandwidth(id_: str, cells: Sequence[CellEstimate], pairs: Sequence[Place]) -> Figure:
     """Bandwidth against size with the interval as a band."""
     drawn = [(cell, cell.bandwidth) for cell in cells if cell.bandwidth is not None]
     main: Columns = {
-        "pair": [pair_name(cell.cell.pair) for cell, _ in drawn],
+        "pair": [pair_name(cell.cell.place) for cell, _ in drawn],
         "size_bytes": [cell.cell.size_bytes for cell, _ in drawn],
         "bandwidth_bytes_per_s": rounded([rate.value for _, rate in drawn]),
         "low_bytes_per_s": rounded([rate.low for _, rate in drawn]),
@@ -108,14 +108,16 @@ def bandwidth(id_: str, cells: Sequence[CellEstimate], pairs: Sequence[Pair]) ->
                 datasets={"main": main},
                 summary=f"Bandwidth of {count(len(pairs), 'pair')} against message size; "
                 f"highest {format_estimate(best[1])} at {format_bytes(best[0].cell.size_bytes)} "
-                f"on {pair_name(best[0].cell.pair)}.",
+                f"on {pair_name(best[0].cell.place)}.",
                 caption="Message size divided by the time above; the band is the interval.",
             ),
         ),
     )
 
 
-def box(id_: str, what: str, groups: Mapping[Pair, Sequence[CellEstimate]], pairs: Sequence[Pair]) -> Figure:
+def box(
+    id_: str, what: str, groups: Mapping[Place, Sequence[CellEstimate]], pairs: Sequence[Place]
+) -> Figure:
     """Box plot per size: whiskers from minimum to maximum, as in RFC 2544 work."""
     every = [cell for pair in pairs for cell in groups[pair]]
     return Figure(
@@ -129,7 +131,7 @@ def box(id_: str, what: str, groups: Mapping[Pair, Sequence[CellEstimate]], pair
     )
 
 
-def _box_variant(what: str, pair: Pair, cells: Sequence[CellEstimate]) -> Variant:
+def _box_variant(what: str, pair: Place, cells: Sequence[CellEstimate]) -> Variant:
     drawn = [cell for cell in cells if cell.quantiles_s.get("min", 0) > 0]
     main: dict[str, Sequence[Raw]] = {
         "size_bytes": [cell.cell.size_bytes for cell in drawn],
@@ -151,7 +153,7 @@ def _box_variant(what: str, pair: Pair, cells: Sequence[CellEstimate]) -> Varian
 def _breaks(models: Sequence[CurveModel], largest: int) -> Columns:
     """Breakpoints of all pairs; those of several pairs at about one size with one cause are one mark."""
     found = sorted(
-        (segment.breakpoint_bytes, segment.cause or "cause unknown", pair_name(model.pair))
+        (segment.breakpoint_bytes, segment.cause or "cause unknown", pair_name(model.place))
         for model in models
         for segment in model.segments
         if segment.breakpoint_bytes is not None
@@ -189,10 +191,10 @@ def _bounds(cell: CellEstimate) -> list[float]:
 def _latency_summary(what: str, cells: Sequence[CellEstimate]) -> str:
     if not cells:
         return f"No {what} was measured."
-    pairs = {cell.cell.pair for cell in cells}
+    pairs = {cell.cell.place for cell in cells}
     ends = [min(cells, key=_size_then_worst), max(cells, key=_size_and_worst)]
     texts = [
-        f"{format_estimate(cell.time)} at {format_bytes(cell.cell.size_bytes)} on {pair_name(cell.cell.pair)}"
+        f"{format_estimate(cell.time)} at {format_bytes(cell.cell.size_bytes)} on {pair_name(cell.cell.place)}"
         for cell in ends
     ]
     of_pairs = "the worst pair reads " if len(pairs) > 1 else ""

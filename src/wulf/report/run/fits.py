@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from wulf.records import CellEstimate, CurveModel, LineFit, Pair
+from wulf.records import CellEstimate, CurveModel, LineFit, Place
 from wulf.report import ticks
 from wulf.report.parts import Columns, Figure, Variant, rounded
 from wulf.report.run import charts
@@ -19,9 +19,9 @@ LINEAR_RANGE = 64
 def regression(
     id_: str,
     what: str,
-    groups: Mapping[Pair, Sequence[CellEstimate]],
-    models: Mapping[Pair, CurveModel],
-    pairs: Sequence[Pair],
+    groups: Mapping[Place, Sequence[CellEstimate]],
+    models: Mapping[Place, CurveModel],
+    pairs: Sequence[Place],
 ) -> list[Figure]:
     """Medians of launches with the lines fitted through them; nothing where no line was fitted."""
     fitted = [
@@ -47,7 +47,7 @@ def regression(
     ]
 
 
-def _fit_variant(what: str, pair: Pair, cells: Sequence[CellEstimate], model: CurveModel) -> Variant:
+def _fit_variant(what: str, pair: Place, cells: Sequence[CellEstimate], model: CurveModel) -> Variant:
     points = [(cell, point) for cell in cells for point in cell.launches if point.median_s > 0]
     main: Columns = {
         "size_bytes": [cell.cell.size_bytes for cell, _ in points],

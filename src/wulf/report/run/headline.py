@@ -15,7 +15,7 @@ from wulf.records import (
     Manifest,
     NodeRecord,
     Operation,
-    Pair,
+    Place,
 )
 from wulf.report.parts import KeyFigure, Warning
 from wulf.report.words import (
@@ -147,8 +147,8 @@ def warnings(advices: Sequence[Advice]) -> tuple[Warning, ...]:
 
 def key_figures(
     operation: Operation | None,
-    groups: Mapping[Pair, Sequence[CellEstimate]],
-    models: Mapping[Pair, CurveModel],
+    groups: Mapping[Place, Sequence[CellEstimate]],
+    models: Mapping[Place, CurveModel],
 ) -> tuple[KeyFigure, ...]:
     """Latency, bandwidth and half-performance length of the worst pair, with the best beside it."""
     what = quantity(operation)
@@ -161,12 +161,12 @@ def key_figures(
     return tuple(figure for figure in found if figure is not None)
 
 
-Choose = Callable[..., tuple[Pair, Estimate]]
+Choose = Callable[..., tuple[Place, Estimate]]
 
 
 def _figure(
     label: str,
-    models: Mapping[Pair, CurveModel],
+    models: Mapping[Place, CurveModel],
     pick: Callable[[CurveModel], Estimate | None],
     worst: Choose,
 ) -> KeyFigure | None:
@@ -174,7 +174,7 @@ def _figure(
     return _worst_and_best(label, known, worst)
 
 
-def _smallest(what: str, groups: Mapping[Pair, Sequence[CellEstimate]]) -> KeyFigure | None:
+def _smallest(what: str, groups: Mapping[Place, Sequence[CellEstimate]]) -> KeyFigure | None:
     """Return the time at the smallest size, where no model gives one for zero bytes."""
     sizes = [cells[0].cell.size_bytes for cells in groups.values()]
     if not sizes:
@@ -189,7 +189,7 @@ def _smallest(what: str, groups: Mapping[Pair, Sequence[CellEstimate]]) -> KeyFi
     return _worst_and_best(f"{what} at {format_bytes(smallest)}", known, max)
 
 
-def _worst_and_best(label: str, known: list[tuple[Pair, Estimate]], worst: Choose) -> KeyFigure | None:
+def _worst_and_best(label: str, known: list[tuple[Place, Estimate]], worst: Choose) -> KeyFigure | None:
     if not known:
         return None
     best: Choose = min if worst is max else max
@@ -206,5 +206,5 @@ def _worst_and_best(label: str, known: list[tuple[Pair, Estimate]], worst: Choos
     )
 
 
-def _value(entry: tuple[Pair, Estimate]) -> float:
+def _value(entry: tuple[Place, Estimate]) -> float:
     return entry[1].value

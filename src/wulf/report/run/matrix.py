@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from wulf.records import CellEstimate, CurveModel, Estimate, Pair
+from wulf.records import CellEstimate, CurveModel, Estimate, Place
 from wulf.report.parts import Columns, Figure, Variant, rounded
 from wulf.report.run import charts
 from wulf.report.words import estimate_item, name, pair_name
 
 
 def matrices(
-    id_: str, what: str, groups: Mapping[Pair, Sequence[CellEstimate]], models: Mapping[Pair, CurveModel]
+    id_: str, what: str, groups: Mapping[Place, Sequence[CellEstimate]], models: Mapping[Place, CurveModel]
 ) -> list[Figure]:
     """Heat maps over pairs: zero-byte latency and asymptotic bandwidth, where the models have them."""
     found = []
@@ -19,14 +19,14 @@ def matrices(
         ("zero_byte_latency", f"Zero-byte {what} by pair", "high"),
         ("asymptotic_bandwidth", "Asymptotic bandwidth by pair", "low"),
     ):
-        known = [(pair, getattr(models[pair], key)) for pair in groups if pair in models]
+        known = [(pair, getattr(models[pair], key)) for pair in groups if pair in models and len(pair) == 2]
         cells = [(pair, value) for pair, value in known if value is not None]
         if len(cells) > 2:
             found.append(_matrix(f"{id_}-{key.replace('_', '-')}", title, cells, worse))
     return found
 
 
-def _matrix(id_: str, title: str, cells: list[tuple[Pair, Estimate]], worse: str) -> Figure:
+def _matrix(id_: str, title: str, cells: Sequence[tuple[Place, Estimate]], worse: str) -> Figure:
     values = [estimate.value for _, estimate in cells]
     low, high = min(values), max(values)
     badness = [(value - low) / (high - low) if high > low else 0.0 for value in values]

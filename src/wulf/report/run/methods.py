@@ -22,7 +22,7 @@ def paragraph(
     manifest: Manifest, nodes: Sequence[NodeRecord], launches: Sequence[Launch], analysis: Analysis
 ) -> str:
     """Return nodes, network, software, what was measured, how often, and what the intervals are."""
-    measured = {node for cell in analysis.cells for node in cell.cell.pair}
+    measured = {node for cell in analysis.cells for node in cell.cell.place}
     records = [node for node in nodes if node.node in measured] or [node for node in nodes if node.reachable]
     sentences = (
         _hardware(records),
@@ -82,7 +82,7 @@ def _measured(manifest: Manifest, launches: Sequence[Launch], cells: Sequence[Ce
     libraries = sorted(
         {library(launch.probe.mpi) for launch in launches if launch.probe and launch.probe.mpi}
     )
-    pairs = {cell.cell.pair for cell in cells}
+    pairs = {cell.cell.place for cell in cells}
     sizes = sorted({cell.cell.size_bytes for cell in cells})
     span = ""
     if sizes:

@@ -54,13 +54,13 @@ def _why(launch: Launch) -> str:
 
 def _alike(launch: Launch) -> str:
     """Return why, without what differs from one launch to the next: the nodes' names and numbers."""
-    return re.sub(r"\d+(\.\d+)?", "#", impersonal(_why(launch), launch.pair))
+    return re.sub(r"\d+(\.\d+)?", "#", impersonal(_why(launch), launch.place))
 
 
 def _launches_row(group: Sequence[Launch]) -> tuple[Item, ...]:
     first = group[0]
     reasons = {_why(launch) for launch in group}
-    pairs = sorted({pair_name(launch.pair) for launch in group})
+    pairs = sorted({pair_name(launch.place) for launch in group})
     return (
         Item(str(len(group)), len(group)),
         Item(name(first.op)),

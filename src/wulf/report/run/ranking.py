@@ -6,21 +6,21 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 
-from wulf.records import CellEstimate, Pair
+from wulf.records import CellEstimate, Place
 
 #: More pairs than this are not drawn as lines of their own: the worst and the best are.
 SHOWN_PAIRS = 6
 
 
-def by_pair(cells: Sequence[CellEstimate]) -> dict[Pair, list[CellEstimate]]:
+def by_pair(cells: Sequence[CellEstimate]) -> dict[Place, list[CellEstimate]]:
     """Cells of one operation by pair, in ascending size."""
-    groups: dict[Pair, list[CellEstimate]] = defaultdict(list)
+    groups: dict[Place, list[CellEstimate]] = defaultdict(list)
     for cell in cells:
-        groups[cell.cell.pair].append(cell)
+        groups[cell.cell.place].append(cell)
     return {pair: sorted(group, key=lambda cell: cell.cell.size_bytes) for pair, group in groups.items()}
 
 
-def worst_first(cells: Sequence[CellEstimate]) -> list[Pair]:
+def worst_first(cells: Sequence[CellEstimate]) -> list[Place]:
     """Order pairs by the geometric mean, over sizes, of their time relative to the best pair's at that size."""
     best: dict[int, float] = {}
     for cell in cells:
@@ -31,7 +31,7 @@ def worst_first(cells: Sequence[CellEstimate]) -> list[Pair]:
     return sorted(slowness, key=lambda pair: (-slowness[pair], pair))
 
 
-def shown(pairs: Sequence[Pair]) -> list[Pair]:
+def shown(pairs: Sequence[Place]) -> list[Place]:
     """Choose the pairs that are drawn: all when they are few, else the worst ones and the best."""
     return list(pairs) if len(pairs) <= SHOWN_PAIRS else [*pairs[: SHOWN_PAIRS - 1], pairs[-1]]
 

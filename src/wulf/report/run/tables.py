@@ -6,7 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
-from wulf.records import CellEstimate, CurveModel, Estimate, Pair, Segment
+from wulf.records import CellEstimate, CurveModel, Estimate, Place, Segment
 from wulf.report.parts import Column, Flag, Item, PairDetail, Table
 from wulf.report.run.figures import QUANTILES
 from wulf.report.run.fits import equation
@@ -21,9 +21,9 @@ MODEL_MISSING = "no model was fitted"
 
 def pairs_table(
     what: str,
-    groups: Mapping[Pair, Sequence[CellEstimate]],
-    models: Mapping[Pair, CurveModel],
-    order: Sequence[Pair],
+    groups: Mapping[Place, Sequence[CellEstimate]],
+    models: Mapping[Place, CurveModel],
+    order: Sequence[Place],
 ) -> Table:
     """All pairs, worst first."""
     smallest = min((cells[0].cell.size_bytes for cells in groups.values()), default=0)
@@ -47,7 +47,7 @@ def pairs_table(
 
 
 def _pair_row(
-    pair: Pair, cells: Sequence[CellEstimate], model: CurveModel | None, ends: tuple[int, int]
+    pair: Place, cells: Sequence[CellEstimate], model: CurveModel | None, ends: tuple[int, int]
 ) -> tuple[Item, ...]:
     at = {cell.cell.size_bytes: cell.time for cell in cells}
     reached = sum(cell.reached for cell in cells)
@@ -62,7 +62,7 @@ def _pair_row(
     )
 
 
-def detail(pair: Pair, cells: Sequence[CellEstimate], model: CurveModel | None) -> PairDetail:
+def detail(pair: Place, cells: Sequence[CellEstimate], model: CurveModel | None) -> PairDetail:
     """Return what is shown of one pair at a time."""
     fits = [fit for fit in (model.robust, model.least_squares) if fit] if model else []
     notes = [f"{equation(fit)}, residual spread {format_time(fit.residual_spread_s)}" for fit in fits] + [
@@ -76,7 +76,7 @@ def detail(pair: Pair, cells: Sequence[CellEstimate], model: CurveModel | None) 
     )
 
 
-def sizes_table(pair: Pair, cells: Sequence[CellEstimate]) -> Table:
+def sizes_table(pair: Place, cells: Sequence[CellEstimate]) -> Table:
     """One row per size: estimate, bandwidth, quantiles, counts."""
     lossy = any(cell.lost or cell.corrupt for cell in cells)
     return Table(
@@ -121,7 +121,7 @@ def _losses(number: int) -> Item:
     return Item(str(number), number, "warning" if number else "")
 
 
-def segments_table(pair: Pair, model: CurveModel | None) -> Table:
+def segments_table(pair: Place, model: CurveModel | None) -> Table:
     """Straight pieces of the curve and what separates them."""
     return Table(
         title=f"Segments, {pair_name(pair)}",
@@ -199,10 +199,10 @@ _Missed = tuple[tuple[str, bool], list[CellEstimate]]
 
 def _missed(cells: Sequence[CellEstimate]) -> list[_Missed]:
     """Return ((operation, whether there is an interval), cells) for each row."""
-    streams: dict[tuple[str, bool, Pair], list[CellEstimate]] = defaultdict(list)
+    streams: dict[tuple[str, bool, Place], list[CellEstimate]] = defaultdict(list)
     for cell in cells:
         if not cell.reached:
-            streams[cell.cell.op, cell.time.half_width_ratio is not None, cell.cell.pair].append(cell)
+            streams[cell.cell.op, cell.time.half_width_ratio is not None, cell.cell.place].append(cell)
     alike: dict[tuple[str, bool, tuple[int, ...]], list[CellEstimate]] = defaultdict(list)
     for (op, known, _), missed in streams.items():
         alike[op, known, tuple(sorted(cell.cell.size_bytes for cell in missed))] += missed
@@ -218,8 +218,8 @@ def _unreached_row(
     op: str, known: bool, missed: Sequence[CellEstimate], cells: Sequence[CellEstimate]
 ) -> tuple[Item, ...]:
     measured = [cell.cell for cell in cells if cell.cell.op == op]
-    pairs = sorted({cell.cell.pair for cell in missed})
-    every = len({cell.pair for cell in measured})
+    pairs = sorted({cell.cell.place for cell in missed})
+    every = len({cell.place for cell in measured})
     replicates = sorted({cell.time.n for cell in missed})
     target = percent(max(cell.target for cell in missed))
     width = max((cell.time.half_width_ratio or 0.0 for cell in missed), default=0.0)

@@ -68,7 +68,7 @@ def _operation(
     groups = ranking.by_pair(cells)
     order = ranking.worst_first(cells)
     shown = ranking.shown(order)
-    by_pair = {model.pair: model for model in models}
+    by_pair = {model.place: model for model in models}
     what = quantity(operation)
     overview, detail = figures(id_, operation, cells, by_pair, shown)
     label = name(first.op) + (f" ({name(first.setting)})" if first.setting != "default" else "")
