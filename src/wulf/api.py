@@ -54,6 +54,7 @@ def measure(
     nodes: str | None = None,
     pairs: str = "ring",
     ops: Sequence[str] | None = None,
+    command: str = "",
     ladder: str = "adaptive",
     max_size_bytes: int | None = None,
     mpi: str | None = None,
@@ -76,6 +77,8 @@ def measure(
         ``all``, ``ring`` (each node with the next), or pairs: ``n1:n2,n3:n4``.
     ops
         Operations, in the order in which they have claim to the budget; None for the usual ones.
+    command
+        For a shell on the first node; its run time is measured. Without `ops` nothing else is.
     precision
         Launches are added until every 95 % interval is ± this wide, as a share.
     budget_s
@@ -96,6 +99,7 @@ def measure(
         config=config,
         pairs=inventory.pairs(pairs, config.select(nodes)),
         ops=list(ops) if ops is not None else None,
+        command=command,
         ladder=ladder,
         sizes_bytes=ladders.base_sizes(ladder, max_size_bytes),
         mpi=mpi or config.mpi.compiler,

@@ -192,3 +192,29 @@ def test_two_writers_are_refused(tmp_path):
     finally:
         process.kill()
         process.communicate()
+
+
+def test_a_command_goes_the_way_of_an_operation(tmp_path):
+    words = ["--cluster", "local", "--command", "sleep 0.05", "--precision", "50%", "--max-launches", "7"]
+    for name in ("a", "b"):
+        done = wulf(tmp_path, "measure", name, *words)
+        assert done.returncode in (0, 3), done.stderr
+        assert "run time: 5" in done.stdout or "run time: 6" in done.stdout, done.stdout
+    run = library.load(tmp_path / "runs" / "a")
+    assert {(launch.op, len(launch.place)) for launch in run.launches} == {("command", 1)}
+    (cell,) = run.analysis().cells
+    assert 0.05 < cell.time.value < 1 and cell.time.low is not None and cell.bandwidth is None
+    (comparison,) = json.loads(wulf(tmp_path, "compare", "a", "b", "--json").stdout)
+    assert [cell["op"] for cell in comparison["cells"]] == ["command"]
+    assert "sleep 0.05" in wulf(tmp_path, "report", "a", "--text").stdout
+    assert wulf(tmp_path, "report", "a").returncode == 0
+    failing = wulf(tmp_path, "measure", "c", "--cluster", "local", "--command", "echo lost >&2; exit 1")
+    assert failing.returncode == 1 and "lost" in failing.stderr
+
+
+def test_operations_are_listed(tmp_path):
+    done = wulf(tmp_path, "measure", "--ops", "list")
+    assert done.returncode == 0, done.stderr
+    lines = {line.split()[0]: line for line in done.stdout.splitlines()}
+    assert {"tcp_rr", "udp_rr", "tcp_stream", "empty"} <= lines.keys()
+    assert "ping-pong" in lines["tcp_rr"] and "half round trip" in lines["tcp_rr"]

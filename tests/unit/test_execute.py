@@ -24,7 +24,7 @@ def plan(**more):
         "index": 0,
         "op": "empty",
         "transport": "none",
-        "pair": ("node01", "node02"),
+        "place": ("node01", "node02"),
         "setting": "default",
         "purpose": "measure",
         "sizes_bytes": [1, 1024],
@@ -35,7 +35,7 @@ def plan(**more):
     return LaunchPlan(**fields | more)
 
 
-def launch(tmp_path: Path, script: str):
+def launch(tmp_path: Path, script: str, **more):
     probe = tmp_path / "probe"
     probe.write_text(f"#!/bin/sh\n{script}\n")
     probe.chmod(0o755)
@@ -53,7 +53,7 @@ def launch(tmp_path: Path, script: str):
     )
     seen = execute.LaunchContext(contexts=[])
     try:
-        return execute.run_launch(plan(), site, lambda _: lambda: seen, lambda _: [])
+        return execute.run_launch(plan(**more), site, lambda _: lambda: seen, lambda _: [])
     finally:
         transport.close()
 
@@ -89,3 +89,16 @@ def test_the_limit_is_many_times_what_a_launch_may_take(more, at_least):
     limit = execute.limit_s(plan(**more))
     assert limit >= at_least
     assert limit <= 60 + execute.SILENCE_S * len(more["sizes_bytes"]) * (more["sweeps"] + 1)
+
+
+def test_a_command_is_a_launch_of_one_value(tmp_path):
+    words = {"op": "command", "transport": "command", "place": ("node01",), "sizes_bytes": [0]}
+    found = launch(tmp_path, "", command=f"sleep 0.2; echo done >{tmp_path}/out; exit 0", **words)
+    assert found.launch.status == "ok", found.launch.error
+    assert (tmp_path / "out").read_text() == "done\n"
+    (sample,) = found.samples
+    assert (sample.cell.op, sample.cell.place, sample.iterations) == ("command", ("node01",), 1)
+    assert sample.min_ns == sample.max_ns == sample.histogram[0][0] > 0.2e9
+    failed = launch(tmp_path, "", command="echo no such input >&2; exit 4", **words)
+    assert (failed.launch.status, failed.samples) == ("failed", [])
+    assert "no such input" in failed.launch.error

@@ -49,6 +49,14 @@ def command(
             autocompletion=complete.operations,
         ),
     ] = None,
+    command_text: Annotated[
+        str,
+        typer.Option(
+            "--command",
+            metavar="COMMAND",
+            help="Measure the run time of this command on the first node; with --ops, these operations, too.",
+        ),
+    ] = "",
     ladder_name: Annotated[
         str,
         typer.Option(
@@ -124,6 +132,7 @@ def command(
     request = session.MeasureRequest(
         config=config,
         ops=_names(ops),
+        command=command_text,
         mpi=mpi or config.mpi.compiler,
         pairs=inventory.pairs(pairs, chosen),
         ladder=ladder_name,

@@ -15,7 +15,12 @@ from wulf.records import LaunchResult, Plan
 #: Part of the time that is planned with: launches do not all take the same.
 SAFE = 0.9
 #: Starting and ending a launch beside what a look at its nodes takes [s]; until the first one has been timed.
-START_S: dict[Literal["none", "mpi", "net"], float] = {"none": 0.1, "net": 0.3, "mpi": 1.0}
+START_S: dict[Literal["none", "mpi", "net", "command"], float] = {
+    "none": 0.1,
+    "net": 0.3,
+    "mpi": 1.0,
+    "command": 1.0,
+}
 #: Visits that warm a size up, typically.
 WARMUP_VISITS = 4
 #: A visit has two iterations at least; a large message takes so long until it has been timed [B/s].
@@ -82,7 +87,7 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def assumed(
-    plan: Plan, transport: Literal["none", "mpi", "net"], sizes: Sequence[int], look_s: float
+    plan: Plan, transport: Literal["none", "mpi", "net", "command"], sizes: Sequence[int], look_s: float
 ) -> Cost:
     """Return what a launch takes before one has been timed.
 

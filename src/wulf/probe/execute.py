@@ -11,7 +11,7 @@ import msgspec
 
 from wulf.errors import OverdueError, ProbeError, TransportError, UnreachableError, WulfError
 from wulf.ports import Launcher, MpiJob, RemoteProcess, Transport
-from wulf.probe import parse
+from wulf.probe import command, parse
 from wulf.probe.schedule import LaunchPlan
 from wulf.records import Launch, LaunchResult, NodeContext, Place, Sample
 from wulf.store.files import timestamp
@@ -120,6 +120,11 @@ def run_launch(plan: LaunchPlan, site: Site, observe: Observation, judge: Judge)
 
 def _attempt(plan: LaunchPlan, site: Site, output: _Output) -> None:
     try:
+        if plan.command:
+            output.argv[:] = ["sh", "-c", plan.command]
+            ran = command.run(site.transport, plan.place[0], plan.command, plan.env)
+            output.samples = [command.sample(plan, ran)]
+            return
         with _start(plan, site, output.argv) as process:
             _read(process, output, plan)
             _let_it_end(process)

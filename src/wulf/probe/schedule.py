@@ -38,7 +38,7 @@ class LaunchPlan(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     index: int
     op: str
-    transport: Literal["none", "mpi", "net"]
+    transport: Literal["none", "mpi", "net", "command"]
     place: Place
     setting: str
     purpose: Purpose
@@ -46,6 +46,8 @@ class LaunchPlan(msgspec.Struct, frozen=True, kw_only=True):
     sweeps: int
     visit_us: int
     seed: int
+    #: For a shell, where it is no operation of the probe.
+    command: str = ""
     #: Environment of the job beyond the site's own.
     env: dict[str, str] = {}
 
@@ -115,6 +117,7 @@ def launch_plan(
         index=index,
         op=operation.name,
         transport=operation.transport,
+        command=operation.command,
         place=place,
         setting="default",
         purpose=purpose,

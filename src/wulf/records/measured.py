@@ -14,8 +14,8 @@ class Operation(Record, frozen=True, kw_only=True):
 
     #: As given to ``--ops``.
     name: str
-    #: Which probe runs it: with MPI, with sockets, or none.
-    transport: Literal["none", "mpi", "net"]
+    #: What runs it: the probe with MPI, with sockets, or alone; or a shell on the first node.
+    transport: Literal["none", "mpi", "net", "command"]
     #: How many ranks take part; 0 for one on each node.
     ranks: int
     #: Who sends to whom: ``ping-pong``, ``stream`` …; ``none`` where nobody does.
@@ -44,6 +44,8 @@ class Operation(Record, frozen=True, kw_only=True):
     lossy: bool
     #: One line for people.
     summary: str
+    #: For a shell; empty for an operation of the probe.
+    command: str = ""
 
 
 class Cell(Record, frozen=True, kw_only=True, order=True):

@@ -115,6 +115,8 @@ class Session:
 
     def _scout(self, op: str, may: Callable[[str], bool]) -> None:
         base = schedule.base_ladders(self.plan, self.operations)[op]
+        if len(base) == 1:
+            return  # there is no curve
         pair = next((pair for name, pair in self._fit().streams if name == op), None)
         while pair is not None and op not in self._sizes and may(op):
             sizes = schedule.next_scout_sizes(self.plan, base, op, self.results)

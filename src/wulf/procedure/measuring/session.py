@@ -15,7 +15,7 @@ from wulf.cluster import inventory
 from wulf.errors import TransportError, UsageError
 from wulf.nodeset import fold, fold_reasons, reasons_text
 from wulf.ports import Transport
-from wulf.probe import budget, schedule
+from wulf.probe import budget, command, schedule
 from wulf.procedure import site
 from wulf.procedure.begin import new_seed
 from wulf.procedure.measuring import loop
@@ -49,6 +49,8 @@ class MeasureRequest(msgspec.Struct, frozen=True, kw_only=True):
     sizes_bytes: list[int]
     #: Names of operations; None for the usual ones.
     ops: list[str] | None = None
+    #: A command for a shell on the first node, whose run time is measured, too.
+    command: str = ""
     #: MPI library: a family or the path of a compiler; None for the one that is found.
     mpi: str | None = None
     #: Launches are added until the interval is ± this wide, as a share.
@@ -126,7 +128,9 @@ def go_on(name: str, runs: Path, budget_s: float | None, watcher: Watcher) -> Ou
         raise UsageError(f"{path} is complete; there is nothing to go on with")
     config = inventory.parse(manifest.cluster, str(path / store.MANIFEST))
     mpi = manifest.software.get("mpi_compiler")
-    tools = site.toolbox(manifest.plan.ops, str(mpi) if mpi else None, watcher.stage)
+    ops = [operation.name for operation in manifest.operations if not operation.command]
+    given = next((operation.command for operation in manifest.operations if operation.command), "")
+    tools = _tools(ops, given, str(mpi) if mpi else None, watcher)
     members = sorted({node for pair in manifest.plan.pairs for node in pair})
     with site.connect(config, members, watcher.stage) as (transport, records):
         site.measurable(manifest.plan.pairs, records)
@@ -153,12 +157,20 @@ def foretell(request: MeasureRequest, watcher: Watcher) -> tuple[Plan, budget.Fi
     return plan, loop.forecast(plan, tools.operations, look_s)
 
 
+def _tools(ops: Sequence[str] | None, given: str, mpi: str | None, watcher: Watcher) -> site.Toolbox:
+    """Build the probes; a command is one operation more."""
+    tools = site.toolbox(ops, mpi, watcher.stage)
+    own = [command.operation(given)] if given else []
+    return msgspec.structs.replace(tools, operations=[*tools.operations, *own])
+
+
 @contextmanager
 def _looked(
     request: MeasureRequest, watcher: Watcher
 ) -> Iterator[tuple[site.Toolbox, Transport, list[NodeRecord], list[Pair]]]:
     """Build the probes and look at the nodes; yields the pairs that answer, too."""
-    tools = site.toolbox(request.ops, request.mpi, watcher.stage)
+    ops = [] if request.command and request.ops is None else request.ops
+    tools = _tools(ops, request.command, request.mpi, watcher)
     members = sorted({node for pair in request.pairs for node in pair})
     with site.connect(request.config, members, watcher.stage) as (transport, records):
         pairs, lost = site.measurable(request.pairs, records)
@@ -214,14 +226,15 @@ def _plan(
         visit_us=request.visit_us,
         seed=request.seed,
         left_out=left_out,
-        places={op.name: [_everybody(op, pairs, left_out)] for op in operations if op.ranks == 0},
+        places={op.name: [_place(op, pairs, left_out)] for op in operations if op.ranks == 0 or op.command},
     )
 
 
-def _everybody(operation: Operation, pairs: Sequence[Pair], left_out: Sequence[LeftOut]) -> Place:
-    """Return the nodes of all pairs that can take part in an operation, each once."""
+def _place(operation: Operation, pairs: Sequence[Pair], left_out: Sequence[LeftOut]) -> Place:
+    """Return who takes part: the nodes of all pairs that can, each once; of a command the first one."""
     out = {absent.node for absent in left_out if operation.name in absent.ops}
-    return tuple(dict.fromkeys(node for pair in pairs for node in pair if node not in out))
+    everybody = tuple(dict.fromkeys(node for pair in pairs for node in pair if node not in out))
+    return everybody[:1] if operation.command else everybody
 
 
 def _manifest(

@@ -15,11 +15,12 @@ from wulf import access, catalogue
 from wulf.change import apply, live, steps
 from wulf.change.guard import Answers, Guards
 from wulf.cluster.inventory import ClusterConfig
-from wulf.errors import WulfError
+from wulf.errors import ProbeError, WulfError
 from wulf.estimate import sample_quantiles
 from wulf.experiment.objective import TAIL, metric_name
 from wulf.nodeset import fold
 from wulf.ports import Transport
+from wulf.probe.command import run as run_command
 from wulf.probe.schedule import LaunchPlan
 from wulf.procedure import change
 from wulf.procedure.measuring.loop import RunLaunch
@@ -44,18 +45,7 @@ RETRY_S = 5
 RISKY_DEADLINE_S = 20
 #: The nodes are ours for so long without a word [s].
 LEASE_S = 900
-#: A command that is an objective may run so long [s].
-COMMAND_S = 3600.0
 _RISKY = ("connectivity", "link down", "link blip")
-
-#: Prints how long the command took; its own output and exit code pass through.
-_TIMED = """
-begin=$(date +%s%N)
-sh -c "$1"
-code=$?
-printf '\\nwulf-run-time %s\\n' $(($(date +%s%N) - begin))
-exit $code
-"""
 
 
 class TrialError(WulfError):
@@ -268,19 +258,18 @@ class TrialRunner:
     def _command(self, command: CommandPart, env: Mapping[str, str]) -> float:
         """Run a command on the first node; return its run time [s], or the number in its output."""
         node = self._nodes[0]
-        argv = ["sh", "-c", _TIMED, "sh", command.command]
-        answer = self._transport.run(argv, [node], timeout_s=COMMAND_S, env=env)[node]
-        if answer.status != "ok":
-            raise TrialError(f"{command.command!r}: {last_line(answer.stderr) or answer.reason}")
-        text, _, nanoseconds = answer.stdout.decode(errors="replace").rpartition("\nwulf-run-time ")
+        try:
+            ran = run_command(self._transport, node, command.command, env)
+        except ProbeError as error:
+            raise TrialError(str(error)) from None
         if not command.match:
-            return int(nanoseconds) * 1e-9
-        found = re.findall(command.match, text, re.MULTILINE)
+            return ran.nanoseconds * 1e-9
+        found = re.findall(command.match, ran.text, re.MULTILINE)
         try:
             return float(found[-1])
         except (IndexError, ValueError):
             what = f"{printable(found[-1], 60)!r}, which is no number," if found else "nothing"
-            end = printable(last_line(text.encode()) or "nothing", 100)
+            end = printable(last_line(ran.text.encode()) or "nothing", 100)
             raise TrialError(
                 f"{command.command!r}: {command.match!r} matches {what} in its output, which ends: {end}"
             ) from None

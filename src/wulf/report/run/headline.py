@@ -186,7 +186,8 @@ def _smallest(what: str, groups: Mapping[Place, Sequence[CellEstimate]]) -> KeyF
         for cell in cells
         if cell.cell.size_bytes == smallest
     ]
-    return _worst_and_best(f"{what} at {format_bytes(smallest)}", known, max)
+    only = all(cell.cell.size_bytes == 0 for cells in groups.values() for cell in cells)
+    return _worst_and_best(what if only else f"{what} at {format_bytes(smallest)}", known, max)
 
 
 def _worst_and_best(label: str, known: list[tuple[Place, Estimate]], worst: Choose) -> KeyFigure | None:

@@ -104,4 +104,5 @@ def _ends(cells: Sequence[CellEstimate]) -> str:
 
 def _span(cells: Sequence[CellEstimate]) -> str:
     sizes = sorted(cell.cell.size_bytes for cell in cells)
-    return f"{format_bytes(sizes[0])} to {format_bytes(sizes[-1])}"
+    first, last = format_bytes(sizes[0]), format_bytes(sizes[-1])
+    return first if first == last else f"{first} to {last}"
