@@ -10,10 +10,11 @@ import pytest
 from tests.unit.make_records import manifest, operation, plan, result, sample
 from wulf import store
 from wulf.estimate import advise
-from wulf.probe import ladder
+from wulf.probe import command, ladder
 from wulf.procedure.analysis import measuring
 from wulf.procedure.measuring import loop as procedure
-from wulf.records import LaunchResult
+from wulf.procedure.measuring.session import places
+from wulf.records import LaunchResult, LeftOut
 
 OPS = ["mpi_pingpong", "tcp_rr", "udp_rr", "tcp_stream"]
 PAIRS = [("n0", "n1"), ("n1", "n2"), ("n2", "n0")]
@@ -139,3 +140,13 @@ def test_progress_never_promises_less_than_the_intervals_take(tmp_path, clock):
     assert all(state.left.intervals_s > 0 for state in lacking)
     assert all(state.left.most_s <= 60.0 - state.spent_s + 1e-9 for state in watcher.states)
     assert watcher.states[-1].streams_with_interval == 3
+
+
+def test_who_takes_part_in_what_is_not_between_pairs():
+    ring = [("n0", "n1"), ("n1", "n2"), ("n2", "n0")]
+    group = msgspec.structs.replace(operation("mpi_bcast"), ranks=0)
+    absent = LeftOut(node="n1", ops=["mpi_bcast"], reason="n1: no MPI")
+    assert places(group, ring, []) == [("n0", "n1", "n2")]
+    assert places(group, ring, [absent]) == [("n0", "n2")]
+    assert places(group, ring[:1], [absent]) == [], "a group is more than one"
+    assert places(command.operation("./solve"), ring, [absent]) == [("n0",)]

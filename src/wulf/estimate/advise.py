@@ -148,14 +148,15 @@ def _not_begun(results: Sequence[LaunchResult], plan: Plan) -> Iterator[Advice]:
     out = {(op, absent.node) for absent in plan.left_out for op in absent.ops}
     out |= {(op, node) for result in results for node in result.launch.unreachable for op in plan.ops}
     for op in plan.ops:
-        able = [pair for pair in plan.pairs if not any((op, node) in out for node in pair)]
-        missing = [pair for pair in able if (op, pair) not in tried]
+        able = [place for place in plan.places_of(op) if not any((op, node) in out for node in place)]
+        missing = [place for place in able if (op, place) not in tried]
+        between = "" if op in plan.places else f" between {len(missing)} of {len(able)} pairs"
         if missing:
             yield Advice(
                 kind="not_begun",
                 severity="warning",
                 subject=op,
-                text=f"not measured between {len(missing)} of {len(able)} pairs: the run ended before",
+                text=f"not measured{between}: the run ended before",
                 advice="What comes first in --ops has the first claim on the budget. Give the rest its time: "
                 "wulf measure --resume.",
             )

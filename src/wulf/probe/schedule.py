@@ -223,7 +223,7 @@ def streams(plan: Plan) -> list[Stream]:
     return [
         (op, place)
         for op in plan.ops
-        for place in plan.places.get(op, plan.pairs)
+        for place in plan.places_of(op)
         if not any((op, node) in out for node in place)
     ]
 

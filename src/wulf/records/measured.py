@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -225,6 +226,11 @@ class Plan(Record, frozen=True, kw_only=True):
     pairs: list[Pair]
     #: Operation → who takes part in it, for those that are not measured between the pairs.
     places: dict[str, list[Place]] = {}
+
+    def places_of(self, op: str) -> Sequence[Place]:
+        """Return all who take part in an operation, one measurement for each."""
+        return self.places.get(op, self.pairs)
+
     #: Name of the ladder of message sizes.
     ladder: str
     #: Sizes to begin with; an adaptive ladder adds more.

@@ -226,15 +226,17 @@ def _plan(
         visit_us=request.visit_us,
         seed=request.seed,
         left_out=left_out,
-        places={op.name: [_place(op, pairs, left_out)] for op in operations if op.ranks == 0 or op.command},
+        places={op.name: places(op, pairs, left_out) for op in operations if op.ranks == 0 or op.command},
     )
 
 
-def _place(operation: Operation, pairs: Sequence[Pair], left_out: Sequence[LeftOut]) -> Place:
-    """Return who takes part: the nodes of all pairs that can, each once; of a command the first one."""
+def places(operation: Operation, pairs: Sequence[Pair], left_out: Sequence[LeftOut]) -> list[Place]:
+    """Return who takes part: the nodes of all pairs that can, each once, if two are left; of a command the first."""
     out = {absent.node for absent in left_out if operation.name in absent.ops}
     everybody = tuple(dict.fromkeys(node for pair in pairs for node in pair if node not in out))
-    return everybody[:1] if operation.command else everybody
+    if operation.command:
+        return [everybody[:1]]
+    return [everybody] if len(everybody) > 1 else []
 
 
 def _manifest(

@@ -16,6 +16,7 @@ from wulf.records import (
     NodeRecord,
     Operation,
     Place,
+    Plan,
 )
 from wulf.report.parts import KeyFigure, Warning
 from wulf.report.words import (
@@ -56,14 +57,19 @@ ALL_REACHED = "The budget was spent before everything that was planned was measu
 def title(manifest: Manifest) -> str:
     """Return '4 nodes, 3 pairs: mpi_pingpong, tcp_rr'."""
     plan = manifest.plan
-    nodes = {node for pair in plan.pairs for node in pair}
+    nodes = _nodes(plan)
     ops = listed([name(op) for op in plan.ops])
-    return f"{count(len(nodes), 'node')}, {count(len(plan.pairs), 'pair')}: {ops}"
+    pairs = "" if all(op in plan.places for op in plan.ops) else f", {count(len(plan.pairs), 'pair')}"
+    return f"{count(len(nodes), 'node')}{pairs}: {ops}"
+
+
+def _nodes(plan: Plan) -> set[str]:
+    return {node for op in plan.ops for place in plan.places_of(op) for node in place}
 
 
 def lede(manifest: Manifest, analysis: Analysis) -> str:
     """Say in one or two sentences what was measured on what, when and how often."""
-    nodes = sorted({name(node) for pair in manifest.plan.pairs for node in pair})
+    nodes = sorted(map(name, _nodes(manifest.plan)))
     sizes = sorted({cell.cell.size_bytes for cell in analysis.cells})
     span = ""
     if sizes:
@@ -71,7 +77,7 @@ def lede(manifest: Manifest, analysis: Analysis) -> str:
         span = f" {count(len(sizes), 'message size')} from {ends}," if len(sizes) > 1 else f" {ends},"
     launches = analysis.launches_ok + analysis.launches_failed
     return (
-        f"Between {listed(nodes, 8)},{span} {count(launches, 'launch')} "
+        f"{'Between' if len(nodes) > 1 else 'On'} {listed(nodes, 8)},{span} {count(launches, 'launch')} "
         f"from {moment(manifest.created_at)} to {moment(manifest.updated_at)}."
     )
 
