@@ -73,6 +73,11 @@ def test_foreign_cpu_time_is_what_the_launch_cannot_have_used() -> None:
     after = node({0: [100, 0, 0], 1: [60, 40, 0]}, 11)
     assert difference(before, after, 1.0).foreign_cpu_ratio == pytest.approx(0.3)
     assert difference(before, after, 2.0).foreign_cpu_ratio == 0.0
+    command = difference(before, after, None)
+    assert command.foreign_cpu_ratio is command.cpu_wait_ratio is None, (
+        "its own processes are no foreign load"
+    )
+    assert "launch itself" in command.unknown["foreign_cpu_ratio"]
 
 
 def test_only_the_cpus_that_the_node_may_run_on_count() -> None:

@@ -13,7 +13,7 @@ from wulf.report import ticks
 from wulf.report.compare import view as compare
 from wulf.report.parts import Table, View
 from wulf.report.run import headline, provenance, ranking, view
-from wulf.report.words import change_item, duration, percent
+from wulf.report.words import change_item, duration, pair_name, percent
 
 
 @pytest.fixture(scope="module")
@@ -320,3 +320,9 @@ def test_facts_that_differ_alike_share_a_row() -> None:
         ["kernel.release", "node[01-30]", "6.1", "6.12"],
         ["fact.0, fact.1, fact.10, fact.11, fact.12, fact.13 and 84 more", "node[01-02]", "known", "unknown"],
     ]
+
+
+def test_who_takes_part_is_named():
+    assert pair_name(("a", "b")) == "a → b"
+    assert pair_name(("n1", "n2", "n3", "n3")) == "n[1-3] (4 ranks)"
+    assert pair_name(("n1",)) == "n1"

@@ -79,8 +79,8 @@ def _streams(streams: Sequence[Stream]) -> str:
 
 
 def _places(places: Sequence[Place]) -> str:
-    if len(places) == 1 and len(places[0]) > 2:
-        return f"{len(places[0])} nodes"
+    if len(places) == 1 and len(places[0]) != 2:
+        return f"{len(places[0])} node{'s' if len(places[0]) > 1 else ''}"
     return f"{len(places)} pair{'s' if len(places) > 1 else ''}"
 
 

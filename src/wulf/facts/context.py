@@ -92,13 +92,13 @@ def read_snapshot(result: NodeResult) -> Snapshot:
     return msgspec.convert({"node": result.node, "unknown": unknown, **values}, Snapshot)
 
 
-def difference(before: Snapshot, after: Snapshot, expected_busy_cpus: float) -> NodeContext:
+def difference(before: Snapshot, after: Snapshot, expected_busy_cpus: float | None) -> NodeContext:
     """Context of a launch from the looks before and after it.
 
     Parameters
     ----------
     expected_busy_cpus
-        CPUs that the launch's own processes may fill on this node: one for each rank.
+        CPUs that the launch's own processes may fill on this node: one for each rank; None where that is not known.
     """
     both = _Difference(before, after, expected_busy_cpus)
     values: dict[str, object] = {}
@@ -164,7 +164,7 @@ _COMPARED = (
 class _Difference:
     """The fields of a `NodeContext`, one method each; a method raises `Unknown` when it cannot be told."""
 
-    def __init__(self, before: Snapshot, after: Snapshot, expected_busy_cpus: float) -> None:
+    def __init__(self, before: Snapshot, after: Snapshot, expected_busy_cpus: float | None) -> None:
         self._before = before
         self._after = after
         self._expected = expected_busy_cpus
@@ -177,13 +177,19 @@ class _Difference:
         cpus, ticks = self._ticks()
         available = cpus * self.interval_s()
         busy = sum(ticks[index] for index in _BUSY) / _TICKS_PER_S
-        return min(1.0, max(0.0, busy - self._expected * self.interval_s()) / available)
+        return min(1.0, max(0.0, busy - self._own_cpus() * self.interval_s()) / available)
 
     def context_switches_per_s(self) -> float:
         return self._growth("context_switches") / self.interval_s()
 
     def cpu_wait_ratio(self) -> float:
+        self._own_cpus()
         return min(1.0, self._growth("waited_s") / self.interval_s())
+
+    def _own_cpus(self) -> float:
+        if self._expected is None:
+            raise Unknown("how many CPUs the launch itself fills is not known")
+        return self._expected
 
     def nic_errors(self) -> dict[str, int]:
         before, after = self._pair("nic_errors")

@@ -239,6 +239,13 @@ def _lost(snapshots: Iterable[Snapshot]) -> dict[str, str]:
 def _observation(config: ClusterConfig, transport: Transport) -> Observation:
     def observe(place: Place) -> Callable[[], LaunchContext]:
         nodes = list(dict.fromkeys(place))
+
+        def own_cpus(node: str) -> float | None:
+            if len(place) == 1:
+                return None  # a command's own processes are its business
+            # On one machine all ranks are on every "node".
+            return float(len(place) if config.transport == "local" else place.count(node))
+
         before = snapshot(transport, nodes, config.interface)
         lost = _lost(before)
         if lost:
@@ -246,11 +253,7 @@ def _observation(config: ClusterConfig, transport: Transport) -> Observation:
 
         def finish() -> LaunchContext:
             after = snapshot(transport, nodes, config.interface)
-            contexts = [
-                # On one machine all ranks are on every "node".
-                difference(a, b, float(len(place) if config.transport == "local" else place.count(a.node)))
-                for a, b in zip(before, after, strict=True)
-            ]
+            contexts = [difference(a, b, own_cpus(a.node)) for a, b in zip(before, after, strict=True)]
             return LaunchContext(contexts=contexts, unreachable=_lost(after))
 
         return finish

@@ -30,9 +30,9 @@ def name(raw: str) -> str:
 
 
 def pair_name(place: Place) -> str:
-    """Return 'a → b' for a pair, and which nodes of so many ranks otherwise."""
-    if len(place) == 2:
-        return f"{name(place[0])} → {name(place[1])}"
+    """Return 'a → b' for a pair, and which nodes of so many ranks for a group."""
+    if len(place) < 3:
+        return " → ".join(map(name, place))
     return f"{fold(list(dict.fromkeys(map(name, place))))} ({count(len(place), 'rank')})"
 
 

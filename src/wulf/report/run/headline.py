@@ -74,7 +74,8 @@ def lede(manifest: Manifest, analysis: Analysis) -> str:
     span = ""
     if sizes:
         ends = f"{format_bytes(sizes[0])} to {format_bytes(sizes[-1])}"
-        span = f" {count(len(sizes), 'message size')} from {ends}," if len(sizes) > 1 else f" {ends},"
+        one = f" {ends.partition(' to ')[0]}," if sizes[0] > 0 else ""
+        span = f" {count(len(sizes), 'message size')} from {ends}," if len(sizes) > 1 else one
     launches = analysis.launches_ok + analysis.launches_failed
     return (
         f"{'Between' if len(nodes) > 1 else 'On'} {listed(nodes, 8)},{span} {count(launches, 'launch')} "

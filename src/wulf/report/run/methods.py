@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from wulf.nodeset import fold
-from wulf.records import Analysis, CellEstimate, Launch, Manifest, NodeRecord
+from wulf.records import Analysis, CellEstimate, Launch, Manifest, NodeRecord, Place
 from wulf.report.run.provenance import clock_texts
 from wulf.report.words import count, duration, listed, moment, name, percent, quantity
 from wulf.text import printable
@@ -85,13 +85,24 @@ def _measured(manifest: Manifest, launches: Sequence[Launch], cells: Sequence[Ce
     pairs = {cell.cell.place for cell in cells}
     sizes = sorted({cell.cell.size_bytes for cell in cells})
     span = ""
-    if sizes:
+    if len(sizes) > 1:
         span = f", {count(len(sizes), 'message size')} from {format_bytes(sizes[0])} to {format_bytes(sizes[-1])}"
+    elif sizes and sizes[0] > 0:
+        span = f", messages of {format_bytes(sizes[0])}"
     return (
         f"Measured with wulf {name(manifest.wulf_version)}{' over ' + listed(libraries) if libraries else ''}, "
         f"{moment(manifest.created_at)} to {moment(manifest.updated_at)}: {_operations(manifest, cells)}, "
-        f"between {count(len(pairs), 'pair')} of nodes{span}."
+        f"{_where(pairs)}{span}."
     )
+
+
+def _where(places: Collection[Place]) -> str:
+    pairs = [place for place in places if len(place) == 2]
+    groups = [place for place in places if len(place) > 2]
+    said = [f"between {count(len(pairs), 'pair')} of nodes"] if pairs else []
+    said += [f"among {count(len(place), 'rank')} on {_names(list(dict.fromkeys(place)))}" for place in groups]
+    said += [f"on {name(place[0])}" for place in places if len(place) == 1]
+    return ", ".join(said) or "nowhere"
 
 
 def _operations(manifest: Manifest, cells: Sequence[CellEstimate]) -> str:
