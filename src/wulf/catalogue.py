@@ -48,7 +48,7 @@ class Evidence(_Data, frozen=True, kw_only=True):
 class Access(_Data, frozen=True, kw_only=True):
     """How a knob is reached on a node."""
 
-    #: A kind of `wulf.access`: which reader (`wulf.facts.knobs`) and which writer.
+    #: A kind of `wulf.access`: which reader (`wulf.facts.readers.knobs`) and which writer.
     kind: _Text
     #: What of that kind: a sysctl's name, a path (``*`` and ``{interface}`` are filled in), a unit …
     target: _Text

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from wulf.facts import ethtool
+from wulf.facts.readers import ethtool
 from wulf.facts.values import Unknown, Unsupported
 
 #: As ioctl(2) has it (before 5.8, or an old kernel): what the driver does not have is 0.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wulf.catalogue import Knob
-from wulf.facts import (
+from wulf.facts.node import Facts, NodeCapture
+from wulf.facts.readers import (
     boot_configuration,
     firewall,
     knobs,
@@ -18,8 +19,7 @@ from wulf.facts import (
     settings,
     took,
 )
-from wulf.facts.nic import interface_address
-from wulf.facts.node import Facts, NodeCapture
+from wulf.facts.readers.nic import interface_address
 from wulf.facts.tree import Tree
 from wulf.ports import NodeResult
 from wulf.records import FactValue, NodeRecord

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from wulf.catalogue import Knob
 from wulf.facts.node import Facts, NodeCapture
-from wulf.facts.services import services
-from wulf.facts.settings import sysctl_setters
+from wulf.facts.readers.services import services
+from wulf.facts.readers.settings import sysctl_setters
 from wulf.facts.values import Absent, Unknown, is_count, shown
 from wulf.records import FactValue
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from wulf.facts.node import NodeCapture
-from wulf.facts.services import service
+from wulf.facts.readers.services import service
 from wulf.facts.tree import Tree
 from wulf.facts.values import Unknown
 

@@ -11,9 +11,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from wulf.catalogue import Knob
-from wulf.facts import services, tuned
 from wulf.facts.node import Facts, NodeCapture
-from wulf.facts.settings import connections, kept_mtu_file, kept_sysctls
+from wulf.facts.readers import services, tuned
+from wulf.facts.readers.settings import connections, kept_mtu_file, kept_sysctls
 from wulf.facts.values import Unknown, shown
 
 #: Section and name in a TuneD profile (``*`` matches) → knobs that it sets.

@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable, Sequence
 
 from wulf.catalogue import Knob, sysctl_path
-from wulf.facts import firewall, mpi, network, nic, services
-from wulf.facts.machine import pm_qos_us
 from wulf.facts.node import Facts, NodeCapture
+from wulf.facts.readers import firewall, mpi, network, nic, services
+from wulf.facts.readers.machine import pm_qos_us
 from wulf.facts.values import Absent, Unknown, shown, whole
 from wulf.records import FactValue
 

@@ -7,8 +7,8 @@ import ipaddress
 import re
 from collections.abc import Callable
 
-from wulf.facts import ethtool
 from wulf.facts.node import Facts, NodeCapture
+from wulf.facts.readers import ethtool
 from wulf.facts.tree import Tree
 from wulf.facts.values import Absent, Unknown, Unsupported, is_count, number, shown, whole
 from wulf.records import FactValue

@@ -10,9 +10,9 @@ import re
 from collections.abc import Sequence
 
 from wulf.catalogue import Knob, sysctl_path
-from wulf.facts import tuned
-from wulf.facts.machine import booted_at
 from wulf.facts.node import Facts, NodeCapture
+from wulf.facts.readers import tuned
+from wulf.facts.readers.machine import booted_at
 from wulf.facts.tree import Tree
 from wulf.facts.values import Absent, Unknown, is_count, shown, whole
 from wulf.records import FactValue

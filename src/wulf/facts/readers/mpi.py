@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import re
 
-from wulf.facts.machine import field
 from wulf.facts.node import Facts, NodeCapture
+from wulf.facts.readers.machine import field
 from wulf.facts.values import Absent, Unknown, optional, shown
 from wulf.records import FactValue
 

@@ -7,8 +7,8 @@ import ipaddress
 import re
 from collections.abc import Callable
 
-from wulf.facts.nic import interface_address, interface_addresses
 from wulf.facts.node import Facts, NodeCapture
+from wulf.facts.readers.nic import interface_address, interface_addresses
 from wulf.facts.values import Absent, Unknown, is_count, number, shown, whole
 from wulf.records import FactValue
 
