@@ -51,7 +51,7 @@ def link(mac: str, before: str, carried: Sequence[str], own: Sequence[str], head
     """
     mine = {line.partition("=")[0] for line in own}
     kept = [line for line in carried if line.partition("=")[0] not in mine]
-    # Two sections, so that what was carried over can be told from what was added (see facts/readers/boot_configuration).
+    # Two sections, so that what was carried over can be told from what was added (facts/readers/boot_configuration).
     match = ["[Match]", f"PermanentMACAddress={mac}", "Type=ether", ""]
     why = f"# As in {before}, which applied before: the name does not change."
     return _file(head, *match, why, "[Link]", *kept, "", "[Link]", *own)
