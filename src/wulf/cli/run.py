@@ -3,58 +3,61 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
+from contextlib import AbstractContextManager
 from typing import Annotated
 
-import msgspec
 import typer
 
-from wulf import catalogue
 from wulf.cli import persist, tune
 from wulf.cli.begin import end_gently
 from wulf.cli.facts import NodesOption
 from wulf.cli.measure_progress import MeasureProgress
 from wulf.cli.options import RUNS, ClusterOption, RunsOption, console
-from wulf.cli.progress import counting, staging
+from wulf.cli.progress import Counting, counting, staging
 from wulf.cli.report import write_tuning_page
 from wulf.cli.set_values import AllowMissingOption, RelaxOption, TakeOverOption
 from wulf.cli.tune_progress import TuneProgress
-from wulf.cluster import inventory
-from wulf.errors import EXIT_ERROR, StoreError
-from wulf.experiment import objective
-from wulf.probe import ladder
+from wulf.errors import EXIT_ERROR
 from wulf.procedure import change
-from wulf.procedure.analysis import analyze
+from wulf.procedure import whole as procedure
 from wulf.procedure.begin import new_run, new_seed
 from wulf.procedure.clusters import cluster
-from wulf.procedure.look import judge, look
-from wulf.procedure.measuring import session as measuring
 from wulf.procedure.tuning import prepare, session
 from wulf.records import Audit
-from wulf.report import run as run_report
-from wulf.store import load, write_atomically
-from wulf.store.tuning import AFTER, AUDIT_AFTER, AUDIT_BEFORE, BEFORE, load_tuning
+from wulf.store.tuning import TuningRun, load_tuning
 from wulf.text import printable
 from wulf.units import parse_duration, parse_percent
 
 BUDGET = "30m"
-#: Share of the budget for the curves before the search; as much again for those after it.
-_CURVES = 0.1
-#: Largest message of the curves [B].
-_LARGEST = 1 << 20
-#: Curves are precise enough after this.
-_CURVES_S = 300.0
 
 
-class Procedure(msgspec.Struct, frozen=True, kw_only=True):
-    """What the whole procedure is about."""
+class Shown:
+    """Shows the parts of the procedure, one after the other."""
 
-    config: inventory.ClusterConfig
-    nodes: list[str]
-    goal: objective.Objective
-    mpi: str | None
-    budget_s: float
-    path: Path
+    def looking(self, nodes: int) -> AbstractContextManager[Counting]:
+        """Show a look at so many nodes."""
+        return counting(f"looking at {nodes} nodes")
+
+    def audited(self, audit: Audit) -> None:
+        """Print the findings in a line each."""
+        console().print(f"audit: {len(audit.findings)} findings")
+        for finding in audit.findings:
+            console().print(
+                printable(f"  {finding.severity}: {finding.title}: {finding.found}", 160), markup=False
+            )
+
+    def measuring(self, name: str) -> AbstractContextManager[MeasureProgress]:
+        """Show the measurement of curves."""
+        sys.stderr.write(f"curves {name}\n")
+        return MeasureProgress()
+
+    def searching(self) -> AbstractContextManager[TuneProgress]:
+        """Show the search."""
+        return TuneProgress()
+
+    def searched(self, run: TuningRun) -> None:
+        """Print what the search found."""
+        tune.show(run)
 
 
 def command(
@@ -96,83 +99,25 @@ def command(
     compiler = mpi or config.mpi.compiler
     with staging() as say:
         goal = prepare.goal(objective_name, compiler, say)
-    what = Procedure(
+    request = session.TuneRequest(
         config=config,
         nodes=there.nodes,
         goal=goal,
+        patterns=tune.patterns_of(knobs),
         mpi=compiler,
         budget_s=parse_duration(budget),
-        path=path,
-    )
-    request = session.TuneRequest(
-        config=config,
-        nodes=what.nodes,
-        goal=what.goal,
-        patterns=tune.patterns_of(knobs),
-        mpi=what.mpi,
-        budget_s=what.budget_s * (1 - 2 * _CURVES) if what.goal.probes else what.budget_s,
         margin=parse_percent(margin),
         seed=new_seed(seed),
         permissions=change.Permissions(take_over=take_over, relax=relax),
     )
-    try:
-        path.mkdir(parents=True)
-    except OSError as error:
-        raise StoreError(f"cannot make the run directory {path}: {error.strerror}") from None
-    write_atomically(path / AUDIT_BEFORE, msgspec.json.encode(_audit(what)))
-    _curves(what, BEFORE)
-    with TuneProgress() as progress:
-        found = session.start(request, path, progress, set_kept=True)
-    tune.show(found)
+    found = procedure.run(request, path, Shown())
     stored = True
     if found.manifest.change is not None:
-        _curves(what, AFTER)
-        write_atomically(path / AUDIT_AFTER, msgspec.json.encode(_audit(what)))
         if keep_over_reboots:
-            stored = persist.keep(config, what.nodes, runs, deadline_s=session.CONFIRM_WITHIN_S)
+            stored = persist.keep(config, there.nodes, runs, deadline_s=session.CONFIRM_WITHIN_S)
         tune.remember_missing(whole, there, found, persist=keep_over_reboots and stored)
     page = write_tuning_page(load_tuning(path), None)
     sys.stdout.write(f"report: {page.resolve()}\n")
     if not stored:
         raise typer.Exit(EXIT_ERROR)
     tune.leave(found)
-
-
-def _audit(what: Procedure) -> Audit:
-    """Look at the nodes and judge them; print the findings in a line each."""
-    with counting(f"looking at {len(what.nodes)} nodes") as progress:
-        records = look(what.config, what.nodes, progress=progress)
-    audit = judge(records, _profile(what))
-    console().print(f"audit: {len(audit.findings)} findings")
-    for finding in audit.findings:
-        console().print(
-            printable(f"  {finding.severity}: {finding.title}: {finding.found}", 160), markup=False
-        )
-    return audit
-
-
-def _profile(what: Procedure) -> catalogue.Profile:
-    return what.goal.profile
-
-
-def _curves(what: Procedure, name: str) -> None:
-    """Measure whole curves of what the objective is made of, and write their page."""
-    pairs = objective.pairs_for(what.nodes)
-    if not what.goal.probes or not pairs:
-        return
-    sys.stderr.write(f"curves {name}\n")
-    request = measuring.MeasureRequest(
-        config=what.config,
-        ops=[part.op for part in what.goal.probes],
-        mpi=what.mpi,
-        pairs=pairs,
-        ladder="imb",
-        sizes_bytes=ladder.base_sizes("imb", _LARGEST),
-        budget_s=min(what.budget_s * _CURVES, _CURVES_S),
-        max_launches=20,
-    )
-    with MeasureProgress() as progress:
-        run, _ = measuring.start(request, what.path / name, progress)
-    loaded = load(run.path)
-    page = run_report.render_html(loaded.manifest, loaded.nodes, loaded.launches, analyze(loaded), None)
-    write_atomically(run.path / "report.html", page.encode())
