@@ -11,6 +11,7 @@ import pytest
 
 import wulf as library
 from tests.cli.command import start, wulf
+from wulf.errors import UsageError
 from wulf.records import Analysis, Comparison
 from wulf.report.run.export import Export
 
@@ -218,3 +219,22 @@ def test_operations_are_listed(tmp_path):
     lines = {line.split()[0]: line for line in done.stdout.splitlines()}
     assert {"tcp_rr", "udp_rr", "tcp_stream", "empty"} <= lines.keys()
     assert "ping-pong" in lines["tcp_rr"] and "half round trip" in lines["tcp_rr"]
+
+
+def test_python_does_what_the_command_line_does(tmp_path, caplog):
+    place = tmp_path / "run"
+    wanted = {"ops": ["tcp_rr"], "ladder": "short", "max_size_bytes": 64, "max_launches": 6}
+    with caplog.at_level("INFO", logger="wulf"):
+        run = library.measure("local", place, precision=0.9, budget_s=30, **wanted)
+    assert "measuring" in caplog.messages
+    assert library.load(place).manifest == run.manifest
+    assert set(run.columns("cells")["op"]) == {"tcp_rr"}
+    with pytest.raises(UsageError, match="exists already"):
+        library.measure("local", place, **wanted)
+    audit = library.audit("local", profile="latency")
+    assert audit.profile == "latency" and audit.findings
+    with pytest.raises(UsageError, match="no profile 'speed'"):
+        library.audit("local", profile="speed")
+    with pytest.raises(UsageError, match="nothing to try"):
+        library.tune("local", tmp_path / "tuned", objective="app: true", knobs=["nic.mtu"])
+    assert not (tmp_path / "tuned").exists()

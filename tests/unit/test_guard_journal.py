@@ -367,7 +367,9 @@ def test_a_disk_that_becomes_full_midway_leaves_no_halves_of_files(place: Place)
     file.write_text("old\n")
     text = (place.state / "guard").read_text()
     fills = "slow_put() { cat /dev/zero >/var/lib/wulf/fill 2>/dev/null"
-    (place.state / "guard").write_text(text.replace("slow_put() { sh -c 'sleep 1.5", f"{fills}; sh -c 'sleep 0"))
+    (place.state / "guard").write_text(
+        text.replace("slow_put() { sh -c 'sleep 1.5", f"{fills}; sh -c 'sleep 0")
+    )
     place.done("lock", "me", "600")
     place.done("begin", "A", "me", "300", stdin=f"s\tslow\t-\t{file}\tnew\n")
     place.enter("mount", "-o", "remount,size=600k", "/var/lib/wulf")
