@@ -25,6 +25,7 @@ SETTLED = 60
 _KNOBS = ("net.ipv4.tcp_slow_start_after_idle", "net.ipv4.tcp_autocorking", "net.ipv4.tcp_sack")
 _PLACE = (
     "mkdir -p /var/lib/wulf && mount -t tmpfs none /var/lib/wulf && mount -t tmpfs none /run && "
+    "mount -t tmpfs none /etc/systemd/system && "
     "echo up && exec cat"
 )
 

@@ -13,6 +13,8 @@ from pathlib import Path
 from wulf.change.guard import DONE, program
 
 SHELLS = [name for name in ("dash", "bash") if shutil.which(name)]
+#: What a guard writes into: another one, at work at the same time, must not meet it there.
+OWN = ("/var/lib/wulf", "/run", "/etc/systemd/system")
 SYSCTL = "net.ipv4.tcp_slow_start_after_idle"
 #: A kind of access whose tool takes its time.
 SLOW = """
@@ -35,7 +37,7 @@ class Place:
 
     def __init__(self, shell: str, directory: Path) -> None:
         self.directory = directory
-        mounts = "mkdir -p /var/lib/wulf && mount -t tmpfs none /var/lib/wulf && mount -t tmpfs none /run"
+        mounts = " && ".join(("mkdir -p /var/lib/wulf", *(f"mount -t tmpfs none {at}" for at in OWN)))
         # /bin/sh is what the node has.
         instead = f"mount --bind {shutil.which(shell)} {Path('/bin/sh').resolve()}"
         start = f"{mounts} && {instead} && touch /run/ready && exec sleep 300"

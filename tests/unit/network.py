@@ -17,7 +17,7 @@ from wulf.cluster.transport import shell
 #: What every node has of its own.
 _OWN = (
     "mount --make-rprivate / && mount -t sysfs sysfs /sys && mkdir -p /var/lib/wulf && "
-    "mount -t tmpfs none /var/lib/wulf && mount -t tmpfs none /run"
+    "mount -t tmpfs none /var/lib/wulf && mount -t tmpfs none /run && mount -t tmpfs none /etc/systemd/system"
 )
 
 

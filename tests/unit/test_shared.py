@@ -45,7 +45,7 @@ class Nodes:
         ready = self.opt.parent / f"ready.{name}"
         start = (
             f"hostname {name} && mkdir -p /var/lib/wulf && mount -t tmpfs none /var/lib/wulf && "
-            f"mount -t tmpfs none /run && touch {ready} && exec sleep 3000"
+            f"mount -t tmpfs none /run && mount -t tmpfs none /etc/systemd/system && touch {ready} && exec sleep 3000"
         )
         keeper = subprocess.Popen(["unshare", "--net", "--mount", "--uts", "bash", "-c", start])
         deadline = time.monotonic() + 30
