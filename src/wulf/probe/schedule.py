@@ -61,6 +61,9 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     missing: int
 
 
+NOTHING_YET = Progress(launches=0, clean=0, missing=0)
+
+
 class Endings:
     """How the launches of a run have ended; each is looked at once, when it ends."""
 
@@ -279,7 +282,7 @@ def forecast(
     """
     intervals = least = most = 0.0
     for op, pair in wanted:
-        now = progress.get((op, pair)) or Progress(launches=0, clean=0, missing=0)
+        now = progress.get((op, pair), NOTHING_YET)
         behind = max(plan.min_launches - now.launches, 0)
         intervals += behind * launch_s[op]
         least += max(behind, min(now.missing, plan.max_launches - now.launches), 1) * launch_s[op]
