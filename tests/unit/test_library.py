@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import random
 from pathlib import Path
 
@@ -14,11 +15,14 @@ import wulf
 from tests.unit.make_records import manifest, node, result
 from tests.unit.tuning_fixture import make
 from wulf import store
+from wulf.cli import measure, tune
 from wulf.errors import ProbeError, StoreError
 from wulf.probe import parse
+from wulf.procedure.measuring.session import MeasureRequest
 from wulf.records import SCHEMA_VERSION, Clock, ProbeInfo, Trial, TuneManifest, Workload
 from wulf.store.tuning import TuningRun, create_tuning
 from wulf.text import printable
+from wulf.units import parse_duration, parse_percent
 
 
 @pytest.fixture
@@ -186,3 +190,30 @@ def test_a_hostile_probe_is_only_ever_refused(line: bytes) -> None:
     with pytest.raises(ProbeError) as refusal:
         parse.message(line)
     assert len(str(refusal.value)) < 1000
+
+
+def test_a_tuning_run_of_version_1_opens(tuned: Path) -> None:
+    now = wulf.load(tuned)
+    head = tuned / "tuning.json"
+    old = msgspec.json.decode(head.read_bytes())
+    old["schema_version"] = 1
+    for metric in old["plan"]["metrics"]:
+        del metric["figure"]
+    head.write_bytes(msgspec.json.encode(old))
+    then = wulf.load(tuned)
+    assert any(metric.figure is not None for metric in then.manifest.plan.metrics)
+    assert then.manifest == now.manifest
+
+
+def test_python_and_the_command_line_have_the_same_defaults() -> None:
+    python = {name: given.default for name, given in inspect.signature(wulf.measure).parameters.items()}
+    line = {name: given.default for name, given in inspect.signature(measure.command).parameters.items()}
+    asked = {field.name: field.default for field in msgspec.structs.fields(MeasureRequest)}
+    assert parse_percent(line["precision"]) == python["precision"] == asked["precision"]
+    assert parse_duration(measure.BUDGET) == python["budget_s"] == asked["budget_s"]
+    assert parse_duration(line["visit"]) * 1e6 == asked["visit_us"]
+    assert line["pairs"] == python["pairs"] and line["ladder_name"] == python["ladder"]
+    assert line["max_launches"] == python["max_launches"] == asked["max_launches"]
+    assert (line["min_launches"], line["sweeps"]) == (asked["min_launches"], asked["sweeps"])
+    tuning = {name: given.default for name, given in inspect.signature(wulf.tune).parameters.items()}
+    assert parse_duration(tune.BUDGET) == tuning["budget_s"]
