@@ -75,7 +75,7 @@ def _key_figures(printer: Printer, operation: OperationView) -> None:
         worst = "worst " if figure.best else ""
         printer.line(f"{figure.name}: {worst}{figure.worst.text} ({figure.worst_pair}){best}")
     printer.line("")
-    printer.line(f"{operation.quantity} at {operation.span}, logarithmic:")
+    printer.line(f"{operation.quantity}{f' at {operation.span}, logarithmic' if operation.span else ''}:")
     for pair, times, ends in operation.lines:
         printer.line(f"{sparkline(times)}  {pair}: {ends}")
     if operation.left_out:

@@ -105,4 +105,6 @@ def _ends(cells: Sequence[CellEstimate]) -> str:
 def _span(cells: Sequence[CellEstimate]) -> str:
     sizes = sorted(cell.cell.size_bytes for cell in cells)
     first, last = format_bytes(sizes[0]), format_bytes(sizes[-1])
+    if sizes[-1] == 0:
+        return ""  # nothing was varied
     return first if first == last else f"{first} to {last}"
