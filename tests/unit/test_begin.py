@@ -6,9 +6,9 @@ import signal
 
 import pytest
 
-from wulf.cli.begin import end_gently
 from wulf.errors import UsageError
 from wulf.procedure.begin import new_run
+from wulf.signals import end_gently
 
 
 @pytest.fixture

@@ -13,12 +13,12 @@ from rich.console import Console
 from rich.table import Table
 
 from wulf import lab
-from wulf.cli.begin import end_gently
 from wulf.cli.options import print_json, show_table
 from wulf.errors import LabError, UsageError
 from wulf.lab import topology
 from wulf.lab.planted import MISTAKES
 from wulf.nodeset import fold
+from wulf.signals import end_gently
 
 app = typer.Typer(
     help="A virtual cluster on this machine, to try everything on without touching a real one.\n\n"

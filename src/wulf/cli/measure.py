@@ -10,7 +10,6 @@ from rich.table import Table
 
 from wulf import store
 from wulf.cli import complete
-from wulf.cli.begin import end_gently
 from wulf.cli.measure_progress import MeasureProgress, what_fits
 from wulf.cli.options import RUNS, ClusterOption, RunsOption, console, show_table
 from wulf.cli.progress import staging
@@ -23,6 +22,7 @@ from wulf.procedure.clusters import cluster as resolve
 from wulf.procedure.measuring import session
 from wulf.records import Analysis
 from wulf.report import run as run_report
+from wulf.signals import end_gently
 from wulf.text import printable
 from wulf.units import parse_duration, parse_percent, parse_size
 

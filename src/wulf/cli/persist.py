@@ -12,7 +12,6 @@ import typer
 
 from wulf import catalogue
 from wulf.change.guard import Guards
-from wulf.cli.begin import end_gently
 from wulf.cli.facts import NodesOption
 from wulf.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console, print_json
 from wulf.cli.progress import staging
@@ -33,6 +32,7 @@ from wulf.ports import Transport
 from wulf.procedure import change, level, persist
 from wulf.procedure.clusters import cluster as resolve
 from wulf.records import ChangeOutcome, NodeStatus
+from wulf.signals import end_gently
 from wulf.store import list_runs
 from wulf.store.tuning import HEAD, load_tuning, resume_tuning
 from wulf.text import printable

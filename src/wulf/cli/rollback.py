@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 
 from wulf import access
-from wulf.cli.begin import end_gently
 from wulf.cli.facts import NodesOption
 from wulf.cli.options import ClusterOption, JsonOption, console, print_json
 from wulf.cli.set_values import (
@@ -28,6 +27,7 @@ from wulf.nodeset import fold
 from wulf.procedure import change, level, release
 from wulf.procedure.clusters import cluster as resolve
 from wulf.records import LeftValue, Release
+from wulf.signals import end_gently
 from wulf.text import printable
 
 _CHANGE = re.compile(r"[0-9]{8}T[0-9]{6}-[0-9a-f]{6}")

@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from wulf.cli import persist, tune
-from wulf.cli.begin import end_gently
 from wulf.cli.facts import NodesOption
 from wulf.cli.measure_progress import MeasureProgress
 from wulf.cli.options import RUNS, ClusterOption, RunsOption, console
@@ -24,6 +23,7 @@ from wulf.procedure.begin import new_run, new_seed
 from wulf.procedure.clusters import cluster
 from wulf.procedure.tuning import prepare, session
 from wulf.records import Audit
+from wulf.signals import end_gently
 from wulf.store.tuning import TuningRun, load_tuning
 from wulf.text import printable
 from wulf.units import parse_duration, parse_percent

@@ -11,7 +11,6 @@ import typer
 
 from wulf.change import apply, steps
 from wulf.cli import complete
-from wulf.cli.begin import end_gently
 from wulf.cli.facts import NodesOption
 from wulf.cli.options import ClusterOption, JsonOption, console, print_json
 from wulf.cli.progress import staging
@@ -20,6 +19,7 @@ from wulf.nodeset import fold
 from wulf.procedure import change, level
 from wulf.procedure.clusters import cluster as resolve
 from wulf.records import ChangeOutcome
+from wulf.signals import end_gently
 from wulf.text import printable
 from wulf.units import format_fact, parse_duration
 

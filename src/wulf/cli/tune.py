@@ -11,7 +11,6 @@ import typer
 from wulf import catalogue
 from wulf.change import steps
 from wulf.cli import complete
-from wulf.cli.begin import end_gently
 from wulf.cli.facts import NodesOption
 from wulf.cli.options import RUNS, ClusterOption, RunsOption, console
 from wulf.cli.progress import staging
@@ -26,6 +25,7 @@ from wulf.procedure.begin import new_run, new_seed
 from wulf.procedure.clusters import cluster
 from wulf.procedure.tuning import apply_result, prepare, session
 from wulf.report import tuning as report
+from wulf.signals import end_gently
 from wulf.store.tuning import TuningRun
 from wulf.text import printable
 from wulf.units import parse_duration, parse_percent

@@ -146,7 +146,7 @@ def start(directory: Path, node: topology.Node, namespace: str, bridge: str) -> 
         machine,
         bridge,
     ]
-    system.spawn(argv, directory / "console.log", lambda: system.own_cgroup(machine, cpus))
+    system.spawn(argv, directory / "console.log", system.make_cgroups(machine, cpus))
 
 
 def group(namespace: str, name: str) -> str:

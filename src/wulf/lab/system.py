@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import signal
 import stat
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from wulf.errors import LabError
+from wulf.signals import undisturbed
 from wulf.text import last_line
 
 COMMAND_TIMEOUT_S = 30
@@ -165,25 +167,27 @@ def scope_argv(name: str, cpus: str) -> list[str]:
     return [*words, "--property=Delegate=yes", f"--property=AllowedCPUs={cpus}"]
 
 
-def own_cgroup(name: str, cpus: str) -> None:
-    """Move this process into control groups of its own, so that nodes do not fight over one.
+def make_cgroups(name: str, cpus: str) -> list[Path]:
+    """Make control groups of a node's own, so that nodes do not fight over one.
 
     systemd-nspawn with ``--keep-unit`` makes the node's groups below the group it is started in.
     """
+    made = []
     if _has_cpusets_v1():
         group = _CPUSETS_V1 / name
         group.mkdir(exist_ok=True)
         (group / "cpuset.cpus").write_text(cpus)
         (group / "cpuset.mems").write_text((_CPUSETS_V1 / "cpuset.effective_mems").read_text())
-        (group / "cgroup.procs").write_text(str(os.getpid()))
+        made.append(group)
     if booted_with_systemd():
-        return
+        return made
     for root in _cgroup_roots():
         group = root / name
         group.mkdir(exist_ok=True)
         if (group / "cpuset.cpus").exists():
             (group / "cpuset.cpus").write_text(cpus)
-        (group / "cgroup.procs").write_text(str(os.getpid()))
+        made.append(group)
+    return made
 
 
 def _cgroup_roots() -> list[Path]:
@@ -273,19 +277,20 @@ def remove_tree(path: Path) -> None:
     shutil.rmtree(path, ignore_errors=False)
 
 
-def spawn(argv: Sequence[str], log: Path, before: Callable[[], None]) -> None:
-    """Start a process that outlives this one and is not its child; `before` runs in it first."""
+def spawn(argv: Sequence[str], log: Path, groups: Sequence[Path]) -> None:
+    """Start a process in control groups; it outlives this one and is not its child."""
+    join = " && ".join(f"echo 0 >{shlex.quote(str(group / 'cgroup.procs'))}" for group in groups) or ":"
     try:
-        with log.open("ab") as output:
+        with undisturbed(), log.open("ab") as output:
             subprocess.run(
-                ["setsid", "--fork", *argv],
+                ["/bin/sh", "-c", f'{join} && exec setsid --fork "$@"', "sh", *argv],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd="/",
                 check=True,
-                # It only writes to files; and the first process of a node must be in its group already.
-                preexec_fn=before,
             )
     except (OSError, subprocess.SubprocessError) as error:
-        raise LabError(f"cannot start {argv[0]} in a control group of its own: {error}") from error
+        raise LabError(
+            f"cannot start {argv[0]} in a control group of its own ({log} may say why): {error}"
+        ) from error

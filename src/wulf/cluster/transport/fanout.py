@@ -10,15 +10,15 @@ import contextlib
 import os
 import signal
 import subprocess
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ClusterShell.Task import task_self
 from ClusterShell.Worker.Exec import ExecClient, ExecWorker
 
 from wulf.cluster.transport.shell import STDERR_LIMIT, STDOUT_LIMIT, Raw
+from wulf.signals import undisturbed
 
 #: How long a process may outlive its output [s] before it counts as hanging.
 _LINGER_S = 2.0
@@ -60,7 +60,7 @@ class _Client(ExecClient):  # type: ignore[misc]
     worker: _Worker
 
     def _start(self) -> _Client:
-        with _undisturbed():
+        with undisturbed():
             return self._spawn()
 
     def _spawn(self) -> _Client:
@@ -146,24 +146,6 @@ class _Client(ExecClient):  # type: ignore[misc]
             if not chunk:
                 return
             self._keep("stderr", chunk)
-
-
-@contextlib.contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Hold Ctrl-C and the like back to the end: who starts a process must know of it to be able to end it."""
-    pending: list[int] = []
-    held: dict[signal.Signals, Any] = {}
-    try:
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                if callable(signal.getsignal(number)):
-                    held[number] = signal.signal(number, lambda got, _: pending.append(got))
-        yield
-    finally:
-        for number, handler in held.items():
-            signal.signal(number, handler)
-        for got in pending:
-            signal.raise_signal(got)
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
