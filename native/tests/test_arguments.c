@@ -1,4 +1,4 @@
-#include "core/arguments.h"
+#include "probe/arguments.h"
 #include "tests/expect.h"
 
 enum { WORDS_MAX = 16 };

@@ -1,5 +1,5 @@
-#include "core/order.h"
 #include "core/rng.h"
+#include "probe/order.h"
 #include "tests/expect.h"
 
 enum { COUNT = 100 };

@@ -1,4 +1,4 @@
-#include "core/payload.h"
+#include "probe/payload.h"
 #include "tests/expect.h"
 
 enum { SIZE = 1000 };

@@ -3,7 +3,7 @@
 
 #include "core/failure.h"
 #include "core/record.h"
-#include "core/report.h"
+#include "probe/report.h"
 #include "tests/expect.h"
 
 /* The text of one JSON string. */

@@ -1,7 +1,7 @@
 /* The experiment with operations of known times, and the responder with commands that cannot be. */
 #include <stdlib.h>
 
-#include "core/sweep.h"
+#include "probe/sweep.h"
 #include "tests/expect.h"
 
 enum { STEP_NS = 1000 };

@@ -1,0 +1,194 @@
+#include "probe/arguments.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/sort.h"
+#include "probe/operation.h"
+
+enum kind { KIND_FLAG, KIND_TEXT, KIND_NUMBER, KIND_SIZES };
+enum { BOTH = PROGRAM_MPI | PROGRAM_NET };
+
+struct option {
+    const char *name;
+    enum kind kind;
+    int programs;
+    size_t offset; /* in struct arguments */
+    uint64_t low, high;
+    const char *help;
+};
+
+#define AT(field) offsetof(struct arguments, field)
+
+static const struct option OPTIONS[] = {
+    {"--list", KIND_FLAG, BOTH, AT(list), 0, 0, "print the operations as JSON"},
+    {"--version", KIND_FLAG, BOTH, AT(version), 0, 0, "print the version"},
+    {"--help", KIND_FLAG, BOTH, AT(help), 0, 0, "print this"},
+    {"--server", KIND_FLAG, PROGRAM_NET, AT(server), 0, 0, "answer one client, then end"},
+    {"--bind", KIND_TEXT, PROGRAM_NET, AT(bind), 0, 0, "server: address to listen at (127.0.0.1)"},
+    {"--port", KIND_NUMBER, PROGRAM_NET, AT(port), 0, 65535, "server: port (0: any free one)"},
+    {"--connect", KIND_TEXT, PROGRAM_NET, AT(connect), 0, 0, "ADDRESS:PORT of the server"},
+    {"--op", KIND_TEXT, BOTH, AT(op), 0, 0, "operation, one of --list"},
+    {"--sizes", KIND_SIZES, BOTH, 0, 0, 0, "message sizes [B], separated by commas"},
+    {"--sweeps", KIND_NUMBER, BOTH, AT(sweeps), 1, 100000, "measured visits of every size (5)"},
+    {"--visit-us", KIND_NUMBER, BOTH, AT(visit_us), 1, 10000000, "length of a visit [us] (2000)"},
+    {"--seed", KIND_NUMBER, BOTH, AT(seed), 0, UINT64_MAX, "seed of order and payload (1)"},
+    {"--peer-timeout", KIND_NUMBER, BOTH, AT(peer_timeout_s), 1, 3600, "peer is gone after so long [s] (8)"},
+    {"--datagram-timeout-us", KIND_NUMBER, PROGRAM_NET, AT(datagram_timeout_us), 100, 1000000,
+     "datagram is lost after so long [us] (20000)"},
+    {"--peer-name", KIND_TEXT, PROGRAM_NET, AT(peer_name), 0, 0, "what to call the peer in errors"},
+    {"--token-stdin", KIND_FLAG, PROGRAM_NET, AT(token_stdin), 0, 0,
+     "read the secret that client and server share from standard input"},
+    {"--yield", KIND_FLAG, BOTH, AT(yield), 0, 0, "the ranks share a CPU: say so in hello"},
+};
+enum { OPTION_COUNT = sizeof OPTIONS / sizeof OPTIONS[0] };
+
+static int complain(char *error, const char *option, const char *what, const char *value) {
+    snprintf(error, ARGUMENT_ERROR_BYTES, "%s: %s%s%.80s%s", option, what, value ? " (got '" : "",
+             value ? value : "", value ? "')" : "");
+    return -1;
+}
+
+/* Digits only: no sign, no space, no trailing text. */
+static int parse_number(const char *text, size_t length, uint64_t *value) {
+    if (length == 0 || length > 20)
+        return -1;
+    uint64_t sum = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return -1;
+        const uint64_t digit = (uint64_t)(text[i] - '0');
+        if (sum > (UINT64_MAX - digit) / 10)
+            return -1;
+        sum = sum * 10 + digit;
+    }
+    *value = sum;
+    return 0;
+}
+
+static int set_sizes(struct arguments *arguments, const char *text, char *error) {
+    uint64_t sorted[SIZES_MAX];
+    size_t count = 0;
+    for (const char *item = text;; item++) {
+        const size_t length = strcspn(item, ",");
+        if (count == SIZES_MAX)
+            return complain(error, "--sizes", "too many sizes, at most 4096 are possible", NULL);
+        if (parse_number(item, length, &sorted[count]) != 0 || sorted[count] > MESSAGE_MAX_BYTES)
+            return complain(error, "--sizes", "give sizes from 0 to 16777216 B, separated by commas", text);
+        count++;
+        item += length;
+        if (*item == '\0')
+            break;
+    }
+    sort_u64(sorted, count);
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0 && sorted[i] == sorted[i - 1])
+            return complain(error, "--sizes", "a size is given twice", text);
+        arguments->sizes[i] = (size_t)sorted[i];
+    }
+    arguments->size_count = count;
+    return 0;
+}
+
+static int set(struct arguments *arguments, const struct option *option, const char *value, char *error) {
+    char *field = (char *)arguments + option->offset;
+    uint64_t number = 0;
+    switch (option->kind) {
+    case KIND_FLAG:
+        *(bool *)(void *)field = true;
+        return 0;
+    case KIND_TEXT:
+        *(const char **)(void *)field = value;
+        return 0;
+    case KIND_NUMBER:
+        if (parse_number(value, strlen(value), &number) != 0 || number < option->low ||
+            number > option->high) {
+            char allowed[96];
+            snprintf(allowed, sizeof allowed, "give a whole number from %" PRIu64 " to %" PRIu64, option->low,
+                     option->high);
+            return complain(error, option->name, allowed, value);
+        }
+        *(uint64_t *)(void *)field = number;
+        return 0;
+    case KIND_SIZES:
+        return set_sizes(arguments, value, error);
+    }
+    return -1;
+}
+
+static const struct option *find(const char *text, size_t length, enum program program) {
+    for (size_t i = 0; i < OPTION_COUNT; i++)
+        if ((OPTIONS[i].programs & (int)program) != 0 && strlen(OPTIONS[i].name) == length &&
+            memcmp(OPTIONS[i].name, text, length) == 0)
+            return &OPTIONS[i];
+    return NULL;
+}
+
+/* Whether an operation is named that this program has, with sizes that it takes. */
+static int check_operation(const struct arguments *arguments, char *error) {
+    if (arguments->op == NULL)
+        return complain(error, "--op", "name an operation, one of --list", NULL);
+    const struct operation *operation = operation_find(arguments->op);
+    if (operation == NULL)
+        return complain(error, "--op", "this program has no such operation, see --list", arguments->op);
+    if (arguments->size_count == 0)
+        return complain(error, "--sizes", "give at least one message size", NULL);
+    const size_t smallest = arguments->sizes[0];
+    const size_t largest = arguments->sizes[arguments->size_count - 1];
+    if (smallest >= operation->min_size && largest <= operation->max_size)
+        return 0;
+    char allowed[96];
+    snprintf(allowed, sizeof allowed, "%s takes sizes from %zu to %zu B", operation->name,
+             operation->min_size, operation->max_size);
+    char size[24];
+    snprintf(size, sizeof size, "%zu", smallest < operation->min_size ? smallest : largest);
+    return complain(error, "--sizes", allowed, size);
+}
+
+static int check(const struct arguments *arguments, enum program program, char *error) {
+    if (arguments->help || arguments->list || arguments->version)
+        return 0;
+    if (arguments->server && arguments->connect != NULL)
+        return complain(error, "--server", "cannot be together with --connect", NULL);
+    if (arguments->server)
+        return 0;
+    if (check_operation(arguments, error) != 0)
+        return -1;
+    const bool alone = operation_find(arguments->op)->link == LINK_NONE;
+    if (program == PROGRAM_NET && arguments->connect == NULL && !alone)
+        return complain(error, "--connect", "give ADDRESS:PORT of a server, or --server to be one", NULL);
+    return 0;
+}
+
+int arguments_parse(struct arguments *arguments, enum program program, int argc, char *const argv[],
+                    char error[ARGUMENT_ERROR_BYTES]) {
+    memset(arguments, 0, sizeof *arguments);
+    arguments->sweeps = 5;
+    arguments->visit_us = 2000;
+    arguments->seed = 1;
+    arguments->peer_timeout_s = 8;
+    arguments->datagram_timeout_us = 20000;
+    for (int i = 1; i < argc; i++) {
+        const size_t length = strcspn(argv[i], "=");
+        const struct option *option = find(argv[i], length, program);
+        if (option == NULL)
+            return complain(error, "unknown option", "see --help", argv[i]);
+        const char *value = argv[i][length] == '=' ? argv[i] + length + 1 : NULL;
+        if (option->kind == KIND_FLAG && value != NULL)
+            return complain(error, option->name, "takes no value", value);
+        if (option->kind != KIND_FLAG && value == NULL && ++i == argc)
+            return complain(error, option->name, "a value must follow", NULL);
+        if (set(arguments, option, value != NULL ? value : argv[i], error) != 0)
+            return -1;
+    }
+    return check(arguments, program, error);
+}
+
+void arguments_help(enum program program) {
+    for (size_t i = 0; i < OPTION_COUNT; i++)
+        if ((OPTIONS[i].programs & (int)program) != 0)
+            printf("  %-22s %s\n", OPTIONS[i].name, OPTIONS[i].help);
+}

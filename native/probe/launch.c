@@ -1,0 +1,87 @@
+#include "probe/launch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/clock.h"
+
+static const uint64_t PROGRESS_EVERY_NS = 200000000; /* five lines a second */
+
+static int cannot_write(struct failure *failure) {
+    return failure_set(failure, "system", "", "cannot write to standard output: %s", strerror(errno));
+}
+
+/* `context` is the time of the last line [ns]. A line that cannot be written shows at the next cell. */
+static void show_progress(const struct progress *progress, void *context) {
+    uint64_t *last_ns = context;
+    const uint64_t now = clock_now_ns();
+    if (now - *last_ns < PROGRESS_EVERY_NS)
+        return;
+    *last_ns = now;
+    report_progress(progress);
+}
+
+static int report_cells(const struct plan *plan, const struct cell *cells, uint64_t begin_ns,
+                        struct failure *failure) {
+    for (size_t i = 0; i < plan->count; i++)
+        if (report_cell(plan->operation, &cells[i]) != 0)
+            return cannot_write(failure);
+    if (report_end((double)(clock_now_ns() - begin_ns) / 1e9) != 0)
+        return cannot_write(failure);
+    return 0;
+}
+
+int launch_run(const struct arguments *arguments, struct introduction *introduction,
+               const struct channel *channel, struct failure *failure) {
+    uint64_t last_line_ns = clock_now_ns();
+    const uint64_t begin_ns = last_line_ns;
+    introduction->clock = clock_measure();
+    introduction->operation = arguments->op;
+    introduction->seed = arguments->seed;
+    if (report_hello(introduction) != 0)
+        return cannot_write(failure);
+    const struct plan plan = {
+        .operation = operation_find(arguments->op),
+        .sizes = arguments->sizes,
+        .count = arguments->size_count,
+        .sweeps = arguments->sweeps,
+        .visit_us = arguments->visit_us,
+        .seed = arguments->seed,
+        .clock = introduction->clock,
+    };
+    struct cell *cells = cells_new(&plan);
+    if (cells == NULL)
+        return failure_set(failure, "system", "", "no memory for %zu sizes", plan.count);
+    int status = sweep_run(&plan, channel, cells, show_progress, &last_line_ns, failure);
+    if (status == 0)
+        status = report_cells(&plan, cells, begin_ns, failure);
+    cells_free(cells, plan.count);
+    return status;
+}
+
+int launch_begin(struct arguments *arguments, enum program program, int argc, char *const argv[],
+                 int *exit_code) {
+    const char *name = program == PROGRAM_MPI ? "wulf-probe-mpi" : "wulf-probe-net";
+    char error[ARGUMENT_ERROR_BYTES];
+    *exit_code = 0;
+    if (arguments_parse(arguments, program, argc, argv, error) != 0) {
+        fprintf(stderr, "%s: %s\n", name, error);
+        *exit_code = USAGE_EXIT;
+        return -1;
+    }
+    if (arguments->help) {
+        printf("%s: measures the interconnect; see docs/protocol.md\n", name);
+        arguments_help(program);
+        return -1;
+    }
+    if (arguments->version) {
+        printf("%s %s (protocol %d)\n", name, WULF_VERSION, WULF_PROTOCOL);
+        return -1;
+    }
+    if (arguments->list) {
+        *exit_code = report_list() == 0 ? 0 : FAILURE_EXIT;
+        return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,132 @@
+/* wulf-probe-mpi: rank 0 measures and prints, the others answer. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "probe/launch.h"
+#include "probe/mpi/link.h"
+#include "probe/watchdog.h"
+
+enum { PAIR = 2, RESPONDER_PATIENCE_S = 2 };
+
+/* First line of what the library says of itself. */
+static const char *library_version(char text[MPI_MAX_LIBRARY_VERSION_STRING + 1]) {
+    int length = 0;
+    memset(text, 0, MPI_MAX_LIBRARY_VERSION_STRING + 1);
+    MPI_Get_library_version(text, &length);
+    text[strcspn(text, "\n")] = '\0';
+    for (char *c = text; *c != '\0'; c++)
+        if (*c == '\t')
+            *c = ' ';
+    return text;
+}
+
+/* The responder says on standard error what the initiator says on standard output: only one of them may
+ * write the protocol. It waits a little longer, because the initiator's word is the one that counts. */
+static int guard(const struct arguments *arguments, int rank, const char *peer, struct failure *failure) {
+    const unsigned timeout_s = (unsigned)arguments->peer_timeout_s + (rank == 0 ? 0 : RESPONDER_PATIENCE_S);
+    if (watchdog_start(rank == 0 ? STDOUT_FILENO : STDERR_FILENO, peer, timeout_s) == 0)
+        return 0;
+    return failure_set(failure, "system", "", "cannot set up the watchdog: %s", strerror(errno));
+}
+
+/* Where all ranks run, on all ranks. */
+static int gather(const struct mpi_link *link, struct node *nodes, int ranks, struct failure *failure) {
+    struct node own;
+    memset(&own, 0, sizeof own);
+    node_describe(&own);
+    if (ranks == 1) {
+        nodes[0] = own;
+        return 0;
+    }
+    const int code = MPI_Allgather(&own, sizeof own, MPI_BYTE, nodes, (int)sizeof own, MPI_BYTE, link->comm);
+    return code == MPI_SUCCESS ? 0 : mpi_failed(link, code, failure);
+}
+
+static int check_ranks(const struct operation *operation, int ranks, struct failure *failure) {
+    if (ranks == PAIR || (ranks == 1 && operation->link == LINK_NONE) || (ranks > PAIR && operation->group))
+        return 0;
+    return failure_set(failure, "ranks", "", "%s needs %s2 ranks, there %s %d: start it with -np 2",
+                       operation->name, operation->group ? "at least " : "", ranks == 1 ? "is" : "are",
+                       ranks);
+}
+
+static int yields(const struct arguments *arguments) {
+    const char *openmpi = getenv("OMPI_MCA_mpi_yield_when_idle");
+    return arguments->yield ||
+           (openmpi != NULL && (strcmp(openmpi, "1") == 0 || strcmp(openmpi, "true") == 0));
+}
+
+static int lead(const struct arguments *arguments, struct mpi_link *link, const struct node *nodes, int ranks,
+                struct failure *failure) {
+    char version[MPI_MAX_LIBRARY_VERSION_STRING + 1];
+    struct introduction introduction = {
+        .program = "wulf-probe-mpi",
+        .mpi = library_version(version),
+        .nodes = nodes,
+        .node_count = (size_t)ranks,
+        .yields = yields(arguments),
+    };
+    const struct channel channel = mpi_channel(link);
+    return launch_run(arguments, &introduction, ranks == 1 ? NULL : &channel, failure);
+}
+
+static int take_part(const struct arguments *arguments, int rank, int ranks, struct node *nodes,
+                     struct failure *failure) {
+    struct mpi_link link = {.comm = MPI_COMM_WORLD,
+                            .peer = rank == 0 ? 1 : 0,
+                            .last_peer = rank == 0 ? ranks - 1 : 0,
+                            .peer_name = ranks > PAIR ? "the other ranks" : "the other rank"};
+    if (guard(arguments, rank, link.peer_name, failure) != 0 || gather(&link, nodes, ranks, failure) != 0)
+        return -1;
+    if (ranks > 1 && link.peer == link.last_peer)
+        link.peer_name = nodes[link.peer].host;
+    if (guard(arguments, rank, link.peer_name, failure) != 0)
+        return -1;
+    if (rank > 0) {
+        const struct channel channel = mpi_channel(&link);
+        return sweep_respond(operation_find(arguments->op), &channel,
+                             arguments->sizes[arguments->size_count - 1], failure);
+    }
+    if (ranks > 1) {
+        /* A launcher that sees one rank die ends the others like this. */
+        char message[NODE_HOST_BYTES + 128];
+        snprintf(message, sizeof message,
+                 "the MPI launcher ended the launch: the process on %s died, or the launch was cancelled",
+                 link.peer_name);
+        watchdog_on_terminate(STDOUT_FILENO, link.peer_name, message);
+    }
+    return lead(arguments, &link, nodes, ranks, failure);
+}
+
+int main(int argc, char **argv) {
+    static struct arguments arguments;
+    int exit_code = 0;
+    if (launch_begin(&arguments, PROGRAM_MPI, argc, argv, &exit_code) != 0)
+        return exit_code;
+    struct failure failure = {0};
+    int rank = 0;
+    int ranks = 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (check_ranks(operation_find(arguments.op), ranks, &failure) != 0) {
+        if (rank == 0)
+            report_failure(&failure, STDOUT_FILENO);
+        MPI_Finalize(); /* all ranks come here; to abort could cut the line off */
+        return FAILURE_EXIT;
+    }
+    struct node *nodes = calloc((size_t)ranks, sizeof *nodes);
+    if (nodes == NULL)
+        failure_set(&failure, "system", "", "no memory for %d ranks", ranks);
+    if (nodes == NULL || take_part(&arguments, rank, ranks, nodes, &failure) != 0) {
+        report_failure(&failure, rank == 0 ? STDOUT_FILENO : STDERR_FILENO);
+        MPI_Abort(MPI_COMM_WORLD, FAILURE_EXIT);
+    }
+    free(nodes);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,282 @@
+#include "probe/sweep.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/sort.h"
+#include "probe/buffers.h"
+#include "probe/order.h"
+#include "probe/payload.h"
+#include "probe/watchdog.h"
+
+/* What the functions below share during one run. */
+struct run {
+    const struct plan *plan;
+    const struct channel *channel;
+    struct buffers buffers;
+    uint64_t *times_ns;
+    size_t *order;
+    uint64_t visit_number;
+    progress_function progress;
+    void *context;
+    struct failure *failure;
+};
+
+struct cell *cells_new(const struct plan *plan) {
+    struct cell *cells = calloc(plan->count, sizeof *cells);
+    bool complete = cells != NULL;
+    for (size_t i = 0; complete && i < plan->count; i++) {
+        cells[i].size = plan->sizes[i];
+        cells[i].histogram = histogram_new();
+        cells[i].medians_ns = calloc(plan->sweeps, sizeof *cells[i].medians_ns);
+        complete = cells[i].histogram != NULL && cells[i].medians_ns != NULL;
+    }
+    if (complete)
+        return cells;
+    cells_free(cells, plan->count);
+    return NULL;
+}
+
+void cells_free(struct cell *cells, size_t count) {
+    if (cells == NULL)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        histogram_free(cells[i].histogram);
+        free(cells[i].medians_ns);
+    }
+    free(cells);
+}
+
+static struct calibration_input calibration(const struct run *run, double iteration_ns) {
+    const struct plan *plan = run->plan;
+    const unsigned scale = plan->operation->visit_scale == 0 ? 1 : plan->operation->visit_scale;
+    return (struct calibration_input){
+        .iteration_ns = iteration_ns,
+        .visit_ns = (double)plan->visit_us * 1000 * scale,
+        .clock_cost_ns = plan->clock.cost_ns,
+        .resolution_ns = plan->clock.resolution_ns,
+    };
+}
+
+static bool times_iterations(const struct run *run, double iteration_ns) {
+    switch (run->plan->operation->timing) {
+    case TIMING_ITERATION:
+        return true;
+    case TIMING_BATCH:
+        return false;
+    case TIMING_EITHER:
+        break;
+    }
+    const struct calibration_input input = calibration(run, iteration_ns);
+    return calibrate_times_iterations(&input);
+}
+
+/* Tell the responder what comes, and wait until it is ready. */
+static int announce(const struct run *run, const struct visit *visit) {
+    const struct channel *channel = run->channel;
+    if (channel == NULL || run->plan->operation->respond == NULL)
+        return 0;
+    unsigned char bytes[COMMAND_BYTES];
+    const struct command command = {.kind = COMMAND_VISIT,
+                                    .size = visit->size,
+                                    .iterations = visit->iterations,
+                                    .number = visit->number,
+                                    .seed = visit->seed};
+    command_encode(&command, bytes);
+    if (channel->send(channel->link, bytes, sizeof bytes, run->failure) != 0)
+        return -1;
+    unsigned char ready;
+    return channel->receive(channel->link, &ready, 1, run->failure);
+}
+
+/* One visit from its announcement to the check of its payload. */
+static int make_visit(struct run *run, struct visit *visit, size_t size, uint64_t iterations, bool single) {
+    const struct operation *operation = run->plan->operation;
+    *visit = (struct visit){
+        .link = run->channel == NULL ? NULL : run->channel->link,
+        .buffer = run->buffers.first,
+        .spare = run->buffers.second,
+        .size = size,
+        .iterations = iterations,
+        .number = run->visit_number++,
+        .seed = run->plan->seed,
+        .times_ns = single ? run->times_ns : NULL,
+    };
+    payload_fill(visit->buffer, operation->header_bytes, size, visit->seed, visit->number);
+    if (announce(run, visit) != 0 || operation->initiate(visit, run->failure) != 0)
+        return -1;
+    watchdog_beat();
+    if (operation->echoes)
+        visit->corrupt =
+            !payload_matches(visit->buffer, operation->header_bytes, size, visit->seed, visit->number);
+    return 0;
+}
+
+/* Time of one iteration of a visit that has at least one; changes the order of the times. */
+static double median_ns(const struct visit *visit) {
+    if (visit->times_ns != NULL)
+        return median_u64(visit->times_ns, (size_t)visit->timed);
+    return (double)visit->total_ns / (double)visit->timed;
+}
+
+static int warm_up(struct run *run, struct cell *cell) {
+    double iteration_ns = 0;
+    for (size_t done = 0; done < WARMUP_MAX_VISITS && !cell->warmup_settled; done++) {
+        const struct calibration_input input = calibration(run, iteration_ns);
+        const uint64_t iterations = warmup_iterations(done, &input);
+        const bool whole = iterations == calibrate_iterations(&input);
+        struct visit visit;
+        const bool single =
+            done == 0 ? run->plan->operation->timing != TIMING_BATCH : times_iterations(run, iteration_ns);
+        if (make_visit(run, &visit, cell->size, iterations, single) != 0)
+            return -1;
+        cell->warmup_lost += visit.lost;
+        if (visit.timed == 0)
+            continue;
+        iteration_ns = median_ns(&visit);
+        cell->warmup_ns[cell->warmup_count++] = iteration_ns;
+        cell->warmup_settled = whole && warmup_settled(cell->warmup_ns, cell->warmup_count);
+    }
+    const struct calibration_input input = calibration(run, iteration_ns);
+    cell->visit_iterations = calibrate_iterations(&input);
+    cell->times_iterations = times_iterations(run, iteration_ns);
+    return 0;
+}
+
+static bool record_times(struct cell *cell, const struct visit *visit) {
+    if (visit->times_ns == NULL) {
+        const double value = (double)visit->total_ns / (double)visit->timed;
+        return histogram_add(cell->histogram, (uint64_t)llround(value));
+    }
+    for (uint64_t i = 0; i < visit->timed; i++)
+        if (!histogram_add(cell->histogram, visit->times_ns[i]))
+            return false;
+    return true;
+}
+
+static int measure(struct run *run, struct cell *cell) {
+    struct visit visit;
+    if (make_visit(run, &visit, cell->size, cell->visit_iterations, cell->times_iterations) != 0)
+        return -1;
+    cell->lost += visit.lost;
+    cell->corrupt += visit.corrupt;
+    if (visit.timed == 0)
+        return 0;
+    cell->iterations += visit.timed;
+    if (!record_times(cell, &visit))
+        return failure_set(run->failure, "system", "", "an iteration at %zu B took longer than an hour",
+                           cell->size);
+    cell->medians_ns[cell->median_count++] = median_ns(&visit);
+    return 0;
+}
+
+/* One visit of every cell, in the sweep's own order; sweep 0 is the warm-up. */
+static int sweep(struct run *run, struct cell *cells, uint64_t number) {
+    const struct plan *plan = run->plan;
+    order_shuffle(run->order, plan->count, plan->seed, number);
+    for (size_t i = 0; i < plan->count; i++) {
+        struct cell *cell = &cells[run->order[i]];
+        if ((number == 0 ? warm_up(run, cell) : measure(run, cell)) != 0)
+            return -1;
+        const struct progress progress = {
+            .sweep = number,
+            .sweeps = plan->sweeps,
+            .visits_done = number == 0 ? 0 : (number - 1) * plan->count + i + 1,
+            .visits = plan->sweeps * plan->count,
+        };
+        run->progress(&progress, run->context);
+    }
+    return 0;
+}
+
+static int finish(const struct run *run, const struct cell *cells) {
+    const struct plan *plan = run->plan;
+    const char *peer = run->channel == NULL ? "nobody" : run->channel->peer;
+    for (size_t i = 0; i < plan->count; i++)
+        if (cells[i].iterations == 0)
+            return failure_set(run->failure, "size", peer,
+                               "%s answered no message of %zu B: leave this size out", peer, cells[i].size);
+    if (run->channel == NULL)
+        return 0;
+    unsigned char bytes[COMMAND_BYTES];
+    const struct command end = {.kind = COMMAND_END};
+    command_encode(&end, bytes);
+    return run->channel->send(run->channel->link, bytes, sizeof bytes, run->failure);
+}
+
+static int run_sweeps(struct run *run, struct cell *cells) {
+    for (uint64_t number = 0; number <= run->plan->sweeps; number++)
+        if (sweep(run, cells, number) != 0)
+            return -1;
+    return finish(run, cells);
+}
+
+int sweep_run(const struct plan *plan, const struct channel *channel, struct cell *cells,
+              progress_function progress, void *context, struct failure *failure) {
+    const size_t time_bytes = VISIT_MAX_ITERATIONS * sizeof(uint64_t);
+    struct run run = {
+        .plan = plan,
+        .channel = channel,
+        .times_ns = malloc(time_bytes),
+        .order = calloc(plan->count, sizeof(size_t)),
+        .progress = progress,
+        .context = context,
+        .failure = failure,
+    };
+    int status = -1;
+    if (run.times_ns == NULL || run.order == NULL ||
+        buffers_new(&run.buffers, plan->sizes[plan->count - 1]) != 0)
+        failure_set(failure, "system", "", "no memory for messages of %zu B", plan->sizes[plan->count - 1]);
+    else {
+        memset(run.times_ns, 0, time_bytes); /* no page fault while the clock runs */
+        status = run_sweeps(&run, cells);
+    }
+    buffers_free(&run.buffers);
+    free(run.order);
+    free(run.times_ns);
+    return status;
+}
+
+/* A visit from somebody else's numbers, when they are possible. */
+static int accept_visit(const struct command *command, const struct operation *operation, size_t max_size,
+                        const struct channel *channel, struct visit *visit, struct failure *failure) {
+    if (command->kind != COMMAND_VISIT || operation->respond == NULL || command->size < operation->min_size ||
+        command->size > max_size || command->iterations < 1 || command->iterations > VISIT_MAX_ITERATIONS)
+        return failure_set(failure, "size", channel->peer, "%s asks for a visit that cannot be",
+                           channel->peer);
+    visit->link = channel->link;
+    visit->size = (size_t)command->size;
+    visit->iterations = command->iterations;
+    visit->number = command->number;
+    visit->seed = command->seed;
+    return 0;
+}
+
+int sweep_respond(const struct operation *operation, const struct channel *channel, size_t max_size,
+                  struct failure *failure) {
+    struct buffers buffers;
+    if (buffers_new(&buffers, max_size) != 0)
+        return failure_set(failure, "system", "", "no memory for messages of %zu B", max_size);
+    int status = 0;
+    while (status == 0) {
+        unsigned char bytes[COMMAND_BYTES];
+        struct command command;
+        struct visit visit = {.buffer = buffers.first, .spare = buffers.second};
+        const unsigned char ready = 1;
+        status = channel->receive(channel->link, bytes, sizeof bytes, failure);
+        if (status != 0)
+            break;
+        watchdog_beat();
+        command_decode(&command, bytes);
+        if (command.kind == COMMAND_END)
+            break;
+        status = accept_visit(&command, operation, max_size, channel, &visit, failure);
+        if (status == 0)
+            status = channel->send(channel->link, &ready, 1, failure);
+        if (status == 0)
+            status = operation->respond(&visit, failure);
+    }
+    buffers_free(&buffers);
+    return status;
+}

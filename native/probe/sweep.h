@@ -1,0 +1,58 @@
+/* The experiment of one launch: warm-up of every cell, then sweeps over all cells in random order. */
+#ifndef WULF_SWEEP_H
+#define WULF_SWEEP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/calibrate.h"
+#include "core/clock.h"
+#include "core/failure.h"
+#include "core/histogram.h"
+#include "probe/command.h"
+#include "probe/operation.h"
+
+struct plan {
+    const struct operation *operation;
+    const size_t *sizes; /* ascending */
+    size_t count;
+    uint64_t sweeps, visit_us, seed;
+    struct clock_info clock;
+};
+
+/* All values of one size. */
+struct cell {
+    size_t size;
+    bool times_iterations; /* else visits */
+    uint64_t visit_iterations;
+    uint64_t iterations; /* that have a time */
+    struct histogram *histogram;
+    double *medians_ns; /* of the visits, in time order; room for `sweeps` */
+    size_t median_count;
+    double warmup_ns[WARMUP_MAX_VISITS];
+    size_t warmup_count;
+    bool warmup_settled;
+    uint64_t lost, warmup_lost, corrupt;
+};
+
+/* How far it is; sweep 0 is the warm-up. */
+struct progress {
+    uint64_t sweep, sweeps, visits_done, visits;
+};
+typedef void (*progress_function)(const struct progress *progress, void *context);
+
+/* Empty cells for the sizes of a plan; NULL when there is no memory. */
+struct cell *cells_new(const struct plan *plan);
+void cells_free(struct cell *cells, size_t count);
+
+/* Measure. `channel` reaches the responder; NULL when the operation has none. 0, or -1 with `failure`. */
+int sweep_run(const struct plan *plan, const struct channel *channel, struct cell *cells,
+              progress_function progress, void *context, struct failure *failure);
+
+/* The other side: do what the initiator says until it says that it is over. Sizes above `max_size` are
+ * refused. 0, or -1 with `failure`. */
+int sweep_respond(const struct operation *operation, const struct channel *channel, size_t max_size,
+                  struct failure *failure);
+
+#endif
