@@ -8,6 +8,7 @@ from typing import Protocol
 
 import msgspec
 
+from wulf.change.transaction import StepError
 from wulf.errors import ProbeError
 from wulf.experiment.search import Forecast, Search
 from wulf.experiment.strategy import TrialRequest
@@ -107,7 +108,7 @@ def _trial(request: TrialRequest, index: int, writer: TuningWriter, bench: Trial
         bench.set(request.setting)
         reading = bench.measure(writer.manifest.cycle, writer.manifest.plan.seed + index)
         values, contamination = reading.values, reading.contamination
-    except TrialError as failure:
+    except (TrialError, StepError) as failure:
         error = str(failure)
         # Where nothing could be measured nothing may stay set.
         bench.restore()

@@ -5,20 +5,19 @@ from __future__ import annotations
 import math
 import re
 import shlex
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import msgspec
 
 from wulf import access, catalogue
-from wulf.change import apply, live, steps
-from wulf.change.guard import Answers, Guards
+from wulf.change import live, steps
+from wulf.change.guard import Guards
+from wulf.change.trial import Trial
 from wulf.cluster.inventory import ClusterConfig
 from wulf.errors import ProbeError, WulfError
 from wulf.estimate import sample_quantiles
 from wulf.experiment.objective import TAIL, metric_name
-from wulf.nodeset import fold
 from wulf.ports import Transport
 from wulf.probe.command import run as run_command
 from wulf.probe.schedule import LaunchPlan
@@ -37,14 +36,6 @@ from wulf.records import (
 )
 from wulf.text import last_line, printable
 
-#: A change under trial is undone by the nodes themselves after so long without a word from here [s].
-DEADLINE_S = 120
-#: A node that cannot be reached is tried again so often [s].
-RETRY_S = 5
-#: So long where the change can cut a node off; it is extended over a new connection at once [s].
-RISKY_DEADLINE_S = 20
-#: The nodes are ours for so long without a word [s].
-LEASE_S = 900
 _RISKY = ("connectivity", "link down", "link blip")
 
 
@@ -77,15 +68,12 @@ class TrialRunner:
     ) -> None:
         self._config = config
         self._transport = transport
-        self._guards = guards
+        self._trial = Trial(guards, [record.node for record in records])
         self._launch = launch
         self._records = list(records)
         self._operations = operations
         self._nodes = [record.node for record in records]
-        #: Node → the change that is open there.
-        self._open: dict[str, str] = {}
         self._setting: Values = {}
-        self._renewed_s = 0.0
         #: Settings whose effect on the wire has been proven.
         self._proven: set[tuple[str, str]] = set()
         self._launches = 0
@@ -95,23 +83,23 @@ class TrialRunner:
 
         Raises
         ------
-        TrialError
+        StepError
             Somebody else has a node, or it cannot be changed.
         """
-        _require(self._guards.install(self._nodes), "cannot put the guard there")
-        self._renew()
+        self._trial.take()
 
     def set(self, setting: Values) -> None:
         """Make the nodes have a setting; knobs that it does not name have their original values.
 
         Raises
         ------
-        TrialError
+        StepError
             A node did not take it, or it has no effect; everything is as it was originally.
         """
-        self._renew()
+        self._trial.renew()
         if _on_nodes(setting) != _on_nodes(self._setting):
-            self._switch(setting)
+            self._setting = {}
+            self._switch(_on_nodes(setting))
         self._setting = dict(setting)
 
     def restore(self) -> None:
@@ -119,36 +107,16 @@ class TrialRunner:
 
         Raises
         ------
-        TrialError
+        StepError
             A node could not; names it.
         """
         self._setting = {}
-        if not self._open:
-            return
-        by_change: dict[str, list[str]] = {}
-        for node, tx in self._open.items():
-            by_change.setdefault(tx, []).append(node)
-        self._open = {}
-        for tx, nodes in by_change.items():
-            _require(self._undo(tx, nodes), "could not be put back")
-
-    def _undo(self, tx: str, nodes: list[str]) -> Answers:
-        """Undo a change; a node that was cut off does it by itself, and is waited for until it must have."""
-        answers = self._guards.call(nodes, "undo", tx, "the trial is over")
-        patience = time.monotonic() + DEADLINE_S + RETRY_S
-        while lost := [node for node, answer in answers.items() if answer.code is None]:
-            if time.monotonic() > patience:
-                break
-            time.sleep(RETRY_S)
-            answers |= self._guards.call(lost, "undo", tx, "the trial is over", fresh=True)
-        return answers
+        self._trial.restore()
 
     def release(self) -> None:
         """Put the original settings back and let the nodes go."""
-        try:
-            self.restore()
-        finally:
-            self._guards.unlock(self._nodes)
+        self._setting = {}
+        self._trial.release()
 
     def measure(self, cycle: Workload, seed: int) -> Reading:
         """Measure one cycle under the present setting.
@@ -174,61 +142,20 @@ class TrialRunner:
         return Reading(values=values, contamination=list(dict.fromkeys(suspect)))
 
     def _switch(self, setting: Values) -> None:
-        knob_settings = [
-            steps.check(catalogue.knob(name), value) for name, value in _on_nodes(setting).items()
-        ]
+        """Make the nodes have the values of a setting that are theirs; prove those that have not been yet."""
+        knob_settings = [steps.check(catalogue.knob(name), value) for name, value in setting.items()]
         plans = change.plan(self._records, self._config.interface, knob_settings, change.VETTED).plans
-        risky = any(knob_setting.knob.lockout in _RISKY for knob_setting in knob_settings)
-        unproven = [
-            knob_setting
-            for knob_setting in knob_settings
-            if (knob_setting.knob.id, knob_setting.value) not in self._proven
-        ]
-        if not plans:
-            self.restore()
-            return
-        after = self._proof(
-            list(plans), [knob_setting for knob_setting in unproven if knob_setting.knob.live]
-        )
-        try:
-            self._swap(plans, risky=risky)
-            reasons = after()
-            if reasons:
-                raise TrialError("; ".join(f"{node}: {reason}" for node, reason in reasons.items()))
-        except TrialError:
-            self.restore()
-            raise
-        self._proven |= {(knob_setting.knob.id, knob_setting.value) for knob_setting in unproven}
+        unproven = [one for one in knob_settings if (one.knob.id, one.value) not in self._proven]
+        after = self._proof(list(plans), [one for one in unproven if one.knob.live])
+        self._trial.set(plans, after, risky=any(one.knob.lockout in _RISKY for one in knob_settings))
+        self._proven |= {(one.knob.id, one.value) for one in unproven}
 
     def _proof(self, nodes: Sequence[str], knob_settings: Sequence[steps.KnobSetting]) -> live.After:
-        if not knob_settings:
+        if not knob_settings or not nodes:
             return dict
-        return live.checks(change.effect_probe(self._guards.transport, self._config, nodes), knob_settings)
-
-    def _swap(self, plans: Mapping[str, Sequence[steps.Step]], *, risky: bool) -> None:
-        idle = {node: tx for node, tx in self._open.items() if node not in plans}
-        for node, tx in idle.items():
-            _require(self._guards.call([node], "undo", tx, "the next trial"), "could not be put back")
-            del self._open[node]
-        tx = apply.new_change()
-        old, self._open = self._open, dict.fromkeys(plans, tx)
-        deadline_s = RISKY_DEADLINE_S if risky else DEADLINE_S
-        answers = self._guards.swap(plans, old, tx, deadline_s)
-        # A node that refused has put everything back already; `undo` of what it does not know does nothing.
-        _require(answers, "did not take it")
-        if risky:
-            answers = self._guards.call(list(plans), "extend", tx, str(DEADLINE_S), fresh=True)
-            _require(answers, "cannot be reached any more")
-
-    def _renew(self) -> None:
-        """Tell the nodes that we are still here, now and then."""
-        if self._renewed_s and time.monotonic() - self._renewed_s < DEADLINE_S / 4:
-            return
-        _require(self._guards.lock(self._nodes, LEASE_S), "is not ours")
-        for tx in set(self._open.values()):
-            nodes = [node for node, mine in self._open.items() if mine == tx]
-            _require(self._guards.call(nodes, "extend", tx, str(DEADLINE_S)), "has given up the change")
-        self._renewed_s = time.monotonic()
+        return live.checks(
+            change.effect_probe(self._trial.guards.transport, self._config, nodes), knob_settings
+        )
 
     def _run(
         self, cycle: Workload, part: ProbePart, pair: Pair, seed: int, env: dict[str, str]
@@ -324,10 +251,3 @@ def _figures(result: LaunchResult) -> Iterator[tuple[str, float]]:
         yield metric_name(ProbeFigure(op=sample.cell.op, size_bytes=size)), median
         if size == smallest:
             yield metric_name(ProbeFigure(op=sample.cell.op, size_bytes=size, statistic=TAIL)), tail
-
-
-def _require(answers: Answers, what: str) -> None:
-    failed = [answer for answer in answers.values() if not answer.done]
-    if failed:
-        names = fold([answer.node for answer in failed])
-        raise TrialError(f"{names} {what}: {failed[0].reason}")

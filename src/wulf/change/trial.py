@@ -1,0 +1,96 @@
+"""Changes that are tried one after the other on the same nodes and never kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+from wulf.change.guard import Answers, Guards
+from wulf.change.steps import Step
+from wulf.change.transaction import RETRY_S, Live, Transaction, require, take
+
+#: A change under trial is undone by the nodes themselves after so long without a word from here [s].
+DEADLINE_S = 120
+#: So long where the change can cut a node off; it is extended over a new connection at once [s].
+RISKY_DEADLINE_S = 20
+#: The nodes are ours for so long without a word [s].
+LEASE_S = 900
+
+
+class Trial:
+    """Some nodes that this process has taken; at most one change is open on them, and none is ever confirmed.
+
+    Every method raises `wulf.change.transaction.StepError` when a node did not do its part.
+    """
+
+    def __init__(self, guards: Guards, nodes: Sequence[str]) -> None:
+        self.guards = guards
+        self._nodes = list(nodes)
+        #: Changes that may be open; one, but where a node did not say what became of the one before.
+        self._open: list[Transaction] = []
+        self._renewed_s = 0.0
+
+    def take(self) -> None:
+        """Put the guards on the nodes and lock them."""
+        take(self.guards, self._nodes, LEASE_S)
+        self._renewed_s = time.monotonic()
+
+    def renew(self) -> None:
+        """Tell the nodes that we are still here, now and then."""
+        if time.monotonic() - self._renewed_s < DEADLINE_S / 4:
+            return
+        require(self.guards.lock(self._nodes, LEASE_S), "is not ours")
+        for transaction in self._open:
+            transaction.extend(DEADLINE_S)
+        self._renewed_s = time.monotonic()
+
+    def set(self, plans: Mapping[str, Sequence[Step]], live: Live, *, risky: bool) -> None:
+        """Make a change in the place of the one that is open, and prove its effect.
+
+        Where a node does not take it, or it has no effect, all nodes have their original settings.
+
+        Parameters
+        ----------
+        plans
+            Node → steps; a node that is not in it has its original settings.
+        risky
+            Whether it may cut a node off.
+        """
+        if not plans:
+            self.restore()
+            return
+        try:
+            self._replace(plans, risky=risky)
+            self._open[-1].prove(live)
+        except BaseException:
+            self.restore()
+            raise
+
+    def _replace(self, plans: Mapping[str, Sequence[Step]], *, risky: bool) -> None:
+        old = {node: transaction.name for transaction in self._open for node in transaction.begun}
+        for transaction in self._open:
+            idle = [node for node in transaction.begun if node not in plans]
+            require(transaction.put_back("the next trial", nodes=idle, fresh=False), "could not be put back")
+        transaction = Transaction(self.guards, RISKY_DEADLINE_S if risky else DEADLINE_S)
+        # A node that does not say whether it took the new one may still have the old one.
+        self._open = [*self._open, transaction]
+        transaction.replace(plans, old)
+        self._open = [transaction]
+        if risky:
+            transaction.reach(DEADLINE_S)
+
+    def restore(self) -> None:
+        """Put the original settings back; a node that was cut off does it by itself, and is waited for."""
+        opened, self._open = self._open, []
+        stuck: Answers = {}
+        for transaction in opened:
+            answers = transaction.put_back("the trial is over", fresh=False, patience_s=DEADLINE_S + RETRY_S)
+            stuck |= {node: answer for node, answer in answers.items() if not answer.done}
+        require(stuck, "could not be put back")
+
+    def release(self) -> None:
+        """Put the original settings back and let the nodes go."""
+        try:
+            self.restore()
+        finally:
+            self.guards.unlock(self._nodes)

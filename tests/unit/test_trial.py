@@ -1,0 +1,101 @@
+"""Changes that are tried one after the other and never kept, on real guards in namespaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.unit.namespaces import Nodes
+from wulf.change.guard import Guards
+from wulf.change.steps import Step
+from wulf.change.transaction import StepError
+from wulf.change.trial import Trial
+from wulf.ports import NodeResult
+
+pytestmark = pytest.mark.root
+
+FIN, RETRIES = "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_retries2"
+
+
+class Cluster(Nodes):
+    """Nodes of which one can be unreachable for a word of the guard."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory, ["a", "b"])
+        self.before = self.values()
+        #: (node, verb) that gets no answer, once.
+        self.silent: tuple[str, str] | None = None
+
+    def run(self, argv: Sequence[str], nodes: Sequence[str], **more: object) -> dict[str, NodeResult]:  # type: ignore[override]
+        lost = [node for node in nodes if self.silent == (node, argv[4] if len(argv) > 4 else "")]
+        found = super().run(argv, [node for node in nodes if node not in lost], **more)  # type: ignore[arg-type]
+        for node in lost:
+            self.silent = None
+            found[node] = NodeResult(
+                node=node,
+                status="unreachable",
+                exit_code=None,
+                stdout=b"",
+                stderr=b"",
+                reason=f"{node}: lost",
+            )
+        return {node: found[node] for node in nodes}
+
+    def values(self) -> dict[str, tuple[str, str]]:
+        return {
+            node: tuple(self.on(node, "sysctl", "-n", FIN, RETRIES).stdout.decode().split())  # type: ignore[misc]
+            for node in ("a", "b")
+        }
+
+
+@pytest.fixture
+def nodes(tmp_path: Path) -> Iterator[Cluster]:
+    made = Cluster(tmp_path)
+    yield made
+    made.end()
+
+
+def sysctl(target: str, value: str) -> list[Step]:
+    return [Step(knob=f"tcp.{target[-8:]}", kind="sysctl", interface="-", target=target, value=value)]
+
+
+@pytest.fixture
+def trial(nodes: Cluster) -> Iterator[Trial]:
+    made = Trial(Guards(nodes, "me"), ["a", "b"])
+    made.take()
+    yield made
+    made.release()
+    assert nodes.values() == nodes.before
+
+
+def test_one_setting_after_the_other(nodes: Cluster, trial: Trial) -> None:
+    trial.set({"a": sysctl(FIN, "33"), "b": sysctl(FIN, "33")}, dict, risky=False)
+    assert {fin for fin, _ in nodes.values().values()} == {"33"}
+    # The next one takes its place, and a node that it does not name is as it was originally.
+    trial.set({"a": sysctl(RETRIES, "7")}, dict, risky=True)
+    assert nodes.values() == {"a": (nodes.before["a"][0], "7"), "b": nodes.before["b"]}
+    trial.set({}, dict, risky=False)
+    assert nodes.values() == nodes.before
+
+
+def test_without_its_effect_nothing_stays(nodes: Cluster, trial: Trial) -> None:
+    trial.set({"a": sysctl(FIN, "33"), "b": sysctl(FIN, "33")}, dict, risky=False)
+    with pytest.raises(StepError, match="b: nothing passes"):
+        trial.set({"b": sysctl(FIN, "44")}, lambda: {"b": "nothing passes"}, risky=False)
+    assert nodes.values() == nodes.before
+
+
+def test_a_node_that_refuses_takes_it_from_the_others(nodes: Cluster, trial: Trial) -> None:
+    with pytest.raises(StepError, match="b did not take it"):
+        trial.set({"a": sysctl(FIN, "33"), "b": sysctl(FIN, "no number")}, dict, risky=False)
+    assert nodes.values() == nodes.before
+
+
+def test_a_node_that_did_not_hear_of_the_next_one_is_put_back_too(nodes: Cluster, trial: Trial) -> None:
+    trial.set({"a": sysctl(FIN, "33"), "b": sysctl(FIN, "33")}, dict, risky=False)
+    nodes.silent = ("b", "swap")
+    with pytest.raises(StepError, match="b did not take it: b: lost"):
+        trial.set({"a": sysctl(FIN, "44"), "b": sysctl(FIN, "44")}, dict, risky=False)
+    assert nodes.values() == nodes.before
