@@ -7,11 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import typer
 
-from wulf import catalogue
-from wulf.change.guard import Guards
 from wulf.cli.facts import NodesOption
 from wulf.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console, print_json
 from wulf.cli.progress import staging
@@ -25,16 +22,12 @@ from wulf.cli.set_values import (
     show_notes,
 )
 from wulf.cluster.inventory import ClusterConfig
-from wulf.errors import EXIT_ERROR, StoreError, UsageError
-from wulf.facts.capture import capture
+from wulf.errors import EXIT_ERROR, UsageError
 from wulf.nodeset import fold
-from wulf.ports import Transport
-from wulf.procedure import change, level, persist
+from wulf.procedure import members, persist
 from wulf.procedure.clusters import cluster as resolve
-from wulf.records import ChangeOutcome, NodeStatus
+from wulf.records import ChangeOutcome
 from wulf.signals import end_gently
-from wulf.store import list_runs
-from wulf.store.tuning import HEAD, load_tuning, resume_tuning
 from wulf.text import printable
 
 
@@ -61,10 +54,8 @@ def command(
     config = resolve(cluster)
     chosen = config.select(nodes)
     if dry_run:
-        with change.open_guards(config) as (transport, guards):
-            there = level.present(transport, chosen, level.allowed(allow_missing))
-            _, what = _lasting(config, transport, guards, there.nodes)
-        _show(what, files=True)
+        with members.opened(config, chosen, allow_missing=allow_missing) as there:
+            _show(_look(there).lasting, files=True)
         sys.stdout.write("\nnothing was changed (--dry-run)\n")
         return
     within_s = deadline(confirm_within)
@@ -88,30 +79,20 @@ def keep(
     bool
         Whether all nodes have the files; otherwise none has.
     """
-    with change.open_guards(config) as (transport, guards):
-        there = level.present(transport, nodes, level.allowed(allow_missing))
-        here = config.without(there.missing)
-        statuses, what = _lasting(here, transport, guards, there.nodes)
+    with members.opened(config, nodes, allow_missing=allow_missing) as there:
+        what = _look(there)
         if not json:
-            _show(what, files=False)
+            _show(what.lasting, files=False)
         with changing(json=json) as say:
-            outcome = persist.make_last(transport, guards, here, what, deadline_s=deadline_s, watch=say)
-    if outcome.kept:
-        _note(runs, statuses, what)
-    outcome = level.settle(config, there, outcome, persist=True)
+            outcome = there.persist(what, runs, deadline_s=deadline_s, watch=say)
     _show_outcome(outcome, json=json)
     return outcome.kept
 
 
-def _lasting(
-    config: ClusterConfig, transport: Transport, guards: Guards, nodes: Sequence[str]
-) -> tuple[list[NodeStatus], persist.PersistencePlan]:
+def _look(there: members.Members) -> members.SetSettings:
     with staging() as say:
         say("looking at what is set")
-        statuses = change.status(guards, nodes)
-        records = capture(transport, nodes, config.interface, list(catalogue.knobs().values()))
-        level.require_level(config, records)
-    return statuses, persist.lasting(statuses, records, config.interface)
+        return there.look_at_set()
 
 
 def _show(what: persist.PersistencePlan, *, files: bool) -> None:
@@ -147,20 +128,3 @@ def _show_outcome(outcome: ChangeOutcome, *, json: bool) -> None:
         )
     else:
         show(outcome, json=False)
-
-
-def _note(runs: Path, statuses: list[NodeStatus], what: persist.PersistencePlan) -> None:
-    """Write down in the tuning runs whose settings these are where they are kept now."""
-    changes = {value.change for status in statuses for value in status.settings}
-    for path in list_runs(runs, HEAD):
-        try:
-            run = load_tuning(path)
-            if run.manifest.change in changes and run.result is not None:
-                kept = {knob: place for knob, place in what.places().items() if knob in run.result.kept}
-                _, writer = resume_tuning(path)
-                with writer:
-                    writer.update(msgspec.structs.replace(writer.manifest, stored=kept))
-        except StoreError as error:
-            sys.stderr.write(
-                f"where the settings are kept is not noted in a run: {printable(str(error), 300)}\n"
-            )

@@ -24,7 +24,7 @@ from wulf.cli.set_values import (
 from wulf.cluster.inventory import ClusterConfig
 from wulf.errors import EXIT_ERROR, EXIT_FINDINGS, UsageError
 from wulf.nodeset import fold
-from wulf.procedure import change, level, release
+from wulf.procedure import change, members, release
 from wulf.procedure.clusters import cluster as resolve
 from wulf.records import LeftValue, Release
 from wulf.signals import end_gently
@@ -87,11 +87,8 @@ def _roll_back(
     config: ClusterConfig, chosen: Sequence[str], to: str, deadline_s: int, allow_missing: int, *, json: bool
 ) -> None:
     """Go back, and say what became of it."""
-    with change.open_guards(config) as (transport, guards), changing(json=json) as say:
-        there = level.present(transport, chosen, level.allowed(allow_missing))
-        here = config.without(there.missing)
-        outcome = change.roll_back(transport, guards, here, there.nodes, to, deadline_s=deadline_s, watch=say)
-    outcome = level.settle(config, there, outcome, rollback=to)
+    with changing(json=json) as say, members.opened(config, chosen, allow_missing=allow_missing) as there:
+        outcome = there.roll_back(to, deadline_s=deadline_s, watch=say)
     if not json and outcome.kept:
         back = [node.node for node in outcome.nodes if node.state == "confirmed"]
         sys.stdout.write(

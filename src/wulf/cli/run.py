@@ -95,7 +95,8 @@ def command(
     end_gently()
     path = new_run(run, runs)
     whole = cluster(cluster_name)
-    config, there = tune.without_missing(whole, nodes, allow_missing)
+    there = tune.answering(whole, nodes, allow_missing)
+    config = whole.without(there.missing)
     compiler = mpi or config.mpi.compiler
     with staging() as say:
         goal = prepare.goal(objective_name, compiler, say)

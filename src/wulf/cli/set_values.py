@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated
 
@@ -16,7 +16,7 @@ from wulf.cli.options import ClusterOption, JsonOption, console, print_json
 from wulf.cli.progress import staging
 from wulf.errors import EXIT_ERROR, EXIT_INTERRUPTED, UsageError
 from wulf.nodeset import fold
-from wulf.procedure import change, level
+from wulf.procedure import change, members
 from wulf.procedure.clusters import cluster as resolve
 from wulf.records import ChangeOutcome
 from wulf.signals import end_gently
@@ -89,31 +89,18 @@ def command(
     chosen = config.select(nodes)
     deadline_s = deadline(confirm_within)
     permissions = change.Permissions(take_over=take_over, relax=relax)
-    with change.open_guards(config) as (transport, guards):
+    with members.opened(config, chosen, allow_missing=allow_missing) as there:
         with staging() as say:
             say(f"looking at {len(chosen)} nodes")
-            there = level.present(transport, chosen, level.allowed(allow_missing))
-            here = config.without(there.missing)
-            intention = change.intend(transport, here, there.nodes, wanted, permissions)
-            explained = change.explain(transport, intention.plans) if dry_run else {}
+            plan = there.intend(wanted, permissions)
+            explained = there.explain(plan) if dry_run else {}
         if not json:
-            _show_rows(intention)
+            _show_rows(plan)
         if dry_run:
-            for lines, who in explained.items():
-                sys.stdout.write(
-                    f"\n{fold(who)}:\n" + "".join(f"  {printable(line, 500)}\n" for line in lines)
-                )
-            for node, reason in there.missing.items():
-                sys.stdout.write(f"\n{node}: {_STATES['missing']} ({printable(reason, 300)})\n")
-            sys.stdout.write("\nnothing was changed (--dry-run)\n")
+            _show_commands(explained, there.missing)
             return
-        outcome = ChangeOutcome(change="", kept=True, nodes=[])
-        if intention.plans:
-            with changing(json=json) as say:
-                outcome = change.make(guards, here, intention, deadline_s=deadline_s, watch=say)
-    outcome = level.settle(
-        config, there, outcome, values={knob_setting.knob.id: knob_setting.value for knob_setting in wanted}
-    )
+        with changing(json=json) as say:
+            outcome = there.set(plan, deadline_s=deadline_s, watch=say)
     show(outcome, json=json)
     if not outcome.kept:
         raise typer.Exit(EXIT_ERROR)
@@ -122,6 +109,15 @@ def command(
             f"change {outcome.change}; it holds until the next boot\n"
             "next: wulf persist (keeps it), wulf rollback (takes it back), wulf status\n"
         )
+
+
+def _show_commands(explained: Mapping[tuple[str, ...], list[str]], missing: Mapping[str, str]) -> None:
+    """Print what would be run where."""
+    for lines, who in explained.items():
+        sys.stdout.write(f"\n{fold(who)}:\n" + "".join(f"  {printable(line, 500)}\n" for line in lines))
+    for node, reason in missing.items():
+        sys.stdout.write(f"\n{node}: {_STATES['missing']} ({printable(reason, 300)})\n")
+    sys.stdout.write("\nnothing was changed (--dry-run)\n")
 
 
 @contextmanager

@@ -8,8 +8,6 @@ from typing import Annotated, Literal
 
 import typer
 
-from wulf import catalogue
-from wulf.change import steps
 from wulf.cli import complete
 from wulf.cli.facts import NodesOption
 from wulf.cli.options import RUNS, ClusterOption, RunsOption, console
@@ -20,7 +18,7 @@ from wulf.cluster.inventory import ClusterConfig
 from wulf.errors import EXIT_ERROR, EXIT_FINDINGS, UsageError
 from wulf.experiment import objective
 from wulf.nodeset import fold
-from wulf.procedure import change, level
+from wulf.procedure import change, level, members
 from wulf.procedure.begin import new_run, new_seed
 from wulf.procedure.clusters import cluster
 from wulf.procedure.tuning import apply_result, prepare, session
@@ -110,7 +108,8 @@ def command(
     else:
         path = new_run(run, runs)
         whole = cluster(cluster_name)
-        config, there = without_missing(whole, nodes, allow_missing)
+        there = answering(whole, nodes, allow_missing)
+        config = whole.without(there.missing)
         compiler = mpi or config.mpi.compiler
         with staging() as say:
             goal = prepare.goal(objective_name, compiler, say, match, _way(better), unit)
@@ -135,32 +134,20 @@ def command(
     leave(finished)
 
 
-def without_missing(
-    config: ClusterConfig, nodes: str | None, allow_missing: int
-) -> tuple[ClusterConfig, level.Present]:
-    """Return the cluster without nodes that do not answer, and which nodes take part."""
-    chosen = config.select(nodes)
-    if not level.allowed(allow_missing):
-        return config, level.Present(nodes=chosen)
-    with change.open_guards(config) as (transport, _):
-        there = level.present(transport, chosen, allow_missing)
+def answering(config: ClusterConfig, nodes: str | None, allow_missing: int) -> level.Present:
+    """Return which nodes take part, and name those that are left out."""
+    there = members.answering(config, config.select(nodes), allow_missing=allow_missing)
     for node, reason in there.missing.items():
         sys.stderr.write(f"left out: {node} ({printable(reason, 300)})\n")
-    return config.without(there.missing), there
+    return there
 
 
 def remember_missing(
     config: ClusterConfig, there: level.Present, run: TuningRun, *, persist: bool = False
 ) -> None:
     """Note what nodes that were left out have missed, and say what brings them level."""
-    if run.manifest.change is None or run.result is None:
-        return
-    values = {
-        knob: value for knob, value in run.result.kept.items() if not steps.unsettable(catalogue.knob(knob))
-    }
-    level.remember(config, there.missing, run.manifest.change, values=values, persist=persist)
-    for node, entry in level.behind(config, list(there.missing)).items():
-        sys.stdout.write(f"{node} is refused until: {' && '.join(level.commands(config, entry))}\n")
+    for node, commands in members.remember_missing(config, there, run, persist=persist).items():
+        sys.stdout.write(f"{node} is refused until: {' && '.join(commands)}\n")
 
 
 def leave(run: TuningRun) -> None:

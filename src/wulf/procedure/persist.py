@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import msgspec
 
@@ -14,11 +15,13 @@ from wulf.change.export import Chosen
 from wulf.change.guard import Guards
 from wulf.change.persist import Persistence, marker, persist
 from wulf.cluster.inventory import ClusterConfig
-from wulf.errors import TransportError, UsageError
+from wulf.errors import StoreError, TransportError, UsageError
 from wulf.nodeset import fold
 from wulf.ports import Transport
 from wulf.procedure.change import carrying, with_notes
 from wulf.records import ChangeOutcome, NodeRecord, NodeStatus, SetValue, TuneManifest, Values
+from wulf.store import list_runs
+from wulf.store.tuning import HEAD, load_tuning, resume_tuning
 
 
 class PersistencePlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,6 +118,23 @@ def make_last(
     carries = carrying(transport, config, list(what.plans))
     outcome = apply.change(guards, what.plans, deadline_s=deadline_s, live=carries.reasons, watch=watch)
     return with_notes(outcome, carries.notes())
+
+
+def note_in_runs(runs: Path, statuses: Sequence[NodeStatus], what: PersistencePlan) -> list[str]:
+    """Write down in the tuning runs whose settings these are where they are kept; return why that failed for any."""
+    changes = {value.change for status in statuses for value in status.settings}
+    failed = []
+    for path in list_runs(runs, HEAD):
+        try:
+            run = load_tuning(path)
+            if run.manifest.change in changes and run.result is not None:
+                kept = {knob: place for knob, place in what.places().items() if knob in run.result.kept}
+                _, writer = resume_tuning(path)
+                with writer:
+                    writer.update(msgspec.structs.replace(writer.manifest, stored=kept))
+        except StoreError as error:
+            failed.append(f"where the settings are kept is not noted in a run: {error}")
+    return failed
 
 
 def holding(statuses: Sequence[NodeStatus]) -> list[SettingCheck]:
