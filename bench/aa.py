@@ -44,7 +44,7 @@ def run(plan: Plan, operation: Operation, launch: RunLaunch, name: str, first: i
     """Measure one run of a few launches."""
     results: list[LaunchResult] = []
     for index in range(first, first + LAUNCHES):
-        wanted = schedule.launch_plan(plan, operation, common.PAIR, SIZES, index, "measure")
+        wanted = schedule.launch_plan(plan, operation, [common.PAIR], SIZES, index, "measure")
         results.append(launch(wanted))
         if results[-1].launch.error:
             raise SystemExit(f"bench: {results[-1].launch.error}")

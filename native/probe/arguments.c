@@ -42,6 +42,8 @@ static const struct option OPTIONS[] = {
     {"--peer-name", KIND_TEXT, PROGRAM_NET, AT(peer_name), 0, 0, "what to call the peer in errors"},
     {"--token-stdin", KIND_FLAG, PROGRAM_NET, AT(token_stdin), 0, 0,
      "read the secret that client and server share from standard input"},
+    {"--at-once", KIND_FLAG, PROGRAM_MPI, AT(at_once), 0, 0,
+     "ranks 0 and 1, 2 and 3 ... are pairs that measure at the same time"},
     {"--yield", KIND_FLAG, BOTH, AT(yield), 0, 0, "the ranks share a CPU: say so in hello"},
 };
 enum { OPTION_COUNT = sizeof OPTIONS / sizeof OPTIONS[0] };

@@ -11,7 +11,7 @@ enum { SIZES_MAX = 4096, ARGUMENT_ERROR_BYTES = 256 };
 enum program { PROGRAM_MPI = 1, PROGRAM_NET = 2 };
 
 struct arguments {
-    bool help, list, version, server, yield, token_stdin;
+    bool help, list, version, server, yield, token_stdin, at_once;
     const char *op, *bind, *connect, *peer_name; /* NULL when not given */
     uint64_t port, sweeps, visit_us, seed, peer_timeout_s, datagram_timeout_us;
     size_t sizes[SIZES_MAX]; /* ascending, each once */

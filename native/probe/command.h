@@ -8,7 +8,7 @@
 #include "core/failure.h"
 
 enum { COMMAND_BYTES = 40 };
-enum command_kind { COMMAND_VISIT = 1, COMMAND_END = 2 };
+enum command_kind { COMMAND_VISIT = 1, COMMAND_END = 2, COMMAND_WAIT = 3 /* until the next one */ };
 
 struct command {
     uint64_t kind, size, iterations, number, seed;

@@ -22,25 +22,24 @@ static void show_progress(const struct progress *progress, void *context) {
     report_progress(progress);
 }
 
-static int report_cells(const struct plan *plan, const struct cell *cells, uint64_t begin_ns,
-                        struct failure *failure) {
-    for (size_t i = 0; i < plan->count; i++)
-        if (report_cell(plan->operation, &cells[i]) != 0)
-            return cannot_write(failure);
-    if (report_end((double)(clock_now_ns() - begin_ns) / 1e9) != 0)
-        return cannot_write(failure);
-    return 0;
+static void say_nothing(const struct progress *progress, void *context) {
+    (void)progress;
+    (void)context;
 }
 
-int launch_run(const struct arguments *arguments, struct introduction *introduction,
-               const struct channel *channel, struct failure *failure) {
-    uint64_t last_line_ns = clock_now_ns();
-    const uint64_t begin_ns = last_line_ns;
-    introduction->clock = clock_measure();
-    introduction->operation = arguments->op;
-    introduction->seed = arguments->seed;
-    if (report_hello(introduction) != 0)
-        return cannot_write(failure);
+static int report_own(const struct operation *operation, const struct cell *cell,
+                      const struct company *company, struct failure *failure) {
+    const int *ranks = company == NULL ? NULL : company->ranks;
+    return report_cell(operation, cell, ranks) == 0 ? 0 : cannot_write(failure);
+}
+
+typedef int (*use_function)(const struct operation *, const struct cell *, const struct company *,
+                            struct failure *);
+
+/* Measure all cells, then use them; `last_line_ns` is NULL for one that says nothing meanwhile. */
+static int measure(const struct arguments *arguments, struct clock_info clock, const struct channel *channel,
+                   const struct company *company, use_function use, uint64_t *last_line_ns,
+                   struct failure *failure) {
     const struct plan plan = {
         .operation = operation_find(arguments->op),
         .sizes = arguments->sizes,
@@ -48,16 +47,40 @@ int launch_run(const struct arguments *arguments, struct introduction *introduct
         .sweeps = arguments->sweeps,
         .visit_us = arguments->visit_us,
         .seed = arguments->seed,
-        .clock = introduction->clock,
+        .clock = clock,
+        .together = company == NULL ? NULL : company->together,
+        .company = company == NULL ? NULL : company->context,
     };
     struct cell *cells = cells_new(&plan);
     if (cells == NULL)
         return failure_set(failure, "system", "", "no memory for %zu sizes", plan.count);
-    int status = sweep_run(&plan, channel, cells, show_progress, &last_line_ns, failure);
-    if (status == 0)
-        status = report_cells(&plan, cells, begin_ns, failure);
+    int status = sweep_run(&plan, channel, cells, last_line_ns == NULL ? say_nothing : show_progress,
+                           last_line_ns, failure);
+    for (size_t i = 0; status == 0 && i < plan.count; i++)
+        status = use(plan.operation, &cells[i], company, failure);
     cells_free(cells, plan.count);
     return status;
+}
+
+int launch_run(const struct arguments *arguments, struct introduction *introduction,
+               const struct channel *channel, const struct company *company, struct failure *failure) {
+    uint64_t last_line_ns = clock_now_ns();
+    const uint64_t begin_ns = last_line_ns;
+    introduction->clock = clock_measure();
+    introduction->operation = arguments->op;
+    introduction->seed = arguments->seed;
+    if (report_hello(introduction) != 0)
+        return cannot_write(failure);
+    if (measure(arguments, introduction->clock, channel, company, report_own, &last_line_ns, failure) != 0)
+        return -1;
+    if (company != NULL && company->collect(company->context, failure) != 0)
+        return -1;
+    return report_end((double)(clock_now_ns() - begin_ns) / 1e9) == 0 ? 0 : cannot_write(failure);
+}
+
+int launch_measure(const struct arguments *arguments, const struct channel *channel,
+                   const struct company *company, use_function use, struct failure *failure) {
+    return measure(arguments, clock_measure(), channel, company, use, NULL, failure);
 }
 
 int launch_begin(struct arguments *arguments, enum program program, int argc, char *const argv[],

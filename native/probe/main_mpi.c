@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "probe/launch.h"
+#include "probe/mpi/at_once.h"
 #include "probe/mpi/link.h"
 #include "probe/watchdog.h"
 
@@ -45,7 +46,14 @@ static int gather(const struct mpi_link *link, struct node *nodes, int ranks, st
     return code == MPI_SUCCESS ? 0 : mpi_failed(link, code, failure);
 }
 
-static int check_ranks(const struct operation *operation, int ranks, struct failure *failure) {
+static int check_ranks(const struct arguments *arguments, int ranks, struct failure *failure) {
+    const struct operation *operation = operation_find(arguments->op);
+    if (arguments->at_once) {
+        if (!operation->group && operation->link == LINK_MPI && ranks % PAIR == 0)
+            return 0;
+        return failure_set(failure, "ranks", "",
+                           "--at-once needs an operation of two ranks, and pairs of them");
+    }
     if (ranks == PAIR || (ranks == 1 && operation->link == LINK_NONE) || (ranks > PAIR && operation->group))
         return 0;
     return failure_set(failure, "ranks", "", "%s needs %s2 ranks, there %s %d: start it with -np 2",
@@ -59,8 +67,8 @@ static int yields(const struct arguments *arguments) {
            (openmpi != NULL && (strcmp(openmpi, "1") == 0 || strcmp(openmpi, "true") == 0));
 }
 
-static int lead(const struct arguments *arguments, struct mpi_link *link, const struct node *nodes, int ranks,
-                struct failure *failure) {
+static int lead(const struct arguments *arguments, struct mpi_link *link, const struct company *company,
+                const struct node *nodes, int ranks, struct failure *failure) {
     char version[MPI_MAX_LIBRARY_VERSION_STRING + 1];
     struct introduction introduction = {
         .program = "wulf-probe-mpi",
@@ -70,35 +78,46 @@ static int lead(const struct arguments *arguments, struct mpi_link *link, const 
         .yields = yields(arguments),
     };
     const struct channel channel = mpi_channel(link);
-    return launch_run(arguments, &introduction, ranks == 1 ? NULL : &channel, failure);
+    return launch_run(arguments, &introduction, ranks == 1 ? NULL : &channel, company, failure);
+}
+
+static int respond(const struct arguments *arguments, struct mpi_link *link, struct failure *failure) {
+    const struct channel channel = mpi_channel(link);
+    return sweep_respond(operation_find(arguments->op), &channel, arguments->sizes[arguments->size_count - 1],
+                         failure);
 }
 
 static int take_part(const struct arguments *arguments, int rank, int ranks, struct node *nodes,
                      struct failure *failure) {
+    struct at_once at_once;
     struct mpi_link link = {.comm = MPI_COMM_WORLD,
                             .peer = rank == 0 ? 1 : 0,
                             .last_peer = rank == 0 ? ranks - 1 : 0,
                             .peer_name = ranks > PAIR ? "the other ranks" : "the other rank"};
     if (guard(arguments, rank, link.peer_name, failure) != 0 || gather(&link, nodes, ranks, failure) != 0)
         return -1;
-    if (ranks > 1 && link.peer == link.last_peer)
+    if (arguments->at_once) {
+        if (at_once_begin(&at_once, arguments, rank, nodes, failure) != 0)
+            return -1;
+        link = at_once.pair;
+    } else if (ranks > 1 && link.peer == link.last_peer)
         link.peer_name = nodes[link.peer].host;
     if (guard(arguments, rank, link.peer_name, failure) != 0)
         return -1;
-    if (rank > 0) {
-        const struct channel channel = mpi_channel(&link);
-        return sweep_respond(operation_find(arguments->op), &channel,
-                             arguments->sizes[arguments->size_count - 1], failure);
-    }
+    if (arguments->at_once ? rank % PAIR != 0 : rank > 0)
+        return respond(arguments, &link, failure);
+    if (rank > 0)
+        return at_once_measure(&at_once, arguments, failure);
     if (ranks > 1) {
         /* A launcher that sees one rank die ends the others like this. */
+        const char *others = ranks > PAIR ? "one of the other ranks" : link.peer_name;
         char message[NODE_HOST_BYTES + 128];
         snprintf(message, sizeof message,
                  "the MPI launcher ended the launch: the process on %s died, or the launch was cancelled",
-                 link.peer_name);
-        watchdog_on_terminate(STDOUT_FILENO, link.peer_name, message);
+                 others);
+        watchdog_on_terminate(STDOUT_FILENO, others, message);
     }
-    return lead(arguments, &link, nodes, ranks, failure);
+    return lead(arguments, &link, arguments->at_once ? &at_once.company : NULL, nodes, ranks, failure);
 }
 
 int main(int argc, char **argv) {
@@ -113,7 +132,7 @@ int main(int argc, char **argv) {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (check_ranks(operation_find(arguments.op), ranks, &failure) != 0) {
+    if (check_ranks(&arguments, ranks, &failure) != 0) {
         if (rank == 0)
             report_failure(&failure, STDOUT_FILENO);
         MPI_Finalize(); /* all ranks come here; to abort could cut the line off */

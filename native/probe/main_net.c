@@ -65,7 +65,7 @@ static int measure(const struct arguments *arguments, struct failure *failure) {
         .program = PROGRAM, .nodes = nodes, .node_count = 1, .yields = arguments->yield};
     node_describe(&nodes[0]);
     if (operation_find(arguments->op)->link == LINK_NONE)
-        return launch_run(arguments, &introduction, NULL, failure);
+        return launch_run(arguments, &introduction, NULL, NULL, failure);
     char token[TOKEN_MAX];
     if (token_read(arguments->token_stdin, token, failure) != 0)
         return -1;
@@ -76,7 +76,7 @@ static int measure(const struct arguments *arguments, struct failure *failure) {
     if (status == 0) {
         const struct channel channel = net_channel(&link);
         introduction.node_count = 2;
-        status = launch_run(arguments, &introduction, &channel, failure);
+        status = launch_run(arguments, &introduction, &channel, NULL, failure);
     }
     net_close(&link);
     return status;

@@ -1,5 +1,6 @@
 #include "probe/report.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -137,25 +138,53 @@ static void add_values(struct record *record, const char *key, const double *val
     record_close(record, ']');
 }
 
-int report_cell(const struct operation *operation, const struct cell *cell) {
+static void add_ranks(struct record *record, const int *ranks) {
+    record_key(record, "ranks");
+    record_open(record, '[');
+    for (size_t i = 0; i < 2; i++)
+        record_unsigned(record, (uint64_t)ranks[i]);
+    record_close(record, ']');
+}
+
+void record_cell(struct record *record, const struct operation *operation, const struct cell *cell,
+                 const int *ranks) {
+    record_begin(record, "cell");
+    if (ranks != NULL)
+        add_ranks(record, ranks);
+    record_pair_string(record, "op", operation->name);
+    record_pair_unsigned(record, "size", cell->size);
+    record_pair_string(record, "timing", cell->times_iterations ? "iteration" : "batch");
+    record_pair_double(record, "divisor", operation->divisor, 0);
+    record_pair_unsigned(record, "iterations", cell->iterations);
+    record_pair_unsigned(record, "batch_iterations", cell->visit_iterations);
+    record_pair_unsigned(record, "min_ns", histogram_min_ns(cell->histogram));
+    record_pair_unsigned(record, "max_ns", histogram_max_ns(cell->histogram));
+    add_histogram(record, cell->histogram);
+    add_values(record, "batch_medians_ns", cell->medians_ns, cell->median_count);
+    add_values(record, "warmup_medians_ns", cell->warmup_ns, cell->warmup_count);
+    record_pair_bool(record, "warmup_settled", cell->warmup_settled);
+    record_pair_unsigned(record, "lost", cell->lost);
+    record_pair_unsigned(record, "warmup_lost", cell->warmup_lost);
+    record_pair_unsigned(record, "corrupt", cell->corrupt);
+    record_close(record, '}');
+}
+
+int report_cell(const struct operation *operation, const struct cell *cell, const int *ranks) {
     struct record record = {0};
-    record_begin(&record, "cell");
-    record_pair_string(&record, "op", operation->name);
-    record_pair_unsigned(&record, "size", cell->size);
-    record_pair_string(&record, "timing", cell->times_iterations ? "iteration" : "batch");
-    record_pair_double(&record, "divisor", operation->divisor, 0);
-    record_pair_unsigned(&record, "iterations", cell->iterations);
-    record_pair_unsigned(&record, "batch_iterations", cell->visit_iterations);
-    record_pair_unsigned(&record, "min_ns", histogram_min_ns(cell->histogram));
-    record_pair_unsigned(&record, "max_ns", histogram_max_ns(cell->histogram));
-    add_histogram(&record, cell->histogram);
-    add_values(&record, "batch_medians_ns", cell->medians_ns, cell->median_count);
-    add_values(&record, "warmup_medians_ns", cell->warmup_ns, cell->warmup_count);
-    record_pair_bool(&record, "warmup_settled", cell->warmup_settled);
-    record_pair_unsigned(&record, "lost", cell->lost);
-    record_pair_unsigned(&record, "warmup_lost", cell->warmup_lost);
-    record_pair_unsigned(&record, "corrupt", cell->corrupt);
-    return write_and_free(&record, STDOUT_FILENO);
+    record_cell(&record, operation, cell, ranks);
+    const int status = record_write(&record, STDOUT_FILENO);
+    record_free(&record);
+    return status;
+}
+
+int report_line(const char *text, size_t length) {
+    struct record record = {.text = malloc(length + 1), .length = length, .capacity = length + 1};
+    record.failed = record.text == NULL;
+    if (!record.failed)
+        memcpy(record.text, text, length);
+    const int status = record_write(&record, STDOUT_FILENO);
+    record_free(&record);
+    return status;
 }
 
 int report_end(double elapsed_s) {

@@ -8,6 +8,7 @@
 #include "core/clock.h"
 #include "core/failure.h"
 #include "core/node.h"
+#include "core/record.h"
 #include "probe/arguments.h"
 #include "probe/operation.h"
 #include "probe/sweep.h"
@@ -30,7 +31,13 @@ struct introduction {
 int report_list(void);
 int report_hello(const struct introduction *introduction);
 int report_progress(const struct progress *progress);
-int report_cell(const struct operation *operation, const struct cell *cell);
+/* `ranks`: the two of the launch that it is about; NULL for all of them. */
+int report_cell(const struct operation *operation, const struct cell *cell, const int *ranks);
+/* What report_cell writes, without the end of the line. */
+void record_cell(struct record *record, const struct operation *operation, const struct cell *cell,
+                 const int *ranks);
+/* A line that another rank has made. */
+int report_line(const char *text, size_t length);
 int report_end(double elapsed_s);
 int report_failure(const struct failure *failure, int fd);
 

@@ -156,7 +156,10 @@ static bool record_times(struct cell *cell, const struct visit *visit) {
 }
 
 static int measure(struct run *run, struct cell *cell) {
+    const struct plan *plan = run->plan;
     struct visit visit;
+    if (plan->together != NULL && plan->together(plan->company, run->failure) != 0)
+        return -1;
     if (make_visit(run, &visit, cell->size, cell->visit_iterations, cell->times_iterations) != 0)
         return -1;
     cell->lost += visit.lost;
@@ -271,6 +274,8 @@ int sweep_respond(const struct operation *operation, const struct channel *chann
         command_decode(&command, bytes);
         if (command.kind == COMMAND_END)
             break;
+        if (command.kind == COMMAND_WAIT)
+            continue;
         status = accept_visit(&command, operation, max_size, channel, &visit, failure);
         if (status == 0)
             status = channel->send(channel->link, &ready, 1, failure);

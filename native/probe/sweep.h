@@ -19,6 +19,10 @@ struct plan {
     size_t count;
     uint64_t sweeps, visit_us, seed;
     struct clock_info clock;
+    /* Called before every visit that is measured, where others measure at the same time; else NULL. 0, or -1
+     * with `failure`. */
+    int (*together)(void *company, struct failure *failure);
+    void *company;
 };
 
 /* All values of one size. */

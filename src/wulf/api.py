@@ -62,6 +62,8 @@ def measure(
     budget_s: float = 300.0,
     max_launches: int = 40,
     seed: int | None = None,
+    at_once: bool = False,
+    ranks_per_node: int = 1,
 ) -> Run:
     """Measure the interconnect between pairs of nodes, as ``wulf measure`` does.
 
@@ -83,6 +85,11 @@ def measure(
         Launches are added until every 95 % interval is ± this wide, as a share.
     budget_s
         Time after which no launch is started [s].
+
+    at_once
+        Measure pairs that have no node in common at the same time, in one MPI job.
+    ranks_per_node
+        Of operations in which all nodes take part.
 
     Returns
     -------
@@ -107,6 +114,8 @@ def measure(
         budget_s=budget_s,
         max_launches=max_launches,
         seed=new_seed(seed),
+        at_once=at_once,
+        ranks_per_node=ranks_per_node,
     )
     run, _ = measuring.start(request, _place(path), Logged())
     return run

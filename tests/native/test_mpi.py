@@ -62,6 +62,46 @@ def test_a_group_is_more_than_one(mpi_probe: MpiProbe) -> None:
     assert line["code"] == "ranks" and "at least 2 ranks, there is 1" in line["message"]
 
 
+def test_pairs_measure_at_once(mpi_probe: MpiProbe) -> None:
+    lines = run(mpi_probe.argv(4, "--op", "mpi_pingpong", "--sizes", "65536,0,1", "--at-once", *SHORT))
+    assert len(lines[0]["hosts"]) == 4
+    found = [line for line in lines if line["type"] == "cell"]
+    assert [(*line["ranks"], line["size"]) for line in found] == [
+        (first, first + 1, size) for first in (0, 2) for size in (0, 1, 65536)
+    ]
+    assert all(line["corrupt"] == 0 and len(line["batch_medians_ns"]) == 3 for line in found)
+    assert lines[-1]["type"] == "end"
+
+
+@pytest.mark.parametrize(("ranks", "op"), [(3, "mpi_pingpong"), (4, "mpi_bcast"), (2, "empty")])
+def test_at_once_wants_pairs(mpi_probe: MpiProbe, ranks: int, op: str) -> None:
+    argv = mpi_probe.argv(ranks, "--op", op, "--sizes", "0", "--at-once", *SHORT)
+    done = subprocess.run(argv, capture_output=True, timeout=TIMEOUT_S, check=False)
+    assert done.returncode == 3
+    assert [line["code"] for line in lines_of(done.stdout)] == ["ranks"]
+
+
+@pytest.mark.parametrize("victim", [1, 2, 3])
+def test_of_pairs_at_once_one_that_dies_ends_the_launch(mpi_probe: MpiProbe, victim: int) -> None:
+    argv = mpi_probe.argv(4, "--op", "mpi_pingpong", "--sizes", "1024", "--at-once", *ENDLESS)
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as job:
+        assert job.stdout is not None
+        bound = threading.Timer(TIMEOUT_S, job.kill)
+        bound.start()
+        job.stdout.readline()
+        job.stdout.readline()  # the first sign of progress
+        os.kill(rank_pid(mpi_probe.path, victim), signal.SIGKILL)
+        begin = time.monotonic()
+        said = [line for line in job.stdout if line.startswith(b"{")]
+        took_s = time.monotonic() - begin
+        job.communicate()
+        bound.cancel()
+    assert took_s < 10 and job.returncode != 0
+    # A launcher that gives rank 0 no time to say it just ends the stream.
+    last = lines_of(said[-1])[0] if said else {"type": "progress"}
+    assert last["type"] == "progress" or last["code"] in ("peer_lost", "mpi")
+
+
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_wants_two_ranks(mpi_probe: MpiProbe, ranks: int) -> None:
     argv = mpi_probe.argv(ranks, "--op", "mpi_pingpong", "--sizes", "1", *SHORT)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import combinations
 
 import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.unit.make_records import PAIR, operation, plan, result, sample
 from wulf.probe import schedule
@@ -101,7 +104,7 @@ def test_a_fixed_ladder_has_no_scouts():
 
 
 def test_seeds_differ_between_launches_and_repeat_between_runs():
-    make = lambda index: schedule.launch_plan(plan(), OPS["tcp_rr"], PAIR, [1], index, "measure")  # noqa: E731
+    make = lambda index: schedule.launch_plan(plan(), OPS["tcp_rr"], [PAIR], [1], index, "measure")  # noqa: E731
     assert make(1).seed != make(2).seed
     assert make(1) == make(1)
 
@@ -129,3 +132,40 @@ def test_the_forecast_is_bounded_by_the_budget_and_by_the_most_launches():
     # A forecast of one more launch, again and again, is not the time that is left.
     left = schedule.forecast(plan(), {ready: progress(8, missing=1)}, [ready], {"mpi_pingpong": 1.0}, 60.0)
     assert (left.least_s, left.most_s) == (1.0, 32.0)
+
+
+ALL_PAIRS = list(combinations([f"n{number}" for number in range(7)], 2))
+
+
+@given(st.lists(st.sampled_from(ALL_PAIRS), min_size=1, unique=True), st.sets(st.sampled_from(ALL_PAIRS)))
+def test_pairs_at_once_have_no_node_in_common_and_no_room_for_another(pairs, failing):
+    wide = plan(pairs=pairs, at_once=True)
+    every = schedule.streams(wide)
+    block = schedule.next_block(wide, every, {}, 0)
+    made = schedule.jobs(wide, block, every, lambda stream: stream[1] in failing)
+    assert {stream for job in made for stream in job} == set(every)
+    for job in made:
+        busy = [node for _, pair in job for node in pair]
+        assert len(busy) == len(set(busy))
+        if len(job) > 1 or job[0][1] not in failing:
+            assert not failing & {pair for _, pair in job}
+            assert all(pair in failing or set(pair) & set(busy) for pair in pairs)
+    assert schedule.jobs(plan(pairs=pairs), block, every, lambda _: False) == [[stream] for stream in block]
+
+
+def test_operations_are_not_mixed_in_one_job():
+    wide = plan(ops=["mpi_pingpong", "mpi_other"], pairs=PAIRS, at_once=True)
+    every = schedule.streams(wide)
+    made = schedule.jobs(wide, every, every, lambda _: False)
+    assert [{op for op, _ in job} for job in made] == [{"mpi_pingpong"}, {"mpi_other"}]
+    assert schedule.width(wide, "mpi_pingpong") == 2
+
+
+def test_a_job_of_pairs_that_fails_counts_for_each_of_them():
+    launch = msgspec.structs.replace(
+        result(0, status="failed").launch, place=(*PAIRS[0], *PAIRS[1]), pairs=PAIRS
+    )
+    endings = schedule.Endings([launch])
+    assert all(endings.failing(("mpi_pingpong", pair)) for pair in PAIRS)
+    endings.add(result(1, pair=PAIRS[1]).launch)
+    assert endings.failing(("mpi_pingpong", PAIRS[0])) and not endings.failing(("mpi_pingpong", PAIRS[1]))

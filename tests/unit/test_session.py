@@ -150,3 +150,60 @@ def test_who_takes_part_in_what_is_not_between_pairs():
     assert places(group, ring, [absent]) == [("n0", "n2")]
     assert places(group, ring[:1], [absent]) == [], "a group is more than one"
     assert places(command.operation("./solve"), ring, [absent]) == [("n0",)]
+
+
+FOUR = ["a", "b", "c", "d"]
+RING = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "a")]
+
+
+def at_once(tmp_path, clock, fails=lambda what: False, **changes):
+    """Measure a ring of four nodes, opposite pairs at the same time."""
+    wanted = plan(ops=["mpi_pingpong"], pairs=RING, at_once=True, ladder="imb", sizes_bytes=[1, 8], **changes)
+    head = manifest(plan=wanted, operations=[operation("mpi_pingpong", "mpi", 8)])
+
+    def launch(what):
+        clock.now += 1.0
+        status = "failed" if fails(what) else "ok"
+        made = result(what.index, pair=what.place, op=what.op, purpose=what.purpose, status=status).launch
+        samples = [
+            sample(what.index, size, 10 + size / 100, pair, what.op)
+            for pair in what.pairs or [what.place]
+            for size in what.sizes_bytes
+        ]
+        return LaunchResult(
+            launch=msgspec.structs.replace(made, pairs=what.pairs, sizes_bytes=what.sizes_bytes),
+            samples=[] if fails(what) else samples,
+        )
+
+    with store.create(tmp_path / "run", head) as writer:
+        session = procedure.Session(writer, [], launch, Watcher())
+        complete = session.measure()
+    return session, complete
+
+
+def test_pairs_at_once_share_a_launch(tmp_path, clock):
+    session, complete = at_once(tmp_path, clock, budget_s=100.0)
+    assert complete
+    assert {frozenset(r.launch.pairs) for r in session.results} == {
+        frozenset(RING[::2]),
+        frozenset(RING[1::2]),
+    }
+    assert all(len(r.launch.place) == 4 for r in session.results)
+    counts = Counter(
+        sample.cell.place for r in session.results for sample in r.samples if sample.cell.size_bytes == 1
+    )
+    assert set(counts) == set(RING) and min(counts.values()) >= 6
+    assert 2 * len(session.results) == sum(counts.values())
+
+
+def test_a_pair_that_fails_takes_only_the_first_launches_of_the_others_with_it(tmp_path, clock):
+    bad = RING[0]
+    session, complete = at_once(
+        tmp_path, clock, lambda what: bad in (what.pairs or [what.place]), budget_s=200.0
+    )
+    assert complete
+    failed = [r.launch for r in session.results if r.launch.status == "failed"]
+    assert len(failed) <= 4
+    measured_pairs = {s.cell.place for r in measuring(session.results) for s in r.samples}
+    assert {RING[1], RING[3]} <= measured_pairs
+    assert not session._endings.give_up(("mpi_pingpong", RING[2]))

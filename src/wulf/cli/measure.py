@@ -75,6 +75,17 @@ def command(
             autocompletion=complete.one_of(("all", "ring")),
         ),
     ] = "ring",
+    at_once: Annotated[
+        bool,
+        typer.Option(
+            "--at-once",
+            help="Measure pairs that have no node in common at the same time, in one MPI job: what is left of the "
+            "network when all use it.",
+        ),
+    ] = False,
+    ranks_per_node: Annotated[
+        int, typer.Option(help="Ranks on each node, of operations in which all nodes take part.")
+    ] = 1,
     precision: Annotated[
         str, typer.Option(help="Launches are added until the 95 % interval is ± this wide.")
     ] = "2%",
@@ -144,6 +155,8 @@ def command(
         sweeps=sweeps,
         visit_us=round(parse_duration(visit) * 1e6),
         seed=new_seed(seed),
+        at_once=at_once,
+        ranks_per_node=ranks_per_node,
     )
     if path is None:
         with MeasureProgress() as progress:

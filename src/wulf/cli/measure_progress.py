@@ -6,10 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from wulf.cli.progress import Display, duration
+from wulf.nodeset import fold
 from wulf.probe import budget
 from wulf.probe.schedule import Forecast, Stream
 from wulf.procedure.measuring.loop import State
-from wulf.records import Place, Plan
+from wulf.records import Launch, Place, Plan
+
+#: Names that are shown with a line between them.
+PAIR = 2
 
 
 class MeasureProgress(Display):
@@ -21,7 +25,7 @@ class MeasureProgress(Display):
         if launch.status == "failed":
             self.note(f"launch {launch.id} failed: {launch.error}")
         text = (
-            f"launch {state.launches}: {launch.op} {'–'.join(launch.place)} · "
+            f"launch {state.launches}: {launch.op} {_who(launch)} · "
             f"{state.streams_with_interval}/{state.streams} with an interval, {state.streams_done} precise · "
             f"{time_left(state.left)}"
         )
@@ -35,6 +39,13 @@ class MeasureProgress(Display):
     def interrupted(self, path: Path) -> None:
         """Say how to go on."""
         self.note(f"interrupted; what was measured is kept: wulf measure --resume {path}")
+
+
+def _who(launch: Launch) -> str:
+    if launch.pairs:
+        return f"{len(launch.pairs)} pairs at once"
+    nodes = list(dict.fromkeys(launch.place))
+    return "–".join(nodes) if len(launch.place) <= PAIR else f"{fold(nodes)} ({len(launch.place)} ranks)"
 
 
 def time_left(left: Forecast) -> str:

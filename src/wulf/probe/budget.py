@@ -38,10 +38,12 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
     visits_s: dict[int, float]
     #: Whether it was timed, and not only assumed.
     timed: bool
+    #: How many streams one launch measures.
+    width: float = 1.0
 
     def launch_s(self, sizes: Sequence[int]) -> float:
-        """Time of a launch that visits `sizes` [s]."""
-        return self.start_s + sum(self._size_s(size) for size in sizes)
+        """Return a stream's part of the time of a launch that visits `sizes` [s]."""
+        return (self.start_s + sum(self._size_s(size) for size in sizes)) / self.width
 
     def _size_s(self, size: int) -> float:
         known = self.visits_s.get(size)
@@ -87,7 +89,11 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def assumed(
-    plan: Plan, transport: Literal["none", "mpi", "net", "command"], sizes: Sequence[int], look_s: float
+    plan: Plan,
+    transport: Literal["none", "mpi", "net", "command"],
+    sizes: Sequence[int],
+    look_s: float,
+    width: float = 1.0,
 ) -> Cost:
     """Return what a launch takes before one has been timed.
 
@@ -95,12 +101,15 @@ def assumed(
     ----------
     look_s
         Time of one look at a pair of nodes [s]; a launch has two, and reaching the nodes to start takes as long.
+    width
+        How many streams one launch measures.
     """
     visits = plan.sweeps + WARMUP_VISITS
     return Cost(
         start_s=START_S[transport] + 3 * look_s,
         visits_s={size: visits * max(plan.visit_us * 1e-6, 4 * size / ASSUMED_RATE) for size in sizes},
         timed=False,
+        width=width,
     )
 
 
@@ -141,6 +150,7 @@ def _timed(timings: Sequence[Timing], before: Cost) -> Cost:
             size: statistics.fmean(t.visits_s[size] for t in good if size in t.visits_s) for size in sizes
         },
         timed=True,
+        width=before.width,
     )
 
 

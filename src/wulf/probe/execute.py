@@ -147,6 +147,7 @@ def _result(
         index=plan.index,
         op=plan.op,
         place=plan.place,
+        pairs=plan.pairs,
         setting=plan.setting,
         purpose=plan.purpose,
         sizes_bytes=plan.sizes_bytes,
@@ -178,6 +179,7 @@ def _probe_arguments(plan: LaunchPlan) -> list[str]:
         str(plan.seed),
         "--peer-timeout",
         str(PEER_TIMEOUT_S),
+        *(["--at-once"] if plan.pairs else []),
     ]
 
 
@@ -258,7 +260,7 @@ def _let_it_end(process: RemoteProcess) -> None:
 
 def _read(process: RemoteProcess, output: _Output, plan: LaunchPlan) -> None:
     """Collect a probe's output until its last line."""
-    pair = plan.place
+    who = "–".join(dict.fromkeys(plan.place))
     total_s = limit_s(plan)
     try:
         for line in process.lines(SILENCE_S, total_s):
@@ -268,16 +270,14 @@ def _read(process: RemoteProcess, output: _Output, plan: LaunchPlan) -> None:
             elif isinstance(said, parse.CellLine):
                 output.cells.append(said)
             elif isinstance(said, parse.ErrorLine):
-                raise ProbeError(f"{said.peer or '–'.join(pair)}: {said.message}")
+                raise ProbeError(f"{said.peer or who}: {said.message}")
             elif isinstance(said, parse.End):
                 return
     except OverdueError as error:
         raise ProbeError(
-            f"{'–'.join(pair)}: the probe was ended: it had not come to its end in {total_s:.0f} s, many times "
+            f"{who}: the probe was ended: it had not come to its end in {total_s:.0f} s, many times "
             f"what it was asked to take ({error})"
         ) from error
     except TransportError as error:
-        raise ProbeError(f"{'–'.join(pair)}: the probe fell silent: {error}") from error
-    raise ProbeError(
-        f"{'–'.join(pair)}: the probe ended early: {last_line(process.stderr()) or 'no message'}"
-    )
+        raise ProbeError(f"{who}: the probe fell silent: {error}") from error
+    raise ProbeError(f"{who}: the probe ended early: {last_line(process.stderr()) or 'no message'}")

@@ -50,6 +50,8 @@ class CellLine(msgspec.Struct, frozen=True, tag="cell", tag_field="type"):
     batch_medians_ns: list[float]
     warmup_medians_ns: list[float]
     warmup_settled: bool
+    #: Of the launch, that it is about; empty for all of them.
+    ranks: list[int] = []
     lost: int = 0
     corrupt: int = 0
 
@@ -117,8 +119,13 @@ def probe_info(hello: Hello) -> ProbeInfo:
     )
 
 
-def sample(line: CellLine, launch: str, pair: Place, setting: Setting) -> Sample:
+def sample(line: CellLine, launch: str, place: Place, setting: Setting) -> Sample:
     """Return the sample of a cell line.
+
+    Parameters
+    ----------
+    place
+        Node of every rank of the launch.
 
     Raises
     ------
@@ -131,9 +138,12 @@ def sample(line: CellLine, launch: str, pair: Place, setting: Setting) -> Sample
         raise ProbeError(
             f"{line.op} at {line.size} B: the histogram has {counted} values, {expected} were announced"
         )
+    if any(not 0 <= rank < len(place) for rank in line.ranks):
+        raise ProbeError(f"{line.op} at {line.size} B: there are no ranks {line.ranks} among {len(place)}")
+    about = tuple(place[rank] for rank in line.ranks) or place
     return Sample(
         launch=launch,
-        cell=Cell(op=line.op, size_bytes=line.size, place=pair, setting=setting),
+        cell=Cell(op=line.op, size_bytes=line.size, place=about, setting=setting),
         timing=line.timing,
         divisor=line.divisor,
         iterations=line.iterations,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import random
 import statistics
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from itertools import filterfalse
 from typing import Literal
 
 import msgspec
 
 from wulf.probe import ladder
-from wulf.records import Launch, LaunchResult, Operation, Place, Plan, Sample
+from wulf.records import Launch, LaunchResult, Operation, Pair, Place, Plan, Sample
 
 #: Scouts of one operation: enough to halve the widest interval (512 KiB) down to one byte.
 MAX_SCOUTS = 20
@@ -40,6 +41,8 @@ class LaunchPlan(msgspec.Struct, frozen=True, kw_only=True):
     op: str
     transport: Literal["none", "mpi", "net", "command"]
     place: Place
+    #: Pairs of its ranks that are measured at the same time; empty where `place` is measured as a whole.
+    pairs: list[Pair] = []
     setting: str
     purpose: Purpose
     sizes_bytes: list[int]
@@ -76,9 +79,10 @@ class Endings:
 
     def add(self, launch: Launch) -> None:
         """Take the next launch of the run."""
-        stream = launch.op, launch.place
-        self._failed[stream] = self._failed.get(stream, 0) + 1 if launch.status == "failed" else 0
-        for node in launch.place:
+        for place in launch.measured:
+            stream = launch.op, place
+            self._failed[stream] = self._failed.get(stream, 0) + 1 if launch.status == "failed" else 0
+        for node in set(launch.place):
             self._missed[node] = self._missed.get(node, 0) + 1 if node in launch.unreachable else 0
             if self._missed[node] >= MAX_UNREACHABLE:
                 self._lost.add(node)
@@ -89,6 +93,10 @@ class Endings:
     def lost_nodes(self) -> Set[str]:
         """Nodes that could not be reached in the last `MAX_UNREACHABLE` launches that they were to take part in."""
         return self._lost
+
+    def failing(self, stream: Stream) -> bool:
+        """Whether the last launch of a stream failed."""
+        return self._failed.get(stream, 0) > 0
 
     def give_up(self, stream: Stream) -> bool:
         """Whether a stream failed too often in a row, or one of its nodes is gone."""
@@ -109,19 +117,26 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
 def launch_plan(
     plan: Plan,
     operation: Operation,
-    place: Place,
+    places: Sequence[Place],
     sizes: Sequence[int],
     index: int,
     purpose: Purpose,
 ) -> LaunchPlan:
-    """Launch number `index` of a run; its seed follows from the run's seed and the number alone."""
+    """Launch number `index` of a run; its seed follows from the run's seed and the number alone.
+
+    Parameters
+    ----------
+    places
+        Who is measured: one place, or several pairs at the same time.
+    """
     return LaunchPlan(
         id=f"{index:05d}",
         index=index,
         op=operation.name,
         transport=operation.transport,
         command=operation.command,
-        place=place,
+        place=tuple(node for place in places for node in place),
+        pairs=[(first, second) for first, second in places] if len(places) > 1 else [],
         setting="default",
         purpose=purpose,
         sizes_bytes=sorted(sizes),
@@ -218,6 +233,46 @@ def next_block(
     block_streams = behind or list(among)
     random.Random(f"{plan.seed}:block:{block}").shuffle(block_streams)  # noqa: S311 - reproducible, not secret
     return block_streams
+
+
+def jobs(
+    plan: Plan, block: Sequence[Stream], company: Sequence[Stream], failing: Callable[[Stream], bool]
+) -> list[list[Stream]]:
+    """Divide a block into the streams that are measured at the same time.
+
+    They have no node in common. Each job is filled up with pairs that have had their turn, so that the company of
+    a pair is always as large as it can be. One that failed is measured alone: it would take the others with it.
+
+    Parameters
+    ----------
+    company
+        Streams that a job may be filled up with.
+    failing
+        Whether the last launch of a stream failed.
+    """
+    if not plan.at_once:
+        return [[stream] for stream in block]
+    found = []
+    waiting = list(block)
+    others = [stream for stream in company if not failing(stream)]
+    while waiting:
+        job = [waiting.pop(0)]
+        if not failing(job[0]):
+            busy = set(job[0][1])
+            for stream in [*filterfalse(failing, waiting), *others]:
+                if stream[0] == job[0][0] and busy.isdisjoint(stream[1]):
+                    job.append(stream)
+                    busy.update(stream[1])
+            waiting = [stream for stream in waiting if stream not in job]
+        found.append(job)
+    return found
+
+
+def width(plan: Plan, op: str) -> float:
+    """How many streams of an operation one launch measures, on average."""
+    mine = [stream for stream in streams(plan) if stream[0] == op]
+    made = jobs(plan, mine, [], lambda _: False)
+    return len(mine) / len(made) if made else 1.0
 
 
 def streams(plan: Plan) -> list[Stream]:

@@ -168,6 +168,8 @@ class Launch(Record, frozen=True, kw_only=True):
     op: str
     #: Node of every rank, in rank order.
     place: Place = msgspec.field(name="pair")
+    #: Pairs of its ranks that it measured at the same time; empty for one that measured `place` as a whole.
+    pairs: list[Pair] = []
     setting: Setting
     #: A scout only finds out where sizes must be added; estimates use the launches that measure.
     purpose: Literal["scout", "measure"] = "measure"
@@ -193,6 +195,11 @@ class Launch(Record, frozen=True, kw_only=True):
     context: list[NodeContext]
     #: Why this launch is suspect (foreign load, steal, NIC errors); empty when it is clean.
     contamination: list[str]
+
+    @property
+    def measured(self) -> Sequence[Place]:
+        """Who its figures are about."""
+        return self.pairs or [self.place]
 
 
 class LaunchResult(Record, frozen=True, kw_only=True, tag="launch"):
@@ -227,10 +234,8 @@ class Plan(Record, frozen=True, kw_only=True):
     #: Operation → who takes part in it, for those that are not measured between the pairs.
     places: dict[str, list[Place]] = {}
 
-    def places_of(self, op: str) -> Sequence[Place]:
-        """Return all who take part in an operation, one measurement for each."""
-        return self.places.get(op, self.pairs)
-
+    #: Pairs that have no node in common are measured at the same time, in one job.
+    at_once: bool = False
     #: Name of the ladder of message sizes.
     ladder: str
     #: Sizes to begin with; an adaptive ladder adds more.
@@ -255,6 +260,10 @@ class Plan(Record, frozen=True, kw_only=True):
     seed: int
     #: Nodes that cannot take part in some of the operations.
     left_out: list[LeftOut] = []
+
+    def places_of(self, op: str) -> Sequence[Place]:
+        """Return all who take part in an operation, one measurement for each."""
+        return self.places.get(op, self.pairs)
 
 
 class Manifest(Record, frozen=True, kw_only=True):

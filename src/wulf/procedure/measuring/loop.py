@@ -78,6 +78,7 @@ class Session:
         self._watcher = watcher
         self._look_s = look_s
         self._streams = schedule.streams(self.plan)
+        self._width = {op: schedule.width(self.plan, op) for op in self.plan.ops}
         # What follows from the launches is kept as they end: a large run has tens of thousands.
         self._endings = schedule.Endings()
         self._medians: dict[schedule.Stream, list[dict[Cell, estimate.Median]]] = defaultdict(list)
@@ -122,7 +123,7 @@ class Session:
             sizes = schedule.next_scout_sizes(self.plan, base, op, self.results)
             if sizes is None or self.spent_s() >= SCOUT_SHARE * self.plan.budget_s:
                 break
-            self._run(op, pair, sizes, "scout")
+            self._run(op, [pair], sizes, "scout")
 
     def _timed(self, op: str) -> bool:
         return op in self._timings
@@ -140,12 +141,12 @@ class Session:
             block = self._next_block(fit)
             if not block:
                 return not fit.left_out
-            for stream in block:
+            company = [stream for stream in self._streams if not self._endings.give_up(stream)]
+            for job in schedule.jobs(self.plan, block, company, self._endings.failing):
                 if self._left_s() <= 0:
                     return False
                 # A node may have gone since the block was drawn.
-                if not self._endings.give_up(stream):
-                    self._run(*stream, self._sizes.setdefault(stream[0], fit.sizes[stream[0]]), "measure")
+                self._measure([stream for stream in job if not self._endings.give_up(stream)], fit)
         return not self._open()
 
     def _next_block(self, fit: budget.Fit) -> list[schedule.Stream]:
@@ -156,8 +157,17 @@ class Session:
         ]
         return untimed[:1] or streams
 
-    def _run(self, op: str, place: Place, sizes: list[int], purpose: schedule.Purpose) -> None:
-        plan = schedule.launch_plan(self.plan, self.operations[op], place, sizes, len(self.results), purpose)
+    def _measure(self, job: Sequence[schedule.Stream], fit: budget.Fit) -> None:
+        if not job:
+            return
+        op = job[0][0]
+        sizes = self._sizes.setdefault(op, fit.sizes[op])
+        # Without the others it says whether it can be measured, and nothing of what is asked for.
+        alone = self.plan.at_once and self._endings.failing(job[0])
+        self._run(op, [place for _, place in job], sizes, "scout" if alone else "measure")
+
+    def _run(self, op: str, places: list[Place], sizes: list[int], purpose: schedule.Purpose) -> None:
+        plan = schedule.launch_plan(self.plan, self.operations[op], places, sizes, len(self.results), purpose)
         begin = time.monotonic()
         result = self._launch(plan)
         wall_s = time.monotonic() - begin
@@ -176,10 +186,12 @@ class Session:
             return
         self._sizes[launch.op] = launch.sizes_bytes
         if launch.status == "ok":
-            stream = launch.op, launch.place
-            self._medians[stream].append(estimate.medians(result))
-            self._clean[stream] += not launch.contamination
-            self._stale.add(stream)
+            medians = estimate.medians(result)
+            for place in launch.measured:
+                stream = launch.op, place
+                self._medians[stream].append({cell: m for cell, m in medians.items() if cell.place == place})
+                self._clean[stream] += not launch.contamination
+                self._stale.add(stream)
 
     def _left_s(self) -> float:
         return self.plan.budget_s - self.spent_s()
@@ -195,7 +207,8 @@ class Session:
         )
 
     def _costs(self, ladders: Mapping[str, Sequence[Sequence[int]]]) -> dict[str, budget.Cost]:
-        return budget.costs(self._timings, assumed(self.plan, self.operations, ladders, self._look_s))
+        before = assumed(self.plan, self.operations, ladders, self._look_s, self._width)
+        return budget.costs(self._timings, before)
 
     def _launch_s(self) -> dict[str, float]:
         ladders = choices(self.plan, self.operations, self._scouts, self._sizes)
@@ -273,16 +286,20 @@ def assumed(
     operations: Mapping[str, Operation],
     ladders: Mapping[str, Sequence[Sequence[int]]],
     look_s: float,
+    width: Mapping[str, float],
 ) -> dict[str, budget.Cost]:
     """Return what a launch of each operation may take, before one has been timed."""
-    return {op: budget.assumed(plan, operations[op].transport, ladders[op][0], look_s) for op in plan.ops}
+    return {
+        op: budget.assumed(plan, operations[op].transport, ladders[op][0], look_s, width[op])
+        for op in plan.ops
+    }
 
 
 def forecast(plan: Plan, operations: Sequence[Operation], look_s: float) -> budget.Fit:
     """Return what fits into the budget of a run that has not begun."""
     known = {operation.name: operation for operation in operations}
     ladders = choices(plan, known, [], {})
-    costs = assumed(plan, known, ladders, look_s)
+    costs = assumed(plan, known, ladders, look_s, {op: schedule.width(plan, op) for op in plan.ops})
     return budget.fit(schedule.streams(plan), ladders, costs, {}, plan.min_launches, plan.budget_s)
 
 

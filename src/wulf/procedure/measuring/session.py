@@ -36,6 +36,8 @@ from wulf.store.files import timestamp
 from wulf.text import printable
 
 CONFIDENCE = 0.95
+#: Ranks of an operation that is measured between two nodes.
+PAIR = 2
 Outcome = tuple[store.Run, Analysis]
 
 
@@ -61,6 +63,10 @@ class MeasureRequest(msgspec.Struct, frozen=True, kw_only=True):
     sweeps: int = 5
     visit_us: int = 1000
     seed: int = msgspec.field(default_factory=new_seed)
+    #: Pairs that have no node in common are measured at the same time, in one job.
+    at_once: bool = False
+    #: Of an operation in which all nodes take part.
+    ranks_per_node: int = 1
 
     def __post_init__(self) -> None:
         """Refuse what cannot be measured.
@@ -76,6 +82,8 @@ class MeasureRequest(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError("--sweeps must be between 3 and 1000")
         if not 10 <= self.visit_us <= 1_000_000:
             raise UsageError(f"--visit {self.visit_us}us: a visit lasts between 10us and 1s")
+        if self.ranks_per_node < 1:
+            raise UsageError(f"--ranks-per-node {self.ranks_per_node}: 1 or more")
         if self.seed < 0:
             raise UsageError("--seed must not be negative")
 
@@ -211,7 +219,7 @@ def _require_same(manifest: Manifest, now: Mapping[str, FactValue], path: Path) 
 def _plan(
     request: MeasureRequest, operations: Sequence[Operation], pairs: list[Pair], left_out: list[LeftOut]
 ) -> Plan:
-    return Plan(
+    plan = Plan(
         ops=[operation.name for operation in operations],
         pairs=pairs,
         ladder=request.ladder,
@@ -226,17 +234,42 @@ def _plan(
         visit_us=request.visit_us,
         seed=request.seed,
         left_out=left_out,
-        places={op.name: places(op, pairs, left_out) for op in operations if op.ranks == 0 or op.command},
+        at_once=request.at_once,
+        places={
+            op.name: places(op, pairs, left_out, request.ranks_per_node)
+            for op in operations
+            if op.ranks == 0 or op.command
+        },
     )
+    if request.at_once:
+        _require_company(plan, operations)
+    if request.ranks_per_node > 1 and not any(op.ranks == 0 and not op.command for op in operations):
+        raise UsageError("--ranks-per-node is about operations of all nodes (mpi_bcast): name one with --ops")
+    return plan
 
 
-def places(operation: Operation, pairs: Sequence[Pair], left_out: Sequence[LeftOut]) -> list[Place]:
-    """Return who takes part: the nodes of all pairs that can, each once, if two are left; of a command the first."""
+def _require_company(plan: Plan, operations: Sequence[Operation]) -> None:
+    """Refuse to measure at once what cannot be."""
+    for operation in operations:
+        if operation.transport != "mpi" or operation.ranks != PAIR:
+            raise UsageError(
+                f"--at-once: {operation.name} is not measured between two ranks of an MPI job: "
+                "name operations that are with --ops"
+            )
+        if schedule.width(plan, operation.name) <= 1:
+            raise UsageError("--at-once: all pairs have a node in common with each other (see --pairs)")
+
+
+def places(
+    operation: Operation, pairs: Sequence[Pair], left_out: Sequence[LeftOut], ranks_per_node: int = 1
+) -> list[Place]:
+    """Return who takes part: the nodes of all pairs that can, if two are left; of a command the first."""
     out = {absent.node for absent in left_out if operation.name in absent.ops}
     everybody = tuple(dict.fromkeys(node for pair in pairs for node in pair if node not in out))
     if operation.command:
         return [everybody[:1]]
-    return [everybody] if len(everybody) > 1 else []
+    ranks = tuple(node for node in everybody for _ in range(ranks_per_node))
+    return [ranks] if len(everybody) > 1 else []
 
 
 def _manifest(
