@@ -15,7 +15,7 @@ from wulf.probe import schedule
 from wulf.procedure import site
 from wulf.procedure.analysis import analyze_results
 from wulf.procedure.measuring.loop import RunLaunch
-from wulf.records import Analysis, LaunchResult, Operation, Plan
+from wulf.records import Analysis, LaunchResult, Operation, Part, Plan, Workload
 
 OPS = ("tcp_rr", "mpi_pingpong")
 SIZES = [1, 1024, 65536]
@@ -24,18 +24,16 @@ LAUNCHES = 6
 
 def _plan(op: str) -> Plan:
     return Plan(
-        ops=[op],
-        pairs=[common.PAIR],
+        workload=Workload(
+            parts=[Part(op=op, sizes_bytes=SIZES, places=[common.PAIR])], sweeps=5, visit_us=1000
+        ),
         ladder="named",
-        sizes_bytes=SIZES,
         max_size_bytes=max(SIZES),
         precision=0.02,
         confidence=0.95,
         budget_s=60,
         min_launches=LAUNCHES,
         max_launches=LAUNCHES,
-        sweeps=5,
-        visit_us=1000,
         seed=1,
     )
 

@@ -17,7 +17,19 @@ from wulf import __version__
 from wulf.probe.budget import Fit
 from wulf.probe.schedule import LaunchPlan
 from wulf.procedure.measuring import loop
-from wulf.records import SCHEMA_VERSION, Cell, Launch, LaunchResult, Manifest, Operation, Plan, Sample
+from wulf.records import (
+    SCHEMA_VERSION,
+    Cell,
+    Launch,
+    LaunchResult,
+    Manifest,
+    Operation,
+    Part,
+    Place,
+    Plan,
+    Sample,
+    Workload,
+)
 from wulf.store import Writer
 
 NODES = 32
@@ -116,20 +128,18 @@ def _sample(plan: LaunchPlan, size: int) -> Sample:
 
 
 def _manifest() -> Manifest:
-    pairs = list(itertools.combinations([f"node{number:02}" for number in range(NODES)], 2))
+    pairs: list[Place] = list(itertools.combinations([f"node{number:02}" for number in range(NODES)], 2))
     plan = Plan(
-        ops=list(OPS),
-        pairs=pairs,
+        workload=Workload(
+            parts=[Part(op=op, sizes_bytes=SIZES, places=pairs) for op in OPS], sweeps=5, visit_us=1000
+        ),
         ladder="named",
-        sizes_bytes=SIZES,
         max_size_bytes=max(SIZES),
         precision=0.02,
         confidence=0.95,
         budget_s=1e7,
         min_launches=6,
         max_launches=40,
-        sweeps=5,
-        visit_us=1000,
         seed=1,
     )
     operations = [

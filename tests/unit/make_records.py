@@ -13,8 +13,10 @@ from wulf.records import (
     NodeContext,
     NodeRecord,
     Operation,
+    Part,
     Plan,
     Sample,
+    Workload,
 )
 
 PAIR = ("node01", "node02")
@@ -41,20 +43,25 @@ def operation(name="mpi_pingpong", transport="mpi", largest=4 << 20):
     )
 
 
+def workload(ops=("mpi_pingpong",), pairs=(PAIR,), sizes_bytes=(64, 128, 256), places=None, **changes):
+    """Return a workload: every operation between the pairs at the sizes, unless `places` names who takes part."""
+    parts = [
+        Part(op=op, sizes_bytes=list(sizes_bytes), places=list((places or {}).get(op, pairs))) for op in ops
+    ]
+    return Workload(**dict(parts=parts, sweeps=5, visit_us=2000) | changes)
+
+
 def plan(**changes):
+    of_workload = ("ops", "pairs", "sizes_bytes", "places", "sweeps", "visit_us", "at_once")
     values = dict(
-        ops=["mpi_pingpong"],
-        pairs=[PAIR],
+        workload=workload(**{name: changes.pop(name) for name in of_workload if name in changes}),
         ladder="rfc2544",
-        sizes_bytes=[64, 128, 256],
         max_size_bytes=256,
         precision=0.02,
         confidence=0.95,
         budget_s=60.0,
         min_launches=6,
         max_launches=40,
-        sweeps=5,
-        visit_us=2000,
         seed=1,
     )
     return Plan(**values | changes)

@@ -29,9 +29,11 @@ from wulf.records import (
     NodeContext,
     NodeRecord,
     Operation,
+    Part,
     Plan,
     ProbeInfo,
     Segment,
+    Workload,
 )
 
 OPERATIONS = {
@@ -338,18 +340,16 @@ def _manifest(ops: list[str], pairs: list[tuple[str, str]], sizes: list[int]) ->
         wulf_version="0.1.0",
         command_line=["wulf", "measure", "--ops", ",".join(ops), "--precision", "2%"],
         plan=Plan(
-            ops=ops,
-            pairs=pairs,
+            workload=Workload(
+                parts=[Part(op=op, sizes_bytes=sizes, places=pairs) for op in ops], sweeps=5, visit_us=2000
+            ),
             ladder="adaptive",
-            sizes_bytes=sizes,
             max_size_bytes=max(sizes, default=0),
             precision=0.02,
             confidence=0.95,
             budget_s=1500.0,
             min_launches=6,
             max_launches=40,
-            sweeps=5,
-            visit_us=2000,
             seed=20261121,
         ),
         operations=operations,

@@ -12,14 +12,23 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import wulf
-from tests.unit.make_records import manifest, node, result
+from tests.unit.make_records import manifest, node, operation, result
 from tests.unit.tuning_fixture import make
 from wulf import store
 from wulf.cli import measure, tune
 from wulf.errors import ProbeError, StoreError
 from wulf.probe import parse
 from wulf.procedure.measuring.session import MeasureRequest
-from wulf.records import SCHEMA_VERSION, Clock, ProbeInfo, Trial, TuneManifest, Workload
+from wulf.records import (
+    SCHEMA_VERSION,
+    Clock,
+    Part,
+    ProbeInfo,
+    Trial,
+    TuneManifest,
+    Workload,
+    command_operation,
+)
 from wulf.store.tuning import TuningRun, create_tuning
 from wulf.text import printable
 from wulf.units import parse_duration, parse_percent
@@ -56,12 +65,19 @@ def tuned(tmp_path: Path) -> Path:
         wulf_version="0.1.0",
         command_line=["wulf", "tune"],
         plan=report.plan,
-        cycle=Workload(probes=[], commands=[], pairs=[], sweeps=5, visit_us=1000),
+        workload=Workload(
+            parts=[
+                Part(op="mpi_pingpong", sizes_bytes=[1, 64], places=[("n1", "n2")]),
+                Part(op="result", sizes_bytes=[0], places=[("n1",)]),
+            ],
+            sweeps=5,
+            visit_us=1000,
+        ),
         profile="latency",
         cluster="",
-        nodes=["n1"],
+        nodes=["n1", "n2"],
         records=[],
-        operations=[],
+        operations=[operation(), command_operation("./solve", name="result", match="(.*)")],
         software={},
     )
     with create_tuning(path, head) as writer:
@@ -199,6 +215,16 @@ def test_a_tuning_run_of_version_1_opens(tuned: Path) -> None:
     old["schema_version"] = 1
     for metric in old["plan"]["metrics"]:
         del metric["figure"]
+    del old["workload"]
+    old["operations"].pop()
+    old["operations"][0] |= {"quantity": "half_round_trip_time"}
+    old["cycle"] = {
+        "probes": [{"op": "mpi_pingpong", "sizes_bytes": [1, 64]}],
+        "commands": [{"metric": "result", "command": "./solve", "match": "(.*)"}],
+        "pairs": [["n1", "n2"]],
+        "sweeps": 5,
+        "visit_us": 1000,
+    }
     head.write_bytes(msgspec.json.encode(old))
     then = wulf.load(tuned)
     assert any(metric.figure is not None for metric in then.manifest.plan.metrics)

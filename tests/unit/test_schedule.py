@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.unit.make_records import PAIR, operation, plan, result, sample
 from wulf.probe import schedule
-from wulf.probe.ladder import base_sizes
+from wulf.probe.ladder import base_sizes, sizes_of
 from wulf.records import LaunchResult
 
 PAIRS = [PAIR, ("node03", "node04")]
@@ -74,8 +74,8 @@ def test_a_node_that_is_gone_is_left_out_and_its_neighbours_are_not():
 
 
 def test_sizes_an_operation_cannot_do_are_left_out():
-    small = {"mpi_pingpong": operation(largest=128)}
-    assert schedule.base_ladders(plan(), small) == {"mpi_pingpong": [64, 128]}
+    assert sizes_of(operation(largest=128), [64, 128, 256]) == [64, 128]
+    assert sizes_of(operation(largest=32), [64, 128]) == [0]
 
 
 def scout(index, sizes, time_of):
@@ -85,7 +85,7 @@ def scout(index, sizes, time_of):
 
 def test_scouts_find_a_step_to_the_byte_and_end():
     adaptive = plan(ladder="adaptive", sizes_bytes=base_sizes("adaptive"))
-    base = schedule.base_ladders(adaptive, OPS | {"mpi_pingpong": operation()})["mpi_pingpong"]
+    base = adaptive.workload.part("mpi_pingpong").sizes_bytes
 
     def time_of(size):
         return (10 + size / 1000) * (1.5 if size >= 40_000 else 1.0)
@@ -93,7 +93,7 @@ def test_scouts_find_a_step_to_the_byte_and_end():
     results = []
     while (sizes := schedule.next_scout_sizes(adaptive, base, "mpi_pingpong", results)) is not None:
         results.append(scout(len(results), sizes, time_of))
-    known = schedule.ladders(adaptive, OPS, results)["mpi_pingpong"]
+    known = schedule.ladders(adaptive, results)["mpi_pingpong"]
     assert {39_999, 40_000} <= set(known)
     assert len(results) <= schedule.MAX_SCOUTS
     assert len(known) <= len(base) + schedule.MAX_ADDED

@@ -10,11 +10,11 @@ import pytest
 from tests.unit.make_records import manifest, operation, plan, result, sample
 from wulf import store
 from wulf.estimate import advise
-from wulf.probe import command, ladder
+from wulf.probe import ladder
 from wulf.procedure.analysis import measuring
 from wulf.procedure.measuring import loop as procedure
 from wulf.procedure.measuring.session import places
-from wulf.records import LaunchResult, LeftOut
+from wulf.records import LaunchResult, LeftOut, command_operation
 
 OPS = ["mpi_pingpong", "tcp_rr", "udp_rr", "tcp_stream"]
 PAIRS = [("n0", "n1"), ("n1", "n2"), ("n2", "n0")]
@@ -146,10 +146,12 @@ def test_who_takes_part_in_what_is_not_between_pairs():
     ring = [("n0", "n1"), ("n1", "n2"), ("n2", "n0")]
     group = msgspec.structs.replace(operation("mpi_bcast"), ranks=0)
     absent = LeftOut(node="n1", ops=["mpi_bcast"], reason="n1: no MPI")
+    assert places(operation(), ring, [absent]) == ring
+    assert places(group, ring[:1], [], 2) == [("n0", "n0", "n1", "n1")]
     assert places(group, ring, []) == [("n0", "n1", "n2")]
     assert places(group, ring, [absent]) == [("n0", "n2")]
     assert places(group, ring[:1], [absent]) == [], "a group is more than one"
-    assert places(command.operation("./solve"), ring, [absent]) == [("n0",)]
+    assert places(command_operation("./solve"), ring, [absent]) == [("n0",)]
 
 
 FOUR = ["a", "b", "c", "d"]

@@ -11,7 +11,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.unit.make_records import manifest, node, result
+import wulf
+from tests.unit.make_records import manifest, node, result, workload
 from wulf import store
 from wulf.errors import StoreError
 from wulf.procedure.analysis import analyze
@@ -98,6 +99,7 @@ def test_version_1_still_loads():
     )
     assert len(read.results) == 2
     assert read.results[0].samples[0].cell.size_bytes == 64
+    assert read.manifest.plan.workload == workload()
 
 
 @pytest.mark.parametrize(
@@ -113,9 +115,21 @@ def test_version_1_still_loads():
     ],
 )
 def test_a_metric_of_version_1_was_told_by_its_name(metric, expected):
-    old = {"schema_version": 1, "operations": [], "plan": {"metrics": [{"name": metric}]}}
+    cycle = {"probes": [], "commands": [], "pairs": [], "sweeps": 5, "visit_us": 1000}
+    old = {"schema_version": 1, "nodes": ["a"], "cycle": cycle, "plan": {"metrics": [{"name": metric}]}}
     (found,) = migrate("tuning", old, 1)["plan"]["metrics"]
     assert (found["figure"] and tuple(found["figure"].values())) == expected
+
+
+@pytest.mark.parametrize(
+    "head", [{}, {"plan": []}, {"plan": {"ops": ["x"]}}, {"plan": 1, "operations": 2}, {"operations": [3]}]
+)
+@pytest.mark.parametrize("kind", ["manifest", "tuning"])
+def test_a_damaged_head_of_version_1_is_named(tmp_path, head, kind):
+    file = tmp_path / {"manifest": "manifest.json", "tuning": "tuning.json"}[kind]
+    file.write_bytes(msgspec.json.encode({"schema_version": 1, **head}))
+    with pytest.raises(StoreError, match=file.name):
+        wulf.load(tmp_path)
 
 
 def test_find_by_path_name_beginning_and_latest(run, tmp_path):

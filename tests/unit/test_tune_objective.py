@@ -22,7 +22,7 @@ def test_named_objectives_have_weights_and_guards(name):
     goal = objective.named(name, lambda: PING_PONG)
     assert any(metric.weight > 0 for metric in goal.metrics)
     assert any(metric.guard and metric.weight == 0 for metric in goal.metrics)
-    sizes = goal.probes[0].sizes_bytes
+    (sizes,) = goal.probes.values()
     measured = [ProbeFigure(op="mpi_pingpong", size_bytes=size) for size in sizes]
     measured.append(ProbeFigure(op="mpi_pingpong", size_bytes=min(sizes), statistic=objective.TAIL))
     # What is never measured would silently be out of the objective, or guard nothing.
@@ -34,7 +34,7 @@ def test_the_tail_that_guards_is_measured_at_the_smallest_size():
     for name in ("latency", "bandwidth"):
         goal = objective.named(name, lambda: KNOWN["tcp_rr"])
         (tail,) = [metric.figure for metric in goal.metrics if metric.pattern == "tail"]
-        smallest = min(goal.probes[0].sizes_bytes)
+        smallest = min(goal.probes["tcp_rr"])
         assert tail == ProbeFigure(op="tcp_rr", size_bytes=smallest, statistic=objective.TAIL)
 
 
@@ -43,7 +43,8 @@ def test_an_application_is_an_objective():
     (part,) = goal.commands
     assert (part.command, part.match) == ("./solve --fast", "")
     assert goal.metrics[0].unit == "s"
-    assert goal.cycle([("a", "b")]).pairs == []
+    (measured,) = goal.workload(["a", "b"]).parts
+    assert (measured.op, measured.places) == ("run time", [("a",)])
     rate = objective.application("./hpl", r"([0-9.]+) GFLOPS", "higher", "GFLOP/s")
     assert rate.metrics[0].better == "higher"
 
@@ -88,7 +89,7 @@ def test_a_file_is_an_objective():
         ("tcp_stream 64 KiB", 0.0, True),
         ("steps", 1.0, False),
     ]
-    assert [part.op for part in goal.probes] == ["mpi_pingpong", "tcp_stream"]
+    assert list(goal.probes) == ["mpi_pingpong", "tcp_stream"]
 
 
 @pytest.mark.parametrize(

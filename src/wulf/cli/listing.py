@@ -86,8 +86,8 @@ def _entry(path: Path) -> Entry:
         created_at=run.manifest.created_at,
         status=_status(run.manifest.status, run.path),
         kind="measurement",
-        ops=plan.ops,
-        pairs=len(plan.pairs),
+        ops=plan.workload.ops,
+        pairs=len(plan.workload.places),
         launches=len(run.launches),
     )
 
@@ -103,7 +103,7 @@ def _tuning(path: Path) -> Entry:
         status=_status(run.manifest.status, run.path),
         kind="tuning",
         ops=[run.manifest.plan.objective],
-        pairs=len(run.manifest.cycle.pairs),
+        pairs=len(run.manifest.workload.places),
         launches=len(run.trials),
     )
 

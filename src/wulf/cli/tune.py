@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import typer
@@ -23,6 +24,7 @@ from wulf.procedure.begin import new_run, new_seed
 from wulf.procedure.clusters import cluster
 from wulf.procedure.tuning import apply_result, prepare, session
 from wulf.report import tuning as report
+from wulf.report.words import count
 from wulf.signals import end_gently
 from wulf.store.tuning import TuningRun
 from wulf.text import printable
@@ -178,16 +180,16 @@ def _explain(request: session.TuneRequest) -> None:
             sys.stdout.write(f"  → {value}\n")
             for lines, who in commands[candidate.knob, value].items():
                 sys.stdout.writelines(f"      {fold(who)}: {printable(line, 300)}\n" for line in lines)
-    cycle = request.goal.cycle(objective.pairs_for(request.nodes))
-    sys.stdout.write(f"\nmeasured in every trial: {_cycle_words(request.goal, len(cycle.pairs))}\n")
+    sys.stdout.write(f"\nmeasured in every trial: {_words(request.goal, request.nodes)}\n")
     sys.stdout.write(f"not tried: {len(choice.left_out)} knobs\n")
     sys.stdout.writelines(f"  {name}: {printable(why, 200)}\n" for name, why in choice.left_out.items())
     sys.stdout.write("\nnothing was changed (--dry-run)\n")
 
 
-def _cycle_words(goal: objective.Objective, pairs: int) -> str:
-    words = [f"{part.op} at {len(part.sizes_bytes)} sizes between {pairs} pairs" for part in goal.probes]
-    return ", ".join(words + [part.command for part in goal.commands])
+def _words(goal: objective.Objective, nodes: Sequence[str]) -> str:
+    pairs = count(len(objective.pairs_for(nodes)), "pair")
+    words = [f"{op} at {count(len(sizes), 'size')} between {pairs}" for op, sizes in goal.probes.items()]
+    return ", ".join([*words, *(printable(one.command, 200) for one in goal.commands)])
 
 
 def patterns_of(knobs: str | None) -> list[str]:

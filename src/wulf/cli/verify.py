@@ -85,9 +85,10 @@ def _measure(run: TuningRun) -> verify.Figures:
             site.connect(config, run.manifest.nodes, progress.stage) as (transport, records),
             change.guarded(config, transport) as guards,
         ):
-            bench = session.runner_for(config, transport, guards, records, tools, progress.stage).bench
+            commands = [operation for operation in run.manifest.operations if operation.command]
+            ready = session.runner_for(config, transport, guards, records, tools, commands, progress.stage)
             with counting("measuring") as count:
-                return verify.measure(run, bench, count)
+                return verify.measure(run, ready.bench, count)
 
 
 def _show(found: Verification) -> None:

@@ -146,11 +146,14 @@ def _not_begun(results: Sequence[LaunchResult], plan: Plan) -> Iterator[Advice]:
         (result.launch.op, result.launch.place) for result in results if result.launch.purpose == "measure"
     }
     out = {(op, absent.node) for absent in plan.left_out for op in absent.ops}
-    out |= {(op, node) for result in results for node in result.launch.unreachable for op in plan.ops}
-    for op in plan.ops:
-        able = [place for place in plan.places_of(op) if not any((op, node) in out for node in place)]
+    out |= {
+        (op, node) for result in results for node in result.launch.unreachable for op in plan.workload.ops
+    }
+    for part in plan.workload.parts:
+        op = part.op
+        able = [place for place in part.places if not any((op, node) in out for node in place)]
         missing = [place for place in able if (op, place) not in tried]
-        between = "" if op in plan.places else f" between {len(missing)} of {len(able)} pairs"
+        between = "" if len(part.places) == 1 else f" between {len(missing)} of {len(able)} pairs"
         if missing:
             yield Advice(
                 kind="not_begun",

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from wulf.errors import ConfigError, UsageError
-from wulf.records import CommandPart, Metric, Operation, Pair, ProbeFigure, ProbePart, Workload
+from wulf.records import Metric, Operation, Pair, Part, Place, ProbeFigure, Workload, command_operation
 from wulf.units import format_bytes, parse_size
 
 #: Pairs that a trial measures at most: each of them takes a launch.
@@ -31,18 +31,16 @@ class Objective(msgspec.Struct, frozen=True, kw_only=True):
     #: Which recommendations of the catalogue it goes with.
     profile: Literal["latency", "throughput", "hpc"]
     metrics: list[Metric]
-    probes: list[ProbePart]
-    commands: list[CommandPart]
+    #: Operation of the probe → sizes [B].
+    probes: dict[str, list[int]]
+    commands: list[Operation]
 
-    def cycle(self, pairs: Sequence[Pair]) -> Workload:
-        """Return what one trial measures between these pairs."""
-        return Workload(
-            probes=self.probes,
-            commands=self.commands,
-            pairs=list(pairs) if self.probes else [],
-            sweeps=SWEEPS,
-            visit_us=VISIT_US,
-        )
+    def workload(self, nodes: Sequence[str]) -> Workload:
+        """Return what one trial measures on these nodes."""
+        pairs: list[Place] = list(pairs_for(nodes))
+        probes = [Part(op=op, sizes_bytes=sizes, places=pairs) for op, sizes in self.probes.items()]
+        commands = [Part(op=one.name, sizes_bytes=[0], places=[(nodes[0],)]) for one in self.commands]
+        return Workload(parts=[*probes, *commands], sweeps=SWEEPS, visit_us=VISIT_US)
 
 
 def metric_name(figure: ProbeFigure) -> str:
@@ -92,8 +90,8 @@ def application(command: str, match: str, better: Literal["lower", "higher"], un
         name=f"{_APP} {command}",
         profile="hpc",
         metrics=[Metric(name=metric, pattern="application", unit=unit, better=better, weight=1.0)],
-        probes=[],
-        commands=[CommandPart(metric=metric, command=command, match=match)],
+        probes={},
+        commands=[command_operation(command, name=metric, match=match)],
     )
 
 
@@ -134,7 +132,7 @@ def from_toml(text: bytes, origin: str, known: Callable[[str], Operation]) -> Ob
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise ConfigError(f"{origin}: {error}") from None
     sizes: dict[str, list[int]] = {}
-    commands: list[CommandPart] = []
+    commands: list[Operation] = []
     metrics: list[Metric] = []
     for number, entry in enumerate(document.metric, 1):
         try:
@@ -149,7 +147,7 @@ def from_toml(text: bytes, origin: str, known: Callable[[str], Operation]) -> Ob
         name=origin,
         profile=document.profile,
         metrics=metrics,
-        probes=[ProbePart(op=op, sizes_bytes=sorted(set(wanted))) for op, wanted in sizes.items()],
+        probes={op: sorted(set(wanted)) for op, wanted in sizes.items()},
         commands=commands,
     )
 
@@ -157,7 +155,7 @@ def from_toml(text: bytes, origin: str, known: Callable[[str], Operation]) -> Ob
 def _metric(
     entry: _Entry,
     sizes: dict[str, list[int]],
-    commands: list[CommandPart],
+    commands: list[Operation],
     known: Callable[[str], Operation],
 ) -> Metric:
     """Return the metric, and add what measures it."""
@@ -172,7 +170,7 @@ def _metric(
         return _probe_metric(operation, size, better=entry.better, weight=entry.weight, guard=entry.guard)
     _require_group(entry.match, "match")
     name = entry.name or ("result" if entry.match else "run time")
-    commands.append(CommandPart(metric=name, command=entry.command, match=entry.match))
+    commands.append(command_operation(entry.command, name=name, match=entry.match))
     return Metric(
         name=name,
         pattern="application",
@@ -235,7 +233,7 @@ def _probe_goal(
         name=name,
         profile=profile,
         metrics=metrics,
-        probes=[ProbePart(op=operation.name, sizes_bytes=sizes)],
+        probes={operation.name: sizes},
         commands=[],
     )
 

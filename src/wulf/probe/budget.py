@@ -104,10 +104,12 @@ def assumed(
     width
         How many streams one launch measures.
     """
-    visits = plan.sweeps + WARMUP_VISITS
+    visits = plan.workload.sweeps + WARMUP_VISITS
     return Cost(
         start_s=START_S[transport] + 3 * look_s,
-        visits_s={size: visits * max(plan.visit_us * 1e-6, 4 * size / ASSUMED_RATE) for size in sizes},
+        visits_s={
+            size: visits * max(plan.workload.visit_us * 1e-6, 4 * size / ASSUMED_RATE) for size in sizes
+        },
         timed=False,
         width=width,
     )

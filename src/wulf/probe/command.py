@@ -9,11 +9,9 @@ import msgspec
 from wulf.errors import ProbeError
 from wulf.ports import Transport
 from wulf.probe.schedule import LaunchPlan
-from wulf.records import Cell, Operation, Sample
+from wulf.records import Cell, Sample
 from wulf.text import last_line, printable
 
-#: Name of the operation.
-NAME = "command"
 #: A command may run so long [s].
 LIMIT_S = 3600.0
 #: Prints how long the command took; its own output and exit code pass through.
@@ -47,29 +45,6 @@ def run(transport: Transport, node: str, command: str, env: Mapping[str, str]) -
         raise ProbeError(f"{printable(command, 200)!r}: {last_line(answer.stderr) or answer.reason}")
     text, _, nanoseconds = answer.stdout.decode(errors="replace").rpartition("\nwulf-run-time ")
     return Ran(nanoseconds=int(nanoseconds), text=text)
-
-
-def operation(command: str) -> Operation:
-    """Return what a run says of a command that it measures."""
-    return Operation(
-        name=NAME,
-        transport="command",
-        ranks=1,
-        pattern="application",
-        axis="",
-        axis_unit="",
-        quantity="run time",
-        divisor=1,
-        better="lower",
-        moves_bytes=False,
-        usual=0,
-        timing="batch",
-        min_size_bytes=0,
-        max_size_bytes=0,
-        lossy=False,
-        summary=command,
-        command=command,
-    )
 
 
 def sample(plan: LaunchPlan, ran: Ran) -> Sample:

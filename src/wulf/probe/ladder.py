@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from wulf.errors import UsageError
+from wulf.records import Operation
 from wulf.text import nearest
 
 KIB = 1024
@@ -172,6 +173,11 @@ def _middle(low: int, high: int) -> int:
     """Return the middle in log(size + 1), strictly between the two."""
     middle = round(math.sqrt((low + 1) * (high + 1))) - 1
     return min(max(middle, low + 1), high - 1)
+
+
+def sizes_of(operation: Operation, sizes: Sequence[int]) -> list[int]:
+    """Return those of the sizes that an operation can do; its smallest where it can do none of them."""
+    return within(sizes, operation.min_size_bytes, operation.max_size_bytes) or [operation.min_size_bytes]
 
 
 def within(sizes: Sequence[int], smallest: int, largest: int) -> list[int]:

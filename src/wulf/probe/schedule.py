@@ -140,26 +140,20 @@ def launch_plan(
         setting="default",
         purpose=purpose,
         sizes_bytes=sorted(sizes),
-        sweeps=plan.sweeps,
-        visit_us=plan.visit_us,
+        sweeps=plan.workload.sweeps,
+        visit_us=plan.workload.visit_us,
         seed=random.Random(f"{plan.seed}:{index}").getrandbits(63),  # noqa: S311 - reproducible, not secret
     )
 
 
-def base_ladders(plan: Plan, operations: Mapping[str, Operation]) -> dict[str, list[int]]:
-    """Sizes each operation of the plan begins with: those of the ladder that it can do."""
-    return {
-        op: ladder.within(plan.sizes_bytes, operations[op].min_size_bytes, operations[op].max_size_bytes)
-        or [operations[op].min_size_bytes]
-        for op in plan.ops
-    }
+def base_ladders(plan: Plan) -> dict[str, list[int]]:
+    """Sizes each operation of the plan begins with."""
+    return {part.op: part.sizes_bytes for part in plan.workload.parts}
 
 
-def ladders(
-    plan: Plan, operations: Mapping[str, Operation], results: Sequence[LaunchResult]
-) -> dict[str, list[int]]:
+def ladders(plan: Plan, results: Sequence[LaunchResult]) -> dict[str, list[int]]:
     """Sizes of each operation, those that scouts of the run have added included."""
-    sizes = {op: set(base) for op, base in base_ladders(plan, operations).items()}
+    sizes = {op: set(base) for op, base in base_ladders(plan).items()}
     for result in results:
         if result.launch.op in sizes:
             sizes[result.launch.op] |= set(result.launch.sizes_bytes)
@@ -250,7 +244,7 @@ def jobs(
     failing
         Whether the last launch of a stream failed.
     """
-    if not plan.at_once:
+    if not plan.workload.at_once:
         return [[stream] for stream in block]
     found = []
     waiting = list(block)
@@ -279,10 +273,10 @@ def streams(plan: Plan) -> list[Stream]:
     """Every operation between all that can take part in it, in the order of the plan."""
     out = {(op, absent.node) for absent in plan.left_out for op in absent.ops}
     return [
-        (op, place)
-        for op in plan.ops
-        for place in plan.places_of(op)
-        if not any((op, node) in out for node in place)
+        (part.op, place)
+        for part in plan.workload.parts
+        for place in part.places
+        if not any((part.op, node) in out for node in place)
     ]
 
 

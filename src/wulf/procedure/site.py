@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import metadata
+from typing import TypeVar
 
 import msgspec
 
@@ -24,9 +25,11 @@ from wulf.probe.execute import LaunchContext, Observation, Site
 from wulf.procedure import install
 from wulf.procedure.level import require_level
 from wulf.procedure.measuring.loop import RunLaunch, launcher
-from wulf.records import FactValue, LeftOut, NodeContext, NodeRecord, Operation, Pair, Place
+from wulf.records import FactValue, LeftOut, NodeContext, NodeRecord, Operation, Place
 from wulf.text import nearest, printable
 
+#: A pair or a larger group of nodes.
+Group = TypeVar("Group", bound=Place)
 Say = Callable[[str], None]
 
 
@@ -106,8 +109,8 @@ def usual(operations: Iterable[Operation]) -> list[str]:
     return [op.name for op in sorted(operations, key=lambda op: op.usual) if op.usual]
 
 
-def measurable(pairs: Iterable[Pair], nodes: Sequence[NodeRecord]) -> tuple[list[Pair], list[Pair]]:
-    """Divide pairs into those whose nodes answer and those with one that does not.
+def measurable(places: Iterable[Group], nodes: Sequence[NodeRecord]) -> tuple[list[Group], list[Group]]:
+    """Divide pairs or groups into those whose nodes answer and those with one that does not.
 
     Raises
     ------
@@ -115,11 +118,11 @@ def measurable(pairs: Iterable[Pair], nodes: Sequence[NodeRecord]) -> tuple[list
         No pair is left; names the nodes.
     """
     down = {record.node: record.error or "does not answer" for record in nodes if not record.reachable}
-    all_pairs = list(pairs)
-    lost = [pair for pair in all_pairs if down.keys() & set(pair)]
-    if len(lost) == len(all_pairs):
+    everyone = list(places)
+    lost = [place for place in everyone if down.keys() & set(place)]
+    if len(lost) == len(everyone):
         raise TransportError(f"no pair of nodes can be measured: {reasons_text(down)}")
-    return [pair for pair in all_pairs if pair not in lost], lost
+    return [place for place in everyone if place not in lost], lost
 
 
 @contextmanager

@@ -93,7 +93,7 @@ def _curves(request: tuning.TuneRequest, path: Path, watcher: Watcher) -> None:
         return
     wanted = measuring.MeasureRequest(
         config=request.config,
-        ops=[part.op for part in request.goal.probes],
+        ops=list(request.goal.probes),
         mpi=request.mpi,
         pairs=pairs,
         ladder="imb",

@@ -47,6 +47,32 @@ class Operation(Record, frozen=True, kw_only=True):
     summary: str
     #: For a shell; empty for an operation of the probe.
     command: str = ""
+    #: Regular expression with one group around the number in its output that is the value; empty for the run time.
+    match: str = ""
+
+
+def command_operation(command: str, *, name: str = "command", match: str = "") -> Operation:
+    """Return what a run says of a command that it measures."""
+    return Operation(
+        name=name,
+        transport="command",
+        ranks=1,
+        pattern="application",
+        axis="",
+        axis_unit="",
+        quantity="result" if match else "run time",
+        divisor=1,
+        better="lower",
+        moves_bytes=False,
+        usual=0,
+        timing="batch",
+        min_size_bytes=0,
+        max_size_bytes=0,
+        lossy=False,
+        summary=command,
+        command=command,
+        match=match,
+    )
 
 
 class Cell(Record, frozen=True, kw_only=True, order=True):
@@ -224,22 +250,49 @@ class LeftOut(Record, frozen=True, kw_only=True):
     reason: str
 
 
-class Plan(Record, frozen=True, kw_only=True):
-    """What a run is going to measure."""
+class Part(Record, frozen=True, kw_only=True):
+    """One operation, and who takes part in it."""
 
-    #: Operations, in the order they were named.
-    ops: list[str]
-    #: Pairs of nodes; the first of each measures.
-    pairs: list[Pair]
-    #: Operation → who takes part in it, for those that are not measured between the pairs.
-    places: dict[str, list[Place]] = {}
+    op: str
+    #: To begin with; an adaptive ladder adds more.
+    sizes_bytes: list[int]
+    #: One measurement for each.
+    places: list[Place]
 
+
+class Workload(Record, frozen=True, kw_only=True):
+    """What is measured: by a run once and again, by a tuning run in every trial."""
+
+    #: In the order in which they were named.
+    parts: list[Part]
+    #: Visits of every size within a launch.
+    sweeps: int
+    #: Length of a visit that is aimed at.
+    visit_us: int
     #: Pairs that have no node in common are measured at the same time, in one job.
     at_once: bool = False
+
+    @property
+    def ops(self) -> list[str]:
+        """Operations, in their order."""
+        return [part.op for part in self.parts]
+
+    @property
+    def places(self) -> list[Place]:
+        """All who take part, each once."""
+        return list(dict.fromkeys(place for part in self.parts for place in part.places))
+
+    def part(self, op: str) -> Part:
+        """Return the part of an operation."""
+        return next(part for part in self.parts if part.op == op)
+
+
+class Plan(Record, frozen=True, kw_only=True):
+    """What a run is going to measure, and how well."""
+
+    workload: Workload
     #: Name of the ladder of message sizes.
     ladder: str
-    #: Sizes to begin with; an adaptive ladder adds more.
-    sizes_bytes: list[int]
     #: Largest message.
     max_size_bytes: int
     #: Target for half the interval's width, relative (0.02 = ±2 %).
@@ -252,18 +305,10 @@ class Plan(Record, frozen=True, kw_only=True):
     min_launches: int
     #: Launches of each operation and pair at most.
     max_launches: int
-    #: Visits of every size within a launch.
-    sweeps: int
-    #: Length of a visit that is aimed at.
-    visit_us: int
     #: Seed of all random orders of the run.
     seed: int
     #: Nodes that cannot take part in some of the operations.
     left_out: list[LeftOut] = []
-
-    def places_of(self, op: str) -> Sequence[Place]:
-        """Return all who take part in an operation, one measurement for each."""
-        return self.places.get(op, self.pairs)
 
 
 class Manifest(Record, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from typing import Literal
 
 from wulf.records.base import FactValue, Record, Verdict
 from wulf.records.derived import Estimate
-from wulf.records.measured import NodeRecord, Operation
+from wulf.records.measured import NodeRecord, Operation, Workload
 
 #: Knob id → value; a knob that is not in it has its original value.
 Values = dict[str, str]
@@ -36,7 +36,7 @@ class Metric(Record, frozen=True, kw_only=True):
     weight: float
     #: Must not become worse, whatever the objective gains.
     guard: bool = False
-    #: Where it comes from; null for a command's run time or result.
+    #: What of the probe's output it is; null for the value of the command of this name.
     figure: ProbeFigure | None = None
 
 
@@ -197,36 +197,6 @@ class Tuning(Record, frozen=True, kw_only=True):
     notes: list[str] = []
 
 
-class ProbePart(Record, frozen=True, kw_only=True):
-    """An operation of the probe that every trial runs between every pair."""
-
-    op: str
-    sizes_bytes: list[int]
-
-
-class CommandPart(Record, frozen=True, kw_only=True):
-    """A command that every trial runs; its run time or a number in its output is the metric."""
-
-    #: Name of its metric.
-    metric: str
-    #: For a shell on the first node.
-    command: str
-    #: Regular expression with one group around the number; empty for the run time.
-    match: str = ""
-
-
-class Workload(Record, frozen=True, kw_only=True):
-    """What one trial measures."""
-
-    probes: list[ProbePart]
-    commands: list[CommandPart]
-    pairs: list[tuple[str, str]]
-    #: Visits of every size within a launch.
-    sweeps: int
-    #: Length of a visit that is aimed at.
-    visit_us: int
-
-
 class TuneManifest(Record, frozen=True, kw_only=True):
     """Head of a tuning run; replaced atomically whenever it changes."""
 
@@ -243,7 +213,8 @@ class TuneManifest(Record, frozen=True, kw_only=True):
     #: As it was typed.
     command_line: list[str]
     plan: TunePlan
-    cycle: Workload
+    #: Of every trial.
+    workload: Workload
     #: latency, throughput or hpc: what the catalogue recommends was chosen for.
     profile: str
     #: Text of the cluster file in use.
@@ -251,7 +222,7 @@ class TuneManifest(Record, frozen=True, kw_only=True):
     nodes: list[str]
     #: Facts of the nodes before the first change.
     records: list[NodeRecord]
-    #: Operations of the cycle, as the probe describes them.
+    #: Operations of the workload.
     operations: list[Operation]
     software: dict[str, FactValue]
     #: Knob → why it was not tried.

@@ -137,7 +137,7 @@ def read_head(path: Path, kind: Kind, type_: type[_T]) -> tuple[_T, int]:
     version = check_version(path, raw)
     try:
         return msgspec.convert(migrate(kind, raw, version), type_), version
-    except (msgspec.ValidationError, TypeError, AttributeError) as error:
+    except msgspec.DecodeError as error:
         raise StoreError(f"{path} is damaged: {error}") from error
 
 

@@ -78,7 +78,7 @@ class Session:
         self._watcher = watcher
         self._look_s = look_s
         self._streams = schedule.streams(self.plan)
-        self._width = {op: schedule.width(self.plan, op) for op in self.plan.ops}
+        self._width = {op: schedule.width(self.plan, op) for op in self.plan.workload.ops}
         # What follows from the launches is kept as they end: a large run has tens of thousands.
         self._endings = schedule.Endings()
         self._medians: dict[schedule.Stream, list[dict[Cell, estimate.Median]]] = defaultdict(list)
@@ -109,13 +109,13 @@ class Session:
 
         One scout of each shows what its launches take; more only take time that nothing else needs.
         """
-        for op in self.plan.ops:
+        for op in self.plan.workload.ops:
             self._scout(op, lambda op: not self._timed(op))
-        for op in self.plan.ops:
+        for op in self.plan.workload.ops:
             self._scout(op, self._has_spare)
 
     def _scout(self, op: str, may: Callable[[str], bool]) -> None:
-        base = schedule.base_ladders(self.plan, self.operations)[op]
+        base = self.plan.workload.part(op).sizes_bytes
         if len(base) == 1:
             return  # there is no curve
         pair = next((pair for name, pair in self._fit().streams if name == op), None)
@@ -153,7 +153,10 @@ class Session:
         streams = schedule.next_block(self.plan, fit.streams, self._progress(), len(self.results))
         # What an operation costs is not known before its first launch, and decides what else fits.
         untimed = [
-            stream for op in self.plan.ops for stream in streams if stream[0] == op and not self._timed(op)
+            stream
+            for op in self.plan.workload.ops
+            for stream in streams
+            if stream[0] == op and not self._timed(op)
         ]
         return untimed[:1] or streams
 
@@ -163,7 +166,7 @@ class Session:
         op = job[0][0]
         sizes = self._sizes.setdefault(op, fit.sizes[op])
         # Without the others it says whether it can be measured, and nothing of what is asked for.
-        alone = self.plan.at_once and self._endings.failing(job[0])
+        alone = self.plan.workload.at_once and self._endings.failing(job[0])
         self._run(op, [place for _, place in job], sizes, "scout" if alone else "measure")
 
     def _run(self, op: str, places: list[Place], sizes: list[int], purpose: schedule.Purpose) -> None:
@@ -201,7 +204,7 @@ class Session:
 
     def _fit(self) -> budget.Fit:
         done = {stream: progress.launches for stream, progress in self._progress().items()}
-        ladders = choices(self.plan, self.operations, self._scouts, self._sizes)
+        ladders = choices(self.plan, self._scouts, self._sizes)
         return budget.fit(
             self._open(), ladders, self._costs(ladders), done, self.plan.min_launches, self._left_s()
         )
@@ -211,7 +214,7 @@ class Session:
         return budget.costs(self._timings, before)
 
     def _launch_s(self) -> dict[str, float]:
-        ladders = choices(self.plan, self.operations, self._scouts, self._sizes)
+        ladders = choices(self.plan, self._scouts, self._sizes)
         chosen = self._chosen.sizes if self._chosen is not None else {}
         return {op: c.launch_s(chosen.get(op, ladders[op][0])) for op, c in self._costs(ladders).items()}
 
@@ -257,7 +260,6 @@ class Session:
 
 def choices(
     plan: Plan,
-    operations: Mapping[str, Operation],
     scouts: Sequence[LaunchResult],
     fixed: Mapping[str, list[int]],
 ) -> dict[str, list[list[int]]]:
@@ -268,9 +270,9 @@ def choices(
     fixed
         Sizes of the operations that have begun: they leave no choice, and neither does a ladder with a name.
     """
-    base = schedule.base_ladders(plan, operations)
+    base = schedule.base_ladders(plan)
     found = {}
-    for op, sizes in schedule.ladders(plan, operations, scouts).items():
+    for op, sizes in schedule.ladders(plan, scouts).items():
         if op in fixed:
             found[op] = [fixed[op]]
         elif plan.ladder != "adaptive":
@@ -291,15 +293,15 @@ def assumed(
     """Return what a launch of each operation may take, before one has been timed."""
     return {
         op: budget.assumed(plan, operations[op].transport, ladders[op][0], look_s, width[op])
-        for op in plan.ops
+        for op in plan.workload.ops
     }
 
 
 def forecast(plan: Plan, operations: Sequence[Operation], look_s: float) -> budget.Fit:
     """Return what fits into the budget of a run that has not begun."""
     known = {operation.name: operation for operation in operations}
-    ladders = choices(plan, known, [], {})
-    costs = assumed(plan, known, ladders, look_s, {op: schedule.width(plan, op) for op in plan.ops})
+    ladders = choices(plan, [], {})
+    costs = assumed(plan, known, ladders, look_s, {op: schedule.width(plan, op) for op in plan.workload.ops})
     return budget.fit(schedule.streams(plan), ladders, costs, {}, plan.min_launches, plan.budget_s)
 
 

@@ -15,7 +15,7 @@ from wulf.cluster import inventory
 from wulf.errors import TransportError, UsageError
 from wulf.nodeset import fold, fold_reasons, reasons_text
 from wulf.ports import Transport
-from wulf.probe import budget, command, schedule
+from wulf.probe import budget, ladder, schedule
 from wulf.procedure import site
 from wulf.procedure.begin import new_seed
 from wulf.procedure.measuring import loop
@@ -29,8 +29,11 @@ from wulf.records import (
     NodeRecord,
     Operation,
     Pair,
+    Part,
     Place,
     Plan,
+    Workload,
+    command_operation,
 )
 from wulf.store.files import timestamp
 from wulf.text import printable
@@ -139,9 +142,9 @@ def go_on(name: str, runs: Path, budget_s: float | None, watcher: Watcher) -> Ou
     ops = [operation.name for operation in manifest.operations if not operation.command]
     given = next((operation.command for operation in manifest.operations if operation.command), "")
     tools = _tools(ops, given, str(mpi) if mpi else None, watcher)
-    members = sorted({node for pair in manifest.plan.pairs for node in pair})
+    members = sorted({node for place in manifest.plan.workload.places for node in place})
     with site.connect(config, members, watcher.stage) as (transport, records):
-        site.measurable(manifest.plan.pairs, records)
+        site.measurable(manifest.plan.workload.places, records)
         ready = site.ready(config, transport, records, tools, watcher.stage)
         _require_same(manifest, ready.software, path)
         earlier, writer = store.resume(path)
@@ -168,7 +171,7 @@ def foretell(request: MeasureRequest, watcher: Watcher) -> tuple[Plan, budget.Fi
 def _tools(ops: Sequence[str] | None, given: str, mpi: str | None, watcher: Watcher) -> site.Toolbox:
     """Build the probes; a command is one operation more."""
     tools = site.toolbox(ops, mpi, watcher.stage)
-    own = [command.operation(given)] if given else []
+    own = [command_operation(given)] if given else []
     return msgspec.structs.replace(tools, operations=[*tools.operations, *own])
 
 
@@ -219,27 +222,30 @@ def _require_same(manifest: Manifest, now: Mapping[str, FactValue], path: Path) 
 def _plan(
     request: MeasureRequest, operations: Sequence[Operation], pairs: list[Pair], left_out: list[LeftOut]
 ) -> Plan:
+    workload = Workload(
+        parts=[
+            Part(
+                op=operation.name,
+                sizes_bytes=ladder.sizes_of(operation, request.sizes_bytes),
+                places=places(operation, pairs, left_out, request.ranks_per_node),
+            )
+            for operation in operations
+        ],
+        sweeps=request.sweeps,
+        visit_us=request.visit_us,
+        at_once=request.at_once,
+    )
     plan = Plan(
-        ops=[operation.name for operation in operations],
-        pairs=pairs,
+        workload=workload,
         ladder=request.ladder,
-        sizes_bytes=request.sizes_bytes,
         max_size_bytes=max(request.sizes_bytes),
         precision=request.precision,
         confidence=CONFIDENCE,
         budget_s=request.budget_s,
         min_launches=request.min_launches,
         max_launches=request.max_launches,
-        sweeps=request.sweeps,
-        visit_us=request.visit_us,
         seed=request.seed,
         left_out=left_out,
-        at_once=request.at_once,
-        places={
-            op.name: places(op, pairs, left_out, request.ranks_per_node)
-            for op in operations
-            if op.ranks == 0 or op.command
-        },
     )
     if request.at_once:
         _require_company(plan, operations)
@@ -263,7 +269,9 @@ def _require_company(plan: Plan, operations: Sequence[Operation]) -> None:
 def places(
     operation: Operation, pairs: Sequence[Pair], left_out: Sequence[LeftOut], ranks_per_node: int = 1
 ) -> list[Place]:
-    """Return who takes part: the nodes of all pairs that can, if two are left; of a command the first."""
+    """Return who takes part: the pairs; or the nodes of all pairs that can, if two are left; or the first node."""
+    if operation.ranks and not operation.command:
+        return list(pairs)
     out = {absent.node for absent in left_out if operation.name in absent.ops}
     everybody = tuple(dict.fromkeys(node for pair in pairs for node in pair if node not in out))
     if operation.command:

@@ -40,7 +40,7 @@ class Watcher(Protocol):
         """Report a trial."""
 
 
-def pilot(bench: TrialRunner, cycle: Workload, seed: int) -> float:
+def pilot(bench: TrialRunner, workload: Workload, seed: int) -> float:
     """Measure the original settings without keeping the figures; return how long one trial takes [s].
 
     Raises
@@ -52,7 +52,7 @@ def pilot(bench: TrialRunner, cycle: Workload, seed: int) -> float:
     for number in range(WARM_UP):
         begin = time.monotonic()
         try:
-            bench.measure(cycle, seed + number)
+            bench.measure(workload, seed + number)
         except TrialError as error:
             raise ProbeError(f"the original settings cannot be measured: {error}") from None
         duration = time.monotonic() - begin
@@ -106,7 +106,7 @@ def _trial(request: TrialRequest, index: int, writer: TuningWriter, bench: Trial
     contamination: list[str] = []
     try:
         bench.set(request.setting)
-        reading = bench.measure(writer.manifest.cycle, writer.manifest.plan.seed + index)
+        reading = bench.measure(writer.manifest.workload, writer.manifest.plan.seed + index)
         values, contamination = reading.values, reading.contamination
     except (TrialError, StepError) as failure:
         error = str(failure)

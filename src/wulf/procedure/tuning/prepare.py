@@ -65,8 +65,7 @@ def _ping_pong(operations: Sequence[Operation]) -> Operation:
 
 def tools_for(target: objective.Objective, mpi: str | None, say: Say) -> site.Toolbox | None:
     """Build the probes that an objective needs; None when it needs none."""
-    ops = [part.op for part in target.probes]
-    return site.toolbox(ops, mpi, say) if ops else None
+    return site.toolbox(list(target.probes), mpi, say) if target.probes else None
 
 
 def choose(

@@ -24,13 +24,12 @@ from wulf.probe.schedule import LaunchPlan
 from wulf.procedure import change
 from wulf.procedure.measuring.loop import RunLaunch
 from wulf.records import (
-    CommandPart,
     LaunchResult,
     NodeRecord,
     Operation,
-    Pair,
+    Part,
+    Place,
     ProbeFigure,
-    ProbePart,
     Values,
     Workload,
 )
@@ -44,7 +43,7 @@ class TrialError(WulfError):
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """What one cycle gave."""
+    """What the workload gave."""
 
     #: Metric → value.
     values: dict[str, float]
@@ -118,8 +117,8 @@ class TrialRunner:
         self._setting = {}
         self._trial.release()
 
-    def measure(self, cycle: Workload, seed: int) -> Reading:
-        """Measure one cycle under the present setting.
+    def measure(self, workload: Workload, seed: int) -> Reading:
+        """Measure the workload once under the present setting.
 
         Raises
         ------
@@ -129,17 +128,19 @@ class TrialRunner:
         env = job_environment(self._setting)
         found: dict[str, list[float]] = {}
         suspect: list[str] = []
-        for pair in cycle.pairs:
-            for part in cycle.probes:
-                result = self._run(cycle, part, pair, seed, env)
-                suspect += result.launch.contamination
-                for name, value in _figures(result):
-                    found.setdefault(name, []).append(value)
-        # Each pair has a time of its own: the mean of the logarithms gives every pair the same say.
-        values = {name: math.exp(sum(map(math.log, times)) / len(times)) for name, times in found.items()}
-        for command in cycle.commands:
-            values[command.metric] = self._command(command, env)
-        return Reading(values=values, contamination=list(dict.fromkeys(suspect)))
+        for part, place in _turns(workload):
+            operation = self._operations[part.op]
+            if operation.command:
+                found[operation.name] = [self._command(operation, place[0], env)]
+                continue
+            result = self._run(workload, part, place, seed, env)
+            suspect += result.launch.contamination
+            for name, value in _figures(result):
+                found.setdefault(name, []).append(value)
+        return Reading(
+            values={name: _together(values) for name, values in found.items()},
+            contamination=list(dict.fromkeys(suspect)),
+        )
 
     def _switch(self, setting: Values) -> None:
         """Make the nodes have the values of a setting that are theirs; prove those that have not been yet."""
@@ -158,9 +159,9 @@ class TrialRunner:
         )
 
     def _run(
-        self, cycle: Workload, part: ProbePart, pair: Pair, seed: int, env: dict[str, str]
+        self, workload: Workload, part: Part, place: Place, seed: int, env: dict[str, str]
     ) -> LaunchResult:
-        assert self._launch is not None, "a cycle with probes needs them on the nodes"
+        assert self._launch is not None, "a workload with probes needs them on the nodes"
         self._launches += 1
         result = self._launch(
             LaunchPlan(
@@ -168,23 +169,22 @@ class TrialRunner:
                 index=self._launches,
                 op=part.op,
                 transport=self._operations[part.op].transport,
-                place=pair,
+                place=place,
                 setting=", ".join(f"{name}={value}" for name, value in self._setting.items()) or "original",
                 purpose="measure",
                 sizes_bytes=part.sizes_bytes,
-                sweeps=cycle.sweeps,
-                visit_us=cycle.visit_us,
+                sweeps=workload.sweeps,
+                visit_us=workload.visit_us,
                 seed=(seed + self._launches) & (2**63 - 1),
                 env=env,
             )
         )
         if result.launch.status != "ok":
-            raise TrialError(result.launch.error or f"{part.op} failed between {' and '.join(pair)}")
+            raise TrialError(result.launch.error or f"{part.op} failed between {' and '.join(place)}")
         return result
 
-    def _command(self, command: CommandPart, env: Mapping[str, str]) -> float:
-        """Run a command on the first node; return its run time [s], or the number in its output."""
-        node = self._nodes[0]
+    def _command(self, command: Operation, node: str, env: Mapping[str, str]) -> float:
+        """Run a command on a node; return its run time [s], or the number in its output."""
         try:
             ran = run_command(self._transport, node, command.command, env)
         except ProbeError as error:
@@ -210,6 +210,21 @@ def open_runner(bench: TrialRunner) -> Iterator[TrialRunner]:
         yield bench
     finally:
         bench.release()
+
+
+def _turns(workload: Workload) -> Iterator[tuple[Part, Place]]:
+    """Yield all that is measured, one place after the other with all its operations."""
+    for number in range(max((len(part.places) for part in workload.parts), default=0)):
+        for part in workload.parts:
+            if number < len(part.places):
+                yield part, part.places[number]
+
+
+def _together(values: Sequence[float]) -> float:
+    """Return the mean of the logarithms: each pair has a time of its own, and all have the same say."""
+    if len(values) == 1:
+        return values[0]
+    return math.exp(sum(map(math.log, values)) / len(values))
 
 
 def job_environment(setting: Values) -> dict[str, str]:

@@ -101,11 +101,13 @@ def start(request: TuneRequest, path: Path, watcher: Watcher, *, set_kept: bool)
         change.guarded(request.config, transport) as guards,
     ):
         choice = _choose(request, records, tools)
-        ready = runner_for(request.config, transport, guards, records, tools, watcher.stage)
-        cycle = request.goal.cycle(objective.pairs_for(request.nodes))
+        ready = runner_for(
+            request.config, transport, guards, records, tools, request.goal.commands, watcher.stage
+        )
+        workload = request.goal.workload(request.nodes)
         with open_runner(ready.bench):
             watcher.stage("measuring the original settings")
-            trial_s = loop.pilot(ready.bench, cycle, request.seed)
+            trial_s = loop.pilot(ready.bench, workload, request.seed)
             manifest = _manifest(request, path.name, choice, ready, records, trial_s=trial_s)
             with create_tuning(path, manifest) as writer:
                 watcher.begun(path, manifest)
@@ -138,10 +140,11 @@ def go_on(name: str, runs: Path, budget_s: float | None, watcher: Watcher, *, se
         change.guarded(config, transport) as guards,
     ):
         _require_original(manifest, records, path)
-        ready = runner_for(config, transport, guards, records, tools, watcher.stage)
+        commands = [operation for operation in manifest.operations if operation.command]
+        ready = runner_for(config, transport, guards, records, tools, commands, watcher.stage)
         with open_runner(ready.bench):
             watcher.stage("measuring the original settings")
-            loop.pilot(ready.bench, manifest.cycle, manifest.plan.seed)
+            loop.pilot(ready.bench, manifest.workload, manifest.plan.seed)
             earlier, writer = resume_tuning(path)
             with writer:
                 plan = msgspec.structs.replace(manifest.plan, budget_s=budget_s or manifest.plan.budget_s)
@@ -176,10 +179,10 @@ def explain(
 def tools_of(
     manifest: TuneManifest, origin: str, say: prepare.Say
 ) -> tuple[inventory.ClusterConfig, site.Toolbox | None]:
-    """Return the cluster of a stored run, and the probes that its cycle needs."""
+    """Return the cluster of a stored run, and the probes that its trials need."""
     config = inventory.parse(manifest.cluster, origin)
     mpi = manifest.software.get("mpi_compiler")
-    ops = [part.op for part in manifest.cycle.probes]
+    ops = [operation.name for operation in manifest.operations if not operation.command]
     return config, site.toolbox(ops, str(mpi) if mpi else None, say) if ops else None
 
 
@@ -189,14 +192,15 @@ def runner_for(
     guards: Guards,
     records: list[NodeRecord],
     tools: site.Toolbox | None,
+    commands: Sequence[Operation],
     say: prepare.Say,
 ) -> TuningSite:
     """Put the probes on the nodes; return the bench on which trials are made, and what it consists of."""
     measuring = site.ready(config, transport, records, tools, say) if tools is not None else None
     if measuring is not None and measuring.left_out:
-        # A cycle needs all its pairs.
+        # A trial needs all its pairs.
         raise ProbeError("; ".join(absent.reason for absent in measuring.left_out))
-    operations = tools.operations if tools is not None else []
+    operations = [*(tools.operations if tools is not None else []), *commands]
     bench = TrialRunner(
         config,
         transport,
@@ -300,7 +304,7 @@ def _manifest(
             max_blocks=MAX_BLOCKS,
             seed=request.seed,
         ),
-        cycle=request.goal.cycle(objective.pairs_for(request.nodes)),
+        workload=request.goal.workload(request.nodes),
         profile=request.goal.profile,
         cluster=inventory.render(request.config),
         nodes=request.nodes,

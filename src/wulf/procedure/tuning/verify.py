@@ -48,7 +48,7 @@ def measure(run: TuningRun, bench: TrialRunner, progress: Callable[[int, int], N
     costs = Costs(run.manifest.plan.metrics)
     now = []
     for number in range(TRIALS):
-        reading = bench.measure(run.manifest.cycle, run.manifest.plan.seed + 10_000 + number)
+        reading = bench.measure(run.manifest.workload, run.manifest.plan.seed + 10_000 + number)
         now.append(_cost(costs, reading.values))
         progress(number + 1, TRIALS)
     kept = _confirming(run, costs, run.result.confirmation.tried)

@@ -41,6 +41,8 @@ TRUST_TITLES: dict[Trust, str] = {
     "nothing": "Nothing was measured",
 }
 Severity = Literal["error", "warning", "note"]
+#: Ranks of a pair.
+PAIR = 2
 #: Subjects of one warning that are named.
 SUBJECTS = 4
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
@@ -58,13 +60,15 @@ def title(manifest: Manifest) -> str:
     """Return '4 nodes, 3 pairs: mpi_pingpong, tcp_rr'."""
     plan = manifest.plan
     nodes = _nodes(plan)
-    ops = listed([name(op) for op in plan.ops])
-    pairs = "" if all(op in plan.places for op in plan.ops) else f", {count(len(plan.pairs), 'pair')}"
-    return f"{count(len(nodes), 'node')}{pairs}: {ops}"
+    ops = listed([name(op) for op in plan.workload.ops])
+    two = {op.name for op in manifest.operations if op.ranks == PAIR}
+    pairs = {place for part in plan.workload.parts if part.op in two for place in part.places}
+    between = f", {count(len(pairs), 'pair')}" if pairs else ""
+    return f"{count(len(nodes), 'node')}{between}: {ops}"
 
 
 def _nodes(plan: Plan) -> set[str]:
-    return {node for op in plan.ops for place in plan.places_of(op) for node in place}
+    return {node for place in plan.workload.places for node in place}
 
 
 def lede(manifest: Manifest, analysis: Analysis) -> str:

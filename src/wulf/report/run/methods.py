@@ -122,8 +122,8 @@ def _replication(manifest: Manifest, analysis: Analysis) -> str:
     return (
         f"The unit of replication is the launch, a fresh session of the probe: {counted} per cell (operation, pair "
         f"and size), {analysis.launches_contaminated} of {count(analysis.launches_ok, 'launch')} beside foreign load. "
-        f"Within a launch every size is warmed up and then visited {plan.sweeps} times in random order (seed "
-        f"{plan.seed}), about {format_time(plan.visit_us / 1e6)} a visit; no value is discarded."
+        f"Within a launch every size is warmed up and then visited {plan.workload.sweeps} times in random order (seed "
+        f"{plan.seed}), about {format_time(plan.workload.visit_us / 1e6)} a visit; no value is discarded."
     )
 
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from wulf.nodeset import fold_reasons, impersonal
-from wulf.records import OWN_FACTS, PASSING_FACTS, FactValue, Launch, Manifest, NodeRecord
+from wulf.records import OWN_FACTS, PASSING_FACTS, FactValue, Launch, Manifest, NodeRecord, Plan
 from wulf.report.parts import Column, Item, Table
 from wulf.report.words import UNKNOWN, count, duration, listed, moment, name, pair_name
 from wulf.text import printable
@@ -165,7 +165,10 @@ def provenance_table(manifest: Manifest, launches: Sequence[Launch]) -> Table:
         ("wulf", name(manifest.wulf_version)),
         *_probe_rows(launches),
         *((_label(key), _value(key, value)) for key, value in manifest.software.items() if value is not None),
-        ("ladder", f"{name(plan.ladder)}, {count(len(plan.sizes_bytes), 'size')} to begin with"),
+        (
+            "ladder",
+            f"{name(plan.ladder)}, {count(_most_sizes(plan), 'size')} to begin with",
+        ),
         ("seed", str(plan.seed)),
         (
             "budget",
@@ -208,3 +211,7 @@ def clock_texts(launches: Sequence[Launch]) -> list[str]:
 def _range(values: set[int]) -> str:
     low, high = min(values), max(values)
     return str(low) if low == high else f"{low} to {high}"
+
+
+def _most_sizes(plan: Plan) -> int:
+    return max((len(part.sizes_bytes) for part in plan.workload.parts), default=0)

@@ -48,7 +48,7 @@ def _operations(manifest: Manifest, analysis: Analysis) -> tuple[OperationView, 
     """Return operations in the order of the plan, one for each setting that was measured."""
     known = {operation.name: operation for operation in manifest.operations}
     keys = list(dict.fromkeys((cell.cell.op, cell.cell.setting) for cell in analysis.cells))
-    planned = {op: index for index, op in enumerate(manifest.plan.ops)}
+    planned = {op: index for index, op in enumerate(manifest.plan.workload.ops)}
     keys.sort(key=lambda key: (planned.get(key[0], len(planned)), key))
     return tuple(
         _operation(
