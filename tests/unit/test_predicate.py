@@ -13,7 +13,7 @@ from wulf.records import NodeRecord
 NODE = NodeRecord(
     node="n1",
     reachable=True,
-    facts={"nic.mtu": 1500, "nic.name": "eth0", "a.list": "x, y z", "cpu.ok": True, "n.text": "12"},
+    facts={"nic.mtu": 1500, "nic.name": "eth0", "a.list": "x, y z", "cpu.ok": True, "n.text": "12", "n.list": "4 8"},
     unknown={"nic.duplex": "ethtool is not installed"},
     absent={"svc.tuned": "not installed"},
     unsupported={"nic.eee": "no EEE"},
@@ -37,6 +37,15 @@ def holds(text: str) -> bool | Gap:
         ('has(a.list, "y") and not has(a.list, "w")', True),
         ("number(n.text) <= 12", True),
         ("cpu.ok", True),
+        # Sysctls are texts: beside a number they are the number that they say.
+        ("n.text > 9 and n.text >= 12 and not n.text < 9 and 9 < n.text", True),
+        ('n.text > "9"', True),
+        ("n.text == 12 and 12.0 == n.text and not n.text != 12", True),
+        ("n.text != 0", True),
+        ("n.text in [11, 12] and n.text not in [1, 2]", True),
+        ('n.text in ["12"] and "1" in n.text', True),
+        ("n.text * 2 == 24 and n.text + n.text == 24 and -n.text == -12 and n.text / 4 == 3", True),
+        ("n.list == 4 or n.list in [4, 8] or nic.name == 0", False),
         ("known(nic.mtu) and not known(nic.duplex) and not known(svc.tuned)", True),
         ("missing(svc.tuned) and missing(nic.eee) and not missing(nic.mtu)", True),
         ("unknown(nic.duplex) and not unknown(svc.tuned)", True),
@@ -66,6 +75,13 @@ def test_values(text: str, expected: bool) -> None:
         ("number(nic.name) > 1", "unknown"),
         ("nic.mtu / 0 > 1", "unknown"),
         ("nic.name > 1", "unknown"),
+        ('nic.name < "a"', "unknown"),
+        ("n.list > 1", "unknown"),
+        ("n.text == True", "unknown"),
+        ("nic.name + n.text == 1", "unknown"),
+        ("n.text * nic.name == 1", "unknown"),
+        ("[1] * 99999999999 == 1", "unknown"),
+        ("[1] < [2]", "unknown"),
     ],
 )
 def test_three_values(text: str, expected: bool | str) -> None:
