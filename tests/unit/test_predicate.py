@@ -13,7 +13,14 @@ from wulf.records import NodeRecord
 NODE = NodeRecord(
     node="n1",
     reachable=True,
-    facts={"nic.mtu": 1500, "nic.name": "eth0", "a.list": "x, y z", "cpu.ok": True, "n.text": "12", "n.list": "4 8"},
+    facts={
+        "nic.mtu": 1500,
+        "nic.name": "eth0",
+        "a.list": "x, y z",
+        "cpu.ok": True,
+        "n.text": "12",
+        "n.list": "4 8",
+    },
     unknown={"nic.duplex": "ethtool is not installed"},
     absent={"svc.tuned": "not installed"},
     unsupported={"nic.eee": "no EEE"},
