@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import heapq
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
@@ -27,6 +28,7 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 Cost = Literal["latency", "bandwidth", "stability", "security"]
 HowKnown = Literal["read", "summary read", "checked", "measured", "published", "memory"]
 _Text = Annotated[str, msgspec.Meta(min_length=1)]
+#: A value of the type int; beyond 18 digits none is meant.
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 _Id = Annotated[str, msgspec.Meta(pattern=r"^[a-z]+(\.[A-Za-z0-9_]+)+$")]
 
@@ -216,14 +218,17 @@ def _faults_of_values(knob: Knob) -> Iterator[str]:
         chosen = preferred(wanted)
         if knob.type in ("bool", "enum", "service") and knob.values and chosen not in knob.values:
             yield f"recommend.{profile} is {chosen!r}, which is none of 'values'"
-    if knob.range is None:
+    if knob.type != "int":
+        if knob.range is not None:
+            yield "'range' is for knobs of the type int"
         return
-    low, high = knob.range
-    if knob.type != "int" or low > high:
-        yield "'range' has the smallest and the largest value of a knob of the type int, in this order"
+    low, high = knob.range or (-math.inf, math.inf)
+    if low > high:
+        yield "'range' has the smallest value first, then the largest"
     for key, value in named:
         if value and value not in words and not (_WHOLE.fullmatch(value) and low <= int(value) <= high):
-            yield f"{key} has {value!r}: it must be a whole number from {low} to {high}, as 'range' says"
+            limits = f" from {low} to {high}, as 'range' says" if knob.range is not None else ""
+            yield f"{key} has {value!r}: of the type int it must be a whole number{limits}"
 
 
 def _faults_of_access(knob: Knob, targets: dict[tuple[str, str], str]) -> Iterator[str]:
