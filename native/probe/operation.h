@@ -39,7 +39,9 @@ struct visit {
 struct operation {
     const char *name;
     enum link_kind link;
-    const char *pattern;  /* who sends to whom: "ping-pong", "stream"; NULL where nobody does */
+    /* Who sends to whom: "ping-pong", "stream"; NULL where nobody does. Words for the reader, but for one: of
+     * a "ping-pong" alone a zero-byte latency is modelled (src/wulf/model/curve.py). */
+    const char *pattern;
     const char *quantity; /* in words: "half round trip" */
     double divisor;       /* a recorded value divided by this is the quantity */
     bool group;           /* as many ranks as there are take part, not two */

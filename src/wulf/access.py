@@ -30,6 +30,10 @@ class Kind(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     elsewhere: str = ""
     variable: str = ""
     keeper: bool = False
+    id: str = ""
+    names: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    usual: dict[Literal["access", "persist"], dict[str, str]] = msgspec.field(default_factory=dict)
 
     @property
     def settable(self) -> bool:
@@ -40,6 +44,16 @@ class Kind(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def survives_boot(self) -> bool:
         """Whether a reboot leaves what was set, so that an undo has to reach behind it."""
         return bool(self.lasts)
+
+    def usually(self, table: Literal["access", "persist"], target: str) -> dict[str, str]:
+        """Return the fields of a table that the file of a knob with that target may leave out."""
+        texts = self.usual.get(table, {})
+        return {field: filled(text, target) for field, text in texts.items()}
+
+
+def filled(text: str, target: str) -> str:
+    """Fill a target into a text of the table; other braces, such as ``{value}``, stay as they are."""
+    return text.replace("{target}", target).replace("{path}", target.replace(".", "/"))
 
 
 @functools.cache

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import functools
 import heapq
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
-from typing import Annotated, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import msgspec
 
@@ -27,6 +28,8 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 Cost = Literal["latency", "bandwidth", "stability", "security"]
 HowKnown = Literal["read", "summary read", "checked", "measured", "published", "memory"]
 _Text = Annotated[str, msgspec.Meta(min_length=1)]
+#: A value of the type int; beyond 18 digits none is meant.
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
 _Id = Annotated[str, msgspec.Meta(pattern=r"^[a-z]+(\.[A-Za-z0-9_]+)+$")]
 
 
@@ -180,23 +183,75 @@ def knobs() -> dict[str, Knob]:
         A file of the catalogue is not valid; names it.
     """
     found = _load("knobs", Knob)
+    targets: dict[tuple[str, str], str] = {}
     for knob in found.values():
-        if not knob.recommend and not knob.measure:
-            raise ConfigError(f"data/knobs/{knob.id}.toml: give 'recommend', or say in 'measure' why not")
-        if knob.status == "obsolete" and not knob.obsolete_since:
-            raise ConfigError(f"data/knobs/{knob.id}.toml: obsolete since when?")
-        for wanted in knob.recommend.values():
-            try:
-                accepts(wanted, "0")
-            except ValueError as error:
-                raise ConfigError(f"data/knobs/{knob.id}.toml: {error}") from None
-        if knob.access.kind not in access.kinds():
-            raise ConfigError(f"data/knobs/{knob.id}.toml: data/access.toml has no kind {knob.access.kind}")
-        for other in knob.affects:
-            if other not in found:
-                raise ConfigError(f"data/knobs/{knob.id}.toml: it affects {other}, which is no knob")
+        for fault in (*_faults(knob, found), *_faults_of_values(knob), *_faults_of_access(knob, targets)):
+            raise ConfigError(f"data/knobs/{knob.id}.toml: {fault}")
     in_order(found)
     return found
+
+
+def _faults(knob: Knob, known: Mapping[str, Knob]) -> Iterator[str]:
+    """Say what is wrong with a knob by itself and with the knobs that it names."""
+    if not knob.recommend and not knob.measure:
+        yield "give 'recommend', or say in 'measure' why not"
+    if knob.when and not knob.recommend:
+        yield "'when' says where a recommendation makes sense: give 'recommend', or leave 'when' out"
+    if knob.status == "obsolete" and not knob.obsolete_since:
+        yield "obsolete since when?"
+    for other in knob.affects:
+        if other not in known:
+            yield f"it affects {other}, which is no knob"
+
+
+def _faults_of_values(knob: Knob) -> Iterator[str]:
+    """Say which values a knob cannot have that its file names."""
+    words = access.kinds()[knob.access.kind].words
+    named = [("values", value) for value in knob.values] + [("default", knob.default)]
+    for profile, wanted in knob.recommend.items():
+        try:
+            accepts(wanted, "0")
+        except ValueError as error:
+            yield str(error)
+            continue
+        named += [(f"recommend.{profile}", value) for value in wanted.lstrip("<>=").split("|")]
+        chosen = preferred(wanted)
+        if knob.type in ("bool", "enum", "service") and knob.values and chosen not in knob.values:
+            yield f"recommend.{profile} is {chosen!r}, which is none of 'values'"
+    if knob.type != "int":
+        if knob.range is not None:
+            yield "'range' is for knobs of the type int"
+        return
+    low, high = knob.range or (-math.inf, math.inf)
+    if low > high:
+        yield "'range' has the smallest value first, then the largest"
+    for key, value in named:
+        if value and value not in words and not (_WHOLE.fullmatch(value) and low <= int(value) <= high):
+            limits = f" from {low} to {high}, as 'range' says" if knob.range is not None else ""
+            yield f"{key} has {value!r}: of the type int it must be a whole number{limits}"
+
+
+def _faults_of_access(knob: Knob, targets: dict[tuple[str, str], str]) -> Iterator[str]:
+    """Say where the parts of a knob speak of different settings; `targets` collects whose target each is."""
+    reach = knob.access
+    kind = access.kinds()[reach.kind]
+    if kind.id and knob.id != access.filled(kind.id, reach.target):
+        yield f"its id must be {access.filled(kind.id, reach.target)}, as access.target is {reach.target}"
+    other = targets.setdefault((reach.kind, reach.target), knob.id)
+    if kind.settable and other != knob.id:
+        yield f"access.target is {reach.target}, which is that of {other}, too"
+    for field in kind.names:
+        table, key = field.split(".")
+        text = getattr(getattr(knob, table), key)
+        for word in reach.target.split():
+            if not _names(text, word):
+                yield f"{field} is {text!r} and does not name access.target, {word}: do they mean the same?"
+
+
+def _names(text: str, word: str) -> bool:
+    """Whether a text names a word of a target: as it is, as a path below /proc/sys, or by its last part."""
+    forms = {word, word.replace(".", "/"), word.rsplit("/", 1)[-1], word.removesuffix(".service")}
+    return any(re.search(rf"(?<![A-Za-z0-9_]){re.escape(form)}(?![A-Za-z0-9_])", text) for form in forms)
 
 
 @functools.cache
@@ -339,12 +394,34 @@ def _load(directory: str, kind: type[_Entry]) -> dict[str, _Entry]:
         if not file.name.endswith(".toml"):
             continue
         try:
-            entry = msgspec.toml.decode(file.read_bytes(), type=kind)
+            entry = msgspec.convert(_with_usual(msgspec.toml.decode(file.read_bytes())), kind)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ConfigError(f"{name}: {error}") from None
         if entry.id in found:
             raise ConfigError(f"{name}: the id {entry.id} is taken")
+        # Rules of consistency have a number before their id: the order in which they apply.
+        if re.sub(r"^[0-9]+-", "", file.name) != f"{entry.id}.toml":
+            raise ConfigError(f"{name}: its id is {entry.id}: a file has the name of its id")
         found[entry.id] = entry
     if not found:
         raise ConfigError(f"data/{directory} is empty: wulf is not installed as it should be")
     return found
+
+
+def _with_usual(entry: dict[str, Any]) -> dict[str, Any]:
+    """Add what the file of a knob leaves out because the kind of access says it (``data/access.toml``)."""
+    match entry:
+        case {"access": {"kind": str(name), "target": str(target)}}:
+            if name not in access.kinds():
+                raise msgspec.ValidationError(
+                    f"data/access.toml has no kind {name}{nearest(name, access.kinds())}"
+                )
+            kind = access.kinds()[name]
+            given = {table: entry.get(table, {}) for table in kind.usual}
+            # What is no table is left for the validation to name.
+            return entry | {
+                table: kind.usually(table, target) | fields
+                for table, fields in given.items()
+                if isinstance(fields, dict)
+            }
+    return entry

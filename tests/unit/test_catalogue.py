@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import fnmatch
+import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from wulf import catalogue
-from wulf.checks.evaluate import compile_checks
+from wulf import access, catalogue
+from wulf.checks.evaluate import Rule, compile_checks, compile_when, evaluate
+from wulf.checks.predicate import Gap
 from wulf.errors import ConfigError, UsageError
 from wulf.facts.parse import parse
+from wulf.records import NodeRecord
 
-CAPTURED = (Path(__file__).parents[1] / "golden" / "lab-node.tree").read_text(encoding="utf-8")
+GOLDEN = Path(__file__).parents[1] / "golden"
+SCRIPT = (Path(catalogue.__file__).parent / "facts" / "capture.sh").read_text(encoding="utf-8")
+SYSCTLS_READ = re.findall(r"/proc/sys/[\w./*-]+", SCRIPT)
 KNOBS = catalogue.knobs()
 CHECKS = catalogue.checks()
 RULES = catalogue.consistencies()
+SYSCTLS = [knob for knob in KNOBS.values() if knob.access.kind == "sysctl"]
+COMPILED = compile_checks(CHECKS.values())
+#: Sysctls of the first network namespace: the captured nodes are containers, or were written without them.
+ELSEWHERE = {"sysctl.net.ipv4.tcp_mem", "sysctl.net.ipv4.udp_mem"}
 #: Facts that come from looking at peers, not from a node's tree.
 PEERS = {
     "path.mtu_bytes",
@@ -27,10 +39,46 @@ PEERS = {
 }
 
 
+def captured(path: Path) -> NodeRecord:
+    told = path.with_suffix(".json")
+    interface = json.loads(told.read_text(encoding="utf-8"))["interface"] if told.exists() else "host0"
+    return parse(path.stem, path.read_text(encoding="utf-8"), interface, list(KNOBS.values()))
+
+
 @pytest.fixture(scope="module")
-def names() -> set[str]:
-    node = parse("n1", CAPTURED, "host0", list(KNOBS.values()))
-    return {*node.facts, *node.unknown, *node.absent, *node.unsupported} | PEERS
+def nodes() -> list[NodeRecord]:
+    return [captured(path) for path in (GOLDEN / "lab-node.tree", *sorted((GOLDEN / "nodes").glob("*.tree")))]
+
+
+@pytest.fixture(scope="module")
+def names(nodes: list[NodeRecord]) -> set[str]:
+    """All that is known of nodes by name; a sysctl only where a node had it and the script reads it."""
+    read = {f"sysctl.{knob.access.target}" for knob in SYSCTLS}
+    found = set(PEERS)
+    for node in nodes:
+        found |= {
+            name for name in node.facts if not name.startswith("sysctl.") or is_read(name) or name in read
+        }
+        told = {*node.unknown, *node.absent, *node.unsupported}
+        found |= {name for name in told if not name.startswith("sysctl.")}
+    return found
+
+
+def is_read(name: str) -> bool:
+    path = "/proc/sys/" + name.removeprefix("sysctl.").replace(".", "/")
+    return any(fnmatch.fnmatchcase(path, pattern) for pattern in SYSCTLS_READ)
+
+
+def misfits(rule: Rule, nodes: Iterable[NodeRecord]) -> list[Gap]:
+    """Why facts are of no use to a check, such as an order of what is no number."""
+    parts = [rule.holds, *([rule.when] if rule.when else [])]
+    outcomes = [part(node) for part in parts for node in nodes]
+    return [said for said in outcomes if isinstance(said, Gap) and "do not fit" in said.reason]
+
+
+def matches(pattern: str, names: Iterable[str]) -> bool:
+    expression = ".*".join(re.escape(piece) for piece in pattern.split("*"))
+    return any(re.fullmatch(expression, name) for name in names)
 
 
 def test_the_core_knobs_are_all_there() -> None:
@@ -48,41 +96,68 @@ def test_a_knob_has_a_value_or_a_reason_on_a_node(name: str, names: set[str]) ->
     assert name in names
 
 
-@pytest.mark.parametrize("name", KNOBS)
-def test_a_knobs_recommended_value_is_one_of_its_own(name: str) -> None:
-    knob = KNOBS[name]
-    for wanted in knob.recommend.values():
-        value = catalogue.preferred(wanted)
-        assert catalogue.accepts(wanted, value)
-        if knob.type == "int" and knob.range:
-            assert knob.range[0] <= int(value) <= knob.range[1]
-        if knob.type in ("bool", "enum", "service") and knob.values:
-            assert value in knob.values
-
-
 def test_every_rule_compiles() -> None:
-    assert len(compile_checks(CHECKS.values())) == len(CHECKS)
+    assert len(COMPILED) == len(CHECKS)
 
 
-@pytest.mark.parametrize("rule", compile_checks(CHECKS.values()), ids=lambda rule: rule.check.id)
+@pytest.mark.parametrize("rule", COMPILED, ids=lambda rule: rule.check.id)
 def test_every_fact_that_a_check_names_exists(rule, names: set[str]) -> None:
-    strange = [name for name in rule.names if name not in names and not name.startswith("sysctl.")]
-    assert not strange
+    assert not [name for name in rule.names if name not in names]
+
+
+@pytest.mark.parametrize("rule", COMPILED, ids=lambda rule: rule.check.id)
+def test_every_sysctl_that_a_check_sets_exists(rule, names: set[str]) -> None:
+    set_there = re.findall(r"sysctl -w ([\w.-]+)=", f"{rule.check.fix} {rule.check.keep}")
+    assert not [name for name in set_there if f"sysctl.{name}" not in names]
+
+
+@pytest.mark.parametrize("rule", COMPILED, ids=lambda rule: rule.check.id)
+def test_the_facts_of_every_node_fit_a_check(rule, nodes: list[NodeRecord]) -> None:
+    assert not misfits(rule, nodes)
+
+
+@pytest.mark.parametrize(
+    ("holds", "strange", "unfit"),
+    [
+        ("sysctl.net.ipv4.tcp_window_scalling != 0", ["sysctl.net.ipv4.tcp_window_scalling"], False),
+        # A name that the kernel has and the script does not read.
+        ("sysctl.net.ipv4.conf.all.rp_filter == 0", ["sysctl.net.ipv4.conf.all.rp_filter"], False),
+        ("sysctl.net.ipv4.tcp_window_scaling > 0", [], False),
+        ("sysctl.net.ipv4.tcp_rmem > 4096", [], True),
+    ],
+)
+def test_a_check_of_a_sysctl_that_never_fires_is_found(holds, strange, unfit, names, nodes) -> None:
+    (rule,) = compile_checks([msgspec.structs.replace(CHECKS["tcp.sack_folklore"], holds=holds)])
+    assert [name for name in rule.names if name not in names] == strange
+    assert bool(misfits(rule, nodes)) == unfit
+
+
+@pytest.mark.parametrize("knob", SYSCTLS, ids=lambda knob: knob.id)
+def test_the_sysctl_of_a_knob_exists(knob, nodes: list[NodeRecord]) -> None:
+    assert any(f"sysctl.{knob.access.target}" in node.facts for node in nodes)
+
+
+def test_what_does_not_compile_is_refused_whatever_the_profile(nodes: list[NodeRecord]) -> None:
+    knob = msgspec.structs.replace(KNOBS["nic.rx_usecs"], when="nic.((", recommend={"latency": "<=10"})
+    check = msgspec.structs.replace(CHECKS["tcp.sack_folklore"], when="nic.((", profiles=("latency",))
+    with pytest.raises(ConfigError, match=r"^data/knobs/nic.rx_usecs.toml: when: 'nic.\(\(' is not a pred"):
+        evaluate(nodes, [], [knob], [], "throughput")
+    with pytest.raises(ConfigError, match=r"^data/checks/tcp.sack_folklore.toml: when: 'nic.\(\(' is not"):
+        evaluate(nodes, [check], [], [], "throughput")
+
+
+@pytest.mark.parametrize("knob", [knob for knob in KNOBS.values() if knob.when], ids=lambda knob: knob.id)
+def test_every_fact_on_which_a_recommendation_depends_exists(knob, names: set[str]) -> None:
+    when = compile_when(knob)
+    assert when is not None
+    assert when.names <= names
 
 
 @pytest.mark.parametrize("name", RULES)
 def test_every_pattern_of_a_comparison_matches_facts(name: str, names: set[str]) -> None:
     rule = RULES[name]
-    known = names | {"names.node01"}
-    for pattern in rule.facts:
-        expression = ".*".join(re.escape(piece) for piece in pattern.split("*"))
-        assert any(re.fullmatch(expression, fact) for fact in known), pattern
-
-
-def test_ids_are_file_names() -> None:
-    data = Path(catalogue.__file__).parent / "data"
-    assert {path.stem for path in (data / "knobs").glob("*.toml")} == KNOBS.keys()
-    assert {path.stem for path in (data / "checks").glob("*.toml")} == CHECKS.keys()
+    known = names | {"names.node01"} | {name for name in ELSEWHERE if is_read(name)}
+    assert not [pattern for pattern in (*rule.facts, *rule.but) if not matches(pattern, known)]
 
 
 @pytest.mark.parametrize(
@@ -115,17 +190,130 @@ def test_naming_a_knob() -> None:
         catalogue.knob("xyzzy")
 
 
+DATA = Path(catalogue.__file__).parent / "data"
+TOLD = {"knobs": catalogue.knobs, "checks": catalogue.checks, "consistency": catalogue.consistencies}
+
+
+@pytest.fixture
+def refused(tmp_path, monkeypatch):
+    """Return what is said of files that are the only ones of their directory."""
+
+    def said(directory: str, **files: str) -> str:
+        access.kinds()  # of the real table, which is kept
+        place = tmp_path / "data" / directory
+        place.mkdir(parents=True)
+        for name, text in files.items():
+            (place / f"{name}.toml").write_text(text, encoding="utf-8")
+        monkeypatch.setattr("importlib.resources.files", lambda _: tmp_path)
+        TOLD[directory].cache_clear()
+        try:
+            with pytest.raises(ConfigError) as error:
+                TOLD[directory]()
+        finally:
+            TOLD[directory].cache_clear()
+        return str(error.value)
+
+    return said
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [("id = 1", "Expected `str`"), ("nonsense", "nonsense.toml"), ('id = "a.b"', "missing required field")],
 )
-def test_a_file_that_is_wrong_is_named(tmp_path, monkeypatch, text: str, said: str) -> None:
-    (tmp_path / "data" / "checks").mkdir(parents=True)
-    (tmp_path / "data" / "checks" / "nonsense.toml").write_text(text, encoding="utf-8")
-    monkeypatch.setattr("importlib.resources.files", lambda _: tmp_path)
-    catalogue.checks.cache_clear()
-    try:
-        with pytest.raises(ConfigError, match=said):
-            catalogue.checks()
-    finally:
-        catalogue.checks.cache_clear()
+def test_a_file_that_is_wrong_is_named(refused, text: str, said: str) -> None:
+    assert said in refused("checks", nonsense=text)
+
+
+@pytest.mark.parametrize("directory", TOLD)
+def test_a_file_has_the_name_of_its_id(refused, directory: str) -> None:
+    path = sorted((DATA / directory).glob("*.toml"))[0]
+    said = refused(directory, other=path.read_text(encoding="utf-8"))
+    assert said.startswith(f"data/{directory}/other.toml: its id is {path.stem.removeprefix('01-')}: ")
+
+
+CORKING = "sysctl.net.ipv4.tcp_autocorking"
+ACCESS = """
+read = "/proc/sys/net/ipv4/tcp_autocorking"
+set = "sysctl -w net.ipv4.tcp_autocorking={value}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "said"),
+    [
+        # Copied, and not changed in all places.
+        (CORKING, 'target = "net.ipv4.tcp_autocorking"', 'target = "net.ipv4.tcp_sack"', "its id must be"),
+        (CORKING, "\n\n[[ev", f"{ACCESS.replace('autocorking=', 'sack=')}\n[[ev", "access.set is 'sysctl -w"),
+        (CORKING, "\n\n[[ev", f"{ACCESS.replace('/tcp_', '/tcp/')}\n[[ev", "access.read is '/proc/sys/"),
+        (CORKING, "\n\n[[ev", f"{ACCESS.replace('corking=', 'corking2=')}\n[[ev", "access.set is 'sysctl"),
+        (
+            CORKING,
+            "[[ev",
+            '[persist]\ndebian = "/etc/sysctl.d/x: net.ipv4.tcp_sack"\n[[ev',
+            "persist.debian is '/etc/sysctl.d/x: net.ipv4.tcp_sack' and does not name access.target",
+        ),
+        ("ompi.transport", 'target = "pml btl"', 'target = "pml mtl"', "does not name access.target, mtl"),
+        (
+            "napi.threaded",
+            'target = "/sys/class/net/{interface}/threaded',
+            'target = "/sys/x',
+            "access.read is",
+        ),
+        # Not as the kind of access has it.
+        (CORKING, 'kind = "sysctl"', 'kind = "sisctl"', "data/access.toml has no kind sisctl; did you mean"),
+        (CORKING, 'kind = "sysctl"', 'kind = "file"', "missing required field `read`"),
+        (CORKING, "[access]", 'access = "sysctl"\n[acces]', "Expected `object`, got `str`"),
+        (CORKING, "[[ev", "[[persist]]\n[[ev", "Expected `object`, got `array`"),
+        # Values.
+        (
+            CORKING,
+            '["1", "0"]',
+            '["1", "abc"]',
+            "values has 'abc': of the type int it must be a whole number from 0 to 1",
+        ),
+        (CORKING, '["1", "0"]', '["1", "2"]', "values has '2'"),
+        (CORKING, 'default = "1"', 'default = "on"', "default has 'on'"),
+        (CORKING, "[0, 1]", "[1, 0]", "'range' has the smallest value first"),
+        (
+            CORKING,
+            '"int"',
+            '"text"',
+            "'range' is for knobs of the type int",
+        ),
+        ("svc.iptables_legacy", '"0"', '"none"', "has 'none': of the type int it must be a whole number"),
+        ("nic.rx_usecs", '"<=10"', '"<=20000"', "recommend.latency has '20000'"),
+        ("nic.rx_usecs", '"<=10"', '"<ten"', "not a recommendation"),
+        ("nic.eee", 'latency = "off"', 'latency = "aus"', "recommend.latency is 'aus', which is none of"),
+        # What is missing.
+        (CORKING, "measure =", "notes =", "give 'recommend', or say in 'measure' why not"),
+        (CORKING, "risk =", 'when = "nic.mtu > 1"\nrisk =', "'when' says where a recommendation makes sense"),
+        (CORKING, "risk =", 'affects = ["nic.nothing"]\nrisk =', "it affects nic.nothing, which is no knob"),
+    ],
+)
+def test_a_knob_that_is_wrong_is_refused(refused, name: str, old: str, new: str, said: str) -> None:
+    text = (DATA / "knobs" / f"{name}.toml").read_text(encoding="utf-8")
+    assert old in text
+    found = refused("knobs", **{name: text.replace(old, new, 1)})
+    assert found.startswith(f"data/knobs/{name}.toml: ")
+    assert said in found
+
+
+def test_two_knobs_have_not_one_target(refused) -> None:
+    text = (DATA / "knobs" / "nic.rx_usecs.toml").read_text(encoding="utf-8")
+    found = refused("knobs", **{"nic.rx_usecs": text, "nic.tx_usecs": text.replace("nic.rx_", "nic.tx_")})
+    assert found == (
+        "data/knobs/nic.tx_usecs.toml: access.target is coalesce.rx-usecs, which is that of nic.rx_usecs, too"
+    )
+
+
+def test_a_sysctl_says_its_name_once() -> None:
+    knob = KNOBS[CORKING]
+    assert knob.access.set == "sysctl -w net.ipv4.tcp_autocorking={value}"
+    assert knob.access.read == "/proc/sys/net/ipv4/tcp_autocorking"
+    assert "net.ipv4.tcp_autocorking = VALUE" in knob.persist.debian
+    assert "autocorking" not in (DATA / "access.toml").read_text(encoding="utf-8")
+
+
+def test_the_readme_counts_nothing_that_grows() -> None:
+    readme = (DATA.parents[2] / "README.md").read_text(encoding="utf-8")
+    assert not re.findall(r"[0-9]+ (?:checks|knobs|comparisons|facts|kinds|operations)", readme)

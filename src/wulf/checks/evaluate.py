@@ -60,9 +60,14 @@ def compile_checks(checks: Iterable[Check]) -> list[Rule]:
     rules = []
     for check in checks:
         source = f"data/checks/{check.id}.toml"
-        when = Predicate(check.when, source) if check.when else None
-        rules.append(Rule(check, when, Predicate(check.holds, source)))
+        when = Predicate(check.when, f"{source}: when") if check.when else None
+        rules.append(Rule(check, when, Predicate(check.holds, f"{source}: holds")))
     return rules
+
+
+def compile_when(knob: Knob) -> Predicate | None:
+    """Compile where a knob's recommendation makes sense; None for everywhere; raises as `compile_checks`."""
+    return Predicate(knob.when, f"data/knobs/{knob.id}.toml: when") if knob.when else None
 
 
 def evaluate(
@@ -78,14 +83,22 @@ def evaluate(
     ----------
     profile
         What the cluster is to be good at; checks and recommendations depend on it.
+
+    Raises
+    ------
+    ConfigError
+        As `compile_checks`, whatever the profile.
     """
     seen = [node for node in nodes if _answered(node)]
     lost = {node.node: node.error or "does not answer" for node in nodes if not _answered(node)}
     findings: list[Finding] = []
     judgements: list[Judgement] = []
     knobs = list(knobs)
+    applies = {knob.id: compile_when(knob) for knob in knobs}
     said: dict[str, set[str]] = {}
-    for rule in compile_checks(check for check in checks if profile in check.profiles):
+    for rule in compile_checks(checks):
+        if profile not in rule.check.profiles:
+            continue
         found = _judge(rule.check.id, rule.check.title, seen, _check_outcome(rule), rule.names, judgements)
         found = _of_the_moment(rule.check, found, seen)
         findings += found
@@ -95,7 +108,7 @@ def evaluate(
         wanted = knob.recommend.get(profile)
         if wanted is None:
             continue
-        when = Predicate(knob.when, f"data/knobs/{knob.id}.toml") if knob.when else None
+        when = applies[knob.id]
         facts = [knob.id, "nic.name", *(sorted(when.names) if when else [])]
         found = _judge(knob.id, knob.title, seen, _knob_outcome(knob, wanted, when), facts, judgements)
         # Where a check speaks of the knob already, its recommended value is no news.

@@ -21,6 +21,10 @@ There are: names of facts, numbers, strings, ``True``, ``False``, lists, ``and o
 ``fact("name")``
     A fact whose name is no Python name.
 
+The value of a sysctl or a knob is a text. Beside a number, and where an order is asked for, a text counts as the
+number that it says: ``sysctl.net.ipv4.tcp_sack != 0``, ``nic.mtu >= 9000``. A text that says none is no number's
+equal, and has no order.
+
 Logic has three values. A fact that is unknown makes what needs it unknown, but ``False and …`` is false and
 ``True or …`` is true whatever the rest is. A fact that is absent or unsupported makes what needs it not
 applicable.
@@ -52,21 +56,56 @@ Value = FactValue | Gap | list["Value"]
 State = tuple[str, FactValue]
 _Node = Callable[[NodeRecord], Value]
 
+
+def _number(value: Any) -> float:
+    """Return a value as a number; raises what `_lift` takes for an answer."""
+    if isinstance(value, int | float):
+        return value
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no number")
+    try:
+        return int(value)
+    except ValueError:
+        return float(value)
+
+
+def _of_numbers(function: Callable[[Any, Any], float]) -> Callable[[Any, Any], float]:
+    return lambda left, right: function(_number(left), _number(right))
+
+
+def _equal(left: Any, right: Any) -> bool:
+    text, other = (left, right) if isinstance(left, str) else (right, left)
+    if not isinstance(text, str) or isinstance(other, str):
+        return bool(left == right)
+    if isinstance(other, bool):
+        raise TypeError(f"the text {text!r} is neither True nor False")
+    try:
+        return bool(_number(text) == other)
+    except ValueError:
+        return False
+
+
+def _within(item: Any, container: Any) -> bool:
+    if isinstance(container, list):
+        return any(_equal(item, one) for one in container)
+    return item in container
+
+
 _COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], object]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.In: lambda item, container: item in container,
-    ast.NotIn: lambda item, container: item not in container,
+    ast.Eq: _equal,
+    ast.NotEq: lambda left, right: not _equal(left, right),
+    ast.Lt: _of_numbers(operator.lt),
+    ast.LtE: _of_numbers(operator.le),
+    ast.Gt: _of_numbers(operator.gt),
+    ast.GtE: _of_numbers(operator.ge),
+    ast.In: _within,
+    ast.NotIn: lambda item, container: not _within(item, container),
 }
-_ARITHMETIC: Mapping[type[ast.operator], Callable[[float, float], float]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
+_ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], float]] = {
+    ast.Add: _of_numbers(operator.add),
+    ast.Sub: _of_numbers(operator.sub),
+    ast.Mult: _of_numbers(operator.mul),
+    ast.Div: _of_numbers(operator.truediv),
 }
 
 
@@ -118,7 +157,7 @@ class Predicate:
             case ast.UnaryOp(op=ast.Not()):
                 return _lift(operator.not_, [self._compile(node.operand)])
             case ast.UnaryOp(op=ast.USub()):
-                return _lift(operator.neg, [self._compile(node.operand)])
+                return _lift(lambda value: -_number(value), [self._compile(node.operand)])
             case ast.BinOp() if type(node.op) in _ARITHMETIC:
                 both = [self._compile(node.left), self._compile(node.right)]
                 return _lift(_ARITHMETIC[type(node.op)], both)
