@@ -25,6 +25,7 @@ from wulf.procedure.begin import new_run, new_seed
 from wulf.procedure.clusters import cluster
 from wulf.procedure.tuning import apply_result, prepare, session
 from wulf.report import tuning as report
+from wulf.report.words import count
 from wulf.signals import end_gently
 from wulf.store.tuning import TuningRun
 from wulf.text import printable
@@ -199,7 +200,8 @@ def _explain(request: session.TuneRequest) -> None:
 
 
 def _cycle_words(goal: objective.Objective, pairs: int) -> str:
-    words = [f"{part.op} at {len(part.sizes_bytes)} sizes between {pairs} pairs" for part in goal.probes]
+    between = count(pairs, "pair")
+    words = [f"{part.op} at {count(len(part.sizes_bytes), 'size')} between {between}" for part in goal.probes]
     return ", ".join(words + [part.command for part in goal.commands])
 
 

@@ -310,7 +310,8 @@ def measure(
     session = Session(writer, earlier, launch, watcher, look_s)
     try:
         session.announce()
-        if session.plan.ladder == "adaptive":
+        ladders = schedule.base_ladders(session.plan, session.operations).values()
+        if session.plan.ladder == "adaptive" and any(len(sizes) > 1 for sizes in ladders):
             watcher.stage("finding the sizes at which the curve bends")
             session.scout()
         watcher.stage("measuring")
