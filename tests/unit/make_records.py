@@ -45,8 +45,10 @@ def operation(name="mpi_pingpong", transport="mpi", largest=4 << 20):
 
 def workload(ops=("mpi_pingpong",), pairs=(PAIR,), sizes_bytes=(64, 128, 256), places=None, **changes):
     """Return a workload: every operation between the pairs at the sizes, unless `places` names who takes part."""
+    own = places or {}
     parts = [
-        Part(op=op, sizes_bytes=list(sizes_bytes), places=list((places or {}).get(op, pairs))) for op in ops
+        Part(op=op, sizes_bytes=list(sizes_bytes), places=list(own.get(op, pairs)), group=op in own)
+        for op in ops
     ]
     return Workload(**dict(parts=parts, sweeps=5, visit_us=2000) | changes)
 

@@ -10,9 +10,9 @@ from wulf.records import Clock, LeftOut, NodeRecord, ProbeInfo
 replace = msgspec.structs.replace
 
 
-def advise(results, nodes=(), plan=None):
+def advise(results, nodes=(), plan=None, operation=None):
     plan = plan or make.plan()
-    return estimate.advise(cells(results, plan), results, list(nodes), plan)
+    return estimate.advise(cells(results, plan), results, list(nodes), plan, [operation or make.operation()])
 
 
 def kinds(results, **more):
@@ -126,6 +126,53 @@ def test_a_clock_that_costs_too_much():
     assert "clock_cost" not in kinds([with_probe(result, cost_ns=900.0) for result in quiet()])
 
 
+def test_where_nobody_sends_the_clock_is_what_is_measured():
+    dear = [with_probe(result, cost_ns=2500.0) for result in quiet()]
+    assert "clock_cost" not in kinds(dear, operation=replace(make.operation(), pattern="none"))
+
+
+def without_sizes(results):
+    """Return the same results of an operation that varies nothing."""
+    return [
+        replace(
+            result,
+            samples=[replace(sample, cell=replace(sample.cell, size_bytes=0)) for sample in result.samples],
+        )
+        for result in results
+    ]
+
+
+@pytest.mark.parametrize(
+    ("results", "kind", "end"),
+    [
+        (quiet(4), "few_launches", "which takes 6"),
+        ([launch(i, 20_000 + 700 * (i * 5 % 12)) for i in range(12)], "not_reached", ")"),
+        ([launch(i, (20_000 if i % 2 else 30_000) + 10 * i) for i in range(20)], "bimodal", "groups"),
+        ([launch(i, 20_000 + 200 * i) for i in range(20)], "drift", "to the last"),
+    ],
+)
+def test_what_varies_nothing_names_no_size(results, kind, end):
+    assert only(without_sizes(results), kind).text.endswith(end)
+    assert only(results, kind).text.endswith(": 64 B")
+    tick = only(without_sizes(quiet(time_ns=8_000_000)), "scheduler_tick")
+    assert tick.text.startswith("4.00 ms is 1 scheduler tick")
+
+
+def test_an_unsettled_warmup_names_sizes_where_there_are_some():
+    restless = [
+        replace(result, samples=[replace(sample, warmup_settled=False) for sample in result.samples])
+        for result in quiet()
+    ]
+    assert only(restless, "warmup").text.endswith("8 of 8 series (64 B)")
+    assert only(without_sizes(restless), "warmup").text.endswith("8 of 8 series")
+
+
+def test_a_group_is_no_pair():
+    among = make.plan(places={"mpi_pingpong": [make.PAIR]})
+    assert only(quiet(4), "few_launches").subject == "mpi_pingpong node01–node02"
+    assert only(quiet(4), "few_launches", plan=among).subject == "mpi_pingpong node01,node02"
+
+
 def test_ranks_that_share_a_cpu():
     assert "shared_cpu" in kinds([with_probe(result, yields=True) for result in quiet()])
 
@@ -138,7 +185,9 @@ def test_shared_memory_and_loopback_are_called_what_they_are():
     near = [with_probe(result, hosts=["here"], mpi=None) for result in quiet()]
     argv = ["wulf-probe", "--connect", "127.0.0.1:4711"]
     near = [replace(r, launch=replace(r.launch, op="tcp_rr", argv=argv)) for r in near]
-    found = [a for a in estimate.advise([], near, [], make.plan(ops=["tcp_rr"])) if a.kind == "one_machine"]
+    found = [
+        a for a in estimate.advise([], near, [], make.plan(ops=["tcp_rr"]), []) if a.kind == "one_machine"
+    ]
     assert [(advice.subject, "loopback" in advice.text) for advice in found] == [("tcp_rr", True)]
     mpirun = ["mpirun", "-np", "2", "--host", "127.0.0.1:2", "wulf-probe-mpi"]
     local = [with_probe(result, hosts=["here", "here"]) for result in quiet()]

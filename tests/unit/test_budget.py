@@ -184,6 +184,27 @@ def test_what_does_not_fit_is_said_with_the_budget_that_would_do():
     assert what_fits(short, fit(short))[0].startswith("2 s are hardly enough for mpi_pingpong on 1 pair")
 
 
+def test_what_fits_says_who_takes_part_and_sizes_where_there_are_some():
+    places = {"mpi_bcast": [("n0", "n1")], "command": [("n0",)]}
+    run = wanted(2, 60.0, ops=["mpi_bcast", "command"], places=places)
+    streams = [("mpi_bcast", ("n0", "n1")), ("command", ("n0",))]
+    every = budget.Fit(
+        streams=streams,
+        sizes={"mpi_bcast": [0, 1], "command": [0]},
+        expected_s=6.0,
+        left_out=[],
+        all_sizes={"mpi_bcast": 2, "command": 1},
+        whole_s=6.0,
+    )
+    (said,) = what_fits(run, every)
+    assert said.startswith(
+        "fits into 60 s: mpi_bcast on 2 nodes; command on 1 node, 1 to 2 sizes: 6 launches"
+    )
+    alone = msgspec.structs.replace(every, streams=streams[1:], sizes={"command": [0]})
+    (said,) = what_fits(run, alone)
+    assert said.startswith("fits into 60 s: command on 1 node: 6 launches each")
+
+
 def test_a_node_that_cannot_take_part_is_out_of_its_operations_only():
     run = wanted(3, 60.0, left_out=[LeftOut(node="n1", ops=["mpi_pingpong"], reason="n1: no MPI")])
     streams = schedule.streams(run)

@@ -68,7 +68,7 @@ def tuned(tmp_path: Path) -> Path:
         workload=Workload(
             parts=[
                 Part(op="mpi_pingpong", sizes_bytes=[1, 64], places=[("n1", "n2")]),
-                Part(op="result", sizes_bytes=[0], places=[("n1",)]),
+                Part(op="result", sizes_bytes=[0], places=[("n1",)], group=True),
             ],
             sweeps=5,
             visit_us=1000,

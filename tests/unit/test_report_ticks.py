@@ -45,3 +45,23 @@ def test_marks_between_lie_within_the_values(values: list[float]) -> None:
     marks = ticks.between(values, "B/s").values
     assert all(low - 1e-8 * high <= mark <= high * (1 + 1e-8) for mark in marks)
     assert 1 <= len(marks) < 20
+
+
+def test_a_narrow_logarithmic_axis_has_round_marks_within_it() -> None:
+    labels = ticks.times([360e-9, 420e-9]).labels
+    assert labels == tuple(f"{value} ns" for value in range(360, 430, 10))
+    assert ticks.times([390e-9]).labels == ("390 ns",)
+    assert ticks.times([]).values == ()
+    assert "5 µs" in ticks.times([1e-6, 30e-6]).labels, "a longer one has decades as before"
+
+
+@given(st.floats(1e-9, 1e3), st.floats(1.000001, 1e6))
+def test_every_axis_of_times_has_labelled_marks_within_it(low: float, ratio: float) -> None:
+    marks = ticks.times([low, low * ratio])
+    within = [
+        label
+        for mark, label in zip(marks.values, marks.labels, strict=True)
+        if low * (1 - 1e-8) <= mark <= low * ratio * (1 + 1e-8)
+    ]
+    assert len(within) >= 1 and all(within)
+    assert len(set(within)) == len(within)

@@ -13,7 +13,7 @@ from wulf.report import ticks
 from wulf.report.compare import view as compare
 from wulf.report.parts import Table, View
 from wulf.report.run import headline, provenance, ranking, view
-from wulf.report.words import change_item, duration, pair_name, percent
+from wulf.report.words import change_item, duration, percent, place_name
 
 
 @pytest.fixture(scope="module")
@@ -323,6 +323,6 @@ def test_facts_that_differ_alike_share_a_row() -> None:
 
 
 def test_who_takes_part_is_named():
-    assert pair_name(("a", "b")) == "a → b"
-    assert pair_name(("n1", "n2", "n3", "n3")) == "n[1-3] (4 ranks)"
-    assert pair_name(("n1",)) == "n1"
+    assert place_name(("a", "b")) == "a → b"
+    assert place_name(("n1", "n2", "n3", "n3")) == "n[1-3] (4 ranks)"
+    assert place_name(("n1",)) == "n1"

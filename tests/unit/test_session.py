@@ -35,9 +35,10 @@ class Watcher:
     def __init__(self):
         self.said = []
         self.states = []
+        self.stages = []
 
     def stage(self, text):
-        pass
+        self.stages.append(text)
 
     def launched(self, state):
         self.states.append(state)
@@ -113,7 +114,7 @@ def test_what_was_not_come_to_is_told_and_comes_when_the_run_goes_on(tmp_path, c
     first = launches_of(session)
     told = {
         advice.subject
-        for advice in advise([], session.results, [], session.plan)
+        for advice in advise([], session.results, [], session.plan, [])
         if advice.kind == "not_begun"
     }
     assert told == {op for op in OPS for pair in PAIRS if (op, pair) not in first}
@@ -209,3 +210,32 @@ def test_a_pair_that_fails_takes_only_the_first_launches_of_the_others_with_it(t
     measured_pairs = {s.cell.place for r in measuring(session.results) for s in r.samples}
     assert {RING[1], RING[3]} <= measured_pairs
     assert not session._endings.give_up(("mpi_pingpong", RING[2]))
+
+
+@pytest.mark.parametrize(("largest", "bends"), [(0, False), (32, True)])
+def test_no_bend_is_looked_for_where_no_size_is_varied(tmp_path, largest, bends):
+    head = manifest(
+        plan=plan(
+            ladder="adaptive",
+            sizes_bytes=ladder.sizes_of(operation(largest=largest), SIZES),
+            max_size_bytes=32,
+            min_launches=2,
+            max_launches=2,
+        ),
+        operations=[operation("mpi_pingpong", "mpi", largest)],
+    )
+
+    def launch(what):
+        samples = [sample(what.index, size) for size in what.sizes_bytes]
+        made = result(what.index, purpose=what.purpose).launch
+        return LaunchResult(
+            launch=msgspec.structs.replace(made, sizes_bytes=what.sizes_bytes), samples=samples
+        )
+
+    watcher = Watcher()
+    with store.create(tmp_path / "run", head) as writer:
+        procedure.measure(writer, [], launch, watcher)
+    assert [text for text in watcher.stages if "bends" in text] == (
+        ["finding the sizes at which the curve bends"] if bends else []
+    )
+    assert watcher.stages[-1] == "measuring"

@@ -45,13 +45,13 @@ def command(
     if html_file is not None:
         if len(comparisons) > 1:
             raise UsageError("--html shows two runs: name the base and one other")
-        write_atomically(html_file, report.render_html(comparisons[0]).encode())
+        write_atomically(html_file, report.render_html(comparisons[0], base.manifest.operations).encode())
         sys.stderr.write(f"written: {html_file}\n")
     if json:
         print_json(comparisons)
     else:
         for comparison in comparisons:
-            report.render_text(comparison, console())
+            report.render_text(comparison, console(), base.manifest.operations)
     if any(comparison.verdict in ("worse", "mixed") or not comparison.cells for comparison in comparisons):
         raise typer.Exit(EXIT_FINDINGS)
 

@@ -61,7 +61,7 @@ def time_left(left: Forecast) -> str:
 def what_fits(plan: Plan, fit: budget.Fit, spent_s: float = 0.0) -> list[str]:
     """Return in words what a budget is enough for, and which would be enough for the rest."""
     left_s = max(plan.budget_s - spent_s, 0.0)
-    what = f"{_streams(fit.streams)}, {_sizes(fit)}: {plan.min_launches} launches each"
+    what = f"{_streams(plan, fit.streams)}{_sizes(fit)}: {plan.min_launches} launches each"
     takes = f"take about {_exactly(fit.expected_s)}"
     lines = []
     if fit.expected_s > left_s:
@@ -70,7 +70,7 @@ def what_fits(plan: Plan, fit: budget.Fit, spent_s: float = 0.0) -> list[str]:
         lines.append(
             f"fits into {_exactly(left_s)}: {what} {takes}; the time left then narrows the intervals"
         )
-    lacking = [f"no launch of {_streams(fit.left_out)}"] if fit.left_out else []
+    lacking = [f"no launch of {_streams(plan, fit.left_out)}"] if fit.left_out else []
     lacking += ["the other sizes"] if fit.thinned else []
     if lacking:
         enough = budget.budget_for(fit.whole_s, spent_s)
@@ -82,24 +82,31 @@ def _exactly(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 600 else duration(seconds)
 
 
-def _streams(streams: Sequence[Stream]) -> str:
+def _streams(plan: Plan, streams: Sequence[Stream]) -> str:
     groups: dict[str, list[str]] = {}
     for op in dict.fromkeys(op for op, _ in streams):
-        groups.setdefault(_places([place for other, place in streams if other == op]), []).append(op)
+        places = [place for other, place in streams if other == op]
+        groups.setdefault(_nodes(places) if op in plan.workload.groups else _pairs(places), []).append(op)
     return "; ".join(f"{', '.join(ops)} on {where}" for where, ops in groups.items())
 
 
-def _places(places: Sequence[Place]) -> str:
-    if len(places) == 1 and len(places[0]) != 2:
-        return f"{len(places[0])} node{'s' if len(places[0]) > 1 else ''}"
+def _nodes(places: Sequence[Place]) -> str:
+    nodes = {node for place in places for node in place}
+    return f"{len(nodes)} node{'s' if len(nodes) > 1 else ''}"
+
+
+def _pairs(places: Sequence[Place]) -> str:
     return f"{len(places)} pair{'s' if len(places) > 1 else ''}"
 
 
 def _sizes(fit: budget.Fit) -> str:
+    """Return a comma and how many sizes; nothing where no operation has any but zero."""
+    if not any(size for sizes in fit.sizes.values() for size in sizes):
+        return ""
     some = sorted({len(sizes) for sizes in fit.sizes.values()})
     every = sorted({fit.all_sizes[op] for op in fit.sizes})
     of = f" of {_range(every)}" if fit.thinned else ""
-    return f"{_range(some)}{of} size{'s' if every != [1] else ''}"
+    return f", {_range(some)}{of} size{'s' if every != [1] else ''}"
 
 
 def _range(counts: Sequence[int]) -> str:

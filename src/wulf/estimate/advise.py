@@ -5,10 +5,20 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from wulf.nodeset import fold, fold_reasons, impersonal
-from wulf.records import Advice, CellEstimate, Launch, LaunchResult, NodeRecord, Place, Plan, Sample
+from wulf.records import (
+    Advice,
+    CellEstimate,
+    Launch,
+    LaunchResult,
+    NodeRecord,
+    Operation,
+    Place,
+    Plan,
+    Sample,
+)
 from wulf.stats.trend import trend
 from wulf.text import printable
 from wulf.units import format_bytes, format_sizes, format_time
@@ -31,7 +41,11 @@ Stream = tuple[str, Place]
 
 
 def advise(
-    cells: Sequence[CellEstimate], results: Sequence[LaunchResult], nodes: Sequence[NodeRecord], plan: Plan
+    cells: Sequence[CellEstimate],
+    results: Sequence[LaunchResult],
+    nodes: Sequence[NodeRecord],
+    plan: Plan,
+    operations: Sequence[Operation],
 ) -> list[Advice]:
     """Everything about a run that a reader must know, the worst first.
 
@@ -45,12 +59,15 @@ def advise(
         Its nodes, those that did not answer included.
     plan
         What was wanted.
+    operations
+        What each operation does.
     """
     streams = _streams(cells)
+    silent = {operation.name for operation in operations if operation.pattern == "none"}
     found = [
         *_unreachable(nodes),
         *_left_out(plan),
-        *_failed(results),
+        *_failed(results, plan),
         *_not_begun(results, plan),
         *(
             advice
@@ -61,8 +78,9 @@ def advise(
         *_contaminated(results),
         *_one_machine(results),
         *_shared_cpu(results),
-        *_clock_cost(results),
-        *_warmup(results),
+        # Where nobody sends, what the clock costs is the figure itself.
+        *_clock_cost(result for result in results if result.launch.op not in silent),
+        *_warmup(results, plan),
     ]
     order = {"error": 0, "warning": 1, "note": 2}
     return sorted(found, key=lambda advice: order[advice.severity])
@@ -89,21 +107,39 @@ def _streams(cells: Iterable[CellEstimate]) -> dict[Stream, list[CellEstimate]]:
     return groups
 
 
-def _subject(stream: Stream) -> str:
-    return f"{stream[0]} {'–'.join(stream[1])}"
+def _subject(stream: Stream, plan: Plan) -> str:
+    """Return operation and place: what is not measured between the pairs has a set of nodes."""
+    op, place = stream
+    return f"{op} {_group(place) if op in plan.workload.groups else '–'.join(place)}"
 
 
-def _subjects(streams: Sequence[Stream]) -> str:
+def _group(place: Place) -> str:
+    """Return the nodes of a group, each once; two names are as short as their set."""
+    nodes = list(dict.fromkeys(place))
+    return ",".join(nodes) if len(nodes) < 3 else fold(nodes)
+
+
+def _subjects(streams: Sequence[Stream], plan: Plan) -> str:
     """Return some streams by name; of many, each operation with the number of its pairs."""
     if len(streams) <= NAMED:
-        return ", ".join(map(_subject, streams))
+        return ", ".join(_subject(stream, plan) for stream in streams)
     pairs = Counter(op for op, _ in streams)
-    return ", ".join(f"{op} ({count} pair{'s' if count > 1 else ''})" for op, count in pairs.items())
+    return ", ".join(
+        op if op in plan.workload.groups else f"{op} ({count} pair{'s' if count > 1 else ''})"
+        for op, count in pairs.items()
+    )
 
 
-def _sizes(cells: Sequence[CellEstimate], measured: Sequence[CellEstimate]) -> str:
-    """Return the sizes of some of the cells that a stream has."""
-    return format_sizes(*([cell.cell.size_bytes for cell in some] for some in (cells, measured)))
+def _at(cells: Sequence[CellEstimate], measured: Sequence[CellEstimate]) -> str:
+    """Return a colon and the sizes of some of the cells that a stream has; nothing where it has no sizes."""
+    some, every = ([cell.cell.size_bytes for cell in of] for of in (cells, measured))
+    return f": {format_sizes(some, every)}" if any(every) else ""
+
+
+def _span(sizes: Collection[int]) -> str:
+    """Return the smallest and the largest size in parentheses; nothing where there is none but zero."""
+    ends = dict.fromkeys((min(sizes), max(sizes)))
+    return f" ({' to '.join(map(format_bytes, ends))})" if any(ends) else ""
 
 
 def _launches(count: int) -> str:
@@ -153,7 +189,7 @@ def _not_begun(results: Sequence[LaunchResult], plan: Plan) -> Iterator[Advice]:
         op = part.op
         able = [place for place in part.places if not any((op, node) in out for node in place)]
         missing = [place for place in able if (op, place) not in tried]
-        between = "" if len(part.places) == 1 else f" between {len(missing)} of {len(able)} pairs"
+        between = "" if part.group else f" between {len(missing)} of {len(able)} pairs"
         if missing:
             yield Advice(
                 kind="not_begun",
@@ -165,7 +201,7 @@ def _not_begun(results: Sequence[LaunchResult], plan: Plan) -> Iterator[Advice]:
             )
 
 
-def _failed(results: Iterable[LaunchResult]) -> Iterator[Advice]:
+def _failed(results: Iterable[LaunchResult], plan: Plan) -> Iterator[Advice]:
     """Streams whose launches failed for the same reason share one advice; a node's name is no other reason."""
     failed: dict[str, list[tuple[Stream, str]]] = defaultdict(list)
     for result in results:
@@ -178,7 +214,7 @@ def _failed(results: Iterable[LaunchResult]) -> Iterator[Advice]:
         yield Advice(
             kind="failed_launch",
             severity="error",
-            subject=_subjects(list(dict.fromkeys(stream for stream, _ in cases))),
+            subject=_subjects(list(dict.fromkeys(stream for stream, _ in cases)), plan),
             text=f"{_launches(len(cases))} failed: {printable(errors.pop() if len(errors) == 1 else alike, 300)}",
             advice="Failed launches are not in any figure. A failure that comes back needs its cause removed.",
         )
@@ -193,9 +229,9 @@ def _not_reached(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> I
         yield Advice(
             kind="few_launches",
             severity="warning",
-            subject=_subject(stream),
-            text=f"{_launches(count)} do not make a {plan.confidence:.0%} interval, which takes 6: "
-            f"{_sizes(few, cells)}",
+            subject=_subject(stream, plan),
+            text=f"{_launches(count)} do not make a {plan.confidence:.0%} interval, which takes 6"
+            f"{_at(few, cells)}",
             advice="Give it more time (wulf measure --resume) or allow more (--min-launches, --max-launches).",
         )
     if wide:
@@ -203,9 +239,9 @@ def _not_reached(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> I
         yield Advice(
             kind="not_reached",
             severity="warning",
-            subject=_subject(stream),
+            subject=_subject(stream, plan),
             text=f"±{worst:.1%} at worst, target ±{plan.precision:.1%}, after {max(c.time.n for c in wide)} launches "
-            f"(it would take about {_forecast(wide, plan)}): {_sizes(wide, cells)}",
+            f"(it would take about {_forecast(wide, plan)}){_at(wide, cells)}",
             advice="The figures are as uncertain as shown. More launches as noisy as these narrow them "
             "(--max-launches, --budget); a quieter cluster gets there sooner.",
         )
@@ -218,18 +254,18 @@ def _forecast(cells: Sequence[CellEstimate], plan: Plan) -> int:
 
 
 def _tick(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> Iterator[Advice]:
-    del plan
     small = [cell for cell in cells if cell.cell.size_bytes <= TICK_MAX_SIZE_BYTES]
     hit = [(cell, tick) for cell in small if (tick := tick_multiple(cell.time.value)) is not None]
     if not hit:
         return
     cell, (multiple, rate, half) = hit[0]
     name = "half a scheduler tick" if half else f"{multiple} scheduler tick{'s' if multiple > 1 else ''}"
+    at = f" at {format_bytes(cell.cell.size_bytes)}" if any(each.cell.size_bytes for each in cells) else ""
     yield Advice(
         kind="scheduler_tick",
         severity="error",
-        subject=_subject(stream),
-        text=f"{format_time(cell.time.value)} at {format_bytes(cell.cell.size_bytes)} is {name} of a "
+        subject=_subject(stream, plan),
+        text=f"{format_time(cell.time.value)}{at} is {name} of a "
         f"{rate} Hz kernel: the CPU's time is measured, not the network's",
         advice="Two ranks share a core, or each waits for the scheduler to give the CPU back. Bind the ranks to "
         "cores of their own, or let them yield (Open MPI: --mca mpi_yield_when_idle 1).",
@@ -237,21 +273,19 @@ def _tick(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> Iterator
 
 
 def _modes(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> Iterator[Advice]:
-    del plan
     several = [cell for cell in cells if cell.modes_between > 1]
     if several:
         yield Advice(
             kind="bimodal",
             severity="warning",
-            subject=_subject(stream),
-            text=f"the launches fall into {max(c.modes_between for c in several)} groups: {_sizes(several, cells)}",
+            subject=_subject(stream, plan),
+            text=f"the launches fall into {max(c.modes_between for c in several)} groups{_at(several, cells)}",
             advice="No single number describes them. Look at the box plots; placement of the ranks, a connection "
             "that hashes to another path or interrupts on another core are the usual causes.",
         )
 
 
 def _lost(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> Iterator[Advice]:
-    del plan
     lost = sum(cell.lost for cell in cells)
     corrupt = sum(cell.corrupt for cell in cells)
     tried = lost + sum(cell.iterations for cell in cells)
@@ -259,7 +293,7 @@ def _lost(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> Iterator
         yield Advice(
             kind="lost",
             severity="warning",
-            subject=_subject(stream),
+            subject=_subject(stream, plan),
             text=f"{lost} of {tried} datagrams were lost ({lost / tried:.2%})",
             advice="Lost datagrams have no time and are not in the figures. Look at the interfaces' drop counters "
             "and at the socket buffers (net.core.rmem_max).",
@@ -268,7 +302,7 @@ def _lost(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> Iterator
         yield Advice(
             kind="corrupt",
             severity="error",
-            subject=_subject(stream),
+            subject=_subject(stream, plan),
             text=f"{corrupt} messages arrived with other bytes than were sent",
             advice="Do not use this link before its cause is found: checksum offload, driver, cable, memory.",
         )
@@ -289,9 +323,9 @@ def _drift(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> Iterato
         yield Advice(
             kind="drift",
             severity="warning",
-            subject=_subject(stream),
-            text=f"times changed by up to {worst:+.1%} from the first launch to the last: "
-            f"{_sizes([cell for cell, _ in drifting], cells)}",
+            subject=_subject(stream, plan),
+            text=f"times changed by up to {worst:+.1%} from the first launch to the last"
+            f"{_at([cell for cell, _ in drifting], cells)}",
             advice="Something changed while it was measured: temperature, clock frequency, another load. "
             "The intervals assume that nothing did.",
         )
@@ -335,7 +369,7 @@ def _one_machine(results: Sequence[LaunchResult]) -> Iterator[Advice]:
             kind="one_machine",
             severity="note",
             subject=", ".join(inside),
-            text="both ranks were on one machine: this is the MPI library's shared memory, not a network, unless "
+            text="all ranks were on one machine: this is the MPI library's shared memory, not a network, unless "
             "the library was told otherwise",
             advice="With OMPI_MCA_btl=self,tcp before the command Open MPI goes over loopback there, too.",
         )
@@ -361,28 +395,28 @@ def _shared_cpu(results: Iterable[LaunchResult]) -> Iterator[Advice]:
         yield Advice(
             kind="shared_cpu",
             severity="note",
-            subject=", ".join("–".join(pair) for pair in pairs[:8]),
-            text="the two ranks share a CPU and give it away while they wait",
+            subject=", ".join("–".join(pair) if len(pair) < 3 else _group(pair) for pair in pairs[:8]),
+            text="ranks share a CPU and give it away while they wait",
             advice="These figures contain the switch from one process to the other; do not compare them with "
             "those of nodes that have a CPU each.",
         )
 
 
-def _warmup(results: Iterable[LaunchResult]) -> Iterator[Advice]:
+def _warmup(results: Iterable[LaunchResult], plan: Plan) -> Iterator[Advice]:
     samples: dict[Stream, list[Sample]] = defaultdict(list)
     for result in results:
         if result.launch.purpose == "measure" and result.launch.status == "ok":
             samples[result.launch.op, result.launch.place].extend(result.samples)
     for stream, group in samples.items():
-        restless = sorted({sample.cell.size_bytes for sample in group if not sample.warmup_settled})
+        restless = {sample.cell.size_bytes for sample in group if not sample.warmup_settled}
         count = sum(not sample.warmup_settled for sample in group)
         if count > WARMUP_SHARE * len(group):
             yield Advice(
                 kind="warmup",
                 severity="note",
-                subject=_subject(stream),
-                text=f"times had not settled at the end of the warm-up in {count} of {len(group)} series "
-                f"({format_bytes(restless[0])} to {format_bytes(restless[-1])})",
+                subject=_subject(stream, plan),
+                text=f"times had not settled at the end of the warm-up in {count} of {len(group)} series"
+                f"{_span(restless)}",
                 advice="Some of the warm-up may be in the figures. Longer visits (--visit) settle it; a cluster that "
                 "never settles is noisy or its clock frequency moves.",
             )
@@ -392,7 +426,7 @@ def _clock_cost(results: Iterable[LaunchResult]) -> Iterator[Advice]:
     """Warn of a clock that costs much of what was timed singly; the probe times whole visits where it can tell."""
     shares: dict[str, tuple[float, float]] = {}
     for result in results:
-        if result.launch.probe is None or result.launch.op == "empty":
+        if result.launch.probe is None:
             continue
         cost_ns = result.launch.probe.clock.cost_ns
         for sample in result.samples:

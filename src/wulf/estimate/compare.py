@@ -240,7 +240,7 @@ def _overall(
     if not common:
         return (
             "no decision",
-            "the runs have nothing in common: no operation between the same two nodes at the same size",
+            "the runs have nothing in common: no operation between the same nodes at the same size",
         )
     found = {comparison.verdict for comparison in pooled.values()}
     ops = {
@@ -251,7 +251,7 @@ def _overall(
         return "mixed", f"better: {ops['better']}; worse: {ops['worse']}; {CAVEAT}"
     for verdict in ("worse", "better"):
         if verdict in found:
-            return verdict, f"{ops[verdict]}, pooled over sizes and pairs; {CAVEAT}"
+            return verdict, f"{ops[verdict]}, pooled over all its cells; {CAVEAT}"
     if found == {"no difference"}:
         return "no difference", f"the whole interval lies within ±{margin:.1%} for every operation"
     return "no decision", f"not enough evidence for a change or for none: {ops['no decision']}"

@@ -39,7 +39,8 @@ class Objective(msgspec.Struct, frozen=True, kw_only=True):
         """Return what one trial measures on these nodes."""
         pairs: list[Place] = list(pairs_for(nodes))
         probes = [Part(op=op, sizes_bytes=sizes, places=pairs) for op, sizes in self.probes.items()]
-        commands = [Part(op=one.name, sizes_bytes=[0], places=[(nodes[0],)]) for one in self.commands]
+        first: list[Place] = [(nodes[0],)]
+        commands = [Part(op=one.name, sizes_bytes=[0], places=first, group=True) for one in self.commands]
         return Workload(parts=[*probes, *commands], sweeps=SWEEPS, visit_us=VISIT_US)
 
 

@@ -47,7 +47,7 @@ def analyze_results(
         run_id=name,
         cells=cells,
         models=[model.curve(curve, patterns[curve[0].cell.op]) for curve in _curves(cells)],
-        warnings=estimate.advise(cells, results, nodes, plan),
+        warnings=estimate.advise(cells, results, nodes, plan, operations),
         launches_seen=len(results),
         launches_ok=sum(launch.status == "ok" for launch in launches),
         launches_failed=sum(result.launch.status == "failed" for result in results),

@@ -258,6 +258,8 @@ class Part(Record, frozen=True, kw_only=True):
     sizes_bytes: list[int]
     #: One measurement for each.
     places: list[Place]
+    #: Places are all nodes together, or one, and no pairs.
+    group: bool = False
 
 
 class Workload(Record, frozen=True, kw_only=True):
@@ -281,6 +283,11 @@ class Workload(Record, frozen=True, kw_only=True):
     def places(self) -> list[Place]:
         """All who take part, each once."""
         return list(dict.fromkeys(place for part in self.parts for place in part.places))
+
+    @property
+    def groups(self) -> set[str]:
+        """Operations that are not measured between pairs."""
+        return {part.op for part in self.parts if part.group}
 
     def part(self, op: str) -> Part:
         """Return the part of an operation."""

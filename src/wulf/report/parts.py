@@ -129,7 +129,8 @@ class PairDetail:
 
     pair: str
     sizes: Table
-    segments: Table
+    #: Of a curve; where there is none there are no segments.
+    segments: Table | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -149,9 +150,11 @@ class OperationView:
     details: tuple[PairDetail, ...]
     #: Why not all pairs are shown in detail; empty when all are.
     left_out: str = ""
-    #: Smallest and largest size in words.
+    #: Who takes part: pair, group, node.
+    noun: str = "pair"
+    #: Smallest and largest size in words; empty where there is no curve.
     span: str = ""
-    #: (pair, times in ascending size [s], first and last point in words), for the terminal.
+    #: (pair, times in ascending size [s], first and last point in words), for the terminal; without a curve no times.
     lines: tuple[tuple[str, tuple[float, ...], str], ...] = ()
 
 
@@ -257,8 +260,10 @@ class CompareView:
     reason: str
     limits: tuple[str, ...]
     pooled: Table
-    #: What became of every pair, beside what is pooled over them.
-    pairs: Table
+    #: What became of every pair, beside what is pooled over them; None where the cells are the pairs.
+    pairs: Table | None
+    #: What a cell is among its like: 'size', or 'pair' where no size is varied.
+    each: str
     figures: tuple[Figure, ...]
     cells: tuple[Table, ...]
     facts: Table = field(default_factory=lambda: Table("", (), ()))

@@ -10,8 +10,12 @@ from wulf.units import format_bandwidth, format_bytes, format_column, format_tim
 
 MANY_DECADES = 3.5
 SIZE_TICKS = 12
+#: Fewer marks than this do not tell how long an axis is.
+FEWEST = 2
 #: Error of a quotient of two numbers that should be whole.
 _ROUNDING = 1e-9
+#: Values closer together than this, relative, have one mark: labels have no digits to tell more apart.
+_NARROWEST = 1e-4
 
 
 def sizes(values: Iterable[float]) -> Ticks:
@@ -28,8 +32,12 @@ def sizes(values: Iterable[float]) -> Ticks:
 
 
 def times(values: Iterable[float]) -> Ticks:
-    """Mark a logarithmic axis of times [s]: decades, and 1-2-5 where there are few."""
-    return _logarithmic([value for value in values if value > 0], format_time)
+    """Mark a logarithmic axis of times [s]: decades, 1-2-5 where there are few, round numbers where it is narrow."""
+    known = [value for value in values if value > 0]
+    marks = _logarithmic(known, format_time)
+    if sum(min(known) <= mark <= max(known) for mark in marks.values) >= FEWEST:
+        return marks
+    return between(known, "s")
 
 
 def linear_times(values: Iterable[float]) -> Ticks:
@@ -81,12 +89,14 @@ def between(values: Iterable[float], unit: str) -> Ticks:
     known = sorted(values)
     if not known:
         return Ticks((), ())
-    step = _step(max(known[-1] - known[0], 1e-6 * abs(known[-1]), 1e-12) / 5)
+    step = _step(max(known[-1] - known[0], _NARROWEST * abs(known[-1]), 1e-12) / 5)
     first, last = math.ceil(known[0] / step - _ROUNDING), math.floor(known[-1] / step + _ROUNDING)
     marks = [step * k for k in range(first, last + 1)] or [known[0]]
     # Twice the step needs no more digits than the marks have; a step of 1 would get one more.
     labels, name = format_column(marks, unit, 2 * step)
-    return Ticks(tuple(marks), tuple(f"{label} {name}".strip() for label in labels))
+    whole = [f"{label} {name}".strip() for label in labels]
+    # A mark alone is told from no other.
+    return Ticks(tuple(marks), tuple(whole if len(whole) > 1 else map(_short, whole)))
 
 
 def _logarithmic(values: list[float], label: Callable[[float], str]) -> Ticks:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from wulf.nodeset import fold
-from wulf.records import Estimate, Operation, Place
+from wulf.records import CellEstimate, Estimate, Operation, Place
 from wulf.report.parts import Flag, Item
 from wulf.text import printable
-from wulf.units import format_change, format_estimate
+from wulf.units import format_bytes, format_change, format_estimate
 
 #: Verdict → how it is marked.
 FLAGS: dict[str, Flag] = {
@@ -29,16 +30,96 @@ def name(raw: str) -> str:
     return " ".join(printable(raw, NAME_LIMIT).split()) or "(empty)"
 
 
-def pair_name(place: Place) -> str:
-    """Return 'a → b' for a pair, and which nodes of so many ranks for a group."""
-    if len(place) < 3:
+def noun(place: Place, operation: Operation | None = None) -> str:
+    """Return what those who take part in an operation are called: a pair, a group, a node."""
+    ranks = operation.ranks if operation else len(place)
+    return {1: "node", 2: "pair"}.get(ranks, "group")
+
+
+def place_name(place: Place, operation: Operation | None = None) -> str:
+    """Return 'a → b' for a pair, 'a,b (2 ranks)' for a group, 'a' for a node.
+
+    Two names alone do not tell a pair from a group: the operation does.
+    """
+    nodes = list(dict.fromkeys(map(name, place)))
+    kind = noun(place, operation)
+    if kind == "pair":
         return " → ".join(map(name, place))
-    return f"{fold(list(dict.fromkeys(map(name, place))))} ({count(len(place), 'rank')})"
+    if kind == "node":
+        return " beside ".join((nodes[0], fold(nodes[1:]))) if len(nodes) > 1 else nodes[0]
+    # Two names are as short as their set.
+    return f"{','.join(nodes) if len(nodes) == 2 else fold(nodes)} ({count(len(place), 'rank')})"
+
+
+def heading(nouns: Iterable[str]) -> str:
+    """Return the head of a column of places: 'pairs' where all are pairs."""
+    kinds = set(nouns)
+    return f"{kinds.pop()}s" if len(kinds) == 1 else "where" if kinds else "pairs"
 
 
 def quantity(operation: Operation | None) -> str:
     """Return what one value of an operation is, as the field calls it."""
     return name(operation.quantity) if operation else "time"
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The words for one operation of a run."""
+
+    operation: Operation | None
+    #: What one value is: 'half round trip'.
+    quantity: str
+    #: What is varied from cell to cell: 'message size'.
+    axis: str
+    #: Who takes part: 'pair', 'group', 'node'.
+    noun: str
+    #: Smallest and largest size that was measured [B].
+    ends: tuple[int, int]
+
+    @classmethod
+    def of(cls, operation: Operation | None, cells: Sequence[CellEstimate]) -> Terms:
+        """Find the words for the cells of an operation; None is one that the run does not describe."""
+        sizes = [cell.cell.size_bytes for cell in cells]
+        return cls(
+            operation=operation,
+            quantity=quantity(operation),
+            axis=axis(operation),
+            noun=noun(cells[0].cell.place, operation),
+            ends=(min(sizes), max(sizes)),
+        )
+
+    @property
+    def varied(self) -> bool:
+        """Whether there is a curve: figures at several sizes."""
+        return self.ends[0] < self.ends[1]
+
+    @property
+    def sized(self) -> bool:
+        """Whether its figures are those of sizes at all."""
+        return sized(self.operation, self.ends)
+
+    @property
+    def value(self) -> str:
+        """What one value is where none is varied: 'half round trip at 64 B', or without a size 'run time'."""
+        return f"{self.quantity} at {format_bytes(self.ends[1])}" if self.sized else self.quantity
+
+    def name(self, place: Place) -> str:
+        """Return the name of who takes part."""
+        return place_name(place, self.operation)
+
+    def count(self, number: int) -> str:
+        """Return '3 pairs'."""
+        return count(number, self.noun)
+
+
+def sized(operation: Operation | None, sizes: Iterable[int]) -> bool:
+    """Whether an operation can have a size other than zero: of one that is not known, whether it had."""
+    return operation.max_size_bytes > 0 if operation else any(sizes)
+
+
+def axis(operation: Operation | None) -> str:
+    """Return what an operation varies from cell to cell."""
+    return name(operation.axis) if operation and operation.axis else "message size"
 
 
 def estimate_item(estimate: Estimate | None, reason: str = "") -> Item:
@@ -73,6 +154,11 @@ def duration(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:g} s"
     return f"{seconds / 60:.3g} min" if seconds < 7200 else f"{seconds / 3600:.3g} h"
+
+
+def sentence(text: str) -> str:
+    """Return a text that begins with a capital; the rest stays as it is: 'time at 1 B' → 'Time at 1 B'."""
+    return text[:1].upper() + text[1:]
 
 
 def count(number: int, noun: str, plural: str = "") -> str:

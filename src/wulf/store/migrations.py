@@ -41,7 +41,7 @@ def _to_2(kind: Kind, raw: Raw) -> Raw:
         cycle = raw.pop("cycle")
         parts = [_part(probe["op"], probe["sizes_bytes"], cycle["pairs"]) for probe in cycle["probes"]]
         for command in cycle["commands"]:
-            parts.append(_part(command["metric"], [0], [raw["nodes"][:1]]))
+            parts.append({**_part(command["metric"], [0], [raw["nodes"][:1]]), "group": True})
             raw["operations"].append(_command(command))
         raw["workload"] = _workload(parts, cycle)
         for metric in raw.get("plan", {}).get("metrics", []):

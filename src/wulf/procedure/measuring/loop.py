@@ -329,7 +329,8 @@ def measure(
     session = Session(writer, earlier, launch, watcher, look_s)
     try:
         session.announce()
-        if session.plan.ladder == "adaptive":
+        varied = any(len(part.sizes_bytes) > 1 for part in session.plan.workload.parts)
+        if session.plan.ladder == "adaptive" and varied:
             watcher.stage("finding the sizes at which the curve bends")
             session.scout()
         watcher.stage("measuring")

@@ -228,6 +228,7 @@ def _plan(
                 op=operation.name,
                 sizes_bytes=ladder.sizes_of(operation, request.sizes_bytes),
                 places=places(operation, pairs, left_out, request.ranks_per_node),
+                group=_is_group(operation),
             )
             for operation in operations
         ],
@@ -266,11 +267,15 @@ def _require_company(plan: Plan, operations: Sequence[Operation]) -> None:
             raise UsageError("--at-once: all pairs have a node in common with each other (see --pairs)")
 
 
+def _is_group(operation: Operation) -> bool:
+    return operation.ranks == 0 or bool(operation.command)
+
+
 def places(
     operation: Operation, pairs: Sequence[Pair], left_out: Sequence[LeftOut], ranks_per_node: int = 1
 ) -> list[Place]:
     """Return who takes part: the pairs; or the nodes of all pairs that can, if two are left; or the first node."""
-    if operation.ranks and not operation.command:
+    if not _is_group(operation):
         return list(pairs)
     out = {absent.node for absent in left_out if operation.name in absent.ops}
     everybody = tuple(dict.fromkeys(node for pair in pairs for node in pair if node not in out))

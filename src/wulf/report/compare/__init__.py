@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Console
 
-from wulf.records import Comparison
+from wulf.records import Comparison, Operation
 from wulf.report import page
 from wulf.report.compare import view
 from wulf.report.terminal import Printer
@@ -12,17 +14,18 @@ from wulf.report.terminal import Printer
 __all__ = ["render_html", "render_text"]
 
 
-def render_html(comparison: Comparison) -> str:
-    """Return the page of a comparison."""
-    shown = view.build(comparison)
+def render_html(comparison: Comparison, operations: Sequence[Operation] = ()) -> str:
+    """Return the page of a comparison; `operations` say who takes part in them."""
+    shown = view.build(comparison, operations)
     return page.render("comparison.html.j2", shown, shown.figures, {"run": "comparison", "pairs": {}})
 
 
-def render_text(comparison: Comparison, console: Console) -> None:
+def render_text(comparison: Comparison, console: Console, operations: Sequence[Operation] = ()) -> None:
     """Print a comparison: verdict, shift of every size with its interval, facts that differ."""
-    shown = view.build(comparison)
+    shown = view.build(comparison, operations)
     printer = Printer(console)
     printer.head(shown.title, shown.lede)
     printer.verdict(shown.verdict, shown.flag, (shown.reason, *shown.limits))
-    for table in (shown.pooled, shown.pairs, *shown.cells, shown.facts):
+    pairs = [shown.pairs] if shown.pairs is not None else []
+    for table in (shown.pooled, *pairs, *shown.cells, shown.facts):
         printer.table(table)

@@ -11,14 +11,15 @@ ROW_HEIGHT = 18
 
 
 def _height(figure: Figure) -> int:
-    rows = max(len(variant.datasets["main"]["size_bytes"]) for variant in figure.variants)
+    rows = max(len(variant.datasets["main"]["ratio"]) for variant in figure.variants)
     return 110 + ROW_HEIGHT * rows
 
 
 def _forest(figure: Figure) -> Layer:
-    base = alt.Chart(alt.NamedData("main")).encode(
-        y=alt.Y("size:N", sort=None, axis=alt.Axis(title=figure.y_title, grid=True, ticks=False))
-    )
+    # A row is a size of one place or, of what varies nothing, a place.
+    row = "place:N" if "place" in figure.variants[0].datasets["main"] else "size:N"
+    labelled = alt.Axis(title=figure.y_title, grid=True, ticks=False, labelLimit=260)
+    base = alt.Chart(alt.NamedData("main")).encode(y=alt.Y(row, sort=None, axis=labelled))
     low = alt.X("low:Q", scale=alt.Scale(zero=False), axis=axis(figure.x, figure.x_title, grid=True))
     limits = alt.Chart(alt.NamedData("limits"))
     margin = limits.mark_rect(opacity=0.12).encode(x="low:Q", x2="high:Q")
@@ -30,7 +31,7 @@ def _forest(figure: Figure) -> Layer:
         x=alt.X("ratio:Q"),
         color=color,
         shape=alt.Shape("verdict:N", scale=shapes),
-        tooltip=[alt.Tooltip("size:N"), alt.Tooltip("change:N"), alt.Tooltip("verdict:N")],
+        tooltip=[alt.Tooltip(row), alt.Tooltip("change:N"), alt.Tooltip("verdict:N")],
     )
     return alt.layer(margin, one, spans, points)
 

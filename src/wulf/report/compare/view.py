@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from wulf.nodeset import fold
-from wulf.records import CellComparison, Comparison, Place
+from wulf.records import CellComparison, Comparison, Operation, Place
 from wulf.report import ticks
 from wulf.report.compare import charts
 from wulf.report.parts import Column, Columns, CompareView, Figure, Item, Table, Variant, rounded
-from wulf.report.words import FLAGS, UNKNOWN, change_item, count, listed, name, pair_name, percent, rest
+from wulf.report.words import (
+    FLAGS,
+    UNKNOWN,
+    axis,
+    change_item,
+    count,
+    listed,
+    name,
+    noun,
+    percent,
+    place_name,
+    rest,
+    sized,
+)
 from wulf.text import printable
 from wulf.units import format_bytes, format_changes, format_sizes, format_unseen
 
@@ -28,27 +42,48 @@ ROWS = 200
 NAMED = 6
 
 Groups = dict[tuple[str, Place], list[CellComparison]]
+Operations = Mapping[str, Operation]
 
 
-def build(comparison: Comparison) -> CompareView:
-    """Return all that is shown of a comparison."""
+@dataclass(frozen=True)
+class _Part:
+    """Cells that are shown together: the sizes of one place or, of what varies nothing, the places."""
+
+    op: str
+    #: Empty where every row is a place.
+    where: str
+    #: Head of the rows.
+    each: str
+    #: Name and cell of each row.
+    rows: tuple[tuple[str, CellComparison], ...]
+
+    @property
+    def title(self) -> str:
+        return f"{name(self.op)}, {self.where}" if self.where else name(self.op)
+
+
+def build(comparison: Comparison, operations: Sequence[Operation] = ()) -> CompareView:
+    """Return all that is shown of a comparison; `operations` say who takes part in them."""
+    known = {operation.name: operation for operation in operations}
     groups = _groups(comparison.cells)
+    parts = _parts(groups, known)
     base, candidate = name(comparison.base), name(comparison.candidate)
     return CompareView(
         title=f"{candidate} against {base}",
         lede=f"{count(len(comparison.cells), 'cell')} that both runs have. A change is that of the time, from base to "
         "candidate: negative is faster.",
-        verdict=SUMMARIES[comparison.verdict] + _hidden(comparison, groups),
+        verdict=SUMMARIES[comparison.verdict] + _hidden(comparison, groups, known),
         flag=FLAGS[comparison.verdict],
         reason=printable(comparison.reason, 400),
         limits=_limits(comparison),
-        pooled=_pooled(comparison),
-        pairs=_pairs(groups),
+        pooled=_pooled(comparison, _over(groups, known)),
+        pairs=_pairs(groups, known) if not parts or any(part.where for part in parts) else None,
+        each=" or ".join(dict.fromkeys("size" if part.where else part.each for part in parts)) or "size",
         figures=tuple(
-            _forest(f"c{index}", op, pair, cells, comparison.margin)
-            for index, ((op, pair), cells) in enumerate(groups.items())
+            _forest(f"c{index}", part, known.get(part.op), comparison.margin)
+            for index, part in enumerate(parts)
         ),
-        cells=tuple(_cells(op, pair, cells) for (op, pair), cells in groups.items()),
+        cells=tuple(map(_cells, parts)),
         facts=_facts(comparison),
     )
 
@@ -58,6 +93,33 @@ def _groups(cells: Sequence[CellComparison]) -> Groups:
     for cell in sorted(cells, key=lambda cell: (cell.op, cell.place, cell.size_bytes)):
         groups[cell.op, cell.place].append(cell)
     return dict(groups)
+
+
+def _parts(groups: Groups, operations: Operations) -> list[_Part]:
+    """Put the cells of a place together, or the places of an operation that varies nothing."""
+    parts: dict[tuple[str, str], _Part] = {}
+    for (op, place), cells in groups.items():
+        shown = place_name(place, operations.get(op))
+        if sized(operations.get(op), (cell.size_bytes for cell in cells)):
+            rows = tuple((format_bytes(cell.size_bytes), cell) for cell in cells)
+            parts[op, shown] = _Part(op, shown, "size", rows)
+        else:
+            before = parts[op, ""].rows if (op, "") in parts else ()
+            each = noun(place, operations.get(op))
+            parts[op, ""] = _Part(op, "", each, (*before, *((shown, cell) for cell in cells)))
+    return list(parts.values())
+
+
+def _any_sized(groups: Groups, operations: Operations) -> bool:
+    return any(sized(operations.get(op), (c.size_bytes for c in cells)) for (op, _), cells in groups.items())
+
+
+def _over(groups: Groups, operations: Operations) -> str:
+    """Say over what figures are pooled: 'sizes and pairs'."""
+    nouns = dict.fromkeys(f"{noun(place, operations.get(op))}s" for op, place in groups) or {"pairs": None}
+    sizes = ["sizes"] if not groups or _any_sized(groups, operations) else []
+    words = [*sizes, *nouns]
+    return " and ".join((", ".join(words[:-1]), words[-1]) if len(words) > 1 else words)
 
 
 def _limits(comparison: Comparison) -> tuple[str, ...]:
@@ -77,26 +139,33 @@ def _where(comparison: Comparison) -> str:
     return f", of {name(worst[0])} in all; other operations show more" if worst and len(effects) > 1 else ""
 
 
-def _hidden(comparison: Comparison, groups: Groups) -> str:
+def _kind(groups: Groups, operations: Operations) -> str:
+    """Say what the places of a comparison are called: 'pair', or 'place' where there are several kinds."""
+    kinds = {noun(place, operations.get(op)) for op, place in groups} or {"pair"}
+    return kinds.pop() if len(kinds) == 1 else "place"
+
+
+def _hidden(comparison: Comparison, groups: Groups, operations: Operations) -> str:
     """Say which way single pairs went where the runs as a whole went none: a mean may hide them."""
     if comparison.verdict not in ("no decision", "no difference"):
         return ""
-    total = len({pair for _, pair in groups})
+    places = count(len({place for _, place in groups}), _kind(groups, operations))
     said = []
     for verdict, way in (("better", "faster"), ("worse", "slower")):
-        pairs = {pair for (_, pair), cells in groups.items() if any(c.verdict == verdict for c in cells)}
-        if pairs:
-            said.append(f"{len(pairs)} of {count(total, 'pair')} {way}")
-    return f" over all sizes and pairs, but {' and '.join(said)} at some sizes" if said else ""
+        went = {place for (_, place), cells in groups.items() if any(c.verdict == verdict for c in cells)}
+        if went:
+            said.append(f"{len(went)} of {places} {way}")
+    at = " at some sizes" if _any_sized(groups, operations) else ""
+    return f" over all {_over(groups, operations)}, but {' and '.join(said)}{at}" if said else ""
 
 
 def _verdict(cell: CellComparison) -> Item:
     return Item(cell.verdict, cell.verdict, FLAGS[cell.verdict])
 
 
-def _pooled(comparison: Comparison) -> Table:
+def _pooled(comparison: Comparison, over: str) -> Table:
     return Table(
-        title="Over all sizes and pairs",
+        title=f"Over all {over}",
         columns=(
             Column("operation"),
             Column(CHANGE, numeric=True),
@@ -107,7 +176,7 @@ def _pooled(comparison: Comparison) -> Table:
             (Item(name(op)), change_item(cell.ratio), _verdict(cell), _unseen(comparison, op))
             for op, cell in sorted(comparison.pooled.items())
         ),
-        empty="no operation was measured between the same two nodes at the same size in both runs",
+        empty="no operation was measured between the same nodes at the same size in both runs",
     )
 
 
@@ -116,19 +185,23 @@ def _unseen(comparison: Comparison, op: str) -> Item:
     return Item("unknown", None, "unknown") if effect is None else Item(format_unseen(effect), effect)
 
 
-def _pairs(groups: Groups) -> Table:
+def _pairs(groups: Groups, operations: Operations) -> Table:
     """One row per operation, pair and what became of it: at which sizes, and between which changes."""
     rows = []
+    kind = _kind(groups, operations)
     for (op, pair), cells in groups.items():
+        if not sized(operations.get(op), (cell.size_bytes for cell in cells)):
+            continue  # its cells have a row each, below
         found = {verdict: [cell for cell in cells if cell.verdict == verdict] for verdict in FLAGS}
         # What became neither better nor worse is shown of the pairs of which there is nothing else to say.
         decided = {verdict: own for verdict, own in found.items() if own and verdict in ("better", "worse")}
-        rows += [_pair_row(op, pair, cells, own) for own in (decided or found).values() if own]
+        where = place_name(pair, operations.get(op))
+        rows += [_pair_row(op, where, cells, own) for own in (decided or found).values() if own]
     return Table(
-        title="By pair",
+        title=f"By {kind}",
         columns=(
             Column("operation"),
-            Column("pair", whole=True),
+            Column(kind, whole=True),
             Column("verdict"),
             Column("sizes"),
             Column(CHANGE, numeric=True),
@@ -140,24 +213,24 @@ def _pairs(groups: Groups) -> Table:
 
 
 def _pair_row(
-    op: str, pair: Place, cells: Sequence[CellComparison], own: Sequence[CellComparison]
+    op: str, pair: str, cells: Sequence[CellComparison], own: Sequence[CellComparison]
 ) -> tuple[Item, ...]:
     changes = [cell.ratio.value for cell in own]
     sizes = format_sizes([cell.size_bytes for cell in own], [cell.size_bytes for cell in cells])
     return (
         Item(name(op)),
-        Item(pair_name(pair)),
+        Item(pair),
         _verdict(own[0]),
         Item(f"{len(own)} of {len(cells)}: {sizes}", len(own)),
         Item(format_changes(min(changes), max(changes)), min(changes)),
     )
 
 
-def _cells(op: str, pair: Place, cells: Sequence[CellComparison]) -> Table:
+def _cells(part: _Part) -> Table:
     return Table(
-        title=f"{name(op)}, {pair_name(pair)}",
+        title=part.title,
         columns=(
-            Column("size", numeric=True),
+            Column(part.each, numeric=bool(part.where), whole=True),
             Column(CHANGE, numeric=True),
             Column("p", numeric=True, narrow=False),
             Column("adjusted p", numeric=True),
@@ -166,14 +239,14 @@ def _cells(op: str, pair: Place, cells: Sequence[CellComparison]) -> Table:
         ),
         rows=tuple(
             (
-                Item(format_bytes(cell.size_bytes), cell.size_bytes),
+                Item(label, cell.size_bytes if part.where else label),
                 change_item(cell.ratio),
                 _p_value(cell.p_value),
                 _p_value(cell.p_adjusted),
                 Item(str(cell.ratio.n), cell.ratio.n),
                 _verdict(cell),
             )
-            for cell in cells
+            for label, cell in part.rows
         ),
         note="p: of no change; adjusted for the number of cells after Benjamini and Hochberg.",
     )
@@ -216,9 +289,10 @@ def _fact_row(fact: str, nodes: Sequence[str], base: str, candidate: str) -> tup
     )
 
 
-def _forest(id_: str, op: str, pair: Place, cells: Sequence[CellComparison], margin: float) -> Figure:
+def _forest(id_: str, part: _Part, operation: Operation | None, margin: float) -> Figure:
+    cells = [cell for _, cell in part.rows]
     main: Columns = {
-        "size": [format_bytes(cell.size_bytes) for cell in cells],
+        "size" if part.where else "place": [label for label, _ in part.rows],
         "size_bytes": [cell.size_bytes for cell in cells],
         "ratio": rounded([cell.ratio.value for cell in cells]),
         "low": rounded([cell.ratio.low for cell in cells]),
@@ -236,15 +310,16 @@ def _forest(id_: str, op: str, pair: Place, cells: Sequence[CellComparison], mar
     return Figure(
         id=id_,
         chart=charts.FOREST,
-        title=f"{name(op)}, {pair_name(pair)}",
+        title=part.title,
         x_title=CHANGE,
-        y_title="message size",
+        y_title=axis(operation) if part.where else part.each,
         x=ticks.changes([*bounds, low, high]),
         variants=(
             Variant(
                 label="",
                 datasets={"main": main, "limits": {"low": [low], "high": [high], "one": [1.0]}},
-                summary=f"Change of time per size of {name(op)} on {pair_name(pair)}: {verdicts}.",
+                summary=f"Change of time per {part.each} of {name(part.op)}"
+                f"{f' on {part.where}' if part.where else ''}: {verdicts}.",
                 caption=f"Point: change of time; line: its interval; shaded: within ±{percent(margin)}, "
                 f"which counts as no difference. {verdicts.capitalize()}.",
             ),

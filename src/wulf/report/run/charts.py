@@ -1,12 +1,20 @@
-"""Charts of a measured run: curves, distributions, fits, pairs."""
+"""Charts of a measured run: curves, distributions, fits, pairs, estimates without a curve."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import altair as alt
 
 from wulf.report import theme
 from wulf.report.drawing import Layer, axis
 from wulf.report.parts import Chart, Drawing, Figure
+
+#: Room for a name and a value beside the marks of a row [px].
+_NAME, _VALUE = 260, 130
+#: How far below an estimate its launches stand; of a narrow drawing, where words and estimate of a row are [px].
+_BELOW, _ABOVE, _DOWN = 10, 16, 2
+_CROSS = "M-.7,-.7L.7,.7M-.7,.7L.7,-.7"
 
 
 def _row_height(figure: Figure) -> int:
@@ -85,15 +93,23 @@ def _curves(figure: Figure, fields: tuple[str, str, str], y: alt.Y, words: str) 
 
 
 def _box(figure: Figure) -> Layer:
+    return _boxes(figure, "size")
+
+
+def _launches(figure: Figure) -> Layer:
+    return _boxes(figure, "launch")
+
+
+def _boxes(figure: Figure, column: str) -> Layer:
     x = alt.X(
-        "size:N",
+        f"{column}:N",
         sort=None,
         scale=alt.Scale(paddingInner=0.35),
         axis=alt.Axis(title=figure.x_title, labelAngle=-50, labelOverlap="greedy"),
     )
     base = alt.Chart(alt.NamedData("main")).encode(x=x)
-    names = ("size", "min_s", "p5_s", "p25_s", "p50_s", "p75_s", "p95_s", "p99_s", "p99_9_s", "max_s")
-    tooltip = [alt.Tooltip(f"{field}:N" if field == "size" else f"{field}:Q") for field in names]
+    names = (column, "min_s", "p5_s", "p25_s", "p50_s", "p75_s", "p95_s", "p99_s", "p99_9_s", "max_s")
+    tooltip = [alt.Tooltip(f"{field}:N" if field == column else f"{field}:Q") for field in names]
     whole = base.mark_rule(strokeWidth=1).encode(y=_values(figure, "min_s"), y2="max_s:Q", tooltip=tooltip)
     most = base.mark_rule(strokeWidth=2.5).encode(y=alt.Y("p5_s:Q"), y2="p95_s:Q")
     body = base.mark_bar(minBandSize=3).encode(y=alt.Y("p25_s:Q"), y2="p75_s:Q", tooltip=tooltip)
@@ -155,8 +171,102 @@ def _matrix(figure: Figure) -> Layer:
     )
 
 
+def _estimates(figure: Figure) -> Layer:
+    base = _places(figure, "main", labelled=True)
+    value = base.mark_text(align="left", baseline="middle", fontSize=12).encode(
+        x=alt.value(alt.ExprRef(f"width - {_VALUE}")), text="time:N"
+    )
+    return alt.layer(*_marks(figure, _VALUE + 16, labelled=True), value)
+
+
+def _estimates_narrow(figure: Figure) -> Layer:
+    base = _places(figure, "main", labelled=False)
+    where = base.mark_text(
+        align="left", baseline="middle", yOffset=-_ABOVE, limit=alt.ExprRef(f"width - {_VALUE}")
+    ).encode(x=alt.value(0), text="place:N")
+    value = base.mark_text(align="right", baseline="middle", yOffset=-_ABOVE).encode(
+        x=alt.value(alt.ExprRef("width")), text="time:N"
+    )
+    return alt.layer(*_marks(figure, 0, labelled=False), where, value)
+
+
+def _places(figure: Figure, dataset: str, *, labelled: bool) -> alt.Chart:
+    """Return a row for each place, with its name beside it or none."""
+    labels = [str(place) for place in figure.variants[0].datasets["main"]["place"]]
+    beside = alt.Axis(title=None, grid=False, ticks=False, labelLimit=_NAME, labelOverlap=False)
+    row = alt.Y(
+        "place:N",
+        sort=labels,
+        scale=alt.Scale(domain=labels),
+        axis=beside if labelled else alt.Axis(title=None, grid=False, ticks=False, labels=False),
+    )
+    return alt.Chart(alt.NamedData(dataset)).encode(y=row)
+
+
+def _marks(figure: Figure, beside: int, *, labelled: bool) -> list[Layer]:
+    """Return intervals, estimates and below them launches, with `beside` pixels left free on the right."""
+    down = 0 if labelled else _DOWN
+    base = _places(figure, "main", labelled=labelled)
+    points = base.mark_point(filled=True, size=70, opacity=1, yOffset=down).encode(
+        x=_times(figure, beside),
+        tooltip=[alt.Tooltip("place:N"), alt.Tooltip("time:N"), alt.Tooltip("launches:Q")],
+    )
+    return [_medians(figure, down, labelled=labelled), *_intervals(figure, base, down), points]
+
+
+def _intervals(figure: Figure, base: alt.Chart, down: int) -> list[Layer]:
+    if all(low is None for low in figure.variants[0].datasets["main"]["low_s"]):
+        return []
+    bounded = base.transform_filter("isValid(datum.low_s) && isValid(datum.high_s)")
+    # Rules and ticks are grey in the theme; bars and points have the colour of the series.
+    span = bounded.mark_bar(height=2.5, yOffset=down).encode(x=alt.X("low_s:Q"), x2="high_s:Q")
+    ends = bounded.mark_point(shape="M0,-.6V.6", size=110, strokeWidth=2, opacity=1, yOffset=down)
+    return [span, *(ends.encode(x=alt.X(f"{field}:Q")) for field in ("low_s", "high_s"))]
+
+
+def _medians(figure: Figure, down: int, *, labelled: bool) -> Layer:
+    kinds = ["clean launch", "contaminated launch"]
+    seen = 1 in figure.variants[0].datasets["launches"]["contaminated"]
+    tooltip = [alt.Tooltip(f"{field}:N") for field in ("place", "launch", "median", "kind")]
+    shape = alt.Shape(
+        "kind:N",
+        scale=alt.Scale(domain=kinds, range=["circle", _CROSS]),
+        legend=alt.Legend() if seen else None,
+    )
+    drawn: Layer = (
+        _places(figure, "launches", labelled=labelled)
+        .transform_calculate(kind=f"datum.contaminated ? '{kinds[1]}' : '{kinds[0]}'")
+        .mark_point(size=26, strokeWidth=1.25, opacity=0.7, yOffset=down + _BELOW)
+        .encode(x=alt.X("median_s:Q"), shape=shape, tooltip=tooltip)
+    )
+    return drawn
+
+
+def _times(figure: Figure, beside: int) -> alt.X:
+    scale = alt.Scale(
+        type="log" if figure.logarithmic else "linear",
+        zero=alt.Undefined if figure.logarithmic else False,
+        nice=False,
+        padding=12,
+        range=[0, alt.ExprRef(f"max(80, width - {beside})")],
+    )
+    return alt.X("time_s:Q", scale=scale, axis=axis(figure.x, figure.x_title, grid=True))
+
+
+def _places_high(row: int) -> Callable[[Figure], int]:
+    # Room for the axis and a legend.
+    return lambda figure: 90 + row * len(figure.variants[0].datasets["main"]["place"])
+
+
 LATENCY = Chart("latency", Drawing(_latency, lambda _: 380))
 BANDWIDTH = Chart("bandwidth", Drawing(_bandwidth, lambda _: 340))
 BOX = Chart("box", Drawing(_box, lambda _: 380))
 REGRESSION = Chart("regression", Drawing(_regression, lambda _: 380))
+LAUNCHES = Chart("launches", Drawing(_launches, lambda _: 340))
+ESTIMATES = Chart(
+    "estimates",
+    Drawing(_estimates, _places_high(38)),
+    Drawing(_estimates_narrow, _places_high(56)),
+    width=760,
+)
 MATRIX = Chart("matrix", Drawing(_matrix, _row_height))

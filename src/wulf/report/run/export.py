@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from wulf.records import Analysis, CellEstimate, Estimate, Launch, Manifest, NodeRecord
-from wulf.report.run.figures import QUANTILES
+from wulf.report.run.boxes import QUANTILES
 from wulf.store.columns import ends
 
 HEADER = (

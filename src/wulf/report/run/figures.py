@@ -9,52 +9,59 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 
-from wulf.records import CellEstimate, CurveModel, Operation, Place
+from wulf.records import CellEstimate, CurveModel, Place
 from wulf.report import ticks
-from wulf.report.parts import Columns, Figure, Raw, Variant, rounded
+from wulf.report.parts import Columns, Figure, Variant, rounded
 from wulf.report.run import charts, ranking
+from wulf.report.run.boxes import launch_boxes, size_boxes
+from wulf.report.run.estimates import estimates
 from wulf.report.run.fits import regression
 from wulf.report.run.matrix import matrices
-from wulf.report.words import count, listed, pair_name, quantity
+from wulf.report.words import Terms, listed, sentence
 from wulf.text import printable
 from wulf.units import format_bytes, format_estimate
 
-QUANTILES = ("min", "p5", "p25", "p50", "p75", "p95", "p99", "p99.9", "max")
 #: Breakpoints of several pairs within this factor, with one cause, are one mark.
 SAME_BREAK = 1.3
 
 Models = Mapping[Place, CurveModel]
+Groups = Mapping[Place, Sequence[CellEstimate]]
 
 
 def figures(
     id_: str,
-    operation: Operation | None,
-    cells: Sequence[CellEstimate],
+    terms: Terms,
+    groups: Groups,
     models: Models,
-    pairs: Sequence[Place],
+    order: Sequence[Place],
 ) -> tuple[tuple[Figure, ...], tuple[Figure, ...]]:
-    """Return the charts over all pairs and the charts of one pair at a time."""
-    groups = ranking.by_pair(cells)
-    what = quantity(operation)
+    """Return the charts over all pairs and the charts of one pair at a time; `order` has the worst first."""
+    pairs = ranking.shown(order)
+    if not terms.varied:
+        overview = [estimates(f"{id_}-estimates", terms, groups, order)]
+        return tuple(overview), tuple(launch_boxes(f"{id_}-launches", terms, groups, pairs))
     shown = [cell for pair in pairs for cell in groups[pair]]
-    overview = [latency(f"{id_}-latency", what, shown, models, pairs)]
+    overview = [latency(f"{id_}-latency", terms, shown, models, pairs)]
     if any(cell.bandwidth for cell in shown):
-        overview.append(bandwidth(f"{id_}-bandwidth", shown, pairs))
+        overview.append(bandwidth(f"{id_}-bandwidth", terms, shown, pairs))
     if len(groups) > 2:
-        overview += matrices(id_, what, groups, models)
-    detail = [box(f"{id_}-box", what, groups, pairs), *regression(f"{id_}-fit", what, groups, models, pairs)]
+        overview += matrices(id_, terms, groups, models)
+    detail = [
+        size_boxes(f"{id_}-box", terms, groups, pairs),
+        *regression(f"{id_}-fit", terms, groups, models, pairs),
+    ]
     return tuple(overview), tuple(detail)
 
 
 def latency(
-    id_: str, what: str, cells: Sequence[CellEstimate], models: Models, pairs: Sequence[Place]
+    id_: str, terms: Terms, cells: Sequence[CellEstimate], models: Models, pairs: Sequence[Place]
 ) -> Figure:
     """Time against size with the interval as a band, and the breakpoints."""
     drawn = [cell for cell in cells if cell.time.value > 0]
     largest = max((cell.cell.size_bytes for cell in drawn), default=0)
-    breaks = _breaks([models[pair] for pair in pairs if pair in models], largest)
+    breaks = _breaks(terms, [models[pair] for pair in pairs if pair in models], largest)
     main: Columns = {
-        "pair": [pair_name(cell.cell.place) for cell in drawn],
+        "pair": [terms.name(cell.cell.place) for cell in drawn],
         "size_bytes": [cell.cell.size_bytes for cell in drawn],
         "time_s": rounded([cell.time.value for cell in drawn]),
         "low_s": rounded([cell.time.low for cell in drawn]),
@@ -65,27 +72,27 @@ def latency(
     return Figure(
         id=id_,
         chart=charts.LATENCY,
-        title=f"{what.capitalize()} against message size",
-        x_title="message size (logarithmic)",
-        y_title=what,
+        title=f"{sentence(terms.quantity)} against {terms.axis}",
+        x_title=f"{terms.axis} (logarithmic)",
+        y_title=terms.quantity,
         x=ticks.sizes(cell.cell.size_bytes for cell in drawn),
         y=ticks.times(bound for cell in drawn for bound in _bounds(cell)),
         variants=(
             Variant(
                 label="",
                 datasets={"main": main, "breaks": breaks},
-                summary=_latency_summary(what, drawn),
-                caption=_latency_caption(breaks),
+                summary=_latency_summary(terms, drawn),
+                caption=_latency_caption(breaks, several=len(pairs) > 1),
             ),
         ),
     )
 
 
-def bandwidth(id_: str, cells: Sequence[CellEstimate], pairs: Sequence[Place]) -> Figure:
+def bandwidth(id_: str, terms: Terms, cells: Sequence[CellEstimate], pairs: Sequence[Place]) -> Figure:
     """Bandwidth against size with the interval as a band."""
     drawn = [(cell, cell.bandwidth) for cell in cells if cell.bandwidth is not None]
     main: Columns = {
-        "pair": [pair_name(cell.cell.place) for cell, _ in drawn],
+        "pair": [terms.name(cell.cell.place) for cell, _ in drawn],
         "size_bytes": [cell.cell.size_bytes for cell, _ in drawn],
         "bandwidth_bytes_per_s": rounded([rate.value for _, rate in drawn]),
         "low_bytes_per_s": rounded([rate.low for _, rate in drawn]),
@@ -97,8 +104,8 @@ def bandwidth(id_: str, cells: Sequence[CellEstimate], pairs: Sequence[Place]) -
     return Figure(
         id=id_,
         chart=charts.BANDWIDTH,
-        title="Bandwidth against message size",
-        x_title="message size (logarithmic)",
+        title=f"Bandwidth against {terms.axis}",
+        x_title=f"{terms.axis} (logarithmic)",
         y_title="bandwidth",
         x=ticks.sizes(cell.cell.size_bytes for cell, _ in drawn),
         y=ticks.bandwidths(rate.high or rate.value for _, rate in drawn),
@@ -106,54 +113,19 @@ def bandwidth(id_: str, cells: Sequence[CellEstimate], pairs: Sequence[Place]) -
             Variant(
                 label="",
                 datasets={"main": main},
-                summary=f"Bandwidth of {count(len(pairs), 'pair')} against message size; "
+                summary=f"Bandwidth of {terms.count(len(pairs))} against {terms.axis}; "
                 f"highest {format_estimate(best[1])} at {format_bytes(best[0].cell.size_bytes)} "
-                f"on {pair_name(best[0].cell.place)}.",
-                caption="Message size divided by the time above; the band is the interval.",
+                f"on {terms.name(best[0].cell.place)}.",
+                caption=f"{sentence(terms.axis)} divided by the time above; the band is the interval.",
             ),
         ),
     )
 
 
-def box(
-    id_: str, what: str, groups: Mapping[Place, Sequence[CellEstimate]], pairs: Sequence[Place]
-) -> Figure:
-    """Box plot per size: whiskers from minimum to maximum, as in RFC 2544 work."""
-    every = [cell for pair in pairs for cell in groups[pair]]
-    return Figure(
-        id=id_,
-        chart=charts.BOX,
-        title=f"Distribution of {what} per size",
-        x_title="message size",
-        y_title=what,
-        y=ticks.times(value for cell in every for value in cell.quantiles_s.values()),
-        variants=tuple(_box_variant(what, pair, groups[pair]) for pair in pairs),
-    )
-
-
-def _box_variant(what: str, pair: Place, cells: Sequence[CellEstimate]) -> Variant:
-    drawn = [cell for cell in cells if cell.quantiles_s.get("min", 0) > 0]
-    main: dict[str, Sequence[Raw]] = {
-        "size_bytes": [cell.cell.size_bytes for cell in drawn],
-        "size": [format_bytes(cell.cell.size_bytes) for cell in drawn],
-        "iterations": [cell.iterations for cell in drawn],
-    }
-    for quantile in QUANTILES:
-        main[_column(quantile)] = rounded([cell.quantiles_s.get(quantile) for cell in drawn])
-    return Variant(
-        label=pair_name(pair),
-        datasets={"main": main},
-        summary=f"Box plot of {what} on {pair_name(pair)} for {count(len(drawn), 'size')}, "
-        f"over {sum(cell.iterations for cell in drawn)} iterations.",
-        caption="All iterations of all launches, none dropped. Box: 25th to 75th percentile with the median; "
-        "thick whisker: 5th to 95th; thin whisker: minimum to maximum.",
-    )
-
-
-def _breaks(models: Sequence[CurveModel], largest: int) -> Columns:
+def _breaks(terms: Terms, models: Sequence[CurveModel], largest: int) -> Columns:
     """Breakpoints of all pairs; those of several pairs at about one size with one cause are one mark."""
     found = sorted(
-        (segment.breakpoint_bytes, segment.cause or "cause unknown", pair_name(model.place))
+        (segment.breakpoint_bytes, segment.cause or "cause unknown", terms.name(model.place))
         for model in models
         for segment in model.segments
         if segment.breakpoint_bytes is not None
@@ -188,17 +160,17 @@ def _bounds(cell: CellEstimate) -> list[float]:
     return [bound for bound in bounds if bound is not None]
 
 
-def _latency_summary(what: str, cells: Sequence[CellEstimate]) -> str:
+def _latency_summary(terms: Terms, cells: Sequence[CellEstimate]) -> str:
     if not cells:
-        return f"No {what} was measured."
+        return f"No {terms.quantity} was measured."
     pairs = {cell.cell.place for cell in cells}
     ends = [min(cells, key=_size_then_worst), max(cells, key=_size_and_worst)]
     texts = [
-        f"{format_estimate(cell.time)} at {format_bytes(cell.cell.size_bytes)} on {pair_name(cell.cell.place)}"
+        f"{format_estimate(cell.time)} at {format_bytes(cell.cell.size_bytes)} on {terms.name(cell.cell.place)}"
         for cell in ends
     ]
-    of_pairs = "the worst pair reads " if len(pairs) > 1 else ""
-    return f"{what.capitalize()} of {count(len(pairs), 'pair')} against message size: {of_pairs}" + (
+    of_pairs = f"the worst {terms.noun} reads " if len(pairs) > 1 else ""
+    return f"{sentence(terms.quantity)} of {terms.count(len(pairs))} against {terms.axis}: {of_pairs}" + (
         f"{texts[0]} and {texts[1]}."
     )
 
@@ -211,12 +183,10 @@ def _size_and_worst(cell: CellEstimate) -> tuple[int, float]:
     return cell.cell.size_bytes, cell.time.value
 
 
-def _latency_caption(breaks: Columns) -> str:
+def _latency_caption(breaks: Columns, *, several: bool) -> str:
     text = "Line: median over launches of the launch medians; band: its interval."
-    marks = [f"{label} ({pairs})" for label, pairs in zip(breaks["label"], breaks["pairs"], strict=True)]
+    marks = [
+        f"{label} ({pairs})" if several else f"{label}"
+        for label, pairs in zip(breaks["label"], breaks["pairs"], strict=True)
+    ]
     return f"{text} Dashed: breakpoint at {'; '.join(marks)}." if marks else text
-
-
-def _column(quantile: str) -> str:
-    """Name a quantile's column; a dot would be read as a path by Vega."""
-    return f"{quantile.replace('.', '_')}_s"

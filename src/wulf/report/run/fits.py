@@ -8,7 +8,7 @@ from wulf.records import CellEstimate, CurveModel, LineFit, Place
 from wulf.report import ticks
 from wulf.report.parts import Columns, Figure, Variant, rounded
 from wulf.report.run import charts
-from wulf.report.words import count, pair_name
+from wulf.report.words import Terms, count
 from wulf.units import format_estimate
 
 METHODS = {"theil-sen": "Theil–Sen", "least-squares": "least squares"}
@@ -18,7 +18,7 @@ LINEAR_RANGE = 64
 
 def regression(
     id_: str,
-    what: str,
+    terms: Terms,
     groups: Mapping[Place, Sequence[CellEstimate]],
     models: Mapping[Place, CurveModel],
     pairs: Sequence[Place],
@@ -37,17 +37,17 @@ def regression(
             id=id_,
             chart=charts.REGRESSION,
             title="Launch medians and fitted lines",
-            x_title="message size (logarithmic)" if logarithmic else "message size",
-            y_title=what,
+            x_title=f"{terms.axis} (logarithmic)" if logarithmic else terms.axis,
+            y_title=terms.quantity,
             x=ticks.sizes(sizes) if logarithmic else ticks.linear_sizes(sizes),
             y=ticks.times(medians) if logarithmic else ticks.linear_times(medians),
             logarithmic=logarithmic,
-            variants=tuple(_fit_variant(what, pair, groups[pair], models[pair]) for pair in fitted),
+            variants=tuple(_fit_variant(terms, pair, groups[pair], models[pair]) for pair in fitted),
         )
     ]
 
 
-def _fit_variant(what: str, pair: Place, cells: Sequence[CellEstimate], model: CurveModel) -> Variant:
+def _fit_variant(terms: Terms, pair: Place, cells: Sequence[CellEstimate], model: CurveModel) -> Variant:
     points = [(cell, point) for cell in cells for point in cell.launches if point.median_s > 0]
     main: Columns = {
         "size_bytes": [cell.cell.size_bytes for cell, _ in points],
@@ -58,9 +58,9 @@ def _fit_variant(what: str, pair: Place, cells: Sequence[CellEstimate], model: C
     fits = [fit for fit in (model.robust, model.least_squares) if fit is not None]
     equations = [equation(fit) for fit in fits]
     return Variant(
-        label=pair_name(pair),
+        label=terms.name(pair),
         datasets={"main": main, "lines": _lines(fits)},
-        summary=f"{count(len(points), 'launch median')} of {what} on {pair_name(pair)} with "
+        summary=f"{count(len(points), 'launch median')} of {terms.quantity} on {terms.name(pair)} with "
         f"{' and '.join(equations)}.",
         caption=" · ".join(equations) + ". Shaded: prediction interval of the Theil–Sen line.",
     )

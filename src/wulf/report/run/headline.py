@@ -14,21 +14,11 @@ from wulf.records import (
     Estimate,
     Manifest,
     NodeRecord,
-    Operation,
     Place,
     Plan,
 )
 from wulf.report.parts import KeyFigure, Warning
-from wulf.report.words import (
-    count,
-    estimate_item,
-    listed,
-    moment,
-    name,
-    pair_name,
-    percent,
-    quantity,
-)
+from wulf.report.words import Terms, count, estimate_item, listed, moment, name, percent
 from wulf.text import printable
 from wulf.units import format_bytes
 
@@ -157,17 +147,16 @@ def warnings(advices: Sequence[Advice]) -> tuple[Warning, ...]:
 
 
 def key_figures(
-    operation: Operation | None,
+    terms: Terms,
     groups: Mapping[Place, Sequence[CellEstimate]],
     models: Mapping[Place, CurveModel],
 ) -> tuple[KeyFigure, ...]:
     """Latency, bandwidth and half-performance length of the worst pair, with the best beside it."""
-    what = quantity(operation)
     found = [
-        _figure(f"zero-byte {what}", models, lambda model: model.zero_byte_latency, max)
-        or _smallest(what, groups),
-        _figure("asymptotic bandwidth", models, lambda model: model.asymptotic_bandwidth, min),
-        _figure("half-performance length n½", models, lambda model: model.n_half_bytes, max),
+        _figure(terms, f"zero-byte {terms.quantity}", models, lambda model: model.zero_byte_latency, max)
+        or _smallest(terms, groups),
+        _figure(terms, "asymptotic bandwidth", models, lambda model: model.asymptotic_bandwidth, min),
+        _figure(terms, "half-performance length n½", models, lambda model: model.n_half_bytes, max),
     ]
     return tuple(figure for figure in found if figure is not None)
 
@@ -176,16 +165,17 @@ Choose = Callable[..., tuple[Place, Estimate]]
 
 
 def _figure(
+    terms: Terms,
     label: str,
     models: Mapping[Place, CurveModel],
     pick: Callable[[CurveModel], Estimate | None],
     worst: Choose,
 ) -> KeyFigure | None:
     known = [(pair, value) for pair, model in models.items() if (value := pick(model)) is not None]
-    return _worst_and_best(label, known, worst)
+    return _worst_and_best(terms, label, known, worst)
 
 
-def _smallest(what: str, groups: Mapping[Place, Sequence[CellEstimate]]) -> KeyFigure | None:
+def _smallest(terms: Terms, groups: Mapping[Place, Sequence[CellEstimate]]) -> KeyFigure | None:
     """Return the time at the smallest size, where no model gives one for zero bytes."""
     sizes = [cells[0].cell.size_bytes for cells in groups.values()]
     if not sizes:
@@ -197,24 +187,28 @@ def _smallest(what: str, groups: Mapping[Place, Sequence[CellEstimate]]) -> KeyF
         for cell in cells
         if cell.cell.size_bytes == smallest
     ]
-    only = all(cell.cell.size_bytes == 0 for cells in groups.values() for cell in cells)
-    return _worst_and_best(what if only else f"{what} at {format_bytes(smallest)}", known, max)
+    label = f"{terms.quantity} at {format_bytes(smallest)}" if terms.varied else terms.value
+    return _worst_and_best(terms, label, known, max)
 
 
-def _worst_and_best(label: str, known: list[tuple[Place, Estimate]], worst: Choose) -> KeyFigure | None:
+def _worst_and_best(
+    terms: Terms, label: str, known: list[tuple[Place, Estimate]], worst: Choose
+) -> KeyFigure | None:
     if not known:
         return None
     best: Choose = min if worst is max else max
     bad, good = worst(known, key=_value), best(known, key=_value)
     if len(known) > 1 and estimate_item(bad[1]).text == estimate_item(good[1]).text:
-        return KeyFigure(name=label, worst=estimate_item(bad[1]), worst_pair=f"all {len(known)} pairs alike")
+        return KeyFigure(
+            name=label, worst=estimate_item(bad[1]), worst_pair=f"all {terms.count(len(known))} alike"
+        )
     several = len(known) > 1
     return KeyFigure(
         name=label,
         worst=estimate_item(bad[1]),
-        worst_pair=pair_name(bad[0]),
+        worst_pair=terms.name(bad[0]),
         best=estimate_item(good[1]) if several else None,
-        best_pair=pair_name(good[0]) if several else "",
+        best_pair=terms.name(good[0]) if several else "",
     )
 
 

@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from wulf.records import CellEstimate, CurveModel, Estimate, Place
 from wulf.report.parts import Columns, Figure, Variant, rounded
 from wulf.report.run import charts
-from wulf.report.words import estimate_item, name, pair_name
+from wulf.report.words import Terms, estimate_item, name, place_name
 
 
 def matrices(
-    id_: str, what: str, groups: Mapping[Place, Sequence[CellEstimate]], models: Mapping[Place, CurveModel]
+    id_: str, terms: Terms, groups: Mapping[Place, Sequence[CellEstimate]], models: Mapping[Place, CurveModel]
 ) -> list[Figure]:
     """Heat maps over pairs: zero-byte latency and asymptotic bandwidth, where the models have them."""
     found = []
     for key, title, worse in (
-        ("zero_byte_latency", f"Zero-byte {what} by pair", "high"),
+        ("zero_byte_latency", f"Zero-byte {terms.quantity} by pair", "high"),
         ("asymptotic_bandwidth", "Asymptotic bandwidth by pair", "low"),
     ):
         known = [(pair, getattr(models[pair], key)) for pair in groups if pair in models and len(pair) == 2]
@@ -54,7 +54,7 @@ def _matrix(id_: str, title: str, cells: Sequence[tuple[Place, Estimate]], worse
             Variant(
                 label="",
                 datasets={"main": main},
-                summary=f"{title}: worst {estimate_item(worst[1]).text} on {pair_name(worst[0])}.",
+                summary=f"{title}: worst {estimate_item(worst[1]).text} on {place_name(worst[0])}.",
                 caption="Darker is worse, from the best pair to the worst; a blank field was not measured.",
             ),
         ),

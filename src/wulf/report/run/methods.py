@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from wulf.nodeset import fold
 from wulf.records import Analysis, CellEstimate, Launch, Manifest, NodeRecord, Place
 from wulf.report.run.provenance import clock_texts
-from wulf.report.words import count, duration, listed, moment, name, percent, quantity
+from wulf.report.words import count, duration, listed, moment, name, noun, percent, quantity
 from wulf.text import printable
 from wulf.units import format_bytes, format_fact, format_time
 
@@ -82,7 +82,8 @@ def _measured(manifest: Manifest, launches: Sequence[Launch], cells: Sequence[Ce
     libraries = sorted(
         {library(launch.probe.mpi) for launch in launches if launch.probe and launch.probe.mpi}
     )
-    pairs = {cell.cell.place for cell in cells}
+    known = {operation.name: operation for operation in manifest.operations}
+    places = {(noun(x.cell.place, known.get(x.cell.op)), x.cell.place) for x in cells}
     sizes = sorted({cell.cell.size_bytes for cell in cells})
     span = ""
     if len(sizes) > 1:
@@ -92,16 +93,19 @@ def _measured(manifest: Manifest, launches: Sequence[Launch], cells: Sequence[Ce
     return (
         f"Measured with wulf {name(manifest.wulf_version)}{' over ' + listed(libraries) if libraries else ''}, "
         f"{moment(manifest.created_at)} to {moment(manifest.updated_at)}: {_operations(manifest, cells)}, "
-        f"{_where(pairs)}{span}."
+        f"{_where(places)}{span}."
     )
 
 
-def _where(places: Collection[Place]) -> str:
-    pairs = [place for place in places if len(place) == 2]
-    groups = [place for place in places if len(place) > 2]
-    said = [f"between {count(len(pairs), 'pair')} of nodes"] if pairs else []
-    said += [f"among {count(len(place), 'rank')} on {_names(list(dict.fromkeys(place)))}" for place in groups]
-    said += [f"on {name(place[0])}" for place in places if len(place) == 1]
+def _where(places: Collection[tuple[str, Place]]) -> str:
+    of = {
+        kind: sorted(place for found, place in places if found == kind) for kind in ("pair", "group", "node")
+    }
+    said = [f"between {count(len(of['pair']), 'pair')} of nodes"] if of["pair"] else []
+    said += [
+        f"among {count(len(group), 'rank')} on {_names(list(dict.fromkeys(group)))}" for group in of["group"]
+    ]
+    said += [f"on {_names(list(dict.fromkeys(place[0] for place in of['node'])))}"] if of["node"] else []
     return ", ".join(said) or "nowhere"
 
 
@@ -116,14 +120,47 @@ def _operations(manifest: Manifest, cells: Sequence[CellEstimate]) -> str:
 
 
 def _replication(manifest: Manifest, analysis: Analysis) -> str:
-    plan = manifest.plan
     replicates = sorted({cell.time.n for cell in analysis.cells})
     counted = _span(replicates) if replicates else "no launches"
     return (
-        f"The unit of replication is the launch, a fresh session of the probe: {counted} per cell (operation, pair "
-        f"and size), {analysis.launches_contaminated} of {count(analysis.launches_ok, 'launch')} beside foreign load. "
-        f"Within a launch every size is warmed up and then visited {plan.workload.sweeps} times in random order (seed "
-        f"{plan.seed}), about {format_time(plan.workload.visit_us / 1e6)} a visit; no value is discarded."
+        f"The unit of replication is the launch, {_launch(manifest)}: {counted} per cell "
+        f"({_cell(manifest, analysis)}), {analysis.launches_contaminated} of "
+        f"{count(analysis.launches_ok, 'launch')} beside foreign load. "
+        f"{_within(manifest)}"
+    )
+
+
+def _launch(manifest: Manifest) -> str:
+    run, probe = "one run of the command", "a fresh session of the probe"
+    kinds = {operation.transport == "command" for operation in manifest.operations}
+    return f"{probe}, or {run}" if len(kinds) > 1 else run if True in kinds else probe
+
+
+def _cell(manifest: Manifest, analysis: Analysis) -> str:
+    """Return what a cell is: 'operation, pair and size'."""
+    known = {operation.name: operation for operation in manifest.operations}
+    nouns = {noun(cell.cell.place, known.get(cell.cell.op)) for cell in analysis.cells} or {"pair"}
+    parts = ["operation", " or ".join(sorted(nouns, reverse=True)), *(["size"] if _sized(manifest) else [])]
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _sized(manifest: Manifest) -> bool:
+    return any(operation.max_size_bytes for operation in manifest.operations)
+
+
+def _within(manifest: Manifest) -> str:
+    """Say what is done within a launch of the probe."""
+    plan = manifest.plan
+    if {operation.transport for operation in manifest.operations} == {"command"}:
+        return "No value is discarded."
+    visits = f"about {format_time(plan.workload.visit_us / 1e6)} a visit; no value is discarded."
+    if _sized(manifest):
+        return (
+            f"Within a launch every size is warmed up and then visited {plan.workload.sweeps} times in random "
+            f"order (seed {plan.seed}), {visits}"
+        )
+    return (
+        f"Within a launch the operation is warmed up and then visited {plan.workload.sweeps} times, {visits}"
     )
 
 

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from wulf.nodeset import fold_reasons, impersonal
-from wulf.records import OWN_FACTS, PASSING_FACTS, FactValue, Launch, Manifest, NodeRecord, Plan
+from wulf.records import OWN_FACTS, PASSING_FACTS, FactValue, Launch, Manifest, NodeRecord, Operation
 from wulf.report.parts import Column, Item, Table
-from wulf.report.words import UNKNOWN, count, duration, listed, moment, name, pair_name
+from wulf.report.words import UNKNOWN, count, duration, heading, listed, moment, name, noun, place_name
 from wulf.text import printable
 from wulf.units import fact_label, format_fact
 
@@ -23,7 +23,7 @@ ROWS = 200
 _MANY = ("sysctl.", "service.")
 
 
-def launches_table(launches: Sequence[Launch]) -> Table:
+def launches_table(launches: Sequence[Launch], operations: Mapping[str, Operation]) -> Table:
     """Fold launches that failed or ran beside foreign load: one row for what befell an operation for one reason."""
     folded: dict[tuple[str, bool, str], list[Launch]] = defaultdict(list)
     for launch in launches:
@@ -31,17 +31,18 @@ def launches_table(launches: Sequence[Launch]) -> Table:
         if launch.status == "failed" or (launch.contamination and launch.purpose == "measure"):
             folded[launch.op, launch.status == "failed", _alike(launch)].append(launch)
     rows = sorted(folded.values(), key=lambda group: (group[0].status != "failed", -len(group)))
+    nouns = (noun(launch.place, operations.get(launch.op)) for group in rows for launch in group)
     return Table(
         title="Failed and contaminated launches",
         columns=(
             Column("launches", numeric=True),
             Column("operation"),
-            Column("pairs"),
+            Column(heading(nouns)),
             Column("first", narrow=False),
             Column("what"),
             Column("why"),
         ),
-        rows=tuple(_launches_row(group) for group in rows[:ROWS]),
+        rows=tuple(_launches_row(group, operations.get(group[0].op)) for group in rows[:ROWS]),
         note="Contaminated launches are kept and marked; nothing is dropped. 'wulf report --json' has every launch.",
         empty="no launch failed and none ran beside foreign load" if launches else "there was no launch",
     )
@@ -57,10 +58,10 @@ def _alike(launch: Launch) -> str:
     return re.sub(r"\d+(\.\d+)?", "#", impersonal(_why(launch), launch.place))
 
 
-def _launches_row(group: Sequence[Launch]) -> tuple[Item, ...]:
+def _launches_row(group: Sequence[Launch], operation: Operation | None) -> tuple[Item, ...]:
     first = group[0]
     reasons = {_why(launch) for launch in group}
-    pairs = sorted({pair_name(launch.place) for launch in group})
+    pairs = sorted({place_name(launch.place, operation) for launch in group})
     return (
         Item(str(len(group)), len(group)),
         Item(name(first.op)),
@@ -165,10 +166,7 @@ def provenance_table(manifest: Manifest, launches: Sequence[Launch]) -> Table:
         ("wulf", name(manifest.wulf_version)),
         *_probe_rows(launches),
         *((_label(key), _value(key, value)) for key, value in manifest.software.items() if value is not None),
-        (
-            "ladder",
-            f"{name(plan.ladder)}, {count(_most_sizes(plan), 'size')} to begin with",
-        ),
+        *_ladder_row(manifest),
         ("seed", str(plan.seed)),
         (
             "budget",
@@ -181,6 +179,15 @@ def provenance_table(manifest: Manifest, launches: Sequence[Launch]) -> Table:
         columns=(Column("what"), Column("value")),
         rows=tuple((Item(key), Item(value)) for key, value in rows),
     )
+
+
+def _ladder_row(manifest: Manifest) -> list[tuple[str, str]]:
+    """Say which sizes the run began with, unless none of its operations has any."""
+    plan = manifest.plan
+    if manifest.operations and not any(operation.max_size_bytes for operation in manifest.operations):
+        return []
+    sizes = max((len(part.sizes_bytes) for part in plan.workload.parts), default=0)
+    return [("ladder", f"{name(plan.ladder)}, {count(sizes, 'size')} to begin with")]
 
 
 def _probe_rows(launches: Sequence[Launch]) -> list[tuple[str, str]]:
@@ -211,7 +218,3 @@ def clock_texts(launches: Sequence[Launch]) -> list[str]:
 def _range(values: set[int]) -> str:
     low, high = min(values), max(values)
     return str(low) if low == high else f"{low} to {high}"
-
-
-def _most_sizes(plan: Plan) -> int:
-    return max((len(part.sizes_bytes) for part in plan.workload.parts), default=0)

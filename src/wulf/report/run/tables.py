@@ -5,12 +5,23 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from wulf.records import CellEstimate, CurveModel, Estimate, Place, Segment
+from wulf.records import Cell, CellEstimate, CurveModel, Estimate, Operation, Place, Segment
 from wulf.report.parts import Column, Flag, Item, PairDetail, Table
-from wulf.report.run.figures import QUANTILES
+from wulf.report.run.boxes import QUANTILES
 from wulf.report.run.fits import equation
-from wulf.report.words import estimate_item, listed, pair_name, percent
+from wulf.report.words import (
+    Terms,
+    count,
+    estimate_item,
+    heading,
+    listed,
+    noun,
+    percent,
+    place_name,
+    sized,
+)
 from wulf.text import printable
 from wulf.units import format_bytes, format_sizes, format_time
 
@@ -20,91 +31,122 @@ MODEL_MISSING = "no model was fitted"
 
 
 def pairs_table(
-    what: str,
+    terms: Terms,
     groups: Mapping[Place, Sequence[CellEstimate]],
     models: Mapping[Place, CurveModel],
     order: Sequence[Place],
 ) -> Table:
-    """All pairs, worst first."""
-    smallest = min((cells[0].cell.size_bytes for cells in groups.values()), default=0)
-    largest = max((cells[-1].cell.size_bytes for cells in groups.values()), default=0)
+    """All pairs, worst first; what varies nothing has one figure for each, and no model of a curve."""
+    if not terms.varied:
+        return _single_table(terms, groups, order)
     return Table(
-        title="Pairs, worst first",
+        title=f"{terms.noun.capitalize()}s, worst first",
         columns=(
-            Column("pair", whole=True),
+            Column(terms.noun, whole=True),
             Column("zero-byte latency", numeric=True),
             Column("asymptotic bandwidth", numeric=True),
             Column("n½", numeric=True, narrow=False),
-            Column(f"{what}, {format_bytes(smallest)}", numeric=True, narrow=False),
-            Column(f"{what}, {format_bytes(largest)}", numeric=True, narrow=False),
+            *(Column(f"{terms.quantity}, {format_bytes(n)}", numeric=True, narrow=False) for n in terms.ends),
             Column("on target", numeric=True),
         ),
-        rows=tuple(_pair_row(pair, groups[pair], models.get(pair), (smallest, largest)) for pair in order),
-        note="Ordered by the geometric mean over sizes of the time relative to the best pair."
+        rows=tuple(_pair_row(terms, pair, groups[pair], models.get(pair)) for pair in order),
+        note=f"Ordered by the geometric mean over sizes of the time relative to the best {terms.noun}."
         if len(order) > 1
         else "",
     )
 
 
+def _single_table(
+    terms: Terms, groups: Mapping[Place, Sequence[CellEstimate]], order: Sequence[Place]
+) -> Table:
+    cells = [cell for place in order for cell in groups[place]]
+    moved = any(cell.bandwidth for cell in cells)
+    return Table(
+        title=f"{terms.noun.capitalize()}s, worst first" if len(order) > 1 else terms.noun.capitalize(),
+        columns=(
+            Column(terms.noun, whole=True),
+            Column(terms.value, numeric=True),
+            *((Column("bandwidth", numeric=True),) if moved else ()),
+            Column("launches", numeric=True),
+            Column("on target"),
+        ),
+        rows=tuple(
+            (
+                Item(terms.name(cell.cell.place)),
+                estimate_item(cell.time),
+                *((estimate_item(cell.bandwidth),) if moved else ()),
+                Item(str(cell.time.n), cell.time.n),
+                Item("yes" if cell.reached else "no", int(cell.reached), "" if cell.reached else "warning"),
+            )
+            for cell in cells
+        ),
+    )
+
+
 def _pair_row(
-    pair: Place, cells: Sequence[CellEstimate], model: CurveModel | None, ends: tuple[int, int]
+    terms: Terms, pair: Place, cells: Sequence[CellEstimate], model: CurveModel | None
 ) -> tuple[Item, ...]:
     at = {cell.cell.size_bytes: cell.time for cell in cells}
     reached = sum(cell.reached for cell in cells)
     flag: Flag = "" if reached == len(cells) else "warning"
     return (
-        Item(pair_name(pair)),
+        Item(terms.name(pair)),
         estimate_item(model.zero_byte_latency if model else None, _reason(model, "latency")),
         estimate_item(model.asymptotic_bandwidth if model else None, _reason(model, "bandwidth")),
         estimate_item(model.n_half_bytes if model else None, _reason(model, "n½", "bandwidth")),
-        *(estimate_item(at.get(size), "not measured") for size in ends),
+        *(estimate_item(at.get(size), "not measured") for size in terms.ends),
         Item(f"{reached} of {len(cells)}", reached, flag),
     )
 
 
-def detail(pair: Place, cells: Sequence[CellEstimate], model: CurveModel | None) -> PairDetail:
+def detail(terms: Terms, pair: Place, cells: Sequence[CellEstimate], model: CurveModel | None) -> PairDetail:
     """Return what is shown of one pair at a time."""
+    if not terms.varied:
+        return PairDetail(pair=terms.name(pair), sizes=sizes_table(terms, pair, cells))
     fits = [fit for fit in (model.robust, model.least_squares) if fit] if model else []
     notes = [f"{equation(fit)}, residual spread {format_time(fit.residual_spread_s)}" for fit in fits] + [
         printable(note, 300) for note in (model.notes if model else [MODEL_MISSING])
     ]
     return PairDetail(
-        pair=pair_name(pair),
-        sizes=sizes_table(pair, cells),
-        segments=segments_table(pair, model),
+        pair=terms.name(pair),
+        sizes=sizes_table(terms, pair, cells),
+        segments=segments_table(terms.name(pair), model),
         notes=tuple(notes),
     )
 
 
-def sizes_table(pair: Place, cells: Sequence[CellEstimate]) -> Table:
-    """One row per size: estimate, bandwidth, quantiles, counts."""
+def sizes_table(terms: Terms, pair: Place, cells: Sequence[CellEstimate]) -> Table:
+    """One row per size: estimate, bandwidth, quantiles, counts; without sizes one row."""
     lossy = any(cell.lost or cell.corrupt for cell in cells)
+    moved = any(cell.bandwidth for cell in cells)
     return Table(
-        title=f"Sizes and quantiles, {pair_name(pair)}",
+        title=f"{'Sizes and quantiles' if terms.varied else 'Quantiles'}, {terms.name(pair)}",
         columns=(
-            Column("size", numeric=True),
+            *((Column("size", numeric=True),) if terms.sized else ()),
             Column("median", numeric=True),
-            Column("bandwidth", numeric=True),
+            *((Column("bandwidth", numeric=True),) if moved else ()),
             *(Column(quantile, numeric=True, narrow=quantile in ("p99", "max")) for quantile in QUANTILES),
             Column("launches", numeric=True, narrow=False),
             Column("iterations", numeric=True, narrow=False),
             *((Column("lost", numeric=True), Column("corrupt", numeric=True, narrow=False)) if lossy else ()),
         ),
-        rows=tuple(_size_row(cell, lossy) for cell in cells),
+        rows=tuple(_size_row(terms, cell, moved=moved, lossy=lossy) for cell in cells),
         note="Median: over launches of the launch medians, with its interval. Quantiles: over all iterations. "
         "! marks an interval wider than the target.",
     )
 
 
-def _size_row(cell: CellEstimate, lossy: bool) -> tuple[Item, ...]:
+def _size_row(terms: Terms, cell: CellEstimate, *, moved: bool, lossy: bool) -> tuple[Item, ...]:
     time = estimate_item(cell.time)
     if not cell.reached:
         time = Item(f"{time.text} !", time.raw, "warning")
+    size = (Item(format_bytes(cell.cell.size_bytes), cell.cell.size_bytes),) if terms.sized else ()
+    bandwidth = (estimate_item(cell.bandwidth) if cell.bandwidth else Item("–", None),) if moved else ()
     losses = (_losses(cell.lost), _losses(cell.corrupt)) if lossy else ()
     return (
-        Item(format_bytes(cell.cell.size_bytes), cell.cell.size_bytes),
+        *size,
         time,
-        estimate_item(cell.bandwidth) if cell.bandwidth else Item("–", None),
+        *bandwidth,
         *(_quantile(cell, quantile) for quantile in QUANTILES),
         Item(str(cell.time.n), cell.time.n),
         Item(str(cell.iterations), cell.iterations),
@@ -121,10 +163,10 @@ def _losses(number: int) -> Item:
     return Item(str(number), number, "warning" if number else "")
 
 
-def segments_table(pair: Place, model: CurveModel | None) -> Table:
+def segments_table(pair: str, model: CurveModel | None) -> Table:
     """Straight pieces of the curve and what separates them."""
     return Table(
-        title=f"Segments, {pair_name(pair)}",
+        title=f"Segments, {pair}",
         columns=(
             Column("sizes"),
             Column("intercept", numeric=True),
@@ -173,15 +215,16 @@ def _parameter(estimate: Estimate | None) -> Item:
     return Item("not identifiable", None, "unknown") if estimate is None else estimate_item(estimate)
 
 
-def unreached_table(cells: Sequence[CellEstimate]) -> Table:
+def unreached_table(cells: Sequence[CellEstimate], operations: Mapping[str, Operation]) -> Table:
     """Cells whose interval is wider than asked for, folded: pairs that missed the same sizes share a row."""
     groups = _missed(cells)
-    rows = [_unreached_row(op, known, group, cells) for (op, known), group in groups]
-    return Table(
+    rows = [_unreached_row(op, operations.get(op), known, group, cells) for (op, known), group in groups]
+    nouns = [noun(cell.cell.place, operations.get(cell.cell.op)) for _, group in groups for cell in group]
+    found = Table(
         title="Targets not reached",
         columns=(
             Column("operation"),
-            Column("pairs"),
+            Column(heading(nouns)),
             Column("sizes"),
             Column("cells", numeric=True),
             Column("half-width at worst", numeric=True),
@@ -192,6 +235,14 @@ def unreached_table(cells: Sequence[CellEstimate]) -> Table:
         ),
         empty="every cell reached its target" if cells else "nothing was measured",
     )
+    sizes = any(sized(operations.get(cell.cell.op), [cell.cell.size_bytes]) for cell in cells)
+    return found if sizes else _without(found, "sizes")
+
+
+def _without(table: Table, column: str) -> Table:
+    at = [known.name for known in table.columns].index(column)
+    columns = table.columns[:at] + table.columns[at + 1 :]
+    return replace(table, columns=columns, rows=tuple(row[:at] + row[at + 1 :] for row in table.rows))
 
 
 _Missed = tuple[tuple[str, bool], list[CellEstimate]]
@@ -215,7 +266,11 @@ def _missed(cells: Sequence[CellEstimate]) -> list[_Missed]:
 
 
 def _unreached_row(
-    op: str, known: bool, missed: Sequence[CellEstimate], cells: Sequence[CellEstimate]
+    op: str,
+    operation: Operation | None,
+    known: bool,
+    missed: Sequence[CellEstimate],
+    cells: Sequence[CellEstimate],
 ) -> tuple[Item, ...]:
     measured = [cell.cell for cell in cells if cell.cell.op == op]
     pairs = sorted({cell.cell.place for cell in missed})
@@ -226,14 +281,21 @@ def _unreached_row(
     return (
         Item(printable(op, 60)),
         Item(
-            f"all {every} pairs"
+            f"all {count(every, noun(pairs[0], operation))}"
             if len(pairs) == every > 1
-            else listed([pair_name(pair) for pair in pairs], 3)
+            else listed([place_name(pair, operation) for pair in pairs], 3)
         ),
-        Item(format_sizes((cell.cell.size_bytes for cell in missed), (cell.size_bytes for cell in measured))),
+        Item(_sizes_of(operation, missed, measured)),
         Item(str(len(missed)), len(missed)),
         Item(f"±{percent(width)}, target {target}", width, "warning")
         if known
         else Item(f"no interval, target {target}", None, "warning"),
         Item(" to ".join(str(number) for number in dict.fromkeys((replicates[0], replicates[-1])))),
     )
+
+
+def _sizes_of(operation: Operation | None, missed: Sequence[CellEstimate], measured: Sequence[Cell]) -> str:
+    """Return the sizes of some of the cells; an operation that varies nothing has none."""
+    if not sized(operation, (cell.size_bytes for cell in measured)):
+        return "–"
+    return format_sizes((cell.cell.size_bytes for cell in missed), (cell.size_bytes for cell in measured))

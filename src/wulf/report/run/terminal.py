@@ -74,10 +74,16 @@ def _key_figures(printer: Printer, operation: OperationView) -> None:
         best = f"; best {figure.best.text} ({figure.best_pair})" if figure.best else ""
         worst = "worst " if figure.best else ""
         printer.line(f"{figure.name}: {worst}{figure.worst.text} ({figure.worst_pair}){best}")
+    # One figure of one place has been said by now.
+    if operation.span or len(operation.lines) > 1:
+        _lines(printer, operation)
+
+
+def _lines(printer: Printer, operation: OperationView) -> None:
     printer.line("")
     printer.line(f"{operation.quantity}{f' at {operation.span}, logarithmic' if operation.span else ''}:")
     for pair, times, ends in operation.lines:
-        printer.line(f"{sparkline(times)}  {pair}: {ends}")
+        printer.line(f"{sparkline(times)}  {pair}: {ends}".strip())
     if operation.left_out:
         printer.line(operation.left_out)
 
@@ -90,5 +96,6 @@ def _details(printer: Printer, operation: OperationView) -> None:
         printer.line(f"In detail: {detail.pair}", "bold")
         for note in detail.notes:
             printer.line(note)
-        printer.table(detail.segments)
+        if detail.segments is not None:
+            printer.table(detail.segments)
         printer.table(detail.sizes)

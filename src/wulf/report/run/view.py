@@ -10,7 +10,7 @@ from wulf.report import audit as audit_view
 from wulf.report.parts import OperationView, View
 from wulf.report.run import headline, methods, provenance, ranking, tables
 from wulf.report.run.figures import figures
-from wulf.report.words import count, estimate_item, name, pair_name, quantity
+from wulf.report.words import Terms, estimate_item, name
 from wulf.text import printable
 from wulf.units import format_bytes
 
@@ -24,6 +24,7 @@ def build(
 ) -> View:
     """Return all that is shown of a run."""
     grade = headline.trust(manifest, analysis)
+    known = {operation.name: operation for operation in manifest.operations}
     return View(
         run_id=name(manifest.id),
         title=headline.title(manifest),
@@ -34,8 +35,8 @@ def build(
         warnings=headline.warnings(analysis.warnings),
         operations=_operations(manifest, analysis),
         audit=audit_view.build(audit) if audit is not None else None,
-        launches=provenance.launches_table(launches),
-        unreached=tables.unreached_table(analysis.cells),
+        launches=provenance.launches_table(launches, known),
+        unreached=tables.unreached_table(analysis.cells, known),
         facts=provenance.facts_table(nodes),
         unknown=provenance.unknown_table(nodes, manifest),
         provenance=provenance.provenance_table(manifest, launches),
@@ -65,46 +66,40 @@ def _operation(
     id_: str, operation: Operation | None, cells: list[CellEstimate], models: list[CurveModel]
 ) -> OperationView:
     first = cells[0].cell
+    terms = Terms.of(operation, cells)
     groups = ranking.by_pair(cells)
     order = ranking.worst_first(cells)
     shown = ranking.shown(order)
     by_pair = {model.place: model for model in models}
-    what = quantity(operation)
-    overview, detail = figures(id_, operation, cells, by_pair, shown)
+    overview, detail = figures(id_, terms, groups, by_pair, order)
     label = name(first.op) + (f" ({name(first.setting)})" if first.setting != "default" else "")
     left_out = ""
     if len(shown) < len(order):
         left_out = (
-            f"Lines and details are those of the {len(shown) - 1} worst pairs and of the best one; the table of "
-            f"pairs has all {count(len(order), 'pair')}, and 'wulf report --csv' has all their figures."
+            f"{'Lines and details' if terms.varied else 'Details'} are those of the {len(shown) - 1} worst "
+            f"{terms.noun}s and of the best one; the table of {terms.noun}s has all {terms.count(len(order))}, and "
+            "'wulf report --csv' has all their figures."
         )
     return OperationView(
         id=id_,
         name=label,
         title=printable(operation.summary, 120) if operation else "operation unknown to the manifest",
-        quantity=what,
-        key_figures=headline.key_figures(operation, groups, by_pair),
-        pairs=tables.pairs_table(what, groups, by_pair, order),
+        quantity=terms.quantity,
+        key_figures=headline.key_figures(terms, groups, by_pair),
+        pairs=tables.pairs_table(terms, groups, by_pair, order),
         overview=overview,
         detail=detail,
-        details=tuple(tables.detail(pair, groups[pair], by_pair.get(pair)) for pair in shown),
+        details=tuple(tables.detail(terms, pair, groups[pair], by_pair.get(pair)) for pair in shown),
         left_out=left_out,
-        span=_span(cells),
-        lines=tuple((pair_name(pair), _times(groups[pair]), _ends(groups[pair])) for pair in shown),
+        noun=terms.noun,
+        span=" to ".join(map(format_bytes, terms.ends)) if terms.varied else "",
+        lines=tuple((terms.name(pair), _times(groups[pair]), _ends(groups[pair])) for pair in shown),
     )
 
 
 def _times(cells: Sequence[CellEstimate]) -> tuple[float, ...]:
-    return tuple(cell.time.value for cell in cells)
+    return tuple(cell.time.value for cell in cells) if len(cells) > 1 else ()
 
 
 def _ends(cells: Sequence[CellEstimate]) -> str:
-    return " … ".join(estimate_item(cell.time).text for cell in (cells[0], cells[-1]))
-
-
-def _span(cells: Sequence[CellEstimate]) -> str:
-    sizes = sorted(cell.cell.size_bytes for cell in cells)
-    first, last = format_bytes(sizes[0]), format_bytes(sizes[-1])
-    if sizes[-1] == 0:
-        return ""  # nothing was varied
-    return first if first == last else f"{first} to {last}"
+    return " … ".join(estimate_item(cell.time).text for cell in (cells[0], *cells[1:][-1:]))
