@@ -82,7 +82,8 @@ def test_the_library_here_starts_a_job(name: str, shared_cpu: bool) -> None:
     launcher = launcher_for(found.family, found.mpirun)
     job = MpiJob(
         program="/bin/sh",
-        arguments=["-c", 'echo "rank ${OMPI_COMM_WORLD_RANK:-$PMI_RANK} $WULF_X"'],
+        # What ends before Hydra has told it all it has to tell ends Hydra with a SIGPIPE; an MPI program waits for it.
+        arguments=["-c", 'echo "rank ${OMPI_COMM_WORLD_RANK:-$PMI_RANK} $WULF_X"; sleep 0.3'],
         hosts=[("local1", "127.0.0.1"), ("local2", "127.0.0.1")],
         interface="lo",
         shared_cpu=shared_cpu,
@@ -91,6 +92,7 @@ def test_the_library_here_starts_a_job(name: str, shared_cpu: bool) -> None:
     answer = subprocess.run(
         launcher.argv(job),
         env={**os.environ, **launcher.env(job)},
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         timeout=60,
