@@ -3,6 +3,7 @@ import pytest
 
 from bench import aa_sim
 from tests.unit.make_cells import PAIR, analysis, cell, curve
+from tests.unit.make_records import plan
 from wulf.estimate import compare
 from wulf.records import NodeRecord
 
@@ -105,3 +106,13 @@ def test_a_node_that_was_absent_is_one_difference():
     gone = [NodeRecord(node=PAIR[0], reachable=False, error="node01: no route to host")]
     found = compare(run(), run(), there, gone)
     assert found.differing_facts == {"node01: all facts": ("270 facts", "unknown: node01: no route to host")}
+
+
+def test_another_way_to_measure_is_listed():
+    alone, together = plan(), plan(at_once=True, visit_us=500)
+    found = compare(run(seed=1), run(seed=2), [], [], plans=(alone, together)).differing_facts
+    assert found == {
+        "pairs measured": ("one at a time", "at the same time"),
+        "length of a visit": ("2000 µs", "500 µs"),
+    }
+    assert compare(run(seed=1), run(seed=2), [], [], plans=(alone, alone)).differing_facts == {}

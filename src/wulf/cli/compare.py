@@ -63,4 +63,5 @@ def _compare(base: Run, candidate: Run, margin: float) -> Comparison:
         base.nodes,
         candidate.nodes,
         margin=margin,
+        plans=(base.manifest.plan, candidate.manifest.plan),
     )

@@ -39,6 +39,7 @@ from wulf.records import (
     LaunchPoint,
     NodeRecord,
     Place,
+    Plan,
     Verdict,
 )
 from wulf.stats.shift import Shift, shift
@@ -65,6 +66,7 @@ def compare(
     base_nodes: Sequence[NodeRecord],
     candidate_nodes: Sequence[NodeRecord],
     margin: float = 0.02,
+    plans: tuple[Plan, Plan] | None = None,
 ) -> Comparison:
     """Compare the cells that two runs have in common.
 
@@ -76,6 +78,8 @@ def compare(
         Facts of their nodes: what differs is listed.
     margin
         Relative change of the time that does not matter.
+    plans
+        Of the runs: another way to measure is listed with the facts that differ.
     """
     firsts = {cell.cell: cell for cell in base.cells}
     pairs = [(firsts[cell.cell], cell) for cell in candidate.cells if cell.cell in firsts]
@@ -89,7 +93,7 @@ def compare(
         schema_version=SCHEMA_VERSION,
         base=base.run_id,
         candidate=candidate.run_id,
-        differing_facts=differing_facts(base_nodes, candidate_nodes),
+        differing_facts=(_ways(*plans) if plans else {}) | differing_facts(base_nodes, candidate_nodes),
         cells=cells,
         pooled=pooled,
         smallest_effect=max((effect for effect in effects.values() if effect is not None), default=None),
@@ -98,6 +102,16 @@ def compare(
         verdict=verdict,
         reason=reason,
     )
+
+
+def _ways(base: Plan, candidate: Plan) -> dict[str, tuple[str, str]]:
+    """Return in what the ways of measuring differ: a difference of the figures may come from that."""
+    pairs = {False: "one at a time", True: "at the same time"}
+    said = [
+        ("pairs measured", *(pairs[plan.workload.at_once] for plan in (base, candidate))),
+        ("length of a visit", *(f"{plan.workload.visit_us} µs" for plan in (base, candidate))),
+    ]
+    return {what: (before, after) for what, before, after in said if before != after}
 
 
 def differing_facts(

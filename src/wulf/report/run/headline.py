@@ -71,8 +71,9 @@ def lede(manifest: Manifest, analysis: Analysis) -> str:
         one = f" {ends.partition(' to ')[0]}," if sizes[0] > 0 else ""
         span = f" {count(len(sizes), 'message size')} from {ends}," if len(sizes) > 1 else one
     launches = analysis.launches_ok + analysis.launches_failed
+    together = " of several pairs at the same time" if manifest.plan.workload.at_once else ""
     return (
-        f"{'Between' if len(nodes) > 1 else 'On'} {listed(nodes, 8)},{span} {count(launches, 'launch')} "
+        f"{'Between' if len(nodes) > 1 else 'On'} {listed(nodes, 8)},{span} {count(launches, 'launch')}{together} "
         f"from {moment(manifest.created_at)} to {moment(manifest.updated_at)}."
     )
 

@@ -126,7 +126,16 @@ def _replication(manifest: Manifest, analysis: Analysis) -> str:
         f"The unit of replication is the launch, {_launch(manifest)}: {counted} per cell "
         f"({_cell(manifest, analysis)}), {analysis.launches_contaminated} of "
         f"{count(analysis.launches_ok, 'launch')} beside foreign load. "
-        f"{_within(manifest)}"
+        f"{_company(manifest)}{_within(manifest)}"
+    )
+
+
+def _company(manifest: Manifest) -> str:
+    if not manifest.plan.workload.at_once:
+        return ""
+    return (
+        "A launch measured several pairs that have no node in common at the same time, each visit begun together: "
+        "a time is that of a pair while the others are busy, too. "
     )
 
 
