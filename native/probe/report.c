@@ -115,6 +115,12 @@ int report_progress(const struct progress *progress) {
     return write_and_free(&record, STDOUT_FILENO);
 }
 
+int report_waiting(void) {
+    struct record record = {0};
+    record_begin(&record, "waiting");
+    return write_and_free(&record, STDOUT_FILENO);
+}
+
 static void add_histogram(struct record *record, const struct histogram *histogram) {
     size_t cursor = 0;
     uint64_t value_ns = 0;

@@ -31,6 +31,7 @@ struct introduction {
 int report_list(void);
 int report_hello(const struct introduction *introduction);
 int report_progress(const struct progress *progress);
+int report_waiting(void);
 /* `ranks`: the two of the launch that it is about; NULL for all of them. */
 int report_cell(const struct operation *operation, const struct cell *cell, const int *ranks);
 /* What report_cell writes, without the end of the line. */

@@ -40,6 +40,9 @@ def lines_of(output: bytes) -> list[Line]:
         if not raw.startswith(b"{"):  # what an MPI launcher says, or the empty line before an error
             continue
         line: Line = json.loads(raw)
+        if line == {"type": "waiting"}:
+            assert parse.message(raw) is None, "only a sign of life"
+            continue
         kind = "server" if line.get("role") == "server" else line["type"]
         # Only cells of pairs that measure at once say which ranks they are about.
         assert set(line) - {"ranks"} == KEYS[kind] and ("ranks" not in line or kind == "cell"), raw

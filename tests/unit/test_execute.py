@@ -102,3 +102,32 @@ def test_a_command_is_a_launch_of_one_value(tmp_path):
     failed = launch(tmp_path, "", command="echo no such input >&2; exit 4", **words)
     assert (failed.launch.status, failed.samples) == ("failed", [])
     assert "no such input" in failed.launch.error
+
+
+LOST = '{"type":"error","code":"peer_lost","peer":"node03","message":"node03 has not answered for 10 s"}'
+SOMEBODY = LOST.replace("node03", "one of the other ranks")
+
+
+@pytest.mark.parametrize(
+    ("place", "script", "said"),
+    [
+        # The launcher ended the first rank before it could say a word.
+        (
+            ("node01", "node02"),
+            f"echo 'mpirun: aborted' >&2; echo '{LOST}' >&2; echo 'bye' >&2",
+            "node03 has not",
+        ),
+        (("node01", "node02"), "echo 'mpirun: aborted' >&2", "ended early: mpirun: aborted"),
+        # The first of many ranks does not know which one it was; of two it knows better.
+        (
+            ("node01", "node02", "node03", "node04"),
+            f"echo '{LOST}' >&2; sleep 0.2; echo '{SOMEBODY}'",
+            "node03 has not",
+        ),
+        (("node01", "node02"), f"echo '{SOMEBODY}' >&2; sleep 0.2; echo '{LOST}'", "node03 has not"),
+    ],
+)
+def test_who_knows_most_of_a_failure_is_heard(tmp_path, place, script, said):
+    found = launch(tmp_path, f"echo '{HELLO}'; {script}", place=place)
+    assert found.launch.status == "failed"
+    assert said in found.launch.error

@@ -11,7 +11,7 @@
 enum { TAG_LINE = 3, TAG_FAILURE = 4 };
 /* So long rank 0 has to print what went wrong elsewhere before the launch is ended. */
 static const struct timespec PATIENCE = {.tv_sec = 2};
-/* While it waits for the others, a pair's second rank hears so often that all is well. */
+/* While a rank waits for the other pairs, its own partner, and the reader of rank 0, hear so often of it. */
 static const uint64_t KEEP_ALIVE_NS = 1000000000;
 
 static int failed(const struct at_once *at_once, int code, struct failure *failure) {
@@ -35,6 +35,8 @@ static int keep_alive(const struct at_once *at_once, uint64_t *last_ns, struct f
     if (now - *last_ns < KEEP_ALIVE_NS)
         return 0;
     *last_ns = now;
+    if (at_once->company.ranks[0] == 0 && report_waiting() != 0)
+        return failure_set(failure, "system", "", "cannot write to standard output");
     unsigned char bytes[COMMAND_BYTES];
     const struct command wait = {.kind = COMMAND_WAIT};
     command_encode(&wait, bytes);

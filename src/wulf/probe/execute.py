@@ -17,6 +17,8 @@ from wulf.records import Launch, LaunchResult, NodeContext, Place, Sample
 from wulf.store.files import timestamp
 from wulf.text import last_line, printable
 
+#: Ranks of an operation between two nodes.
+PAIR = 2
 #: The probe itself says after 8 s without progress that its peer is gone; this is for a probe that cannot.
 SILENCE_S = 15.0
 #: A visit of a slow, large cell prints nothing; the probe's own watchdog is the tighter bound.
@@ -270,7 +272,9 @@ def _read(process: RemoteProcess, output: _Output, plan: LaunchPlan) -> None:
             elif isinstance(said, parse.CellLine):
                 output.cells.append(said)
             elif isinstance(said, parse.ErrorLine):
-                raise ProbeError(f"{said.peer or who}: {said.message}")
+                # Of many ranks the first does not know which one it was.
+                better = _other_rank(process) if len(plan.place) > PAIR else None
+                raise ProbeError(f"{said.peer or who}: {(better or said).message}")
             elif isinstance(said, parse.End):
                 return
     except OverdueError as error:
@@ -280,4 +284,16 @@ def _read(process: RemoteProcess, output: _Output, plan: LaunchPlan) -> None:
         ) from error
     except TransportError as error:
         raise ProbeError(f"{who}: the probe fell silent: {error}") from error
-    raise ProbeError(f"{who}: the probe ended early: {last_line(process.stderr()) or 'no message'}")
+    cause = _other_rank(process)
+    reason = cause.message if cause is not None else last_line(process.stderr()) or "no message"
+    raise ProbeError(f"{who}: the probe ended early: {reason}")
+
+
+def _other_rank(process: RemoteProcess) -> parse.ErrorLine | None:
+    """Return what another rank than the first has said of a failure, on standard error."""
+    for line in process.stderr().splitlines():
+        with suppress(ProbeError):
+            said = parse.message(line)
+            if isinstance(said, parse.ErrorLine):
+                return said
+    return None
