@@ -280,21 +280,13 @@ def streams(plan: Plan) -> list[Stream]:
     ]
 
 
-def open_streams(
-    plan: Plan, among: Sequence[Stream], progress: Mapping[Stream, Progress], endings: Endings
-) -> list[Stream]:
-    """Return the streams that are not done, in their order."""
-    return [
-        stream for stream in among if not endings.give_up(stream) and not _enough(plan, progress.get(stream))
-    ]
-
-
 def has_interval(plan: Plan, progress: Progress | None) -> bool:
     """Whether a stream has the launches that an interval takes."""
     return progress is not None and progress.launches >= plan.min_launches
 
 
-def _enough(plan: Plan, progress: Progress | None) -> bool:
+def enough(plan: Plan, progress: Progress | None) -> bool:
+    """Whether a stream needs no more launches."""
     if progress is None or progress.launches < plan.min_launches:
         return False
     if progress.launches >= plan.max_launches or _hopeless(plan, progress):
@@ -330,11 +322,13 @@ def forecast(
         Rest of the budget [s].
     """
     intervals = least = most = 0.0
-    for op, pair in wanted:
-        now = progress.get((op, pair), NOTHING_YET)
+    for stream in wanted:
+        now = progress.get(stream, NOTHING_YET)
+        each_s = launch_s[stream[0]]
         behind = max(plan.min_launches - now.launches, 0)
-        intervals += behind * launch_s[op]
-        least += max(behind, min(now.missing, plan.max_launches - now.launches), 1) * launch_s[op]
-        most += max(plan.max_launches - now.launches, 1) * launch_s[op]
+        room = max(plan.max_launches - now.launches, 1)
+        intervals += behind * each_s
+        least += max(behind, min(now.missing, room), 1) * each_s
+        most += room * each_s
     left_s = max(left_s, 0.0)
     return Forecast(intervals_s=min(intervals, left_s), least_s=min(least, left_s), most_s=min(most, left_s))

@@ -84,6 +84,7 @@ class Session:
         self._medians: dict[schedule.Stream, list[dict[Cell, estimate.Median]]] = defaultdict(list)
         self._clean: Counter[schedule.Stream] = Counter()
         self._progress_of: dict[schedule.Stream, schedule.Progress] = {}
+        self._done: set[schedule.Stream] = set()
         #: Streams that have had a launch since their progress was determined.
         self._stale: set[schedule.Stream] = set()
         self._timings: dict[str, deque[budget.Timing]] = defaultdict(lambda: deque(maxlen=RECENT))
@@ -200,7 +201,12 @@ class Session:
         return self.plan.budget_s - self.spent_s()
 
     def _open(self) -> list[schedule.Stream]:
-        return schedule.open_streams(self.plan, self._streams, self._progress(), self._endings)
+        self._progress()
+        return [
+            stream
+            for stream in self._streams
+            if stream not in self._done and not self._endings.give_up(stream)
+        ]
 
     def _fit(self) -> budget.Fit:
         done = {stream: progress.launches for stream, progress in self._progress().items()}
@@ -228,11 +234,13 @@ class Session:
     def _progress(self) -> dict[schedule.Stream, schedule.Progress]:
         while self._stale:
             stream = self._stale.pop()
-            self._progress_of[stream] = schedule.Progress(
+            progress = schedule.Progress(
                 launches=len(self._medians[stream]),
                 clean=self._clean[stream],
                 missing=estimate.launches_needed(self._medians[stream], self.plan),
             )
+            self._progress_of[stream] = progress
+            (self._done.add if schedule.enough(self.plan, progress) else self._done.discard)(stream)
         return self._progress_of
 
     def _state(self, result: LaunchResult) -> State:
