@@ -219,6 +219,28 @@ def test_what_the_run_did_not_come_to_is_named():
     assert "not_begun" not in found, "why it was not measured is said once"
 
 
+def test_pairs_that_were_measured_at_once_are_spoken_of_one_by_one():
+    other = ("node03", "node04")
+    wide = make.plan(pairs=[make.PAIR, other, ("node01", "node03")], at_once=True)
+
+    def together(index, **changes):
+        one = launch(index, 20_000, **changes)
+        two = [replace(found, cell=replace(found.cell, place=other)) for found in one.samples]
+        made = replace(one.launch, place=(*make.PAIR, *other), pairs=[make.PAIR, other])
+        return replace(one, launch=made, samples=[*one.samples, *two])
+
+    found = advise([together(index, warmup_settled=False) for index in range(8)], plan=wide)
+    subjects = {(one.kind, one.subject) for one in found}
+    assert ("warmup", "mpi_pingpong node01–node02") in subjects
+    assert ("warmup", "mpi_pingpong node03–node04") in subjects
+    (late,) = [one for one in found if one.kind == "not_begun"]
+    assert late.text.startswith("not measured between 1 of 3 pairs")
+    failed = together(9)
+    failed = replace(failed, launch=replace(failed.launch, status="failed", error="lost"), samples=[])
+    (said,) = [one for one in advise([failed], plan=wide) if one.kind == "failed_launch"]
+    assert "node01–node02" in said.subject and "node03–node04" in said.subject
+
+
 def test_a_warm_up_that_does_not_settle():
     settled, restless = quiet(), [launch(index, 20_000, warmup_settled=False) for index in range(8, 11)]
     assert "3 of 11 series" in only([*settled, *restless], "warmup").text

@@ -179,7 +179,10 @@ def _left_out(plan: Plan) -> Iterator[Advice]:
 def _not_begun(results: Sequence[LaunchResult], plan: Plan) -> Iterator[Advice]:
     """Operations that the run did not come to; what failed, or had lost its node, is said elsewhere."""
     tried = {
-        (result.launch.op, result.launch.place) for result in results if result.launch.purpose == "measure"
+        (result.launch.op, place)
+        for result in results
+        if result.launch.purpose == "measure"
+        for place in result.launch.measured
     }
     out = {(op, absent.node) for absent in plan.left_out for op in absent.ops}
     out |= {
@@ -207,8 +210,8 @@ def _failed(results: Iterable[LaunchResult], plan: Plan) -> Iterator[Advice]:
     for result in results:
         if result.launch.status == "failed":
             error = result.launch.error or "no reason is known"
-            stream = result.launch.op, result.launch.place
-            failed[impersonal(error, result.launch.place)].append((stream, error))
+            cases = [((result.launch.op, place), error) for place in result.launch.measured]
+            failed[impersonal(error, result.launch.place)] += cases
     for alike, cases in failed.items():
         errors = {error for _, error in cases}
         yield Advice(
@@ -390,7 +393,8 @@ def _hosts(launch: Launch) -> int:
 
 
 def _shared_cpu(results: Iterable[LaunchResult]) -> Iterator[Advice]:
-    pairs = sorted({r.launch.place for r in results if r.launch.probe is not None and r.launch.probe.yields})
+    sharing = [r.launch for r in results if r.launch.probe is not None and r.launch.probe.yields]
+    pairs = sorted({place for launch in sharing for place in launch.measured})
     if pairs:
         yield Advice(
             kind="shared_cpu",
@@ -406,7 +410,8 @@ def _warmup(results: Iterable[LaunchResult], plan: Plan) -> Iterator[Advice]:
     samples: dict[Stream, list[Sample]] = defaultdict(list)
     for result in results:
         if result.launch.purpose == "measure" and result.launch.status == "ok":
-            samples[result.launch.op, result.launch.place].extend(result.samples)
+            for sample in result.samples:
+                samples[result.launch.op, sample.cell.place].append(sample)
     for stream, group in samples.items():
         restless = {sample.cell.size_bytes for sample in group if not sample.warmup_settled}
         count = sum(not sample.warmup_settled for sample in group)

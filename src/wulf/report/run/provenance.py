@@ -31,7 +31,12 @@ def launches_table(launches: Sequence[Launch], operations: Mapping[str, Operatio
         if launch.status == "failed" or (launch.contamination and launch.purpose == "measure"):
             folded[launch.op, launch.status == "failed", _alike(launch)].append(launch)
     rows = sorted(folded.values(), key=lambda group: (group[0].status != "failed", -len(group)))
-    nouns = (noun(launch.place, operations.get(launch.op)) for group in rows for launch in group)
+    nouns = (
+        noun(place, operations.get(launch.op))
+        for group in rows
+        for launch in group
+        for place in launch.measured
+    )
     return Table(
         title="Failed and contaminated launches",
         columns=(
@@ -61,7 +66,7 @@ def _alike(launch: Launch) -> str:
 def _launches_row(group: Sequence[Launch], operation: Operation | None) -> tuple[Item, ...]:
     first = group[0]
     reasons = {_why(launch) for launch in group}
-    pairs = sorted({place_name(launch.place, operation) for launch in group})
+    pairs = sorted({place_name(place, operation) for launch in group for place in launch.measured})
     return (
         Item(str(len(group)), len(group)),
         Item(name(first.op)),
