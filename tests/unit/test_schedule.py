@@ -162,3 +162,26 @@ def test_a_job_of_pairs_that_fails_counts_for_each_of_them():
     assert all(endings.failing(("mpi_pingpong", pair)) for pair in PAIRS)
     endings.add(result(1, pair=PAIRS[1]).launch)
     assert endings.failing(("mpi_pingpong", PAIRS[0])) and not endings.failing(("mpi_pingpong", PAIRS[1]))
+
+
+@given(st.lists(st.sampled_from([*ALL_PAIRS, *((b, a) for a, b in ALL_PAIRS)]), unique=True))
+def test_who_is_alone_is_counted_as_it_is_looked_for(pairs):
+    among = [(op, pair) for op in ("x", "y") for pair in pairs]
+    looked_for = [
+        (op, pair)
+        for op, pair in among
+        if not any(set(pair).isdisjoint(other) for o, other in among if o == op)
+    ]
+    assert schedule.alone(among) == looked_for
+
+
+def test_what_fails_only_in_company_is_given_up():
+    together = msgspec.structs.replace(
+        result(0, status="failed").launch, place=(*PAIRS[0], *PAIRS[1]), pairs=PAIRS
+    )
+    endings = schedule.Endings()
+    for _ in range(schedule.MAX_FAILURES):
+        assert not endings.give_up(("mpi_pingpong", PAIRS[0]))
+        endings.add(together)
+        endings.add(result(1, pair=PAIRS[0], purpose="scout").launch)
+    assert endings.give_up(("mpi_pingpong", PAIRS[0]))

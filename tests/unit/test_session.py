@@ -9,11 +9,12 @@ import pytest
 
 from tests.unit.make_records import manifest, operation, plan, result, sample
 from wulf import store
+from wulf.errors import UsageError
 from wulf.estimate import advise
 from wulf.probe import ladder
 from wulf.procedure.analysis import measuring
 from wulf.procedure.measuring import loop as procedure
-from wulf.procedure.measuring.session import places
+from wulf.procedure.measuring.session import MeasureRequest, _require_possible, places
 from wulf.records import LaunchResult, LeftOut, command_operation
 
 OPS = ["mpi_pingpong", "tcp_rr", "udp_rr", "tcp_stream"]
@@ -199,17 +200,32 @@ def test_pairs_at_once_share_a_launch(tmp_path, clock):
     assert 2 * len(session.results) == sum(counts.values())
 
 
-def test_a_pair_that_fails_takes_only_the_first_launches_of_the_others_with_it(tmp_path, clock):
+def test_a_pair_that_fails_leaves_those_without_other_company_unmeasured(tmp_path, clock):
     bad = RING[0]
     session, complete = at_once(
         tmp_path, clock, lambda what: bad in (what.pairs or [what.place]), budget_s=200.0
     )
     assert complete
-    failed = [r.launch for r in session.results if r.launch.status == "failed"]
-    assert len(failed) <= 4
-    measured_pairs = {s.cell.place for r in measuring(session.results) for s in r.samples}
-    assert {RING[1], RING[3]} <= measured_pairs
-    assert not session._endings.give_up(("mpi_pingpong", RING[2]))
+    evidence = measuring(session.results)
+    assert all(len(r.launch.pairs) == 2 for r in evidence), "what is measured alone is no evidence"
+    assert {s.cell.place for r in evidence for s in r.samples} == {RING[1], RING[3]}
+    assert clock.now < 40, "it is not tried for ever"
+
+
+def test_a_node_that_is_gone_leaves_no_figures_of_pairs_alone(tmp_path, clock):
+    session, _ = at_once(
+        tmp_path, clock, lambda what: clock.now > 5 and "d" in what.place, budget_s=200.0, max_launches=12
+    )
+    assert all(len(r.launch.pairs) == 2 for r in measuring(session.results))
+
+
+@pytest.mark.parametrize("pairs", [[("a", "b"), ("b", "c")], [("a", "b"), ("c", "d"), ("b", "c")]])
+def test_pairs_without_company_cannot_be_measured_at_once(pairs):
+    request = MeasureRequest(config=None, pairs=pairs, ladder="imb", sizes_bytes=[1], at_once=True)
+    with pytest.raises(UsageError, match=r"--at-once: .*b:c"):
+        _require_possible(request, [operation()])
+    with pytest.raises(UsageError, match="tcp_rr is not measured between two ranks"):
+        _require_possible(request, [operation("tcp_rr", "net")])
 
 
 @pytest.mark.parametrize(("largest", "bends"), [(0, False), (32, True)])

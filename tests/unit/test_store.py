@@ -116,7 +116,8 @@ def test_version_1_still_loads():
 )
 def test_a_metric_of_version_1_was_told_by_its_name(metric, expected):
     cycle = {"probes": [], "commands": [], "pairs": [], "sweeps": 5, "visit_us": 1000}
-    old = {"schema_version": 1, "nodes": ["a"], "cycle": cycle, "plan": {"metrics": [{"name": metric}]}}
+    plan = {"metrics": [{"name": metric}]}
+    old = {"schema_version": 1, "nodes": ["a"], "operations": [], "cycle": cycle, "plan": plan}
     (found,) = migrate("tuning", old, 1)["plan"]["metrics"]
     assert (found["figure"] and tuple(found["figure"].values())) == expected
 

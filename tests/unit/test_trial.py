@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.unit.namespaces import Nodes
-from wulf.change.guard import Guards
+from wulf.change.guard import STUCK, Answer, Guards
 from wulf.change.steps import Step
-from wulf.change.transaction import StepError
+from wulf.change.transaction import NotRestoredError, StepError
 from wulf.change.trial import Trial
 from wulf.ports import NodeResult
 
@@ -98,4 +98,32 @@ def test_a_node_that_did_not_hear_of_the_next_one_is_put_back_too(nodes: Cluster
     nodes.silent = ("b", "swap")
     with pytest.raises(StepError, match="b did not take it: b: lost"):
         trial.set({"a": sysctl(FIN, "44"), "b": sysctl(FIN, "44")}, dict, risky=False)
+    assert nodes.values() == nodes.before
+
+
+def interrupt() -> dict[str, str]:
+    raise KeyboardInterrupt
+
+
+def test_ctrl_c_is_not_lost_and_a_node_that_is_stuck_is_not_forgotten(
+    nodes: Cluster, trial: Trial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = trial.guards.call
+
+    def stuck(names: Sequence[str], *words: str, **more: object):  # type: ignore[no-untyped-def]
+        answers = real([name for name in names if (name, words[0]) != ("b", "undo")], *words, **more)  # type: ignore[arg-type]
+        lost = Answer(node="b", code=STUCK, lines=[], reason="it cannot be put back")
+        return {name: answers.get(name, lost) for name in names}
+
+    monkeypatch.setattr(trial.guards, "call", stuck)
+    both = {"a": sysctl(FIN, "33"), "b": sysctl(FIN, "33")}
+    with pytest.raises(KeyboardInterrupt) as caught:
+        trial.set(both, interrupt, risky=False)
+    assert any("b could not be put back" in note for note in caught.value.__notes__)
+    assert nodes.values()["a"] == nodes.before["a"]
+    for _ in range(2):
+        with pytest.raises(NotRestoredError, match="b could not be put back"):
+            trial.restore()
+    monkeypatch.undo()
+    trial.restore()
     assert nodes.values() == nodes.before

@@ -26,6 +26,10 @@ class StepError(WulfError):
     """Nodes did not do what they were asked; names them and says why."""
 
 
+class NotRestoredError(WulfError):
+    """Nodes that are not as they were originally; names them and says why. Nothing may be measured there."""
+
+
 def silent(_: str) -> None:
     """Watch nothing."""
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from wulf.change.guard import Answers, Guards
 from wulf.change.steps import Step
-from wulf.change.transaction import RETRY_S, Live, Transaction, require, take
+from wulf.change.transaction import RETRY_S, Live, NotRestoredError, StepError, Transaction, require, take
 
 #: A change under trial is undone by the nodes themselves after so long without a word from here [s].
 DEADLINE_S = 120
@@ -20,7 +20,8 @@ LEASE_S = 900
 class Trial:
     """Some nodes that this process has taken; at most one change is open on them, and none is ever confirmed.
 
-    Every method raises `wulf.change.transaction.StepError` when a node did not do its part.
+    Every method raises `wulf.change.transaction.StepError` when a node did not do its part, and NotRestoredError when
+    one is not as it was originally.
     """
 
     def __init__(self, guards: Guards, nodes: Sequence[str]) -> None:
@@ -62,8 +63,15 @@ class Trial:
         try:
             self._replace(plans, risky=risky)
             self._open[-1].prove(live)
-        except BaseException:
+        except StepError:
             self.restore()
+            raise
+        except BaseException as error:
+            # It must not be lost, whatever becomes of the nodes; `release` tries again.
+            try:
+                self.restore()
+            except NotRestoredError as stuck:
+                error.add_note(str(stuck))
             raise
 
     def _replace(self, plans: Mapping[str, Sequence[Step]], *, risky: bool) -> None:
@@ -80,13 +88,23 @@ class Trial:
             transaction.reach(DEADLINE_S)
 
     def restore(self) -> None:
-        """Put the original settings back; a node that was cut off does it by itself, and is waited for."""
-        opened, self._open = self._open, []
+        """Put the original settings back; a node that was cut off does it by itself, and is waited for.
+
+        Raises
+        ------
+        NotRestoredError
+            A node could not. The next call tries it again.
+        """
         stuck: Answers = {}
-        for transaction in opened:
+        for transaction in self._open:
             answers = transaction.put_back("the trial is over", fresh=False, patience_s=DEADLINE_S + RETRY_S)
-            stuck |= {node: answer for node, answer in answers.items() if not answer.done}
-        require(stuck, "could not be put back")
+            transaction.begun = [node for node in transaction.begun if not answers[node].done]
+            stuck |= {node: answers[node] for node in transaction.begun}
+        self._open = [transaction for transaction in self._open if transaction.begun]
+        try:
+            require(stuck, "could not be put back")
+        except StepError as error:
+            raise NotRestoredError(str(error)) from None
 
     def release(self) -> None:
         """Put the original settings back and let the nodes go."""

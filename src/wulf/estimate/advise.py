@@ -77,6 +77,7 @@ def advise(
         ),
         *_contaminated(results),
         *_one_machine(results),
+        *_company(results),
         *_shared_cpu(results),
         # Where nobody sends, what the clock costs is the figure itself.
         *_clock_cost(result for result in results if result.launch.op not in silent),
@@ -188,6 +189,7 @@ def _not_begun(results: Sequence[LaunchResult], plan: Plan) -> Iterator[Advice]:
     out |= {
         (op, node) for result in results for node in result.launch.unreachable for op in plan.workload.ops
     }
+    deserted = ", or no other pair was left to measure at the same time" if plan.workload.at_once else ""
     for part in plan.workload.parts:
         op = part.op
         able = [place for place in part.places if not any((op, node) in out for node in place)]
@@ -198,7 +200,7 @@ def _not_begun(results: Sequence[LaunchResult], plan: Plan) -> Iterator[Advice]:
                 kind="not_begun",
                 severity="warning",
                 subject=op,
-                text=f"not measured{between}: the run ended before",
+                text=f"not measured{between}: the run ended before{deserted}",
                 advice="What comes first in --ops has the first claim on the budget. Give the rest its time: "
                 "wulf measure --resume.",
             )
@@ -404,6 +406,24 @@ def _shared_cpu(results: Iterable[LaunchResult]) -> Iterator[Advice]:
             advice="These figures contain the switch from one process to the other; do not compare them with "
             "those of nodes that have a CPU each.",
         )
+
+
+def _company(results: Iterable[LaunchResult]) -> Iterator[Advice]:
+    """Tell that pairs were measured beside more others in one launch than in another."""
+    beside: dict[str, set[int]] = defaultdict(set)
+    for result in results:
+        if result.launch.pairs and result.launch.status == "ok":
+            beside[result.launch.op].add(len(result.launch.pairs) - 1)
+    for op, counts in beside.items():
+        if len(counts) > 1:
+            yield Advice(
+                kind="company",
+                severity="note",
+                subject=op,
+                text=f"a pair was measured at the same time as {min(counts)} to {max(counts)} others",
+                advice="Its figures are of all of these together. Name pairs of which every node has one (--pairs) "
+                "to have the same company in every launch.",
+            )
 
 
 def _warmup(results: Iterable[LaunchResult], plan: Plan) -> Iterator[Advice]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import statistics
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from itertools import filterfalse
 from typing import Literal
@@ -72,6 +73,8 @@ class Endings:
 
     def __init__(self, launches: Iterable[Launch] = ()) -> None:
         self._failed: dict[Stream, int] = {}
+        #: Of those that measure: a scout that succeeds says nothing of what it fails in.
+        self._unmeasured: dict[Stream, int] = {}
         self._missed: dict[str, int] = {}
         self._lost: set[str] = set()
         for launch in launches:
@@ -81,7 +84,10 @@ class Endings:
         """Take the next launch of the run."""
         for place in launch.measured:
             stream = launch.op, place
-            self._failed[stream] = self._failed.get(stream, 0) + 1 if launch.status == "failed" else 0
+            failed = launch.status == "failed"
+            self._failed[stream] = self._failed.get(stream, 0) + 1 if failed else 0
+            if launch.purpose == "measure":
+                self._unmeasured[stream] = self._unmeasured.get(stream, 0) + 1 if failed else 0
         for node in set(launch.place):
             self._missed[node] = self._missed.get(node, 0) + 1 if node in launch.unreachable else 0
             if self._missed[node] >= MAX_UNREACHABLE:
@@ -100,7 +106,8 @@ class Endings:
 
     def give_up(self, stream: Stream) -> bool:
         """Whether a stream failed too often in a row, or one of its nodes is gone."""
-        return self._failed.get(stream, 0) >= MAX_FAILURES or not self._lost.isdisjoint(stream[1])
+        failures = max(self._failed.get(stream, 0), self._unmeasured.get(stream, 0))
+        return failures >= MAX_FAILURES or not self._lost.isdisjoint(stream[1])
 
 
 class Forecast(msgspec.Struct, frozen=True, kw_only=True):
@@ -260,6 +267,19 @@ def jobs(
             waiting = [stream for stream in waiting if stream not in job]
         found.append(job)
     return found
+
+
+def alone(among: Sequence[Stream]) -> list[Stream]:
+    """Return the streams that have a node in common with every other one of their operation."""
+    total = Counter(op for op, _ in among)
+    at = Counter((op, node) for op, place in among for node in set(place))
+    both = Counter((op, frozenset(place)) for op, place in among)
+
+    def touching(op: str, place: Place) -> int:
+        nodes = frozenset(place)
+        return sum(at[op, node] for node in nodes) - (len(nodes) - 1) * both[op, nodes]
+
+    return [(op, place) for op, place in among if touching(op, place) == total[op]]
 
 
 def width(plan: Plan, op: str) -> float:

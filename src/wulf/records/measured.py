@@ -17,7 +17,7 @@ class Operation(Record, frozen=True, kw_only=True):
     name: str
     #: What runs it: the probe with MPI, with sockets, or alone; or a shell on the first node.
     transport: Literal["none", "mpi", "net", "command"]
-    #: How many ranks take part; 0 for one on each node.
+    #: How many ranks take part; 0 for as many as there are.
     ranks: int
     #: Who sends to whom: ``ping-pong``, ``stream`` …; ``none`` where nobody does.
     pattern: str

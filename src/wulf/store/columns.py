@@ -90,6 +90,7 @@ def launch_rows(launches: Sequence[Launch]) -> Rows:
             "op": launch.op,
             "node_a": ends(launch.place)[0],
             "node_b": ends(launch.place)[1],
+            "pairs": " ".join(":".join(pair) for pair in launch.pairs),
             "setting": launch.setting,
             "purpose": launch.purpose,
             "sizes": len(launch.sizes_bytes),

@@ -32,7 +32,7 @@ _SIZED = re.compile(r"(?P<op>\S.*?)\s+(?P<size>\d+\s?(?:[KMG]i)?B)(?:\s+(?P<stat
 def _to_2(kind: Kind, raw: Raw) -> Raw:
     """Let operations say what they mean, plans who takes part in each, and metrics what of the probe they are."""
     if kind in ("manifest", "tuning"):
-        raw["operations"] = [_operation(operation) for operation in raw.get("operations", [])]
+        raw["operations"] = [_operation(operation) for operation in raw["operations"]]
     if kind == "manifest":
         plan = raw["plan"]
         parts = [_part(op, _possible(plan["sizes_bytes"], raw, op), plan["pairs"]) for op in plan["ops"]]
@@ -59,9 +59,7 @@ def _workload(parts: list[Raw], raw: Raw) -> Raw:
 
 def _possible(sizes_bytes: list[int], manifest: Raw, op: str) -> list[int]:
     """Return the sizes of a version 1 plan that an operation could do: all operations had the same ones."""
-    able = next((one for one in manifest["operations"] if one["name"] == op), None)
-    if able is None:
-        return sizes_bytes
+    able = {one["name"]: one for one in manifest["operations"]}[op]
     least, most = able["min_size_bytes"], able["max_size_bytes"]
     return [size for size in sizes_bytes if least <= size <= most] or [least]
 

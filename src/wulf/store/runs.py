@@ -141,6 +141,9 @@ def load(path: Path | str) -> Run:
     if not has(path, MANIFEST):
         raise StoreError(f"{path} is not a run directory: it has no {MANIFEST} ('wulf list' shows the runs)")
     manifest, version = read_head(path / MANIFEST, "manifest", Manifest)
+    unknown = set(manifest.plan.workload.ops) - {operation.name for operation in manifest.operations}
+    if unknown:
+        raise StoreError(f"{path / MANIFEST} is damaged: it does not describe {', '.join(sorted(unknown))}")
     nodes: dict[str, NodeRecord] = {}
     results: list[LaunchResult] = []
     for record in read_records(path / RECORDS, "record", LogRecord, version):

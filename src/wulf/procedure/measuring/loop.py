@@ -142,12 +142,12 @@ class Session:
             block = self._next_block(fit)
             if not block:
                 return not fit.left_out
-            company = [stream for stream in self._streams if not self._endings.give_up(stream)]
+            company = self._possible(self._streams)
             for job in schedule.jobs(self.plan, block, company, self._endings.failing):
                 if self._left_s() <= 0:
                     return False
                 # A node may have gone since the block was drawn.
-                self._measure([stream for stream in job if not self._endings.give_up(stream)], fit)
+                self._measure(self._possible(job), fit)
         return not self._open()
 
     def _next_block(self, fit: budget.Fit) -> list[schedule.Stream]:
@@ -161,13 +161,22 @@ class Session:
         ]
         return untimed[:1] or streams
 
+    def _possible(self, streams: Sequence[schedule.Stream]) -> list[schedule.Stream]:
+        """Return those that can still be measured; at once with others, while there are others."""
+        able = [stream for stream in streams if not self._endings.give_up(stream)]
+        if not self.plan.workload.at_once:
+            return able
+        everyone = [stream for stream in self._streams if not self._endings.give_up(stream)]
+        deserted = set(schedule.alone(everyone))
+        return [stream for stream in able if stream not in deserted]
+
     def _measure(self, job: Sequence[schedule.Stream], fit: budget.Fit) -> None:
         if not job:
             return
         op = job[0][0]
         sizes = self._sizes.setdefault(op, fit.sizes[op])
-        # Without the others it says whether it can be measured, and nothing of what is asked for.
-        alone = self.plan.workload.at_once and self._endings.failing(job[0])
+        # Without others it says whether it can be measured, and nothing of what is asked for.
+        alone = self.plan.workload.at_once and len(job) == 1
         self._run(op, [place for _, place in job], sizes, "scout" if alone else "measure")
 
     def _run(self, op: str, places: list[Place], sizes: list[int], purpose: schedule.Purpose) -> None:
@@ -202,11 +211,7 @@ class Session:
 
     def _open(self) -> list[schedule.Stream]:
         self._progress()
-        return [
-            stream
-            for stream in self._streams
-            if stream not in self._done and not self._endings.give_up(stream)
-        ]
+        return self._possible([stream for stream in self._streams if stream not in self._done])
 
     def _fit(self) -> budget.Fit:
         done = {stream: progress.launches for stream, progress in self._progress().items()}

@@ -85,8 +85,8 @@ class MeasureRequest(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError("--sweeps must be between 3 and 1000")
         if not 10 <= self.visit_us <= 1_000_000:
             raise UsageError(f"--visit {self.visit_us}us: a visit lasts between 10us and 1s")
-        if self.ranks_per_node < 1:
-            raise UsageError(f"--ranks-per-node {self.ranks_per_node}: 1 or more")
+        if self.ranks_per_node < 1 or self.ranks_per_node != int(self.ranks_per_node):
+            raise UsageError(f"--ranks-per-node {self.ranks_per_node}: a whole number, 1 or more")
         if self.seed < 0:
             raise UsageError("--seed must not be negative")
 
@@ -182,6 +182,7 @@ def _looked(
     """Build the probes and look at the nodes; yields the pairs that answer, too."""
     ops = [] if request.command and request.ops is None else request.ops
     tools = _tools(ops, request.command, request.mpi, watcher)
+    _require_possible(request, tools.operations)
     members = sorted({node for pair in request.pairs for node in pair})
     with site.connect(request.config, members, watcher.stage) as (transport, records):
         pairs, lost = site.measurable(request.pairs, records)
@@ -222,6 +223,8 @@ def _require_same(manifest: Manifest, now: Mapping[str, FactValue], path: Path) 
 def _plan(
     request: MeasureRequest, operations: Sequence[Operation], pairs: list[Pair], left_out: list[LeftOut]
 ) -> Plan:
+    if request.at_once:
+        _require_company(pairs)  # of those that answer
     workload = Workload(
         parts=[
             Part(
@@ -236,7 +239,7 @@ def _plan(
         visit_us=request.visit_us,
         at_once=request.at_once,
     )
-    plan = Plan(
+    return Plan(
         workload=workload,
         ladder=request.ladder,
         max_size_bytes=max(request.sizes_bytes),
@@ -248,23 +251,33 @@ def _plan(
         seed=request.seed,
         left_out=left_out,
     )
-    if request.at_once:
-        _require_company(plan, operations)
+
+
+def _require_possible(request: MeasureRequest, operations: Sequence[Operation]) -> None:
+    """Refuse who cannot take part as was asked, before anything is done on the nodes."""
+    if not operations:
+        raise UsageError("no operation is named (--ops)")
     if request.ranks_per_node > 1 and not any(op.ranks == 0 and not op.command for op in operations):
         raise UsageError("--ranks-per-node is about operations of all nodes (mpi_bcast): name one with --ops")
-    return plan
-
-
-def _require_company(plan: Plan, operations: Sequence[Operation]) -> None:
-    """Refuse to measure at once what cannot be."""
+    if not request.at_once:
+        return
     for operation in operations:
         if operation.transport != "mpi" or operation.ranks != PAIR:
             raise UsageError(
                 f"--at-once: {operation.name} is not measured between two ranks of an MPI job: "
                 "name operations that are with --ops"
             )
-        if schedule.width(plan, operation.name) <= 1:
-            raise UsageError("--at-once: all pairs have a node in common with each other (see --pairs)")
+    _require_company(request.pairs)
+
+
+def _require_company(pairs: Sequence[Pair]) -> None:
+    deserted = schedule.alone([("", pair) for pair in pairs])
+    if deserted:
+        names = ", ".join(":".join(pair) for _, pair in deserted[:4])
+        raise UsageError(
+            f"--at-once: {names} and all other pairs have a node in common: nothing could be measured "
+            "at the same time (see --pairs)"
+        )
 
 
 def _is_group(operation: Operation) -> bool:

@@ -213,11 +213,13 @@ def open_runner(bench: TrialRunner) -> Iterator[TrialRunner]:
 
 
 def _turns(workload: Workload) -> Iterator[tuple[Part, Place]]:
-    """Yield all that is measured, one place after the other with all its operations."""
-    for number in range(max((len(part.places) for part in workload.parts), default=0)):
-        for part in workload.parts:
-            if number < len(part.places):
-                yield part, part.places[number]
+    """Yield all that is measured: one pair after the other with all its operations, then groups and commands."""
+    between = [part for part in workload.parts if not part.group]
+    for number in range(max((len(part.places) for part in between), default=0)):
+        yield from ((part, part.places[number]) for part in between if number < len(part.places))
+    for part in workload.parts:
+        if part.group:
+            yield from ((part, place) for place in part.places)
 
 
 def _together(values: Sequence[float]) -> float:
