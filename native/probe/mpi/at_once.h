@@ -21,7 +21,7 @@ int at_once_begin(struct at_once *at_once, const struct arguments *arguments, in
                   const struct node *nodes, struct failure *failure);
 
 /* On a rank that measures and is not rank 0: measure, and let that one print the cells. 0, or -1 with
- * `failure`, which rank 0 has had time to print. */
+ * `failure`, which rank 0 prints if it waits for the others then. */
 int at_once_measure(struct at_once *at_once, const struct arguments *arguments, struct failure *failure);
 
 #endif
