@@ -143,8 +143,9 @@ static void responder_refuses_what_cannot_be(void) {
     refuses(&(struct command){.kind = COMMAND_VISIT, .size = UINT64_MAX, .iterations = 1});
     refuses(&(struct command){.kind = COMMAND_VISIT, .size = 8, .iterations = 0});
     refuses(&(struct command){.kind = COMMAND_VISIT, .size = 8, .iterations = UINT64_MAX});
-    refuses(&(struct command){.kind = 3, .size = 8, .iterations = 1});
-    const struct command good[] = {{.kind = COMMAND_VISIT, .size = 4096, .iterations = 1},
+    refuses(&(struct command){.kind = 99, .size = 8, .iterations = 1});
+    const struct command good[] = {{.kind = COMMAND_WAIT},
+                                   {.kind = COMMAND_VISIT, .size = 4096, .iterations = 1},
                                    {.kind = COMMAND_END}};
     static const struct operation operation = {
         .name = "x", .min_size = 8, .max_size = 4096, .respond = respond};
@@ -152,7 +153,7 @@ static void responder_refuses_what_cannot_be(void) {
     const struct channel channel = {.link = &script, .peer = "node02", .send = answer, .receive = hear};
     struct failure failure = {0};
     EXPECT(sweep_respond(&operation, &channel, 4096, &failure) == 0);
-    EXPECT(script.place == 2 && script.answers == 1);
+    EXPECT(script.place == 3 && script.answers == 1); /* nobody answers a wait */
 }
 
 int main(void) {
