@@ -83,6 +83,32 @@ def test_a_collective_goes_the_way_of_a_pair(lab_cluster, tmp_path):
     assert 'node01,"node02,node03,node04"' in done.stdout
 
 
+def test_pairs_are_measured_at_once_in_one_job(lab_cluster, tmp_path):
+    words = ["--cluster", "lab", "--ops", "mpi_pingpong", "--mpi", "openmpi", "--pairs", "ring", *SHORT]
+    done = run(tmp_path, "measure", "together", "--at-once", *words)
+    assert done.returncode in (0, 3), done.stderr
+    loaded = library.load(tmp_path / "runs" / "together")
+    assert [launch.error for launch in loaded.launches if launch.error] == []
+    evidence = [launch for launch in loaded.launches if launch.purpose == "measure"]
+    assert evidence and all(len(launch.pairs) == 2 for launch in evidence)
+    assert all(sorted(launch.probe.hosts) == ["node01", "node02", "node03", "node04"] for launch in evidence)
+    cells = loaded.analysis().cells
+    assert len({cell.cell.place for cell in cells}) == 4
+    assert all(cell.time.low is not None for cell in cells)
+    assert "not_begun" not in {advice.kind for advice in loaded.analysis().warnings}
+    refused = run(
+        tmp_path,
+        "measure",
+        "no",
+        "--at-once",
+        *words[: -len(SHORT) - 2],
+        "--pairs",
+        "node01:node02,node02:node03",
+    )
+    assert refused.returncode == 2
+    assert "node01:node02" in refused.stderr and not (tmp_path / "runs" / "no").exists()
+
+
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) > 3, reason="here every node has a CPU of its own")
 def test_nodes_that_share_a_cpu_yield_and_are_marked(lab_cluster, tmp_path):
     done = run(
