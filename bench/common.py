@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import statistics
 import subprocess
 import sys
@@ -98,6 +99,20 @@ def pair() -> Iterator[Pair]:
         transport.close()
         if not was_up:
             raised.down()
+
+
+def require(program: str, package: str) -> str:
+    """Return the path of a program that is compared with; a comparison with nothing would always pass.
+
+    Raises
+    ------
+    SystemExit
+        It is not installed.
+    """
+    path = shutil.which(program)
+    if path is None:
+        raise SystemExit(f"bench: {program} is not installed: apt-get install {package}")
+    return path
 
 
 def compile_mpi(source: Path, mpi: build.MpiLibrary) -> Path:

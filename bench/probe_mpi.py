@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -79,17 +78,14 @@ def main(arguments: list[str]) -> int:
     print(__doc__)
     rounds = 6 if "--quick" in arguments else 30
     mpi = build.find_mpi("openmpi")[0]
+    their = common.require("NPopenmpi", package="netpipe-openmpi")
     with common.pair() as pair:
         program = pair.install(build.build(mpi).path)
         arms = {
             "probe": probe(pair, mpi, program),
             "bare loop": bare(pair, mpi, pair.install(common.compile_mpi(BARE, mpi))),
+            "NetPIPE": netpipe(pair, mpi, their),
         }
-        their = shutil.which("NPopenmpi")
-        if their is None:
-            print("NetPIPE is not installed (Debian: netpipe-openmpi): that half is left out")
-        else:
-            arms["NetPIPE"] = netpipe(pair, mpi, their)
         print(
             f"{rounds} rounds of one launch each, in random order; {mpi.version}; {' – '.join(common.PAIR)}"
         )

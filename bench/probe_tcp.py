@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 import secrets
-import shutil
 from collections.abc import Callable
 
 from bench import common
@@ -84,18 +83,19 @@ def _wait(pair: common.Pair, node: str, address: str, port: int) -> None:
     pair.output(["bash", "-c", script], node)
 
 
+PEERS = {"sockperf": sockperf, "qperf": qperf}
+
+
 def main(arguments: list[str]) -> int:
     """Entry point."""
     print(__doc__)
     rounds = 6 if "--quick" in arguments else 15
+    for name in PEERS:
+        common.require(name, package=name)
     with common.pair() as pair:
         program = pair.install(build.build(None).path)
         arms = {"probe": probe(pair, program)}
-        for name, make in (("sockperf", sockperf), ("qperf", qperf)):
-            if shutil.which(name) is None:
-                print(f"{name} is not installed: that part is left out")
-            else:
-                arms[name] = make(pair)
+        arms |= {name: make(pair) for name, make in PEERS.items()}
         print(f"{rounds} rounds of one launch each, in random order; {SIZE} B; {' – '.join(common.PAIR)}")
         values = common.interleave(arms, rounds)
     common.show(values, "µs", 1e6)

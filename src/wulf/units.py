@@ -29,7 +29,6 @@ _SIZES = {
     "mb": 10**6,
     "gb": 10**9,
 }
-_RATES = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
 _NUMBER = r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 _QUANTITY = re.compile(rf"\s*{_NUMBER}\s*([A-Za-zµ%]*)\s*")
 #: One of several numbers with units, as in ``1h30m``.
@@ -126,18 +125,6 @@ def parse_percent(text: str) -> float:
     if not 0 < number < 100:
         raise UsageError(f"{_quoted(text)}: a percentage here must be above 0% and below 100%")
     return number / 100
-
-
-def parse_rate(text: str) -> int:
-    """Bits per second of ``1gbit``, ``100mbit``, ``2.5Gbit`` (as tc writes them)."""
-    number, unit = _split(text, "rate", "1gbit or 100mbit")
-    if unit.lower() not in _RATES:
-        known = ", ".join(_RATES)
-        raise UsageError(f"{_quoted(text)}: unknown unit {_quoted(unit)} of a rate; there are {known}")
-    rate = number * _RATES[unit.lower()]
-    if not 0.5 <= rate < math.inf:
-        raise UsageError(f"{_quoted(text)}: a rate must be above zero and can be reached")
-    return round(rate)
 
 
 def format_time(seconds: float) -> str:

@@ -58,12 +58,12 @@ def test_a_node_that_is_gone_is_left_out_and_its_neighbours_are_not():
 
     gone = [lost(0, ("a", "b"), "b"), lost(1, ("b", "c"), "b")]
     endings = schedule.Endings(gone)
-    assert endings.lost_nodes == {"b"}
     assert endings.give_up(("tcp_rr", ("d", "b")))
     assert not endings.give_up(("tcp_rr", ("a", "c")))
-    assert schedule.Endings(gone[:1]).lost_nodes == set()
-    endings.add(result(2, pair=("a", "b")).launch)
-    assert endings.lost_nodes == set()
+    assert not schedule.Endings(gone[:1]).give_up(("tcp_rr", ("d", "b")))
+    assert endings.add(result(2, pair=("a", "b")).launch), "it is there again"
+    assert not endings.give_up(("tcp_rr", ("d", "b")))
+    assert not endings.add(result(3, pair=("a", "b")).launch), "nothing is new"
 
 
 def test_sizes_an_operation_cannot_do_are_left_out():
@@ -114,17 +114,34 @@ def test_streams_that_lack_an_interval_come_before_those_that_narrow_theirs():
     }
 
 
+def outlook(of, states, done=()):
+    found = schedule.Outlook(of)
+    for stream, state in states.items():
+        found.put(stream, None, done=False)
+        found.put(stream, state, done=stream in done)
+    return found
+
+
 def test_the_forecast_is_bounded_by_the_budget_and_by_the_most_launches():
     wide = plan(pairs=PAIRS, max_launches=10)
     ready, behind = [("mpi_pingpong", pair) for pair in PAIRS]
-    state = {ready: progress(9, missing=7), behind: progress(4, missing=1)}
-    left = schedule.forecast(wide, state, [ready, behind], {"mpi_pingpong": 2.0}, 100.0)
+    states = {ready: progress(9, missing=7), behind: progress(4, missing=1)}
+    left = outlook(wide, states).forecast({"mpi_pingpong": 2.0}, 100.0)
     assert (left.intervals_s, left.least_s, left.most_s) == (4.0, 6.0, 14.0)
-    left = schedule.forecast(wide, state, [ready, behind], {"mpi_pingpong": 2.0}, 5.0)
+    left = outlook(wide, states).forecast({"mpi_pingpong": 2.0}, 5.0)
     assert (left.intervals_s, left.least_s, left.most_s) == (4.0, 5.0, 5.0)
     # A forecast of one more launch, again and again, is not the time that is left.
-    left = schedule.forecast(plan(), {ready: progress(8, missing=1)}, [ready], {"mpi_pingpong": 1.0}, 60.0)
+    left = outlook(plan(), {ready: progress(8, missing=1)}).forecast({"mpi_pingpong": 1.0}, 60.0)
     assert (left.least_s, left.most_s) == (1.0, 32.0)
+
+
+def test_the_outlook_counts_what_has_an_interval_and_what_is_done():
+    ready, behind = [("mpi_pingpong", pair) for pair in PAIRS]
+    both = outlook(
+        plan(pairs=PAIRS), {ready: progress(9, missing=0), behind: progress(4, missing=1)}, {ready}
+    )
+    assert (both.streams, both.with_interval, both.done) == (2, 1, 1)
+    assert both.forecast({"mpi_pingpong": 1.0}, 100.0).most_s == 36.0
 
 
 ALL_PAIRS = list(combinations([f"n{number}" for number in range(7)], 2))

@@ -41,11 +41,6 @@ def test_durations(text, seconds):
     assert units.parse_duration(text) == pytest.approx(seconds)
 
 
-@pytest.mark.parametrize(("text", "rate"), [("1gbit", 10**9), ("2.5Gbit", 2_500_000_000), ("100mbit", 10**8)])
-def test_rates(text, rate):
-    assert units.parse_rate(text) == rate
-
-
 @pytest.mark.parametrize(
     ("parse", "text"),
     [
@@ -67,9 +62,6 @@ def test_rates(text, rate):
         (units.parse_percent, "2"),
         (units.parse_percent, "0%"),
         (units.parse_percent, "100%"),
-        (units.parse_rate, "1"),
-        (units.parse_rate, "0gbit"),
-        (units.parse_rate, "1gbyte"),
     ],
 )
 def test_errors_name_the_text(parse, text):
@@ -81,7 +73,7 @@ def test_errors_name_the_text(parse, text):
 @pytest.mark.parametrize("number", ["9" * 400, "9" * 5000, "1" + "0" * 306])
 @pytest.mark.parametrize("unit", ["", "h", "h30m", "GiB", "%", "gbit", "x" * 5000])
 def test_numbers_beyond_all_sense_are_refused_in_short(number, unit):
-    for parse in (units.parse_size, units.parse_duration, units.parse_percent, units.parse_rate):
+    for parse in (units.parse_size, units.parse_duration, units.parse_percent):
         try:
             assert math.isfinite(parse(number + unit))
         except UsageError as error:
@@ -95,7 +87,7 @@ def test_sizes_are_shown_exactly(size):
 
 @given(st.text(max_size=20) | st.from_regex(r"([0-9]{1,3}(\.[0-9])?[hmsun%]{0,2} ?){1,4}", fullmatch=True))
 def test_parsers_only_ever_refuse(text):
-    for parse in (units.parse_size, units.parse_duration, units.parse_percent, units.parse_rate):
+    for parse in (units.parse_size, units.parse_duration, units.parse_percent):
         with contextlib.suppress(UsageError):
             parse(text)
 

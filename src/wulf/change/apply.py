@@ -111,11 +111,22 @@ class _Change:
 
     def _given_up(self, reason: str) -> ChangeOutcome:
         self._watch("undo")
-        back = self._transaction.put_back(reason)
+        back = self._put_back(reason)
         nodes = [self._outcome(node, back.get(node)) for node in self._nodes]
         notes = [*self._transaction.notes, *left_alone(back)]
         change = self._name()
         return ChangeOutcome(change=change, kept=False, reason=reason, notes=notes, nodes=nodes)
+
+    def _put_back(self, reason: str) -> Answers:
+        try:
+            return self._transaction.put_back(reason)
+        except KeyboardInterrupt:
+            # A second Ctrl-C: whoever is in such a hurry is told at once, and the nodes do it by themselves.
+            unasked = "interrupted again before it had answered"
+            return {
+                node: Answer(node=node, code=None, lines=[], reason=unasked)
+                for node in self._transaction.begun
+            }
 
     def _name(self) -> str:
         """Name of the change; empty where no node had anything to do."""

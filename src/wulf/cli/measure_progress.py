@@ -10,10 +10,7 @@ from wulf.nodeset import fold
 from wulf.probe import budget
 from wulf.probe.schedule import Forecast, Stream
 from wulf.procedure.measuring.loop import State
-from wulf.records import Launch, Place, Plan
-
-#: Names that are shown with a line between them.
-PAIR = 2
+from wulf.records import RANKS_OF_A_PAIR, Launch, Place, Plan
 
 
 class MeasureProgress(Display):
@@ -44,8 +41,8 @@ class MeasureProgress(Display):
 def _who(launch: Launch) -> str:
     if launch.pairs:
         return f"{len(launch.pairs)} pairs at once"
-    nodes = list(dict.fromkeys(launch.place))
-    return "–".join(nodes) if len(launch.place) <= PAIR else f"{fold(nodes)} ({len(launch.place)} ranks)"
+    nodes, ranks = list(dict.fromkeys(launch.place)), len(launch.place)
+    return "–".join(nodes) if ranks <= RANKS_OF_A_PAIR else f"{fold(nodes)} ({ranks} ranks)"
 
 
 def time_left(left: Forecast) -> str:

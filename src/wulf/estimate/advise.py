@@ -194,7 +194,8 @@ def _not_begun(results: Sequence[LaunchResult], plan: Plan) -> Iterator[Advice]:
         op = part.op
         able = [place for place in part.places if not any((op, node) in out for node in place)]
         missing = [place for place in able if (op, place) not in tried]
-        between = "" if part.group else f" between {len(missing)} of {len(able)} pairs"
+        some = f" {len(missing)} of {len(able)} "
+        between = f" between{some}pairs" if not part.group else f" on{some}nodes" if len(able) > 1 else ""
         if missing:
             yield Advice(
                 kind="not_begun",

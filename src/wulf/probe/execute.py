@@ -13,12 +13,10 @@ from wulf.errors import OverdueError, ProbeError, TransportError, UnreachableErr
 from wulf.ports import Launcher, MpiJob, RemoteProcess, Transport
 from wulf.probe import command, parse
 from wulf.probe.schedule import LaunchPlan
-from wulf.records import Launch, LaunchResult, NodeContext, Place, Sample
+from wulf.records import RANKS_OF_A_PAIR, Launch, LaunchResult, NodeContext, Sample
 from wulf.store.files import timestamp
 from wulf.text import last_line, printable
 
-#: Ranks of an operation between two nodes.
-PAIR = 2
 #: The probe itself says after 8 s without progress that its peer is gone; this is for a probe that cannot.
 SILENCE_S = 15.0
 #: A visit of a slow, large cell prints nothing; the probe's own watchdog is the tighter bound.
@@ -47,8 +45,8 @@ class LaunchContext(msgspec.Struct, frozen=True, kw_only=True):
     unreachable: dict[str, str] = {}
 
 
-#: From who takes part to what is called after the launch. Raises UnreachableError when a node is gone before it.
-Observation = Callable[[Place], Callable[[], LaunchContext]]
+#: From the plan of a launch to what is called after it. Raises UnreachableError when a node is gone before it.
+Observation = Callable[[LaunchPlan], Callable[[], LaunchContext]]
 #: From the contexts to the reasons to distrust the launch.
 Judge = Callable[[list[NodeContext]], list[str]]
 
@@ -105,7 +103,7 @@ def run_launch(plan: LaunchPlan, site: Site, observe: Observation, judge: Judge)
     output = _Output()
     around = LaunchContext(contexts=[])
     try:
-        finish = observe(plan.place)
+        finish = observe(plan)
     except UnreachableError as failure:
         output.error = str(failure)
         around = LaunchContext(contexts=[], unreachable=dict.fromkeys(failure.nodes, str(failure)))
@@ -273,7 +271,7 @@ def _read(process: RemoteProcess, output: _Output, plan: LaunchPlan) -> None:
                 output.cells.append(said)
             elif isinstance(said, parse.ErrorLine):
                 # Of many ranks the first does not know which one it was.
-                better = _other_rank(process) if len(plan.place) > PAIR else None
+                better = _other_rank(process) if len(plan.place) > RANKS_OF_A_PAIR else None
                 raise ProbeError(f"{said.peer or who}: {(better or said).message}")
             elif isinstance(said, parse.End):
                 return

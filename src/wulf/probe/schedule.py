@@ -6,9 +6,9 @@ import math
 import random
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import filterfalse
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -76,12 +76,19 @@ class Endings:
         #: Of those that measure: a scout that succeeds says nothing of what it fails in.
         self._unmeasured: dict[Stream, int] = {}
         self._missed: dict[str, int] = {}
+        #: Nodes that could not be reached in the last `MAX_UNREACHABLE` launches that they were to take part in.
         self._lost: set[str] = set()
         for launch in launches:
             self.add(launch)
 
-    def add(self, launch: Launch) -> None:
-        """Take the next launch of the run."""
+    def add(self, launch: Launch) -> bool:
+        """Take the next launch of the run; return whether other streams are given up now than before."""
+        streams = [(launch.op, place) for place in launch.measured]
+        before = self._lost.copy(), [self.give_up(stream) for stream in streams]
+        self._count(launch)
+        return before != (self._lost, [self.give_up(stream) for stream in streams])
+
+    def _count(self, launch: Launch) -> None:
         for place in launch.measured:
             stream = launch.op, place
             failed = launch.status == "failed"
@@ -94,11 +101,6 @@ class Endings:
                 self._lost.add(node)
             else:
                 self._lost.discard(node)
-
-    @property
-    def lost_nodes(self) -> Set[str]:
-        """Nodes that could not be reached in the last `MAX_UNREACHABLE` launches that they were to take part in."""
-        return self._lost
 
     def failing(self, stream: Stream) -> bool:
         """Whether the last launch of a stream failed."""
@@ -119,6 +121,81 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     least_s: float
     #: Until the most launches have been made, or the budget is spent [s].
     most_s: float
+
+
+class _Need(NamedTuple):
+    """What one stream adds to the sums of its operation."""
+
+    streams: int = 0
+    with_interval: int = 0
+    done: int = 0
+    #: Launches until it has an interval, …
+    intervals: int = 0
+    #: … until it could be precise, if the noise stays as it is, …
+    least: int = 0
+    #: … and until it has had the most there may be.
+    most: int = 0
+
+
+class Outlook:
+    """What the streams of a run still need: a launch changes only what it has measured."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._needs: dict[Stream, _Need] = {}
+        self._sums: dict[str, _Need] = {}
+
+    def put(self, stream: Stream, progress: Progress | None, *, done: bool) -> None:
+        """Say how far a stream has come; `done` is one that gets no more launches."""
+        self._add(stream[0], self._needs.get(stream, _Need()), -1)
+        self._needs[stream] = need = self._need(progress, done=done)
+        self._add(stream[0], need, 1)
+
+    def _add(self, op: str, need: _Need, times: int) -> None:
+        pairs = zip(self._sums.get(op, _Need()), need, strict=True)
+        self._sums[op] = _Need(*(total + times * part for total, part in pairs))
+
+    def _need(self, progress: Progress | None, *, done: bool) -> _Need:
+        plan, now = self._plan, progress or NOTHING_YET
+        ready = has_interval(plan, progress)
+        if done:
+            return _Need(streams=1, with_interval=ready, done=1)
+        behind = max(plan.min_launches - now.launches, 0)
+        room = max(plan.max_launches - now.launches, 1)
+        least = max(behind, min(now.missing, room), 1)
+        return _Need(streams=1, with_interval=ready, intervals=behind, least=least, most=room)
+
+    @property
+    def streams(self) -> int:
+        """How many there are."""
+        return sum(total.streams for total in self._sums.values())
+
+    @property
+    def with_interval(self) -> int:
+        """How many of them have an interval."""
+        return sum(total.with_interval for total in self._sums.values())
+
+    @property
+    def done(self) -> int:
+        """How many of them get no more launches."""
+        return sum(total.done for total in self._sums.values())
+
+    def forecast(self, launch_s: Mapping[str, float], left_s: float) -> Forecast:
+        """Return when the next things are decided.
+
+        Parameters
+        ----------
+        launch_s
+            Operation → a stream's part of the time of one of its launches [s].
+        left_s
+            Rest of the budget [s].
+        """
+        left_s = max(left_s, 0.0)
+        intervals, least, most = (
+            min(sum(launch_s[op] * getattr(total, launches) for op, total in self._sums.items()), left_s)
+            for launches in ("intervals", "least", "most")
+        )
+        return Forecast(intervals_s=intervals, least_s=least, most_s=most)
 
 
 def launch_plan(
@@ -321,34 +398,3 @@ def _hopeless(plan: Plan, progress: Progress) -> bool:
     """
     tried = progress.launches >= HOPELESS_AFTER * plan.min_launches
     return tried and progress.launches + progress.missing > HOPELESS * plan.max_launches
-
-
-def forecast(
-    plan: Plan,
-    progress: Mapping[Stream, Progress],
-    wanted: Sequence[Stream],
-    launch_s: Mapping[str, float],
-    left_s: float,
-) -> Forecast:
-    """Return when the next things are decided.
-
-    Parameters
-    ----------
-    wanted
-        What is being measured and is not done.
-    launch_s
-        Operation → time of one of its launches [s].
-    left_s
-        Rest of the budget [s].
-    """
-    intervals = least = most = 0.0
-    for stream in wanted:
-        now = progress.get(stream, NOTHING_YET)
-        each_s = launch_s[stream[0]]
-        behind = max(plan.min_launches - now.launches, 0)
-        room = max(plan.max_launches - now.launches, 1)
-        intervals += behind * each_s
-        least += max(behind, min(now.missing, room), 1) * each_s
-        most += room * each_s
-    left_s = max(left_s, 0.0)
-    return Forecast(intervals_s=min(intervals, left_s), least_s=min(least, left_s), most_s=min(most, left_s))

@@ -22,6 +22,7 @@ from wulf.nodeset import reasons_text
 from wulf.ports import Launcher, Transport
 from wulf.probe import build
 from wulf.probe.execute import LaunchContext, Observation, Site
+from wulf.probe.schedule import LaunchPlan
 from wulf.procedure import install
 from wulf.procedure.level import require_level
 from wulf.procedure.measuring.loop import RunLaunch, launcher
@@ -240,11 +241,12 @@ def _lost(snapshots: Iterable[Snapshot]) -> dict[str, str]:
 
 
 def _observation(config: ClusterConfig, transport: Transport) -> Observation:
-    def observe(place: Place) -> Callable[[], LaunchContext]:
+    def observe(plan: LaunchPlan) -> Callable[[], LaunchContext]:
+        place = plan.place
         nodes = list(dict.fromkeys(place))
 
         def own_cpus(node: str) -> float | None:
-            if len(place) == 1:
+            if plan.command:
                 return None  # a command's own processes are its business
             # On one machine all ranks are on every "node".
             return float(len(place) if config.transport == "local" else place.count(node))

@@ -50,6 +50,7 @@ from wulf.records.derived import (
     Segment,
 )
 from wulf.records.measured import (
+    RANKS_OF_A_PAIR,
     Cell,
     Clock,
     Launch,
@@ -85,6 +86,7 @@ from wulf.records.tuned import (
 __all__ = [
     "OWN_FACTS",
     "PASSING_FACTS",
+    "RANKS_OF_A_PAIR",
     "SCHEMA_VERSION",
     "Advice",
     "Analysis",

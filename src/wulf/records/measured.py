@@ -9,6 +9,9 @@ import msgspec
 
 from wulf.records.base import FactValue, Pair, Place, Record, Setting
 
+#: How many take part in an operation that is measured between two nodes.
+RANKS_OF_A_PAIR = 2
+
 
 class Operation(Record, frozen=True, kw_only=True):
     """One benchmark of the probe, as its ``--list`` prints it."""
@@ -49,6 +52,11 @@ class Operation(Record, frozen=True, kw_only=True):
     command: str = ""
     #: Regular expression with one group around the number in its output that is the value; empty for the run time.
     match: str = ""
+
+    @property
+    def between_pairs(self) -> bool:
+        """Whether it is measured between two nodes."""
+        return self.ranks == RANKS_OF_A_PAIR
 
 
 def command_operation(command: str, *, name: str = "command", match: str = "") -> Operation:
@@ -258,7 +266,7 @@ class Part(Record, frozen=True, kw_only=True):
     sizes_bytes: list[int]
     #: One measurement for each.
     places: list[Place]
-    #: Places are all nodes together, or one, and no pairs.
+    #: Places are no pairs: all nodes together, or single ones.
     group: bool = False
 
 

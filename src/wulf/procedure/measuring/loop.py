@@ -81,12 +81,15 @@ class Session:
         self._width = {op: schedule.width(self.plan, op) for op in self.plan.workload.ops}
         # What follows from the launches is kept as they end: a large run has tens of thousands.
         self._endings = schedule.Endings()
+        self._outlook = schedule.Outlook(self.plan)
         self._medians: dict[schedule.Stream, list[dict[Cell, estimate.Median]]] = defaultdict(list)
         self._clean: Counter[schedule.Stream] = Counter()
         self._progress_of: dict[schedule.Stream, schedule.Progress] = {}
         self._done: set[schedule.Stream] = set()
         #: Streams that have had a launch since their progress was determined.
         self._stale: set[schedule.Stream] = set()
+        #: Other streams are given up than when the outlook was made.
+        self._given_up_changed = False
         self._timings: dict[str, deque[budget.Timing]] = defaultdict(lambda: deque(maxlen=RECENT))
         self._scouts: list[LaunchResult] = []
         #: Sizes of each operation that is being measured: they stay the same from its first launch on.
@@ -192,7 +195,7 @@ class Session:
         """Keep a launch and what follows from it."""
         launch = result.launch
         self.results.append(result)
-        self._endings.add(launch)
+        self._given_up_changed |= self._endings.add(launch)
         self._timings[launch.op].append(budget.timing(result, wall_s))
         if launch.purpose == "scout":
             self._scouts.append(result)
@@ -233,6 +236,7 @@ class Session:
         """Say what fits, at first and when it has become less."""
         lost = set(fit.left_out) - set(self._chosen.left_out) if self._chosen is not None else True
         self._chosen = fit
+        self._look_ahead()
         if lost:
             self._watcher.fits(self.plan, fit, self.spent_s())
 
@@ -245,29 +249,35 @@ class Session:
                 missing=estimate.launches_needed(self._medians[stream], self.plan),
             )
             self._progress_of[stream] = progress
-            (self._done.add if schedule.enough(self.plan, progress) else self._done.discard)(stream)
+            done = schedule.enough(self.plan, progress)
+            (self._done.add if done else self._done.discard)(stream)
+            self._outlook.put(stream, progress, done=done)
         return self._progress_of
 
-    def _state(self, result: LaunchResult) -> State:
+    def _look_ahead(self) -> None:
+        """Take stock of all streams; between two such times each launch only changes its own."""
         progress = self._progress()
         still_open = set(self._open())
         chosen = set(self._chosen.streams if self._chosen else self._streams)
-        # What is done is no longer chosen, and counts.
-        shown = [stream for stream in self._streams if stream in progress or stream in chosen]
+        self._outlook = schedule.Outlook(self.plan)
+        for stream in self._streams:
+            # What is done is no longer chosen, and counts.
+            if stream in progress or stream in chosen:
+                self._outlook.put(stream, progress.get(stream), done=stream not in still_open)
+        self._given_up_changed = False
+
+    def _state(self, result: LaunchResult) -> State:
+        self._progress()
+        if self._given_up_changed:
+            self._look_ahead()
         return State(
             last=result,
             launches=len(self.results),
-            streams=len(shown),
-            streams_with_interval=sum(schedule.has_interval(self.plan, progress.get(s)) for s in shown),
-            streams_done=sum(stream not in still_open for stream in shown),
+            streams=self._outlook.streams,
+            streams_with_interval=self._outlook.with_interval,
+            streams_done=self._outlook.done,
             spent_s=self.spent_s(),
-            left=schedule.forecast(
-                self.plan,
-                progress,
-                [stream for stream in shown if stream in still_open],
-                self._launch_s(),
-                self._left_s(),
-            ),
+            left=self._outlook.forecast(self._launch_s(), self._left_s()),
         )
 
 

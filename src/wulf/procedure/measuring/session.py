@@ -39,8 +39,6 @@ from wulf.store.files import timestamp
 from wulf.text import printable
 
 CONFIDENCE = 0.95
-#: Ranks of an operation that is measured between two nodes.
-PAIR = 2
 Outcome = tuple[store.Run, Analysis]
 
 
@@ -231,7 +229,7 @@ def _plan(
                 op=operation.name,
                 sizes_bytes=ladder.sizes_of(operation, request.sizes_bytes),
                 places=places(operation, pairs, left_out, request.ranks_per_node),
-                group=_is_group(operation),
+                group=not operation.between_pairs,
             )
             for operation in operations
         ],
@@ -262,7 +260,7 @@ def _require_possible(request: MeasureRequest, operations: Sequence[Operation]) 
     if not request.at_once:
         return
     for operation in operations:
-        if operation.transport != "mpi" or operation.ranks != PAIR:
+        if operation.transport != "mpi" or not operation.between_pairs:
             raise UsageError(
                 f"--at-once: {operation.name} is not measured between two ranks of an MPI job: "
                 "name operations that are with --ops"
@@ -280,20 +278,22 @@ def _require_company(pairs: Sequence[Pair]) -> None:
         )
 
 
-def _is_group(operation: Operation) -> bool:
-    return operation.ranks == 0 or bool(operation.command)
-
-
 def places(
     operation: Operation, pairs: Sequence[Pair], left_out: Sequence[LeftOut], ranks_per_node: int = 1
 ) -> list[Place]:
-    """Return who takes part: the pairs; or the nodes of all pairs that can, if two are left; or the first node."""
-    if not _is_group(operation):
+    """Return who takes part.
+
+    That is the pairs; or of the nodes in them that can: all together, if two are left, each alone, or for a command
+    the first.
+    """
+    if operation.between_pairs:
         return list(pairs)
     out = {absent.node for absent in left_out if operation.name in absent.ops}
     everybody = tuple(dict.fromkeys(node for pair in pairs for node in pair if node not in out))
     if operation.command:
         return [everybody[:1]]
+    if operation.ranks == 1:
+        return [(node,) for node in everybody]
     ranks = tuple(node for node in everybody for _ in range(ranks_per_node))
     return [ranks] if len(everybody) > 1 else []
 

@@ -31,8 +31,6 @@ TRUST_TITLES: dict[Trust, str] = {
     "nothing": "Nothing was measured",
 }
 Severity = Literal["error", "warning", "note"]
-#: Ranks of a pair.
-PAIR = 2
 #: Subjects of one warning that are named.
 SUBJECTS = 4
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
@@ -51,7 +49,7 @@ def title(manifest: Manifest) -> str:
     plan = manifest.plan
     nodes = _nodes(plan)
     ops = listed([name(op) for op in plan.workload.ops])
-    two = {op.name for op in manifest.operations if op.ranks == PAIR}
+    two = {op.name for op in manifest.operations if op.between_pairs}
     pairs = {place for part in plan.workload.parts if part.op in two for place in part.places}
     between = f", {count(len(pairs), 'pair')}" if pairs else ""
     return f"{count(len(nodes), 'node')}{between}: {ops}"
