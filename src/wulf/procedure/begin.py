@@ -1,13 +1,20 @@
-"""What all long work begins with: where it is stored, and its seed."""
+"""What all long work begins with: where it is stored, the head of its run, and its seed."""
 
 from __future__ import annotations
 
 import random
 import re
+import sys
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
+from wulf import __version__
+from wulf.cluster import inventory
 from wulf.errors import UsageError
+from wulf.records import SCHEMA_VERSION, FactValue, Operation
+from wulf.store.files import timestamp
 from wulf.text import printable
 
 _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,100}")
@@ -35,3 +42,25 @@ def new_run(name: str | None, runs: Path) -> Path:
     if path.exists():
         raise UsageError(f"{path} exists already: choose another name, or go on with --resume")
     return path
+
+
+def head(
+    name: str,
+    config: inventory.ClusterConfig,
+    operations: Sequence[Operation],
+    software: Mapping[str, FactValue],
+) -> dict[str, Any]:
+    """Return the fields of `wulf.records.RunHead` for a run that is begun now."""
+    now = timestamp()
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "id": name,
+        "created_at": now,
+        "updated_at": now,
+        "status": "running",
+        "wulf_version": __version__,
+        "command_line": sys.argv,
+        "operations": list(operations),
+        "cluster": inventory.render(config),
+        "software": dict(software),
+    }

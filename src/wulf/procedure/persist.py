@@ -131,7 +131,7 @@ def note_in_runs(runs: Path, statuses: Sequence[NodeStatus], what: PersistencePl
                 kept = {knob: place for knob, place in what.places().items() if knob in run.result.kept}
                 _, writer = resume_tuning(path)
                 with writer:
-                    writer.update(msgspec.structs.replace(writer.manifest, stored=kept))
+                    writer.update(stored=kept)
         except StoreError as error:
             failed.append(f"where the settings are kept is not noted in a run: {error}")
     return failed

@@ -326,25 +326,23 @@ class Plan(Record, frozen=True, kw_only=True):
     left_out: list[LeftOut] = []
 
 
-class Manifest(Record, frozen=True, kw_only=True):
-    """Head of a run directory; replaced atomically whenever it changes."""
+class RunHead(Record, frozen=True, kw_only=True):
+    """What the head of a run directory says of every kind of run; it is replaced atomically whenever it changes."""
 
     schema_version: int
     #: Name of the run.
     id: str
     #: ISO 8601, UTC.
     created_at: str
-    #: ISO 8601, UTC: last change of the manifest.
+    #: ISO 8601, UTC: last change of the head.
     updated_at: str
-    #: ``budget``: the budget ended it before all was precise.
+    #: ``budget``: the budget ended it before all was done.
     status: Literal["running", "complete", "budget", "interrupted", "failed"]
     #: Version that began the run.
     wulf_version: str
     #: As it was typed.
     command_line: list[str]
-    #: What is measured, and how.
-    plan: Plan
-    #: The operations of the plan, as the probe describes them.
+    #: The operations that are measured, as the probe describes them.
     operations: list[Operation]
     #: Text of the cluster file in use, or of what was made up in its place.
     cluster: str
@@ -354,3 +352,10 @@ class Manifest(Record, frozen=True, kw_only=True):
     resumed_at: list[str] = []
     #: Why it failed.
     message: str | None = None
+
+
+class Manifest(RunHead, frozen=True, kw_only=True):
+    """Head of a measured run."""
+
+    #: What is measured, and how.
+    plan: Plan

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from wulf.records.base import FactValue, Record, Verdict
+from wulf.records.base import Record, Verdict
 from wulf.records.derived import Estimate
-from wulf.records.measured import NodeRecord, Operation, Workload
+from wulf.records.measured import NodeRecord, RunHead, Workload
 
 #: Knob id → value; a knob that is not in it has its original value.
 Values = dict[str, str]
@@ -197,41 +197,20 @@ class Tuning(Record, frozen=True, kw_only=True):
     notes: list[str] = []
 
 
-class TuneManifest(Record, frozen=True, kw_only=True):
-    """Head of a tuning run; replaced atomically whenever it changes."""
+class TuneManifest(RunHead, frozen=True, kw_only=True):
+    """Head of a tuning run."""
 
-    schema_version: int
-    #: Name of the run.
-    id: str
-    #: ISO 8601, UTC.
-    created_at: str
-    #: ISO 8601, UTC: last change of this file.
-    updated_at: str
-    #: ``budget``: the budget ended it before the search was at its end.
-    status: Literal["running", "complete", "budget", "interrupted", "failed"]
-    wulf_version: str
-    #: As it was typed.
-    command_line: list[str]
     plan: TunePlan
     #: Of every trial.
     workload: Workload
     #: latency, throughput or hpc: what the catalogue recommends was chosen for.
     profile: str
-    #: Text of the cluster file in use.
-    cluster: str
     nodes: list[str]
     #: Facts of the nodes before the first change.
     records: list[NodeRecord]
-    #: Operations of the workload.
-    operations: list[Operation]
-    software: dict[str, FactValue]
     #: Knob → why it was not tried.
     left_out: dict[str, str] = {}
     #: The confirmed change on the nodes that set what is kept; null when nothing was set.
     change: str | None = None
     #: Knob → file or mechanism that keeps it over a reboot.
     stored: dict[str, str] = {}
-    #: Times at which the run was resumed.
-    resumed_at: list[str] = []
-    #: Why it failed.
-    message: str | None = None

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Generic, Self, TextIO, TypeVar
 import msgspec
 
 from wulf.errors import StoreError
-from wulf.records.base import SCHEMA_VERSION
+from wulf.records import SCHEMA_VERSION, RunHead
 from wulf.store.migrations import Kind, migrate
 
 LOCK = "lock"
@@ -22,7 +22,7 @@ LOCK = "lock"
 DAMAGED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 _T = TypeVar("_T")
-_Head = TypeVar("_Head", bound=msgspec.Struct)
+_Head = TypeVar("_Head", bound=RunHead)
 
 
 def timestamp(timespec: str = "seconds") -> str:
@@ -244,10 +244,16 @@ class RunWriter(Generic[_Head]):
         self._log.close()
         self._lock.close()
 
-    def update(self, manifest: _Head) -> None:
-        """Replace the head."""
+    def update(self, **changed: object) -> None:
+        """Replace the head by one with other fields."""
+        manifest = msgspec.structs.replace(self.manifest, updated_at=timestamp(), **changed)
         write_record(self.path / self.head_name, manifest)
         self.manifest = manifest
+
+    def resumed(self, plan: msgspec.Struct) -> None:
+        """Write down that the run goes on now, by this plan."""
+        times = [*self.manifest.resumed_at, timestamp()]
+        self.update(status="running", plan=plan, resumed_at=times, message=None)
 
 
 def write_record(path: Path, record: msgspec.Struct) -> None:

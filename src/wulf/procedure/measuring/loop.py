@@ -15,7 +15,6 @@ from wulf.probe import budget, execute, ladder, schedule
 from wulf.procedure.analysis import analyze
 from wulf.records import Analysis, Cell, LaunchResult, Operation, Place, Plan
 from wulf.store import Run, Writer, load, save_analysis
-from wulf.store.files import timestamp
 
 #: Launches of an operation that say what its next ones cost.
 RECENT = 50
@@ -376,9 +375,4 @@ def measure(
 
 
 def _finish(writer: Writer, status: str, message: str | None) -> None:
-    changed = {
-        "status": status,
-        "message": message,
-        "updated_at": timestamp(),
-    }
-    writer.update(msgspec.structs.replace(writer.manifest, **changed))
+    writer.update(status=status, message=message)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,17 +9,16 @@ from typing import Protocol
 
 import msgspec
 
-from wulf import __version__, store
+from wulf import store
 from wulf.cluster import inventory
 from wulf.errors import TransportError, UsageError
 from wulf.nodeset import fold, fold_reasons, reasons_text
 from wulf.ports import Transport
 from wulf.probe import budget, ladder, schedule
 from wulf.procedure import site
-from wulf.procedure.begin import new_seed
+from wulf.procedure.begin import head, new_seed
 from wulf.procedure.measuring import loop
 from wulf.records import (
-    SCHEMA_VERSION,
     Analysis,
     FactValue,
     LaunchResult,
@@ -35,7 +33,6 @@ from wulf.records import (
     Workload,
     command_operation,
 )
-from wulf.store.files import timestamp
 from wulf.text import printable
 
 CONFIDENCE = 0.95
@@ -147,13 +144,11 @@ def go_on(name: str, runs: Path, budget_s: float | None, watcher: Watcher) -> Ou
         _require_same(manifest, ready.software, path)
         earlier, writer = store.resume(path)
         with writer:
-            resumed = [*manifest.resumed_at, timestamp()]
             plan = msgspec.structs.replace(
                 manifest.plan, budget_s=budget_s or manifest.plan.budget_s, left_out=ready.left_out
             )
             _require_some(plan, watcher)
-            changed = {"status": "running", "resumed_at": resumed, "plan": plan, "message": None}
-            writer.update(msgspec.structs.replace(manifest, **changed))
+            writer.resumed(plan)
             watcher.note(f"run: {path}, going on after {len(earlier.results)} launches")
             return _measure(writer, earlier.results, ready, watcher)
 
@@ -301,19 +296,7 @@ def places(
 def _manifest(
     request: MeasureRequest, name: str, plan: Plan, operations: Sequence[Operation], ready: site.MeasuringSite
 ) -> Manifest:
-    return Manifest(
-        schema_version=SCHEMA_VERSION,
-        id=name,
-        created_at=timestamp(),
-        updated_at=timestamp(),
-        status="running",
-        wulf_version=__version__,
-        command_line=sys.argv,
-        plan=plan,
-        operations=list(operations),
-        cluster=inventory.render(request.config),
-        software=ready.software,
-    )
+    return Manifest(**head(name, request.config, operations, ready.software), plan=plan)
 
 
 def _measure(

@@ -130,12 +130,5 @@ def _trial(request: TrialRequest, index: int, writer: TuningWriter, bench: Trial
 def _conclude(writer: TuningWriter, result: Tuning, message: str) -> Tuning:
     writer.conclude(result)
     status = "budget" if result.status == "search" else result.status
-    writer.update(
-        msgspec.structs.replace(
-            writer.manifest,
-            status=status,
-            message=message or None,
-            updated_at=timestamp(),
-        )
-    )
+    writer.update(status=status, message=message or None)
     return result

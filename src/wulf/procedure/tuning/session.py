@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -17,10 +16,10 @@ from wulf.errors import ProbeError, UsageError
 from wulf.experiment import objective
 from wulf.ports import Transport
 from wulf.procedure import change, site
+from wulf.procedure.begin import head
 from wulf.procedure.tuning import apply_result, loop, prepare
 from wulf.procedure.tuning.runner import TrialRunner, job_line, open_runner
 from wulf.records import (
-    SCHEMA_VERSION,
     Candidate,
     ChangeOutcome,
     NodeRecord,
@@ -31,7 +30,6 @@ from wulf.records import (
     Tuning,
 )
 from wulf.store import find_run
-from wulf.store.files import timestamp
 from wulf.store.tuning import HEAD, TuningRun, TuningWriter, create_tuning, load_tuning, resume_tuning
 
 CONFIDENCE = 0.95
@@ -148,12 +146,7 @@ def go_on(name: str, runs: Path, budget_s: float | None, watcher: Watcher, *, se
             earlier, writer = resume_tuning(path)
             with writer:
                 plan = msgspec.structs.replace(manifest.plan, budget_s=budget_s or manifest.plan.budget_s)
-                resumed = [*manifest.resumed_at, timestamp()]
-                writer.update(
-                    msgspec.structs.replace(
-                        manifest, status="running", plan=plan, resumed_at=resumed, message=None
-                    )
-                )
+                writer.resumed(plan)
                 watcher.note(f"run: {path}, going on after {len(earlier.trials)} trials")
                 result = _search(writer, earlier.trials, ready.bench, watcher)
         if set_kept:
@@ -260,7 +253,7 @@ def _note_kept(path: Path, outcome: ChangeOutcome, watcher: Watcher) -> None:
     with writer:
         message = None if outcome.kept else outcome.reason
         changed = (outcome.change or None) if outcome.kept else None
-        writer.update(msgspec.structs.replace(writer.manifest, change=changed, message=message))
+        writer.update(change=changed, message=message)
 
 
 def _choose(
@@ -284,13 +277,7 @@ def _manifest(
     trial_s: float,
 ) -> TuneManifest:
     return TuneManifest(
-        schema_version=SCHEMA_VERSION,
-        id=name,
-        created_at=timestamp(),
-        updated_at=timestamp(),
-        status="running",
-        wulf_version=__version__,
-        command_line=sys.argv,
+        **head(name, request.config, ready.operations, ready.software),
         plan=TunePlan(
             objective=request.goal.name,
             metrics=request.goal.metrics,
@@ -306,11 +293,8 @@ def _manifest(
         ),
         workload=request.goal.workload(request.nodes),
         profile=request.goal.profile,
-        cluster=inventory.render(request.config),
         nodes=request.nodes,
         records=records,
-        operations=ready.operations,
-        software=ready.software,
         left_out=choice.left_out,
     )
 
