@@ -143,10 +143,11 @@ def _struct(kind: type, structs: dict[str, type]) -> list[str]:
 
 
 def _comments(kind: type) -> dict[str, str]:
-    """Field → its ``#:`` comment in the source."""
+    """Field → its ``#:`` comment in the source, of the records that it extends, too."""
     result: dict[str, str] = {}
     collected: list[str] = []
-    for line in inspect.getsource(kind).splitlines():
+    extended = [base for base in reversed(kind.__mro__) if base.__module__.startswith("wulf.")]
+    for line in (line for base in extended for line in inspect.getsource(base).splitlines()):
         text = line.strip()
         if text.startswith("#:"):
             collected.append(text.removeprefix("#:").strip())
