@@ -258,7 +258,7 @@ def application(scene: Scene, statements: Statements, budget: str) -> None:
         run = scene.tune(name, *common, *words)
         assert run.result is not None
         statements.require(
-            run.result.kept == {"net.conntrack": "notrack"}, f"the {name} of a command finds the firewall"
+            set(run.result.kept) == {"net.conntrack"}, f"the {name} of a command finds the firewall"
         )
         scene.wulf("rollback")
     for number in MISTAKES["firewall"].nodes:
