@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -74,6 +75,8 @@ class Scene(msgspec.Struct, frozen=True):
         if run.result.confirmation is not None:
             ratio = run.result.confirmation.ratio
             print(f"    confirmed against the original: {ratio.value:.3f} ({ratio.low} to {ratio.high})")
+        for error, count in Counter(trial.error for trial in run.trials if trial.error).items():
+            print(f"    {count} trials failed: {error}")
         return run
 
     def on(self, number: int, script: str) -> None:
