@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, TypeAlias
 
-import altair as alt
-
+from wulf.report.libraries import altair as alt
 from wulf.report.parts import Drawing, Figure, Ticks
 
-Layer = alt.Chart | alt.LayerChart | alt.FacetChart
+Layer: TypeAlias = "alt.Chart | alt.LayerChart | alt.FacetChart"
 
 VERDICTS = ("better", "no difference", "no decision", "worse")
 #: A setting that helps what was asked for and hurts what must not become worse.

@@ -11,13 +11,12 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-import altair
-import vl_convert
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from wulf.report import theme
 from wulf.report.drawing import narrow, spec
+from wulf.report.libraries import altair, vl_convert
 from wulf.report.parts import Figure
 
 

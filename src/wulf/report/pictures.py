@@ -6,11 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
-import altair
-import vl_convert
-
 from wulf.report import theme
 from wulf.report.drawing import spec
+from wulf.report.libraries import altair, vl_convert
 from wulf.report.parts import Columns, Figure, Variant
 
 Format = Literal["svg", "pdf"]

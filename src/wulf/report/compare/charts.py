@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import altair as alt
-
 from wulf.report.drawing import VERDICTS, Layer, axis
+from wulf.report.libraries import altair as alt
 from wulf.report.parts import Chart, Drawing, Figure
 
 ROW_HEIGHT = 18

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import altair as alt
-
 from wulf.report import theme
 from wulf.report.drawing import Layer, axis
+from wulf.report.libraries import altair as alt
 from wulf.report.parts import Chart, Drawing, Figure
 
 #: Room for a name and a value beside the marks of a row [px].

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-import altair as alt
-
 from wulf.report import theme
 from wulf.report.drawing import HARMS, VERDICTS, Layer, axis
+from wulf.report.libraries import altair as alt
 from wulf.report.parts import Chart, Drawing, Figure
 from wulf.report.tuning.input import KEPT, ORIGINAL, OTHER
 
