@@ -18,12 +18,12 @@ from wulf.records import Audit, ChangeOutcome, Mending, NodeRecord
 from wulf.report import mending as shown
 from wulf.report.tuning import mended as section
 
-MTU, RETRIES = "nic.mtu", "sysctl.net.ipv4.tcp_slow_start_after_idle"
+MTU, IDLE = "nic.mtu", "sysctl.net.ipv4.tcp_slow_start_after_idle"
 
 
 def nodes(count: int = 4, **odd: dict[str, object]) -> list[NodeRecord]:
     """Nodes that are alike but for the facts in `odd`."""
-    alike = {"nic.name": "eth0", MTU: 1500, RETRIES: "1", "cpu.model": "a"}
+    alike = {"nic.name": "eth0", MTU: 1500, IDLE: "0", "cpu.model": "a"}
     names = [f"node{number:02}" for number in range(1, count + 1)]
     return [NodeRecord(node=name, reachable=True, facts=alike | odd.get(name, {})) for name in names]
 
@@ -52,9 +52,9 @@ def test_a_node_unlike_most_others_is_made_like_them() -> None:
 
 
 def test_what_cannot_be_set_is_left_to_a_person_and_the_rest_is_mended() -> None:
-    records = nodes(node02={RETRIES: "0", "cpu.isolated": "1"})
+    records = nodes(node02={IDLE: "1", "cpu.isolated": "1"})
     assert remedies(found_on(records)) == {
-        ("same.knobs", "mend"): {RETRIES: "1"},
+        ("same.knobs", "mend"): {IDLE: "0"},
         ("same.knobs", "person"): {},
     }
 
@@ -64,6 +64,13 @@ def test_without_a_majority_nothing_is_certain(odd: tuple[str, ...]) -> None:
     values = {"node01": 1400, "node02": 1300, "node03": 1200}
     audit = found_on(nodes(**{name: {MTU: values[name]} for name in odd}))
     assert not any(one.remedy == "mend" for one in audit.findings if one.id == "same.mtu")
+
+
+def test_a_node_that_alone_has_what_is_recommended_is_not_made_like_the_others() -> None:
+    records = nodes(node01={IDLE: "1"}, node03={IDLE: "1"}, node04={IDLE: "1"})
+    assert catalogue.knob(IDLE).recommend["hpc"] == "0"
+    assert remedies(found_on(records)) == {("same.knobs", "try"): {}}
+    assert not choose(records).findings
 
 
 def test_two_nodes_have_no_majority() -> None:
@@ -108,7 +115,7 @@ def test_who_names_another_finding_is_told_who_does_it(name: str, words: str) ->
 
 
 def test_only_what_is_named_is_mended() -> None:
-    records = nodes(node03={MTU: 1400}, node02={RETRIES: "0"})
+    records = nodes(node03={MTU: 1400}, node02={IDLE: "1"})
     assert set(choose(records, "same.mtu").wanted) == {"node03"}
     assert set(choose(records).wanted) == {"node02", "node03"}
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
 import msgspec
 
-from wulf.catalogue import Consistency
+from wulf.catalogue import Consistency, accepts
 from wulf.checks.predicate import State, state
 from wulf.records import OWN_FACTS, PASSING_FACTS, FactValue, Finding, GroupState, NodeRecord
 from wulf.text import in_command
@@ -28,7 +28,7 @@ def consistency_findings(
     nodes: Sequence[NodeRecord],
     rules: Sequence[Consistency],
     commands: Mapping[str, str],
-    settable: Collection[str] = (),
+    settable: Mapping[str, str],
 ) -> tuple[list[Finding], list[GroupState]]:
     """Compare the nodes.
 
@@ -37,7 +37,8 @@ def consistency_findings(
     commands
         Fact → the command that sets it now, with ``{value}`` in it.
     settable
-        Knobs that can be set on a running node.
+        Knob that can be set on a running node → value that is recommended, as `wulf.catalogue.accepts` takes it; empty
+        where none is.
 
     Returns
     -------
@@ -159,16 +160,13 @@ def _findings(
     members: list[str],
     facts: list[_Odd],
     commands: Mapping[str, str],
-    settable: Collection[str],
+    settable: Mapping[str, str],
 ) -> Iterator[Finding]:
     """Yield what is mended for certain apart from what is not."""
     certain = [
         fact
         for fact in facts
-        if rule.mend
-        and fact.name in settable
-        and fact.most
-        and {fact.there[0], fact.reference[0]} == {"value"}
+        if rule.mend and fact.name in settable and _is_certain(fact, settable[fact.name])
     ]
     settings = {fact.name: str(fact.reference[1]) for fact in certain}
     if certain:
@@ -178,6 +176,16 @@ def _findings(
     if rest:
         remedy = "try" if any(fact.name in settable for fact in rest) else "person"
         yield msgspec.structs.replace(_finding(rule, members, rest, commands), remedy=remedy)
+
+
+def _is_certain(fact: _Odd, recommended: str) -> bool:
+    """Whether the reference is right on these nodes, too: not where they alone have what is recommended."""
+    if not fact.most or {fact.there[0], fact.reference[0]} != {"value"}:
+        return False
+    there, reference = (
+        bool(recommended) and accepts(recommended, str(of[1])) for of in (fact.there, fact.reference)
+    )
+    return reference or not there
 
 
 def _finding(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -105,7 +105,7 @@ def evaluate(
     findings: list[Finding] = []
     judgements: list[Judgement] = []
     knobs = list(knobs)
-    settable = {knob.id for knob in knobs if not unsettable(knob)}
+    settable = {knob.id: knob.recommend.get(profile, "") for knob in knobs if not unsettable(knob)}
     applies = {knob.id: compile_when(knob) for knob in knobs}
     said: dict[str, set[str]] = {}
     for rule in compile_checks(checks):
@@ -129,7 +129,8 @@ def evaluate(
         findings += _without(found, said.get(knob.id, set()))
     # What a check calls wrong is not made so elsewhere because most nodes have it.
     wrong = {name for finding in findings for name in finding.settings}
-    odd, matrix = consistency_findings(seen, list(rules), _commands(knobs, seen), settable - wrong)
+    mendable = {name: recommended for name, recommended in settable.items() if name not in wrong}
+    odd, matrix = consistency_findings(seen, list(rules), _commands(knobs, seen), mendable)
     findings += odd
     return Audit(
         profile=profile,
@@ -247,9 +248,11 @@ def _applies(when: Predicate | None, node: NodeRecord) -> _Outcome | None:
     return None
 
 
-def _check_outcome(rule: Rule, settable: Set[str]) -> _OutcomeOf:
+def _check_outcome(rule: Rule, settable: Collection[str]) -> _OutcomeOf:
     check = rule.check
-    remedy: Remedy = "mend" if check.mend else "try" if settable & set(rule.holds.names) else "person"
+    remedy: Remedy = (
+        "mend" if check.mend else "try" if not set(rule.holds.names).isdisjoint(settable) else "person"
+    )
 
     def outcome(node: NodeRecord) -> _Outcome:
         silent = _applies(rule.when, node)

@@ -104,8 +104,8 @@ def command(
     """Do everything: audit, mend, measure, tune, confirm, measure again, report.
 
     The same as 'wulf audit', 'wulf mend', 'wulf measure', 'wulf tune', 'wulf measure', 'wulf audit' and 'wulf report',
-    in one run with one page. Ctrl-C puts the nodes back and keeps the results so far. Exit code 3 when the search did not come to
-    its end.
+    in one run with one page. Ctrl-C puts the nodes back and keeps the results so far. Exit code 3 when the search did
+    not come to its end.
     """
     end_gently()
     path = new_run(run, runs)

@@ -24,8 +24,8 @@ FLAGS: dict[str, Flag] = {
 #: Who sets a finding right, in words; see `wulf.records.Finding.remedy`.
 REMEDIES = {
     "mend": "mendable: wulf mend",
-    "try": "worth trying: wulf tune measures what it is worth here",
-    "person": "for a person: nothing that wulf could set and take back",
+    "try": "worth trying: wulf tune",
+    "person": "for a person",
 }
 UNKNOWN = "unknown"
 NAME_LIMIT = 60
