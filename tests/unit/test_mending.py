@@ -97,6 +97,13 @@ def test_a_setting_of_two_owners_is_refused_unless_it_is_asked_for() -> None:
     assert choose(records, take_over=True).wanted
 
 
+def test_a_value_that_most_nodes_have_and_that_cannot_be_set_is_refused() -> None:
+    odd = {f"node0{number}": {"nic.rx_usecs": "?"} for number in range(1, 4)}
+    choice = choose(nodes(**odd, node04={"nic.rx_usecs": "50"}), "same.knobs")
+    assert not choice.wanted
+    assert "nic.rx_usecs" in choice.refused[0].reason
+
+
 def test_what_is_wrong_is_not_made_so_because_most_nodes_have_it() -> None:
     name = "sysctl.net.ipv4.tcp_sack"
     wrong = {f"node0{number}": {name: "0"} for number in range(1, 4)}

@@ -93,8 +93,11 @@ def choose(
     for finding in audit.findings:
         if finding.remedy != "mend" or (names and finding.id not in names):
             continue
-        settings = [steps.check(catalogue.knob(name), value) for name, value in finding.settings.items()]
-        reason = _refusal(finding, settings, known, permissions, wanted)
+        try:
+            settings = [steps.check(catalogue.knob(name), value) for name, value in finding.settings.items()]
+            reason = _refusal(finding, settings, known, permissions, wanted)
+        except UsageError as error:  # what most nodes have is no value that could be set
+            reason = str(error)
         if reason:
             refused.append(Unmended(finding=finding, reason=reason))
             continue
