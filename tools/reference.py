@@ -66,6 +66,7 @@ OUTPUTS: dict[str, Any] = {
     "wulf lab status --json": list[lab.VirtualNode],
     "wulf facts --json": list[records.NodeRecord],
     "wulf audit --json": records.Audit,
+    "wulf mend --json": records.Mending,
     "wulf knob list --json": list[catalogue.Knob],
     "wulf knob show --json": catalogue.Knob,
     "wulf knob get --json": list[knob.Reading],

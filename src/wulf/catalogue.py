@@ -144,6 +144,8 @@ class Check(_Data, frozen=True, kw_only=True):
     fix: str = ""
     #: File or mechanism that keeps it so.
     keep: str = ""
+    #: Knob → value that is right whatever the cluster is to be good at; empty where that depends, or is not known.
+    mend: dict[str, str] = msgspec.field(default_factory=dict)
     risk: _Text
     profiles: tuple[Profile, ...] = PROFILES
     evidence: Annotated[list[Evidence], msgspec.Meta(min_length=1)]
@@ -165,6 +167,8 @@ class Consistency(_Data, frozen=True, kw_only=True):
     tolerance: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0.0
     #: Only the newest version is right, however few have it.
     newest: bool = False
+    #: What most of the nodes have is right on the others, too: they are made like them.
+    mend: bool = False
     why: _Text
     advice: _Text
     risk: _Text
@@ -301,7 +305,14 @@ def _key(entry: Knob, places: Mapping[str, int]) -> tuple[int, int, str]:
 @functools.cache
 def checks() -> dict[str, Check]:
     """Check id → check; raises as `knobs`."""
-    return _load("checks", Check)
+    found = _load("checks", Check)
+    for check in found.values():
+        for name in check.mend:
+            if name not in knobs():
+                raise ConfigError(f"data/checks/{check.id}.toml: it is mended by {name}, which is no knob")
+            if refusal := unsettable(knobs()[name]):
+                raise ConfigError(f"data/checks/{check.id}.toml: {name} cannot be set: {refusal}")
+    return found
 
 
 @functools.cache
@@ -327,6 +338,20 @@ def knob(name: str) -> Knob:
     near = matching or [key for key in known if name and name in key]
     hint = f"; did you mean {', '.join(near[:6])}?" if near else nearest(name, known)
     raise UsageError(f"there is no knob '{printable(name, 80)}'{hint} ('wulf knob list' names all)")
+
+
+def unsettable(knob: Knob) -> str:
+    """Return why a knob cannot be set on a running node; empty when it can."""
+    if knob.status in ("audit only", "report only"):
+        return knob.measure or "it is only looked at"
+    if knob.status == "obsolete" and knob.access.kind != "module":
+        return f"it has no effect any more (obsolete since {knob.obsolete_since})"
+    kind = access.kinds()[knob.access.kind]
+    if not kind.settable:
+        return kind.not_live.format(keep=knob.persist.file, set=knob.access.set)
+    if knob.access.kind == "firewall" and knob.access.target != "tracking":
+        return "rules of others are not removed; net.conntrack=exempt lets the cluster's traffic pass before them"
+    return ""
 
 
 def accepts(wanted: str, value: str) -> bool:

@@ -48,6 +48,11 @@ def test_make_demo(clone, tmp_path):
         assert run.trials
         assert run.audit_before is not None
         assert any("MTU" in finding.title for finding in run.audit_before.findings)
+        assert run.mended is not None
+        assert run.mended.outcome is not None
+        assert run.mended.outcome.kept
+        assert run.audit_after is not None
+        assert not [finding for finding in run.audit_after.findings if finding.remedy == "mend"]
         assert library.load(page.parent / "before").launches
     finally:
         subprocess.run([clone / ".venv" / "bin" / "wulf", "lab", "down"], env=os.environ | own, check=True)

@@ -1,3 +1,5 @@
+import random
+
 import msgspec
 import pytest
 
@@ -90,6 +92,24 @@ def test_lost_and_corrupt():
 def test_two_groups_of_launches():
     results = [launch(index, (20_000 if index % 2 else 30_000) + 10 * index) for index in range(20)]
     assert "2 groups" in only(results, "bimodal").text
+
+
+def series(noise, seed):
+    rng = random.Random(seed)
+    state, results = 0.0, []
+    for index in range(24):
+        state = noise * state + rng.gauss(0, (1 - noise**2) ** 0.5)
+        results.append(launch(index, round(20_000 * (1 + 0.02 * state))))
+    return results
+
+
+def test_launches_that_resemble_those_before_them_are_told():
+    found = {noise: [kinds(series(noise, seed)) for seed in range(60)] for noise in (0.0, 0.7)}
+    told = {noise: sum(bool(run & {"dependent", "drift"}) for run in runs) for noise, runs in found.items()}
+    assert told[0.0] <= 4, "at a significance of 1 % each"
+    assert told[0.7] >= 45
+    first = next(seed for seed, run in enumerate(found[0.7]) if "dependent" in run)
+    assert "narrower than they should be" in only(series(0.7, first), "dependent").text
 
 
 def test_drift_says_how_much():

@@ -179,7 +179,9 @@ def test_where_ping_is_missing_what_is_there_is_used_and_unknown_is_said(bare):
 
 def intention(network: Network, target: str, value: str):
     step = Step(knob=f"sysctl.{target}", kind="sysctl", interface="-", target=target, value=value)
-    return change.ChangePlan(wanted=[], plans={node: [step] for node in network.names}, rows={})
+    return change.ChangePlan(
+        wanted={name: [] for name in network.names}, plans={node: [step] for node in network.names}, rows={}
+    )
 
 
 def test_a_change_after_which_nothing_passes_is_put_back_whatever_it_is(network):

@@ -82,7 +82,7 @@ def test_an_interface_is_needed_for_what_belongs_to_one():
 
 def test_every_settable_kind_has_all_its_functions():
     text = program()
-    kinds = {knob.access.kind for knob in catalogue.knobs().values() if not steps.unsettable(knob)}
+    kinds = {knob.access.kind for knob in catalogue.knobs().values() if not catalogue.unsettable(knob)}
     assert len(kinds) > 10
     for kind in kinds | {"stored", "unit"}:
         for verb in ("save", "put", "restore", "get"):

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from wulf import catalogue
 from wulf.catalogue import Knob
-from wulf.change import persist, script, steps
+from wulf.change import persist, script
 from wulf.change.persist import INTERFACE
 
 #: Verb → the forms of its words (`is_granted_word` in `grant.sh`). What is not here cannot be called through sudo.
@@ -64,7 +64,7 @@ def _function(name: str, lines: Iterator[str] | list[str]) -> str:
 def _steps() -> Iterator[str]:
     """Kind, target and regular expression of the values of all that can be set."""
     for knob in catalogue.knobs().values():
-        if not steps.unsettable(knob):
+        if not catalogue.unsettable(knob):
             target = knob.access.target.replace("{interface}", INTERFACE)
             yield "\t".join((knob.access.kind, target, _values(knob)))
             if knob.access.kind == "service":

@@ -72,7 +72,7 @@ def check(knob: Knob, value: str) -> KnobSetting:
     UsageError
         Names what is wrong, and what is allowed.
     """
-    refusal = unsettable(knob)
+    refusal = catalogue.unsettable(knob)
     if refusal:
         raise UsageError(f"{knob.id} cannot be set here: {refusal}")
     if not _VALUE.fullmatch(value):
@@ -110,20 +110,6 @@ def may_have(knob: Knob, value: str) -> bool:
     except UsageError:
         return False
     return True
-
-
-def unsettable(knob: Knob) -> str:
-    """Return why a knob cannot be set on a running node; empty when it can."""
-    if knob.status in ("audit only", "report only"):
-        return knob.measure or "it is only looked at"
-    if knob.status == "obsolete" and knob.access.kind != "module":
-        return f"it has no effect any more (obsolete since {knob.obsolete_since})"
-    kind = access.kinds()[knob.access.kind]
-    if not kind.settable:
-        return kind.not_live.format(keep=knob.persist.file, set=knob.access.set)
-    if knob.access.kind == "firewall" and knob.access.target != "tracking":
-        return "rules of others are not removed; net.conntrack=exempt lets the cluster's traffic pass before them"
-    return ""
 
 
 def obstacle(wanted: KnobSetting, record: NodeRecord, *, take_over: bool, relax: bool) -> str:

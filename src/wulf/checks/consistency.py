@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from wulf.catalogue import Consistency
+import msgspec
+
+from wulf.catalogue import Consistency, accepts
 from wulf.checks.predicate import State, state
 from wulf.records import OWN_FACTS, PASSING_FACTS, FactValue, Finding, GroupState, NodeRecord
 from wulf.text import in_command
@@ -23,7 +25,10 @@ _NAMED = 6
 
 
 def consistency_findings(
-    nodes: Sequence[NodeRecord], rules: Sequence[Consistency], commands: Mapping[str, str]
+    nodes: Sequence[NodeRecord],
+    rules: Sequence[Consistency],
+    commands: Mapping[str, str],
+    settable: Mapping[str, str],
 ) -> tuple[list[Finding], list[GroupState]]:
     """Compare the nodes.
 
@@ -31,6 +36,9 @@ def consistency_findings(
     ----------
     commands
         Fact → the command that sets it now, with ``{value}`` in it.
+    settable
+        Knob that can be set on a running node → value that is recommended, as `wulf.catalogue.accepts` takes it; empty
+        where none is.
 
     Returns
     -------
@@ -52,7 +60,7 @@ def consistency_findings(
         mine = [name for name in _matching(rule, names) if name not in taken]
         taken.update(mine)
         for members, facts in _odd_groups(rule, nodes, mine).items():
-            findings.append(_finding(rule, list(members), facts, commands))
+            findings += _findings(rule, list(members), facts, commands, settable)
             for fact in facts:
                 for member in members:
                     odd.setdefault(fact.name.partition(".")[0], {}).setdefault(member, []).append(fact.name)
@@ -86,6 +94,8 @@ class _Odd(NamedTuple):
     reference: State
     #: Whether more nodes have the reference than this.
     majority: bool
+    #: Whether more than half of all nodes have the reference.
+    most: bool
 
 
 def _odd_groups(
@@ -111,7 +121,8 @@ def _odd_groups(
         for value, group in members.items():
             if value != reference and not _close(value, reference, rule.tolerance):
                 majority = rule.newest or len(members[reference]) > len(group)
-                found.setdefault(tuple(group), []).append(_Odd(name, value, reference, majority))
+                most = 2 * len(members[reference]) > len(nodes)
+                found.setdefault(tuple(group), []).append(_Odd(name, value, reference, majority, most))
     return found
 
 
@@ -142,6 +153,39 @@ def _close(value: State, reference: State, tolerance: float) -> bool:
         return False
     a, b = (float(n) for n in numbers if isinstance(n, int | float))
     return abs(a - b) <= tolerance * max(abs(a), abs(b))
+
+
+def _findings(
+    rule: Consistency,
+    members: list[str],
+    facts: list[_Odd],
+    commands: Mapping[str, str],
+    settable: Mapping[str, str],
+) -> Iterator[Finding]:
+    """Yield what is mended for certain apart from what is not."""
+    certain = [
+        fact
+        for fact in facts
+        if rule.mend and fact.name in settable and _is_certain(fact, settable[fact.name])
+    ]
+    settings = {fact.name: str(fact.reference[1]) for fact in certain}
+    if certain:
+        found = _finding(rule, members, certain, commands)
+        yield msgspec.structs.replace(found, remedy="mend", settings=settings)
+    rest = [fact for fact in facts if fact.name not in settings]
+    if rest:
+        remedy = "try" if any(fact.name in settable for fact in rest) else "person"
+        yield msgspec.structs.replace(_finding(rule, members, rest, commands), remedy=remedy)
+
+
+def _is_certain(fact: _Odd, recommended: str) -> bool:
+    """Whether the reference is right on these nodes, too: not where they alone have what is recommended."""
+    if not fact.most or {fact.there[0], fact.reference[0]} != {"value"}:
+        return False
+    there, reference = (
+        bool(recommended) and accepts(recommended, str(of[1])) for of in (fact.there, fact.reference)
+    )
+    return reference or not there
 
 
 def _finding(

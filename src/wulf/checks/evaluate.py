@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from wulf.catalogue import SEVERITIES, Check, Consistency, Cost, Knob, Profile, Severity, accepts, preferred
+from wulf.catalogue import (
+    SEVERITIES,
+    Check,
+    Consistency,
+    Cost,
+    Knob,
+    Profile,
+    Severity,
+    accepts,
+    preferred,
+    unsettable,
+)
 from wulf.checks.consistency import consistency_findings
 from wulf.checks.predicate import Gap, Predicate, State, look_up, state
-from wulf.records import PASSING_FACTS, Audit, Finding, Judgement, NodeRecord
+from wulf.records import PASSING_FACTS, Audit, Finding, Judgement, NodeRecord, Remedy
 from wulf.text import in_command, interface_in_command
 from wulf.units import format_fact
 
@@ -94,12 +105,15 @@ def evaluate(
     findings: list[Finding] = []
     judgements: list[Judgement] = []
     knobs = list(knobs)
+    settable = {knob.id: knob.recommend.get(profile, "") for knob in knobs if not unsettable(knob)}
     applies = {knob.id: compile_when(knob) for knob in knobs}
     said: dict[str, set[str]] = {}
     for rule in compile_checks(checks):
         if profile not in rule.check.profiles:
             continue
-        found = _judge(rule.check.id, rule.check.title, seen, _check_outcome(rule), rule.names, judgements)
+        found = _judge(
+            rule.check.id, rule.check.title, seen, _check_outcome(rule, settable), rule.names, judgements
+        )
         found = _of_the_moment(rule.check, found, seen)
         findings += found
         for fact in rule.holds.names:
@@ -113,7 +127,10 @@ def evaluate(
         found = _judge(knob.id, knob.title, seen, _knob_outcome(knob, wanted, when), facts, judgements)
         # Where a check speaks of the knob already, its recommended value is no news.
         findings += _without(found, said.get(knob.id, set()))
-    odd, matrix = consistency_findings(seen, list(rules), _commands(knobs, seen))
+    # What a check calls wrong is not made so elsewhere because most nodes have it.
+    wrong = {name for finding in findings for name in finding.settings}
+    mendable = {name: recommended for name, recommended in settable.items() if name not in wrong}
+    odd, matrix = consistency_findings(seen, list(rules), _commands(knobs, seen), mendable)
     findings += odd
     return Audit(
         profile=profile,
@@ -231,8 +248,11 @@ def _applies(when: Predicate | None, node: NodeRecord) -> _Outcome | None:
     return None
 
 
-def _check_outcome(rule: Rule) -> _OutcomeOf:
+def _check_outcome(rule: Rule, settable: Collection[str]) -> _OutcomeOf:
     check = rule.check
+    remedy: Remedy = (
+        "mend" if check.mend else "try" if not set(rule.holds.names).isdisjoint(settable) else "person"
+    )
 
     def outcome(node: NodeRecord) -> _Outcome:
         silent = _applies(rule.when, node)
@@ -259,6 +279,8 @@ def _check_outcome(rule: Rule) -> _OutcomeOf:
                 fix=_command(check.fix, node),
                 keep=_command(check.keep, node),
                 risk=check.risk,
+                remedy=remedy,
+                settings=check.mend,
                 evidence=[_cited(entry.source, entry.figure) for entry in check.evidence],
             ),
         )
@@ -292,6 +314,7 @@ def _knob_outcome(knob: Knob, wanted: str, when: Predicate | None) -> _OutcomeOf
                 fix=_command(knob.access.set.replace("{value}", preferred(wanted)), node),
                 keep=_command(knob.persist.file, node),
                 risk=knob.risk,
+                remedy="person" if unsettable(knob) else "try",
                 evidence=[_cited(entry.source, entry.figure) for entry in knob.evidence],
             ),
         )

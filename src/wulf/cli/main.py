@@ -24,6 +24,7 @@ VERBS = {
     "facts": "wulf.cli.facts",
     "audit": "wulf.cli.audit",
     "knob": "wulf.cli.knob",
+    "mend": "wulf.cli.mend",
     "run": "wulf.cli.run",
     "tune": "wulf.cli.tune",
     "set": "wulf.cli.set_values",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Annotated
 
 import typer
@@ -12,9 +13,9 @@ from wulf.cli import persist, tune
 from wulf.cli.facts import NodesOption
 from wulf.cli.measure_progress import MeasureProgress
 from wulf.cli.options import RUNS, ClusterOption, RunsOption, console
-from wulf.cli.progress import Counting, counting, staging
+from wulf.cli.progress import Counting, Display, counting, staging
 from wulf.cli.report import write_tuning_page
-from wulf.cli.set_values import AllowMissingOption, RelaxOption, TakeOverOption
+from wulf.cli.set_values import AllowMissingOption, RelaxOption, TakeOverOption, show, telling_of_nodes
 from wulf.cli.tune_progress import TuneProgress
 from wulf.errors import EXIT_ERROR
 from wulf.procedure import change
@@ -22,7 +23,8 @@ from wulf.procedure import whole as procedure
 from wulf.procedure.begin import new_run, new_seed
 from wulf.procedure.clusters import cluster
 from wulf.procedure.tuning import prepare, session
-from wulf.records import Audit
+from wulf.records import Audit, Mending
+from wulf.report import mending
 from wulf.signals import end_gently
 from wulf.store.tuning import TuningRun, load_tuning
 from wulf.text import printable
@@ -45,6 +47,19 @@ class Shown:
             console().print(
                 printable(f"  {finding.severity}: {finding.title}: {finding.found}", 160), markup=False
             )
+
+    @contextmanager
+    def mending(self) -> Iterator[Callable[[str], None]]:
+        """Show how that is set right which is certainly wrong."""
+        with telling_of_nodes(json=False), Display() as display:
+            yield display.stage
+
+    def mended(self, found: Mending, audit: Audit) -> None:
+        """Print what was set right, and what that brought."""
+        mending.refusals(found.refused, console())
+        if found.outcome is not None:
+            show(found.outcome, json=False)
+        mending.text(found, audit, console())
 
     def measuring(self, name: str) -> AbstractContextManager[MeasureProgress]:
         """Show the measurement of curves."""
@@ -86,11 +101,11 @@ def command(
     allow_missing: AllowMissingOption = 0,
     runs: RunsOption = RUNS,
 ) -> None:
-    """Do everything: audit, measure, tune, confirm, measure again, report.
+    """Do everything: audit, mend, measure, tune, confirm, measure again, report.
 
-    The same as 'wulf audit', 'wulf measure', 'wulf tune', 'wulf measure', 'wulf audit' and 'wulf report', in one run
-    with one page. Ctrl-C puts the nodes back and keeps the results so far. Exit code 3 when the search did not come to
-    its end.
+    The same as 'wulf audit', 'wulf mend', 'wulf measure', 'wulf tune', 'wulf measure', 'wulf audit' and 'wulf report',
+    in one run with one page. Ctrl-C puts the nodes back and keeps the results so far. Exit code 3 when the search did
+    not come to its end.
     """
     end_gently()
     path = new_run(run, runs)

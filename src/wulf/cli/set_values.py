@@ -95,9 +95,9 @@ def command(
             plan = there.intend(wanted, permissions)
             explained = there.explain(plan) if dry_run else {}
         if not json:
-            _show_rows(plan)
+            show_rows(plan)
         if dry_run:
-            _show_commands(explained, there.missing)
+            show_commands(explained, there.missing)
             return
         with changing(json=json) as say:
             outcome = there.set(plan, deadline_s=deadline_s, watch=say)
@@ -111,7 +111,7 @@ def command(
         )
 
 
-def _show_commands(explained: Mapping[tuple[str, ...], list[str]], missing: Mapping[str, str]) -> None:
+def show_commands(explained: Mapping[tuple[str, ...], list[str]], missing: Mapping[str, str]) -> None:
     """Print what would be run where."""
     for lines, who in explained.items():
         sys.stdout.write(f"\n{fold(who)}:\n" + "".join(f"  {printable(line, 500)}\n" for line in lines))
@@ -123,9 +123,15 @@ def _show_commands(explained: Mapping[tuple[str, ...], list[str]], missing: Mapp
 @contextmanager
 def changing(*, json: bool) -> Iterator[Callable[[str], None]]:
     """Show what is being done; after Ctrl-C say what became of the nodes, and end."""
+    with telling_of_nodes(json=json), staging() as say:
+        yield say
+
+
+@contextmanager
+def telling_of_nodes(*, json: bool) -> Iterator[None]:
+    """After Ctrl-C say what became of the nodes, and end."""
     try:
-        with staging() as say:
-            yield say
+        yield
     except apply.Interrupted as stop:
         sys.stderr.write("interrupted\n")
         show(stop.outcome, json=json)
@@ -194,8 +200,8 @@ _STATES = {
 }
 
 
-def _show_rows(intention: change.ChangePlan) -> None:
-    units = {knob_setting.knob.id: knob_setting.knob.unit for knob_setting in intention.wanted}
+def show_rows(intention: change.ChangePlan) -> None:
+    units = {knob_setting.knob.id: knob_setting.knob.unit for knob_setting in intention.settings.values()}
     for (name, before, after), nodes in intention.rows.items():
         old, new = format_fact(name, before), format_fact(name, after)
         done = "is" if steps.same(after, before) else f"{old} →"

@@ -19,7 +19,7 @@ from wulf.records import (
     Plan,
     Sample,
 )
-from wulf.stats.trend import trend
+from wulf.stats.trend import dependence, trend
 from wulf.text import printable
 from wulf.units import format_bytes, format_sizes, format_time
 
@@ -32,6 +32,10 @@ TICK_MAX_SIZE_BYTES = 4096
 #: The probe's clock may cost this much of what it measures; the probe itself aims at 0.05.
 CLOCK_SHARE = 0.08
 DRIFT_P = 0.01
+#: Significance at which launches are said to depend on those before them; once for all sizes of a stream.
+DEPENDENT_P = 0.01
+#: Smaller ones are not told apart.
+SMALLEST_P = 0.001
 #: Noise alone leaves some series unsettled; more than this share of them is worth a word.
 WARMUP_SHARE = 0.1
 #: Operations and pairs that are named one by one.
@@ -337,12 +341,40 @@ def _drift(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> Iterato
         )
 
 
+def _dependent(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> Iterator[Advice]:
+    """Warn of launches that resemble those before them; of all sizes together, as what does it moves them together."""
+    if any(_drift(stream, cells, plan)):
+        return  # that is said already
+    logs: dict[int, list[float]] = defaultdict(list)
+    for cell in cells:
+        middle = math.log(cell.time.value) if cell.time.value > 0 else 0.0
+        for point in cell.launches:
+            if point.median_s > 0:
+                logs[point.index].append(math.log(point.median_s) - middle)
+    found = dependence([statistics.fmean(logs[index]) for index in sorted(logs)])
+    if found is not None and found < DEPENDENT_P:
+        yield Advice(
+            kind="dependent",
+            severity="warning",
+            subject=_subject(stream, plan),
+            text=f"launches in a row resemble each other (p {_p_words(found)}): they say less than as many independent "
+            "ones, and the intervals are narrower than they should be",
+            advice="Something comes and goes while it is measured (another load, a state of the machine). Spread the "
+            "launches over more time: more pairs or operations in one run, or several runs at different times.",
+        )
+
+
+def _p_words(p_value: float) -> str:
+    return f"{p_value:.3f}" if p_value >= SMALLEST_P else f"< {SMALLEST_P}"
+
+
 _LOOKS: tuple[Callable[[Stream, Sequence[CellEstimate], Plan], Iterator[Advice]], ...] = (
     _tick,
     _lost,
     _not_reached,
     _modes,
     _drift,
+    _dependent,
 )
 
 

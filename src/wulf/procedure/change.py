@@ -51,11 +51,25 @@ VETTED = Permissions(take_over=True, relax=True)
 class ChangePlan(msgspec.Struct, frozen=True, kw_only=True):
     """A change that may be made."""
 
-    wanted: list[steps.KnobSetting]
+    #: Node → what it is to have.
+    wanted: dict[str, list[steps.KnobSetting]]
     #: Node → steps; a node that has all values already is not in it.
     plans: dict[str, list[steps.Step]]
     #: (knob, value before, value wanted) → nodes.
     rows: dict[tuple[str, str, str], list[str]]
+
+    @property
+    def settings(self) -> dict[str, steps.KnobSetting]:
+        """Knob and value, as a user writes them → what is wanted somewhere."""
+        return {str(one): one for wanted in self.wanted.values() for one in wanted}
+
+    def alike(self) -> Iterator[tuple[list[str], list[steps.KnobSetting]]]:
+        """Yield the nodes that are changed to have the same."""
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for node in self.plans:
+            groups.setdefault(tuple(map(str, self.wanted[node])), []).append(node)
+        for nodes in groups.values():
+            yield nodes, self.wanted[nodes[0]]
 
 
 def owner() -> str:
@@ -104,19 +118,26 @@ def intend(
     knobs = {name: catalogue.knob(name) for name in missed} | named
     records = capture(transport, nodes, config.interface, list(knobs.values()))
     level.require_level(config, records, named)
-    return plan(records, config.interface, wanted, permissions)
+    return plan(records, config.interface, {node: list(wanted) for node in nodes}, permissions)
 
 
 def plan(
     records: Sequence[NodeRecord],
     interface: str | None,
-    wanted: Sequence[steps.KnobSetting],
+    wanted: Mapping[str, list[steps.KnobSetting]],
     permissions: Permissions,
 ) -> ChangePlan:
-    """Return what has to be done on nodes with these facts; raises as `intend`."""
+    """Return what has to be done on nodes with these facts; raises as `intend`.
+
+    Parameters
+    ----------
+    wanted
+        Node → what it is to have; a node that is not in it stays as it is.
+    """
+    records = [record for record in records if record.node in wanted]
     refused: dict[str, list[str]] = {}
     for record in records:
-        for knob_setting in wanted:
+        for knob_setting in wanted[record.node]:
             reason = steps.obstacle(
                 knob_setting, record, take_over=permissions.take_over, relax=permissions.relax
             )
@@ -132,17 +153,17 @@ def plan(
     for record in records:
         lacking = [
             knob_setting
-            for knob_setting in wanted
+            for knob_setting in wanted[record.node]
             if not steps.fulfilled(knob_setting, record.facts.get(knob_setting.knob.id))
         ]
-        for knob_setting in wanted:
+        for knob_setting in wanted[record.node]:
             before = record.facts.get(knob_setting.knob.id)
             now = str(before) if steps.fulfilled(knob_setting, before) else knob_setting.value
             key = (knob_setting.knob.id, "not set" if before is None else str(before), now)
             rows.setdefault(key, []).append(record.node)
         if lacking:
             plans[record.node] = steps.plan(lacking, interface)
-    return ChangePlan(wanted=list(wanted), plans=plans, rows=rows)
+    return ChangePlan(wanted=dict(wanted), plans=plans, rows=rows)
 
 
 def make(
@@ -156,10 +177,13 @@ def make(
     """Make the change, prove its effect, confirm it over new connections; or put everything back."""
     where = effect_probe(guard.transport, config, list(intention.plans))
     carries = Carrying(where).look()
-    has_effect = live.checks(where, intention.wanted)
+    effects = [
+        live.checks(effect_probe(guard.transport, config, nodes), wanted)
+        for nodes, wanted in intention.alike()
+    ]
 
     def proofs() -> live.Reasons:
-        without = {node: f"no effect: {reason}" for node, reason in has_effect().items()}
+        without = {node: f"no effect: {reason}" for has in effects for node, reason in has().items()}
         return without or carries.reasons()
 
     outcome = apply.change(guard, intention.plans, deadline_s=deadline_s, live=proofs, watch=watch)
@@ -253,7 +277,7 @@ def _rounded(intention: ChangePlan, outcome: ChangeOutcome) -> Iterator[str]:
     """Say where a driver made something else of a value."""
     got: dict[tuple[str, str, str], list[str]] = {}
     for node in outcome.nodes:
-        for knob_setting in intention.wanted:
+        for knob_setting in intention.wanted.get(node.node, []):
             value = node.values.get(knob_setting.knob.id)
             if value is not None and not steps.same(knob_setting.value, value):
                 got.setdefault((knob_setting.knob.id, knob_setting.value, value), []).append(node.node)

@@ -59,7 +59,7 @@ class Members:
         outcome = ChangeOutcome(change="", kept=True, nodes=[])
         if plan.plans:
             outcome = change.make(self._guards, self._config, plan, deadline_s=deadline_s, watch=watch)
-        values = {one.knob.id: one.value for one in plan.wanted}
+        values = {one.knob.id: one.value for one in plan.settings.values()}
         return level.settle(self._whole, self._there, outcome, values=values)
 
     def look_at_set(self) -> SetSettings:
@@ -130,7 +130,9 @@ def remember_missing(
     if run.manifest.change is None or run.result is None:
         return {}
     values = {
-        knob: value for knob, value in run.result.kept.items() if not steps.unsettable(catalogue.knob(knob))
+        knob: value
+        for knob, value in run.result.kept.items()
+        if not catalogue.unsettable(catalogue.knob(knob))
     }
     level.remember(config, there.missing, run.manifest.change, values=values, persist=persist)
     behind = level.behind(config, list(there.missing))

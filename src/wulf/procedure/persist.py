@@ -190,7 +190,7 @@ def chosen_by(manifest: TuneManifest, kept: Values, interface: str | None) -> di
     knob_settings = [
         steps.KnobSetting(knob=knob, value=value)
         for name, value in kept.items()
-        if not steps.unsettable(knob := catalogue.knob(name))
+        if not catalogue.unsettable(knob := catalogue.knob(name))
     ]
     if not knob_settings:
         raise UsageError("this run kept nothing that is set on a node")

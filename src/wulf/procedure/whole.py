@@ -1,7 +1,8 @@
-"""The whole procedure in one run: audit, curves, the search, what helps set, curves and audit again."""
+"""The whole procedure in one run: audit, mending, curves, the search, what helps set, curves and audit again."""
 
 from __future__ import annotations
 
+import time
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
@@ -14,11 +15,13 @@ from wulf.probe import ladder
 from wulf.procedure import look
 from wulf.procedure.analysis import analyze
 from wulf.procedure.measuring import session as measuring
+from wulf.procedure.mending import MendRequest, mend
 from wulf.procedure.tuning import session as tuning
-from wulf.records import Audit
+from wulf.procedure.tuning.prepare import Say
+from wulf.records import Audit, Mending, NodeRecord
 from wulf.report import run as run_report
 from wulf.store import write_atomically
-from wulf.store.tuning import AFTER, AUDIT_AFTER, AUDIT_BEFORE, BEFORE, TuningRun
+from wulf.store.tuning import AFTER, AUDIT_AFTER, AUDIT_BEFORE, BEFORE, MENDED, TuningRun
 
 #: Share of the budget for the curves before the search; as much again for those after it.
 CURVES = 0.1
@@ -36,6 +39,12 @@ class Watcher(Protocol):
 
     def audited(self, audit: Audit) -> None:
         """Report what the audit found."""
+
+    def mending(self) -> AbstractContextManager[Say]:
+        """Show how that is set right which is certainly wrong."""
+
+    def mended(self, found: Mending, audit: Audit) -> None:
+        """Report what was set right, and what that brought."""
 
     def measuring(self, name: str) -> AbstractContextManager[measuring.Watcher]:
         """Show the measurement of curves."""
@@ -64,26 +73,50 @@ def run(request: tuning.TuneRequest, path: Path, watcher: Watcher) -> TuningRun:
         path.mkdir(parents=True)
     except OSError as error:
         raise StoreError(f"cannot make the run directory {path}: {error.strerror}") from None
-    search_s = request.budget_s * (1 - 2 * CURVES) if request.goal.probes else request.budget_s
-    _audit(request, path / AUDIT_BEFORE, watcher)
+    begin = time.monotonic()
+    records, audit = _audit(request, path / AUDIT_BEFORE, watcher)
+    mended = _mend(request, path / MENDED, records, audit, watcher)
+    share = 1 - 2 * CURVES if request.goal.probes else 1.0
+    search_s = max(request.budget_s - (time.monotonic() - begin), request.budget_s / 2) * share
     _curves(request, path / BEFORE, watcher)
     with watcher.searching() as progress:
         searched = msgspec.structs.replace(request, budget_s=search_s)
         found = tuning.start(searched, path, progress, set_kept=True)
     watcher.searched(found)
-    if found.manifest.change is not None:
+    if found.manifest.change is not None or mended:
         _curves(request, path / AFTER, watcher)
         _audit(request, path / AUDIT_AFTER, watcher)
     return found
 
 
-def _audit(request: tuning.TuneRequest, path: Path, watcher: Watcher) -> None:
+def _audit(request: tuning.TuneRequest, path: Path, watcher: Watcher) -> tuple[list[NodeRecord], Audit]:
     """Look at the nodes, judge them, and store what was found."""
     with watcher.looking(len(request.nodes)) as progress:
         records = look.look(request.config, request.nodes, progress=progress)
     audit = look.judge(records, request.goal.profile)
     watcher.audited(audit)
     write_atomically(path, msgspec.json.encode(audit))
+    return records, audit
+
+
+def _mend(
+    request: tuning.TuneRequest, path: Path, records: list[NodeRecord], audit: Audit, watcher: Watcher
+) -> bool:
+    """Set right what is certainly wrong, and store what that brought; return whether anything has changed."""
+    wanted = MendRequest(
+        config=request.config,
+        nodes=request.nodes,
+        names=[],
+        profile=request.goal.profile,
+        permissions=request.permissions,
+        mpi=request.mpi,
+        seed=request.seed,
+    )
+    with watcher.mending() as say:
+        found = mend(wanted, audit, records, say)
+    write_atomically(path, msgspec.json.encode(found))
+    watcher.mended(found, audit)
+    return found.outcome is not None and found.outcome.kept
 
 
 def _curves(request: tuning.TuneRequest, path: Path, watcher: Watcher) -> None:

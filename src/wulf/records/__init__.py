@@ -15,6 +15,7 @@ from wulf.records.audited import (
     Finding,
     GroupState,
     Judgement,
+    Remedy,
 )
 from wulf.records.base import (
     OWN_FACTS,
@@ -69,6 +70,7 @@ from wulf.records.measured import (
     Workload,
     command_operation,
 )
+from wulf.records.mended import MendEffect, Mending, Unmended
 from wulf.records.tuned import (
     Candidate,
     Control,
@@ -116,6 +118,8 @@ __all__ = [
     "LineFit",
     "LogRecord",
     "Manifest",
+    "MendEffect",
+    "Mending",
     "Metric",
     "Missed",
     "NodeContext",
@@ -133,6 +137,7 @@ __all__ = [
     "ProbeInfo",
     "Record",
     "Release",
+    "Remedy",
     "RunHead",
     "Sample",
     "Segment",
@@ -142,6 +147,7 @@ __all__ = [
     "TuneManifest",
     "TunePlan",
     "Tuning",
+    "Unmended",
     "Values",
     "Verdict",
     "Workload",

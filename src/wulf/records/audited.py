@@ -6,6 +6,8 @@ from typing import Literal
 
 from wulf.records.base import Record
 
+Remedy = Literal["mend", "try", "person"]
+
 
 class Finding(Record, frozen=True, kw_only=True):
     """Something about some nodes that is not as it should be, with what to do about it."""
@@ -36,6 +38,11 @@ class Finding(Record, frozen=True, kw_only=True):
     risk: str
     #: Where the claim comes from.
     evidence: list[str]
+    #: Who sets it right: ``mend`` (what is right is certain: wulf mend), ``try`` (that depends: wulf tune measures it),
+    #: or a ``person``.
+    remedy: Remedy = "person"
+    #: Knob → value that sets it right, where wulf mends it.
+    settings: dict[str, str] = {}
 
 
 class Judgement(Record, frozen=True, kw_only=True):

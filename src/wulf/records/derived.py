@@ -158,6 +158,7 @@ class Advice(Record, frozen=True, kw_only=True):
         "few_launches",
         "warmup",
         "drift",
+        "dependent",
         "company",
     ]
     #: How bad it is.

@@ -12,7 +12,7 @@ from wulf.nodeset import fold, fold_reasons
 from wulf.records import Audit, Finding
 from wulf.report import page
 from wulf.report.parts import Alike, AlikeRow, AuditView, FindingView
-from wulf.report.words import count, listed
+from wulf.report.words import count, listed, remedy
 from wulf.text import printable
 
 #: Characters of one text that are printed; a node can print anything.
@@ -76,6 +76,7 @@ def _finding(finding: Finding, total: int) -> FindingView:
         ("is", finding.found),
         ("should be", finding.wanted),
         (f"costs {', '.join(finding.costs)}" if finding.costs else "why", finding.why),
+        ("remedy", remedy(finding)),
         ("source", "; ".join(finding.evidence)),
         ("risk", finding.risk),
     )
@@ -169,7 +170,7 @@ def render_text(audit: Audit, console: Console) -> None:
         head.append("  all nodes" if finding.everywhere else f"  {finding.nodes}")
         head.append(f"  [{finding.id}]", style="dim")
         console.print(head)
-        lines = [*finding.lines[:3], *finding.commands, *finding.lines[3:]]
+        lines = [*finding.lines[:4], *finding.commands, *finding.lines[4:]]
         for label, text in lines:
             name = label.split(" ", 1)[0] if label.startswith("costs") else label
             shown = f"{label.removeprefix('costs ')}: {text}" if label.startswith("costs") else text

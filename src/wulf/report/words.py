@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from wulf.nodeset import fold
-from wulf.records import CellEstimate, Estimate, Operation, Place
+from wulf.records import CellEstimate, Estimate, Finding, Operation, Place
 from wulf.report.parts import Flag, Item
 from wulf.text import printable
 from wulf.units import format_bytes, format_change, format_estimate
@@ -20,6 +20,12 @@ FLAGS: dict[str, Flag] = {
     "mixed": "warning",
     "no decision": "unknown",
     "no difference": "",
+}
+#: Who sets a finding right, in words; see `wulf.records.Finding.remedy`.
+REMEDIES = {
+    "mend": "mendable: wulf mend",
+    "try": "worth trying: wulf tune",
+    "person": "for a person",
 }
 UNKNOWN = "unknown"
 NAME_LIMIT = 60
@@ -182,3 +188,9 @@ def moment(iso: str) -> str:
         return name(iso)
     zone = time.strftime("%Z") or "local time"
     return f"{time.day} {time.strftime('%b %Y %H:%M')} {zone}"
+
+
+def remedy(finding: Finding) -> str:
+    """Say who sets a finding right, and by what."""
+    settings = ", ".join(f"{knob}={value}" for knob, value in finding.settings.items())
+    return REMEDIES[finding.remedy] + (f" sets {settings}" if settings else "")

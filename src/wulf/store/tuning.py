@@ -10,6 +10,7 @@ and, of the whole procedure (`wulf run`)::
 
     RUN/before/, RUN/after/                        measured runs
     RUN/audit-before.json, RUN/audit-after.json    what the audit found
+    RUN/mended.json                                what was set right first
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from wulf.errors import StoreError
-from wulf.records import Audit, Trial, TuneManifest, Tuning
+from wulf.records import Audit, Mending, Trial, TuneManifest, Tuning
 from wulf.store import columns
 from wulf.store.files import RunWriter, decode_file, has, read_head, read_records, write_record
 
@@ -33,6 +34,7 @@ BEFORE = "before"
 AFTER = "after"
 AUDIT_BEFORE = "audit-before.json"
 AUDIT_AFTER = "audit-after.json"
+MENDED = "mended.json"
 
 
 class TuningRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,6 +48,8 @@ class TuningRun(msgspec.Struct, frozen=True, kw_only=True):
     #: What the audit found before and after; None where it was not part of the run.
     audit_before: Audit | None = None
     audit_after: Audit | None = None
+    #: What was set right before the search; None where that was not part of the run.
+    mended: Mending | None = None
 
     def columns(self, table: str = "trials") -> dict[str, list[Any]]:
         """Return a table as plain columns of equal length, for any data-frame library.
@@ -124,6 +128,7 @@ def load_tuning(path: Path) -> TuningRun:
         result=_optional(path / RESULT, Tuning),
         audit_before=_optional(path / AUDIT_BEFORE, Audit),
         audit_after=_optional(path / AUDIT_AFTER, Audit),
+        mended=_optional(path / MENDED, Mending),
     )
 
 

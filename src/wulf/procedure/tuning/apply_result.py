@@ -29,9 +29,10 @@ def keep(
     knob_settings = [
         steps.check(knob, value)
         for name, value in kept.items()
-        if not steps.unsettable(knob := catalogue.knob(name))
+        if not catalogue.unsettable(knob := catalogue.knob(name))
     ]
-    intention = change.plan(records, config.interface, knob_settings, change.VETTED)
+    wanted = {record.node: knob_settings for record in records}
+    intention = change.plan(records, config.interface, wanted, change.VETTED)
     if not intention.plans:
         return ChangeOutcome(change="", kept=True, nodes=[])
     return change.make(guards, config, intention, deadline_s=deadline_s, watch=watch)
@@ -81,6 +82,7 @@ def report(run: TuningRun) -> TuningReport:
         changed=rows(run),
         audit_before=run.audit_before,
         audit_after=run.audit_after,
+        mended=run.mended,
         pages=[
             (f"{name} the tuning", f"{name}/report.html")
             for name in (BEFORE, AFTER)

@@ -106,7 +106,7 @@ def _refusal(
         return f"it belongs to {library}, which is not measured"
     if knob.access.kind == "environment":
         return "" if named else "it belongs to a job: name it with --knobs to try it"
-    refusal = steps.unsettable(knob)
+    refusal = catalogue.unsettable(knob)
     if refusal:
         return refusal
     reasons: dict[str, list[str]] = {}

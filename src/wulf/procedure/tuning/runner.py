@@ -74,7 +74,7 @@ class TrialRunner:
         self._nodes = [record.node for record in records]
         self._setting: Values = {}
         #: Settings whose effect on the wire has been proven.
-        self._proven: set[tuple[str, str]] = set()
+        self._proven: set[str] = set()
         self._launches = 0
 
     def take(self) -> None:
@@ -144,19 +144,24 @@ class TrialRunner:
 
     def _switch(self, setting: Values) -> None:
         """Make the nodes have the values of a setting that are theirs; prove those that have not been yet."""
-        knob_settings = [steps.check(catalogue.knob(name), value) for name, value in setting.items()]
-        plans = change.plan(self._records, self._config.interface, knob_settings, change.VETTED).plans
-        unproven = [one for one in knob_settings if (one.knob.id, one.value) not in self._proven]
-        after = self._proof(list(plans), [one for one in unproven if one.knob.live])
-        self._trial.set(plans, after, risky=any(one.knob.lockout in _RISKY for one in knob_settings))
-        self._proven |= {(one.knob.id, one.value) for one in unproven}
+        wanted = [steps.check(catalogue.knob(name), value) for name, value in setting.items()]
+        nodes = {record.node: wanted for record in self._records}
+        self.make(change.plan(self._records, self._config.interface, nodes, change.VETTED))
 
-    def _proof(self, nodes: Sequence[str], knob_settings: Sequence[steps.KnobSetting]) -> live.After:
-        if not knob_settings or not nodes:
-            return dict
-        return live.checks(
-            change.effect_probe(self._trial.guards.transport, self._config, nodes), knob_settings
-        )
+    def make(self, plan: change.ChangePlan) -> None:
+        """Make the nodes have what a plan wants, and all else as it was originally; raises as `set`."""
+        proofs = [
+            live.checks(change.effect_probe(self._trial.guards.transport, self._config, nodes), unproven)
+            for nodes, wanted in plan.alike()
+            if (unproven := [one for one in wanted if one.knob.live and str(one) not in self._proven])
+        ]
+
+        def reasons() -> live.Reasons:
+            return {node: reason for proof in proofs for node, reason in proof().items()}
+
+        risky = any(one.knob.lockout in _RISKY for one in plan.settings.values())
+        self._trial.set(plan.plans, reasons, risky=risky)
+        self._proven |= plan.settings.keys()
 
     def _run(
         self, workload: Workload, part: Part, place: Place, seed: int, env: dict[str, str]

@@ -326,7 +326,7 @@ def _commands(
     intention = change.plan(
         records,
         request.config.interface,
-        [steps.check(knob, value)],
+        {record.node: [steps.check(knob, value)] for record in records},
         change.VETTED,
     )
     return change.explain(transport, intention.plans)

@@ -54,6 +54,8 @@ def render_text(report: TuningReport, console: Console) -> None:
     for point in view.points:
         printer.line(point)
     _kept(view, printer)
+    if view.mended:
+        printer.table(view.mended)
     for table in (view.effects, view.path, view.patterns, view.failures):
         if table.rows:
             printer.table(table)

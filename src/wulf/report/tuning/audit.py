@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from wulf.nodeset import fold
 from wulf.records import Audit, Finding
 from wulf.report.parts import Column, Item, Table
+from wulf.report.words import remedy
 from wulf.text import printable
 
 _LIMIT = 300
@@ -26,19 +27,20 @@ def findings(before: Audit, after: Audit | None) -> Table:
             Column("after"),
             Column("nodes"),
             Column("found", narrow=False),
+            Column("who sets it right", narrow=False),
         ),
         rows=tuple(_row(old.get(name), new.get(name), judged=after is not None) for name in names),
-        note="Nodes and state are those before the tuning; a problem that is left may be one that is no setting's, "
-        "or whose setting was not proven to matter.",
+        note="Nodes and state are those before. What is worth trying and still there was tried and not proven to "
+        "matter, or was left out: see below.",
         empty="none",
     )
 
 
-def _by_check(audit: Audit) -> Mapping[str, Finding]:
-    """Return the findings by what they are about; the nodes of one that is told in parts together."""
-    found: dict[str, Finding] = {}
+def _by_check(audit: Audit) -> Mapping[tuple[str, str], Finding]:
+    """Return the findings by what they are about and who mends them; one that is told in parts once."""
+    found: dict[tuple[str, str], Finding] = {}
     for finding in audit.findings:
-        found.setdefault(finding.id, finding)
+        found.setdefault((finding.id, finding.remedy), finding)
     return found
 
 
@@ -50,6 +52,7 @@ def _row(old: Finding | None, new: Finding | None, *, judged: bool) -> tuple[Ite
         _after(old, new, judged=judged),
         Item(fold(shown.nodes)),
         Item(printable(shown.found, _LIMIT)),
+        Item(printable(remedy(shown), _LIMIT)),
     )
 
 

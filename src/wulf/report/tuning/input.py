@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from wulf.records import Audit, Effect, Metric, Trial, TunePlan, Tuning, Values
+from wulf.records import Audit, Effect, Mending, Metric, Trial, TunePlan, Tuning, Values
 from wulf.text import printable
 
 ORIGINAL = "original"
@@ -55,6 +55,8 @@ class TuningReport:
     #: What the audit found before and after, where it was part of the run.
     audit_before: Audit | None = None
     audit_after: Audit | None = None
+    #: What was set right before the search, where that was part of the run.
+    mended: Mending | None = None
     #: (title, relative address) of pages that belong to this one.
     pages: Sequence[tuple[str, str]] = ()
 

@@ -10,6 +10,7 @@ from wulf.report.parts import Figure, Flag, Table
 from wulf.report.tuning import audit as tuning_audit
 from wulf.report.tuning import before_after, paper_table
 from wulf.report.tuning import figures as tuning_figures
+from wulf.report.tuning import mended as tuning_mended
 from wulf.report.tuning import tables as tuning_tables
 from wulf.report.tuning import words as tuning_words
 from wulf.report.tuning.input import ChangeRow, TuningReport, failed
@@ -76,6 +77,8 @@ class TuningView:
     failures: Table
     #: What the audit found before and after; None where it was not part of the run.
     audit: Table | None
+    #: What was set right before the search; None where nothing was.
+    mended: Table | None
     #: (title, relative address) of pages that belong to this one.
     pages: tuple[tuple[str, str], ...]
     published: tuple[Table, ...]
@@ -120,6 +123,7 @@ def build(report: TuningReport) -> TuningView:
         audit=(
             tuning_audit.findings(report.audit_before, report.audit_after) if report.audit_before else None
         ),
+        mended=tuning_mended.table(report.mended) if report.mended and report.mended.findings else None,
         pages=tuple(report.pages),
         published=paper_table.tables(report),
         published_note=paper_table.NOTE,

@@ -1,0 +1,102 @@
+"""``wulf mend``: set right what is certainly wrong."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from wulf.catalogue import PROFILES
+from wulf.cli.facts import NodesOption
+from wulf.cli.options import ClusterOption, JsonOption, console, print_json
+from wulf.cli.progress import Display, counting
+from wulf.cli.set_values import RelaxOption, TakeOverOption, show, show_commands, show_rows, telling_of_nodes
+from wulf.errors import EXIT_ERROR, EXIT_FINDINGS, UsageError
+from wulf.procedure import change, look, mending
+from wulf.procedure.begin import new_seed
+from wulf.procedure.clusters import cluster as resolve
+from wulf.report import mending as shown
+from wulf.signals import end_gently
+
+
+def command(
+    findings: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FINDING...]",
+            help="Ids of findings, as 'wulf audit' prints them; default: all that can be mended.",
+        ),
+    ] = None,
+    profile: Annotated[
+        str, typer.Option(help="What the cluster is to be good at: latency, throughput or hpc (both).")
+    ] = "hpc",
+    cluster: ClusterOption = None,
+    nodes: NodesOption = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print every command for every node, and change nothing.")
+    ] = False,
+    measured: Annotated[
+        bool,
+        typer.Option(
+            "--measure/--no-measure",
+            help="Measure with and without it, in turn; undo it where something is proven to be worse.",
+        ),
+    ] = True,
+    mpi: Annotated[
+        str | None, typer.Option(help="MPI library: openmpi, mpich, or the path of an mpicc.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of all random orders. Default: a new one.")] = None,
+    take_over: TakeOverOption = False,
+    relax: RelaxOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Set right what is wrong whatever the cluster is for.
+
+    That is a node unlike most others in what must agree (MTU, kernel and interface settings), and values that are
+    never right. 'wulf audit' says of each finding whether it can be mended, is worth trying (wulf tune) or is left to
+    a person. All nodes are set right in one guarded step, as with 'wulf set': it holds until the next boot, 'wulf
+    persist' keeps it, 'wulf rollback' takes it back.
+
+    Exit code 0 when nothing that can be mended is left, 3 when something is, 1 when it was undone.
+    """
+    end_gently()
+    if dry_run and json:
+        raise UsageError("--dry-run has no --json: it prints commands for people")
+    known = next((name for name in PROFILES if name == profile), None)
+    if known is None:
+        raise UsageError(f"--profile: there is no '{profile}'; there are: {', '.join(PROFILES)}")
+    config = resolve(cluster)
+    chosen = config.select(nodes)
+    request = mending.MendRequest(
+        config=config,
+        nodes=chosen,
+        names=findings or [],
+        profile=known,
+        permissions=change.Permissions(take_over=take_over, relax=relax),
+        mpi=mpi or config.mpi.compiler,
+        seed=new_seed(seed),
+        measured=measured,
+    )
+    with counting(f"looking at {len(chosen)} nodes") as progress:
+        records = look.look(config, chosen, progress=progress)
+    audit = look.judge(records, known)
+    choice, plan = mending.planned(request, audit, records)
+    if not json:
+        show_rows(plan)
+        shown.refusals(choice.refused, console())
+    if dry_run:
+        with change.open_guards(config) as (transport, _):
+            show_commands(change.explain(transport, plan.plans), audit.unreachable)
+        return
+    with telling_of_nodes(json=json), Display() as display:
+        found = mending.mend(request, audit, records, display.stage)
+    if json:
+        print_json(found)
+    else:
+        if found.outcome is not None:
+            show(found.outcome, json=False)
+        shown.text(found, audit, console())
+    if found.outcome is not None and not found.outcome.kept:
+        raise typer.Exit(EXIT_ERROR)
+    if found.left or found.refused:
+        raise typer.Exit(EXIT_FINDINGS)

@@ -1,0 +1,49 @@
+"""What was set right because it was certainly wrong, and what that brought."""
+
+from __future__ import annotations
+
+from wulf.records.audited import Finding
+from wulf.records.base import Pair, Record, Verdict
+from wulf.records.changed import ChangeOutcome
+from wulf.records.derived import Estimate
+
+
+class Unmended(Record, frozen=True, kw_only=True):
+    """A finding that wulf could mend and does not."""
+
+    finding: Finding
+    #: Why not; names the nodes.
+    reason: str
+
+
+class MendEffect(Record, frozen=True, kw_only=True):
+    """What mending did to one figure."""
+
+    #: Such as ``mpi_pingpong 1 B``.
+    metric: str
+    #: Mended ÷ before, of a time: below 1 is faster.
+    ratio: Estimate
+    #: Two-sided, times the number of figures that were asked.
+    p_value: float
+    verdict: Verdict
+
+
+class Mending(Record, frozen=True, kw_only=True):
+    """The result of ``wulf mend``."""
+
+    #: What was to be set right.
+    findings: list[Finding]
+    #: What was not, and why.
+    refused: list[Unmended]
+    #: Pairs between which it was measured: every changed node is in one.
+    pairs: list[Pair] = []
+    #: How often it was measured before and after, in turn.
+    blocks: int = 0
+    #: Launches that failed before and after.
+    failed_before: int = 0
+    failed_after: int = 0
+    effects: list[MendEffect] = []
+    #: What became of the nodes; none where nothing was to be changed.
+    outcome: ChangeOutcome | None = None
+    #: What could be mended and is still found afterwards.
+    left: list[Finding] = []

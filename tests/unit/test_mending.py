@@ -1,0 +1,194 @@
+"""What is mended for certain, what is not, and what mending is said to have brought."""
+
+from __future__ import annotations
+
+import io
+import math
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from wulf import catalogue
+from wulf.errors import UsageError
+from wulf.procedure import mending
+from wulf.procedure.change import Permissions, plan
+from wulf.procedure.look import judge
+from wulf.records import Audit, ChangeOutcome, Mending, NodeRecord
+from wulf.report import mending as shown
+from wulf.report.tuning import mended as section
+
+MTU, IDLE = "nic.mtu", "sysctl.net.ipv4.tcp_slow_start_after_idle"
+
+
+def nodes(count: int = 4, **odd: dict[str, object]) -> list[NodeRecord]:
+    """Nodes that are alike but for the facts in `odd`."""
+    alike = {"nic.name": "eth0", MTU: 1500, IDLE: "0", "cpu.model": "a"}
+    names = [f"node{number:02}" for number in range(1, count + 1)]
+    return [NodeRecord(node=name, reachable=True, facts=alike | odd.get(name, {})) for name in names]
+
+
+def found_on(records: list[NodeRecord]) -> Audit:
+    return judge(records, "hpc")
+
+
+def remedies(audit: Audit) -> dict[tuple[str, str], dict[str, str]]:
+    return {(one.id, one.remedy): one.settings for one in audit.findings if one.kind == "consistency"}
+
+
+def choose(records: list[NodeRecord], *names: str, **said: bool) -> mending.Choice:
+    return mending.choose(found_on(records), records, list(names), Permissions(**said))
+
+
+def test_a_node_unlike_most_others_is_made_like_them() -> None:
+    records = nodes(node03={MTU: 1400})
+    assert remedies(found_on(records))["same.mtu", "mend"] == {MTU: "1500"}
+    choice = choose(records)
+    change = plan(records, "eth0", choice.wanted, Permissions())
+    assert {node: [step.value for step in steps] for node, steps in change.plans.items()} == {
+        "node03": ["1500"]
+    }
+    assert change.rows == {(MTU, "1400", "1500"): ["node03"]}
+
+
+def test_what_cannot_be_set_is_left_to_a_person_and_the_rest_is_mended() -> None:
+    records = nodes(node02={IDLE: "1", "cpu.isolated": "1"})
+    assert remedies(found_on(records)) == {
+        ("same.knobs", "mend"): {IDLE: "0"},
+        ("same.knobs", "person"): {},
+    }
+
+
+@pytest.mark.parametrize("odd", [("node01", "node02"), ("node01", "node02", "node03")])
+def test_without_a_majority_nothing_is_certain(odd: tuple[str, ...]) -> None:
+    values = {"node01": 1400, "node02": 1300, "node03": 1200}
+    audit = found_on(nodes(**{name: {MTU: values[name]} for name in odd}))
+    assert not any(one.remedy == "mend" for one in audit.findings if one.id == "same.mtu")
+
+
+def test_a_node_that_alone_has_what_is_recommended_is_not_made_like_the_others() -> None:
+    records = nodes(node01={IDLE: "1"}, node03={IDLE: "1"}, node04={IDLE: "1"})
+    assert catalogue.knob(IDLE).recommend["hpc"] == "0"
+    assert remedies(found_on(records)) == {("same.knobs", "try"): {}}
+    assert not choose(records).findings
+
+
+def test_two_nodes_have_no_majority() -> None:
+    assert not choose(nodes(2, node01={MTU: 1400})).findings
+
+
+def test_other_hardware_is_for_a_person() -> None:
+    assert remedies(found_on(nodes(node02={"cpu.model": "b"})))["same.hardware", "person"] == {}
+
+
+def test_folklore_is_mended_wherever_it_is() -> None:
+    name = "sysctl.net.ipv4.tcp_sack"
+    choice = choose(nodes(**{f"node0{number}": {name: "0"} for number in range(1, 5)}), "tcp.sack_folklore")
+    assert [str(one) for one in choice.wanted["node04"]] == [f"{name}=1"]
+
+
+def test_a_setting_of_two_owners_is_refused_unless_it_is_asked_for() -> None:
+    records = nodes(node03={MTU: 1400, f"owner.{MTU}": "NetworkManager"})
+    choice = choose(records)
+    assert not choice.findings
+    assert not choice.wanted
+    assert "node03" in choice.refused[0].reason
+    assert "NetworkManager" in choice.refused[0].reason
+    assert choose(records, take_over=True).wanted
+
+
+def test_a_value_that_most_nodes_have_and_that_cannot_be_set_is_refused() -> None:
+    odd = {f"node0{number}": {"nic.rx_usecs": "?"} for number in range(1, 4)}
+    choice = choose(nodes(**odd, node04={"nic.rx_usecs": "50"}), "same.knobs")
+    assert not choice.wanted
+    assert "nic.rx_usecs" in choice.refused[0].reason
+
+
+def test_what_is_wrong_is_not_made_so_because_most_nodes_have_it() -> None:
+    name = "sysctl.net.ipv4.tcp_sack"
+    wrong = {f"node0{number}": {name: "0"} for number in range(1, 4)}
+    choice = choose(nodes(**wrong, node04={name: "1"}))
+    assert {node: str(one) for node, [one] in choice.wanted.items()} == dict.fromkeys(wrong, f"{name}=1")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("same.mut", "did you mean"), ("same.hardware", "wulf audit"), ("firewall.conntrack", "wulf tune")],
+)
+def test_who_names_another_finding_is_told_who_does_it(name: str, words: str) -> None:
+    records = nodes(node03={MTU: 1400, "net.conntrack": "tracked"}, node02={"cpu.model": "b"})
+    with pytest.raises(UsageError, match=words):
+        choose(records, name)
+
+
+def test_only_what_is_named_is_mended() -> None:
+    records = nodes(node03={MTU: 1400}, node02={IDLE: "1"})
+    assert set(choose(records, "same.mtu").wanted) == {"node03"}
+    assert set(choose(records).wanted) == {"node02", "node03"}
+
+
+def test_every_check_that_mends_names_a_knob_and_a_value_it_can_have() -> None:
+    from wulf.change import steps
+
+    for check in catalogue.checks().values():
+        for name, value in check.mend.items():
+            steps.check(catalogue.knob(name), value)
+
+
+def readings(
+    times: float, noise: float, count: int = mending.BLOCKS, seed: int = 1
+) -> list[dict[str, float]]:
+    rng = np.random.default_rng(seed)
+    return [{"ping": times * math.exp(noise * rng.standard_normal())} for _ in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("factor", "verdict"), [(0.8, "better"), (1.2, "worse"), (1.0, "no difference"), (1.03, "no decision")]
+)
+def test_what_mending_brought(factor: float, verdict: str) -> None:
+    noise = {1.0: 0.005, 1.03: 0.1}.get(factor, 0.03)
+    effect = next(mending.effects(readings(1e-5, noise), readings(factor * 1e-5, noise, seed=2)))
+    assert effect.verdict == verdict
+    found = Mending(findings=[], refused=[], blocks=mending.BLOCKS, effects=[effect])
+    assert bool(mending.spoiled(found)) == (verdict == "worse")
+
+
+def test_what_only_works_mended_spoils_nothing_and_the_opposite_does() -> None:
+    some = readings(1e-5, 0.01)
+    none: list[dict[str, float]] = [{}] * len(some)
+    assert list(mending.effects(none, some)) == []
+    worked = Mending(findings=[], refused=[], blocks=9, failed_before=9, failed_after=0)
+    broke = Mending(findings=[], refused=[], blocks=9, failed_before=0, failed_after=9)
+    assert not mending.spoiled(worked)
+    assert "9 of 9 measurements failed with it, 0 without" in mending.spoiled(broke)
+
+
+def test_every_changed_node_is_measured_with_one_that_is_not() -> None:
+    assert mending.pairs_with(["c"], ["a", "b", "c"]) == [("c", "a")]
+    assert mending.pairs_with(["a", "b"], ["a", "b"]) == [("a", "b"), ("b", "a")]
+    assert len(mending.pairs_with([str(number) for number in range(40)], [str(n) for n in range(80)])) <= 4
+    assert mending.pairs_with(["a"], ["a"]) == []
+
+
+def test_what_was_mended_is_told() -> None:
+    records = nodes(node03={MTU: 1400}, node02={"cpu.model": "b"})
+    audit = found_on(records)
+    effect = next(mending.effects(readings(1e-5, 0.01), readings(0.8e-5, 0.01, seed=2)))
+    findings = [one for one in audit.findings if one.remedy == "mend"]
+    found = Mending(
+        findings=findings,
+        refused=[],
+        pairs=[("node03", "node01")],
+        blocks=9,
+        effects=[effect],
+        failed_before=1,
+        outcome=ChangeOutcome(change="c", kept=True, nodes=[]),
+    )
+    out = io.StringIO()
+    shown.text(found, audit, Console(file=out, width=200))
+    assert "ping: −20" in out.getvalue()
+    assert "better" in out.getvalue()
+    assert "for a person (wulf audit)" in out.getvalue()
+    table = section.table(found)
+    assert table.rows[0][2].flag == "good"
+    assert "nic.mtu=1500 on node03" in table.note
