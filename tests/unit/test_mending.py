@@ -121,6 +121,10 @@ def test_who_names_another_finding_is_told_who_does_it(name: str, words: str) ->
         choose(records, name)
 
 
+def test_what_is_named_and_well_needs_nothing() -> None:
+    assert not choose(nodes(), "same.mtu").wanted
+
+
 def test_only_what_is_named_is_mended() -> None:
     records = nodes(node03={MTU: 1400}, node02={IDLE: "1"})
     assert set(choose(records, "same.mtu").wanted) == {"node03"}

@@ -111,11 +111,12 @@ def choose(
 def _require_mendable(audit: Audit, names: Sequence[str]) -> None:
     # Of a rule that is broken in several ways, some nodes may be mendable.
     found = {one.id: one.remedy for one in sorted(audit.findings, key=lambda one: one.remedy == "mend")}
+    known = {*catalogue.checks(), *catalogue.consistencies(), *catalogue.knobs()}
     for name in names:
+        if name not in known:
+            raise UsageError(f"there is no finding {name!r}{nearest(name, known)} ('wulf audit' names them)")
         if name not in found:
-            raise UsageError(
-                f"the audit has found no {name!r}{nearest(name, found)} ('wulf audit' says what)"
-            )
+            continue  # all is well
         if found[name] == "try":
             raise UsageError(
                 f"{name}: what is right depends on the cluster: 'wulf tune' measures what it is worth"
