@@ -10,7 +10,15 @@ from wulf.catalogue import PROFILES
 from wulf.cli.facts import NodesOption
 from wulf.cli.options import ClusterOption, JsonOption, console, print_json
 from wulf.cli.progress import Display, counting
-from wulf.cli.set_values import RelaxOption, TakeOverOption, show, show_commands, show_rows, telling_of_nodes
+from wulf.cli.set_values import (
+    RelaxOption,
+    TakeOverOption,
+    show,
+    show_commands,
+    show_next,
+    show_rows,
+    telling_of_nodes,
+)
 from wulf.errors import EXIT_ERROR, EXIT_FINDINGS, UsageError
 from wulf.procedure import change, look, mending
 from wulf.procedure.begin import new_seed
@@ -96,6 +104,8 @@ def command(
         if found.outcome is not None:
             show(found.outcome, json=False)
         shown.text(found, audit, console())
+        if found.outcome is not None:
+            show_next(found.outcome)
     if found.outcome is not None and not found.outcome.kept:
         raise typer.Exit(EXIT_ERROR)
     if found.left or found.refused:

@@ -104,11 +104,8 @@ def command(
     show(outcome, json=json)
     if not outcome.kept:
         raise typer.Exit(EXIT_ERROR)
-    if outcome.change and not json:
-        sys.stdout.write(
-            f"change {outcome.change}; it holds until the next boot\n"
-            "next: wulf persist (keeps it), wulf rollback (takes it back), wulf status\n"
-        )
+    if not json:
+        show_next(outcome)
 
 
 def show_commands(explained: Mapping[tuple[str, ...], list[str]], missing: Mapping[str, str]) -> None:
@@ -172,6 +169,15 @@ def show(outcome: ChangeOutcome, *, json: bool) -> None:
     for (state, reason), nodes in groups.items():
         out.print(
             f"{fold(nodes)}: {_STATES[state]}{f' ({printable(reason, 500)})' if reason else ''}", markup=False
+        )
+
+
+def show_next(outcome: ChangeOutcome) -> None:
+    """Print the name of a change that is kept, and what may be done with it."""
+    if outcome.kept and outcome.change:
+        sys.stdout.write(
+            f"change {outcome.change}; it holds until the next boot\n"
+            "next: wulf persist (keeps it), wulf rollback (takes it back), wulf status\n"
         )
 
 
