@@ -162,9 +162,12 @@ def test_what_only_works_mended_spoils_nothing_and_the_opposite_does() -> None:
     none: list[dict[str, float]] = [{}] * len(some)
     assert list(mending.effects(none, some)) == []
     worked = Mending(findings=[], refused=[], blocks=9, failed_before=9, failed_after=0)
-    broke = Mending(findings=[], refused=[], blocks=9, failed_before=0, failed_after=9)
+    broke = Mending(findings=[], refused=[], blocks=9, failed_before=0, failed_after=9, failures=["lost"])
     assert not mending.spoiled(worked)
-    assert "9 of 9 measurements failed with it, 0 without" in mending.spoiled(broke)
+    assert "9 of 9 measurements failed with it, 0 without: lost" in mending.spoiled(broke)
+    # One failure more proves nothing.
+    assert not mending.spoiled(Mending(findings=[], refused=[], blocks=9, failed_before=1, failed_after=2))
+    assert mending.spoiled(Mending(findings=[], refused=[], blocks=9, failed_before=0, failed_after=4))
 
 
 def test_every_changed_node_is_measured_with_one_that_is_not() -> None:

@@ -128,9 +128,8 @@ def evaluate(
         # Where a check speaks of the knob already, its recommended value is no news.
         findings += _without(found, said.get(knob.id, set()))
     # What a check calls wrong is not made so elsewhere because most nodes have it.
-    wrong = {name for finding in findings for name in finding.settings}
-    mendable = {name: recommended for name, recommended in settable.items() if name not in wrong}
-    odd, matrix = consistency_findings(seen, list(rules), _commands(knobs, seen), mendable)
+    recommended = settable | {name: value for found in findings for name, value in found.settings.items()}
+    odd, matrix = consistency_findings(seen, list(rules), _commands(knobs, seen), recommended)
     findings += odd
     return Audit(
         profile=profile,

@@ -97,7 +97,7 @@ def command(
             show_commands(change.explain(transport, plan.plans), audit.unreachable)
         return
     with telling_of_nodes(json=json), Display() as display:
-        found = mending.mend(request, audit, records, display.stage)
+        found = mending.mend(request, choice, plan, records, display.stage)
     if json:
         print_json(found)
     else:

@@ -35,10 +35,10 @@ class Objective(msgspec.Struct, frozen=True, kw_only=True):
     probes: dict[str, list[int]]
     commands: list[Operation]
 
-    def workload(self, nodes: Sequence[str]) -> Workload:
-        """Return what one trial measures on these nodes."""
-        pairs: list[Place] = list(pairs_for(nodes))
-        probes = [Part(op=op, sizes_bytes=sizes, places=pairs) for op, sizes in self.probes.items()]
+    def workload(self, nodes: Sequence[str], pairs: Sequence[Pair] | None = None) -> Workload:
+        """Return what one trial measures on these nodes; between `pairs` where they are given."""
+        places: list[Place] = list(pairs_for(nodes) if pairs is None else pairs)
+        probes = [Part(op=op, sizes_bytes=sizes, places=places) for op, sizes in self.probes.items()]
         first: list[Place] = [(nodes[0],)]
         commands = [Part(op=one.name, sizes_bytes=[0], places=first, group=True) for one in self.commands]
         return Workload(parts=[*probes, *commands], sweeps=SWEEPS, visit_us=VISIT_US)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
+from scipy.stats import fisher_exact
 
 from wulf import catalogue
 from wulf.catalogue import Profile
@@ -17,7 +18,6 @@ from wulf.change.guard import Guards
 from wulf.change.transaction import StepError
 from wulf.cluster.inventory import ClusterConfig
 from wulf.errors import UsageError
-from wulf.experiment import objective
 from wulf.experiment.power import estimate
 from wulf.nodeset import fold
 from wulf.ports import Transport
@@ -33,8 +33,6 @@ from wulf.records import (
     Mending,
     NodeRecord,
     Pair,
-    Part,
-    Place,
     Unmended,
     Verdict,
     Workload,
@@ -158,8 +156,10 @@ def planned(
     return choice, plan
 
 
-def mend(request: MendRequest, audit: Audit, records: Sequence[NodeRecord], say: Say) -> Mending:
-    """Set right what an audit calls certainly wrong, and say what that brought.
+def mend(
+    request: MendRequest, choice: Choice, plan: change.ChangePlan, records: Sequence[NodeRecord], say: Say
+) -> Mending:
+    """Make the change of `planned`, and say what that brought.
 
     Everything is put back where it makes a figure worse, or where nothing can be measured with it that could be
     without.
@@ -171,12 +171,9 @@ def mend(request: MendRequest, audit: Audit, records: Sequence[NodeRecord], say:
 
     Raises
     ------
-    UsageError
-        As `choose`.
     KeyboardInterrupt
         With the nodes put back.
     """
-    choice, plan = planned(request, audit, records)
     found = Mending(findings=choice.findings, refused=choice.refused)
     if not plan.plans:
         return found
@@ -207,8 +204,12 @@ def spoiled(found: Mending) -> str:
     ]
     if worse:
         return f"worse with it: {', '.join(worse)}"
-    if found.failed_after > found.failed_before and found.failed_after > 1:
-        return f"{found.failed_after} of {found.blocks} measurements failed with it, {found.failed_before} without"
+    counts = np.array([[n, found.blocks - n] for n in (found.failed_after, found.failed_before)])
+    if found.blocks and fisher_exact(counts, alternative="greater").pvalue <= SIGNIFICANCE:
+        return (
+            f"{found.failed_after} of {found.blocks} measurements failed with it, {found.failed_before} without: "
+            + "; ".join(found.failures)
+        )
     return ""
 
 
@@ -223,13 +224,17 @@ def _measure(
 ) -> Mending:
     """Measure before and after in turn, in pairs of random order: what changes slowly falls out of a pair."""
     target = goal("latency", request.mpi, say)
-    pairs = pairs_with(list(plan.plans), [record.node for record in records])
-    workload = workload_of(target, pairs)
+    nodes = [record.node for record in records]
+    pairs = pairs_with(list(plan.plans), nodes)
+    if not pairs:
+        return found  # with whom?
+    workload = target.workload(nodes, pairs)
     tools = tools_for(target, request.mpi, say)
     ready = runner_for(request.config, transport, guards, records, tools, [], say)
     order = random.Random(request.seed)  # noqa: S311 - reproducible, not secret
     before: list[dict[str, float]] = []
     after: list[dict[str, float]] = []
+    failures: dict[str, None] = {}
     with open_runner(ready.bench):
         begin = time.monotonic()
         for block in range(BLOCKS):
@@ -239,7 +244,12 @@ def _measure(
             say(f"measuring with and without it: {block + 1} of {BLOCKS}{left}")
             arms = [False, True] if order.random() < 0.5 else [True, False]
             for mended in arms:
-                values = _trial(ready.bench, plan if mended else None, workload, request.seed + block)
+                values: dict[str, float] = {}
+                try:
+                    values = _trial(ready.bench, plan if mended else None, workload, request.seed + block)
+                except (TrialError, StepError) as failure:
+                    failures[str(failure)] = None
+                    ready.bench.restore()
                 (after if mended else before).append(values)
     return msgspec.structs.replace(
         found,
@@ -247,6 +257,7 @@ def _measure(
         blocks=BLOCKS,
         failed_before=sum(not values for values in before),
         failed_after=sum(not values for values in after),
+        failures=list(failures),
         effects=list(effects(before, after)),
     )
 
@@ -254,16 +265,12 @@ def _measure(
 def _trial(
     bench: TrialRunner, plan: change.ChangePlan | None, workload: Workload, seed: int
 ) -> dict[str, float]:
-    """Return what was measured; nothing where it could not be."""
-    try:
-        if plan is None:
-            bench.restore()
-        else:
-            bench.make(plan)
-        return bench.measure(workload, seed).values
-    except (TrialError, StepError):
+    """Return what was measured with the change, or without one."""
+    if plan is None:
         bench.restore()
-        return {}
+    else:
+        bench.make(plan)
+    return bench.measure(workload, seed).values
 
 
 def effects(
@@ -304,7 +311,7 @@ def _verdict(low: float | None, high: float | None, p_value: float) -> Verdict:
 
 
 def pairs_with(changed: Sequence[str], nodes: Sequence[str]) -> list[Pair]:
-    """Return pairs in which every changed node is, with one that is not changed where there is one; not too many."""
+    """Return pairs in which every changed node is, with one that is not changed where there is one; of many some."""
     others = [node for node in nodes if node not in changed]
     found: list[Pair] = []
     for number, node in enumerate(changed):
@@ -313,10 +320,3 @@ def pairs_with(changed: Sequence[str], nodes: Sequence[str]) -> list[Pair]:
             found.append((node, partners[number % len(partners)]))
     step = -(-len(found) // MAX_PAIRS) if found else 1
     return found[::step]
-
-
-def workload_of(target: objective.Objective, pairs: Sequence[Pair]) -> Workload:
-    """Return what is measured between these pairs."""
-    places: list[Place] = list(pairs)
-    parts = [Part(op=op, sizes_bytes=sizes, places=places) for op, sizes in target.probes.items()]
-    return Workload(parts=parts, sweeps=objective.SWEEPS, visit_us=objective.VISIT_US)

@@ -15,7 +15,7 @@ from wulf.probe import ladder
 from wulf.procedure import look
 from wulf.procedure.analysis import analyze
 from wulf.procedure.measuring import session as measuring
-from wulf.procedure.mending import MendRequest, mend
+from wulf.procedure.mending import MendRequest, mend, planned
 from wulf.procedure.tuning import session as tuning
 from wulf.procedure.tuning.prepare import Say
 from wulf.records import Audit, Mending, NodeRecord
@@ -112,8 +112,9 @@ def _mend(
         mpi=request.mpi,
         seed=request.seed,
     )
+    choice, plan = planned(wanted, audit, records)
     with watcher.mending() as say:
-        found = mend(wanted, audit, records, say)
+        found = mend(wanted, choice, plan, records, say)
     write_atomically(path, msgspec.json.encode(found))
     watcher.mended(found, audit)
     return found.outcome is not None and found.outcome.kept

@@ -35,13 +35,15 @@ class Mending(Record, frozen=True, kw_only=True):
     findings: list[Finding]
     #: What was not, and why.
     refused: list[Unmended]
-    #: Pairs between which it was measured: every changed node is in one.
+    #: Pairs between which it was measured; every changed node is in one, but where there are many.
     pairs: list[Pair] = []
     #: How often it was measured before and after, in turn.
     blocks: int = 0
     #: Launches that failed before and after.
     failed_before: int = 0
     failed_after: int = 0
+    #: Why, each reason once.
+    failures: list[str] = []
     effects: list[MendEffect] = []
     #: What became of the nodes; none where nothing was to be changed.
     outcome: ChangeOutcome | None = None

@@ -52,6 +52,7 @@ def effect_lines(found: Mending) -> list[str]:
     ]
     if found.failed_before or found.failed_after:
         lines.append(f"  failed: {found.failed_before} without it, {found.failed_after} with it")
+        lines += [f"    {printable(reason, _LIMIT)}" for reason in found.failures]
     lines += [
         f"  {effect.metric}: {format_change(effect.ratio)}, {effect.verdict}" for effect in found.effects
     ]

@@ -43,7 +43,9 @@ def _note(found: Mending) -> str:
             f"Measured {found.blocks} times with it and {found.blocks} times without, in turn: {pairs}."
         )
     if found.failed_before or found.failed_after:
-        words.append(f"{found.failed_before} of them failed without it, {found.failed_after} with it.")
+        words.append(
+            f"{found.failed_before} of them failed without it, {found.failed_after} with it: {listed(found.failures)}."
+        )
     if found.outcome is not None and not found.outcome.kept:
         words.append(f"It was put back: {found.outcome.reason}.")
     words += [f"Not mended: {one.finding.title}: {one.reason}." for one in found.refused]
