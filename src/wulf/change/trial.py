@@ -29,6 +29,8 @@ class Trial:
         self._nodes = list(nodes)
         #: Changes that may be open; one, but where a node did not say what became of the one before.
         self._open: list[Transaction] = []
+        #: Those of which some node did not answer until it must have undone it by itself.
+        self._waited_for: list[Transaction] = []
         self._renewed_s = 0.0
 
     def take(self) -> None:
@@ -97,10 +99,13 @@ class Trial:
         """
         stuck: Answers = {}
         for transaction in self._open:
-            answers = transaction.put_back("the trial is over", fresh=False, patience_s=DEADLINE_S + RETRY_S)
+            # Once it has been waited for so long, it is not there to be waited for again.
+            patience_s = 0.0 if transaction in self._waited_for else DEADLINE_S + RETRY_S
+            answers = transaction.put_back("the trial is over", fresh=False, patience_s=patience_s)
             transaction.begun = [node for node in transaction.begun if not answers[node].done]
             stuck |= {node: answers[node] for node in transaction.begun}
         self._open = [transaction for transaction in self._open if transaction.begun]
+        self._waited_for = list(self._open)
         try:
             require(stuck, "could not be put back")
         except StepError as error:

@@ -20,6 +20,9 @@ from wulf.records import OWN_FACTS, PASSING_FACTS, FactValue, Finding, GroupStat
 from wulf.text import in_command
 from wulf.units import format_fact
 
+#: Why wulf does not mend a finding.
+UNSETTABLE = "no setting that wulf can take back decides it"
+DEPENDS = "what is right depends on what the cluster is for"
 #: So many facts are named in one finding.
 _NAMED = 6
 
@@ -29,6 +32,8 @@ def consistency_findings(
     rules: Sequence[Consistency],
     commands: Mapping[str, str],
     settable: Mapping[str, str],
+    *,
+    silent: int = 0,
 ) -> tuple[list[Finding], list[GroupState]]:
     """Compare the nodes.
 
@@ -39,6 +44,8 @@ def consistency_findings(
     settable
         Knob that can be set on a running node → value that is recommended, as `wulf.catalogue.accepts` takes it; empty
         where none is.
+    silent
+        How many nodes did not answer: they may have any value, so they count against a majority.
 
     Returns
     -------
@@ -59,7 +66,7 @@ def consistency_findings(
     for rule in rules:
         mine = [name for name in _matching(rule, names) if name not in taken]
         taken.update(mine)
-        for members, facts in _odd_groups(rule, nodes, mine).items():
+        for members, facts in _odd_groups(rule, nodes, mine, silent).items():
             findings += _findings(rule, list(members), facts, commands, settable)
             for fact in facts:
                 for member in members:
@@ -99,7 +106,7 @@ class _Odd(NamedTuple):
 
 
 def _odd_groups(
-    rule: Consistency, nodes: Sequence[NodeRecord], names: Sequence[str]
+    rule: Consistency, nodes: Sequence[NodeRecord], names: Sequence[str], silent: int
 ) -> dict[tuple[str, ...], list[_Odd]]:
     """Set of nodes → (fact, its state there, the reference) of the facts in which they differ."""
     found: dict[tuple[str, ...], list[_Odd]] = {}
@@ -121,7 +128,7 @@ def _odd_groups(
         for value, group in members.items():
             if value != reference and not _close(value, reference, rule.tolerance):
                 majority = rule.newest or len(members[reference]) > len(group)
-                most = 2 * len(members[reference]) > len(nodes)
+                most = 2 * len(members[reference]) > len(nodes) + silent
                 found.setdefault(tuple(group), []).append(_Odd(name, value, reference, majority, most))
     return found
 
@@ -163,29 +170,41 @@ def _findings(
     settable: Mapping[str, str],
 ) -> Iterator[Finding]:
     """Yield what is mended for certain apart from what is not."""
-    certain = [
-        fact
-        for fact in facts
-        if rule.mend and fact.name in settable and _is_certain(fact, settable[fact.name])
-    ]
+    doubts = {fact.name: _doubt(rule, fact, settable) for fact in facts}
+    certain = [fact for fact in facts if not doubts[fact.name]]
     settings = {fact.name: str(fact.reference[1]) for fact in certain}
     if certain:
         found = _finding(rule, members, certain, commands)
         yield msgspec.structs.replace(found, remedy="mend", settings=settings)
     rest = [fact for fact in facts if fact.name not in settings]
     if rest:
-        remedy = "try" if any(fact.name in settable for fact in rest) else "person"
-        yield msgspec.structs.replace(_finding(rule, members, rest, commands), remedy=remedy)
+        tried = [fact.name for fact in rest if fact.name in settable]
+        reasons = dict.fromkeys(doubts[name] for name in tried or [fact.name for fact in rest])
+        yield msgspec.structs.replace(
+            _finding(rule, members, rest, commands),
+            remedy="try" if tried else "person",
+            reason="; ".join(reasons),
+        )
 
 
-def _is_certain(fact: _Odd, recommended: str) -> bool:
-    """Whether the reference is right on these nodes, too: not where they alone have what is recommended."""
-    if not fact.most or {fact.there[0], fact.reference[0]} != {"value"}:
-        return False
+def _doubt(rule: Consistency, fact: _Odd, settable: Mapping[str, str]) -> str:
+    """Return why it is not certain that these nodes should be like the others; empty when it is."""
+    if fact.name not in settable:
+        return UNSETTABLE
+    if not rule.mend:
+        return DEPENDS
+    if not fact.most:
+        return (
+            "not more than half of all nodes agree, so which value is right is not certain: "
+            f"wulf set {fact.name}=VALUE makes them alike"
+        )
+    if {fact.there[0], fact.reference[0]} != {"value"}:
+        return f"{fact.name} is no value on some of the nodes"
+    recommended = settable[fact.name]
     there, reference = (
         bool(recommended) and accepts(recommended, str(of[1])) for of in (fact.there, fact.reference)
     )
-    return reference or not there
+    return "these nodes alone have what is recommended" if there and not reference else ""
 
 
 def _finding(

@@ -19,7 +19,7 @@ from wulf.catalogue import (
     preferred,
     unsettable,
 )
-from wulf.checks.consistency import consistency_findings
+from wulf.checks.consistency import DEPENDS, UNSETTABLE, consistency_findings
 from wulf.checks.predicate import Gap, Predicate, State, look_up, state
 from wulf.records import PASSING_FACTS, Audit, Finding, Judgement, NodeRecord, Remedy
 from wulf.text import in_command, interface_in_command
@@ -28,6 +28,8 @@ from wulf.units import format_fact
 _FIELD = re.compile(r"\{([A-Za-z0-9_.@-]+)\}")
 #: Facts of which a command may have the name: that, too, comes from the node.
 _SYSCTL = re.compile(r"sysctl\.[A-Za-z0-9_][A-Za-z0-9_./-]{0,200}")
+#: Who sets a finding right that wulf does not mend → why.
+_REASONS: Mapping[Remedy, str] = {"mend": "", "try": DEPENDS, "person": UNSETTABLE}
 #: A recommendation is worth a try, no more: only measuring tells what it is worth on this cluster.
 _RECOMMENDED: Severity = "info"
 _LAYER_COSTS: Mapping[str, list[Cost]] = {
@@ -129,7 +131,9 @@ def evaluate(
         findings += _without(found, said.get(knob.id, set()))
     # What a check calls wrong is not made so elsewhere because most nodes have it.
     recommended = settable | {name: value for found in findings for name, value in found.settings.items()}
-    odd, matrix = consistency_findings(seen, list(rules), _commands(knobs, seen), recommended)
+    odd, matrix = consistency_findings(
+        seen, list(rules), _commands(knobs, seen), recommended, silent=len(lost)
+    )
     findings += odd
     return Audit(
         profile=profile,
@@ -279,6 +283,7 @@ def _check_outcome(rule: Rule, settable: Collection[str]) -> _OutcomeOf:
                 keep=_command(check.keep, node),
                 risk=check.risk,
                 remedy=remedy,
+                reason=_REASONS[remedy],
                 settings=check.mend,
                 evidence=[_cited(entry.source, entry.figure) for entry in check.evidence],
             ),
@@ -288,6 +293,8 @@ def _check_outcome(rule: Rule, settable: Collection[str]) -> _OutcomeOf:
 
 
 def _knob_outcome(knob: Knob, wanted: str, when: Predicate | None) -> _OutcomeOf:
+    remedy: Remedy = "person" if unsettable(knob) else "try"
+
     def outcome(node: NodeRecord) -> _Outcome:
         silent = _applies(when, node)
         if silent is not None:
@@ -313,7 +320,8 @@ def _knob_outcome(knob: Knob, wanted: str, when: Predicate | None) -> _OutcomeOf
                 fix=_command(knob.access.set.replace("{value}", preferred(wanted)), node),
                 keep=_command(knob.persist.file, node),
                 risk=knob.risk,
-                remedy="person" if unsettable(knob) else "try",
+                remedy=remedy,
+                reason=unsettable(knob) or DEPENDS,
                 evidence=[_cited(entry.source, entry.figure) for entry in knob.evidence],
             ),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -19,10 +20,11 @@ from wulf.cli.set_values import (
     show_rows,
     telling_of_nodes,
 )
-from wulf.errors import EXIT_ERROR, EXIT_FINDINGS, UsageError
+from wulf.errors import EXIT_ERROR, EXIT_FINDINGS, EXIT_INTERRUPTED, UsageError
 from wulf.procedure import change, look, mending
 from wulf.procedure.begin import new_seed
 from wulf.procedure.clusters import cluster as resolve
+from wulf.records import Mending
 from wulf.report import mending as shown
 from wulf.signals import end_gently
 
@@ -65,7 +67,8 @@ def command(
     a person. All nodes are set right in one guarded step, as with 'wulf set': it holds until the next boot, 'wulf
     persist' keeps it, 'wulf rollback' takes it back.
 
-    Exit code 0 when nothing that can be mended is left, 3 when something is, 1 when it was undone.
+    Exit code 0 when nothing that can be mended is left, 3 when something is (or a node did not answer), 1 when it was
+    undone or nobody knows what is left.
     """
     end_gently()
     if dry_run and json:
@@ -85,28 +88,41 @@ def command(
         seed=new_seed(seed),
         measured=measured,
     )
-    with counting(f"looking at {len(chosen)} nodes") as progress:
-        records = look.look(config, chosen, progress=progress)
-    audit = look.judge(records, known)
-    choice, plan = mending.planned(request, audit, records)
+    # What most nodes have only all of them tell.
+    everyone = list(config.nodes)
+    with counting(f"looking at {len(everyone)} nodes") as progress:
+        records = look.look(config, everyone, progress=progress)
+    choice, plan = mending.planned(request, look.judge(records, known), records)
     if not json:
+        shown.intentions(choice.findings, choice.well, console())
         show_rows(plan)
         shown.refusals(choice.refused, console())
     if dry_run:
         with change.open_guards(config) as (transport, _):
-            show_commands(change.explain(transport, plan.plans), audit.unreachable)
+            show_commands(change.explain(transport, plan.plans), choice.audit.unreachable)
         return
+    interrupted = False
     with telling_of_nodes(json=json), Display() as display:
-        found = mending.mend(request, choice, plan, records, display.stage)
+        try:
+            found = mending.mend(request, choice, plan, records, display.stage)
+        except mending.MendingInterrupted as stop:
+            found, interrupted = stop.found, True
+    _show(found, json=json)
+    if interrupted:
+        sys.stderr.write("interrupted\n")
+        raise typer.Exit(EXIT_INTERRUPTED)
+    if found.unseen or (found.outcome is not None and not found.outcome.kept):
+        raise typer.Exit(EXIT_ERROR)
+    if found.left or found.unreachable:
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+def _show(found: Mending, *, json: bool) -> None:
     if json:
         print_json(found)
-    else:
-        if found.outcome is not None:
-            show(found.outcome, json=False)
-        shown.text(found, audit, console())
-        if found.outcome is not None:
-            show_next(found.outcome)
-    if found.outcome is not None and not found.outcome.kept:
-        raise typer.Exit(EXIT_ERROR)
-    if found.left or found.refused:
-        raise typer.Exit(EXIT_FINDINGS)
+        return
+    if found.outcome is not None:
+        show(found.outcome, json=False)
+    shown.text(found, console())
+    if found.outcome is not None:
+        show_next(found.outcome)

@@ -54,12 +54,14 @@ class Shown:
         with telling_of_nodes(json=False), Display() as display:
             yield display.stage
 
-    def mended(self, found: Mending, audit: Audit) -> None:
+    def mended(self, found: Mending) -> None:
         """Print what was set right, and what that brought."""
         mending.refusals(found.refused, console())
         if found.outcome is not None:
             show(found.outcome, json=False)
-        mending.text(found, audit, console())
+        elif not found.findings:
+            console().print(mending.NOTHING)
+        mending.text(found, console())
 
     def measuring(self, name: str) -> AbstractContextManager[MeasureProgress]:
         """Show the measurement of curves."""

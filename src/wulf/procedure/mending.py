@@ -13,11 +13,12 @@ from scipy.stats import fisher_exact
 
 from wulf import catalogue
 from wulf.catalogue import Profile
-from wulf.change import steps
+from wulf.change import apply, steps
 from wulf.change.guard import Guards
-from wulf.change.transaction import StepError
+from wulf.change.transaction import NotRestoredError, StepError
+from wulf.change.trial import DEADLINE_S
 from wulf.cluster.inventory import ClusterConfig
-from wulf.errors import UsageError
+from wulf.errors import BuildError, ProbeError, TransportError, UsageError
 from wulf.experiment.power import estimate
 from wulf.nodeset import fold
 from wulf.ports import Transport
@@ -39,9 +40,14 @@ from wulf.records import (
 )
 from wulf.stats.paired import paired_shift
 from wulf.text import nearest
+from wulf.units import format_change
 
 #: Times that it is measured before and after: the fewest whose p value can stand out among all figures.
 BLOCKS = 9
+#: Where some fail it is done again, up to so often in all; and so often at least where one way never works (the
+#: fewest whose p value can stand out).
+MAX_BLOCKS = 2 * BLOCKS
+FEW = 4
 #: Pairs of nodes that are measured at most.
 MAX_PAIRS = 4
 #: Significance of "worse", over all figures; and a change that does not matter.
@@ -53,6 +59,7 @@ class MendRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be set right, and how."""
 
     config: ClusterConfig
+    #: What is to be set right; the audit may be of more.
     nodes: list[str]
     #: Ids of findings; none for all that can be mended.
     names: list[str]
@@ -67,10 +74,34 @@ class MendRequest(msgspec.Struct, frozen=True, kw_only=True):
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
     """What is mended of an audit's findings."""
 
+    #: What they were chosen from.
+    audit: Audit
     findings: list[Finding]
     refused: list[Unmended]
     #: Node → what it is to have.
     wanted: dict[str, list[steps.KnobSetting]]
+    #: What was named and is found nowhere.
+    well: list[str]
+
+
+class MendingInterrupted(KeyboardInterrupt):
+    """Ctrl-C after nodes were changed, with what became of them."""
+
+    def __init__(self, found: Mending) -> None:
+        super().__init__()
+        self.found = found
+
+
+def narrowed(audit: Audit, nodes: Sequence[str]) -> Audit:
+    """Return what an audit of more nodes says of these."""
+    chosen = set(nodes)
+    findings = [
+        msgspec.structs.replace(finding, nodes=there)
+        for finding in audit.findings
+        if (there := [node for node in finding.nodes if node in chosen])
+    ]
+    unreachable = {node: why for node, why in audit.unreachable.items() if node in chosen}
+    return msgspec.structs.replace(audit, findings=findings, unreachable=unreachable)
 
 
 def choose(
@@ -78,80 +109,101 @@ def choose(
 ) -> Choice:
     """Return which findings are mended, and by what.
 
+    What is not allowed on a node is refused there; the finding's other nodes and settings are mended.
+
     Raises
     ------
     UsageError
         A name is none of a finding that can be mended; says who does it instead.
     """
-    _require_mendable(audit, names)
+    well = _require_mendable(audit, names)
     known = {record.node: record for record in records}
     taken: list[Finding] = []
     refused: list[Unmended] = []
     wanted: dict[str, dict[str, steps.KnobSetting]] = {}
     for finding in audit.findings:
-        if finding.remedy != "mend" or (names and finding.id not in names):
+        if finding.remedy != "mend":
             continue
-        try:
-            settings = [steps.check(catalogue.knob(name), value) for name, value in finding.settings.items()]
-            reason = _refusal(finding, settings, known, permissions, wanted)
-        except UsageError as error:  # what most nodes have is no value that could be set
-            reason = str(error)
-        if reason:
-            refused.append(Unmended(finding=finding, reason=reason))
+        if names and finding.id not in names:
+            refused.append(Unmended(finding=finding, reason="it was not named"))
             continue
-        taken.append(finding)
+        allowed: dict[tuple[str, ...], list[str]] = {}
+        reasons: dict[tuple[str, tuple[str, ...]], list[str]] = {}
         for node in finding.nodes:
-            wanted.setdefault(node, {}).update({one.knob.id: one for one in settings})
+            settings, refusals = _allowed(finding, known[node], permissions, wanted.get(node, {}))
+            if settings:
+                allowed.setdefault(tuple(settings), []).append(node)
+                wanted.setdefault(node, {}).update(settings)
+            for reason, knobs in refusals.items():
+                reasons.setdefault((reason, tuple(knobs)), []).append(node)
+        taken += [_part(finding, nodes, knobs) for knobs, nodes in allowed.items()]
+        refused += [
+            Unmended(finding=_part(finding, nodes, knobs), reason=f"{fold(nodes)}: {reason}")
+            for (reason, knobs), nodes in reasons.items()
+        ]
     lists = {node: list(settings.values()) for node, settings in wanted.items()}
-    return Choice(findings=taken, refused=refused, wanted=lists)
+    return Choice(audit=audit, findings=taken, refused=refused, wanted=lists, well=well)
 
 
-def _require_mendable(audit: Audit, names: Sequence[str]) -> None:
+def _require_mendable(audit: Audit, names: Sequence[str]) -> list[str]:
+    """Return the names of what is well."""
     # Of a rule that is broken in several ways, some nodes may be mendable.
-    found = {one.id: one.remedy for one in sorted(audit.findings, key=lambda one: one.remedy == "mend")}
+    found = {one.id: one for one in sorted(audit.findings, key=lambda one: one.remedy == "mend")}
+    by_knob = {knob: one.id for one in audit.findings for knob in one.settings}
     known = {*catalogue.checks(), *catalogue.consistencies(), *catalogue.knobs()}
+    well = []
     for name in names:
         if name not in known:
             raise UsageError(f"there is no finding {name!r}{nearest(name, known)} ('wulf audit' names them)")
-        if name not in found:
-            continue  # all is well
-        if found[name] == "try":
-            raise UsageError(
-                f"{name}: what is right depends on the cluster: 'wulf tune' measures what it is worth"
-            )
-        if found[name] == "person":
-            raise UsageError(
-                f"{name}: no setting that wulf can take back mends it: 'wulf audit' says what to do"
-            )
+        who = found[name].remedy if name in found else ""
+        if who != "mend" and name in by_knob:
+            raise UsageError(f"{name} is a setting: name the finding that it mends, {by_knob[name]}")
+        if not who:
+            well.append(name)
+        if who == "try":
+            raise UsageError(f"{name}: {found[name].reason}; 'wulf tune' measures what settings are worth")
+        if who == "person":
+            raise UsageError(f"{name}: {found[name].reason}; 'wulf audit' says what to do")
+    return well
 
 
-def _refusal(
+def _allowed(
     finding: Finding,
-    settings: Sequence[steps.KnobSetting],
-    records: Mapping[str, NodeRecord],
+    record: NodeRecord,
     permissions: change.Permissions,
-    wanted: Mapping[str, Mapping[str, steps.KnobSetting]],
-) -> str:
-    """Return why a finding is not mended; empty when it is."""
-    reasons: dict[str, list[str]] = {}
-    for node in finding.nodes:
-        for one in settings:
-            other = wanted.get(node, {}).get(one.knob.id)
-            reason = steps.obstacle(
-                one, records[node], take_over=permissions.take_over, relax=permissions.relax
-            )
-            if other is not None and other.value != one.value:
-                reason = f"another finding wants {other} there"
-            if reason:
-                reasons.setdefault(reason, []).append(node)
-    return "; ".join(f"{fold(nodes)}: {reason}" for reason, nodes in reasons.items())
+    others: Mapping[str, steps.KnobSetting],
+) -> tuple[dict[str, steps.KnobSetting], dict[str, list[str]]]:
+    """Return what may be set on a node (by knob), and the knobs that may not (by reason)."""
+    settings: dict[str, steps.KnobSetting] = {}
+    refused: dict[str, list[str]] = {}
+    for name, value in finding.settings.items():
+        try:
+            wanted = steps.check(catalogue.knob(name), value)
+        except UsageError as error:  # what most nodes have is no value that could be set
+            refused.setdefault(str(error), []).append(name)
+            continue
+        reason = steps.obstacle(wanted, record, take_over=permissions.take_over, relax=permissions.relax)
+        other = others.get(name)
+        if other is not None and other.value != value:
+            reason = f"another finding wants {other} there"
+        if reason:
+            refused.setdefault(reason, []).append(name)
+        else:
+            settings[name] = wanted
+    return settings, refused
+
+
+def _part(finding: Finding, nodes: list[str], knobs: Sequence[str]) -> Finding:
+    """Return a finding as it is about these nodes and these of its settings."""
+    settings = {knob: finding.settings[knob] for knob in knobs}
+    return msgspec.structs.replace(finding, nodes=nodes, settings=settings)
 
 
 def planned(
     request: MendRequest, audit: Audit, records: Sequence[NodeRecord]
 ) -> tuple[Choice, change.ChangePlan]:
     """Return what is mended, and the change that does it; raises as `choose`."""
-    choice = choose(audit, records, request.names, request.permissions)
+    choice = choose(narrowed(audit, request.nodes), records, request.names, request.permissions)
     plan = change.plan(records, request.config.interface, choice.wanted, request.permissions)
     return choice, plan
 
@@ -173,50 +225,94 @@ def mend(
     ------
     KeyboardInterrupt
         With the nodes put back.
+    MendingInterrupted
+        The change was begun; says what became of it.
     """
-    found = Mending(findings=choice.findings, refused=choice.refused)
+    left = [finding for finding in choice.audit.findings if finding.remedy == "mend"]
+    found = Mending(
+        findings=choice.findings,
+        refused=choice.refused,
+        left=left,
+        others=[finding for finding in choice.audit.findings if finding.remedy != "mend"],
+        unreachable=choice.audit.unreachable,
+        unmeasured="" if request.measured else "--no-measure",
+    )
     if not plan.plans:
         return found
-    there = [record.node for record in records if record.reachable]
+    there = [record.node for record in records if record.reachable and not record.error]
+    pairs = pairs_with(list(plan.plans), there)
+    if request.measured and not pairs:
+        found = msgspec.structs.replace(found, unmeasured="there is no other node to measure with")
+    taking_part = [node for node in there if node in plan.plans or any(node in pair for pair in pairs)]
     with (
-        site.connect(request.config, there, say) as (transport, now),
+        site.connect(request.config, taking_part, say) as (transport, now),
         change.guarded(request.config, transport) as guards,
     ):
-        if request.measured:
-            found = _measure(found, request, plan, guards, now, transport, say)
+        if not found.unmeasured:
+            found = _measure(found, request, plan, pairs, guards, now, transport, say)
             if reason := spoiled(found):
                 outcome = ChangeOutcome(change="", kept=False, reason=reason, nodes=[])
                 return msgspec.structs.replace(found, outcome=outcome)
         say("setting right what is wrong")
-        outcome = change.make(guards, request.config, plan, deadline_s=CONFIRM_WITHIN_S, watch=say)
+        try:
+            outcome = change.make(guards, request.config, plan, deadline_s=CONFIRM_WITHIN_S, watch=say)
+        except apply.Interrupted as stop:
+            raise MendingInterrupted(msgspec.structs.replace(found, outcome=stop.outcome)) from stop
+    found = msgspec.structs.replace(found, outcome=outcome)
+    return _look_again(found, request, [record.node for record in records], say)
+
+
+def _look_again(found: Mending, request: MendRequest, nodes: Sequence[str], say: Say) -> Mending:
+    """Say what is left; the change stands, whatever becomes of the look."""
     say("looking again")
-    after = look.judge(look.look(request.config, there), request.profile)
-    left = [finding for finding in after.findings if finding.remedy == "mend"]
-    return msgspec.structs.replace(found, outcome=outcome, left=left)
+    try:
+        after = narrowed(look.judge(look.look(request.config, nodes), request.profile), request.nodes)
+    except TransportError as error:
+        return msgspec.structs.replace(found, unseen=str(error))
+    except KeyboardInterrupt as stop:
+        raise MendingInterrupted(msgspec.structs.replace(found, unseen="interrupted")) from stop
+    return msgspec.structs.replace(
+        found,
+        left=[finding for finding in after.findings if finding.remedy == "mend"],
+        others=[finding for finding in after.findings if finding.remedy != "mend"],
+        unreachable=after.unreachable,
+    )
 
 
 def spoiled(found: Mending) -> str:
-    """Return what became worse; empty where nothing is proven to be."""
+    """Return why it must not be kept: worse, or not to be seen whether it is; empty where nothing speaks against it."""
     worse = [
-        f"{effect.metric} ({effect.ratio.value:.2f} ×)"
+        f"{effect.metric} ({format_change(effect.ratio)})"
         for effect in found.effects
         if effect.verdict == "worse"
     ]
     if worse:
         return f"worse with it: {', '.join(worse)}"
-    counts = np.array([[n, found.blocks - n] for n in (found.failed_after, found.failed_before)])
-    if found.blocks and fisher_exact(counts, alternative="greater").pvalue <= SIGNIFICANCE:
-        return (
-            f"{found.failed_after} of {found.blocks} measurements failed with it, {found.failed_before} without: "
-            + "; ".join(found.failures)
-        )
+    if not found.blocks:
+        return ""
+    failed = (
+        f"{found.failed_after} of {found.blocks} measurements failed with it, {found.failed_before} without"
+    )
+    why = "; ".join(found.failures)
+    if found.failed_after == found.blocks or _more(found.failed_after, found.failed_before, found.blocks):
+        return f"{failed}: {why}"
+    whole = max((effect.ratio.n for effect in found.effects), default=0)
+    if whole < BLOCKS and not _more(found.failed_before, found.failed_after, found.blocks):
+        return f"too few to see whether it makes anything worse: {failed}: {why}"
     return ""
+
+
+def _more(many: int, few: int, of: int) -> bool:
+    """Whether more fail in one way than in the other, for sure (Fisher's exact test, one-sided)."""
+    counts = np.array([[many, of - many], [few, of - few]])
+    return bool(fisher_exact(counts, alternative="greater").pvalue <= SIGNIFICANCE)
 
 
 def _measure(
     found: Mending,
     request: MendRequest,
     plan: change.ChangePlan,
+    pairs: list[Pair],
     guards: Guards,
     records: list[NodeRecord],
     transport: Transport,
@@ -224,24 +320,25 @@ def _measure(
 ) -> Mending:
     """Measure before and after in turn, in pairs of random order: what changes slowly falls out of a pair."""
     target = goal("latency", request.mpi, say)
-    nodes = [record.node for record in records]
-    pairs = pairs_with(list(plan.plans), nodes)
-    if not pairs:
-        return found  # with whom?
-    workload = target.workload(nodes, pairs)
-    tools = tools_for(target, request.mpi, say)
-    ready = runner_for(request.config, transport, guards, records, tools, [], say)
+    workload = target.workload([record.node for record in records], pairs)
+    paired = {node for pair in pairs for node in pair}
+    try:
+        tools = tools_for(target, request.mpi, say)
+        ready = runner_for(request.config, transport, guards, records, tools, [], say, among=paired)
+    except (BuildError, ProbeError, TransportError) as error:
+        raise ProbeError(
+            f"{error}\nnothing was changed: it cannot be measured what mending brings "
+            "('wulf mend --no-measure' goes without)"
+        ) from error
     order = random.Random(request.seed)  # noqa: S311 - reproducible, not secret
     before: list[dict[str, float]] = []
     after: list[dict[str, float]] = []
     failures: dict[str, None] = {}
     with open_runner(ready.bench):
         begin = time.monotonic()
-        for block in range(BLOCKS):
-            left = (
-                f", about {(time.monotonic() - begin) / block * (BLOCKS - block):.0f} s left" if block else ""
-            )
-            say(f"measuring with and without it: {block + 1} of {BLOCKS}{left}")
+        while not enough(before, after):
+            block = len(before)
+            say(f"measuring with and without it: {_standing(before, after, time.monotonic() - begin)}")
             arms = [False, True] if order.random() < 0.5 else [True, False]
             for mended in arms:
                 values: dict[str, float] = {}
@@ -249,17 +346,55 @@ def _measure(
                     values = _trial(ready.bench, plan if mended else None, workload, request.seed + block)
                 except (TrialError, StepError) as failure:
                     failures[str(failure)] = None
-                    ready.bench.restore()
+                    say(f"failed, nodes are put back ({failure}; one that does not answer is waited for)")
+                    _restore(ready.bench)
                 (after if mended else before).append(values)
     return msgspec.structs.replace(
         found,
         pairs=pairs,
-        blocks=BLOCKS,
+        blocks=len(before),
         failed_before=sum(not values for values in before),
         failed_after=sum(not values for values in after),
         failures=list(failures),
         effects=list(effects(before, after)),
     )
+
+
+def _restore(bench: TrialRunner) -> None:
+    try:
+        bench.restore()
+    except NotRestoredError as stuck:
+        raise NotRestoredError(
+            f"{stuck}\nnothing is kept; what is on undoes the change by itself within {DEADLINE_S} s, what was off "
+            "has lost it: 'wulf status' says how it stands, 'wulf rollback' takes back what is left"
+        ) from None
+
+
+def enough(before: Sequence[Mapping[str, float]], after: Sequence[Mapping[str, float]]) -> bool:
+    """Whether it was measured often enough with and without it.
+
+    That is until `BLOCKS` pairs are whole, or so many were tried that they will not be; and no longer than `FEW` where
+    one of the two never works: nothing is there to be compared.
+    """
+    if len(before) >= FEW and not (any(before) and any(after)):
+        return True
+    return _whole(before, after) >= BLOCKS or len(before) >= MAX_BLOCKS
+
+
+def _whole(before: Sequence[Mapping[str, float]], after: Sequence[Mapping[str, float]]) -> int:
+    return sum(bool(old and new) for old, new in zip(before, after, strict=True))
+
+
+def _standing(
+    before: Sequence[Mapping[str, float]], after: Sequence[Mapping[str, float]], spent_s: float
+) -> str:
+    """Say how far it is, and how long it takes yet."""
+    done = len(before)
+    lost = done - _whole(before, after)
+    total = min(BLOCKS + lost, MAX_BLOCKS)
+    again = f" ({lost} again, as something failed)" if lost else ""
+    left = f", about {spent_s / done * (total - done):.0f} s left" if done else ""
+    return f"{done + 1} of {total}{again}{left}"
 
 
 def _trial(

@@ -15,7 +15,7 @@ from wulf.probe import ladder
 from wulf.procedure import look
 from wulf.procedure.analysis import analyze
 from wulf.procedure.measuring import session as measuring
-from wulf.procedure.mending import MendRequest, mend, planned
+from wulf.procedure.mending import MendingInterrupted, MendRequest, mend, planned
 from wulf.procedure.tuning import session as tuning
 from wulf.procedure.tuning.prepare import Say
 from wulf.records import Audit, Mending, NodeRecord
@@ -43,7 +43,7 @@ class Watcher(Protocol):
     def mending(self) -> AbstractContextManager[Say]:
         """Show how that is set right which is certainly wrong."""
 
-    def mended(self, found: Mending, audit: Audit) -> None:
+    def mended(self, found: Mending) -> None:
         """Report what was set right, and what that brought."""
 
     def measuring(self, name: str) -> AbstractContextManager[measuring.Watcher]:
@@ -113,10 +113,18 @@ def _mend(
         seed=request.seed,
     )
     choice, plan = planned(wanted, audit, records)
+
+    def told(found: Mending) -> None:
+        write_atomically(path, msgspec.json.encode(found))
+        watcher.mended(found)
+
     with watcher.mending() as say:
-        found = mend(wanted, choice, plan, records, say)
-    write_atomically(path, msgspec.json.encode(found))
-    watcher.mended(found, audit)
+        try:
+            found = mend(wanted, choice, plan, records, say)
+        except MendingInterrupted as stop:
+            told(stop.found)
+            raise
+    told(found)
     return found.outcome is not None and found.outcome.kept
 
 

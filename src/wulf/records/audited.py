@@ -43,6 +43,8 @@ class Finding(Record, frozen=True, kw_only=True):
     remedy: Remedy = "person"
     #: Knob → value that sets it right, where wulf mends it.
     settings: dict[str, str] = {}
+    #: Why wulf does not mend it, in words; empty where it does.
+    reason: str = ""
 
 
 class Judgement(Record, frozen=True, kw_only=True):

@@ -37,7 +37,9 @@ class Mending(Record, frozen=True, kw_only=True):
     refused: list[Unmended]
     #: Pairs between which it was measured; every changed node is in one, but where there are many.
     pairs: list[Pair] = []
-    #: How often it was measured before and after, in turn.
+    #: Why it was not measured; empty where it was, and where nothing was to be changed.
+    unmeasured: str = ""
+    #: How often it was measured before and after, in turn; failures count.
     blocks: int = 0
     #: Launches that failed before and after.
     failed_before: int = 0
@@ -49,3 +51,9 @@ class Mending(Record, frozen=True, kw_only=True):
     outcome: ChangeOutcome | None = None
     #: What could be mended and is still found afterwards.
     left: list[Finding] = []
+    #: What else is found afterwards: worth trying, or for a person.
+    others: list[Finding] = []
+    #: Why it is not known what is left: these findings are those from before. Empty where it is known.
+    unseen: str = ""
+    #: Node → why nothing is known of it; what is wrong there is not among the findings.
+    unreachable: dict[str, str] = {}

@@ -193,4 +193,5 @@ def moment(iso: str) -> str:
 def remedy(finding: Finding) -> str:
     """Say who sets a finding right, and by what."""
     settings = ", ".join(f"{knob}={value}" for knob, value in finding.settings.items())
-    return REMEDIES[finding.remedy] + (f" sets {settings}" if settings else "")
+    said = REMEDIES[finding.remedy] + (f" sets {settings}" if settings else "")
+    return f"{said} ({finding.reason})" if finding.reason else said

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -187,9 +187,18 @@ def runner_for(
     tools: site.Toolbox | None,
     commands: Sequence[Operation],
     say: prepare.Say,
+    *,
+    among: Collection[str] | None = None,
 ) -> TuningSite:
-    """Put the probes on the nodes; return the bench on which trials are made, and what it consists of."""
-    measuring = site.ready(config, transport, records, tools, say) if tools is not None else None
+    """Put the probes on the nodes; return the bench on which trials are made, and what it consists of.
+
+    Parameters
+    ----------
+    among
+        Nodes that are measured; None for all.
+    """
+    measured = records if among is None else [record for record in records if record.node in among]
+    measuring = site.ready(config, transport, measured, tools, say) if tools is not None else None
     if measuring is not None and measuring.left_out:
         # A trial needs all its pairs.
         raise ProbeError("; ".join(absent.reason for absent in measuring.left_out))

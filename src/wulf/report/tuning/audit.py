@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
+
 from wulf.nodeset import fold
 from wulf.records import Audit, Finding
 from wulf.report.parts import Column, Item, Table
@@ -37,11 +39,25 @@ def findings(before: Audit, after: Audit | None) -> Table:
 
 
 def _by_check(audit: Audit) -> Mapping[tuple[str, str], Finding]:
-    """Return the findings by what they are about and who mends them; one that is told in parts once."""
-    found: dict[tuple[str, str], Finding] = {}
+    """Return the findings by what they are about and who mends them; one that is told in parts once, of all nodes."""
+    parts: dict[tuple[str, str], list[Finding]] = {}
     for finding in audit.findings:
-        found.setdefault((finding.id, finding.remedy), finding)
-    return found
+        parts.setdefault((finding.id, finding.remedy), []).append(finding)
+    return {key: _whole(found) for key, found in parts.items()}
+
+
+def _whole(parts: list[Finding]) -> Finding:
+    """Return a finding that is told in parts as one."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    return msgspec.structs.replace(
+        first,
+        nodes=list(dict.fromkeys(node for part in parts for node in part.nodes)),
+        found="; ".join(f"{part.found} ({fold(part.nodes)})" for part in parts),
+        settings={knob: value for part in parts for knob, value in part.settings.items()},
+        reason="; ".join(dict.fromkeys(part.reason for part in parts if part.reason)),
+    )
 
 
 def _row(old: Finding | None, new: Finding | None, *, judged: bool) -> tuple[Item, ...]:

@@ -26,7 +26,9 @@ def table(found: Mending) -> Table:
             for effect in found.effects
         ),
         note=_note(found),
-        empty="it was not measured what that brought",
+        empty=f"it was not measured what that brought: {found.unmeasured}"
+        if found.unmeasured
+        else "no figure",
     )
 
 
@@ -36,7 +38,11 @@ def _note(found: Mending) -> str:
         f"({finding.title})"
         for finding in found.findings
     ]
-    words = [f"{listed(done)}."]
+    words = []
+    if found.outcome is not None and not found.outcome.kept:
+        words.append(f"It was put back: {found.outcome.reason}.")
+    if done:
+        words.append(f"{listed(done)}.")
     if found.blocks:
         pairs = listed(["–".join(pair) for pair in found.pairs])
         words.append(
@@ -46,7 +52,7 @@ def _note(found: Mending) -> str:
         words.append(
             f"{found.failed_before} of them failed without it, {found.failed_after} with it: {listed(found.failures)}."
         )
-    if found.outcome is not None and not found.outcome.kept:
-        words.append(f"It was put back: {found.outcome.reason}.")
+    if found.unseen:
+        words.append(f"What is left is not known: {found.unseen}.")
     words += [f"Not mended: {one.finding.title}: {one.reason}." for one in found.refused]
     return printable(" ".join(words), 4 * _LIMIT)

@@ -123,7 +123,9 @@ def build(report: TuningReport) -> TuningView:
         audit=(
             tuning_audit.findings(report.audit_before, report.audit_after) if report.audit_before else None
         ),
-        mended=tuning_mended.table(report.mended) if report.mended and report.mended.findings else None,
+        mended=tuning_mended.table(report.mended)
+        if report.mended and (report.mended.findings or report.mended.refused)
+        else None,
         pages=tuple(report.pages),
         published=paper_table.tables(report),
         published_note=paper_table.NOTE,
