@@ -16,6 +16,7 @@ from wulf.procedure.change import Permissions, plan
 from wulf.procedure.look import judge
 from wulf.records import Audit, ChangeOutcome, Mending, NodeRecord
 from wulf.report import mending as shown
+from wulf.report import words
 from wulf.report.tuning import mended as section
 
 MTU, IDLE = "nic.mtu", "sysctl.net.ipv4.tcp_slow_start_after_idle"
@@ -165,9 +166,114 @@ def test_what_only_works_mended_spoils_nothing_and_the_opposite_does() -> None:
     broke = Mending(findings=[], refused=[], blocks=9, failed_before=0, failed_after=9, failures=["lost"])
     assert not mending.spoiled(worked)
     assert "9 of 9 measurements failed with it, 0 without: lost" in mending.spoiled(broke)
-    # One failure more proves nothing.
-    assert not mending.spoiled(Mending(findings=[], refused=[], blocks=9, failed_before=1, failed_after=2))
+    # One failure more proves nothing, where enough was measured beside it.
+    seen = list(mending.effects(some, some))
+    assert not mending.spoiled(
+        Mending(findings=[], refused=[], blocks=12, failed_before=1, failed_after=2, effects=seen)
+    )
     assert mending.spoiled(Mending(findings=[], refused=[], blocks=9, failed_before=0, failed_after=4))
+
+
+def test_what_could_not_be_measured_is_not_kept() -> None:
+    failed: list[dict[str, float]] = [{}]
+    dead = Mending(findings=[], refused=[], blocks=4, failed_before=4, failed_after=4, failures=["no way"])
+    assert "4 of 4 measurements failed with it, 4 without: no way" in mending.spoiled(dead)
+    some = readings(1e-5, 0.01)
+    few = list(mending.effects(some[:2] + 16 * failed, some[:2] + 16 * failed))
+    lost = Mending(findings=[], refused=[], blocks=18, failed_before=16, failed_after=16, effects=few)
+    assert "too few to see" in mending.spoiled(lost)
+    # Fewer failures are what was wanted, though little is left to be compared.
+    healed = Mending(findings=[], refused=[], blocks=18, failed_before=16, failed_after=2, effects=few)
+    assert not mending.spoiled(healed)
+
+
+def test_what_failed_is_measured_again_so_that_worse_can_be_proven() -> None:
+    old, new = readings(1e-5, 0.01, 18), readings(2e-5, 0.01, 18, seed=2)
+    # Of seven figures, as there are in reality.
+    old, new = ([{f"{size} B": one["ping"] for size in range(7)} for one in arm] for arm in (old, new))
+    new[3] = {}
+    assert mending.enough(old[:9], [*new[:3], *new[4:10]])
+    assert not mending.enough(old[:9], new[:9])
+    assert mending.enough(old[:10], new[:10])
+    assert all(effect.verdict == "worse" for effect in mending.effects(old[:10], new[:10]))
+    assert all(effect.verdict == "no decision" for effect in mending.effects(old[:9], new[:9]))
+
+
+def test_what_never_works_is_not_tried_to_the_end() -> None:
+    good, bad = readings(1e-5, 0.01, 18), [dict[str, float]() for _ in range(18)]
+    for before, after in ((good, bad), (bad, good), (bad, bad)):
+        assert not mending.enough(before[:3], after[:3])
+        assert mending.enough(before[:4], after[:4])
+    assert mending.enough(good, [*good[:8], *bad[8:]]), "not for ever"
+
+
+@pytest.mark.parametrize("lost", ["node01", "node04"])
+def test_a_node_that_does_not_answer_counts_against_a_majority(lost: str) -> None:
+    records = [
+        NodeRecord(node=one.node, reachable=False, facts={}, error="no answer") if one.node == lost else one
+        for one in nodes(node03={MTU: 1400})
+    ]
+    choice = choose(records)
+    assert not choice.wanted, "two of four are not more than half"
+    assert choice.audit.unreachable == {lost: "no answer"}
+    out = io.StringIO()
+    found = Mending(findings=[], refused=[], unreachable=choice.audit.unreachable)
+    shown.text(found, Console(file=out, width=200))
+    assert f"{lost}: not looked at, it may be wrong, too: no answer" in out.getvalue()
+
+
+def test_of_the_nodes_that_are_chosen_the_others_say_what_is_right() -> None:
+    audit = mending.narrowed(found_on(nodes(node03={MTU: 1400}, node02={IDLE: "1"})), ["node03"])
+    assert {(one.id, tuple(one.nodes)) for one in audit.findings if one.remedy == "mend"} == {
+        ("same.mtu", ("node03",))
+    }
+    assert all(one.nodes == ["node03"] for one in audit.findings)
+
+
+def test_what_one_node_refuses_does_not_keep_the_rest_from_being_mended() -> None:
+    name, held = "sysctl.net.ipv4.tcp_sack", "TuneD"
+    records = nodes(
+        **{f"node0{number}": {name: "0"} for number in (1, 2, 4)},
+        node03={name: "0", IDLE: "1", f"owner.{IDLE}": held},
+    )
+    choice = choose(records)
+    assert {node: [str(one) for one in settings] for node, settings in choice.wanted.items()} == {
+        f"node0{number}": [f"{name}=1"] for number in range(1, 5)
+    }
+    [refused] = choice.refused
+    assert refused.finding.nodes == ["node03"]
+    assert refused.finding.settings == {IDLE: "0"}
+    assert held in refused.reason
+
+
+def test_who_names_a_setting_is_told_which_finding_mends_it() -> None:
+    with pytest.raises(UsageError, match=r"name the finding that it mends, same\.mtu"):
+        choose(nodes(node03={MTU: 1400}), MTU)
+
+
+def test_every_finding_that_is_not_mended_says_why() -> None:
+    odd = nodes(node01={MTU: 1400}, node02={MTU: 1400, "cpu.model": "b"})
+    findings = found_on(odd).findings
+    assert {one.id: one.reason for one in findings}["same.mtu"].startswith(
+        "not more than half of all nodes agree"
+    )
+    assert all(bool(one.reason) == (one.remedy != "mend") for one in findings)
+    assert "wulf set nic.mtu=VALUE" in words.remedy(next(one for one in findings if one.id == "same.mtu"))
+
+
+def test_what_was_kept_and_then_not_looked_at_is_told() -> None:
+    outcome = ChangeOutcome(change="c", kept=True, nodes=[])
+    found = Mending(findings=[], refused=[], outcome=outcome, unseen="interrupted", unmeasured="--no-measure")
+    out = io.StringIO()
+    shown.text(found, Console(file=out, width=200))
+    assert "what is left is not known (wulf audit): interrupted" in out.getvalue()
+    assert "not measured what it brought: --no-measure" in out.getvalue()
+
+
+def test_what_was_only_refused_is_on_the_page_too() -> None:
+    records = nodes(node03={MTU: 1400, f"owner.{MTU}": "NetworkManager"})
+    table = section.table(Mending(findings=[], refused=choose(records).refused))
+    assert table.note.startswith("Not mended: Another MTU than the other nodes: node03: nic.mtu is held by")
 
 
 def test_every_changed_node_is_measured_with_one_that_is_not() -> None:
@@ -185,6 +291,7 @@ def test_what_was_mended_is_told() -> None:
     found = Mending(
         findings=findings,
         refused=[],
+        others=[one for one in audit.findings if one.remedy != "mend"],
         pairs=[("node03", "node01")],
         blocks=9,
         effects=[effect],
@@ -192,7 +299,7 @@ def test_what_was_mended_is_told() -> None:
         outcome=ChangeOutcome(change="c", kept=True, nodes=[]),
     )
     out = io.StringIO()
-    shown.text(found, audit, Console(file=out, width=200))
+    shown.text(found, Console(file=out, width=200))
     assert "ping: −20" in out.getvalue()
     assert "better" in out.getvalue()
     assert "for a person (wulf audit)" in out.getvalue()

@@ -52,6 +52,7 @@ FEW = 4
 MAX_PAIRS = 4
 #: Significance of "worse", over all figures; and a change that does not matter.
 SIGNIFICANCE = 0.05
+_WITHOUT = "'wulf mend --no-measure' goes without measuring"
 MARGIN = 0.02
 
 
@@ -294,11 +295,13 @@ def spoiled(found: Mending) -> str:
         f"{found.failed_after} of {found.blocks} measurements failed with it, {found.failed_before} without"
     )
     why = "; ".join(found.failures)
+    if found.failed_before == found.failed_after == found.blocks:
+        return f"nothing can be measured: {failed}: {why}; {_WITHOUT}"
     if found.failed_after == found.blocks or _more(found.failed_after, found.failed_before, found.blocks):
         return f"{failed}: {why}"
     whole = max((effect.ratio.n for effect in found.effects), default=0)
     if whole < BLOCKS and not _more(found.failed_before, found.failed_after, found.blocks):
-        return f"too few to see whether it makes anything worse: {failed}: {why}"
+        return f"too few to see whether it makes anything worse: {failed}: {why}; {_WITHOUT}"
     return ""
 
 
@@ -327,8 +330,7 @@ def _measure(
         ready = runner_for(request.config, transport, guards, records, tools, [], say, among=paired)
     except (BuildError, ProbeError, TransportError) as error:
         raise ProbeError(
-            f"{error}\nnothing was changed: it cannot be measured what mending brings "
-            "('wulf mend --no-measure' goes without)"
+            f"{error}\nnothing was changed: it cannot be measured what mending brings ({_WITHOUT})"
         ) from error
     order = random.Random(request.seed)  # noqa: S311 - reproducible, not secret
     before: list[dict[str, float]] = []
@@ -346,7 +348,9 @@ def _measure(
                     values = _trial(ready.bench, plan if mended else None, workload, request.seed + block)
                 except (TrialError, StepError) as failure:
                     failures[str(failure)] = None
-                    say(f"failed, nodes are put back ({failure}; one that does not answer is waited for)")
+                    say(
+                        "a measurement failed; putting the nodes back, and waiting for those that do not answer"
+                    )
                     _restore(ready.bench)
                 (after if mended else before).append(values)
     return msgspec.structs.replace(

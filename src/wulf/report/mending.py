@@ -47,7 +47,8 @@ def text(found: Mending, console: Console) -> None:
     for finding in found.left:
         console.print(Text(f"still there: {_named(finding)}", style="red"))
     for node, reason in found.unreachable.items():
-        console.print(Text(f"{node}: not looked at: {printable(reason, _LIMIT)}", style="red"))
+        why = printable(reason, _LIMIT).removeprefix(f"{node}: ")
+        console.print(Text(f"{node}: not looked at, it may be wrong, too: {why}", style="red"))
     console.print(Text(rest(found)))
 
 
