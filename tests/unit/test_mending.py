@@ -204,6 +204,10 @@ def test_what_never_works_is_not_tried_to_the_end() -> None:
     for before, after in ((good, bad), (bad, good), (bad, bad)):
         assert not mending.enough(before[:3], after[:3])
         assert mending.enough(before[:4], after[:4])
+    # A node that dies on the way takes both with it.
+    assert not mending.enough([*good[:2], *bad[:3]], [*good[:2], *bad[:3]])
+    assert mending.enough([*good[:2], *bad[:4]], [*good[:2], *bad[:4]])
+    assert not mending.enough(good[:17], [*good[:8], *bad[:9]])
     assert mending.enough(good, [*good[:8], *bad[8:]]), "not for ever"
 
 

@@ -101,6 +101,35 @@ def test_a_node_that_did_not_hear_of_the_next_one_is_put_back_too(nodes: Cluster
     assert nodes.values() == nodes.before
 
 
+def test_a_node_that_is_gone_is_waited_for_once(
+    nodes: Cluster, trial: Trial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial.set({"a": sysctl(FIN, "33"), "b": sysctl(FIN, "33")}, dict, risky=False)
+    real, asked = trial.guards.call, []
+
+    def gone(names: Sequence[str], *words: str, **more: object):  # type: ignore[no-untyped-def]
+        asked.append((words[0], "b" in names))
+        answers = real([name for name in names if name != "b"], *words, **more)  # type: ignore[arg-type]
+        lost = Answer(node="b", code=None, lines=[], reason="b: no answer")
+        return {name: answers.get(name, lost) for name in names}
+
+    monkeypatch.setattr(trial.guards, "call", gone)
+    # As long as a node takes to undo it by itself, without a test of that length.
+    monkeypatch.setattr("wulf.change.trial.DEADLINE_S", 0.2)
+    monkeypatch.setattr("wulf.change.trial.RETRY_S", 0.1)
+    monkeypatch.setattr("wulf.change.transaction.RETRY_S", 0.1)
+    with pytest.raises(NotRestoredError, match="b: no answer"):
+        trial.restore()
+    assert asked.count(("undo", True)) > 2
+    asked.clear()
+    with pytest.raises(NotRestoredError, match="b: no answer"):
+        trial.restore()
+    assert asked == [("undo", True)]
+    monkeypatch.undo()
+    trial.restore()
+    assert nodes.values() == nodes.before
+
+
 def interrupt() -> dict[str, str]:
     raise KeyboardInterrupt
 

@@ -378,9 +378,9 @@ def enough(before: Sequence[Mapping[str, float]], after: Sequence[Mapping[str, f
     """Whether it was measured often enough with and without it.
 
     That is until `BLOCKS` pairs are whole, or so many were tried that they will not be; and no longer than `FEW` where
-    one of the two never works: nothing is there to be compared.
+    one of the two never works, or neither does any more: nothing is there to be compared.
     """
-    if len(before) >= FEW and not (any(before) and any(after)):
+    if len(before) >= FEW and not (any(before) and any(after) and any([*before[-FEW:], *after[-FEW:]])):
         return True
     return _whole(before, after) >= BLOCKS or len(before) >= MAX_BLOCKS
 
