@@ -265,8 +265,8 @@ def mend(
 
 def _look_again(found: Mending, request: MendRequest, nodes: Sequence[str], say: Say) -> Mending:
     """Say what is left; the change stands, whatever becomes of the look."""
-    say("looking again")
     try:
+        say("looking again")
         after = narrowed(look.judge(look.look(request.config, nodes), request.profile), request.nodes)
     except TransportError as error:
         return msgspec.structs.replace(found, unseen=str(error))
