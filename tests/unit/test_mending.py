@@ -18,6 +18,7 @@ from wulf.records import Audit, ChangeOutcome, Mending, NodeRecord
 from wulf.report import mending as shown
 from wulf.report import words
 from wulf.report.tuning import mended as section
+from wulf.report.tuning.audit import findings as findings_table
 
 MTU, IDLE = "nic.mtu", "sysctl.net.ipv4.tcp_slow_start_after_idle"
 
@@ -310,3 +311,11 @@ def test_what_was_mended_is_told() -> None:
     table = section.table(found)
     assert table.rows[0][2].flag == "good"
     assert "nic.mtu=1500 on node03" in table.note
+
+
+def test_a_finding_that_is_told_in_parts_has_all_its_nodes_on_the_page() -> None:
+    audit = found_on(nodes(5, node03={MTU: 1400}, node04={MTU: 1300}))
+    [row] = [row for row in findings_table(audit, None).rows if row[0].text.startswith("Another MTU")]
+    assert row[2].text == "node[03-04]"
+    assert "1400" in row[3].text
+    assert "1300" in row[3].text
