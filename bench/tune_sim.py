@@ -271,8 +271,6 @@ def plan(world: Cluster, seed: int) -> TunePlan:
         margin=MARGIN,
         false_discovery=FALSE_DISCOVERY,
         confidence=0.95,
-        min_blocks=6,
-        max_blocks=20,
         seed=seed,
     )
 

@@ -1,29 +1,44 @@
 """The course of a search, as a coroutine: it yields the next trial's request and is sent the trial.
 
-Sent None instead, it learns that there is no time for that trial, and goes on with what must still be done:
-the proof of what was found so far.
+Sent None instead, it learns that there is no time for that trial, and goes on with what comes after.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from wulf.experiment import budget, power, refine
-from wulf.experiment.costs import Costs, Floats
-from wulf.experiment.power import Rules
-from wulf.experiment.race import CLEAN_SHARE, Arm, Race
+from wulf.experiment import choice, design, power, refine
+from wulf.experiment.clock import Clock
+from wulf.experiment.costs import Costs
+from wulf.experiment.design import Fold
+from wulf.experiment.evidence import Arm, Evidence, Model
+from wulf.experiment.failing import Failing
 from wulf.experiment.state import State
-from wulf.records import Candidate, Effect, Phase, Trial, TunePlan, Values
+from wulf.records import Estimate, Phase, Trial, TunePlan, Values
+from wulf.stats.linear import Contrast
 
-#: Blocks of the control in which nothing succeeded, after which the search gives up.
-HOPELESS_BLOCKS = 3
-#: Steps of refinement of one knob: each halves the distance.
-REFINEMENTS = 3
+#: Blocks of two trials of the control: fewer where they already agree within the margin.
+CONTROL_BLOCKS, CALM_CONTROL_BLOCKS = 3, 2
+#: Knobs that go on to the second factorial, and values of each.
+SURVIVORS, SURVIVING_VALUES = 6, 2
+#: Pairs after which it is looked at whether anything is still open.
+LOOK = 4
+#: Screening is taken up again so often.
+ROUNDS = 3
+#: Blocks of four trials in which a knob is compared alone, at least.
+FEWEST_ALONE = 2
+#: Steps of refinement of one knob (each halves the distance), and trials of each value in one.
+REFINEMENTS, REFINING = 3, 4
+#: One-sided chance at which an effect is no longer looked for.
+FUTILE = 0.02
+#: Effect that the test of the confirmation is most sensitive to, in scatters of a trial.
+TYPICAL = 1.0
+#: A confirmed effect is measured on until its interval is so wide, as a share of it.
+PRECISE = 0.25
 
 
 @dataclass(frozen=True)
@@ -36,436 +51,424 @@ class TrialRequest:
     setting: Values
 
 
-class OutOfTime(Exception):  # noqa: N818  (not an error: how the search ends when its time does)
-    """The trial that was asked for does not fit into the time."""
-
-
-class Unmeasurable(Exception):  # noqa: N818
+class Unmeasurable(Exception):  # noqa: N818  (how a search ends that cannot begin)
     """The original settings cannot be measured."""
 
 
 Asking = Generator[TrialRequest, Trial | None, None]
+Asked = Generator[TrialRequest, Trial | None, Trial | None]
+Going = Generator[TrialRequest, Trial | None, bool]
 
 
 class Strategy:
-    """Control, screening, forward selection, refinement, backward check, confirmation."""
+    """Control, screening, the best ones again, single knobs, refinement, confirmation."""
 
     def __init__(self, plan: TunePlan) -> None:
         self.plan = plan
-        self.costs = Costs(plan.metrics)
+        self.clock = Clock(plan)
+        self.evidence = Evidence(Costs(plan.metrics), frozenset(c.knob for c in plan.candidates if c.local))
+        self.failing = Failing()
         self.state = State()
-        self.race: Race | None = None
-        self._candidates: list[Candidate] = list(plan.candidates)
-        #: Knob and value that must not be tried again: fails, harms or is worse.
-        self._out: set[tuple[str, str]] = set()
-        self._round: dict[Phase, int] = {}
+        self.candidates = {candidate.knob: candidate for candidate in plan.candidates}
+        self.arms: list[Arm] = [(c.knob, value) for c in plan.candidates for value in c.values]
+        #: Values tried in the second factorial, or alone.
+        self.again: dict[str, list[str]] = {}
+        #: Trials of each phase.
+        self.made: dict[Phase, int] = {}
+        self._blocks: list[list[float]] = []
+        self._rng = np.random.default_rng(plan.seed)
 
     @property
-    def trial_s(self) -> float:
-        """Length of a trial: the median of those made [s]."""
-        durations = self.state.durations
-        return float(np.median(durations)) if durations else self.plan.trial_s
-
-    @property
-    def candidates(self) -> list[Candidate]:
-        """Candidates that fit into the time."""
-        return self._candidates
+    def error(self) -> float:
+        """One-sided chance to keep a useless value, of each one: what is allowed is shared by all."""
+        return self.plan.false_discovery / 2 / max(len(self.arms), 1)
 
     def run(self) -> Asking:
         """Go through all phases."""
-        self.state.step("start", "screening", 0, reason="original settings")
+        state = self.state
+        state.step("start", "screening", {}, reason="original settings")
         try:
-            yield from self._search()
-        except OutOfTime:
-            self._short("the search for more was cut short")
+            yield from self._control()
         except Unmeasurable as error:
-            self.state.ended = "failed"
-            self.state.notes.append(str(error))
+            state.ended = "failed"
+            state.notes.append(str(error))
             return
-        try:
-            yield from self._backward()
-        except OutOfTime:
-            self._short("not every kept knob was left out once")
-        try:
-            yield from self._confirm()
-        except OutOfTime:
-            self._short("there was no time to confirm what was found: nothing is kept")
-        self.race = None
-        missing = [candidate.knob for candidate in self._left_out()]
-        if missing:
-            self._short(f"left out, the time is too short for them: {', '.join(missing)}")
-        self.state.ended = self.state.ended or "complete"
+        yield from self._search()
+        self._keep()
+        yield from self._confirm()
+        state.ended = state.ended or "complete"
 
     # ---- the phases
 
+    def _control(self) -> Asking:
+        for block in range(CONTROL_BLOCKS):
+            if block >= CALM_CONTROL_BLOCKS and power.scatter(self._blocks) < self.plan.margin / 2:
+                break
+            values: list[float] = []
+            for _ in range(2):
+                trial = yield from self._ask(TrialRequest("control", 0, block, {}))
+                if trial is None:
+                    self._short("there was no time to measure the original settings often enough")
+                    break
+                values += self._objective(trial)
+            self._blocks.append(values)
+        if self._blocks and not any(self._blocks):
+            raise Unmeasurable(
+                f"the original settings gave no value in {2 * len(self._blocks)} trials"
+            )
+        self.foresee()
+
     def _search(self) -> Asking:
-        yield from self._control()
-        screened = self._candidates
-        while screened:
-            yield from self._select(screened)
-            screened = self._late()
+        """Screen all, look at the best ones again, and try alone what is dear to change; while there is time."""
+        for round_ in range(ROUNDS):
+            yield from self._screen(round_)
+            yield from self._forward(round_)
+            if round_ == 0:
+                yield from self._alone()
+            self._choose()
+            if not self._open(self.screened()):
+                break
         yield from self._refine()
 
-    def _select(self, screened: Sequence[Candidate]) -> Asking:
-        """Select forward, beginning with all values of these candidates on top of what is kept."""
-        kept = self.state.kept
-        arms = [Arm(c.knob, value, {**kept, c.knob: value}) for c in screened for value in c.values]
-        found: list[Effect] = []
-        try:
-            yield from self._measure(self._new_race("screening", kept, arms), found)
-            again = True
-            while (better := self._keep_best(found)) or again:
-                # Where none is proven, those that seem to help get other blocks, once.
-                again = better
-                arms = self._rest(found) if better else self._undecided(found)
-                found = []
-                if not arms:
+    def _screen(self, round_: int) -> Asking:
+        """Try all knobs at once, half of them in each trial, until nothing is open or the time for it is over."""
+        pairs = 0
+        while levels := self.levels():
+            folds = design.screening(levels, self._rng)
+            for fold in folds:
+                if not (yield from self._fold("screening", round_, pairs, fold, {})):
+                    if round_ == 0 and pairs < len(levels):
+                        self._short("the values could not all be told apart")
+                    return
+                pairs += 1
+                if pairs % LOOK == 0 and 2 * pairs > len(levels) + 2 and not self._open(self.screened()):
+                    return
+
+    def _forward(self, round_: int) -> Asking:
+        """Try those that seem to help again, in all combinations."""
+        levels = self._survivors()
+        for knob, values in levels.items():
+            self.again[knob] = list(dict.fromkeys([*self.again.get(knob, []), *values]))
+        if not levels:
+            return
+        for pairs, fold in enumerate(design.factorial(levels, self._rng)):
+            if not (yield from self._fold("forward", round_, pairs, fold, {})):
+                return
+            if (pairs + 1) % LOOK == 0 and not self._open(self._seen(levels)):
+                return
+
+    def _alone(self) -> Asking:
+        """Compare knobs whose change is dear one by one, in blocks of four: without, with, with, without."""
+        dear = [c for c in self.plan.candidates if self.clock.is_dear(c)]
+        arms = self.failing.working((c.knob, value) for c in dear for value in c.values)
+        for number, (knob, value) in enumerate(arms):
+            self._choose()
+            base = choice.without(self.state.kept, knob)
+            tried = {**base, knob: value}
+            self.again.setdefault(knob, []).append(value)
+            for block in range(math.ceil(self.plan.budget_s)):
+                inner, outer = (tried, base) if block % 2 == 0 else (base, tried)
+                for setting in (outer, inner, inner, outer):
+                    request = TrialRequest("forward", ROUNDS + number, block, setting)
+                    if (yield from self._try(request)) is None:
+                        return
+                found = self._seen({knob: [value]})
+                if (knob, value) in self.failing.out:
                     break
-                yield from self._measure(self._new_race("forward", self.state.kept, arms), found)
-        except OutOfTime:
-            # What was proven by then counts: it was the clock that ended it, not the values.
-            self._keep_best(found)
-            raise
-
-    def _late(self) -> list[Candidate]:
-        """Take in the candidates that were left out, as far as it turns out that there is time for them."""
-        late = budget.fitting(self._left_out(), self._rules().usual_blocks, self._left_s(), self.trial_s)
-        self._candidates = [*self._candidates, *late]
-        return late
-
-    def _left_out(self) -> list[Candidate]:
-        chosen = {candidate.knob for candidate in self._candidates}
-        return [candidate for candidate in self.plan.candidates if candidate.knob not in chosen]
-
-    def _control(self) -> Asking:
-        blocks: list[Floats] = []
-        wanted = budget.control_blocks(self.plan)
-        trials: list[Trial] = []
-        for block in range(wanted):
-            for _ in range(2):
-                trials.append((yield from self._ask(TrialRequest("control", 0, block, {}))))
-            if block + 1 == HOPELESS_BLOCKS and not np.isfinite(_objectives(self.costs, trials)).any():
-                raise Unmeasurable(f"the original settings gave no value in {len(trials)} trials")
-        clean = [trial for trial in trials if not trial.contamination]
-        used = clean if len(clean) >= len(trials) * CLEAN_SHARE else trials
-        for block in range(wanted):
-            logs = _objectives(self.costs, [trial for trial in used if trial.block == block])
-            blocks.append(logs[np.isfinite(logs)])
-        logs = np.concatenate(blocks)
-        if logs.size < wanted:
-            raise Unmeasurable(
-                f"the original settings gave a value in {logs.size} of {len(trials)} trials only"
-            )
-        self._fit(logs)
-        self.state.control = power.control(blocks, self._rules())
-        if self.state.control is not None and self.state.control.drifting:
-            self.state.notes.append("trials in a row depend on each other: blocks do not take all of it out")
-
-    def _fit(self, logs: Floats) -> None:
-        plan = self.plan
-        noise = power.noise(logs, 1 + budget.arms(plan.candidates))
-        self.state.rules, self._candidates = budget.fit(plan, noise, self._left_s(), self.trial_s)
-        fewest = power.fewest_blocks(plan, budget.arms(self._candidates))
-        if 2.0 ** (1 - fewest) * budget.arms(self._candidates) > plan.false_discovery:
-            self.state.notes.append(f"{fewest} blocks at most are too few to prove one effect among so many")
+                if block + 1 >= FEWEST_ALONE and not self._open(found):
+                    break
 
     def _refine(self) -> Asking:
         """Try values between the kept one of each numeric knob and its neighbours."""
-        for candidate in self._candidates:
-            if candidate.numeric and candidate.knob in self.state.kept:
-                yield from self._refine_knob(candidate)
+        for number, knob in enumerate(list(self.state.kept)):
+            if self.candidates[knob].numeric:
+                yield from self._refine_knob(knob, number * REFINEMENTS)
 
-    def _refine_knob(self, candidate: Candidate) -> Asking:
-        knob, state = candidate.knob, self.state
-        gains = self._gains(candidate)
-        for _ in range(REFINEMENTS):
-            best = refine.number(state.kept[knob])
-            values = [] if best is None else refine.between(gains, best, self._rules().target)
-            if best is None or not values:
+    def _refine_knob(self, knob: str, round_: int) -> Asking:
+        for step in range(REFINEMENTS):
+            kept = self.state.kept
+            gains = self._gains(knob)
+            best = refine.number(kept.get(knob, ""))
+            between = [] if best is None else refine.between(gains, best, math.log1p(self.plan.margin))
+            values = [refine.text(value) for value in between]
+            if not values:
                 return
-            arms = [
-                Arm(knob, refine.text(value), {**state.kept, knob: refine.text(value)}) for value in values
-            ]
-            found: list[Effect] = []
-            yield from self._measure(self._new_race("refinement", state.kept, arms), found)
-            gains.update(
-                {value: gains[best] + _gain(effect) for value, effect in zip(values, found, strict=True)}
-            )
-            winner = _best(found)
-            # Where neither is better, the optimum may still be between one of them and the best.
-            if winner is not None:
-                state.kept = dict(winner.tried)
-                state.measured("refine", knob, winner.tried[knob], winner, f"better than {refine.text(best)}")
-
-    def _backward(self) -> Asking:
-        """Leave each kept knob out; drop those that are not proven on top of the others, the weakest first."""
-        state = self.state
-        unproven = list(state.kept)
-        again = True
-        while len(state.kept) >= 2 and unproven:
-            arms = [Arm(knob, state.kept[knob], _without(state.kept, knob)) for knob in unproven]
-            race = self._new_race("backward", state.kept, arms, seeking=1)
-            found: list[Effect] = []
-            yield from self._measure(race, found)
-            # A set that cannot be measured without a knob needs it.
-            needed = {arm.knob for arm in race.arms if arm.fails}
-            harm = {effect.knob: names for effect in found if (names := self._relieved(effect))}
-            weak = [
-                effect
-                for effect in found
-                if effect.knob in harm or (effect.verdict != "worse" and effect.knob not in needed)
-            ]
-            if not weak:
-                return
-            doubtful = [e.knob for e in weak if e.knob not in harm and self._seems(e, e.ratio.value)]
-            if again and len(doubtful) == len(weak) and self._is_time_for(len(doubtful)):
-                again, unproven = False, doubtful
-                continue
-            weakest = min(weak, key=lambda effect: (effect.knob not in harm, effect.ratio.value))
-            state.kept = _without(state.kept, weakest.knob)
-            reason = f"without it: {weakest.verdict}"
-            if weakest.knob in harm:
-                reason = f"makes {', '.join(harm[weakest.knob])} worse"
-            state.measured("drop", weakest.knob, weakest.value, weakest, reason)
-            unproven = [effect.knob for effect in weak if effect is not weakest]
-
-    def _relieved(self, effect: Effect) -> list[str]:
-        """Guards that are better without the knob that was left out."""
-        guards = {metric.name for metric in self.plan.metrics if metric.guard}
-        highs = {name: found.high for name, found in effect.metrics.items() if name in guards}
-        return [name for name, high in highs.items() if high is not None and high < 1 - self.plan.margin]
+            self.again[knob] = [*self.again[knob], *values]
+            settings = [kept, *({**kept, knob: value} for value in values)]
+            for block in range(REFINING):
+                for index in self._rng.permutation(len(settings)):
+                    if (yield from self._try(TrialRequest("refinement", round_ + step, block, settings[index]))) is None:
+                        self._choose()
+                        return
+            self._choose()
 
     def _confirm(self) -> Asking:
-        """Compare the whole set with the original settings; drop the weakest knob until it is proven."""
+        """Compare the whole set with the original settings in fresh trials; drop what harms, and try again."""
         state = self.state
-        again = True
-        while state.kept:
-            race = self._new_race("confirmation", {}, [Arm("", "", state.kept)])
-            found: list[Effect] = []
-            try:
-                yield from self._measure(race, found)
-            except OutOfTime:
-                if not self._is_proven(found[0]):
-                    raise
-            if self._is_proven(found[0]):
-                state.confirm(found[0])
+        for round_ in range(len(state.kept)):
+            state.tested = dict(state.kept)
+            in_time = yield from self._compare(round_)
+            found = self.confirmed()
+            proven = found is not None and found.value < 0 and self._is_proven(found)
+            harmed = self._harmed()
+            if found is not None and proven and not harmed:
+                state.confirmed = True
+                state.step("confirm", "confirmation", state.tested, ratio=self.ratio(found))
                 return
-            state.confirmation = found[0]
-            if again and self._is_promising(found[0]):
-                # Both attempts are one family: the second must be twice as sure.
-                state.notes.append("the first confirmation left it open; it was repeated in fresh blocks")
-                again = False
-                continue
-            again = True
-            self._fall_back(found[0], race.round)
+            if not proven:
+                state.notes.append("the set was not confirmed in fresh trials: nothing is kept")
+                if not in_time:
+                    self._short("there was no time to confirm what was found")
+                return
+            self._drop(harmed)
 
-    def _is_promising(self, effect: Effect) -> bool:
-        """Undecided, with time for another attempt."""
-        undecided = effect.verdict == "no decision" and not effect.harmed and effect.ratio.value < 1
-        return undecided and self._is_time_for(1)
-
-    def _is_proven(self, effect: Effect) -> bool:
-        return effect.verdict == "better" and not effect.harmed
-
-    def _fall_back(self, effect: Effect, round_: int) -> None:
+    def _drop(self, harmed: Sequence[str]) -> None:
+        """Take the knob that harms most out of the set."""
         state = self.state
-        why = f"makes worse: {', '.join(effect.harmed)}" if effect.harmed else effect.verdict
-        weakest = min(state.kept, key=lambda knob: (-self._harm(knob, effect.harmed), self._strength(knob)))
-        what = f"{weakest} is dropped" if len(state.kept) > 1 else "nothing is kept"
-        state.notes.append(f"the set was not confirmed in fresh blocks ({why}): {what}")
-        value = state.kept[weakest]
-        state.kept = _without(state.kept, weakest)
-        state.step("revert", "confirmation", round_, weakest, value, reason=why)
+        reason = f"makes {', '.join(harmed)} worse"
+        worst = max(state.kept, key=lambda knob: self._harm(knob, harmed))
+        state.notes.append(f"the set {reason}: {worst} is dropped")
+        change = worst, state.kept[worst]
+        state.kept = choice.without(state.kept, worst)
+        state.step("revert", "confirmation", state.kept, change, reason=reason)
 
-    # ---- choosing
-
-    def _keep_best(self, found: Sequence[Effect]) -> bool:
-        """Keep the best of the settings that are proven to be better; say whether there was one."""
-        winner = _best(found)
-        for effect in found:
-            if effect.harmed or effect.verdict == "worse" or not effect.blocks:
-                self._out.add((effect.knob, effect.value))
-            if effect.verdict == "better" and effect.harmed:
-                names = ", ".join(effect.harmed)
-                self.state.notes.append(f"{effect.knob}={effect.value} is not kept: it makes {names} worse")
-        if winner is None:
-            return False
-        added = [knob for knob in winner.tried if knob not in winner.base]
-        self.state.kept = dict(winner.tried)
-        reason = "" if len(added) == 1 else f"together: {', '.join(added)}"
-        # What they do together is known of the last one's step only.
-        for knob in added[:-1]:
-            self.state.step("keep", winner.phase, winner.round, knob, winner.tried[knob], reason=reason)
-        self.state.measured("keep", added[-1], winner.tried[added[-1]], winner, reason)
+    def _compare(self, round_: int) -> Going:
+        """Measure the set and the original in turn; say whether it ended before the time did."""
+        order = [self.state.kept, {}]
+        for block in range(math.ceil(self.plan.budget_s)):
+            if block % 2 == 0:
+                order = [order[index] for index in self._rng.permutation(2)]
+            for setting in order:
+                if (yield from self._ask(TrialRequest("confirmation", round_, block, setting))) is None:
+                    return block >= FEWEST_ALONE
+            order = order[::-1]
+            found = self.confirmed()
+            if found is not None and block + 1 >= FEWEST_ALONE and self._is_known(found):
+                return True
         return True
 
-    def _rest(self, found: Sequence[Effect]) -> list[Arm]:
-        """Knobs that are not kept, each with its best value, on top of what is; and all proven ones at once."""
-        kept = self.state.kept
-        values = {
-            candidate.knob: value
-            for candidate in self._candidates
-            if candidate.knob not in kept and (value := self._best_value(candidate)) is not None
-        }
-        arms = [Arm(knob, value, {**kept, knob: value}) for knob, value in values.items()]
-        proven = {
-            effect.knob
-            for effect in found
-            if effect.verdict == "better" and effect.knob in values and not effect.harmed
-        }
-        if len(proven) > 1:
-            # Saves a round for each where effects add up; where they do not, a single one wins.
-            arms.append(Arm("", "", {**kept, **{knob: values[knob] for knob in values if knob in proven}}))
-        return arms
+    # ---- single trials
 
-    def _undecided(self, found: Sequence[Effect]) -> list[Arm]:
-        """List settings that seem worth finding but are not proven, where there is time for them."""
-        promising = [
-            effect for effect in found if not effect.harmed and self._seems(effect, 1 / effect.ratio.value)
-        ]
-        best = {effect.knob: effect for effect in sorted(promising, key=lambda e: -e.ratio.value)}
-        return [
-            Arm(effect.knob, effect.value, effect.tried)
-            for effect in best.values()
-            if self._is_time_for(len(best))
-        ]
-
-    def _seems(self, effect: Effect, ratio: float) -> bool:
-        """Whether an undecided effect is at least half of what is worth finding."""
-        measured = effect.verdict == "no decision" and effect.blocks >= self._rules().usual_blocks
-        return measured and math.log(ratio) > self._rules().target / 2
-
-    def _is_time_for(self, settings: int) -> bool:
-        """Whether so many settings can be measured against a base, and the result be confirmed."""
-        blocks = self._rules().usual_blocks
-        return self._left_s() > (1 + settings + budget.CONFIRMATION_SETTINGS) * blocks * self.trial_s
-
-    def _best_value(self, candidate: Candidate) -> str | None:
-        """Value of a knob that did best in the screening, of those that may be tried."""
-        known = {
-            effect.value: effect.ratio.value
-            for effect in self.state.effects
-            if effect.phase == "screening" and effect.knob == candidate.knob and effect.blocks
-        }
-        allowed = [value for value in known if (candidate.knob, value) not in self._out]
-        return min(allowed, key=lambda value: known[value]) if allowed else None
-
-    def _gains(self, candidate: Candidate) -> dict[float, float]:
-        """Value → gain in the screening, of a numeric knob; the original, where it is a number, gains nothing."""
-        original = refine.number(candidate.original)
-        gains = {} if original is None else {original: 0.0}
-        for effect in self.state.effects:
-            value = refine.number(effect.value)
-            if (
-                effect.phase == "screening"
-                and effect.knob == candidate.knob
-                and effect.blocks
-                and value is not None
-            ):
-                gains[value] = _gain(effect)
-        return gains
-
-    def _harm(self, knob: str, guards: Sequence[str]) -> float:
-        """How much worse a knob was last seen to make guards, as a logarithm; 0 without guards."""
-        for effect in reversed(self.state.effects):
-            if effect.knob == knob and guards:
-                sign = -1 if effect.phase == "backward" else 1
-                return sign * sum(
-                    math.log(effect.metrics[name].value) for name in guards if name in effect.metrics
-                )
-        return 0.0
-
-    def _strength(self, knob: str) -> float:
-        """How much a knob was last seen to gain, as a logarithm."""
-        for effect in reversed(self.state.effects):
-            if effect.knob == knob:
-                return math.log(effect.ratio.value) if effect.phase == "backward" else _gain(effect)
-        return 0.0
-
-    # ---- measuring
-
-    def _ask(self, request: TrialRequest) -> Generator[TrialRequest, Trial | None, Trial]:
+    def _ask(self, request: TrialRequest) -> Asked:
+        """Have a trial made; None where there is no time for it."""
         trial = yield request
-        if trial is None:
-            raise OutOfTime
-        self.state.durations.append(trial.duration_s)
+        if trial is not None:
+            self.clock.take(trial)
+            self.made[trial.phase] = self.made.get(trial.phase, 0) + 1
+            self.failing.take(trial.setting, self.evidence.take(trial))
         return trial
 
-    def _measure(self, race: Race, found: list[Effect]) -> Asking:
-        """Run a race; its effects are added to `found`, also when the time runs out."""
-        self.race = race
-        family = _family(race.phase)
-        earlier = [effect.p_value for effect in self.state.effects if _family(effect.phase) == family]
-        try:
-            while race.active():
-                for setting in race.next_order():
-                    race.take(
-                        (yield from self._ask(TrialRequest(race.phase, race.round, race.block, setting)))
-                    )
-                race.end_block(earlier)
-        except OutOfTime:
-            for arm in race.active():
-                arm.left = "the time ran out"
-            self._conclude(race, earlier, found)
-            raise
-        self._conclude(race, earlier, found)
+    def _fold(self, phase: Phase, round_: int, block: int, fold: Fold, base: Values) -> Going:
+        """Have both trials of a pair made; False where there is no time."""
+        for part in fold:
+            setting = {**base, **dict(self.failing.working(part.items()))}
+            if (yield from self._try(TrialRequest(phase, round_, block, setting))) is None:
+                return False
+        return True
 
-    def _conclude(self, race: Race, earlier: Sequence[float], found: list[Effect]) -> None:
-        found.extend(race.effects(earlier))
-        self.state.effects.extend(found)
-        if race.phase not in ("backward", "confirmation"):
-            self._give_up([arm for arm in race.arms if arm.fails])
+    def _try(self, request: TrialRequest) -> Asked:
+        """Have a trial made; where it fails, find out which value is to blame."""
+        trial = yield from self._ask(request)
+        if trial is None or self._objective(trial) or not trial.setting:
+            return trial
+        suspects = self.failing.suspects(trial.setting)
+        while len(suspects) > 1:
+            half = suspects[: len(suspects) // 2]
+            tried = yield from self._ask(TrialRequest(request.phase, request.round, request.block, dict(half)))
+            if tried is None:
+                return None
+            suspects = suspects[len(half) :] if self._objective(tried) else half
+        if suspects:
+            alone = yield from self._ask(TrialRequest(request.phase, request.round, request.block, dict(suspects)))
+            if alone is None:
+                return None
+            if not self._objective(alone):
+                self.failing.blame(suspects[0])
+        elif (arm := self.failing.unreliable(trial.setting)) is not None:
+            self.failing.blame(arm)
+        return trial
 
-    def _give_up(self, arms: Sequence[Arm]) -> None:
-        """Never try settings again that fail."""
-        for arm in arms:
-            self._out.add((arm.knob, arm.value))
-            self.state.notes.append(
-                f"{arm.knob}={arm.value}: {arm.left}" if arm.knob else f"a set {arm.left}"
-            )
+    def _objective(self, trial: Trial) -> list[float]:
+        """Return the log cost of a trial; nothing where it has none."""
+        if trial.status != "ok":
+            return []
+        cost = float(self.evidence.costs.of(trial)[0])
+        return [cost] if math.isfinite(cost) else []
 
-    def _new_race(self, phase: Phase, base: Values, arms: Iterable[Arm], seeking: int = -1) -> Race:
-        round_ = self._round.get(phase, 0)
-        self._round[phase] = round_ + 1
-        tried = list(arms)
-        blocks = budget.affordable_blocks(self._rules(), phase, len(tried), self._left_s(), self.trial_s)
-        return Race(replace(self._rules(), blocks=blocks), self.costs, phase, round_, base, tried, seeking)
+    # ---- what is known
 
-    def _left_s(self) -> float:
-        """Time that the plan has left by the trials' own durations [s]: the same when the search is continued."""
-        return self.plan.budget_s - sum(self.state.durations)
+    def working(self) -> list[Arm]:
+        """Values that may be tried."""
+        return self.failing.working(self.arms)
 
-    def _rules(self) -> Rules:
-        assert self.state.rules is not None, "the control comes first"
-        return self.state.rules
+    def levels(self) -> dict[str, list[str]]:
+        """Values that are tried together with others."""
+        return {
+            c.knob: values
+            for c in self.plan.candidates
+            if not self.clock.is_dear(c)
+            and (values := [value for _, value in self.failing.working((c.knob, v) for v in c.values)])
+        }
 
-    def _short(self, note: str) -> None:
+    def screened(self) -> dict[Arm, Contrast]:
+        """Effect of every value that is tried together with others."""
+        return self.evidence.screen([(knob, value) for knob, values in self.levels().items() for value in values])
+
+    def _open(self, found: dict[Arm, Contrast]) -> bool:
+        """Whether any of the effects may matter and is not proven; or nothing is known."""
+        worth = -math.log1p(self.plan.margin)
+        return not found or any(
+            one.p_value() / 2 > self.error and one.lower(FUTILE) < worth for one in found.values()
+        )
+
+    def _survivors(self) -> dict[str, list[str]]:
+        """Return the knobs that seem to help, the plainest first, each with its best values."""
+        found = {arm: one for arm, one in self.screened().items() if one.t < -power.SURVIVES}
+        levels: dict[str, list[str]] = {}
+        for knob, value in sorted(found, key=lambda arm: found[arm].t):
+            if knob in levels or len(levels) < SURVIVORS:
+                levels.setdefault(knob, []).append(value)
+        return {knob: values[:SURVIVING_VALUES] for knob, values in levels.items()}
+
+    def model(self, figure: Sequence[int] = (0,)) -> Model | None:
+        """Return the effects of all values that were tried again, with those of the others where there is room."""
+        again = [(knob, value) for knob, values in self.again.items() for value in values]
+        again = self.failing.working(again)
+        known = [arm for arm in dict.fromkeys([*again, *self.working()]) if self.evidence.count(arm)]
+        survivors: dict[str, list[str]] = {}
+        for knob, value in again:
+            survivors.setdefault(knob, []).append(value)
+        survivors = {knob: values for knob, values in survivors.items() if any((knob, v) in known for v in values)}
+        if len(self.evidence.rows) >= 1.8 * (len(known) + 3):
+            whole = choice.with_joints(self.evidence, known, survivors, figure)
+            if whole is not None:
+                return whole
+        few = [arm for arm in again if arm in known]
+        return choice.with_joints(self.evidence, few, survivors, figure)
+
+    def _seen(self, levels: dict[str, list[str]]) -> dict[Arm, Contrast]:
+        """Effect of each value alone."""
+        model = self.model()
+        arms = self.failing.working((knob, value) for knob, values in levels.items() for value in values)
+        return {} if model is None else {arm: model.contrast(dict([arm]), {}) for arm in arms if arm in model.columns}
+
+    def _choose(self) -> None:
+        """Keep what is proven by all trials so far."""
+        model = self.model()
+        if model is None:
+            self.state.kept = {}
+            return
+        survivors = {
+            knob: values
+            for knob, all_values in self.again.items()
+            if (values := [v for v in all_values if (knob, v) in model.columns and (knob, v) not in self.failing.out])
+        }
+        guards = self._guards()
+        self.state.kept = choice.best(
+            model, survivors, self.error, self.plan.margin, lambda setting: not _worse(guards, setting, self.plan)
+        )
+
+    def _guards(self) -> dict[str, Model]:
+        models = {
+            metric.name: self.model((column,))
+            for column, metric in enumerate(self.plan.metrics, start=1)
+            if metric.guard
+        }
+        return {name: model for name, model in models.items() if model is not None}
+
+    def _harmed(self) -> list[str]:
+        """Guard metrics that the tested set makes worse, by the trials of the confirmation."""
+        found = {
+            metric.name: self.confirmed((column,))
+            for column, metric in enumerate(self.plan.metrics, start=1)
+            if metric.guard
+        }
+        return [name for name, one in found.items() if one is not None and is_harm(one, self.plan)]
+
+    def _harm(self, knob: str, harmed: Sequence[str]) -> float:
+        """How much a kept knob adds to the guards that are harmed, in standard errors."""
+        guards = {name: model for name, model in self._guards().items() if name in harmed}
+        kept = self.state.kept
+        return sum(model.contrast(kept, choice.without(kept, knob)).t for model in guards.values())
+
+    def confirmed(self, figure: Sequence[int] = (0,)) -> Contrast | None:
+        """Effect of the tested set by the trials of the confirmation; None where there are too few."""
+        tested = self.state.tested
+        arms = [arm for arm in tested.items() if self.evidence.count(arm)]
+        model = self.evidence.model(arms, (), figure, confirming=tested)
+        return None if model is None else model.confirmed(tested)
+
+    def _is_proven(self, found: Contrast) -> bool:
+        return found.p_value() / 2 <= power.UNCONFIRMED / 2 or found.evidence(TYPICAL) >= 2 / power.UNCONFIRMED
+
+    def _is_known(self, found: Contrast) -> bool:
+        """Whether an effect is proven whenever it is looked at, and known well enough to be told."""
+        low, high = found.interval(self.plan.confidence)
+        wide = max(PRECISE * abs(found.value), self.plan.margin)
+        return found.evidence(TYPICAL) >= 2 / power.UNCONFIRMED and high - low <= 2 * wide
+
+    def _gains(self, knob: str) -> dict[float, float]:
+        """Return the values of a numeric knob that were tried, with what each gains; 0 for the original."""
+        model = self.model()
+        gains: dict[float, float] = {}
+        original = refine.number(self.candidates[knob].original)
+        if original is not None:
+            gains[original] = 0.0
+        if model is not None:
+            arms = [arm for arm in model.columns if isinstance(arm[0], str) and arm[0] == knob]
+            gains.update({float(value): -model.effect({knob: value}) for _, value in arms})  # type: ignore[misc,arg-type]
+        return gains
+
+    def _keep(self) -> None:
+        """Note the way from the original to the kept set, the strongest first."""
+        model, state = self.model(), self.state
+        if model is None:
+            return
+        so_far: Values = {}
+        rest = dict(state.kept)
+        while rest:
+            knob = min(rest, key=lambda name: model.effect({**so_far, name: rest[name]}))
+            so_far = {**so_far, knob: rest.pop(knob)}
+            ratio = self.ratio(model.contrast(so_far, {}))
+            state.step("keep", "forward", so_far, (knob, so_far[knob]), ratio)
+
+    def ratio(self, found: Contrast) -> Estimate:
+        """Return an effect as a ratio with its interval."""
+        return power.ratio(found, self.plan.confidence, len(self.evidence.rows))
+
+    def foresee(self, *, at_end: bool = False) -> None:
+        """Say what this cluster can show: before the search by what is planned, at its end by what was done."""
+        scale = power.scatter(self._blocks)
+        model = self.model() if at_end else None
+        if model is not None:
+            scale = model.scale
+        trials = max(int(self.plan.budget_s / (self.clock.trial_s + self.clock.cost_s(frozenset(self.levels())) / 2)), 8)
+        planned = trials // 2, trials // 4, trials // 5
+        made = tuple(self.made.get(phase, 0) for phase in ("screening", "forward", "confirmation"))
+        if not math.isfinite(scale):
+            return
+        chosen = planned
+        if at_end:
+            # It ends as soon as a plain effect is known; a small one would have had all its time.
+            chosen = made[0], made[1] or planned[1], max(made[2], planned[2])
+        most = max((len(values) for values in self.levels().values()), default=1)
+        smallest = power.smallest_effect(
+            round(scale, 5), *(max(number // most, 2) for number in chosen), len(self.arms), self.plan.false_discovery / 2
+        )
+        smallest = max(smallest, -math.expm1(-math.log1p(self.plan.margin)))
+        self.state.control = power.control(self._blocks, smallest, sum(chosen) // 2)
+
+    def _short(self, what: str) -> None:
         self.state.ended = "budget"
-        self.state.notes.append(f"out of time: {note}")
+        self.state.notes.append(f"the time was used up: {what}")
 
 
-def _family(phase: Phase) -> Phase | Literal["search"]:
-    """Comparisons among which the false-discovery rate is controlled.
-
-    What the search finds is one family. Backward check and confirmation test with fresh blocks what was found
-    already: they are families of their own, or the many useless knobs would count a second time.
-    """
-    return phase if phase in ("backward", "confirmation") else "search"
+def _worse(guards: dict[str, Model], setting: Values, plan: TunePlan) -> list[str]:
+    if not setting:
+        return []
+    return [name for name, model in guards.items() if is_harm(model.contrast(setting, {}), plan)]
 
 
-def _objectives(costs: Costs, trials: Sequence[Trial]) -> Floats:
-    return np.array([costs.of(trial)[0] for trial in trials if trial.status == "ok"])
-
-
-def _gain(effect: Effect) -> float:
-    return -math.log(effect.ratio.value)
-
-
-def _best(found: Sequence[Effect]) -> Effect | None:
-    """Best of the settings that are proven to be better and harm no guard."""
-    better = [effect for effect in found if effect.verdict == "better" and not effect.harmed]
-    return min(better, key=lambda effect: effect.ratio.value, default=None)
-
-
-def _without(setting: Values, knob: str) -> Values:
-    return {other: value for other, value in setting.items() if other != knob}
+def is_harm(found: Contrast, plan: TunePlan) -> bool:
+    """Whether a guard metric is worse, beyond what does not matter."""
+    return found.value > math.log1p(plan.margin) and found.p_value() / 2 <= choice.HARM

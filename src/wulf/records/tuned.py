@@ -57,6 +57,8 @@ class Candidate(Record, frozen=True, kw_only=True):
     toggle_s: float = 0.0
     #: What may go wrong.
     risk: str = ""
+    #: Changes what a node does by itself, so that its figures must not be adjusted by the node-local reference.
+    local: bool = False
 
 
 class TunePlan(Record, frozen=True, kw_only=True):
@@ -75,9 +77,6 @@ class TunePlan(Record, frozen=True, kw_only=True):
     #: Share of the kept settings that may be kept by chance (false-discovery rate).
     false_discovery: float
     confidence: float
-    #: Blocks of a comparison, at least and at most.
-    min_blocks: int
-    max_blocks: int
     #: Of all random orders.
     seed: int
 
@@ -96,7 +95,10 @@ class Trial(Record, frozen=True, kw_only=True, tag="trial"):
     setting: Values
     #: ISO 8601, UTC.
     started_at: str
+    #: With the change.
     duration_s: float
+    #: Time that the change from the setting before took [s].
+    change_s: float = 0.0
     status: Literal["ok", "failed"]
     #: Why it failed; a setting under which nothing can be measured is one not to keep.
     error: str | None = None
@@ -104,6 +106,8 @@ class Trial(Record, frozen=True, kw_only=True, tag="trial"):
     values: dict[str, float] = {}
     #: Why it is suspect (foreign load, steal); empty when it is clean.
     contamination: list[str] = []
+    #: Time of the node-local reference within the trial [s], geometric mean over its launches; null where there was none.
+    reference: float | None = None
 
 
 class Control(Record, frozen=True, kw_only=True):

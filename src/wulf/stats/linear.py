@@ -17,6 +17,9 @@ _STEPS = 30
 #: A row that decides its own fitted value has no residual; its leverage is held below one.
 _LEVERAGE = 0.95
 _TINY = 1e-12
+_SHARE = 0.95
+#: Share of normal values that lie within one standard deviation.
+_SCALE = 0.6827
 
 
 class SingularError(ValueError):
@@ -48,6 +51,10 @@ class Contrast:
         half = float(student.ppf((1 + confidence) / 2, self.degrees)) * self.error
         return self.value - half, self.value + half
 
+    def lower(self, chance: float) -> float:
+        """Bound below which the effect is with this chance at most."""
+        return self.value - float(student.isf(chance, self.degrees)) * self.error
+
     def evidence(self, typical: float) -> float:
         """Return the e value against "it is nothing": valid whenever it is looked at, however often.
 
@@ -76,6 +83,9 @@ class Fit:
     degrees: int
     #: Scale of the noise.
     scale: float
+    #: The causes, shape (n, causes), and the residuals as far as they count, shape (n,).
+    rows: Floats
+    pulls: Floats
 
     def contrast(self, weights: ArrayLike) -> Contrast:
         """Sum of the coefficients, each times its weight. Shape (causes,)."""
@@ -87,6 +97,32 @@ class Fit:
             error=error,
             degrees=self.degrees,
             information=(self.scale / error) ** 2,
+        )
+
+    def lag_one(self) -> float:
+        """Correlation of what is left of each value with that of the one before, between −0.95 and 0.95.
+
+        What the causes take out of independent values leaves a resemblance of its own, the more the more causes there
+        are; it is subtracted.
+        """
+        inverse = self.covariance / self.scale**2
+        left = -np.einsum("ij,jk,ik->i", self.rows[1:], inverse, self.rows[:-1])
+        own = float(left.sum()) / max(self.degrees, 1)
+        total = float(self.pulls @ self.pulls)
+        found = float(self.pulls[1:] @ self.pulls[:-1]) / total if total > 0 else 0.0
+        return min(max(found - own, -_SHARE), _SHARE)
+
+    def addition(self, cause: ArrayLike) -> Contrast:
+        """Effect of one more cause by a single step from this fit: fitting anew would move it little. Shape (n,)."""
+        column = np.asarray(cause, dtype=np.float64)
+        inverse = self.covariance / self.scale**2
+        own = column - self.rows @ (inverse @ (self.rows.T @ column))
+        information = max(float(own @ own), _TINY)
+        return Contrast(
+            value=float(own @ self.pulls) / information,
+            error=max(self.scale / math.sqrt(information), _TINY),
+            degrees=max(self.degrees - 1, 1),
+            information=information,
         )
 
 
@@ -117,21 +153,28 @@ def fit(causes: ArrayLike, values: ArrayLike) -> Fit:
     inverse = np.linalg.inv(rows.T @ rows)
     leverage = np.minimum(np.einsum("ij,jk,ik->i", rows, inverse, rows), _LEVERAGE)
     correction = np.sqrt(1 - leverage)
-    weights = np.ones(n)
+    rank = min(int(_SCALE * n), n - 1)
     coefficients = inverse @ rows.T @ wanted
     scale = _TINY
     for _ in range(_STEPS):
         residuals = (wanted - rows @ coefficients) / correction
-        scale = max(float(np.quantile(np.abs(residuals), 0.6827)), _TINY)
+        scale = max(float(np.partition(np.abs(residuals), rank)[rank]), _TINY)
         weights = np.minimum(1.0, HUBER * scale / np.maximum(np.abs(residuals), _TINY))
         weighted = rows * weights[:, None]
         before = coefficients
         coefficients = np.linalg.solve(rows.T @ weighted, weighted.T @ wanted)
-        if float(np.max(np.abs(coefficients - before))) <= 1e-9 * scale:
+        if float(np.max(np.abs(coefficients - before))) <= 1e-6 * scale:
             break
     residuals = (wanted - rows @ coefficients) / correction
     bounded = np.clip(residuals, -HUBER * scale, HUBER * scale)
     inside = max(float(np.mean(np.abs(residuals) < HUBER * scale)), 1 / n)
     small = 1 + p / n * (1 - inside) / inside
     noise = small * math.sqrt(float(np.mean(bounded**2))) / inside
-    return Fit(coefficients=coefficients, covariance=noise**2 * inverse, degrees=n - p, scale=noise)
+    return Fit(
+        coefficients=coefficients,
+        covariance=noise**2 * inverse,
+        degrees=n - p,
+        scale=noise,
+        rows=rows,
+        pulls=bounded * correction / inside,
+    )

@@ -1,0 +1,161 @@
+"""From what a search knows to the effects that are reported."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from wulf.experiment import choice, power
+from wulf.experiment.evidence import OBJECTIVE, Arm, Model
+from wulf.experiment.strategy import Strategy, is_harm
+from wulf.records import Effect, Estimate, Phase, TunePlan, Values, Verdict
+from wulf.stats.linear import Contrast
+
+#: Columns of the log costs → effect on their mean; None where it cannot be told.
+Reading = Callable[[Sequence[int]], Contrast | None]
+
+
+def effects(strategy: Strategy) -> list[Effect]:
+    """Return every comparison that the trials so far allow: each value alone, then on top of what is kept."""
+    screened = strategy.screened()
+    found = [_effect(strategy, "screening", arm, {}, dict([arm]), one, None) for arm, one in screened.items()]
+    found += [_nothing(strategy, arm) for arm in strategy.failing.out if arm not in screened]
+    kept = strategy.state.tested
+    again = [(knob, value) for knob, values in strategy.again.items() for value in values]
+    read = _Models(strategy)
+    for knob, value in again:
+        base = choice.without(kept, knob)
+        found += _modelled(strategy, "forward", (knob, value), base, {**base, knob: value}, read)
+    for knob, value in kept.items():
+        found += _modelled(strategy, "backward", (knob, value), kept, choice.without(kept, knob), read)
+    return found
+
+
+def confirmation(strategy: Strategy) -> Effect | None:
+    """Return the comparison of what was found with the original settings, in fresh trials."""
+    tested = strategy.state.tested
+    contrast = strategy.confirmed() if tested else None
+    if contrast is None:
+        return None
+    return _effect(strategy, "confirmation", ("", ""), {}, tested, contrast, strategy.confirmed)
+
+
+class _Models:
+    """The models of all figures, each fitted once."""
+
+    def __init__(self, strategy: Strategy) -> None:
+        self._strategy = strategy
+        self._known: dict[tuple[int, ...], Model | None] = {}
+
+    def __call__(self, figure: Sequence[int]) -> Model | None:
+        columns = tuple(figure)
+        if columns not in self._known:
+            self._known[columns] = self._strategy.model(columns)
+        return self._known[columns]
+
+
+def _modelled(
+    strategy: Strategy, phase: Phase, arm: Arm, base: Values, tried: Values, models: _Models
+) -> list[Effect]:
+    model = models(OBJECTIVE)
+    if model is None or arm not in model.columns or arm in strategy.failing.out:
+        return []
+
+    def read(figure: Sequence[int]) -> Contrast | None:
+        found = models(figure)
+        return found.contrast(tried, base) if found is not None and arm in found.columns else None
+
+    return [_effect(strategy, phase, arm, base, tried, model.contrast(tried, base), read)]
+
+
+def _effect(
+    strategy: Strategy,
+    phase: Phase,
+    arm: Arm,
+    base: Values,
+    tried: Values,
+    contrast: Contrast,
+    read: Reading | None,
+) -> Effect:
+    """Make the record of an effect; `read` gives what it does to other figures, where that is to be told."""
+    plan, confirming = strategy.plan, phase == "confirmation"
+    p_value = contrast.p_value()
+    adjusted = p_value if confirming else min(1.0, p_value * len(strategy.arms))
+    limit = 2 * power.UNCONFIRMED if confirming else plan.false_discovery
+    with_it, without_it = strategy.evidence.counts(tried if confirming else dict([arm]), fresh=confirming)
+    metrics, patterns, harmed = _figures(strategy, read) if read is not None else ({}, {}, [])
+    return Effect(
+        phase=phase,
+        round=0,
+        knob=arm[0],
+        value=arm[1],
+        base=base,
+        tried=tried,
+        ratio=strategy.ratio(contrast),
+        p_value=p_value,
+        p_adjusted=adjusted,
+        verdict=verdict(contrast, adjusted <= limit, plan),
+        blocks=min(with_it, without_it),
+        trials=with_it,
+        failed=strategy.failing.failed[arm],
+        metrics=metrics,
+        patterns=patterns,
+        harmed=harmed,
+        note=strategy.failing.out.get(arm, ""),
+    )
+
+
+def verdict(found: Contrast, sure: bool, plan: TunePlan) -> Verdict:
+    """Say what an effect is; see the module `wulf.estimate.compare` for what the words mean."""
+    low, high = found.interval(plan.confidence)
+    margin = math.log1p(plan.margin)
+    if -margin <= low and high <= margin:
+        return "no difference"
+    if not sure or abs(found.value) <= margin:
+        return "no decision"
+    return "worse" if found.value > 0 else "better"
+
+
+def _figures(strategy: Strategy, read: Reading) -> tuple[dict[str, Estimate], dict[str, Verdict], list[str]]:
+    """Return the ratio of every metric as a cost, the verdict of every pattern, and the guards that became worse."""
+    plan, costs = strategy.plan, strategy.evidence.costs
+    ratios: dict[str, Estimate] = {}
+    harmed = []
+    for column, metric in enumerate(costs.metrics, start=1):
+        found = read((column,))
+        if found is None:
+            continue
+        ratios[metric.name] = strategy.ratio(found)
+        if metric.guard and is_harm(found, plan):
+            harmed.append(metric.name)
+    columns = costs.patterns()
+    patterns = {}
+    for pattern, figure in columns.items():
+        found = read(figure)
+        if found is not None:
+            sure = found.p_value() * len(columns) <= 2 * power.UNCONFIRMED
+            patterns[pattern] = verdict(found, sure, plan)
+    return ratios, patterns, harmed
+
+
+def _nothing(strategy: Strategy, arm: Arm) -> Effect:
+    """Make the record of a value that never gave a figure."""
+    plan = strategy.plan
+    return Effect(
+        phase="screening",
+        round=0,
+        knob=arm[0],
+        value=arm[1],
+        base={},
+        tried=dict([arm]),
+        ratio=Estimate(
+            value=1.0, low=None, high=None, confidence=plan.confidence, unit="ratio", n=0, method=power.METHOD
+        ),
+        p_value=1.0,
+        p_adjusted=1.0,
+        verdict="no decision",
+        blocks=0,
+        trials=strategy.failing.succeeded[arm],
+        failed=strategy.failing.failed[arm],
+        note=strategy.failing.out[arm],
+    )
