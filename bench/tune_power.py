@@ -109,7 +109,9 @@ class World:
         """Kept knobs without which the setting would be as good or better."""
         reached = self.effect(kept)
         return [
-            knob for knob in kept if self.effect({k: v for k, v in kept.items() if k != knob}) <= reached + 1e-12
+            knob
+            for knob in kept
+            if self.effect({k: v for k, v in kept.items() if k != knob}) <= reached + 1e-12
         ]
 
 
@@ -220,7 +222,11 @@ def smac(world: World, seed: int) -> Values:
     with tempfile.TemporaryDirectory() as directory, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         scenario = Scenario(
-            space, n_trials=200, deterministic=False, seed=seed % 2**31, output_directory=directory  # type: ignore[arg-type]
+            space,
+            n_trials=200,
+            deterministic=False,
+            seed=seed % 2**31,
+            output_directory=directory,  # type: ignore[arg-type]
         )
         facade = HyperparameterOptimizationFacade(
             scenario, lambda _config, seed=0: float(seed), overwrite=True, logging_level=False
@@ -249,9 +255,7 @@ def score(tuner: Tuner, kind: str, worlds: int, reference: bool) -> Score:
         kept = tuner(world, SEED + number)
         best = world.best()
         gains.append(world.effect(kept) / best if best < 0 else float(not kept))
-        found += [
-            knob in kept for knob, e in world.main.items() if math.log1p(-0.2) <= e <= math.log1p(-0.1)
-        ]
+        found += [knob in kept for knob, e in world.main.items() if math.log1p(-0.2) <= e <= math.log1p(-0.1)]
         false.append(bool(world.useless(kept)))
         trials.append(world.trials)
     return Score(
@@ -266,7 +270,9 @@ def table(name: str, scores: dict[str, Score]) -> str:
     lines = [f"  {name}"]
     for kind, one in scores.items():
         found = "" if math.isnan(one.found) else f"  found {one.found:6.1%}"
-        lines.append(f"    {kind:7s} gain {one.gain:6.1%}  false {one.false:6.1%}  trials {one.trials:4.0f}{found}")
+        lines.append(
+            f"    {kind:7s} gain {one.gain:6.1%}  false {one.false:6.1%}  trials {one.trials:4.0f}{found}"
+        )
     return "\n".join(lines)
 
 
@@ -289,10 +295,17 @@ def main(arguments: Sequence[str]) -> int:
     begin = time.monotonic()
     own = {kind: score(wulf, kind, worlds, reference=True) for kind in KINDS}
     print(table(f"wulf, {worlds} worlds of each kind", own), flush=True)
-    print(table("without the reference", {k: score(wulf, k, worlds, reference=False) for k in KINDS}), flush=True)
+    print(
+        table("without the reference", {k: score(wulf, k, worlds, reference=False) for k in KINDS}),
+        flush=True,
+    )
     print(claimed(worlds), flush=True)
     others: dict[str, dict[str, Score]] = {}
-    for name, tuner, number in (("one at a time", one_at_a_time, worlds), ("TPE", tpe, slow), ("SMAC", smac, slow)):
+    for name, tuner, number in (
+        ("one at a time", one_at_a_time, worlds),
+        ("TPE", tpe, slow),
+        ("SMAC", smac, slow),
+    ):
         others[name] = {kind: score(tuner, kind, number, reference=True) for kind in KINDS}
         print(table(f"{name}, {number} worlds of each kind", others[name]), flush=True)
     print(f"\n{time.monotonic() - begin:.0f} s")

@@ -30,8 +30,6 @@ def make_plan(*candidates, **other):
         "margin": 0.01,
         "false_discovery": 0.05,
         "confidence": 0.95,
-        
-        
         "seed": 1,
     }
     return TunePlan(**{**given, **other})

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from wulf.cli.progress import Display, duration
-from wulf.experiment import budget
 from wulf.procedure.tuning.loop import State
 from wulf.records import TuneManifest
-from wulf.units import format_change
+from wulf.units import format_change, format_share
 
 
 class TuneProgress(Display):
@@ -27,10 +26,15 @@ class TuneProgress(Display):
         if forecast.phase is not None and forecast.phase != self._phase:
             self._phase = forecast.phase
             self.stage(self._phase)
+            if self._phase == "screening" and forecast.smallest is not None:
+                seen = format_share(-forecast.smallest)
+                self.note(
+                    f"in this time a change of the objective of {seen} or more is found, in nine cases of ten"
+                )
         left_s = min(forecast.time_left_s, state.left_s)
         words = [f"trial {trial.index + 1}"]
         if forecast.testing:
-            words.append(f"{len(forecast.testing)} tested: {', '.join(forecast.testing[:2])}")
+            words.append(f"{len(forecast.testing)} set: {', '.join(forecast.testing[:2])}")
         if forecast.effect is not None:
             words.append(f"{forecast.leader}: {format_change(forecast.effect)} of the objective as a time")
         words.append(f"about {duration(left_s)} left")
@@ -45,12 +49,6 @@ class TuneProgress(Display):
             self.note(f"  {candidate.knob}: {candidate.original} → {', '.join(candidate.values)}")
         count, minutes = len(plan.candidates), plan.budget_s / 60
         self.note(f"{count} candidates, {plan.trial_s:.1f} s a trial, {minutes:.0f} min at most")
-        needed_s = budget.least_s(plan)
-        if needed_s > plan.budget_s:
-            self.note(
-                f"to test all of them takes at least {needed_s / 60:.0f} min: some will be left out, the least "
-                "promising first (--budget gives more time, --knobs names fewer)"
-            )
 
     def interrupted(self, path: Path) -> None:
         """Say how to go on."""

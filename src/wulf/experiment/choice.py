@@ -20,10 +20,12 @@ HARM = 0.01
 Survivors = Mapping[str, Sequence[str]]
 
 
-def with_joints(evidence: Evidence, arms: Sequence[Arm], survivors: Survivors, figure: Sequence[int] = OBJECTIVE) -> Model | None:
+def with_joints(
+    evidence: Evidence, arms: Sequence[Arm], survivors: Survivors, figure: Sequence[int] = OBJECTIVE
+) -> Model | None:
     """Fit all arms, and those pairs of the survivors whose effects plainly do not add up."""
     pairs: list[Joint] = [
-        ((first, a), (second, b))
+        frozenset([(first, a), (second, b)])
         for first, second in itertools.combinations(survivors, 2)
         for a in survivors[first]
         for b in survivors[second]

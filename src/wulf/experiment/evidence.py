@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 #: Knob and value.
 Arm = tuple[str, str]
 #: Two arms whose effects do not add up.
-Joint = tuple[Arm, Arm]
+Joint = frozenset[Arm]
 
 #: A covariate is used where so many trials have it, and so many have it not.
 FEW = 3
@@ -216,7 +216,8 @@ class Evidence:
         # Where there is no room for all, the strong ones explain what they can.
         while (model := self.model(chosen)) is not None:
             found = {
-                arm: model.contrast(dict([arm]), {}) if arm in chosen else model.addition(arm) for arm in known
+                arm: model.contrast(dict([arm]), {}) if arm in chosen else model.addition(arm)
+                for arm in known
             }
             rest = {arm: one for arm, one in found.items() if arm not in chosen}
             strongest = max(rest, key=lambda arm: abs(rest[arm].t), default=None)
@@ -249,7 +250,8 @@ def _causes(
     causes = [np.ones(len(rows))]
     columns: dict[Arm | Joint, int] = {}
     fresh = np.array([confirming is not None and row.fresh for row in rows], dtype=float)
-    for key in (*arms, *joints):
+    keys: list[Arm | Joint] = [*arms, *joints]
+    for key in keys:
         columns[key] = len(causes)
         causes.append((1 - fresh) * _column(rows, key))
     if confirming is not None:
@@ -281,7 +283,7 @@ def _fit(rows: Sequence[Row], causes: Floats, values: Floats) -> Series:
 def _innovations(columns: Floats, share: Floats) -> Floats:
     """Return what is new in each row, scaled to the same scatter. Shape (n, columns)."""
     before = np.concatenate([columns[:1], columns[:-1]])
-    return (columns - share[:, None] * before) / np.sqrt(1 - share[:, None] ** 2)
+    return np.asarray((columns - share[:, None] * before) / np.sqrt(1 - share[:, None] ** 2))
 
 
 def _column(rows: Sequence[Row], key: Arm | Joint) -> Floats:
@@ -289,7 +291,7 @@ def _column(rows: Sequence[Row], key: Arm | Joint) -> Floats:
 
 
 def _arms(key: Arm | Joint) -> frozenset[Arm]:
-    return frozenset([key] if isinstance(key[0], str) else key)  # type: ignore[list-item,arg-type]
+    return key if isinstance(key, frozenset) else frozenset([key])
 
 
 def _varies(reference: Floats) -> bool:
@@ -297,6 +299,4 @@ def _varies(reference: Floats) -> bool:
 
 
 def _has(setting: Values, key: Arm | Joint) -> bool:
-    if isinstance(key[0], str):
-        return setting.get(key[0]) == key[1]
-    return all(setting.get(arm[0]) == arm[1] for arm in key)
+    return all(setting.get(knob) == value for knob, value in _arms(key))

@@ -65,7 +65,7 @@ def smallest_effect(
 
 
 def _error(scale: float, trials: int) -> float:
-    """Standard error of the difference of two halves of the trials."""
+    """Return the standard error of the difference of two halves of the trials."""
     return 2 * scale / math.sqrt(max(trials, 2))
 
 
@@ -98,7 +98,7 @@ def control(blocks: list[list[float]], smallest: float, trials: int) -> Control 
 
 
 def scatter(blocks: list[list[float]]) -> float:
-    """Standard deviation of a trial from pairs under one setting: each pair has one degree of freedom."""
+    """Return the standard deviation of a trial from pairs under one setting: each pair has one degree of freedom."""
     differences = np.array([block[1] - block[0] for block in blocks if len(block) >= 2])
     if not differences.size:
         return math.nan
@@ -123,7 +123,13 @@ def ratio(found: Contrast, confidence: float, n: int) -> Estimate:
     """Make the record of a difference of log costs."""
     low, high = found.interval(confidence)
     return Estimate(
-        value=_exp(found.value), low=_exp(low), high=_exp(high), confidence=confidence, unit="ratio", n=n, method=METHOD
+        value=_exp(found.value),
+        low=_exp(low),
+        high=_exp(high),
+        confidence=confidence,
+        unit="ratio",
+        n=n,
+        method=METHOD,
     )
 
 

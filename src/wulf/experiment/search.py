@@ -9,7 +9,7 @@ from typing import Literal
 from wulf.errors import AnalysisError
 from wulf.experiment import conclude
 from wulf.experiment.strategy import Strategy, TrialRequest
-from wulf.records import SCHEMA_VERSION, Estimate, Phase, Trial, TunePlan, Tuning, Values
+from wulf.records import SCHEMA_VERSION, Estimate, Phase, Trial, TunePlan, Tuning
 
 Status = Literal["complete", "budget", "interrupted", "failed", "search"]
 #: Phase → share of the budget that it leaves to those that come after it.
@@ -31,6 +31,8 @@ class Forecast:
     #: The most promising value so far, and its effect.
     leader: str
     effect: Estimate | None
+    #: Smallest effect that is found in nine cases of ten, as a share; None where that is not known yet.
+    smallest: float | None
 
 
 class Search:
@@ -135,6 +137,7 @@ class Search:
             time_left_s=self._left_s if request else 0.0,
             leader=_name(*leader) if leader else "",
             effect=strategy.ratio(found[leader]) if leader else None,
+            smallest=strategy.state.control.smallest_effect if strategy.state.control else None,
         )
 
     def _advance(self, trial: Trial | None) -> None:

@@ -15,7 +15,7 @@ from wulf.experiment import choice, design, power, refine
 from wulf.experiment.clock import Clock
 from wulf.experiment.costs import Costs
 from wulf.experiment.design import Fold
-from wulf.experiment.evidence import Arm, Evidence, Model
+from wulf.experiment.evidence import ROOMY, Arm, Evidence, Model
 from wulf.experiment.failing import Failing
 from wulf.experiment.state import State
 from wulf.records import Estimate, Phase, Trial, TunePlan, Values
@@ -113,9 +113,7 @@ class Strategy:
                 values += self._objective(trial)
             self._blocks.append(values)
         if self._blocks and not any(self._blocks):
-            raise Unmeasurable(
-                f"the original settings gave no value in {2 * len(self._blocks)} trials"
-            )
+            raise Unmeasurable(f"the original settings gave no value in {2 * len(self._blocks)} trials")
         self.foresee()
 
     def _search(self) -> Asking:
@@ -197,7 +195,11 @@ class Strategy:
             settings = [kept, *({**kept, knob: value} for value in values)]
             for block in range(REFINING):
                 for index in self._rng.permutation(len(settings)):
-                    if (yield from self._try(TrialRequest("refinement", round_ + step, block, settings[index]))) is None:
+                    if (
+                        yield from self._try(
+                            TrialRequest("refinement", round_ + step, block, settings[index])
+                        )
+                    ) is None:
                         self._choose()
                         return
             self._choose()
@@ -274,12 +276,16 @@ class Strategy:
         suspects = self.failing.suspects(trial.setting)
         while len(suspects) > 1:
             half = suspects[: len(suspects) // 2]
-            tried = yield from self._ask(TrialRequest(request.phase, request.round, request.block, dict(half)))
+            tried = yield from self._ask(
+                TrialRequest(request.phase, request.round, request.block, dict(half))
+            )
             if tried is None:
                 return None
             suspects = suspects[len(half) :] if self._objective(tried) else half
         if suspects:
-            alone = yield from self._ask(TrialRequest(request.phase, request.round, request.block, dict(suspects)))
+            alone = yield from self._ask(
+                TrialRequest(request.phase, request.round, request.block, dict(suspects))
+            )
             if alone is None:
                 return None
             if not self._objective(alone):
@@ -312,7 +318,9 @@ class Strategy:
 
     def screened(self) -> dict[Arm, Contrast]:
         """Effect of every value that is tried together with others."""
-        return self.evidence.screen([(knob, value) for knob, values in self.levels().items() for value in values])
+        return self.evidence.screen(
+            [(knob, value) for knob, values in self.levels().items() for value in values]
+        )
 
     def _open(self, found: dict[Arm, Contrast]) -> bool:
         """Whether any of the effects may matter and is not proven; or nothing is known."""
@@ -338,8 +346,10 @@ class Strategy:
         survivors: dict[str, list[str]] = {}
         for knob, value in again:
             survivors.setdefault(knob, []).append(value)
-        survivors = {knob: values for knob, values in survivors.items() if any((knob, v) in known for v in values)}
-        if len(self.evidence.rows) >= 1.8 * (len(known) + 3):
+        survivors = {
+            knob: values for knob, values in survivors.items() if any((knob, v) in known for v in values)
+        }
+        if len(self.evidence.rows) >= ROOMY * (len(known) + 3):
             whole = choice.with_joints(self.evidence, known, survivors, figure)
             if whole is not None:
                 return whole
@@ -350,7 +360,11 @@ class Strategy:
         """Effect of each value alone."""
         model = self.model()
         arms = self.failing.working((knob, value) for knob, values in levels.items() for value in values)
-        return {} if model is None else {arm: model.contrast(dict([arm]), {}) for arm in arms if arm in model.columns}
+        return (
+            {}
+            if model is None
+            else {arm: model.contrast(dict([arm]), {}) for arm in arms if arm in model.columns}
+        )
 
     def _choose(self) -> None:
         """Keep what is proven by all trials so far."""
@@ -361,11 +375,19 @@ class Strategy:
         survivors = {
             knob: values
             for knob, all_values in self.again.items()
-            if (values := [v for v in all_values if (knob, v) in model.columns and (knob, v) not in self.failing.out])
+            if (
+                values := [
+                    v for v in all_values if (knob, v) in model.columns and (knob, v) not in self.failing.out
+                ]
+            )
         }
         guards = self._guards()
         self.state.kept = choice.best(
-            model, survivors, self.error, self.plan.margin, lambda setting: not _worse(guards, setting, self.plan)
+            model,
+            survivors,
+            self.error,
+            self.plan.margin,
+            lambda setting: not _worse(guards, setting, self.plan),
         )
 
     def _guards(self) -> dict[str, Model]:
@@ -399,7 +421,9 @@ class Strategy:
         return None if model is None else model.confirmed(tested)
 
     def _is_proven(self, found: Contrast) -> bool:
-        return found.p_value() / 2 <= power.UNCONFIRMED / 2 or found.evidence(TYPICAL) >= 2 / power.UNCONFIRMED
+        return (
+            found.p_value() / 2 <= power.UNCONFIRMED / 2 or found.evidence(TYPICAL) >= 2 / power.UNCONFIRMED
+        )
 
     def _is_known(self, found: Contrast) -> bool:
         """Whether an effect is proven whenever it is looked at, and known well enough to be told."""
@@ -415,8 +439,8 @@ class Strategy:
         if original is not None:
             gains[original] = 0.0
         if model is not None:
-            arms = [arm for arm in model.columns if isinstance(arm[0], str) and arm[0] == knob]
-            gains.update({float(value): -model.effect({knob: value}) for _, value in arms})  # type: ignore[misc,arg-type]
+            values = [key[1] for key in model.columns if isinstance(key, tuple) and key[0] == knob]
+            gains.update({float(value): -model.effect({knob: value}) for value in values})
         return gains
 
     def _keep(self) -> None:
@@ -442,7 +466,10 @@ class Strategy:
         model = self.model() if at_end else None
         if model is not None:
             scale = model.scale
-        trials = max(int(self.plan.budget_s / (self.clock.trial_s + self.clock.cost_s(frozenset(self.levels())) / 2)), 8)
+        trials = max(
+            int(self.plan.budget_s / (self.clock.trial_s + self.clock.cost_s(frozenset(self.levels())) / 2)),
+            8,
+        )
         planned = trials // 2, trials // 4, trials // 5
         made = tuple(self.made.get(phase, 0) for phase in ("screening", "forward", "confirmation"))
         if not math.isfinite(scale):
@@ -453,7 +480,10 @@ class Strategy:
             chosen = made[0], made[1] or planned[1], max(made[2], planned[2])
         most = max((len(values) for values in self.levels().values()), default=1)
         smallest = power.smallest_effect(
-            round(scale, 5), *(max(number // most, 2) for number in chosen), len(self.arms), self.plan.false_discovery / 2
+            round(scale, 5),
+            *(max(number // most, 2) for number in chosen),
+            len(self.arms),
+            self.plan.false_discovery / 2,
         )
         smallest = max(smallest, -math.expm1(-math.log1p(self.plan.margin)))
         self.state.control = power.control(self._blocks, smallest, sum(chosen) // 2)

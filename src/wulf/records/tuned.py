@@ -74,7 +74,7 @@ class TunePlan(Record, frozen=True, kw_only=True):
     trial_s: float
     #: Relative change of the objective that does not matter.
     margin: float
-    #: Share of the kept settings that may be kept by chance (false-discovery rate).
+    #: Chance that the run says of anything useless that it helps or harms; shared by all values that are tried.
     false_discovery: float
     confidence: float
     #: Of all random orders.
@@ -89,7 +89,7 @@ class Trial(Record, frozen=True, kw_only=True, tag="trial"):
     phase: Phase
     #: Counts the steps of a phase, from 0.
     round: int
-    #: Trials of a block are neighbours in time and are compared with each other.
+    #: Trials of a block are neighbours in time.
     block: int
     #: What is set.
     setting: Values
@@ -106,7 +106,8 @@ class Trial(Record, frozen=True, kw_only=True, tag="trial"):
     values: dict[str, float] = {}
     #: Why it is suspect (foreign load, steal); empty when it is clean.
     contamination: list[str] = []
-    #: Time of the node-local reference within the trial [s], geometric mean over its launches; null where there was none.
+    #: Time of the node-local reference within the trial [s], geometric mean over its launches; null where there was
+    #: none.
     reference: float | None = None
 
 
@@ -120,11 +121,12 @@ class Control(Record, frozen=True, kw_only=True):
     ratio: Estimate
     #: Spread of one trial of the objective, relative (1.4826 × median absolute deviation within blocks).
     spread: float
-    #: Smallest effect a comparison of `effect_blocks` blocks can show, as a share: 0.03 is a decrease
+    #: Smallest effect that the search finds, proves and confirms in nine of ten cases, as a share: 0.03 is a decrease
     #: of the time by 3 %.
     smallest_effect: float
+    #: Trials behind it with a setting, and as many without.
     effect_blocks: int
-    #: Trials depend on each other beyond what blocks take out.
+    #: Trials of the same setting depend on each other.
     drifting: bool
 
 
@@ -143,11 +145,10 @@ class Effect(Record, frozen=True, kw_only=True):
     #: Tried ÷ base of the objective as a time: below 1 is better, whatever the metrics' direction.
     ratio: Estimate
     p_value: float
-    #: After Benjamini–Hochberg over all comparisons so far of its family: the search, the backward check, or the
-    #: confirmation.
+    #: Times the number of values that are tried (Bonferroni); the confirmation is a single test.
     p_adjusted: float
     verdict: Verdict
-    #: Blocks (pairs of values) behind it.
+    #: Trials with the setting, or without it, whichever are fewer.
     blocks: int
     #: Trials of the tried setting that succeeded, and that failed.
     trials: int
@@ -195,7 +196,7 @@ class Tuning(Record, frozen=True, kw_only=True):
     #: The kept set against the original settings, in fresh blocks; None when nothing was to be confirmed.
     confirmation: Effect | None
     trials_used: int
-    #: Trials that every combination of the planned values would take, each as often as a clear effect is measured.
+    #: Trials that every combination of the planned values would take, each once.
     trials_factorial: int
     #: What a reader must know.
     notes: list[str] = []

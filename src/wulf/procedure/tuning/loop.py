@@ -101,11 +101,13 @@ def _trial(request: TrialRequest, index: int, writer: TuningWriter, bench: Trial
     """Make one trial; that a setting cannot be measured is a result."""
     started_at = timestamp("milliseconds")
     begin = time.monotonic()
+    change_s = 0.0
     error = None
     values: dict[str, float] = {}
     contamination: list[str] = []
     try:
         bench.set(request.setting)
+        change_s = time.monotonic() - begin
         reading = bench.measure(writer.manifest.workload, writer.manifest.plan.seed + index)
         values, contamination = reading.values, reading.contamination
     except (TrialError, StepError) as failure:
@@ -120,6 +122,7 @@ def _trial(request: TrialRequest, index: int, writer: TuningWriter, bench: Trial
         setting=request.setting,
         started_at=started_at,
         duration_s=time.monotonic() - begin,
+        change_s=change_s,
         status="failed" if error else "ok",
         error=error,
         values=values,

@@ -33,9 +33,8 @@ from wulf.store import find_run
 from wulf.store.tuning import HEAD, TuningRun, TuningWriter, create_tuning, load_tuning, resume_tuning
 
 CONFIDENCE = 0.95
-FALSE_DISCOVERY = 0.05
-#: Blocks of a comparison: with fewer a rank test cannot be sure, with more the time is better spent elsewhere.
-MIN_BLOCKS, MAX_BLOCKS = 6, 20
+#: Chance that a run keeps anything useless, either way; shared by all values that are tried.
+FALSE_DISCOVERY = 0.02
 #: A kept setting that is not confirmed is undone so soon [s].
 CONFIRM_WITHIN_S = 60
 
@@ -296,8 +295,6 @@ def _manifest(
             margin=request.margin,
             false_discovery=FALSE_DISCOVERY,
             confidence=CONFIDENCE,
-            min_blocks=MIN_BLOCKS,
-            max_blocks=MAX_BLOCKS,
             seed=request.seed,
         ),
         workload=request.goal.workload(request.nodes),

@@ -84,8 +84,7 @@ def effects(report: TuningReport) -> Figure | None:
                 f"Best: {setting_label(best.knob, best.value)}, {tuning_words.change(report, best.ratio)}.",
                 caption=f"Point: change of {tuning_words.objective(report)} with the setting against without it; line: "
                 f"its {percent(best.ratio.confidence)} interval; shaded: {limits[2]}. {_tally(shown)}. "
-                "Each row is the last comparison of the setting: on top of what was kept by then if it got "
-                "that far, else alone.",
+                "Each row is on top of what was kept where the setting got that far, else alone.",
             ),
         ),
     )
@@ -151,8 +150,8 @@ def path(report: TuningReport) -> Figure | None:
                 summary=f"Path of the search in {count(len(steps) - 1, 'step')}: "
                 + "; ".join(f"{step_label(step)} {step_change(report, step)}" for step in steps)
                 + ".",
-                caption="Each step adds its effect to the ones before; only the confirmation, where there is "
-                "one, measures the whole set against the original settings.",
+                caption="Each step is the effect of all settings up to it, by the model of all trials; the confirmation "
+                "measures the whole set against the original settings in fresh trials.",
             ),
         ),
     )

@@ -53,7 +53,7 @@ def effects(report: TuningReport) -> Table:
             for effect in tuning_figures.ordered(report.judged)
         ),
         note=f"Change: of {tuning_words.objective(report)}, with the setting against without it; "
-        f"{tuning_words.better(report)}. Adjusted p: of no change, after Benjamini and Hochberg over all comparisons.",
+        f"{tuning_words.better(report)}. Adjusted p: of no change, times the number of values (Bonferroni).",
         empty="no setting was compared",
     )
 

@@ -160,9 +160,9 @@ def _keys(report: TuningReport) -> list[KeyView]:
     control = tuning.control
     keys.append(
         KeyView(
-            "smallest change that is shown",
+            "smallest change that is found",
             tuning_words.smallest(report, control.smallest_effect) if control else "unknown",
-            f"in nine cases of ten, by {count(control.effect_blocks, 'block')} of trials"
+            f"in nine cases of ten, by {count(control.effect_blocks, 'trial')} with it and as many without"
             if control
             else "no A/A control was made",
         )
@@ -271,11 +271,12 @@ def _control(report: TuningReport) -> tuple[str, ...]:
     return (
         f"The same setting against itself: {tuning_words.change(report, control.ratio)}, which should hold 0 "
         f"({count(control.trials, 'trial')} in {count(control.blocks, 'block')}).",
-        f"One trial scatters by {percent(control.spread)}; {count(control.effect_blocks, 'block')} show a change "
-        f"of {tuning_words.smallest(report, control.smallest_effect)} or more in nine cases of ten.",
-        "The cluster drifted: trials depend on each other beyond what blocks take out; intervals are too narrow."
+        f"One trial scatters by {percent(control.spread)}; {count(control.effect_blocks, 'trial')} with a setting and "
+        f"as many without it find a change of {tuning_words.smallest(report, control.smallest_effect)} or more in nine "
+        "cases of ten.",
+        "The cluster drifted: trials of the same setting depended on each other."
         if control.drifting
-        else "No drift beyond what blocks take out.",
+        else f"No drift was detected in {count(control.trials, 'trial')}; so few show only a strong one.",
     )
 
 

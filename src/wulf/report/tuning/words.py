@@ -127,9 +127,7 @@ def _seen(report: TuningReport) -> str:
     control = report.tuning.control
     if control is None:
         return ""
-    return (
-        f"; a change of {smallest(report, control.smallest_effect)} would have been seen in nine cases of ten"
-    )
+    return f"; a change of {smallest(report, control.smallest_effect)} would have been found in nine cases of ten"
 
 
 def points(report: TuningReport) -> tuple[str, ...]:
@@ -143,11 +141,11 @@ def points(report: TuningReport) -> tuple[str, ...]:
         said.append("The same setting was not compared with itself: what this cluster can show is unknown.")
     else:
         said.append(
-            f"Changes of {objective(report)} {format_unseen(tuning.control.smallest_effect)} may go unseen on this "
-            "cluster; larger ones are seen in nine cases of ten."
+            f"Changes of {objective(report)} {format_unseen(tuning.control.smallest_effect)} may go unseen in this "
+            "time on this cluster; larger ones are found in nine cases of ten."
         )
         if tuning.control.drifting:
-            said.append("The cluster drifted: its trials depend on each other beyond what blocks take out.")
+            said.append("The cluster drifted: trials of the same setting depended on each other.")
     broken = sum(trial.status == "failed" for trial in report.trials)
     dirty = sum(bool(trial.contamination) for trial in report.trials)
     said.append(f"{count(len(report.trials), 'trial')}, {broken} failed, {dirty} beside foreign load.")
@@ -194,15 +192,16 @@ def method(report: TuningReport) -> str:
     early = "" if report.tuning.status == "complete" else "Planned, but not reached in full: "
     guarded = f" Guarded against becoming worse: {listed(guards)}." if guards else ""
     return (
-        f"{early}One trial is a complete measuring cycle under one setting. Settings were compared in blocks of trials "
-        f"that are neighbours in time, in random order (seed {plan.seed}), {plan.min_blocks} to "
-        f"{plan.max_blocks} blocks each. The objective is the weighted geometric mean of {weights or 'no metric'}, "
-        f"as a time.{guarded} Each candidate was tried alone (screening); the best was kept and the rest tried "
-        f"again on top of it until none was better (forward); each kept setting was then left out once "
-        f"(backward); what remained was compared with the original settings in fresh trials (confirmation). "
-        f"Intervals are {percent(plan.confidence)} intervals; the share of false discoveries is held at "
-        f"{percent(plan.false_discovery)} (Benjamini and Hochberg); changes within ±{percent(plan.margin)} count as "
-        f"none. Budget: {duration(plan.budget_s)}."
+        f"{early}One trial is a complete measuring cycle under one setting. The objective is the weighted geometric "
+        f"mean of {weights or 'no metric'}, as a time.{guarded} All candidates were tried together, a random half of "
+        "them in each trial, each trial followed by its complement (screening: a Hadamard design, folded over, "
+        f"seed {plan.seed}); those that seemed to help again in all combinations (forward). Effects, those of pairs "
+        "that do not add up among them, are those of one robust linear model of all trials (Huber), with what a trial "
+        "has of the one before taken out, and with a node-local reference as a covariate where there was one and the "
+        "setting does not move it. What remained was compared with the original settings in fresh trials "
+        f"(confirmation). Intervals are {percent(plan.confidence)} intervals; the chance that anything useless is "
+        f"called better or worse is held at {percent(plan.false_discovery)} over all values (Bonferroni); changes "
+        f"within ±{percent(plan.margin)} count as none. Budget: {duration(plan.budget_s)}."
     )
 
 
