@@ -87,10 +87,11 @@ def test_a_setting_that_fails_is_dropped_and_noted():
     search = Search(make_plan(*THREE))
     trials = Simulation(lambda setting: None if "a" in setting else {"latency": 1.0}).run(search)
     found = search.tuning("run", "complete")
-    assert sum("a" in trial.setting for trial in trials) == 2
-    assert any("a=on" in note and "fails" in note for note in found.notes)
-    assert found.effects[0].failed == 2
-    assert found.effects[0].verdict == "no decision"
+    assert sum("a" in trial.setting for trial in trials) <= 4
+    assert any("a=on" in note and "no value" in note for note in found.notes)
+    failing = next(effect for effect in found.effects if effect.knob == "a")
+    assert failing.failed == sum("a" in trial.setting for trial in trials)
+    assert (failing.trials, failing.verdict) == (0, "no decision")
 
 
 def test_the_original_setting_that_fails_ends_the_search():
@@ -110,7 +111,7 @@ def test_values_that_have_no_logarithm_are_left_out(value):
 
     found = tuned(make_plan(*THREE), truth)
     assert found.kept == {"a": "on"}
-    assert "no usable value" in next(effect for effect in found.effects if effect.knob == "b").note
+    assert "no value in" in next(effect for effect in found.effects if effect.knob == "b").note
 
 
 def test_a_missing_metric_without_weight_does_not_matter():
@@ -153,12 +154,12 @@ def test_what_cannot_be_confirmed_is_not_kept():
     while (request := search.ask(800.0)) is not None and request.phase != "confirmation":
         trials.append(simulation.trial(request, len(trials)))
         search.tell(trials[-1])
-    simulation.run(search, trials, left_s=10.0)
+    simulation.run(search, trials, left_s=5.0)
     found = search.tuning("run", "complete")
     assert found.status == "budget"
     assert found.kept == {}
     assert any(step.action == "keep" for step in found.path)
-    assert "not" in found.notes[-1] or "nothing is kept" in found.notes[-1]
+    assert "no time to confirm" in found.notes[-1]
 
 
 def test_time_for_the_confirmation_is_kept_back():
@@ -168,25 +169,31 @@ def test_time_for_the_confirmation_is_kept_back():
         assert bool(found.kept) == kept_once, budget_s
 
 
-def test_the_least_promising_candidates_are_left_out_when_the_time_is_short():
-    many = [knob(f"k{i}", effect=0.1 * i) for i in range(10)]
-    found = tuned(make_plan(*many, budget_s=250.0), factors(k9=0.8))
-    assert found.kept == {"k9": "on"}
-    note = next(note for note in found.notes if "left out" in note)
-    assert "k0" in note
-    assert "k9" not in note
+def test_all_candidates_are_tried_though_the_time_is_short():
+    many = [knob(f"k{i}", effect=0.1 * i) for i in range(20)]
+    search = Search(make_plan(*many, budget_s=160.0))
+    trials = Simulation(factors(k3=0.8)).run(search)
+    found = search.tuning("run", "complete")
+    assert found.kept == {"k3": "on"}
+    assert {name for trial in trials for name in trial.setting} == {f"k{i}" for i in range(20)}
+
+
+def test_what_could_not_be_told_apart_is_said():
+    many = [knob(f"k{i}") for i in range(20)]
+    found = tuned(make_plan(*many, budget_s=60.0), factors())
+    assert found.status == "budget"
+    assert "could not all be told apart" in found.notes[0]
 
 
 def test_no_candidates_is_a_control_only():
     found = tuned(make_plan(), factors())
-    assert (found.status, found.trials_used, found.kept) == ("complete", 20, {})
+    assert (found.status, found.kept) == ("complete", {})
+    assert found.trials_used <= 6
 
 
-def test_plans_without_objective_or_blocks_are_refused():
+def test_plans_without_objective_are_refused():
     with pytest.raises(UsageError, match="weight"):
         Search(make_plan(*THREE, metrics=[TAIL]))
-    with pytest.raises(UsageError, match="blocks"):
-        Search(make_plan(*THREE, min_blocks=9, max_blocks=8))
 
 
 def test_the_same_plan_and_trials_give_the_same_search():
@@ -242,25 +249,82 @@ def test_the_forecast_comes_true_roughly():
     )
     assert forecasts[0].trials_left >= len(trials) / 4
     screening = [forecast for forecast in forecasts if forecast.phase == "screening"]
-    assert screening[0].testing == ["a=on", "b=on", "c=on"]
     assert screening[-1].leader == "a=on"
     assert screening[-1].effect.value == pytest.approx(0.9, rel=0.02)
-    assert forecasts[-1].testing == ["the whole set"]
+    assert 0 < screening[-1].smallest < 0.05
+    assert forecasts[-1].testing in (["a=on", "b=on"], [])
     assert (search.forecast().phase, search.forecast().trials_left) == (None, 0)
 
 
-def test_every_trial_of_a_block_has_its_own_setting_and_expensive_ones_stay_together():
-    dear = [knob("mtu", ["9000"], toggle_s=20.0), knob("rings", ["512"], toggle_s=20.0)]
-    plan = make_plan(*dear, *THREE, budget_s=5000.0)
-    trials = Simulation(factors()).run(Search(plan))
-    blocks = {}
+def test_half_of_the_knobs_are_set_in_a_trial_and_the_others_in_the_next():
+    names = [f"k{i}" for i in range(10)]
+    trials = Simulation(factors()).run(Search(make_plan(*map(knob, names))))
+    pairs = {}
     for trial in trials:
-        if trial.phase != "control":
-            blocks.setdefault((trial.phase, trial.round, trial.block), []).append(trial.setting)
-    for settings in blocks.values():
-        assert {} in settings
-        assert len({tuple(sorted(setting)) for setting in settings}) == len(settings)
-    first, second = blocks["screening", 0, 0], blocks["screening", 0, 1]
-    assert second == first[::-1]
-    cheap = [index for index, setting in enumerate(first) if not setting.keys() & {"mtu", "rings"}]
-    assert cheap == list(range(cheap[0], cheap[0] + len(cheap)))
+        if trial.phase == "screening":
+            pairs.setdefault((trial.round, trial.block), []).append(set(trial.setting))
+    assert len(pairs) >= 12
+    for first, second in pairs.values():
+        assert first | second == set(names)
+        assert not first & second
+
+
+def test_what_is_dear_to_change_is_changed_seldom():
+    dear = [knob("mtu", ["9000"], toggle_s=20.0), knob("rings", ["512"], toggle_s=20.0)]
+    search = Search(make_plan(*dear, *THREE, budget_s=5000.0))
+    trials = Simulation(factors(mtu=0.9)).run(search)
+    assert search.tuning("run", "complete").kept == {"mtu": "9000"}
+    for name in ("mtu", "rings"):
+        values = [trial.setting.get(name) for trial in trials if trial.phase != "confirmation"]
+        assert 4 <= sum(map(bool, values)) <= 40
+        assert sum(one != other for one, other in zip(values, values[1:], strict=False)) <= len(values) / 4
+    alone = [trial.setting for trial in trials if "rings" in trial.setting]
+    assert all(len(setting) <= 2 for setting in alone)
+
+
+def test_a_change_that_takes_longer_than_assumed_is_made_seldom():
+    class Slow(Simulation):
+        def trial(self, request, index):
+            made = super().trial(request, index)
+            before, self.before = getattr(self, "before", {}), request.setting
+            change_s = 30.0 if ("a" in before) != ("a" in request.setting) else 0.5
+            return msgspec.structs.replace(made, duration_s=2.0 + change_s, change_s=change_s)
+
+    search = Search(make_plan(*THREE, knob("d"), knob("e"), budget_s=3000.0))
+    trials = Slow(factors(b=0.9), spread=0.03).run(search)
+    late = [trial.setting for trial in trials if trial.phase == "screening"][-8:]
+    assert not any("a" in setting for setting in late)
+    assert search.tuning("run", "complete").kept == {"b": "on"}
+
+
+def test_a_reference_makes_small_effects_visible():
+    class Noisy(Simulation):
+        def trial(self, request, index):
+            made = super().trial(request, index)
+            return msgspec.structs.replace(
+                made, reference=math.exp(self.noise[index]) if self.known else None
+            )
+
+    kept = []
+    for known in (True, False):
+        search = Search(make_plan(*THREE, budget_s=200.0))
+        simulation = Noisy(factors(a=0.96), spread=0.1)
+        simulation.known = known
+        simulation.run(search)
+        kept.append(search.tuning("run", "complete").kept)
+    assert kept == [{"a": "on"}, {}]
+
+
+def test_a_knob_that_moves_the_reference_is_judged_without_it():
+    """A reference that a knob slows down would show what does nothing else as a gain."""
+
+    class Moved(Simulation):
+        def trial(self, request, index):
+            made = super().trial(request, index)
+            slow = 1.3 if "a" in request.setting else 1.0
+            return msgspec.structs.replace(made, reference=slow * math.exp(self.noise[index]))
+
+    for local in (True, False):
+        search = Search(make_plan(knob("a", local=local), knob("b"), knob("c")))
+        Moved(factors(), spread=0.05).run(search)
+        assert search.tuning("run", "complete").kept == {}

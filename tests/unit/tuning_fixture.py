@@ -382,8 +382,6 @@ def plan(
         margin=0.02,
         false_discovery=0.05,
         confidence=0.95,
-        min_blocks=4,
-        max_blocks=BLOCKS,
         seed=20261121,
     )
 

@@ -16,9 +16,20 @@ Reading = Callable[[Sequence[int]], Contrast | None]
 
 
 def effects(strategy: Strategy) -> list[Effect]:
-    """Return every comparison that the trials so far allow: each value alone, then on top of what is kept."""
+    """Return what the trials so far say: of each value alone and on top of what is kept, and of all kept ones."""
     screened = strategy.screened()
-    found = [_effect(strategy, "screening", arm, {}, dict([arm]), one, None) for arm, one in screened.items()]
+    known: dict[tuple[int, ...], dict[Arm, Contrast]] = {OBJECTIVE: screened}
+
+    def alone(arm: Arm) -> Reading:
+        def read(figure: Sequence[int]) -> Contrast | None:
+            columns = tuple(figure)
+            if columns not in known:
+                known[columns] = strategy.screened(columns)
+            return known[columns].get(arm)
+
+        return read
+
+    found = [_effect(strategy, "screening", arm, {}, dict([arm]), alone(arm)) for arm in screened]
     found += [_nothing(strategy, arm) for arm in strategy.failing.out if arm not in screened]
     kept = strategy.state.tested
     again = [(knob, value) for knob, values in strategy.again.items() for value in values]
@@ -28,16 +39,16 @@ def effects(strategy: Strategy) -> list[Effect]:
         found += _modelled(strategy, "forward", (knob, value), base, {**base, knob: value}, read)
     for knob, value in kept.items():
         found += _modelled(strategy, "backward", (knob, value), kept, choice.without(kept, knob), read)
-    return found
+    whole = confirmation(strategy)
+    return found if whole is None else [*found, whole]
 
 
 def confirmation(strategy: Strategy) -> Effect | None:
     """Return the comparison of what was found with the original settings, in fresh trials."""
     tested = strategy.state.tested
-    contrast = strategy.confirmed() if tested else None
-    if contrast is None:
+    if not tested or strategy.confirmed() is None:
         return None
-    return _effect(strategy, "confirmation", ("", ""), {}, tested, contrast, strategy.confirmed)
+    return _effect(strategy, "confirmation", ("", ""), {}, tested, strategy.confirmed)
 
 
 class _Models:
@@ -65,7 +76,7 @@ def _modelled(
         found = models(figure)
         return found.contrast(tried, base) if found is not None and arm in found.columns else None
 
-    return [_effect(strategy, phase, arm, base, tried, model.contrast(tried, base), read)]
+    return [_effect(strategy, phase, arm, base, tried, read)]
 
 
 def _effect(
@@ -74,16 +85,17 @@ def _effect(
     arm: Arm,
     base: Values,
     tried: Values,
-    contrast: Contrast,
-    read: Reading | None,
+    read: Reading,
 ) -> Effect:
-    """Make the record of an effect; `read` gives what it does to other figures, where that is to be told."""
+    """Make the record of an effect; `read` gives what it does to each figure."""
     plan, confirming = strategy.plan, phase == "confirmation"
+    contrast = read(OBJECTIVE)
+    assert contrast is not None, "what has no objective is no effect"
     p_value = contrast.p_value()
     adjusted = p_value if confirming else min(1.0, p_value * len(strategy.arms))
     limit = 2 * power.UNCONFIRMED if confirming else plan.false_discovery
     with_it, without_it = strategy.evidence.counts(tried if confirming else dict([arm]), fresh=confirming)
-    metrics, patterns, harmed = _figures(strategy, read) if read is not None else ({}, {}, [])
+    metrics, patterns, harmed = _figures(strategy, read)
     return Effect(
         phase=phase,
         round=0,

@@ -204,17 +204,17 @@ class Evidence:
             return None
         return Model(adjusted, plain, columns, frozenset(local), rows, fresh)
 
-    def screen(self, arms: Sequence[Arm]) -> dict[Arm, Contrast]:
+    def screen(self, arms: Sequence[Arm], figure: Sequence[int] = OBJECTIVE) -> dict[Arm, Contrast]:
         """Effect of every arm alone, the others taken out of the scatter as far as the number of trials allows."""
-        trials = len(self._rows())
+        trials = len(self._rows(figure))
         known = [arm for arm in arms if 0 < self.count(arm) < trials]
-        whole = self.model(known) if trials >= ROOMY * (len(known) + 3) else None
+        whole = self.model(known, (), figure) if trials >= ROOMY * (len(known) + 3) else None
         if whole is not None:
             return {arm: whole.contrast(dict([arm]), {}) for arm in known}
         chosen: list[Arm] = []
         found: dict[Arm, Contrast] = {}
         # Where there is no room for all, the strong ones explain what they can.
-        while (model := self.model(chosen)) is not None:
+        while (model := self.model(chosen, (), figure)) is not None:
             found = {
                 arm: model.contrast(dict([arm]), {}) if arm in chosen else model.addition(arm)
                 for arm in known

@@ -39,7 +39,7 @@ class Failing:
     def blame(self, arm: Arm) -> None:
         """Try a value no more."""
         failed = self.failed[arm]
-        self.out[arm] = f"fails: {failed} of {failed + self.succeeded[arm]} trials"
+        self.out[arm] = f"no value in {failed} of {failed + self.succeeded[arm]} trials"
 
     def unreliable(self, setting: Values) -> Arm | None:
         """Value of a setting with which trials fail more often than without; None where none is plain."""

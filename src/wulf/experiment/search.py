@@ -130,11 +130,12 @@ class Search:
         found = strategy.screened()
         leader = min(found, key=lambda arm: found[arm].t, default=None)
         each_s = strategy.clock.trial_s + strategy.clock.cost_s(frozenset(strategy.levels())) / 2
+        trials = min(strategy.needed(), int(self._left_s / each_s)) if request else 0
         return Forecast(
             phase=request.phase if request else None,
             testing=[_name(*arm) for arm in request.setting.items()] if request else [],
-            trials_left=int(self._left_s / each_s) if request else 0,
-            time_left_s=self._left_s if request else 0.0,
+            trials_left=trials,
+            time_left_s=min(trials * each_s, self._left_s),
             leader=_name(*leader) if leader else "",
             effect=strategy.ratio(found[leader]) if leader else None,
             smallest=strategy.state.control.smallest_effect if strategy.state.control else None,

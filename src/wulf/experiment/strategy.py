@@ -15,7 +15,7 @@ from wulf.experiment import choice, design, power, refine
 from wulf.experiment.clock import Clock
 from wulf.experiment.costs import Costs
 from wulf.experiment.design import Fold
-from wulf.experiment.evidence import ROOMY, Arm, Evidence, Model
+from wulf.experiment.evidence import OBJECTIVE, ROOMY, Arm, Evidence, Model
 from wulf.experiment.failing import Failing
 from wulf.experiment.state import State
 from wulf.records import Estimate, Phase, Trial, TunePlan, Values
@@ -23,6 +23,8 @@ from wulf.stats.linear import Contrast
 
 #: Blocks of two trials of the control: fewer where they already agree within the margin.
 CONTROL_BLOCKS, CALM_CONTROL_BLOCKS = 3, 2
+#: The same where some of them were disturbed.
+MOST_CONTROL_BLOCKS = 4
 #: Knobs that go on to the second factorial, and values of each.
 SURVIVORS, SURVIVING_VALUES = 6, 2
 #: Pairs after which it is looked at whether anything is still open.
@@ -35,6 +37,10 @@ FEWEST_ALONE = 2
 REFINEMENTS, REFINING = 3, 4
 #: One-sided chance at which an effect is no longer looked for.
 FUTILE = 0.02
+#: Standard errors within the margin with which a value that does nothing is no longer looked for.
+NOTHING = 3.0
+#: Scatter below which none is told from another.
+LEAST_SCATTER = 1e-5
 #: Effect that the test of the confirmation is most sensitive to, in scatters of a trial.
 TYPICAL = 1.0
 #: A confirmed effect is measured on until its interval is so wide, as a share of it.
@@ -75,7 +81,9 @@ class Strategy:
         self.again: dict[str, list[str]] = {}
         #: Trials of each phase.
         self.made: dict[Phase, int] = {}
+        #: Log objectives of the blocks of the control, and whether nothing disturbed them.
         self._blocks: list[list[float]] = []
+        self._clean: list[bool] = []
         self._rng = np.random.default_rng(plan.seed)
 
     @property
@@ -94,27 +102,32 @@ class Strategy:
             state.notes.append(str(error))
             return
         yield from self._search()
-        self._keep()
+        self._note_harm()
         yield from self._confirm()
         state.ended = state.ended or "complete"
 
     # ---- the phases
 
     def _control(self) -> Asking:
-        for block in range(CONTROL_BLOCKS):
-            if block >= CALM_CONTROL_BLOCKS and power.scatter(self._blocks) < self.plan.margin / 2:
+        for block in range(MOST_CONTROL_BLOCKS):
+            clean = sum(self._clean)
+            if clean >= CONTROL_BLOCKS or (clean >= CALM_CONTROL_BLOCKS and self._is_calm()):
                 break
-            values: list[float] = []
+            pair: list[Trial] = []
             for _ in range(2):
                 trial = yield from self._ask(TrialRequest("control", 0, block, {}))
                 if trial is None:
                     self._short("there was no time to measure the original settings often enough")
-                    break
-                values += self._objective(trial)
-            self._blocks.append(values)
-        if self._blocks and not any(self._blocks):
+                    return
+                pair.append(trial)
+            self._blocks.append([cost for trial in pair for cost in self._objective(trial)])
+            self._clean.append(not any(trial.contamination for trial in pair))
+        if not any(self._blocks):
             raise Unmeasurable(f"the original settings gave no value in {2 * len(self._blocks)} trials")
         self.foresee()
+
+    def _is_calm(self) -> bool:
+        return power.scatter(self._blocks) < self.plan.margin / 2
 
     def _search(self) -> Asking:
         """Screen all, look at the best ones again, and try alone what is dear to change; while there is time."""
@@ -126,6 +139,7 @@ class Strategy:
             self._choose()
             if not self._open(self.screened()):
                 break
+        self._note_kept()
         yield from self._refine()
 
     def _screen(self, round_: int) -> Asking:
@@ -201,8 +215,10 @@ class Strategy:
                         )
                     ) is None:
                         self._choose()
+                        self._note_kept()
                         return
             self._choose()
+            self._note_kept()
 
     def _confirm(self) -> Asking:
         """Compare the whole set with the original settings in fresh trials; drop what harms, and try again."""
@@ -211,7 +227,7 @@ class Strategy:
             state.tested = dict(state.kept)
             in_time = yield from self._compare(round_)
             found = self.confirmed()
-            proven = found is not None and found.value < 0 and self._is_proven(found)
+            proven = in_time and found is not None and found.value < 0 and self._is_proven(found)
             harmed = self._harmed()
             if found is not None and proven and not harmed:
                 state.confirmed = True
@@ -289,10 +305,14 @@ class Strategy:
             if alone is None:
                 return None
             if not self._objective(alone):
-                self.failing.blame(suspects[0])
+                self._blame(suspects[0])
         elif (arm := self.failing.unreliable(trial.setting)) is not None:
-            self.failing.blame(arm)
+            self._blame(arm)
         return trial
+
+    def _blame(self, arm: Arm) -> None:
+        self.failing.blame(arm)
+        self.state.notes.append(f"{arm[0]}={arm[1]} is not tried any more: {self.failing.out[arm]}")
 
     def _objective(self, trial: Trial) -> list[float]:
         """Return the log cost of a trial; nothing where it has none."""
@@ -316,11 +336,10 @@ class Strategy:
             and (values := [value for _, value in self.failing.working((c.knob, v) for v in c.values)])
         }
 
-    def screened(self) -> dict[Arm, Contrast]:
+    def screened(self, figure: Sequence[int] = OBJECTIVE) -> dict[Arm, Contrast]:
         """Effect of every value that is tried together with others."""
-        return self.evidence.screen(
-            [(knob, value) for knob, values in self.levels().items() for value in values]
-        )
+        arms = [(knob, value) for knob, values in self.levels().items() for value in values]
+        return self.evidence.screen(arms, figure)
 
     def _open(self, found: dict[Arm, Contrast]) -> bool:
         """Whether any of the effects may matter and is not proven; or nothing is known."""
@@ -338,7 +357,7 @@ class Strategy:
                 levels.setdefault(knob, []).append(value)
         return {knob: values[:SURVIVING_VALUES] for knob, values in levels.items()}
 
-    def model(self, figure: Sequence[int] = (0,)) -> Model | None:
+    def model(self, figure: Sequence[int] = OBJECTIVE) -> Model | None:
         """Return the effects of all values that were tried again, with those of the others where there is room."""
         again = [(knob, value) for knob, values in self.again.items() for value in values]
         again = self.failing.working(again)
@@ -413,7 +432,7 @@ class Strategy:
         kept = self.state.kept
         return sum(model.contrast(kept, choice.without(kept, knob)).t for model in guards.values())
 
-    def confirmed(self, figure: Sequence[int] = (0,)) -> Contrast | None:
+    def confirmed(self, figure: Sequence[int] = OBJECTIVE) -> Contrast | None:
         """Effect of the tested set by the trials of the confirmation; None where there are too few."""
         tested = self.state.tested
         arms = [arm for arm in tested.items() if self.evidence.count(arm)]
@@ -443,26 +462,62 @@ class Strategy:
             gains.update({float(value): -model.effect({knob: value}) for value in values})
         return gains
 
-    def _keep(self) -> None:
-        """Note the way from the original to the kept set, the strongest first."""
+    def _note_kept(self) -> None:
+        """Note the way from the last noted setting to the one that is kept, the strongest first."""
         model, state = self.model(), self.state
         if model is None:
             return
-        so_far: Values = {}
-        rest = dict(state.kept)
+        so_far = dict(state.path[-1].setting)
+        for knob in [name for name in so_far if name not in state.kept]:
+            change = knob, so_far.pop(knob)
+            ratio = self.ratio(model.contrast(so_far, {}))
+            state.step("drop", "refinement", so_far, change, ratio, "not proven any more")
+        rest = {knob: value for knob, value in state.kept.items() if so_far.get(knob) != value}
         while rest:
             knob = min(rest, key=lambda name: model.effect({**so_far, name: rest[name]}))
+            refined = knob in so_far
             so_far = {**so_far, knob: rest.pop(knob)}
             ratio = self.ratio(model.contrast(so_far, {}))
-            state.step("keep", "forward", so_far, (knob, so_far[knob]), ratio)
+            if refined:
+                state.step("refine", "refinement", so_far, (knob, so_far[knob]), ratio)
+            else:
+                state.step("keep", "forward", so_far, (knob, so_far[knob]), ratio)
+
+    def _note_harm(self) -> None:
+        """Say of values that help that they are not kept because they harm."""
+        model, guards = self.model(), self._guards()
+        for knob, values in self.again.items():
+            for value in values:
+                setting = {knob: value}
+                if model is None or (knob, value) not in model.columns or knob in self.state.kept:
+                    continue
+                found = model.contrast(setting, {})
+                harmed = _worse(guards, setting, self.plan)
+                if harmed and found.value < 0 and found.p_value() / 2 <= self.error:
+                    self.state.notes.append(f"{knob}={value} is not kept: it makes {', '.join(harmed)} worse")
 
     def ratio(self, found: Contrast) -> Estimate:
         """Return an effect as a ratio with its interval."""
         return power.ratio(found, self.plan.confidence, len(self.evidence.rows))
 
+    def needed(self) -> int:
+        """Trials that are probably still needed until nothing is open."""
+        knobs = len(self.levels())
+        noise = power.scatter(self._blocks)
+        if not math.isfinite(noise):
+            noise = self.plan.margin
+        closing = (2 * NOTHING * noise / math.log1p(self.plan.margin)) ** 2
+        later = 2 * LOOK + 4 * FEWEST_ALONE * len([c for c in self.plan.candidates if self.clock.is_dear(c)])
+        screening = max(2 * (knobs + 2), closing) if knobs else 0.0
+        return max(round(screening) - self.made.get("screening", 0), 0) + max(
+            later - self.made.get("forward", 0), 4
+        )
+
     def foresee(self, *, at_end: bool = False) -> None:
         """Say what this cluster can show: before the search by what is planned, at its end by what was done."""
-        scale = power.scatter(self._blocks)
+        blocks = [block for block, clean in zip(self._blocks, self._clean, strict=True) if clean]
+        blocks = blocks if len(blocks) >= 2 else self._blocks
+        scale = power.scatter(blocks)
         model = self.model() if at_end else None
         if model is not None:
             scale = model.scale
@@ -480,13 +535,13 @@ class Strategy:
             chosen = made[0], made[1] or planned[1], max(made[2], planned[2])
         most = max((len(values) for values in self.levels().values()), default=1)
         smallest = power.smallest_effect(
-            round(scale, 5),
+            max(round(scale, 5), LEAST_SCATTER),
             *(max(number // most, 2) for number in chosen),
             len(self.arms),
             self.plan.false_discovery / 2,
         )
         smallest = max(smallest, -math.expm1(-math.log1p(self.plan.margin)))
-        self.state.control = power.control(self._blocks, smallest, sum(chosen) // 2)
+        self.state.control = power.control(blocks, smallest, sum(chosen) // 2)
 
     def _short(self, what: str) -> None:
         self.state.ended = "budget"
