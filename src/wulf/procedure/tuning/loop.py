@@ -12,7 +12,7 @@ from wulf.change.transaction import StepError
 from wulf.errors import ProbeError
 from wulf.experiment.search import Forecast, Search
 from wulf.experiment.strategy import TrialRequest
-from wulf.procedure.tuning.runner import TrialError, TrialRunner
+from wulf.procedure.tuning.runner import Reading, TrialError, TrialRunner
 from wulf.records import Trial, Tuning, Workload
 from wulf.store.files import timestamp
 from wulf.store.tuning import TuningWriter
@@ -103,13 +103,11 @@ def _trial(request: TrialRequest, index: int, writer: TuningWriter, bench: Trial
     begin = time.monotonic()
     change_s = 0.0
     error = None
-    values: dict[str, float] = {}
-    contamination: list[str] = []
+    reading: Reading | None = None
     try:
         bench.set(request.setting)
         change_s = time.monotonic() - begin
         reading = bench.measure(writer.manifest.workload, writer.manifest.plan.seed + index)
-        values, contamination = reading.values, reading.contamination
     except (TrialError, StepError) as failure:
         error = str(failure)
         # Where nothing could be measured nothing may stay set.
@@ -125,8 +123,9 @@ def _trial(request: TrialRequest, index: int, writer: TuningWriter, bench: Trial
         change_s=change_s,
         status="failed" if error else "ok",
         error=error,
-        values=values,
-        contamination=contamination,
+        values=reading.values if reading else {},
+        reference=reading.reference if reading else None,
+        contamination=reading.contamination if reading else [],
     )
 
 
