@@ -24,6 +24,7 @@ NAMES = (
     "audit-planted",
     "audit-scale",
     "tune-sim",
+    "tune-power",
     "tune-lab",
     "faults",
     "journal-growth",

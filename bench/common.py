@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import random
 import shutil
 import statistics
@@ -11,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 
 import msgspec
 
@@ -113,6 +115,22 @@ def require(program: str, package: str) -> str:
     if path is None:
         raise SystemExit(f"bench: {program} is not installed: apt-get install {package}")
     return path
+
+
+def require_module(name: str, group: str) -> ModuleType:
+    """Return a module that needs packages of a dependency group; a comparison with nothing would always pass.
+
+    Raises
+    ------
+    SystemExit
+        They are not installed.
+    """
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise SystemExit(
+            f"bench: {error.name} is not installed: .venv/bin/uv pip install --python .venv/bin/python --group {group}"
+        ) from None
 
 
 def compile_mpi(source: Path, mpi: build.MpiLibrary) -> Path:

@@ -26,13 +26,13 @@ from __future__ import annotations
 import math
 import sys
 import time
-import warnings
 from collections.abc import Callable, Sequence
 
 import msgspec
 import numpy as np
 from scipy import stats
 
+from bench import common
 from wulf.experiment import Search
 from wulf.records import Candidate, Metric, Trial, TunePlan, Values
 
@@ -191,54 +191,6 @@ def one_at_a_time(world: World, _seed: int) -> Values:
     return confirmed(world, kept)
 
 
-def tpe(world: World, seed: int) -> Values:
-    """Optuna's tree-structured Parzen estimator."""
-    import optuna
-
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed, multivariate=True))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        while has_time(world):
-            asked = study.ask()
-            setting = {knob: "on" for knob in KNOBS if asked.suggest_categorical(knob, (False, True))}
-            study.tell(asked, world.trial(setting)[0])
-    return confirmed(world, {knob: "on" for knob, on in study.best_params.items() if on})
-
-
-def smac(world: World, seed: int) -> Values:
-    """SMAC's hyperparameter facade: a random forest, and an incumbent that is tried again."""
-    import logging
-    import tempfile
-
-    from ConfigSpace import Categorical, ConfigurationSpace
-    from smac import HyperparameterOptimizationFacade, Scenario
-    from smac.runhistory import TrialValue
-
-    logging.disable(logging.CRITICAL)
-    space = ConfigurationSpace({knob: [False, True] for knob in KNOBS}, seed=seed)
-    space.add([])
-    del Categorical
-    with tempfile.TemporaryDirectory() as directory, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        scenario = Scenario(
-            space,
-            n_trials=200,
-            deterministic=False,
-            seed=seed % 2**31,
-            output_directory=directory,  # type: ignore[arg-type]
-        )
-        facade = HyperparameterOptimizationFacade(
-            scenario, lambda _config, seed=0: float(seed), overwrite=True, logging_level=False
-        )
-        while has_time(world):
-            asked = facade.ask()
-            setting = {knob: "on" for knob in KNOBS if asked.config[knob]}
-            facade.tell(asked, TrialValue(cost=world.trial(setting)[0], time=TRIAL_S))
-        found = facade.intensifier.get_incumbent()
-    return confirmed(world, {knob: "on" for knob in KNOBS if found is not None and found[knob]})
-
-
 class Score(msgspec.Struct, frozen=True, kw_only=True):
     """What one way does in one kind of worlds."""
 
@@ -301,10 +253,11 @@ def main(arguments: Sequence[str]) -> int:
     )
     print(claimed(worlds), flush=True)
     others: dict[str, dict[str, Score]] = {}
+    peers = common.require_module("bench.tune_power_peers", "peers")
     for name, tuner, number in (
         ("one at a time", one_at_a_time, worlds),
-        ("TPE", tpe, slow),
-        ("SMAC", smac, slow),
+        ("TPE", peers.tpe, slow),
+        ("SMAC", peers.smac, slow),
     ):
         others[name] = {kind: score(tuner, kind, number, reference=True) for kind in KINDS}
         print(table(f"{name}, {number} worlds of each kind", others[name]), flush=True)

@@ -1,11 +1,20 @@
+import itertools
+import math
+
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import wilcoxon
 
-from tests.unit.make_search import knob, make_plan
-from wulf.experiment import budget, power, refine
+from tests.unit.make_search import LATENCY, knob, make_plan
+from wulf.experiment import choice, design, power, refine
+from wulf.experiment.clock import Clock
+from wulf.experiment.costs import Costs
+from wulf.experiment.evidence import Evidence
+from wulf.experiment.failing import Failing
+from wulf.records import Trial
 from wulf.stats.paired import paired_shift, pseudo_median
 
 LOGS = st.lists(st.floats(-3, 3, allow_nan=False), min_size=1, max_size=25)
@@ -49,37 +58,156 @@ def test_pairs_without_a_difference_prove_nothing():
         paired_shift([])
 
 
-def test_smallest_effect_is_that_of_a_simulation():
-    rng = np.random.default_rng(3)
-    effect = power.smallest(0.1, 12, 0.02)
-    shown = [paired_shift(rng.normal(effect, 0.1, 12)).p_value <= 0.02 for _ in range(2000)]
-    assert np.mean(shown) == pytest.approx(power.POWER, abs=0.05)
+# ---- which settings are tried
 
 
-def test_a_random_walk_widens_what_counts_as_noise():
-    rng = np.random.default_rng(3)
-    steps = rng.normal(0, 0.01, 60)
-    assert power.noise(steps, 13) == pytest.approx(0.014, rel=0.4)
-    assert power.noise(np.cumsum(steps), 13) > 1.3 * power.noise(np.cumsum(steps), 2)
+@pytest.mark.parametrize("knobs", [1, 2, 3, 5, 7, 11, 12, 19, 20, 23, 24, 40, 61])
+def test_a_screening_design_is_balanced(knobs):
+    levels = {f"k{i}": ["on"] for i in range(knobs)}
+    folds = design.screening(levels, np.random.default_rng(1))
+    rows = np.array([[1 if name in part else -1 for name in levels] for fold in folds for part in fold])
+    # Every knob is on as often as off, with every other one: all columns are orthogonal, and to pairs of others.
+    assert (rows.sum(axis=0) == 0).all()
+    assert (rows.T @ rows == len(rows) * np.eye(knobs)).all()
+    pairs = np.array([rows[:, a] * rows[:, b] for a, b in itertools.combinations(range(min(knobs, 12)), 2)])
+    if len(pairs):
+        assert not (pairs @ rows).any()
+    assert len(folds) <= 2 * (knobs + 1)
 
 
-def test_blocks_are_those_that_can_pass_the_correction():
-    plan = make_plan()
-    for comparisons in (1, 5, 12, 40):
-        blocks = power.fewest_blocks(plan, comparisons)
-        assert 2.0 ** (1 - blocks) * comparisons <= plan.false_discovery
-        assert blocks == plan.min_blocks or 2.0 ** (2 - blocks) * comparisons > plan.false_discovery
+def test_values_of_a_knob_take_turns():
+    folds = design.screening({"a": ["1", "2", "3"], "b": ["on"]}, np.random.default_rng(2))
+    seen = [part["a"] for fold in folds for part in fold if "a" in part]
+    assert len(folds) == 4
+    assert sorted(seen) == sorted((["1", "2", "3"] * 2)[: len(seen)]) or set(seen) == {"1", "2", "3"}
 
 
-def test_more_noise_takes_more_blocks_and_less_time_fewer():
-    plan = make_plan(*(knob(f"k{i}", effect=0.1) for i in range(8)))
-    quiet, _ = budget.fit(plan, 0.001, 1000.0, 2.0)
-    noisy, _ = budget.fit(plan, 0.1, 1000.0, 2.0)
-    short, chosen = budget.fit(plan, 0.1, 250.0, 2.0)
-    assert quiet.blocks < noisy.blocks == plan.max_blocks
-    assert short.blocks < noisy.blocks
-    assert quiet.target == pytest.approx(0.01, rel=0.02)
-    assert 1 <= len(chosen) < 8
+def test_a_factorial_has_every_combination_before_any_comes_again():
+    endless = design.factorial({"a": ["on"], "b": ["on"], "c": ["on"]}, np.random.default_rng(3))
+    first = list(itertools.islice(endless, 4))
+    assert len({tuple(sorted(part)) for fold in first for part in fold}) == 8
+    assert next(endless)
+
+
+# ---- what a change costs
+
+
+def trial(index, setting, **other):
+    given = {
+        "phase": "screening",
+        "round": 0,
+        "block": 0,
+        "started_at": "2025-01-01T00:00:00Z",
+        "duration_s": 2.0,
+        "status": "ok",
+        "values": {"latency": 1.0, "tail": 1.0},
+    }
+    return Trial(index=index, setting=setting, **{**given, **other})
+
+
+def test_costs_of_changes_are_learnt():
+    clock = Clock(make_plan(knob("a", toggle_s=0.3), knob("b", toggle_s=0.3)))
+    assert clock.cost_s(frozenset(["a", "b"])) == pytest.approx(0.6)
+    settings = [{}, {"a": "on"}, {"a": "on", "b": "on"}, {"b": "on"}, {}] * 4
+    before: dict[str, str] = {}
+    for index, setting in enumerate(settings):
+        changed = {name for name, _ in set(before.items()) ^ set(setting.items())}
+        change_s = (1.0 if changed else 0.0) + (15.0 if "b" in changed else 0.0)
+        clock.take(trial(index, setting, duration_s=2.2 + change_s, change_s=change_s))
+        before = setting
+    assert clock.trial_s == pytest.approx(2.2)
+    assert clock.cost_s(frozenset("b")) == pytest.approx(16.0, rel=0.1)
+    assert clock.cost_s(frozenset("a")) < 2.0
+    assert clock.cost_s(frozenset()) == 0.0
+    assert clock.is_dear(knob("b"))
+    assert not clock.is_dear(knob("a"))
+
+
+# ---- what fails
+
+
+def test_a_value_that_fails_now_and_then_is_found():
+    failing = Failing()
+    rng = np.random.default_rng(4)
+    for _ in range(40):
+        setting = {name: "on" for name in "abcd" if rng.random() < 0.5}
+        failing.take(setting, not ("a" in setting and rng.random() < 0.6))
+    assert failing.unreliable({name: "on" for name in "abcd"}) == ("a", "on")
+    assert failing.unreliable({"b": "on", "c": "on"}) is None
+    assert failing.suspects({"a": "on", "z": "on"}) == [("z", "on")]
+
+
+# ---- what trials say
+
+
+def evidence_of(rows, local=frozenset()):
+    """Rows: (setting, log cost, log reference or None, contaminated)."""
+    found = Evidence(Costs([LATENCY]), local)
+    for index, (setting, cost, reference, contaminated) in enumerate(rows):
+        found.take(
+            trial(
+                index,
+                setting,
+                values={"latency": math.exp(cost)},
+                reference=None if reference is None else math.exp(reference),
+                contamination=["load"] if contaminated else [],
+            )
+        )
+    return found
+
+
+def test_a_model_tells_effects_apart_and_sees_pairs():
+    rng = np.random.default_rng(5)
+    rows = []
+    for _ in range(60):
+        setting = {name: "on" for name in "abc" if rng.random() < 0.5}
+        cost = -0.2 * ("a" in setting) + 0.2 * ({"a", "b"} <= setting.keys()) + 0.01 * rng.standard_normal()
+        rows.append((setting, cost, None, False))
+    arms = [(name, "on") for name in "abc"]
+    model = choice.with_joints(evidence_of(rows), arms, {name: ["on"] for name in "abc"})
+    assert frozenset(arms[:2]) in model.columns
+    assert model.effect({"a": "on"}) == pytest.approx(-0.2, abs=0.02)
+    assert model.effect({"a": "on", "b": "on"}) == pytest.approx(0.0, abs=0.02)
+    kept = choice.best(model, {name: ["on"] for name in "abc"}, 0.001, 0.01, lambda _: True)
+    assert kept == {"a": "on"}
+
+
+def test_contamination_is_a_covariate():
+    rng = np.random.default_rng(6)
+    rows = []
+    for index in range(40):
+        setting = {"a": "on"} if rng.random() < 0.5 else {}
+        slow = index % 4 == 0
+        rows.append((setting, -0.05 * len(setting) + 1.0 * slow + 0.01 * rng.standard_normal(), None, slow))
+    found = evidence_of(rows).model([("a", "on")]).contrast({"a": "on"}, {})
+    assert found.value == pytest.approx(-0.05, abs=0.02)
+    assert found.error < 0.01
+
+
+def test_a_random_walk_is_taken_out():
+    rng = np.random.default_rng(7)
+    walk = np.cumsum(0.02 * rng.standard_normal(80))
+    rows = []
+    for index in range(80):
+        setting = {"a": "on"} if rng.random() < 0.5 else {}
+        rows.append((setting, -0.05 * len(setting) + walk[index], None, False))
+    found = evidence_of(rows).model([("a", "on")]).contrast({"a": "on"}, {})
+    assert found.value == pytest.approx(-0.05, abs=0.02)
+    assert found.error < 0.01
+
+
+def test_what_can_be_seen_shrinks_with_the_trials_and_grows_with_the_values():
+    few, many = (power.smallest_effect(0.1, n, n // 2, n // 2, 20, 0.01) for n in (20, 80))
+    assert many < few / 1.8
+    assert many < power.smallest_effect(0.1, 80, 40, 40, 60, 0.01)
+    assert power.smallest_effect(0.001, 80, 40, 40, 20, 0.01) < 0.005
+
+
+def test_the_scatter_of_pairs_is_that_of_a_trial():
+    rng = np.random.default_rng(8)
+    assert power.scatter(rng.normal(0, 0.1, (2000, 2)).tolist()) == pytest.approx(0.1, rel=0.05)
+    assert math.isnan(power.scatter([[1.0]]))
+    assert power.control([[1.0]], 0.1, 4) is None
 
 
 def test_midpoints():
@@ -100,3 +228,11 @@ def test_a_flat_curve_is_not_refined():
     assert refine.number("1500") == 1500.0
     assert refine.number("a (2×), b") is None
     assert [refine.text(value) for value in (1500.0, 0.25)] == ["1500", "0.25"]
+
+
+def test_trials_without_an_objective_say_nothing():
+    evidence = evidence_of([])
+    assert evidence.model([]) is None
+    assert not evidence.take(trial(0, {}, status="failed"))
+    assert not evidence.take(msgspec.structs.replace(trial(0, {}), values={"latency": math.nan}))
+    assert evidence.screen([("a", "on")]) == {}

@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import msgspec
@@ -277,7 +278,7 @@ def test_what_is_dear_to_change_is_changed_seldom():
     for name in ("mtu", "rings"):
         values = [trial.setting.get(name) for trial in trials if trial.phase != "confirmation"]
         assert 4 <= sum(map(bool, values)) <= 40
-        assert sum(one != other for one, other in zip(values, values[1:], strict=False)) <= len(values) / 4
+        assert sum(one != other for one, other in itertools.pairwise(values)) <= len(values) / 4
     alone = [trial.setting for trial in trials if "rings" in trial.setting]
     assert all(len(setting) <= 2 for setting in alone)
 
