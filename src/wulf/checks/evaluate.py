@@ -129,7 +129,12 @@ def evaluate(
         if wanted is None:
             continue
         when = applies[knob.id]
-        facts = [knob.id, "nic.name", *([DRIVER] if knob.special else []), *(sorted(when.names) if when else [])]
+        facts = [
+            knob.id,
+            "nic.name",
+            *([DRIVER] if knob.special else []),
+            *(sorted(when.names) if when else []),
+        ]
         found = _judge(knob.id, knob.title, seen, _knob_outcome(knob, wanted, when), facts, judgements)
         # Where a check speaks of the knob already, its recommended value is no news.
         findings += _without(found, said.get(knob.id, set()))

@@ -19,6 +19,7 @@ from wulf.change.transaction import NotRestoredError, StepError
 from wulf.change.trial import DEADLINE_S
 from wulf.cluster.inventory import ClusterConfig
 from wulf.errors import BuildError, ProbeError, TransportError, UsageError
+from wulf.experiment import objective
 from wulf.experiment.power import estimate
 from wulf.nodeset import fold
 from wulf.ports import Transport
@@ -450,12 +451,6 @@ def _verdict(low: float | None, high: float | None, p_value: float) -> Verdict:
 
 
 def pairs_with(changed: Sequence[str], nodes: Sequence[str]) -> list[Pair]:
-    """Return pairs in which every changed node is, with one that is not changed where there is one; of many some."""
-    others = [node for node in nodes if node not in changed]
-    found: list[Pair] = []
-    for number, node in enumerate(changed):
-        partners = others or [other for other in nodes if other != node]
-        if partners:
-            found.append((node, partners[number % len(partners)]))
-    step = -(-len(found) // MAX_PAIRS) if found else 1
-    return found[::step]
+    """Return pairs in which changed nodes are, with others that are not changed where there are such."""
+    pairs = objective.pairs_for(nodes, [set(changed)], MAX_PAIRS)
+    return [pair for pair in pairs if not set(pair).isdisjoint(changed)]

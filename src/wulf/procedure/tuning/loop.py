@@ -103,11 +103,13 @@ def _trial(request: TrialRequest, index: int, writer: TuningWriter, bench: Trial
     begin = time.monotonic()
     error = None
     values: dict[str, float] = {}
+    by_place: dict[str, dict[str, float]] = {}
     contamination: list[str] = []
     try:
         bench.set(request.setting)
         reading = bench.measure(writer.manifest.workload, writer.manifest.plan.seed + index)
         values, contamination = reading.values, reading.contamination
+        by_place = reading.by_place
     except (TrialError, StepError) as failure:
         error = str(failure)
         # Where nothing could be measured nothing may stay set.
@@ -123,6 +125,7 @@ def _trial(request: TrialRequest, index: int, writer: TuningWriter, bench: Trial
         status="failed" if error else "ok",
         error=error,
         values=values,
+        by_place=by_place,
         contamination=contamination,
     )
 

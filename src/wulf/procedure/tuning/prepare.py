@@ -11,11 +11,12 @@ import msgspec
 from wulf import catalogue
 from wulf.catalogue import Knob
 from wulf.change import steps
+from wulf.cluster.names import expand
 from wulf.errors import ConfigError
 from wulf.experiment import candidates, objective
 from wulf.nodeset import fold
 from wulf.procedure import change, site
-from wulf.records import Candidate, NodeRecord, Operation
+from wulf.records import Candidate, NodeRecord, Operation, Pair
 
 Say = Callable[[str], None]
 Better = Literal["lower", "higher"]
@@ -29,6 +30,11 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     candidates: list[Candidate]
     #: Knob → why it is not tried.
     left_out: dict[str, str]
+
+    def pairs(self, nodes: Sequence[str]) -> list[Pair]:
+        """Return between whom a trial measures: nodes that a candidate changes come with others that it does not."""
+        changed = dict.fromkeys(one.nodes for one in self.candidates if one.nodes)
+        return objective.pairs_for(nodes, [set(expand(some)) for some in changed])
 
 
 def goal(
@@ -88,7 +94,7 @@ def choose(
         for name, knob in knobs.items()
         if (reason := _refusal(knob, records, family, permissions, named=bool(patterns)))
     }
-    found, left_out = candidates.choose(records, knobs, target.profile, refusals, steps.may_have, patterns)
+    found, left_out = candidates.choose(records, knobs, target.profile, refusals, steps, patterns)
     return Choice(candidates=found, left_out=left_out)
 
 
