@@ -36,10 +36,9 @@ from wulf.records import (
     NodeRecord,
     Pair,
     Unmended,
-    Verdict,
     Workload,
 )
-from wulf.stats.paired import paired_shift
+from wulf.stats.paired import paired_shift, paired_verdict
 from wulf.text import nearest
 from wulf.units import format_change
 
@@ -428,26 +427,12 @@ def effects(
             continue
         differences = np.array([math.log(new / old) for old, new in pairs])
         found = paired_shift(differences)
-        p_value = min(1.0, found.p_value * len(names))
-        ratio = estimate(found.ratio)
         yield MendEffect(
             metric=name,
-            ratio=ratio,
-            p_value=p_value,
-            verdict=_verdict(found.ratio.low, found.ratio.high, p_value),
+            ratio=estimate(found.ratio),
+            p_value=min(1.0, found.p_value * len(names)),
+            verdict=paired_verdict(found, len(names), MARGIN, SIGNIFICANCE),
         )
-
-
-def _verdict(low: float | None, high: float | None, p_value: float) -> Verdict:
-    if low is None or high is None:
-        return "no decision"
-    if low >= 1 - MARGIN and high <= 1 + MARGIN:
-        return "no difference"
-    if p_value <= SIGNIFICANCE and high < 1:
-        return "better"
-    if p_value <= SIGNIFICANCE and low > 1:
-        return "worse"
-    return "no decision"
 
 
 def pairs_with(changed: Sequence[str], nodes: Sequence[str]) -> list[Pair]:

@@ -11,10 +11,9 @@ import msgspec
 from wulf import catalogue
 from wulf.catalogue import Knob
 from wulf.change import steps
-from wulf.cluster.names import expand
 from wulf.errors import ConfigError
 from wulf.experiment import candidates, objective
-from wulf.nodeset import fold
+from wulf.nodeset import fold, unfold
 from wulf.procedure import change, site
 from wulf.records import Candidate, NodeRecord, Operation, Pair
 
@@ -34,7 +33,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     def pairs(self, nodes: Sequence[str]) -> list[Pair]:
         """Return between whom a trial measures: nodes that a candidate changes come with others that it does not."""
         changed = dict.fromkeys(one.nodes for one in self.candidates if one.nodes)
-        return objective.pairs_for(nodes, [set(expand(some)) for some in changed])
+        return objective.pairs_for(nodes, [set(unfold(some)) for some in changed])
 
 
 def goal(
