@@ -6,9 +6,10 @@ from wulf import catalogue
 from wulf.catalogue import Knob
 from wulf.change import steps
 from wulf.errors import UsageError
-from wulf.experiment import candidates
+from wulf.experiment import candidates, objective
 from wulf.procedure import change
 from wulf.procedure.look import judge
+from wulf.procedure.tuning import prepare
 from wulf.records import NodeRecord
 
 LAN = {"nic.name": "eth0"}
@@ -217,6 +218,36 @@ def _service() -> Knob:
     import msgspec
 
     return msgspec.structs.replace(catalogue.knob("svc.irqbalance"), id="svc.x", recommend={}, measure="?")
+
+
+def test_another_word_for_the_same_is_not_tried():
+    name = "ompi.mpi_yield_when_idle"
+    assert only(nodes("false", "false", knob=name), name).values == ["1"]
+
+
+def test_what_a_container_shares_with_its_host_is_left_alone():
+    kernel = {"vm.thp": "madvise", "sysctl.kernel.numa_balancing": "0"}
+    network = {"sysctl.net.ipv4.tcp_autocorking": "1", "napi.threaded": "0"}
+    goal = objective.application("true", "", "lower", "s")
+    for container, tried in (("systemd-nspawn", network), ("none", kernel | network)):
+        facts = LAN | kernel | network | {"node.container": container}
+        records = [NodeRecord(node=name, reachable=True, facts=facts) for name in ("a", "b")]
+        choice = prepare.choose(records, goal, [], None, change.Permissions())
+        known = [one.knob for one in choice.candidates if one.knob in kernel | network]
+        assert sorted(known) == sorted(tried)
+    named = prepare.choose(records, goal, ["vm.thp"], None, change.Permissions())
+    assert [one.knob for one in named.candidates] == ["vm.thp"]
+
+
+def test_pairs_follow_from_what_the_candidates_change():
+    facts = [
+        LAN | {"net.conntrack": value, "network.faces_outside": False}
+        for value in ("tracked", "tracked", "off", "off")
+    ]
+    records = [NodeRecord(node=f"n{at}", reachable=True, facts=one) for at, one in enumerate(facts)]
+    goal = objective.application("true", "", "lower", "s")
+    choice = prepare.choose(records, goal, ["net.conntrack=notrack"], None, change.Permissions())
+    assert choice.pairs(["n0", "n1", "n2", "n3"]) == [("n0", "n2"), ("n1", "n3"), ("n0", "n1")]
 
 
 def test_a_refusal_is_told():

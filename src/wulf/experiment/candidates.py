@@ -12,7 +12,7 @@ from typing import Protocol
 
 import msgspec
 
-from wulf.catalogue import Knob, Profile, fits, preferred, shown, specials
+from wulf.catalogue import Knob, Profile, accepts, fits, preferred, shown, specials
 from wulf.errors import UsageError
 from wulf.nodeset import fold
 from wulf.records import Candidate, FactValue, NodeRecord
@@ -198,7 +198,13 @@ def _values(present: _Present, *, named: bool) -> list[str]:
     if present.wanted is None and knob.type != "bool":
         return _settled(present)
     first = [] if present.wanted is None or present.as_wanted else [preferred(present.wanted)]
-    return _few(present, [*first, *_others(present), *_choices(knob)])
+    choices = [value for value in _choices(knob) if not (knob.type == "bool" and _is_liked(present, value))]
+    return _few(present, [*first, *_others(present), *choices])
+
+
+def _is_liked(present: _Present, value: str) -> bool:
+    """Whether a value is only another word for what all nodes have: ``0`` for ``false``."""
+    return present.as_wanted and present.wanted is not None and accepts(present.wanted, value)
 
 
 def _settled(present: _Present) -> list[str]:

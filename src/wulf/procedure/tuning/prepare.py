@@ -116,6 +116,11 @@ def _refusal(
         return refusal
     reasons: dict[str, list[str]] = {}
     for record in records:
+        container = str(record.facts.get("node.container", "none"))
+        if not named and container != "none" and _is_of_the_kernel(knob):
+            why = f"it is the kernel's, which this container ({container}) shares with its host"
+            reasons.setdefault(f"{why}: name it with --knobs to try it", []).append(record.node)
+            continue
         knob_setting = steps.KnobSetting(knob=knob, value=_relaxed(knob))
         reason = steps.obstacle(
             knob_setting, record, take_over=permissions.take_over, relax=permissions.relax
@@ -124,6 +129,16 @@ def _refusal(
         if reason or unknown:
             reasons.setdefault(reason or f"not known: {unknown}", []).append(record.node)
     return "; ".join(f"{fold(nodes)}: {reason}" for reason, nodes in reasons.items())
+
+
+def _is_of_the_kernel(knob: Knob) -> bool:
+    """Whether a setting is that of a whole kernel, not of a network namespace or an interface."""
+    target = knob.access.target
+    if knob.access.kind == "sysctl":
+        return not target.startswith("net.")
+    if knob.access.kind == "file":
+        return not target.startswith("/sys/class/net/")
+    return knob.access.kind in ("pm_qos", "turbo", "idle_states")
 
 
 def _relaxed(knob: Knob) -> str:
