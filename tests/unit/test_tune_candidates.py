@@ -70,6 +70,11 @@ def test_a_mode_of_the_driver_is_no_point_on_a_scale():
     assert (plain.original, plain.values, plain.numeric) == ("3", ["0", "10", "100"], True)
 
 
+def test_who_names_a_knob_has_all_its_values_and_modes():
+    found = only(nodes("3", "3", knob="nic.rx_usecs", driver="igb"), "nic.rx_usecs", wanted=["rx_usecs"])
+    assert found.values == ["0", "10", "30", "100", "1"]
+
+
 def test_what_the_driver_begins_with_is_tried_where_somebody_set_something_else():
     found = only(nodes("125", "125", knob="nic.rx_usecs", driver="igb"), "nic.rx_usecs")
     assert found.values == ["0", "10", "3", "1"]

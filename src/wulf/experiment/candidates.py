@@ -190,7 +190,7 @@ def _values(present: _Present, *, named: bool) -> list[str]:
     knob = present.knob
     if named:
         recommended = [] if present.wanted is None or present.as_wanted else [preferred(present.wanted)]
-        return _unique([*recommended, *_choices(knob)])
+        return _unique([*recommended, *_choices(knob), *present.modes])
     if knob.status != "current" or knob.lockout not in _HARMLESS:
         return _settled(present)
     if knob.type == "int":
