@@ -5,6 +5,7 @@ Adding a knob or a check is adding a file there; nothing else has to know of it.
 
 from __future__ import annotations
 
+import fnmatch
 import functools
 import heapq
 import math
@@ -17,7 +18,7 @@ import msgspec
 
 from wulf import access
 from wulf.errors import ConfigError, UsageError
-from wulf.records import Record
+from wulf.records import FactValue, Record
 from wulf.text import nearest, printable
 
 Profile = Literal["latency", "throughput", "hpc"]
@@ -74,6 +75,18 @@ class Persist(_Data, frozen=True, kw_only=True):
     rhel: _Text
 
 
+class Special(_Data, frozen=True, kw_only=True):
+    """A number that does not mean what it says: a mode, which is no point on the knob's scale."""
+
+    value: _Text
+    #: In a few words.
+    meaning: _Text
+    #: Drivers of the interface that take it so, ``*`` matches; none for all.
+    drivers: tuple[str, ...] = ()
+    #: What these drivers begin with.
+    default: bool = False
+
+
 class Knob(_Data, frozen=True, kw_only=True):
     """One setting of a node, an interface or a job."""
 
@@ -88,8 +101,10 @@ class Knob(_Data, frozen=True, kw_only=True):
     range: tuple[int, int] | None = None
     #: The kernel's own value, where it is the same in all versions; empty where not.
     default: str = ""
-    #: Values worth trying.
+    #: Values worth trying; of numbers the smallest and the largest say how far it is swept.
     values: tuple[str, ...] = ()
+    #: Values with a meaning of their own.
+    special: tuple[Special, ...] = ()
     scope: Literal["node", "cpu", "interface", "queue", "route", "cluster", "job"]
     status: Literal["current", "audit only", "report only", "folklore", "obsolete"]
     #: Since when, and what replaces it.
@@ -144,6 +159,8 @@ class Check(_Data, frozen=True, kw_only=True):
     fix: str = ""
     #: File or mechanism that keeps it so.
     keep: str = ""
+    #: Knobs that change what it speaks of, where `holds` names other facts: with these it can be tried.
+    knobs: tuple[str, ...] = ()
     #: Knob → value that is right whatever the cluster is to be good at; empty where that depends, or is not known.
     mend: dict[str, str] = msgspec.field(default_factory=dict)
     risk: _Text
@@ -222,6 +239,7 @@ def _faults_of_values(knob: Knob) -> Iterator[str]:
         chosen = preferred(wanted)
         if knob.type in ("bool", "enum", "service") and knob.values and chosen not in knob.values:
             yield f"recommend.{profile} is {chosen!r}, which is none of 'values'"
+    named += [("special", one.value) for one in knob.special]
     if knob.type != "int":
         if knob.range is not None:
             yield "'range' is for knobs of the type int"
@@ -307,6 +325,9 @@ def checks() -> dict[str, Check]:
     """Check id → check; raises as `knobs`."""
     found = _load("checks", Check)
     for check in found.values():
+        for name in check.knobs:
+            if name not in knobs():
+                raise ConfigError(f"data/checks/{check.id}.toml: it is tried with {name}, which is no knob")
         for name in check.mend:
             if name not in knobs():
                 raise ConfigError(f"data/checks/{check.id}.toml: it is mended by {name}, which is no knob")
@@ -379,6 +400,29 @@ def accepts(wanted: str, value: str) -> bool:
         return False
     bound = int(limit[2])
     return number <= bound if limit[1] == "<=" else number >= bound
+
+
+def specials(knob: Knob, driver: FactValue) -> dict[str, Special]:
+    """Return the values of a knob that have a meaning of their own with this driver of the interface."""
+    return {
+        one.value: one
+        for one in knob.special
+        if not one.drivers or any(fnmatch.fnmatchcase(str(driver), pattern) for pattern in one.drivers)
+    }
+
+
+def fits(knob: Knob, wanted: str, value: str, driver: FactValue) -> bool:
+    """Whether a node's value is what a recommendation wants; a mode is within no limit, however small its number."""
+    is_limit = wanted.startswith(("<=", ">="))
+    return accepts(wanted, value) and not (is_limit and value in specials(knob, driver))
+
+
+def shown(knob: Knob, value: str, driver: FactValue) -> str:
+    """Return a value as people read it: with its unit, or with what it means: ``3 (dynamic, conservative)``."""
+    special = specials(knob, driver).get(value)
+    if special is not None:
+        return f"{value} ({special.meaning})"
+    return f"{value} {knob.unit}" if knob.unit and value[-1:].isdigit() else value
 
 
 def preferred(wanted: str) -> str:

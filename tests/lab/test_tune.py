@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import time
@@ -82,6 +83,35 @@ def test_an_interrupted_search_puts_the_nodes_back_and_goes_on(run, lab_cluster,
     after = load_tuning(tmp_path / "runs" / "t")
     assert len(after.trials) > len(before.trials)
     assert after.trials[: len(before.trials)] == before.trials
+
+
+def test_what_some_nodes_lack_is_measured_with_these_pair_by_pair(run, lab_cluster, tmp_path):
+    name = "net.ipv4.tcp_autocorking"
+    for node in ("node01", "node02"):
+        on(lab_cluster, node, f"sysctl -q -w {name}=0")
+    goal = tmp_path / "goal.toml"
+    goal.write_text("[[metric]]\nop = 'tcp_rr'\nsize = '64B'\n", encoding="utf-8")
+    try:
+        words = ("--knobs", "tcp_autocorking=1", "--objective", str(goal), "--budget", "40s", "--only-search")
+        done = run("tune", "t", "--cluster", "lab", *words)
+        assert done.returncode in (0, 3), done.stderr
+        found = load_tuning(tmp_path / "runs" / "t")
+        (candidate,) = found.manifest.plan.candidates
+        assert candidate.nodes == "node[01-02]"
+        (part,) = found.manifest.workload.parts
+        assert part.places == [("node01", "node03"), ("node02", "node04"), ("node01", "node02")]
+        measured = [trial for trial in found.trials if trial.status == "ok"]
+        assert measured
+        for trial in measured:
+            assert set(trial.by_place) == {"node[01,03]", "node[02,04]", "node[01-02]"}
+            logs = [math.log(values["tcp_rr 64 B"]) for values in trial.by_place.values()]
+            assert math.exp(sum(logs) / 3) == pytest.approx(trial.values["tcp_rr 64 B"])
+        assert [on(lab_cluster, node, f"sysctl -n {name}") for node in lab_cluster.layout.names()] == list(
+            "0011"
+        )
+    finally:
+        for node in ("node01", "node02"):
+            on(lab_cluster, node, f"sysctl -q -w {name}=1")
 
 
 def test_a_dry_run_says_what_would_be_tried(run, lab_cluster):

@@ -281,8 +281,9 @@ set = "sysctl -w net.ipv4.tcp_autocorking={value}"
             "'range' is for knobs of the type int",
         ),
         ("svc.iptables_legacy", '"0"', '"none"', "has 'none': of the type int it must be a whole number"),
-        ("nic.rx_usecs", '"<=10"', '"<=20000"', "recommend.latency has '20000'"),
-        ("nic.rx_usecs", '"<=10"', '"<ten"', "not a recommendation"),
+        ("nic.tx_usecs", '"<=10"', '"<=20000"', "recommend.latency has '20000'"),
+        ("nic.tx_usecs", '"<=10"', '"<ten"', "not a recommendation"),
+        ("nic.rx_usecs", 'value = "4"', 'value = "few"', "special has 'few'"),
         ("nic.eee", 'latency = "off"', 'latency = "aus"', "recommend.latency is 'aus', which is none of"),
         # What is missing.
         (CORKING, "measure =", "notes =", "give 'recommend', or say in 'measure' why not"),

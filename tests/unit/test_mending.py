@@ -282,8 +282,9 @@ def test_what_was_only_refused_is_on_the_page_too() -> None:
 
 
 def test_every_changed_node_is_measured_with_one_that_is_not() -> None:
-    assert mending.pairs_with(["c"], ["a", "b", "c"]) == [("c", "a")]
-    assert mending.pairs_with(["a", "b"], ["a", "b"]) == [("a", "b"), ("b", "a")]
+    assert mending.pairs_with(["c"], ["a", "b", "c"]) == [("a", "c")]
+    assert mending.pairs_with(["a", "b"], ["a", "b"]) == [("a", "b")]
+    assert mending.pairs_with(["a", "b"], ["a", "b", "c", "d"]) == [("a", "c"), ("b", "d"), ("a", "b")]
     assert len(mending.pairs_with([str(number) for number in range(40)], [str(n) for n in range(80)])) <= 4
     assert mending.pairs_with(["a"], ["a"]) == []
 

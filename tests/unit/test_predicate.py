@@ -106,6 +106,34 @@ def test_the_names_it_needs() -> None:
 
 
 @pytest.mark.parametrize(
+    ("driver", "value", "mode"),
+    [
+        ("igb", "3", True),
+        ("igb", 1, True),
+        ("igb", "0", False),
+        ("igb", "10", False),
+        ("ixgbe", "1", True),
+        ("ixgbe", "3", False),
+        ("tg3", "3", False),
+        (None, "3", False),
+    ],
+)
+def test_a_number_may_be_a_mode_of_the_driver(driver: str | None, value: str, mode: bool) -> None:
+    found = Predicate("special(nic.rx_usecs)", "t")
+    assert found.names == {"nic.rx_usecs", "nic.driver"}
+    known = {} if driver is None else {"nic.driver": driver}
+    assert found(NodeRecord(node="n", reachable=True, facts={"nic.rx_usecs": value, **known})) is mode
+
+
+def test_what_is_not_known_is_no_mode() -> None:
+    found = Predicate("special(nic.rx_usecs)", "t")
+    reason = {"nic.rx_usecs": "no ethtool"}
+    assert found(NodeRecord(node="n", reachable=True, unknown=reason)) == Gap(
+        "unknown", "nic.rx_usecs: no ethtool"
+    )
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "",
@@ -123,6 +151,7 @@ def test_the_names_it_needs() -> None:
         "nic.mtu % 2",
         "nic.mtu is None",
         "has(nic.mtu)",
+        "special(nic.nothing)",
         "known(1)",
         "known(nic.mtu, nic.name)",
         "known(x=nic.mtu)",

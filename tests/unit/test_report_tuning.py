@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -12,7 +13,7 @@ from rich.cells import cell_len
 from tests.unit import tuning_fixture
 from tests.unit.test_report_html import Page
 from tests.unit.test_report_text import agrees, console, printed, stripped
-from wulf.records import Control, Effect, Estimate
+from wulf.records import Control, Effect, Estimate, Trial
 from wulf.report.tuning import ChangeRow, TuningReport, before_after, render_html, render_text
 from wulf.report.tuning import figures as tuning_figures
 from wulf.report.tuning import view as tuning_view
@@ -293,3 +294,73 @@ def test_an_effect_is_one_figure_wherever_it_stands() -> None:
     assert (view.keys[0].value, view.keys[0].where) == ("+15.3 %", "95 % interval +13.7 to +16.9 %")
     assert "+15.3 % (+13.7 to +16.9)" in [row[4].text for row in view.patterns.rows]
     assert "+15.3 %" in view.path.rows[-1][2].text
+
+
+def per_pair(report: TuningReport, gains: dict[str, float]) -> TuningReport:
+    """Return the report with every trial measured between several pairs, which what was kept helps so much."""
+    kept = report.tuning.confirmation.tried
+
+    def split(trial: Trial) -> Trial:
+        by_place = {
+            place: {
+                metric: value
+                * (factor if trial.setting == kept else 1.0)
+                * (1 + 1e-3 * math.sin(7 * trial.index + at))
+                for metric, value in trial.values.items()
+            }
+            for at, (place, factor) in enumerate(gains.items())
+        }
+        return msgspec.structs.replace(trial, by_place=by_place if trial.values else {})
+
+    return replace(report, trials=[split(trial) for trial in report.trials])
+
+
+def test_who_gains_is_told_pair_by_pair(report: TuningReport) -> None:
+    row = replace(report.changed[0], knob="net.conntrack", nodes="node[01-02]")
+    shown = per_pair(
+        replace(report, changed=[row]), {"node[03-04]": 2.04, "node[01-02]": 1.0, "node[01,03]": 1.4}
+    )
+    table = tuning_view.build(shown).places
+    assert table is not None
+    found = [(line[0].text, line[2].text, line[3].text) for line in table.rows]
+    # Best first; what the kept settings do to the fixture's times is 0.49.
+    assert found[:2] == [
+        ("node[01-02]", "better", "net.conntrack"),
+        ("node[01,03]", "better", "net.conntrack on node01"),
+    ]
+    assert found[2][0] == "node[03-04]"
+    assert found[2][1:] in (("no difference", "nothing"), ("no decision", "nothing"))
+    assert table.rows[0][1].raw == pytest.approx(report.tuning.confirmation.ratio.value, rel=0.01)
+    assert "Bonferroni" in table.note
+    text = console()
+    render_text(shown, text)
+    assert "Who gains" in printed(text)
+    assert "Who gains" in render_html(shown)
+
+
+def test_one_pair_is_not_compared_with_itself(report: TuningReport) -> None:
+    assert tuning_view.build(report).places is None
+    assert tuning_view.build(per_pair(report, {"node[01-02]": 1.0})).places is None
+
+
+def test_a_place_of_which_a_figure_is_missing_is_not_judged(report: TuningReport) -> None:
+    shown = per_pair(report, {"a,b": 1.0, "c,d": 1.0, "e,f": 1.0})
+    for trial in shown.trials:
+        trial.by_place.get("e,f", {}).pop("mpi_pingpong 64 B", None)
+    table = tuning_view.build(shown).places
+    assert table is not None
+    assert {line[0].text for line in table.rows} == {"a,b", "c,d"}
+
+
+def test_a_mode_is_shown_with_what_it_means(report: TuningReport) -> None:
+    candidates = [
+        msgspec.structs.replace(
+            one, original="3 (dynamic, conservative)", meanings={"50": "a mode"}, nodes="node01"
+        )
+        if one.knob == "nic.rx_usecs"
+        else one
+        for one in report.plan.candidates
+    ]
+    shown = replace(report, plan=msgspec.structs.replace(report.plan, candidates=candidates))
+    rows = {line[0].text: line[3].text for line in tuning_view.build(shown).effects.rows}
+    assert rows["nic.rx_usecs = 50 (a mode)"] == "3 (dynamic, conservative), changed on node01"

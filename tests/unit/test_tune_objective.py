@@ -122,3 +122,25 @@ def test_pairs_touch_every_node_as_far_as_they_reach(count):
 
 def test_a_single_node_has_no_pair():
     assert objective.pairs_for(["n01"]) == []
+
+
+def test_nodes_that_are_changed_are_measured_with_those_that_are_not():
+    names = ["a", "b", "c", "d"]
+    assert objective.pairs_for(names, [{"a", "b"}]) == [("a", "c"), ("b", "d"), ("a", "b")]
+    assert objective.pairs_for(names, [{"c"}]) == [("a", "c"), ("b", "d")]
+    # What changes all nodes, or none, tells no pair from another.
+    assert objective.pairs_for(names, [set(names)]) == objective.pairs_for(names)
+
+
+@pytest.mark.parametrize("count", range(4, 40, 3))
+@pytest.mark.parametrize("some", [{"n01"}, {"n00", "n03"}, {"n00", "n01", "n02"}])
+def test_pairs_of_many_nodes_tell_what_few_changed_ones_gain(count, some):
+    names = [f"n{index:02d}" for index in range(count)]
+    pairs = objective.pairs_for(names, [some, {"n03"}])
+    assert len(pairs) <= objective.MAX_PAIRS
+    assert len(set(pairs)) == len(pairs)
+    assert all(first != second for first, second in pairs)
+    for node in some if 2 * len(some) <= count else ():
+        assert any(node in pair and not set(pair) <= some for pair in pairs)
+    if count <= objective.MAX_PAIRS:
+        assert {name for pair in pairs for name in pair} == set(names)

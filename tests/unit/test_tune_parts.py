@@ -15,7 +15,7 @@ from wulf.experiment.costs import Costs
 from wulf.experiment.evidence import Evidence
 from wulf.experiment.failing import Failing
 from wulf.records import Trial
-from wulf.stats.paired import paired_shift, pseudo_median
+from wulf.stats.paired import paired_shift, paired_verdict, pseudo_median
 
 LOGS = st.lists(st.floats(-3, 3, allow_nan=False), min_size=1, max_size=25)
 
@@ -56,6 +56,21 @@ def test_pairs_without_a_difference_prove_nothing():
     assert paired_shift([0.0] * 4 + [0.1] * 8).p_value == pytest.approx(2 / 2**8)
     with pytest.raises(ValueError, match="nothing"):
         paired_shift([])
+
+
+@pytest.mark.parametrize(
+    ("differences", "comparisons", "said"),
+    [
+        ([-0.1, -0.11, -0.12, -0.1, -0.13, -0.11, -0.1, -0.12], 1, "better"),
+        ([0.1, 0.11, 0.12, 0.1, 0.13, 0.11, 0.1, 0.12], 4, "worse"),
+        # 2 / 2⁸ is not sure enough for one of ten.
+        ([-0.1, -0.11, -0.12, -0.1, -0.13, -0.11, -0.1, -0.12], 10, "no decision"),
+        ([-0.001, 0.002, 0.001, -0.002, 0.001, 0.002, -0.001, 0.001], 1, "no difference"),
+        ([-0.5] * 4, 1, "no decision"),
+    ],
+)
+def test_a_verdict_counts_what_else_was_compared(differences, comparisons, said):
+    assert paired_verdict(paired_shift(differences), comparisons, 0.02) == said
 
 
 # ---- which settings are tried

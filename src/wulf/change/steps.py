@@ -175,6 +175,11 @@ def fulfilled(knob_setting: KnobSetting, value: object) -> bool:
     return same(knob_setting.value, value)
 
 
+def has(knob: Knob, value: str, now: object) -> bool:
+    """Whether a node on which the knob is now so needs nothing to have the value."""
+    return fulfilled(KnobSetting(knob=knob, value=value), now)
+
+
 def same(wanted: str, value: object) -> bool:
     """Whether a value read from a node is the one that was wanted."""
     words = " ".join(str(value).split())

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
+from wulf import catalogue
 from wulf.catalogue import (
     SEVERITIES,
     Check,
@@ -15,12 +16,13 @@ from wulf.catalogue import (
     Knob,
     Profile,
     Severity,
-    accepts,
+    fits,
     preferred,
+    shown,
     unsettable,
 )
 from wulf.checks.consistency import DEPENDS, UNSETTABLE, consistency_findings
-from wulf.checks.predicate import Gap, Predicate, State, look_up, state
+from wulf.checks.predicate import DRIVER, Gap, Predicate, State, look_up, state
 from wulf.records import PASSING_FACTS, Audit, Finding, Judgement, NodeRecord, Remedy
 from wulf.text import in_command, interface_in_command
 from wulf.units import format_fact
@@ -59,6 +61,8 @@ class Rule(msgspec.Struct, frozen=True):
         check = self.check
         texts = " ".join((check.found, check.wanted, check.fix, check.keep))
         names = set(_FIELD.findall(texts)) - {"interface"} | self.holds.names | {"nic.name"}
+        if any(_has_modes(name) for name in names):
+            names.add(DRIVER)
         return sorted(names | (self.when.names if self.when else set()))
 
 
@@ -118,14 +122,19 @@ def evaluate(
         )
         found = _of_the_moment(rule.check, found, seen)
         findings += found
-        for fact in rule.holds.names:
+        for fact in {*rule.holds.names, *rule.check.knobs}:
             said.setdefault(fact, set()).update(node for finding in found for node in finding.nodes)
     for knob in knobs:
         wanted = knob.recommend.get(profile)
         if wanted is None:
             continue
         when = applies[knob.id]
-        facts = [knob.id, "nic.name", *(sorted(when.names) if when else [])]
+        facts = [
+            knob.id,
+            "nic.name",
+            *([DRIVER] if knob.special else []),
+            *(sorted(when.names) if when else []),
+        ]
         found = _judge(knob.id, knob.title, seen, _knob_outcome(knob, wanted, when), facts, judgements)
         # Where a check speaks of the knob already, its recommended value is no news.
         findings += _without(found, said.get(knob.id, set()))
@@ -254,7 +263,11 @@ def _applies(when: Predicate | None, node: NodeRecord) -> _Outcome | None:
 def _check_outcome(rule: Rule, settable: Collection[str]) -> _OutcomeOf:
     check = rule.check
     remedy: Remedy = (
-        "mend" if check.mend else "try" if not set(rule.holds.names).isdisjoint(settable) else "person"
+        "mend"
+        if check.mend
+        else "try"
+        if not {*rule.holds.names, *check.knobs}.isdisjoint(settable)
+        else "person"
     )
 
     def outcome(node: NodeRecord) -> _Outcome:
@@ -302,7 +315,8 @@ def _knob_outcome(knob: Knob, wanted: str, when: Predicate | None) -> _OutcomeOf
         value = look_up(node, knob.id)
         if isinstance(value, Gap):
             return _Outcome(value.kind, value.reason)
-        if accepts(wanted, str(value)):
+        driver = node.facts.get(DRIVER)
+        if fits(knob, wanted, str(value), driver):
             return _Outcome("ok")
         return _Outcome(
             "finding",
@@ -314,8 +328,8 @@ def _knob_outcome(knob: Knob, wanted: str, when: Predicate | None) -> _OutcomeOf
                 costs=list(_LAYER_COSTS[knob.layer]),
                 effect=knob.effect,
                 nodes=[],
-                found=f"{knob.id} is {_with_unit(str(value), knob)}",
-                wanted=_with_unit(wanted.replace("|", " or "), knob),
+                found=f"{knob.id} is {shown(knob, str(value), driver)}",
+                wanted=shown(knob, wanted.replace("|", " or "), driver),
                 why=knob.direction + (f" {knob.measure}" if knob.measure else ""),
                 fix=_command(knob.access.set.replace("{value}", preferred(wanted)), node),
                 keep=_command(knob.persist.file, node),
@@ -329,8 +343,9 @@ def _knob_outcome(knob: Knob, wanted: str, when: Predicate | None) -> _OutcomeOf
     return outcome
 
 
-def _with_unit(value: str, knob: Knob) -> str:
-    return f"{value} {knob.unit}" if knob.unit and value[-1:].isdigit() else value
+def _has_modes(name: str) -> bool:
+    knob = catalogue.knobs().get(name)
+    return knob is not None and bool(knob.special)
 
 
 def _filled(template: str, node: NodeRecord) -> str:
@@ -338,7 +353,11 @@ def _filled(template: str, node: NodeRecord) -> str:
 
     def fill(field: re.Match[str]) -> str:
         kind, value = state(node, field[1])
-        return format_fact(field[1], value) if kind == "value" else f"({kind})"
+        if kind != "value":
+            return f"({kind})"
+        if _has_modes(field[1]):
+            return shown(catalogue.knobs()[field[1]], str(value), node.facts.get(DRIVER))
+        return format_fact(field[1], value)
 
     return _FIELD.sub(fill, template)
 

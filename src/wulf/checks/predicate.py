@@ -20,6 +20,8 @@ There are: names of facts, numbers, strings, ``True``, ``False``, lists, ``and o
     A text as a number.
 ``fact("name")``
     A fact whose name is no Python name.
+``special(knob)``
+    Whether the value of a knob is a mode of the interface's driver, not the number that it looks like.
 
 The value of a sysctl or a knob is a text. Beside a number, and where an order is asked for, a text counts as the
 number that it says: ``sysctl.net.ipv4.tcp_sack != 0``, ``nic.mtu >= 9000``. A text that says none is no number's
@@ -39,9 +41,12 @@ from typing import Any, Literal
 
 import msgspec
 
+from wulf import catalogue
 from wulf.errors import ConfigError
 from wulf.records import FactValue, NodeRecord
 
+#: The fact on which the meaning of a value may depend.
+DRIVER = "nic.driver"
 _LONGEST = 2000
 
 
@@ -188,6 +193,8 @@ class Predicate:
                 return _lift(lambda value: float(str(value)), [self._compile(text)])
             case "fact", [ast.Constant(value=str() as wanted)]:
                 return self._fact(wanted)
+            case "special", [argument]:
+                return self._special(self._dotted(argument))
         raise ConfigError(f"{self._source}: there is no function {name}() with {len(arguments)} arguments")
 
     def _dotted(self, node: ast.expr) -> str:
@@ -203,6 +210,20 @@ class Predicate:
     def _fact(self, name: str) -> _Node:
         self.names.add(name)
         return lambda node: look_up(node, name)
+
+    def _special(self, name: str) -> _Node:
+        knob = catalogue.knobs().get(name)
+        if knob is None:
+            raise ConfigError(f"{self._source}: special({name}): there is no such knob")
+        self.names |= {name, DRIVER}
+
+        def run(node: NodeRecord) -> Value:
+            value = look_up(node, name)
+            if isinstance(value, Gap):
+                return value
+            return str(value) in catalogue.specials(knob, node.facts.get(DRIVER))
+
+        return run
 
     def _error(self, node: ast.AST) -> ConfigError:
         return ConfigError(f"{self._source}: {ast.unparse(node)!r} is not allowed in a predicate")

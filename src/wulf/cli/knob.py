@@ -10,8 +10,8 @@ import msgspec
 import typer
 from rich.table import Table
 
-from wulf.catalogue import Knob, knob, knobs
-from wulf.checks.predicate import state
+from wulf.catalogue import Knob, knob, knobs, specials
+from wulf.checks.predicate import DRIVER, state
 from wulf.cli import complete
 from wulf.cli.facts import FromOption, NodesOption, records_for
 from wulf.cli.options import ClusterOption, JsonOption, print_json, show_table
@@ -39,6 +39,8 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     #: Unit of the value; empty when it has none.
     unit: str
+    #: What the value means, where it is a mode of the driver and not a number; empty elsewhere.
+    meaning: str = ""
     nodes: list[str]
 
 
@@ -99,25 +101,30 @@ def get_knob(
     records = records_for(cluster, nodes, source)
     readings = []
     for entry in entries:
-        groups: dict[tuple[str, str], list[str]] = {}
+        groups: dict[tuple[str, str, str], list[str]] = {}
         for record in records:
             kind, value = ("unknown", record.error) if record.error else state(record, entry.id)
-            groups.setdefault((kind, str(value if value is not None else "")), []).append(record.node)
+            text = str(value if value is not None else "")
+            mode = specials(entry, record.facts.get(DRIVER)).get(text) if kind == "value" else None
+            groups.setdefault((kind, text, mode.meaning if mode else ""), []).append(record.node)
         readings += [
             Reading(
                 knob=entry.id,
                 state=kind,
                 text=text,
-                unit=entry.unit if kind == "value" else "",
+                unit=entry.unit if kind == "value" and not meaning else "",
+                meaning=meaning,
                 nodes=members,
             )
-            for (kind, text), members in groups.items()
+            for (kind, text, meaning), members in groups.items()
         ]
     if json:
         print_json(readings)
     else:
         for reading in readings:
             said = f"{reading.text} {reading.unit}".rstrip()
+            if reading.meaning:
+                said = f"{reading.text} ({reading.meaning})"
             if reading.state != "value":
                 said = f"{reading.state}: {reading.text}" if reading.text else reading.state
             sys.stdout.write(f"{fold(reading.nodes)}: {reading.knob}: {printable(said, 500)}\n")
@@ -141,6 +148,15 @@ def page(entry: Knob) -> str:
         f"{entry.type}" + (f" [{entry.unit}]" if entry.unit else ""),
         f"from {entry.range[0]} to {entry.range[1]}" if entry.range else "",
         f"worth trying: {', '.join(entry.values)}" if entry.values else "",
+        *(
+            f"{one.value}: {one.meaning}"
+            + (
+                f" ({', '.join(one.drivers)}{': what it begins with' if one.default else ''})"
+                if one.drivers
+                else ""
+            )
+            for one in entry.special
+        ),
         f"the kernel's own: {entry.default}" if entry.default else "",
     )
     section("EFFECT", entry.direction, entry.measure)

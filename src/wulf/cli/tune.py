@@ -23,6 +23,7 @@ from wulf.procedure import change, level, members
 from wulf.procedure.begin import new_run, new_seed
 from wulf.procedure.clusters import cluster
 from wulf.procedure.tuning import apply_result, prepare, session
+from wulf.records import Pair
 from wulf.report import tuning as report
 from wulf.report.words import count
 from wulf.signals import end_gently
@@ -173,21 +174,22 @@ def _explain(request: session.TuneRequest) -> None:
     with staging() as say:
         choice, commands = session.explain(request, say)
     for candidate in choice.candidates:
+        where = f"changes {candidate.nodes} only; " if candidate.nodes else ""
         sys.stdout.write(
-            f"{candidate.knob}: {printable(candidate.original, 200)}  (risk: {candidate.risk})\n"
+            f"{candidate.knob}: {printable(candidate.original, 200)}  ({where}risk: {candidate.risk})\n"
         )
         for value in candidate.values:
-            sys.stdout.write(f"  → {value}\n")
+            sys.stdout.write(f"  → {candidate.shown(value)}\n")
             for lines, who in commands[candidate.knob, value].items():
                 sys.stdout.writelines(f"      {fold(who)}: {printable(line, 300)}\n" for line in lines)
-    sys.stdout.write(f"\nmeasured in every trial: {_words(request.goal, request.nodes)}\n")
+    sys.stdout.write(f"\nmeasured in every trial: {_words(request.goal, choice.pairs(request.nodes))}\n")
     sys.stdout.write(f"not tried: {len(choice.left_out)} knobs\n")
     sys.stdout.writelines(f"  {name}: {printable(why, 200)}\n" for name, why in choice.left_out.items())
     sys.stdout.write("\nnothing was changed (--dry-run)\n")
 
 
-def _words(goal: objective.Objective, nodes: Sequence[str]) -> str:
-    pairs = count(len(objective.pairs_for(nodes)), "pair")
+def _words(goal: objective.Objective, places: Sequence[Pair]) -> str:
+    pairs = f"{count(len(places), 'pair')} ({', '.join(' and '.join(pair) for pair in places)})"
     words = [f"{op} at {count(len(sizes), 'size')} between {pairs}" for op, sizes in goal.probes.items()]
     return ", ".join([*words, *(printable(one.command, 200) for one in goal.commands)])
 

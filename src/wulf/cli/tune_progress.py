@@ -46,7 +46,9 @@ class TuneProgress(Display):
         plan = manifest.plan
         self.note(f"run: {path}")
         for candidate in plan.candidates:
-            self.note(f"  {candidate.knob}: {candidate.original} → {', '.join(candidate.values)}")
+            values = ", ".join(map(candidate.shown, candidate.values))
+            where = f" (on {candidate.nodes} only)" if candidate.nodes else ""
+            self.note(f"  {candidate.knob}: {candidate.original} → {values}{where}")
         count, minutes = len(plan.candidates), plan.budget_s / 60
         self.note(f"{count} candidates, {plan.trial_s:.1f} s a trial, {minutes:.0f} min at most")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Literal
 
 import msgspec
@@ -239,11 +239,40 @@ def _probe_goal(
     )
 
 
-def pairs_for(nodes: Sequence[str]) -> list[Pair]:
-    """Return pairs that touch every node once, as far as `MAX_PAIRS` reaches; spread over the nodes."""
-    names = list(nodes)
-    if len(names) % 2 and len(names) > 1:
-        names.append(names[0])
-    found = list(zip(names[::2], names[1::2], strict=False))
-    step = -(-len(found) // MAX_PAIRS) if found else 1
-    return found[::step]
+def pairs_for(
+    nodes: Sequence[str], changed: Sequence[Collection[str]] = (), most: int = MAX_PAIRS
+) -> list[Pair]:
+    """Return pairs that touch every node once, as far as `most` reaches; spread over the nodes.
+
+    Parameters
+    ----------
+    changed
+        Nodes that a setting changes, for each setting that changes some only. Pairs of nodes that different
+        settings change come first, then one within each set of changed nodes: what is changed at one end, or at
+        both, shows there. The other nodes make up the rest.
+    """
+    groups: dict[tuple[bool, ...], list[str]] = {}
+    for node in nodes:
+        groups.setdefault(tuple(node in some for some in changed), []).append(node)
+    left = [list(group) for group in groups.values()]
+    telling: list[Pair] = []
+    while len(left := [group for group in left if group]) > 1:
+        first, second = sorted(left, key=len, reverse=True)[:2]
+        telling.append((first.pop(0), second.pop(0)))
+    telling += [
+        (group[0], group[1])
+        for key, group in groups.items()
+        if any(key) and len(groups) > 1 and len(group) > 1
+    ]
+    rest = left[0] if left else []
+    if len(rest) % 2:
+        rest.append(next((node for node in nodes if node != rest[-1]), rest[-1]))
+    plain = [pair for pair in zip(rest[::2], rest[1::2], strict=True) if pair[0] != pair[1]]
+    chosen = _some(list(dict.fromkeys(telling)), most)
+    return [*chosen, *_some([pair for pair in plain if pair not in chosen], most - len(chosen))]
+
+
+def _some(pairs: list[Pair], most: int) -> list[Pair]:
+    """Return no more than so many of the pairs, evenly."""
+    step = -(-len(pairs) // most) if pairs and most > 0 else 1
+    return pairs[::step] if most > 0 else []

@@ -19,6 +19,7 @@ from wulf.change.transaction import NotRestoredError, StepError
 from wulf.change.trial import DEADLINE_S
 from wulf.cluster.inventory import ClusterConfig
 from wulf.errors import BuildError, ProbeError, TransportError, UsageError
+from wulf.experiment import objective
 from wulf.experiment.power import estimate
 from wulf.nodeset import fold
 from wulf.ports import Transport
@@ -35,10 +36,9 @@ from wulf.records import (
     NodeRecord,
     Pair,
     Unmended,
-    Verdict,
     Workload,
 )
-from wulf.stats.paired import paired_shift
+from wulf.stats.paired import paired_shift, paired_verdict
 from wulf.text import nearest
 from wulf.units import format_change
 
@@ -427,35 +427,15 @@ def effects(
             continue
         differences = np.array([math.log(new / old) for old, new in pairs])
         found = paired_shift(differences)
-        p_value = min(1.0, found.p_value * len(names))
-        ratio = estimate(found.ratio)
         yield MendEffect(
             metric=name,
-            ratio=ratio,
-            p_value=p_value,
-            verdict=_verdict(found.ratio.low, found.ratio.high, p_value),
+            ratio=estimate(found.ratio),
+            p_value=min(1.0, found.p_value * len(names)),
+            verdict=paired_verdict(found, len(names), MARGIN, SIGNIFICANCE),
         )
 
 
-def _verdict(low: float | None, high: float | None, p_value: float) -> Verdict:
-    if low is None or high is None:
-        return "no decision"
-    if low >= 1 - MARGIN and high <= 1 + MARGIN:
-        return "no difference"
-    if p_value <= SIGNIFICANCE and high < 1:
-        return "better"
-    if p_value <= SIGNIFICANCE and low > 1:
-        return "worse"
-    return "no decision"
-
-
 def pairs_with(changed: Sequence[str], nodes: Sequence[str]) -> list[Pair]:
-    """Return pairs in which every changed node is, with one that is not changed where there is one; of many some."""
-    others = [node for node in nodes if node not in changed]
-    found: list[Pair] = []
-    for number, node in enumerate(changed):
-        partners = others or [other for other in nodes if other != node]
-        if partners:
-            found.append((node, partners[number % len(partners)]))
-    step = -(-len(found) // MAX_PAIRS) if found else 1
-    return found[::step]
+    """Return pairs in which changed nodes are, with others that are not changed where there are such."""
+    pairs = objective.pairs_for(nodes, [set(changed)], MAX_PAIRS)
+    return [pair for pair in pairs if not set(pair).isdisjoint(changed)]

@@ -45,12 +45,17 @@ class Candidate(Record, frozen=True, kw_only=True):
 
     #: Id of the knob.
     knob: str
-    #: As the nodes have it; ``a (2×), b`` where they differ.
+    #: As the nodes have it; ``a (2×), b`` where they differ, ``3 (dynamic)`` where it is a mode of the driver.
     original: str
-    #: Values to try; the original is not among them.
+    #: Values to try, the most promising first; one that all nodes have is not among them.
     values: list[str]
-    #: Values are numbers with an order: the search may try others between the best and its neighbours.
+    #: Values are numbers with an order: the search may try others between the best and its neighbours. Never where
+    #: some number is a mode of a node's driver: between modes there is no scale.
     numeric: bool = False
+    #: Value → what it means, of those that are modes.
+    meanings: dict[str, str] = {}
+    #: Nodes on which the first of the values is a change, folded; the others have it already. Empty for all.
+    nodes: str = ""
     #: Expected effect of the best value, as a share of the metric; orders the search.
     effect: float = 0.0
     #: What one change of it costs [s].
@@ -59,6 +64,11 @@ class Candidate(Record, frozen=True, kw_only=True):
     risk: str = ""
     #: Changes what a node does by itself, so that its figures must not be adjusted by the node-local reference.
     local: bool = False
+
+    def shown(self, value: str) -> str:
+        """Return a value with what it means, where it is a mode: ``1 (dynamic)``."""
+        meaning = self.meanings.get(value)
+        return f"{value} ({meaning})" if meaning else value
 
 
 class TunePlan(Record, frozen=True, kw_only=True):
@@ -104,6 +114,8 @@ class Trial(Record, frozen=True, kw_only=True, tag="trial"):
     error: str | None = None
     #: Metric → value, in the metric's unit.
     values: dict[str, float] = {}
+    #: Folded pair → metric → its value there, where several pairs were measured; `values` has their geometric mean.
+    by_place: dict[str, dict[str, float]] = {}
     #: Why it is suspect (foreign load, steal); empty when it is clean.
     contamination: list[str] = []
     #: Time of the node-local reference within the trial [s], geometric mean over its launches; null where there was

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -48,6 +49,28 @@ def paired_shift(differences: ArrayLike, confidence: float = 0.95) -> Shift:
         low, high = float(np.exp(walsh[rank - 1])), float(np.exp(walsh[-rank]))
     value = float(np.exp(_middle(walsh)))
     return Shift(Interval(value, low, high, confidence, METHOD, values.size), _p_value(values))
+
+
+def paired_verdict(
+    found: Shift, comparisons: int, margin: float, significance: float = 0.05
+) -> Literal["better", "worse", "no difference", "no decision"]:
+    """Say what a shift of paired costs means, as one of so many comparisons (Bonferroni).
+
+    Parameters
+    ----------
+    found
+        Second ÷ first: below 1 is better.
+    margin
+        A change by this share does not matter: a shift whose whole interval is within is none.
+    """
+    low, high = found.ratio.low, found.ratio.high
+    if low is None or high is None:
+        return "no decision"
+    if low >= 1 - margin and high <= 1 + margin:
+        return "no difference"
+    if found.p_value * comparisons > significance or low <= 1 <= high:
+        return "no decision"
+    return "better" if high < 1 else "worse"
 
 
 def pseudo_median(differences: ArrayLike) -> float:

@@ -47,7 +47,7 @@ def rows(run: TuningRun) -> list[ChangeRow]:
     found = []
     for name, value in run.result.kept.items():
         knob = catalogue.knob(name)
-        nodes = [r.node for r in manifest.records if not steps.same(value, r.facts.get(name))]
+        nodes = [r.node for r in manifest.records if not steps.has(knob, value, r.facts.get(name))]
         found.append(
             ChangeRow(
                 knob=name,

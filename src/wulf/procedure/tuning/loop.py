@@ -124,6 +124,7 @@ def _trial(request: TrialRequest, index: int, writer: TuningWriter, bench: Trial
         status="failed" if error else "ok",
         error=error,
         values=reading.values if reading else {},
+        by_place=reading.by_place if reading else {},
         reference=reading.reference if reading else None,
         contamination=reading.contamination if reading else [],
     )

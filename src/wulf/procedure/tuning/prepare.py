@@ -13,9 +13,9 @@ from wulf.catalogue import Knob
 from wulf.change import steps
 from wulf.errors import ConfigError
 from wulf.experiment import candidates, objective
-from wulf.nodeset import fold
+from wulf.nodeset import fold, unfold
 from wulf.procedure import change, site
-from wulf.records import REFERENCE_US, Candidate, NodeRecord, Operation, Workload
+from wulf.records import REFERENCE_US, Candidate, NodeRecord, Operation, Pair, Workload
 
 Say = Callable[[str], None]
 Better = Literal["lower", "higher"]
@@ -29,6 +29,11 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     candidates: list[Candidate]
     #: Knob → why it is not tried.
     left_out: dict[str, str]
+
+    def pairs(self, nodes: Sequence[str]) -> list[Pair]:
+        """Return between whom a trial measures: nodes that a candidate changes come with others that it does not."""
+        changed = dict.fromkeys(one.nodes for one in self.candidates if one.nodes)
+        return objective.pairs_for(nodes, [set(unfold(some)) for some in changed])
 
 
 def goal(
@@ -63,9 +68,10 @@ def _ping_pong(operations: Sequence[Operation]) -> Operation:
     return next(operation for operation in operations if operation.pattern == "ping-pong")
 
 
-def workload(target: objective.Objective, nodes: Sequence[str]) -> Workload:
+def workload(target: objective.Objective, nodes: Sequence[str], choice: Choice) -> Workload:
     """Return what one trial measures on these nodes, with the reference beside it."""
-    return msgspec.structs.replace(target.workload(nodes), reference_us=REFERENCE_US)
+    found = target.workload(nodes, choice.pairs(nodes))
+    return msgspec.structs.replace(found, reference_us=REFERENCE_US)
 
 
 def tools_for(target: objective.Objective, mpi: str | None, say: Say) -> site.Toolbox | None:
@@ -93,7 +99,7 @@ def choose(
         for name, knob in knobs.items()
         if (reason := _refusal(knob, records, family, permissions, named=bool(patterns)))
     }
-    found, left_out = candidates.choose(records, knobs, target.profile, refusals, steps.may_have, patterns)
+    found, left_out = candidates.choose(records, knobs, target.profile, refusals, steps, patterns)
     return Choice(candidates=found, left_out=left_out)
 
 
@@ -116,6 +122,11 @@ def _refusal(
         return refusal
     reasons: dict[str, list[str]] = {}
     for record in records:
+        container = str(record.facts.get("node.container", "none"))
+        if not named and container != "none" and _is_of_the_kernel(knob):
+            why = f"it is the kernel's, which this container ({container}) shares with its host"
+            reasons.setdefault(f"{why}: name it with --knobs to try it", []).append(record.node)
+            continue
         knob_setting = steps.KnobSetting(knob=knob, value=_relaxed(knob))
         reason = steps.obstacle(
             knob_setting, record, take_over=permissions.take_over, relax=permissions.relax
@@ -124,6 +135,16 @@ def _refusal(
         if reason or unknown:
             reasons.setdefault(reason or f"not known: {unknown}", []).append(record.node)
     return "; ".join(f"{fold(nodes)}: {reason}" for reason, nodes in reasons.items())
+
+
+def _is_of_the_kernel(knob: Knob) -> bool:
+    """Whether a setting is that of a whole kernel, not of a network namespace or an interface."""
+    target = knob.access.target
+    if knob.access.kind == "sysctl":
+        return not target.startswith("net.")
+    if knob.access.kind == "file":
+        return not target.startswith("/sys/class/net/")
+    return knob.access.kind in ("pm_qos", "turbo", "idle_states")
 
 
 def _relaxed(knob: Knob) -> str:

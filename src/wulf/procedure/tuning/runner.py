@@ -18,6 +18,7 @@ from wulf.cluster.inventory import ClusterConfig
 from wulf.errors import ProbeError, WulfError
 from wulf.estimate import sample_quantiles
 from wulf.experiment.objective import TAIL, metric_name
+from wulf.nodeset import fold
 from wulf.ports import Transport
 from wulf.probe.command import run as run_command
 from wulf.probe.schedule import LaunchPlan
@@ -47,6 +48,8 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 
     #: Metric → value.
     values: dict[str, float]
+    #: Folded pair → metric → its value there; empty where one pair is all.
+    by_place: dict[str, dict[str, float]] = {}
     contamination: list[str]
     #: Time of the node-local reference [s], geometric mean over the launches; None where none was made.
     reference: float | None
@@ -129,6 +132,7 @@ class TrialRunner:
         """
         env = job_environment(self._setting)
         found: dict[str, list[float]] = {}
+        by_place: dict[str, dict[str, float]] = {}
         suspect: list[str] = []
         references: list[float] = []
         for part, place in _turns(workload):
@@ -142,8 +146,10 @@ class TrialRunner:
                 references.append(result.reference_s)
             for name, value in _figures(result):
                 found.setdefault(name, []).append(value)
+                by_place.setdefault(fold(place), {})[name] = value
         return Reading(
             values={name: _together(values) for name, values in found.items()},
+            by_place=by_place if len(by_place) > 1 else {},
             contamination=list(dict.fromkeys(suspect)),
             reference=_together(references) if references else None,
         )

@@ -28,6 +28,7 @@ from wulf.records import (
     TuneManifest,
     TunePlan,
     Tuning,
+    Workload,
 )
 from wulf.store import find_run
 from wulf.store.tuning import HEAD, TuningRun, TuningWriter, create_tuning, load_tuning, resume_tuning
@@ -101,11 +102,11 @@ def start(request: TuneRequest, path: Path, watcher: Watcher, *, set_kept: bool)
         ready = runner_for(
             request.config, transport, guards, records, tools, request.goal.commands, watcher.stage
         )
-        workload = prepare.workload(request.goal, request.nodes)
+        workload = prepare.workload(request.goal, request.nodes, choice)
         with open_runner(ready.bench):
             watcher.stage("measuring the original settings")
             trial_s = loop.pilot(ready.bench, workload, request.seed)
-            manifest = _manifest(request, path.name, choice, ready, records, trial_s=trial_s)
+            manifest = _manifest(request, path.name, choice, ready, records, workload, trial_s=trial_s)
             with create_tuning(path, manifest) as writer:
                 watcher.begun(path, manifest)
                 result = _search(writer, [], ready.bench, watcher)
@@ -281,6 +282,7 @@ def _manifest(
     choice: prepare.Choice,
     ready: TuningSite,
     records: list[NodeRecord],
+    workload: Workload,
     *,
     trial_s: float,
 ) -> TuneManifest:
@@ -297,7 +299,7 @@ def _manifest(
             confidence=CONFIDENCE,
             seed=request.seed,
         ),
-        workload=prepare.workload(request.goal, request.nodes),
+        workload=workload,
         profile=request.goal.profile,
         nodes=request.nodes,
         records=records,

@@ -56,8 +56,8 @@ def render_text(report: TuningReport, console: Console) -> None:
     _kept(view, printer)
     if view.mended:
         printer.table(view.mended)
-    for table in (view.effects, view.path, view.patterns, view.failures):
-        if table.rows:
+    for table in (view.effects, view.path, view.patterns, view.places, view.failures):
+        if table is not None and table.rows:
             printer.table(table)
     for title, lines in (("A/A control", view.control), ("Notes", view.notes)):
         if lines:

@@ -150,8 +150,8 @@ def path(report: TuningReport) -> Figure | None:
                 summary=f"Path of the search in {count(len(steps) - 1, 'step')}: "
                 + "; ".join(f"{step_label(step)} {step_change(report, step)}" for step in steps)
                 + ".",
-                caption="Each step is the effect of all settings up to it, by the model of all trials; the confirmation "
-                "measures the whole set against the original settings in fresh trials.",
+                caption="Each step is the effect of all settings up to it, by the model of all trials; the "
+                "confirmation measures the whole set against the original settings in fresh trials.",
             ),
         ),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 
-from wulf.records import Effect, Verdict
+from wulf.records import Candidate, Effect, Verdict
 from wulf.report.parts import Column, Flag, Item, Table
 from wulf.report.tuning import figures as tuning_figures
 from wulf.report.tuning import words as tuning_words
@@ -23,7 +23,7 @@ def effects(report: TuningReport) -> Table:
     """Return one row for each value that was tried, best first."""
     patterns = _pattern_names(report)
     risks = {candidate.knob: candidate.risk for candidate in report.plan.candidates}
-    originals = {candidate.knob: candidate.original for candidate in report.plan.candidates}
+    candidates = {candidate.knob: candidate for candidate in report.plan.candidates}
     several = patterns if 1 < len(patterns) <= _PATTERNS else []
     return Table(
         title="Every value that was tried, best first",
@@ -40,10 +40,10 @@ def effects(report: TuningReport) -> Table:
         ),
         rows=tuple(
             (
-                Item(setting_label(effect.knob, effect.value)),
+                Item(_setting(candidates.get(effect.knob), effect)),
                 Item(change_words(report, effect), effect.ratio.value),
                 Item(verdict_words(report, effect), effect.verdict, _flag(effect)),
-                Item(name(originals.get(effect.knob, "unknown"))),
+                Item(_was(candidates.get(effect.knob))),
                 *(_verdict_item(effect.patterns.get(pattern)) for pattern in several),
                 Item(_p_value(effect), effect.p_adjusted),
                 Item(count(len(effect.base), "kept setting") if effect.base else ORIGINAL),
@@ -56,6 +56,18 @@ def effects(report: TuningReport) -> Table:
         f"{tuning_words.better(report)}. Adjusted p: of no change, times the number of values (Bonferroni).",
         empty="no setting was compared",
     )
+
+
+def _setting(candidate: Candidate | None, effect: Effect) -> str:
+    meaning = candidate.meanings.get(effect.value) if candidate else None
+    return setting_label(effect.knob, effect.value) + (f" ({name(meaning)})" if meaning else "")
+
+
+def _was(candidate: Candidate | None) -> str:
+    """Return what the nodes had, and which of them the value changed where it was not all."""
+    if candidate is None:
+        return "unknown"
+    return name(candidate.original) + (f", changed on {name(candidate.nodes)}" if candidate.nodes else "")
 
 
 def _p_value(effect: Effect) -> str:

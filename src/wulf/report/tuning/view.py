@@ -11,6 +11,7 @@ from wulf.report.tuning import audit as tuning_audit
 from wulf.report.tuning import before_after, paper_table
 from wulf.report.tuning import figures as tuning_figures
 from wulf.report.tuning import mended as tuning_mended
+from wulf.report.tuning import places as tuning_places
 from wulf.report.tuning import tables as tuning_tables
 from wulf.report.tuning import words as tuning_words
 from wulf.report.tuning.input import ChangeRow, TuningReport, failed
@@ -69,6 +70,8 @@ class TuningView:
     path_figure: Figure | None
     path: Table
     patterns: Table
+    #: Pair by pair; None where one pair is all.
+    places: Table | None
     curves: tuple[Figure, ...]
     boxes: tuple[Figure, ...]
     control: tuple[str, ...]
@@ -114,6 +117,7 @@ def build(report: TuningReport) -> TuningView:
         path_figure=tuning_figures.path(report),
         path=tuning_tables.path(report),
         patterns=tuning_tables.patterns(report),
+        places=tuning_places.table(report),
         curves=before_after.curves(report),
         boxes=before_after.boxes(report),
         control=_control(report),
