@@ -34,6 +34,7 @@ SUMMARIES = {
     "mixed": "Better and worse: look at the sizes",
     "no difference": "No difference",
     "no decision": "No decision",
+    "different": "Different runs: it may be an offset between them, and no effect",
 }
 CHANGE = "change of time"
 #: Rows of a table that grows with the pairs; what is left out is counted.
