@@ -3,12 +3,14 @@
 from wulf.estimate.advise import advise
 from wulf.estimate.cells import Median, cells, launches_needed, launches_untested, medians, sample_quantiles
 from wulf.estimate.compare import compare
+from wulf.estimate.interleaved import compare_interleaved
 
 __all__ = [
     "Median",
     "advise",
     "cells",
     "compare",
+    "compare_interleaved",
     "launches_needed",
     "launches_untested",
     "medians",

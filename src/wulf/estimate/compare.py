@@ -3,8 +3,9 @@
 What a verdict means
 --------------------
 ``better``, ``worse``
-    The runs differ, and by more than two runs of the same thing usually do (an *offset*: 5 %, or what either run
-    changed by within itself, if that is more); and a drift that goes on from one run to the other does not explain it.
+    The runs differ, and with the whole interval by more than two runs of the same thing may (an *offset*: each is 2 to
+    5 % off on another day, so 10 %; or what either changed by within itself, if that is more); and a drift that goes on
+    from one run to the other does not explain it.
 ``different``
     The runs differ, and that may be an offset.
 ``no difference``
@@ -56,8 +57,8 @@ from wulf.stats.trend import DEPENDENT_P, dependence, inflation
 SIGNIFICANCE = 0.01
 #: Significance of a slope that both runs have, and of a step beside it.
 SLOPE_P = STEP_P = 0.05
-#: By so much runs of the same thing differ on other days (2 to 5 % is usual).
-OFFSET = 0.05
+#: By so much two runs of the same thing may differ: each is off by 2 to 5 % on another day.
+OFFSET = 0.10
 CAVEAT = "two runs cannot tell a setting's effect from whatever else changed between them"
 INTERLEAVE = "measure them interleaved to know (wulf compare --interleaved)"
 #: Name of what differs where a node was looked at in one run only.
@@ -269,7 +270,7 @@ class _Judge:
         )
         if ground.slope and not stands:
             return "no decision"
-        if not stands or abs(math.log(found.ratio.value)) <= ground.offset:
+        if not stands or min(abs(math.log(low)), abs(math.log(high))) <= ground.offset:
             return "different"
         return "worse" if low > 1 else "better"
 
