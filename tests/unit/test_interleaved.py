@@ -8,8 +8,9 @@ import pytest
 from rich.console import Console
 
 from bench import compare_power
+from tests.unit.make_cells import analysis, cell
 from wulf.errors import UsageError
-from wulf.estimate import compare_interleaved
+from wulf.estimate import compare, compare_interleaved
 from wulf.procedure import interleaving
 from wulf.procedure.in_turn import in_turn
 from wulf.records import Cell
@@ -142,3 +143,17 @@ def test_what_is_shown_says_that_both_took_turns():
     page = report.render_html(found)
     assert "measured in turn" in page
     assert "node[01-02]" in page
+
+
+def test_different_runs_are_shown_with_what_would_tell():
+    rng = np.random.default_rng(2)
+    runs = [
+        analysis([cell(64, 1e-5 * factor * np.exp(0.01 * rng.standard_normal(12)))]) for factor in (1, 1.04)
+    ]
+    found = compare(*runs, [], [])
+    assert found.verdict == found.cells[0].verdict == "different"
+    text = io.StringIO()
+    report.render_text(found, Console(file=text, width=200))
+    assert "Different runs: it may be an offset between them" in text.getvalue()
+    assert "by up to 10 %" in text.getvalue()
+    assert "1 different" in report.render_html(found)

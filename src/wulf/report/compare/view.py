@@ -131,7 +131,10 @@ def _limits(comparison: Comparison) -> tuple[str, ...]:
     within = f"Differences within ±{percent(comparison.margin)} count as none."
     unseen = "The smallest change that could have been shown is unknown."
     if comparison.smallest_effect is not None:
-        unseen = f"Changes {format_unseen(comparison.smallest_effect)} may go unseen{_where(comparison)}."
+        between = "" if comparison.design == "interleaved" else " between these runs"
+        unseen = (
+            f"Changes {format_unseen(comparison.smallest_effect)} may go unseen{between}{_where(comparison)}."
+        )
     if comparison.design == "interleaved":
         return within, unseen
     offset = (
