@@ -94,6 +94,8 @@ class InterleaveRequest(msgspec.Struct, frozen=True, kw_only=True):
         return inventory.pairs(side.pairs or self.pairs, self.nodes)
 
 
+#: A side that failed so often, and never worked, is not measured again.
+GIVE_UP = 3
 #: Pairs of launches whose p value can be below 1 %.
 FEWEST = 8
 
@@ -229,7 +231,7 @@ def interleave(request: InterleaveRequest, ready: Ready, say: Say) -> Outcome:
         try:
             for pair in islice(in_turn(turns.measure, request.seed, announce), request.launches):
                 pairs.append(pair)
-                if time.monotonic() - begin >= request.budget_s:
+                if time.monotonic() - begin >= request.budget_s or turns.hopeless(len(pairs)):
                     break
         except KeyboardInterrupt:
             if not pairs:
@@ -257,6 +259,10 @@ class _Turns:
         self.changes = any(arm.side.setting for arm in ready.arms)
         self._seed = request.seed
         self._ready = ready
+
+    def hopeless(self, pairs: int) -> bool:
+        """Whether one of the sides has never worked."""
+        return pairs >= GIVE_UP and any(reasons.total() == pairs for reasons in self.failures)
 
     def measure(self, number: int, pair: int) -> dict[Cell, float]:
         """Return the median of every cell of one launch of each part; nothing where it failed.
