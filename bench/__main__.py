@@ -20,6 +20,7 @@ NAMES = (
     "spread",
     "time-to-ladder",
     "coverage",
+    "compare-power",
     "aa",
     "audit-planted",
     "audit-scale",

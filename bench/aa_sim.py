@@ -74,7 +74,7 @@ def _run(case: Case, rng: np.random.Generator, launch: np.ndarray, name: str) ->
     cells = []
     for size in SIZES:
         medians = 1e-5 * (1 + size / 1e4) * np.exp(launch + case.own * rng.standard_normal(case.launches))
-        cells.append(_cell(size, medians))
+        cells.append(estimated(Cell(op="mpi_pingpong", size_bytes=size, place=("a", "b")), medians))
     return Analysis(
         schema_version=1,
         run_id=name,
@@ -87,10 +87,11 @@ def _run(case: Case, rng: np.random.Generator, launch: np.ndarray, name: str) ->
     )
 
 
-def _cell(size: int, medians: np.ndarray) -> CellEstimate:
+def estimated(cell: Cell, medians: np.ndarray) -> CellEstimate:
+    """Return a cell of a run with these launches."""
     found = intervals.median(medians)
     return CellEstimate(
-        cell=Cell(op="mpi_pingpong", size_bytes=size, place=("a", "b")),
+        cell=cell,
         time=Estimate(
             value=found.value,
             low=found.low,

@@ -1,12 +1,22 @@
-"""How often the printed 95 % interval contains the true time, over distributions of launches as clusters have them.
+"""How often the printed 95 % interval contains the true time, over worlds of launches as clusters have them.
 
 Every simulated run goes the way of a real one: iterations in a launch → histogram of three digits → launch median →
-launches added until the interval is ±2 % or 40 launches are made (the first look at 6) → printed interval.
-Goal: 93 to 97 % for every distribution and every spread between launches.
+launches added until there are enough of them to test whether they depend on each other (24), they seem not to, and
+the interval is ±2 %; or 40 launches are made → printed interval.
 
-The true value is stated for each distribution. Where it is not obvious: for two modes between launches it is the
+Goal: in every world, at every spread between launches, 93 to 97 % of the intervals cover; or, where they cover less, at
+least 95 % of its runs are *warned*. The opposite stands beside it: at most 6 % of the runs are warned in worlds whose
+launches are independent. A *found* warning is that launches in a row resemble each other. A *told* one is the sentence
+that every run ends with: what no run can show of itself, which is an offset that it has as a whole, and states of the
+machine that last for many launches. The last worlds are counted by it, and shown with all that was found.
+
+Covering more than 97 % is no fault in two worlds: of what is rounded to ticks any closed interval covers more, and a
+drift is found as dependence, which widens an interval whose truth here is the median over the launches made.
+
+The true value is stated for each world. Where it is not obvious: for two modes between launches it is the
 median of the mixture; under drift it is the median over the launches made; with contamination it is the clean
-median (a contaminated launch is recognised in 9 of 10 cases, as foreign load is, and then not used).
+median (a contaminated launch is recognised in 9 of 10 cases, as foreign load is, and then not used). Where launches
+depend on each other, it is the median that many runs have together.
 """
 
 from __future__ import annotations
@@ -20,12 +30,17 @@ from scipy.stats import norm
 
 from wulf.stats.intervals import median_bounds
 from wulf.stats.sequential import interim_confidence
+from wulf.stats.trend import DEPENDENT_P, DOUBTFUL_P, TESTABLE, dependences, inflation
 
 Floats = NDArray[np.float64]
 FIRST, LAST = 6, 40
 PRECISION = 0.02
 ITERATIONS = 101
 SPREADS = (0.005, 0.01, 0.02, 0.03, 0.05)
+COVERS = (0.93, 0.97)
+WARNED = 0.95
+FALSE_WARNINGS = 0.06
+MAY_COVER_MORE = ("quantised", "drift")
 
 
 class Launches(msgspec.Struct, frozen=True):
@@ -71,6 +86,19 @@ def _around(draw: Callable[[np.random.Generator, tuple[int, int]], Floats], shap
     return make
 
 
+def _skewed(rng: np.random.Generator, runs: int, spread: float) -> Launches:
+    # What scatters within a launch, and evenly, moves the middle of what scatters to one side between launches.
+    long_run = _within(
+        np.random.default_rng(1), _skewed_centres(np.random.default_rng(2), (500, 400), spread), "normal"
+    )
+    medians = _within(rng, _skewed_centres(rng, (runs, LAST), spread), "normal")
+    return _plain(medians, float(np.median(long_run)))
+
+
+def _skewed_centres(rng: np.random.Generator, shape: tuple[int, int], spread: float) -> Floats:
+    return np.asarray(np.exp(spread * (np.exp(rng.standard_normal(shape)) - 1)), dtype=np.float64)
+
+
 def _bimodal_within(rng: np.random.Generator, runs: int, spread: float) -> Launches:
     centres = np.exp(spread * rng.standard_normal((runs, LAST)))
     # Of a fifth that takes 1.5 times as long; found once from ten million iterations of this distribution.
@@ -112,9 +140,61 @@ def _contaminated(rng: np.random.Generator, runs: int, spread: float) -> Launche
     return Launches(medians, np.ones(LAST + 1), recognised)
 
 
+def _autoregression(rho: float) -> Make:
+    """Each launch resembles the one before it: an autoregression of first order."""
+
+    def make(rng: np.random.Generator, runs: int, spread: float) -> Launches:
+        level = np.empty((runs, LAST))
+        level[:, 0] = rng.standard_normal(runs)
+        for index in range(1, LAST):
+            level[:, index] = rho * level[:, index - 1] + np.sqrt(1 - rho**2) * rng.standard_normal(runs)
+        return _plain(_within(rng, np.exp(spread * level), "normal"), 1.0)
+
+    return make
+
+
+def regimes(rng: np.random.Generator, runs: int, last: int, *, lasting: bool = False) -> Floats:
+    """Levels of launches, of variance 1, that stay the same for 4 to 12 launches and then are others.
+
+    `lasting` ones end after every launch with a chance of 1/8: they, too, last 8 launches on average, and one in
+    twenty goes on for more than 24.
+    """
+    index = np.arange(last)
+    if lasting:
+        switches = rng.random((runs, last)) < 1 / 8
+    else:
+        # The first one has begun before the run: length-biased, so that where a run begins does not matter.
+        lengths = np.arange(4, 13)
+        first = rng.choice(lengths, runs, p=lengths / lengths.sum())
+        begun = rng.integers(1, first + 1)[:, None]
+        ends = begun + np.cumsum(rng.integers(4, 13, (runs, last // 4)), axis=1)
+        ends = np.concatenate([begun, ends], axis=1)
+        switches = (ends[:, None, :] == index[None, :, None]).any(axis=2)
+    number = np.cumsum(switches, axis=1, dtype=np.intp)
+    levels = rng.standard_normal((runs, last + 1))
+    return np.asarray(np.take_along_axis(levels, number, axis=1), dtype=np.float64)
+
+
+def _regimes(*, lasting: bool) -> Make:
+    """Within a regime launches scatter by half of what regimes differ by."""
+
+    def make(rng: np.random.Generator, runs: int, spread: float) -> Launches:
+        levels = regimes(rng, runs, LAST, lasting=lasting) + 0.5 * rng.standard_normal((runs, LAST))
+        return _plain(_within(rng, np.exp(spread * levels), "normal"), 1.0)
+
+    return make
+
+
+def _offset(rng: np.random.Generator, runs: int, spread: float) -> Launches:
+    """Every run is as a whole faster or slower, by 3 % (one standard deviation)."""
+    centres = np.exp(spread * rng.standard_normal((runs, LAST)) + 0.03 * rng.standard_normal((runs, 1)))
+    return _plain(_within(rng, centres, "normal"), 1.0)
+
+
+#: Worlds whose launches are independent (under drift but for what they drift by).
 DISTRIBUTIONS: dict[str, Make] = {
     "normal": _around(lambda rng, shape: rng.standard_normal(shape)),
-    "log-normal, skewed": _around(lambda rng, shape: np.exp(rng.standard_normal(shape)) - 1),
+    "log-normal, skewed": _skewed,
     "heavy tail (t, 2 degrees)": _around(lambda rng, shape: rng.standard_t(2, shape), "heavy"),
     "bimodal within launch": _bimodal_within,
     "bimodal between launches": _bimodal_between,
@@ -124,68 +204,133 @@ DISTRIBUTIONS: dict[str, Make] = {
 }
 
 
-def coverage(launches: Launches) -> tuple[float, float]:
-    """Share of runs whose printed interval contains the truth, and the mean number of launches made."""
+#: Worlds whose launches depend on each other, by as much as launches of a run can show.
+DEPENDENT: dict[str, Make] = {"AR(1) 0.3": _autoregression(0.3), "AR(1) 0.5": _autoregression(0.5)}
+#: Worlds of which a run sees too little.
+HIDDEN: dict[str, Make] = {
+    "regimes of 4 to 12": _regimes(lasting=False),
+    "regimes of about 8": _regimes(lasting=True),
+    "offset of a run": _offset,
+}
+
+
+class Shares(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the runs of a world."""
+
+    #: Share of the runs whose interval contains the truth.
+    covered: float
+    #: Share that is warned of launches that resemble each other.
+    warned: float
+    #: Share that is warned, or has a wider interval than independent launches would have.
+    widened: float
+    #: Mean number of launches made.
+    made: float
+
+    def covers(self, most: float = COVERS[1]) -> bool:
+        """Whether the intervals are what they say."""
+        return COVERS[0] <= round(self.covered, 3) <= most
+
+
+def coverage(launches: Launches) -> Shares:
+    """Simulate runs to their ends."""
     runs = launches.medians.shape[0]
-    covered = np.zeros(runs, dtype=bool)
+    covered, warned, widened = (np.zeros(runs, dtype=bool) for _ in range(3))
     made = np.full(runs, LAST)
     open_runs = np.arange(runs)
-    for n in range(FIRST, LAST + 1):
-        low, high, value, enough = _look(
-            launches.medians[open_runs, :n], launches.contaminated[open_runs, :n]
-        )
-        stop = enough & ((high - low) / 2 <= PRECISION * value) | (n == LAST)
+    for n in range(TESTABLE, LAST + 1):
+        look = _look(launches.medians[open_runs, :n], launches.contaminated[open_runs, :n])
+        narrow = (look.high - look.low) / 2 <= PRECISION * look.value
+        stop = narrow & (look.used >= TESTABLE) & (look.dependence > DOUBTFUL_P) | (n == LAST)
         stopped = open_runs[stop]
-        covered[stopped] = (low[stop] <= launches.truth[n]) & (launches.truth[n] <= high[stop])
+        covered[stopped] = (look.low[stop] <= launches.truth[n]) & (launches.truth[n] <= look.high[stop])
+        warned[stopped] = look.dependence[stop] < DEPENDENT_P
+        widened[stopped] = warned[stopped] | (look.inflation[stop] > 1)
         made[stopped] = n
         open_runs = open_runs[~stop]
         if not open_runs.size:
             break
-    return float(covered.mean()), float(made.mean())
+    return Shares(
+        covered=float(covered.mean()),
+        warned=float(warned.mean()),
+        widened=float(widened.mean()),
+        made=float(made.mean()),
+    )
 
 
-def _look(
-    medians: Floats, contaminated: NDArray[np.bool_]
-) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
+class _Look(msgspec.Struct, frozen=True):
+    """What is known of every run after so many launches; all of shape (runs,)."""
+
+    low: Floats
+    high: Floats
+    value: Floats
+    #: Launches that the interval is made of.
+    used: NDArray[np.intp]
+    inflation: Floats
+    #: p value of the test for dependence.
+    dependence: Floats
+
+
+def _look(medians: Floats, contaminated: NDArray[np.bool_]) -> _Look:
     """Interval of every run after so many launches, by the rule of `wulf.estimate.cells`."""
     clean = (~contaminated).sum(axis=1)
     used = np.where(clean >= FIRST, clean, medians.shape[1])
-    low, high, value = (np.empty(len(medians)) for _ in range(3))
+    low, high, value, wider, p_value = (np.empty(len(medians)) for _ in range(5))
     # Recognised launches go to the end and are cut off; where too few clean ones are left, all are used.
-    hidden = np.where(contaminated & (clean >= FIRST)[:, None], np.inf, medians)
-    ordered = np.sort(hidden, axis=1)
+    order = np.argsort(contaminated & (clean >= FIRST)[:, None], axis=1, kind="stable")
+    ordered = np.take_along_axis(medians, order, axis=1)
     for count in np.unique(used):
         rows = used == count
         values = ordered[rows][:, :count]
-        bounds = median_bounds(values, interim_confidence(int(count), FIRST))
+        wider[rows] = inflation(values)
+        bounds = median_bounds(values, interim_confidence(int(count), TESTABLE), wider[rows])
         assert bounds is not None
         low[rows], high[rows] = bounds
         value[rows] = np.median(values, axis=1)
-    return low, high, value, clean >= FIRST
+        p_value[rows] = dependences(values)
+    return _Look(low, high, value, used, wider, p_value)
 
 
-def table(runs: int, seed: int = 20) -> dict[str, list[tuple[float, float]]]:
-    """Coverage and mean number of launches by distribution, for each of `SPREADS`."""
+def table(runs: int, worlds: dict[str, Make], seed: int = 20) -> dict[str, list[Shares]]:
+    """What becomes of the runs of each world, for each of `SPREADS`."""
     rng = np.random.default_rng(seed)
-    return {
-        name: [coverage(make(rng, runs, spread)) for spread in SPREADS]
-        for name, make in DISTRIBUTIONS.items()
-    }
+    return {name: [coverage(make(rng, runs, spread)) for spread in SPREADS] for name, make in worlds.items()}
+
+
+def _show(title: str, found: dict[str, list[Shares]]) -> None:
+    print(f"\n{title}: coverage, warned / warned or widened (launches) at spreads between launches of")
+    print(f"{'':25s}" + "".join(f"{spread:>22.1%}" for spread in SPREADS))
+    for name, row in found.items():
+        cells = (f"{s.covered:.1%}, {s.warned:3.0%} / {s.widened:4.0%} ({s.made:2.0f})" for s in row)
+        print(f"{name:25s}" + "".join(f"{cell:>22s}" for cell in cells))
+
+
+def _range(shares: list[Shares]) -> str:
+    return f"{min(s.covered for s in shares):.3f}..{max(s.covered for s in shares):.3f}"
 
 
 def main(arguments: list[str]) -> int:
     """Entry point."""
     print(__doc__)
-    runs = 1000 if "--quick" in arguments else 6000
-    found = table(runs)
-    print(f"{runs} simulated runs each; coverage (mean number of launches) at spreads between launches of")
-    print(f"{'':28s}" + "".join(f"{spread:14.1%}" for spread in SPREADS))
-    for name, row in found.items():
-        print(f"{name:28s}" + "".join(f"{share:8.1%} ({made:2.0f})" + " " for share, made in row))
-    shares = [share for row in found.values() for share, _ in row]
-    passed = all(0.93 <= round(share, 3) <= 0.97 for share in shares)
+    runs = 500 if "--quick" in arguments else 6000
+    independent, dependent = table(runs, DISTRIBUTIONS), table(runs, DEPENDENT)
+    hidden = table(runs, HIDDEN)
+    print(f"{runs} simulated runs each")
+    _show("independent launches", independent)
+    _show("dependent launches", dependent)
+    _show("told with every run, as no run can show it (or only at times)", hidden)
+    calm, bound, told = (
+        [shares for row in found.values() for shares in row] for found in (independent, dependent, hidden)
+    )
+    even = {name: 1.0 if name in MAY_COVER_MORE else COVERS[1] for name in independent}
+    held = [shares.covers(even[name]) for name, row in independent.items() for shares in row]
+    warned = max(shares.warned for name, row in independent.items() if name != "drift" for shares in row)
+    # What covers too often is as wrong, and no warning makes it right.
+    said = [s.covers() or (s.covered < COVERS[0] and s.warned >= WARNED) for s in bound]
+    passed = all(held) and all(said) and round(warned, 3) <= FALSE_WARNINGS
     print(
-        f"coverage value={min(shares):.3f}..{max(shares):.3f} goal=0.930..0.970 {'pass' if passed else 'short'}"
+        f"\ncoverage value=independent:{_range(calm)},AR(1):{_range(bound)},falsely-warned:{warned:.3f},"
+        f"regimes-and-offset:told({_range(told)}) goal={COVERS[0]:.3f}..{COVERS[1]:.3f},{COVERS[0]:.3f}.."
+        f"{COVERS[1]:.3f},{FALSE_WARNINGS:g},told {'pass' if passed else 'short'}"
     )
     return 0 if passed else 1
 

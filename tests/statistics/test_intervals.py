@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wulf.stats import intervals, modality, quantiles, sequential, trend
+from wulf.stats.step import step
 
 TIMES = st.lists(st.floats(1e-9, 1e3, allow_nan=False), min_size=1, max_size=60)
 
@@ -56,7 +57,7 @@ def test_nothing_has_no_median():
 
 def test_later_looks_are_wider():
     assert sequential.interim_confidence(6, 6) == 0.95
-    assert sequential.interim_confidence(7, 6) == pytest.approx(0.97)
+    assert sequential.interim_confidence(7, 6) == pytest.approx(0.96)
 
 
 @given(
@@ -132,3 +133,44 @@ def test_trend_is_found_and_noise_is_none():
     assert false <= 15
     assert trend.trend([1.0] * 20) is None
     assert trend.trend([1.0, 2.0]) is None
+
+
+def test_inflation_is_what_the_variance_of_a_median_is():
+    rng = np.random.default_rng(3)
+    series = np.empty((4000, 200))
+    series[:, 0] = rng.standard_normal(4000)
+    for index in range(1, 200):
+        series[:, index] = 0.6 * series[:, index - 1] + 0.8 * rng.standard_normal(4000)
+    wanted = np.var(np.median(series, axis=1)) / np.var(np.median(rng.standard_normal((4000, 200)), axis=1))
+    # It is cautious by a part of its standard error.
+    assert wanted < np.median(trend.inflation(series)) < 1.5 * wanted
+
+
+def test_few_or_independent_values_are_not_widened_much():
+    rng = np.random.default_rng(3)
+    assert np.all(trend.inflation(rng.standard_normal((100, trend.TESTABLE - 1))) == 1)
+    assert np.median(trend.inflation(rng.standard_normal((1000, 40)))) < 1.05
+    assert trend.inflation(np.ones(40)) == 1
+
+
+def test_inflated_bounds_lie_further_out_and_go_on_beyond_the_data():
+    values = np.arange(40.0)
+    plain, wider, beyond = (intervals.median(values, inflation=factor) for factor in (1, 4, 400))
+    assert wider.high - wider.value == pytest.approx(2 * (plain.high - plain.value), rel=1e-9)
+    assert beyond.low < values.min()
+    assert beyond.high > values.max()
+
+
+def test_a_step_is_told_from_a_slope():
+    rng = np.random.default_rng(8)
+    noise = 0.1 * rng.standard_normal(60)
+    slope = 0.05 * np.arange(60) + noise
+    found = step(slope[:30], slope[30:])
+    assert found.p_value > 0.05
+    assert found.slope_p_value < 1e-6
+    both = step(slope[:30], slope[30:] + 1)
+    assert both.height == pytest.approx(1, abs=0.2)
+    assert both.p_value < 1e-6
+    turned = step(slope[30:] + 1, slope[:30], second_is_earlier=True)
+    assert turned.height == pytest.approx(-both.height)
+    assert step([1.0], [2.0, 3.0]) is None

@@ -464,6 +464,7 @@ def comparison(hostile: bool = False) -> Comparison:
         pooled=pooled,
         smallest_effect=0.012,
         smallest_effects={"mpi_pingpong": 0.012},
+        offset=0.1,
         margin=0.02,
         verdict="mixed",
         reason="latency is better below 64 KiB and worse at 1 MiB",

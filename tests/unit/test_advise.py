@@ -38,8 +38,15 @@ def with_probe(result, **changes):
     return replace(result, launch=replace(result.launch, probe=probe))
 
 
-def test_a_quiet_run_needs_no_advice():
-    assert advise([with_probe(result) for result in quiet()], nodes=[make.node()]) == []
+def test_a_quiet_run_is_told_only_what_no_run_can_show():
+    found = advise([with_probe(result) for result in quiet()], nodes=[make.node()])
+    assert [advice.kind for advice in found] == ["not_tested", "one_run"]
+    assert "another day" in found[-1].text
+
+
+def test_enough_launches_are_tested():
+    found = advise([with_probe(result) for result in quiet(24)], nodes=[make.node()])
+    assert [advice.kind for advice in found] == ["one_run"]
 
 
 def test_few_launches():
@@ -106,7 +113,7 @@ def series(noise, seed):
 def test_launches_that_resemble_those_before_them_are_told():
     found = {noise: [kinds(series(noise, seed)) for seed in range(60)] for noise in (0.0, 0.7)}
     told = {noise: sum(bool(run & {"dependent", "drift"}) for run in runs) for noise, runs in found.items()}
-    assert told[0.0] <= 4, "at a significance of 1 % each"
+    assert told[0.0] <= 8, "at a significance of 5 % each"
     assert told[0.7] >= 45
     first = next(seed for seed, run in enumerate(found[0.7]) if "dependent" in run)
     assert "narrower than they should be" in only(series(0.7, first), "dependent").text

@@ -41,9 +41,34 @@ def test_noise_gives_no_decision():
 def test_a_change_inside_the_margin_does_not_matter():
     found = compare(run(seed=1, spread=0.001), run(1.01, seed=2, spread=0.001), [], [], margin=0.02)
     assert found.verdict == "no difference"
-    assert (
-        compare(run(seed=1, spread=0.001), run(1.01, seed=2, spread=0.001), [], [], 0.001).verdict == "worse"
-    )
+    smaller = compare(run(seed=1, spread=0.001), run(1.01, seed=2, spread=0.001), [], [], 0.001)
+    assert smaller.verdict == "different"
+    assert "--interleaved" in smaller.reason
+    assert smaller.offset == pytest.approx(0.1)
+
+
+def test_launches_that_depend_on_each_other_decide_nothing():
+    rng = np.random.default_rng(4)
+    slow = np.cumsum(0.05 * rng.standard_normal(40))
+    runs = [analysis([cell(64, 10e-6 * np.exp(part))]) for part in (slow[:20], 0.5 + slow[20:])]
+    found = compare(*runs, [], [])
+    assert found.verdict == "no decision"
+    assert "resemble each other" in found.reason
+    assert found.smallest_effects == {"mpi_pingpong": None}
+
+
+@pytest.mark.parametrize("candidate_is_earlier", [False, True])
+def test_a_drift_that_goes_on_from_run_to_run_is_no_effect(candidate_is_earlier):
+    rng = np.random.default_rng(4)
+    path = 0.01 * np.arange(40) + 0.02 * rng.standard_normal(40)
+    parts = [path[20:], path[:20]] if candidate_is_earlier else [path[:20], path[20:]]
+    runs = [analysis([cell(64, 10e-6 * np.exp(part))]) for part in parts]
+    found = compare(*runs, [], [], candidate_is_earlier=candidate_is_earlier)
+    assert found.verdict == "no decision"
+    assert "drift" in found.reason
+    # In the other order it would be a step back of twice as much, which no drift explains.
+    wrong = compare(*runs, [], [], candidate_is_earlier=not candidate_is_earlier)
+    assert wrong.verdict in ("better", "worse")
 
 
 def test_a_change_no_larger_than_a_run_s_own_is_no_decision():

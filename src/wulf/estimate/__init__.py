@@ -1,7 +1,18 @@
 """From samples to figures: estimates of cells, comparisons of runs, and what the reader must be told."""
 
 from wulf.estimate.advise import advise
-from wulf.estimate.cells import Median, cells, launches_needed, medians, sample_quantiles
+from wulf.estimate.cells import Median, cells, launches_needed, launches_untested, medians, sample_quantiles
 from wulf.estimate.compare import compare
+from wulf.estimate.interleaved import compare_interleaved
 
-__all__ = ["Median", "advise", "cells", "compare", "launches_needed", "medians", "sample_quantiles"]
+__all__ = [
+    "Median",
+    "advise",
+    "cells",
+    "compare",
+    "compare_interleaved",
+    "launches_needed",
+    "launches_untested",
+    "medians",
+    "sample_quantiles",
+]

@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+from scipy.stats import false_discovery_control
+
+from wulf.estimate.cells import WORTH_SAYING
 from wulf.nodeset import fold, fold_reasons, impersonal
 from wulf.records import (
     Advice,
@@ -19,7 +22,7 @@ from wulf.records import (
     Plan,
     Sample,
 )
-from wulf.stats.trend import dependence, trend
+from wulf.stats.trend import DEPENDENT_P, TESTABLE, dependence, trend
 from wulf.text import printable
 from wulf.units import format_bytes, format_sizes, format_time
 
@@ -32,8 +35,6 @@ TICK_MAX_SIZE_BYTES = 4096
 #: The probe's clock may cost this much of what it measures; the probe itself aims at 0.05.
 CLOCK_SHARE = 0.08
 DRIFT_P = 0.01
-#: Significance at which launches are said to depend on those before them; once for all sizes of a stream.
-DEPENDENT_P = 0.01
 #: Smaller ones are not told apart.
 SMALLEST_P = 0.001
 #: Noise alone leaves some series unsettled; more than this share of them is worth a word.
@@ -41,7 +42,11 @@ WARMUP_SHARE = 0.1
 #: Operations and pairs that are named one by one.
 NAMED = 3
 
+#: Launches that an interval takes.
+FEWEST = 6
+
 Stream = tuple[str, Place]
+Streams = Mapping[Stream, Sequence[CellEstimate]]
 
 
 def advise(
@@ -79,6 +84,8 @@ def advise(
             for look in _LOOKS
             for advice in look(stream, group, plan)
         ),
+        *_dependent(streams, plan),
+        *_not_tested(streams, plan),
         *_contaminated(results),
         *_one_machine(results),
         *_company(results),
@@ -86,6 +93,7 @@ def advise(
         # Where nobody sends, what the clock costs is the figure itself.
         *_clock_cost(result for result in results if result.launch.op not in silent),
         *_warmup(results, plan),
+        *_one_run(streams),
     ]
     order = {"error": 0, "warning": 1, "note": 2}
     return sorted(found, key=lambda advice: order[advice.severity])
@@ -341,26 +349,74 @@ def _drift(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> Iterato
         )
 
 
-def _dependent(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> Iterator[Advice]:
-    """Warn of launches that resemble those before them; of all sizes together, as what does it moves them together."""
-    if any(_drift(stream, cells, plan)):
-        return  # that is said already
+def _dependent(streams: Streams, plan: Plan) -> Iterator[Advice]:
+    """Warn of launches that resemble those before them; of all sizes together, as what does it moves them together.
+
+    The false-discovery rate is controlled over all operations and pairs (Benjamini and Hochberg).
+    """
+    tested = {stream: dependence(_launch_levels(cells)) for stream, cells in streams.items()}
+    found = {stream: p_value for stream, p_value in tested.items() if p_value is not None}
+    if not found:
+        return
+    adjusted = false_discovery_control(list(found.values()), method="bh")
+    for stream, p_value in zip(found, map(float, adjusted), strict=True):
+        if p_value >= DEPENDENT_P or any(_drift(stream, streams[stream], plan)):
+            continue  # nothing, or a drift, which is said already
+        wider = max(cell.widened for cell in streams[stream])
+        done = (
+            f"the intervals are up to {wider:.1f} × as wide as those of independent ones, and may still be too narrow"
+            if wider >= WORTH_SAYING
+            else "the intervals are narrower than they should be"
+        )
+        yield Advice(
+            kind="dependent",
+            severity="warning",
+            subject=_subject(stream, plan),
+            text=f"launches in a row resemble each other (p {_p_words(p_value)}): they say less than as many "
+            f"independent ones; {done}",
+            advice="Something comes and goes while it is measured (another load, a state of the machine). Spread the "
+            "launches over more time: more pairs or operations in one run, or several runs at different times.",
+        )
+
+
+def _launch_levels(cells: Sequence[CellEstimate]) -> list[float]:
+    """Return by how much each launch differs from the usual, over all sizes, in time order."""
     logs: dict[int, list[float]] = defaultdict(list)
     for cell in cells:
         middle = math.log(cell.time.value) if cell.time.value > 0 else 0.0
         for point in cell.launches:
             if point.median_s > 0:
                 logs[point.index].append(math.log(point.median_s) - middle)
-    found = dependence([statistics.fmean(logs[index]) for index in sorted(logs)])
-    if found is not None and found < DEPENDENT_P:
+    return [statistics.fmean(logs[index]) for index in sorted(logs)]
+
+
+def _not_tested(streams: Streams, plan: Plan) -> Iterator[Advice]:
+    """Say of which figures nobody can know whether their launches depend on each other."""
+    few = {stream: max(len(cell.launches) for cell in cells) for stream, cells in streams.items()}
+    few = {stream: count for stream, count in few.items() if FEWEST <= count < TESTABLE}
+    if few:
         yield Advice(
-            kind="dependent",
-            severity="warning",
-            subject=_subject(stream, plan),
-            text=f"launches in a row resemble each other (p {_p_words(found)}): they say less than as many independent "
-            "ones, and the intervals are narrower than they should be",
-            advice="Something comes and goes while it is measured (another load, a state of the machine). Spread the "
-            "launches over more time: more pairs or operations in one run, or several runs at different times.",
+            kind="not_tested",
+            severity="note",
+            subject=_subjects(list(few), plan),
+            text=f"{_launches(min(few.values()))} cannot show whether they depend on each other, which takes "
+            f"{TESTABLE}: the intervals assume that they do not. If each resembled the one before (correlation 0.5), "
+            "only about 80 % of such intervals would contain the time",
+            advice=f"Give it more time (--budget), or allow {TESTABLE} launches (--max-launches).",
+        )
+
+
+def _one_run(streams: Streams) -> Iterator[Advice]:
+    """Say with every run what no run can show of itself."""
+    if any(cell.time.low is not None for cells in streams.values() for cell in cells):
+        yield Advice(
+            kind="one_run",
+            severity="note",
+            subject="every figure",
+            text="another run on another day may differ by a few percent as a whole (2 to 5 % is usual), and so may "
+            "the time in a state of the machine that lasts for many launches: neither is in the intervals",
+            advice="They say how well this run knows the time while it ran. To compare two settings, measure them in "
+            "turn (wulf compare --interleaved).",
         )
 
 
@@ -374,7 +430,6 @@ _LOOKS: tuple[Callable[[Stream, Sequence[CellEstimate], Plan], Iterator[Advice]]
     _not_reached,
     _modes,
     _drift,
-    _dependent,
 )
 
 

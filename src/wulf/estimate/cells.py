@@ -27,9 +27,13 @@ from wulf.records import (
 )
 from wulf.stats import intervals, modality, quantiles
 from wulf.stats.sequential import interim_confidence
+from wulf.stats.trend import DOUBTFUL_P, dependence, inflation
 
 QUANTILES = {"p5": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 LOOKS = "corrected for repeated looks"
+
+#: Wider than independent launches would make it by less than this is not worth a word.
+WORTH_SAYING = 1.05
 
 #: Median [s] of one launch of a cell, and whether the launch is contaminated.
 Median = tuple[float, bool]
@@ -92,12 +96,39 @@ def launches_needed(launches: Sequence[Mapping[Cell, Median]], plan: Plan) -> in
     )
 
 
+def launches_untested(launches: Sequence[Mapping[Cell, Median]], plan: Plan) -> int:
+    """How many more launches it takes to say that the launches of one operation and pair do not depend on each other.
+
+    Parameters
+    ----------
+    launches
+        As of `launches_needed`, in time order.
+
+    Returns
+    -------
+    int
+        0 when there are enough and they seem not to; else until there are enough, or one more.
+    """
+    wanted = min(plan.tested_launches, plan.max_launches)
+    if len(launches) < wanted or not wanted:
+        return max(wanted - len(launches), 0)
+    found = dependence([common(launch.values()) for launch in launches])
+    return int(found is not None and found <= DOUBTFUL_P)
+
+
+def common(points: Iterable[Median]) -> float:
+    """Mean logarithm of the medians of one launch: what a state of the machine does moves all sizes together."""
+    logs = [math.log(median) for median, _ in points if median > 0]
+    return sum(logs) / len(logs) if logs else 0.0
+
+
 def _estimate(
     cell: Cell, samples: Sequence[Sample], launches: Mapping[str, Launch], plan: Plan, moves: bool
 ) -> CellEstimate:
     ordered = sorted(samples, key=lambda sample: launches[sample.launch].index)
     points = [_point(sample, launches[sample.launch]) for sample in ordered]
-    interval = _interval([(point.median_s, point.contaminated) for point in points], plan)
+    medians_ = [(point.median_s, point.contaminated) for point in points]
+    interval = _interval(medians_, plan)
     return CellEstimate(
         cell=cell,
         time=_as_estimate(interval, "s"),
@@ -108,6 +139,7 @@ def _estimate(
         outlying=sum(_outlying(sample) for sample in ordered),
         lost=sum(sample.lost for sample in ordered),
         corrupt=sum(sample.corrupt for sample in ordered),
+        widened=math.sqrt(_inflation(_chosen(medians_, plan), plan)),
         modes_between=modality.count_modes([point.median_s for point in points]),
         target=plan.precision,
         reached=_reached(interval, plan),
@@ -123,12 +155,19 @@ def _chosen(points: Sequence[Median], plan: Plan) -> list[float]:
 
 def _interval(points: Sequence[Median], plan: Plan) -> intervals.Interval:
     values = _chosen(points, plan)
-    nominal = interim_confidence(len(values), plan.min_launches, plan.confidence)
-    found = intervals.median(values, nominal)
-    if nominal == plan.confidence:
-        return found
+    inflation_ = _inflation(values, plan)
+    nominal = interim_confidence(len(values), max(plan.min_launches, plan.tested_launches), plan.confidence)
+    found = intervals.median(values, nominal, inflation_)
     # Wider by as much as looking again and again takes away: what is printed has the plan's confidence.
-    return replace(found, confidence=plan.confidence, method=f"{found.method}, {LOOKS}")
+    looks = [LOOKS] if nominal != plan.confidence else []
+    wider = math.sqrt(inflation_)
+    dependent = [f"{wider:.1f} × wider as launches resemble each other"] if wider >= WORTH_SAYING else []
+    return replace(found, confidence=plan.confidence, method=", ".join([found.method, *looks, *dependent]))
+
+
+def _inflation(values: Sequence[float], plan: Plan) -> float:
+    """How much more the median of these launches varies than that of independent ones; 1 in runs of before."""
+    return float(inflation(np.asarray(values))) if plan.tested_launches else 1.0
 
 
 def _reached(interval: intervals.Interval, plan: Plan) -> bool:

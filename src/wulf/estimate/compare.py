@@ -3,19 +3,23 @@
 What a verdict means
 --------------------
 ``better``, ``worse``
-    The interval of the ratio excludes "no change", the false-discovery rate over all that was compared is below
-    1 % (Benjamini–Hochberg), the effect is larger than the A/A limit, and it is not inside the margin.
+    The runs differ, and with the whole interval by more than two runs of the same thing may (an *offset*: each is 2 to
+    5 % off on another day, so 10 %; or what either changed by within itself, if that is more); and a drift that goes on
+    from one run to the other does not explain it.
+``different``
+    The runs differ, and that may be an offset.
 ``no difference``
-    The whole interval lies inside the margin.
+    The whole interval lies inside the margin: of these two runs.
 ``no decision``
-    Everything else: there is not enough evidence.
+    Everything else: there is not enough evidence, a drift explains it, or launches of a run depend on each other, so
+    that nobody knows how much evidence there is.
 
-The A/A limit is three times the largest change that a run shows *within itself*, from its first half to its
-second. Under a steady drift two runs in a row are twice as far apart as the halves of one, and the change is
-itself uncertain; an effect no larger than that proves nothing. Where the launches of a run depend on each other
-(a random walk), no effect can be told from that.
-An offset between runs that leaves no trace within either (a reboot, another cable) cannot be told from an effect;
-settings that alternate within one run can.
+Runs *differ* when the interval of the ratio excludes "no change", the false-discovery rate over all that was compared
+is below 1 % (Benjamini–Hochberg), and it is not inside the margin. Where both runs have a slope in common, it is the
+step between them beside that slope that must be there.
+
+An offset between runs leaves no trace within either (a reboot, another cable, another day): no analysis of two runs
+tells it from an effect. Launches in turn do: `wulf.estimate.interleaved`.
 """
 
 from __future__ import annotations
@@ -24,7 +28,9 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+import msgspec
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import false_discovery_control
 
 from wulf.records import (
@@ -42,15 +48,19 @@ from wulf.records import (
     Plan,
     Verdict,
 )
+from wulf.stats.intervals import Interval
 from wulf.stats.shift import Shift, shift
-from wulf.stats.trend import dependence
+from wulf.stats.step import step
+from wulf.stats.trend import DEPENDENT_P, dependence, inflation
 
-#: Small, because two runs are never at exactly the same level: at 5 % simulated A/A pairs were called different in
-#: up to 7 % of the cases (`bench/aa_sim.py`).
+#: Small, because two runs are never at exactly the same level.
 SIGNIFICANCE = 0.01
-#: The A/A limit in changes between the halves of a run; 2 under a steady drift, 3 in simulation (`bench/aa_sim.py`).
-DRIFT_FACTOR = 3.0
+#: Significance of a slope that both runs have, and of a step beside it.
+SLOPE_P = STEP_P = 0.05
+#: By so much two runs of the same thing may differ: each is off by 2 to 5 % on another day.
+OFFSET = 0.10
 CAVEAT = "two runs cannot tell a setting's effect from whatever else changed between them"
+INTERLEAVE = "measure them interleaved to know (wulf compare --interleaved)"
 #: Name of what differs where a node was looked at in one run only.
 EVERYTHING = "all facts"
 #: Pair of a figure that is pooled over pairs.
@@ -60,6 +70,19 @@ ALL_PAIRS: Place = ("all", "pairs")
 Votes = list[float]
 
 
+class Ground(msgspec.Struct, frozen=True):
+    """What two runs of an operation show of themselves: what an effect must stand out from."""
+
+    #: A change up to this, as a difference of logarithms, may be an offset.
+    offset: float
+    #: How much more the medians vary than those of as many independent launches.
+    inflation: float
+    #: Whether both runs have a slope in common.
+    slope: bool
+    #: Whether launches depend on each other beside that.
+    dependent: bool
+
+
 def compare(
     base: Analysis,
     candidate: Analysis,
@@ -67,6 +90,8 @@ def compare(
     candidate_nodes: Sequence[NodeRecord],
     margin: float = 0.02,
     plans: tuple[Plan, Plan] | None = None,
+    *,
+    candidate_is_earlier: bool = False,
 ) -> Comparison:
     """Compare the cells that two runs have in common.
 
@@ -80,19 +105,23 @@ def compare(
         Relative change of the time that does not matter.
     plans
         Of the runs: another way to measure is listed with the facts that differ.
+    candidate_is_earlier
+        Which run was measured first.
     """
     firsts = {cell.cell: cell for cell in base.cells}
     pairs = [(firsts[cell.cell], cell) for cell in candidate.cells if cell.cell in firsts]
     # A time of zero (a clock too coarse for the operation) has no ratio.
     common = [pair for pair in pairs if all(point.median_s > 0 for cell in pair for point in cell.launches)]
-    pooled, limits = _pooled(common, margin)
-    cells = _cells(common, limits, margin)
-    verdict, reason = _overall(pooled, common, margin)
-    effects = {op: _smallest(comparison, limits[op]) for op, comparison in pooled.items()}
+    judge = _Judge(margin, candidate_is_earlier)
+    pooled, grounds = _pooled(common, judge)
+    cells = _cells(common, grounds, judge)
+    verdict, reason = _overall(pooled, grounds, common, margin)
+    effects = {op: _smallest(found, grounds[op]) for op, found in pooled.items()}
     return Comparison(
         schema_version=SCHEMA_VERSION,
         base=base.run_id,
         candidate=candidate.run_id,
+        offset=math.expm1(max((ground.offset for ground in grounds.values()), default=math.log1p(OFFSET))),
         differing_facts=(_ways(*plans) if plans else {}) | differing_facts(base_nodes, candidate_nodes),
         cells=cells,
         pooled=pooled,
@@ -152,32 +181,44 @@ def _medians(cell: CellEstimate) -> list[float]:
 
 
 def _cells(
-    common: Sequence[tuple[CellEstimate, CellEstimate]], limits: Mapping[str, float], margin: float
+    common: Sequence[tuple[CellEstimate, CellEstimate]], grounds: Mapping[str, Ground], judge: _Judge
 ) -> list[CellComparison]:
-    shifts = [shift(_medians(first), _medians(second)) for first, second in common]
-    adjusted = _adjusted([found.p_value for found in shifts])
+    series = [tuple(np.log(_medians(cell)) for cell in pair) for pair in common]
+    shifts = [
+        _widened(shift(np.exp(first), np.exp(second)), grounds[pair[0].cell.op])
+        for pair, (first, second) in zip(common, series, strict=True)
+    ]
+    adjusted = adjust([found.p_value for found in shifts])
     return [
-        _comparison(first.cell, found, p, limits[first.cell.op], margin)
-        for (first, _), found, p in zip(common, shifts, adjusted, strict=True)
+        comparison(pair[0].cell, found, p, judge.verdict(found, p, grounds[pair[0].cell.op], first, second))
+        for pair, (first, second), found, p in zip(common, series, shifts, adjusted, strict=True)
     ]
 
 
 def _pooled(
-    common: Sequence[tuple[CellEstimate, CellEstimate]], margin: float
-) -> tuple[dict[str, CellComparison], dict[str, float]]:
-    """Compare whole operations, one vote per launch; also the A/A limit of each, as a difference of logarithms."""
+    common: Sequence[tuple[CellEstimate, CellEstimate]], judge: _Judge
+) -> tuple[dict[str, CellComparison], dict[str, Ground]]:
+    """Compare whole operations, one vote per launch; also what an effect must stand out from in each."""
     groups: dict[str, list[tuple[CellEstimate, CellEstimate]]] = defaultdict(list)
     for first, second in common:
         groups[first.cell.op].append((first, second))
     votes = {op: _launch_votes(group) for op, group in groups.items()}
-    limits = {op: max(map(_limit, sides)) for op, sides in votes.items()}
-    shifts = {op: shift(np.exp(first), np.exp(second)) for op, (first, second) in votes.items()}
-    adjusted = dict(zip(shifts, _adjusted([found.p_value for found in shifts.values()]), strict=True))
+    grounds = {op: judge.ground(*sides) for op, sides in votes.items()}
+    shifts = {
+        op: _widened(shift(np.exp(first), np.exp(second)), grounds[op])
+        for op, (first, second) in votes.items()
+    }
+    adjusted = dict(zip(shifts, adjust([found.p_value for found in shifts.values()]), strict=True))
     pooled = {
-        op: _comparison(Cell(op=op, size_bytes=-1, place=ALL_PAIRS), found, adjusted[op], limits[op], margin)
+        op: comparison(
+            Cell(op=op, size_bytes=-1, place=ALL_PAIRS),
+            found,
+            adjusted[op],
+            judge.verdict(found, adjusted[op], grounds[op], *votes[op]),
+        )
         for op, found in shifts.items()
     }
-    return pooled, limits
+    return pooled, grounds
 
 
 def _launch_votes(group: Sequence[tuple[CellEstimate, CellEstimate]]) -> tuple[Votes, Votes]:
@@ -192,22 +233,82 @@ def _launch_votes(group: Sequence[tuple[CellEstimate, CellEstimate]]) -> tuple[V
     return first, second
 
 
-def _limit(votes: Votes) -> float:
-    """A/A limit of a run as a difference of logarithms; infinite where its launches depend on each other."""
+class _Judge:
+    """Says of two series of logarithms of times what may be said of them."""
+
+    def __init__(self, margin: float, candidate_is_earlier: bool) -> None:
+        self._margin = margin
+        self._candidate_is_earlier = candidate_is_earlier
+
+    def ground(self, first: Votes, second: Votes) -> Ground:
+        """Return what the runs show of themselves."""
+        found = step(first, second, second_is_earlier=self._candidate_is_earlier)
+        if found is None:
+            return Ground(math.log1p(OFFSET), 1.0, slope=False, dependent=False)
+        p_value = dependence(found.residuals)
+        return Ground(
+            max(math.log1p(OFFSET), _change(first), _change(second)),
+            float(inflation(found.residuals)),
+            slope=found.slope_p_value < SLOPE_P,
+            dependent=p_value is not None and p_value < DEPENDENT_P,
+        )
+
+    def verdict(
+        self, found: Shift, p_adjusted: float, ground: Ground, first: ArrayLike, second: ArrayLike
+    ) -> Verdict:
+        """Return the verdict on one shift; see the module."""
+        low, high = found.ratio.low, found.ratio.high
+        if low is None or high is None or ground.dependent:
+            return "no decision"
+        if 1 - self._margin <= low and high <= 1 + self._margin:
+            return "no difference"
+        if p_adjusted >= SIGNIFICANCE or low <= 1 <= high:
+            return "no decision"
+        beside = step(first, second, second_is_earlier=self._candidate_is_earlier)
+        stands = (
+            beside is not None and beside.p_value < STEP_P and (beside.height > 0) == (found.ratio.value > 1)
+        )
+        if ground.slope and not stands:
+            return "no decision"
+        if not stands or min(abs(math.log(low)), abs(math.log(high))) <= ground.offset:
+            return "different"
+        return "worse" if low > 1 else "better"
+
+
+def _change(votes: Votes) -> float:
+    """Change of a run from its first half to its second."""
     middle = len(votes) // 2
-    p_value = dependence(votes)
-    if middle == 0 or (p_value is not None and p_value < SIGNIFICANCE):
-        return math.inf
-    return DRIFT_FACTOR * abs(float(np.median(votes[-middle:]) - np.median(votes[:middle])))
+    return abs(float(np.median(votes[-middle:]) - np.median(votes[:middle]))) if middle else 0.0
 
 
-def _adjusted(p_values: Sequence[float]) -> list[float]:
+def _widened(found: Shift, ground: Ground) -> Shift:
+    """Return a shift with the interval that launches have which resemble each other so much."""
+    ratio = found.ratio
+    if ground.inflation == 1 or ratio.low is None or ratio.high is None:
+        return found
+    wider = math.sqrt(ground.inflation)
+    return Shift(
+        Interval(
+            ratio.value,
+            ratio.value * (ratio.low / ratio.value) ** wider,
+            ratio.value * (ratio.high / ratio.value) ** wider,
+            ratio.confidence,
+            f"{ratio.method}, {wider:.1f} × wider as launches resemble each other",
+            ratio.n,
+        ),
+        found.p_value,
+    )
+
+
+def adjust(p_values: Sequence[float]) -> list[float]:
+    """Control the false-discovery rate after Benjamini and Hochberg."""
     if not p_values:
         return []
     return [float(p) for p in false_discovery_control(np.asarray(p_values), method="bh")]
 
 
-def _comparison(cell: Cell, found: Shift, p_adjusted: float, limit: float, margin: float) -> CellComparison:
+def comparison(cell: Cell, found: Shift, p_adjusted: float, verdict: Verdict) -> CellComparison:
+    """Return the record of one shift."""
     interval = found.ratio
     return CellComparison(
         op=cell.op,
@@ -224,48 +325,60 @@ def _comparison(cell: Cell, found: Shift, p_adjusted: float, limit: float, margi
         ),
         p_value=found.p_value,
         p_adjusted=p_adjusted,
-        verdict=_verdict(found, p_adjusted, limit, margin),
+        verdict=verdict,
     )
 
 
-def _verdict(found: Shift, p_adjusted: float, limit: float, margin: float) -> Verdict:
-    low, high = found.ratio.low, found.ratio.high
-    if low is None or high is None:
-        return "no decision"
-    if 1 - margin <= low and high <= 1 + margin:
-        return "no difference"
-    changed = p_adjusted < SIGNIFICANCE and (low > 1 or high < 1)
-    if not changed or abs(math.log(found.ratio.value)) <= limit:
-        return "no decision"
-    return "worse" if low > 1 else "better"
-
-
-def _smallest(pooled: CellComparison, limit: float) -> float | None:
-    """Decrease that would have been seen, as a share: beyond the A/A limit, and beyond half the interval."""
+def _smallest(pooled: CellComparison, ground: Ground) -> float | None:
+    """Decrease that would have been seen, as a share: beyond half the interval."""
     ratio = pooled.ratio
-    if ratio.low is None or ratio.high is None or math.isinf(limit):
+    if ratio.low is None or ratio.high is None or ground.dependent:
         return None
-    return -math.expm1(-max(limit, math.log(ratio.high / ratio.low) / 2))
+    return -math.expm1(-math.log(ratio.high / ratio.low) / 2)
 
 
 def _overall(
-    pooled: Mapping[str, CellComparison], common: Sequence[object], margin: float
+    pooled: Mapping[str, CellComparison],
+    grounds: Mapping[str, Ground],
+    common: Sequence[object],
+    margin: float,
 ) -> tuple[Verdict, str]:
     if not common:
         return (
             "no decision",
             "the runs have nothing in common: no operation between the same nodes at the same size",
         )
-    found = {comparison.verdict for comparison in pooled.values()}
-    ops = {
-        verdict: ", ".join(op for op, comparison in pooled.items() if comparison.verdict == verdict)
-        for verdict in found
+    verdict, named = overall(pooled)
+    said = {
+        "different": f"the runs differ in {named}, by no more than an offset between two runs may: {INTERLEAVE}",
+        "no difference": f"the whole interval lies within ±{margin:.1%} for every operation; an effect may hide behind "
+        "an offset between the runs",
+        "no decision": _undecided(pooled, grounds),
     }
-    if {"better", "worse"} <= found:
-        return "mixed", f"better: {ops['better']}; worse: {ops['worse']}; {CAVEAT}"
-    for verdict in ("worse", "better"):
-        if verdict in found:
-            return verdict, f"{ops[verdict]}, pooled over all its cells; {CAVEAT}"
-    if found == {"no difference"}:
-        return "no difference", f"the whole interval lies within ±{margin:.1%} for every operation"
-    return "no decision", f"not enough evidence for a change or for none: {ops['no decision']}"
+    return verdict, said.get(verdict) or f"{named}; {CAVEAT}"
+
+
+def overall(pooled: Mapping[str, CellComparison]) -> tuple[Verdict, str]:
+    """Return the verdict over all operations, and those that it is about."""
+    ops: dict[Verdict, str] = {}
+    for op, found in pooled.items():
+        ops[found.verdict] = f"{ops[found.verdict]}, {op}" if found.verdict in ops else op
+    if "better" in ops and "worse" in ops:
+        return "mixed", f"better: {ops['better']}; worse: {ops['worse']}"
+    order: tuple[Verdict, ...] = ("worse", "better", "different", "no decision", "no difference")
+    verdict = next(word for word in order if word in ops)
+    over = ", pooled over all its cells" if verdict in ("worse", "better") else ""
+    return verdict, ops[verdict] + over
+
+
+def _undecided(pooled: Mapping[str, CellComparison], grounds: Mapping[str, Ground]) -> str:
+    open_ = [op for op, found in pooled.items() if found.verdict == "no decision"]
+    bound = [op for op in open_ if grounds[op].dependent]
+    if bound:
+        return (
+            f"launches of {', '.join(bound)} in a row resemble each other, so that nobody knows what a difference of "
+            f"two runs says: {INTERLEAVE}"
+        )
+    drifting = [op for op in open_ if grounds[op].slope]
+    drift = f" (both runs of {', '.join(drifting)} drift, which explains a difference)" if drifting else ""
+    return f"not enough evidence for a change or for none: {', '.join(open_)}{drift}"

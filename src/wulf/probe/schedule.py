@@ -65,6 +65,8 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     clean: int
     #: Forecast of the launches it still needs; 0 when every size is precise.
     missing: int
+    #: Launches that it takes to say that they do not depend on each other; 0 when that is said.
+    untested: int = 0
 
 
 NOTHING_YET = Progress(launches=0, clean=0, missing=0)
@@ -164,7 +166,7 @@ class Outlook:
             return _Need(streams=1, with_interval=ready, done=1)
         behind = max(plan.min_launches - now.launches, 0)
         room = max(plan.max_launches - now.launches, 1)
-        least = max(behind, min(now.missing, room), 1)
+        least = max(behind, min(max(now.missing, now.untested), room), 1)
         return _Need(streams=1, with_interval=ready, intervals=behind, least=least, most=room)
 
     @property
@@ -391,7 +393,12 @@ def enough(plan: Plan, progress: Progress | None) -> bool:
         return False
     if progress.launches >= plan.max_launches or _hopeless(plan, progress):
         return True
-    return progress.missing == 0 and progress.clean >= plan.min_launches
+    return precise(plan, progress) and progress.untested == 0
+
+
+def precise(plan: Plan, progress: Progress | None) -> bool:
+    """Whether a stream is as precise as was wanted."""
+    return progress is not None and progress.missing == 0 and progress.clean >= plan.min_launches
 
 
 def _hopeless(plan: Plan, progress: Progress) -> bool:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
-import time
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
@@ -24,6 +22,7 @@ from wulf.experiment.power import estimate
 from wulf.nodeset import fold
 from wulf.ports import Transport
 from wulf.procedure import change, look, site
+from wulf.procedure.in_turn import in_turn
 from wulf.procedure.tuning.prepare import Say, goal, tools_for
 from wulf.procedure.tuning.runner import TrialError, TrialRunner, open_runner
 from wulf.procedure.tuning.session import CONFIRM_WITHIN_S, runner_for
@@ -332,27 +331,28 @@ def _measure(
         raise ProbeError(
             f"{error}\nnothing was changed: it cannot be measured what mending brings ({_WITHOUT})"
         ) from error
-    order = random.Random(request.seed)  # noqa: S311 - reproducible, not secret
     before: list[dict[str, float]] = []
     after: list[dict[str, float]] = []
     failures: dict[str, None] = {}
+
+    def measure(mended: int, block: int) -> dict[str, float]:
+        try:
+            return _trial(ready.bench, plan if mended else None, workload, request.seed + block)
+        except (TrialError, StepError) as failure:
+            failures[str(failure)] = None
+            say("a measurement failed; putting the nodes back, and waiting for those that do not answer")
+            _restore(ready.bench)
+            return {}
+
+    def announce(_: int, passed_s: float) -> None:
+        say(f"measuring with and without it: {_standing(before, after, passed_s)}")
+
     with open_runner(ready.bench):
-        begin = time.monotonic()
+        turns = in_turn(measure, request.seed, announce)
         while not enough(before, after):
-            block = len(before)
-            say(f"measuring with and without it: {_standing(before, after, time.monotonic() - begin)}")
-            arms = [False, True] if order.random() < 0.5 else [True, False]
-            for mended in arms:
-                values: dict[str, float] = {}
-                try:
-                    values = _trial(ready.bench, plan if mended else None, workload, request.seed + block)
-                except (TrialError, StepError) as failure:
-                    failures[str(failure)] = None
-                    say(
-                        "a measurement failed; putting the nodes back, and waiting for those that do not answer"
-                    )
-                    _restore(ready.bench)
-                (after if mended else before).append(values)
+            without, with_it = next(turns)
+            before.append(without)
+            after.append(with_it)
     return msgspec.structs.replace(
         found,
         pairs=pairs,

@@ -15,8 +15,9 @@ Pair = tuple[str, str]
 #: times.
 Place = tuple[str, ...]
 FactValue = str | int | float | bool | None
-#: "mixed" is only said of whole runs: some operations are better, some worse.
-Verdict = Literal["better", "worse", "no difference", "no decision", "mixed"]
+#: "mixed" is only said of whole runs: some operations are better, some worse. "different" is only said of two runs:
+#: they differ, by no more than the same thing may on another day.
+Verdict = Literal["better", "worse", "no difference", "no decision", "mixed", "different"]
 
 
 #: Facts that every node has of its own: that they differ between nodes says nothing.

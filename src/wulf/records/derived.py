@@ -70,6 +70,9 @@ class CellEstimate(Record, frozen=True, kw_only=True):
     outlying: int = 0
     lost: int
     corrupt: int
+    #: How much wider the interval of the time is than that of as many independent launches; 1 where they are too few
+    #: to tell (`Plan.tested_launches`).
+    widened: float = 1.0
     #: 1 when the launch medians form one cluster, more when there are several.
     modes_between: int
     #: Precision that was wanted, relative.
@@ -159,6 +162,8 @@ class Advice(Record, frozen=True, kw_only=True):
         "warmup",
         "drift",
         "dependent",
+        "not_tested",
+        "one_run",
         "company",
     ]
     #: How bad it is.
@@ -203,22 +208,30 @@ class CellComparison(Record, frozen=True, kw_only=True):
     place: Place = msgspec.field(name="pair")
     #: Candidate ÷ base of the time; below 1 is faster. Hodges–Lehmann on logarithms.
     ratio: Estimate
-    #: Mann–Whitney, two-sided.
+    #: Two-sided: Mann–Whitney of separate runs, Wilcoxon's signed ranks of interleaved launches.
     p_value: float
     #: After Benjamini–Hochberg over the cells compared.
     p_adjusted: float
     #: Of this cell.
     verdict: Verdict
+    #: Of interleaved launches: times of base and candidate of each pair of launches [s], in time order.
+    pairs_s: list[tuple[float, float]] = []
 
 
 class Comparison(Record, frozen=True, kw_only=True):
-    """Two runs against each other."""
+    """Two runs, or two settings in turn, against each other."""
 
     schema_version: int
-    #: Name of the first run.
+    #: Name of the first run, or what was first named.
     base: str
-    #: Name of the other run.
+    #: Name of the other.
     candidate: str
+    #: ``runs`` were measured at different times; ``interleaved`` launches of both took turns in random order.
+    design: Literal["runs", "interleaved"] = "runs"
+    #: A change up to this, as a share, is not told from what else makes two runs differ; 0 for interleaved launches.
+    offset: float = 0.0
+    #: Launches that failed, each reason once with how often: of base and candidate.
+    failures: tuple[dict[str, int], dict[str, int]] = ({}, {})
     #: Facts that differ between the runs: ``node: fact`` → (base, candidate); one ``node: all facts`` where a node was
     #: looked at in one run only.
     differing_facts: dict[str, tuple[str, str]]

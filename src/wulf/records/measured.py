@@ -360,6 +360,9 @@ class Plan(Record, frozen=True, kw_only=True):
     min_launches: int
     #: Launches of each operation and pair at most.
     max_launches: int
+    #: Launches of each operation and pair from which it is tested whether they depend on each other; so many are made
+    #: where the budget allows. 0 in runs of before this was tested.
+    tested_launches: int = 0
     #: Seed of all random orders of the run.
     seed: int
     #: Nodes that cannot take part in some of the operations.

@@ -18,6 +18,7 @@ FLAGS: dict[str, Flag] = {
     "better": "good",
     "worse": "error",
     "mixed": "warning",
+    "different": "warning",
     "no decision": "unknown",
     "no difference": "",
 }

@@ -1,7 +1,8 @@
 """Distribution-free interval of a median.
 
 Launch medians are few, skewed and sometimes of several modes, so nothing is assumed about their distribution
-but that they are independent: the interval is made of order statistics.
+but that they are independent: the interval is made of order statistics. Where they are known to depend on each
+other, statistics further out are taken.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def ranks(n: int, confidence: float) -> tuple[int, float] | None:
 
 
 def median_bounds(
-    values: NDArray[np.float64], confidence: float = 0.95
+    values: NDArray[np.float64], confidence: float = 0.95, inflation: ArrayLike = 1.0
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """Bounds of the medians of many samples of equal size at once.
 
@@ -80,6 +81,10 @@ def median_bounds(
     ----------
     values
         Shape (…, n): samples along the last axis.
+    inflation
+        Shape (…) or one for all, at least 1: how much larger the variance of the median is than that of n independent
+        values. The bounds are that much further (its root) from the middle, in ranks; beyond the data they go on as
+        the data are spaced on average.
 
     Returns
     -------
@@ -89,18 +94,32 @@ def median_bounds(
     found = ranks(n, confidence)
     if found is None:
         return None
-    k, weight = found
+    middle = (n + 1) / 2
+    rank = middle - (middle - sum(found)) * np.sqrt(np.broadcast_to(inflation, values.shape[:-1]))
     ordered = np.sort(values, axis=-1)
-    inner = min(k, n - 1)
-    outer_low, outer_high = ordered[..., k - 1], ordered[..., n - k]
+    beyond = np.maximum(1 - rank, 0) * (ordered[..., -1] - ordered[..., 0]) / max(n - 1, 1)
+    inside = np.maximum(rank, 1)
+    return _at(ordered, inside) - beyond, _at(ordered[..., ::-1], inside) + beyond
+
+
+def _at(ordered: NDArray[np.float64], rank: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the order statistic of a rank that is counted from 1 and need not be whole."""
+    outer = np.floor(rank).astype(np.intp)[..., None]
+    below = np.take_along_axis(ordered, outer - 1, axis=-1)[..., 0]
+    above = np.take_along_axis(ordered, np.minimum(outer, ordered.shape[-1] - 1), axis=-1)[..., 0]
     # In this form equal neighbours give exactly themselves: no bound is rounded to outside the data.
-    low = outer_low + weight * (ordered[..., inner] - outer_low)
-    high = outer_high + weight * (ordered[..., n - 1 - inner] - outer_high)
-    return low, high
+    return np.asarray(below + (rank - outer[..., 0]) * (above - below), dtype=np.float64)
 
 
-def median(values: ArrayLike, confidence: float = 0.95) -> Interval:
-    """Median of independent values with its interval; no bounds where there are too few (n < 6 for 95 %).
+def median(values: ArrayLike, confidence: float = 0.95, inflation: float = 1.0) -> Interval:
+    """Median of values with its interval; no bounds where there are too few (n < 6 for 95 %).
+
+    Parameters
+    ----------
+    values
+        Shape (n,).
+    inflation
+        1 for independent values; see `median_bounds`.
 
     Raises
     ------
@@ -110,6 +129,6 @@ def median(values: ArrayLike, confidence: float = 0.95) -> Interval:
     array = np.asarray(values, dtype=np.float64)
     if array.size == 0:
         raise ValueError("the median of nothing")
-    bounds = median_bounds(array, confidence)
+    bounds = median_bounds(array, confidence, inflation)
     low, high = (None, None) if bounds is None else (float(bounds[0]), float(bounds[1]))
     return Interval(float(np.median(array)), low, high, confidence, METHOD, int(array.size))

@@ -5,8 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import kendalltau, norm, rankdata, theilslopes
+
+#: Launches from which their dependence can be estimated: what fewer of them seem to show is chance.
+TESTABLE = 24
+#: Significance at which launches are said to resemble those before them.
+DEPENDENT_P = 0.05
+#: Below it launches may depend on each other: more are made, until it is clear or there are enough.
+DOUBTFUL_P = 0.3
+#: Standard errors of the estimated dependence that are added to it: it is as likely to be more as to be less …
+CAUTION = 0.25
+#: … and more where there clearly is some, which is as often regimes as it is an autoregression.
+CAUTION_WHERE_CLEAR = 1.0
+#: Largest dependence of neighbours that is reckoned with: beyond it there is next to one value.
+_MOST = 0.95
 
 
 @dataclass(frozen=True)
@@ -38,15 +51,59 @@ def trend(values: ArrayLike) -> Trend | None:
 def dependence(values: ArrayLike) -> float | None:
     """One-sided p value of "each value is independent of the one before" against "it resembles it".
 
-    The rank version of von Neumann's ratio: Bartels (1982), "The rank version of von Neumann's ratio test for
-    randomness", JASA 77, 40–46, with his normal approximation. None where there are fewer than 6 values, or all
-    are equal.
+    None where there are fewer than 6 values, or all are equal; see `dependences`.
     """
     series = np.asarray(values, dtype=np.float64)
-    n = series.size
-    if n < 6 or np.all(series == series[0]):
+    if series.size < 6 or np.all(series == series[0]):
         return None
-    ranks = rankdata(series)
-    ratio = float(np.sum(np.diff(ranks) ** 2) / np.sum((ranks - ranks.mean()) ** 2))
+    return float(dependences(series))
+
+
+def dependences(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Test many series of equal length at once; `values` of shape (…, n) in time order gives p values of shape (…).
+
+    The rank version of von Neumann's ratio: Bartels (1982), "The rank version of von Neumann's ratio test for
+    randomness", JASA 77, 40–46, with his normal approximation. In simulation (6 to 40 launches, autoregressions and
+    regimes) tests of more lags, of a change of level (CUSUM of ranks) and of runs, alone and together, found at most
+    4 % more of any dependence, and less of most. Series of equal values are taken as independent.
+    """
+    n = values.shape[-1]
+    ranks = rankdata(values, axis=-1)
+    square = np.sum((ranks - (n + 1) / 2) ** 2, axis=-1)
+    steps = np.sum(np.diff(ranks, axis=-1) ** 2, axis=-1)
+    ratio = np.divide(steps, square, out=np.full_like(square, 4.0), where=square > 0)
     spread = 2 * np.sqrt((n - 2) * (5 * n**2 - 2 * n - 9) / (5 * n * (n + 1) * (n - 1) ** 2))
-    return float(norm.cdf((ratio - 2) / spread))
+    return np.asarray(norm.cdf((ratio - 2) / spread), dtype=np.float64)
+
+
+def inflation(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How much larger the variance of a median is than that of as many independent values; at least 1.
+
+    The dependence of neighbours is estimated from ranks (no single value decides it) and taken as that of an
+    autoregression of first order. Its estimate from n values is too small by (1 + 4 r) / n (Kendall 1954,
+    Biometrika 41, 403–404), which is put right, and a part of its standard error is added. The signs of normal values
+    that correlate by ρ correlate by 2/π asin ρ, and the variance of a median is that of the mean of signs (Gastwirth
+    and Rubin 1975, Annals of Statistics 3, 1070–1100).
+
+    Parameters
+    ----------
+    values
+        Shape (…, n): series along the last axis, in time order.
+
+    Returns
+    -------
+    Shape (…); 1 where there are fewer than `TESTABLE` values, or neighbours do not resemble each other.
+    """
+    n = values.shape[-1]
+    if n < TESTABLE:
+        return np.ones(values.shape[:-1])
+    centred = rankdata(values, axis=-1) - (n + 1) / 2
+    square = np.sum(centred**2, axis=-1)
+    lagged = np.sum(centred[..., 1:] * centred[..., :-1], axis=-1)
+    found = np.divide(lagged, square, out=np.zeros_like(square), where=square > 0)
+    clear = found > norm.isf(DEPENDENT_P) / np.sqrt(n) - 1 / n
+    caution = np.where(clear, CAUTION_WHERE_CLEAR, CAUTION)
+    cautious = found + (1 + 4 * found) / n + caution / np.sqrt(n)
+    rho = np.clip(np.where(found > 0, cautious, 0.0), 0.0, _MOST)
+    lags = np.arange(1, 100)
+    return np.asarray(1 + 4 / np.pi * np.sum(np.arcsin(rho[..., None] ** lags), axis=-1), dtype=np.float64)

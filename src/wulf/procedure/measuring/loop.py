@@ -147,10 +147,14 @@ class Session:
             company = self._possible(self._streams)
             for job in schedule.jobs(self.plan, block, company, self._endings.failing):
                 if self._left_s() <= 0:
-                    return False
+                    return self._complete()
                 # A node may have gone since the block was drawn.
                 self._measure(self._possible(job), fit)
-        return not self._open()
+        return self._complete()
+
+    def _complete(self) -> bool:
+        """Whether all is as precise as was wanted; a test of it that the budget ended leaves nothing open."""
+        return all(schedule.precise(self.plan, self._progress_of.get(stream)) for stream in self._open())
 
     def _next_block(self, fit: budget.Fit) -> list[schedule.Stream]:
         streams = schedule.next_block(self.plan, fit.streams, self._progress(), len(self.results))
@@ -246,6 +250,7 @@ class Session:
                 launches=len(self._medians[stream]),
                 clean=self._clean[stream],
                 missing=estimate.launches_needed(self._medians[stream], self.plan),
+                untested=estimate.launches_untested(self._medians[stream], self.plan),
             )
             self._progress_of[stream] = progress
             done = schedule.enough(self.plan, progress)

@@ -34,6 +34,7 @@ from wulf.records import (
     Workload,
     command_operation,
 )
+from wulf.stats.trend import TESTABLE
 from wulf.text import printable
 
 CONFIDENCE = 0.95
@@ -245,6 +246,7 @@ def _plan(
         budget_s=request.budget_s,
         min_launches=request.min_launches,
         max_launches=request.max_launches,
+        tested_launches=TESTABLE,
         seed=request.seed,
         left_out=left_out,
     )

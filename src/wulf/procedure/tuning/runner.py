@@ -101,9 +101,9 @@ class TrialRunner:
             A node did not take it, or it has no effect; everything is as it was originally.
         """
         self._trial.renew()
-        if _on_nodes(setting) != _on_nodes(self._setting):
+        if on_nodes(setting) != on_nodes(self._setting):
             self._setting = {}
-            self._switch(_on_nodes(setting))
+            self._switch(on_nodes(setting))
         self._setting = dict(setting)
 
     def restore(self) -> None:
@@ -153,6 +153,21 @@ class TrialRunner:
             contamination=list(dict.fromkeys(suspect)),
             reference=_together(references) if references else None,
         )
+
+    def use(self, launch: RunLaunch) -> None:
+        """Launch in another way from now on, such as with another MPI library."""
+        self._launch = launch
+
+    def launches(self, workload: Workload, seed: int) -> list[LaunchResult]:
+        """Launch every operation of the workload once between each of its pairs, under the present setting.
+
+        Raises
+        ------
+        TrialError
+            A launch failed.
+        """
+        env = job_environment(self._setting)
+        return [self._run(workload, part, place, seed, env) for part, place in _turns(workload)]
 
     def _switch(self, setting: Values) -> None:
         """Make the nodes have the values of a setting that are theirs; prove those that have not been yet."""
@@ -268,7 +283,8 @@ def job_line(setting: Values) -> str:
     return " ".join(f"{name}={shlex.quote(value)}" for name, value in job_environment(setting).items())
 
 
-def _on_nodes(setting: Values) -> Values:
+def on_nodes(setting: Values) -> Values:
+    """Return those values of a setting that are set on the nodes, not given to a job."""
     return {name: value for name, value in setting.items() if not _variable(name)}
 
 

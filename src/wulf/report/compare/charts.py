@@ -23,8 +23,9 @@ def _forest(figure: Figure) -> Layer:
     limits = alt.Chart(alt.NamedData("limits"))
     margin = limits.mark_rect(opacity=0.12).encode(x="low:Q", x2="high:Q")
     one = limits.mark_rule(strokeDash=[3, 3]).encode(x="one:Q")
-    color = alt.Color("verdict:N", scale=alt.Scale(domain=list(VERDICTS), range="ordinal"))
-    shapes = alt.Scale(domain=list(VERDICTS), range=["triangle-down", "circle", "diamond", "triangle-up"])
+    verdicts = [*VERDICTS, "different"]
+    color = alt.Color("verdict:N", scale=alt.Scale(domain=verdicts, range="ordinal"))
+    shapes = alt.Scale(domain=verdicts, range=["triangle-down", "circle", "diamond", "triangle-up", "square"])
     spans = base.mark_rule(strokeWidth=2).encode(x=low, x2="high:Q", color=color)
     points = base.mark_point(filled=True, size=55, opacity=1).encode(
         x=alt.X("ratio:Q"),

@@ -34,6 +34,7 @@ SUMMARIES = {
     "mixed": "Better and worse: look at the sizes",
     "no difference": "No difference",
     "no decision": "No decision",
+    "different": "Different runs: it may be an offset between them, and no effect",
 }
 CHANGE = "change of time"
 #: Rows of a table that grows with the pairs; what is left out is counted.
@@ -70,8 +71,8 @@ def build(comparison: Comparison, operations: Sequence[Operation] = ()) -> Compa
     base, candidate = name(comparison.base), name(comparison.candidate)
     return CompareView(
         title=f"{candidate} against {base}",
-        lede=f"{count(len(comparison.cells), 'cell')} that both runs have. A change is that of the time, from base to "
-        "candidate: negative is faster.",
+        lede=f"{count(len(comparison.cells), 'cell')} that both {_sides(comparison)} have. A change is that of the "
+        "time, from base to candidate: negative is faster.",
         verdict=SUMMARIES[comparison.verdict] + _hidden(comparison, groups, known),
         flag=FLAGS[comparison.verdict],
         reason=printable(comparison.reason, 400),
@@ -86,6 +87,10 @@ def build(comparison: Comparison, operations: Sequence[Operation] = ()) -> Compa
         cells=tuple(map(_cells, parts)),
         facts=_facts(comparison),
     )
+
+
+def _sides(comparison: Comparison) -> str:
+    return "settings, measured in turn," if comparison.design == "interleaved" else "runs"
 
 
 def _groups(cells: Sequence[CellComparison]) -> Groups:
@@ -124,12 +129,19 @@ def _over(groups: Groups, operations: Operations) -> str:
 
 def _limits(comparison: Comparison) -> tuple[str, ...]:
     within = f"Differences within ±{percent(comparison.margin)} count as none."
-    if comparison.smallest_effect is None:
-        return within, "The smallest change that these runs could have shown is unknown."
-    return (
-        within,
-        f"Changes {format_unseen(comparison.smallest_effect)} may go unseen between these runs{_where(comparison)}.",
+    unseen = "The smallest change that could have been shown is unknown."
+    if comparison.smallest_effect is not None:
+        between = "" if comparison.design == "interleaved" else " between these runs"
+        unseen = (
+            f"Changes {format_unseen(comparison.smallest_effect)} may go unseen{between}{_where(comparison)}."
+        )
+    if comparison.design == "interleaved":
+        return within, unseen
+    offset = (
+        f"Two runs of the same thing may differ by up to {percent(comparison.offset)}, as each is off by a few percent "
+        "on its day: only wulf compare --interleaved tells a smaller effect from that."
     )
+    return within, unseen, offset
 
 
 def _where(comparison: Comparison) -> str:
