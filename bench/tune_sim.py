@@ -342,7 +342,7 @@ def judge(world: Cluster, tuning: Tuning) -> Outcome:
         kind=world.kind,
         noise=world.noise.name,
         exact=reached - best <= math.log1p(MARGIN) and not false and not harms,
-        gain=reached / best if best < 0 else None,
+        gain=(reached / best if world.works(tuning.kept) else 0.0) if best < 0 else None,
         kept=len(tuning.kept),
         false=false,
         harms=harms,

@@ -95,6 +95,21 @@ def test_a_setting_that_fails_is_dropped_and_noted():
     assert (failing.trials, failing.verdict) == (0, "no decision")
 
 
+def test_what_fails_now_and_then_is_not_kept():
+    class Flaky(Simulation):
+        def trial(self, request, index):
+            made = super().trial(request, index)
+            if "a" not in request.setting or index % 5 not in (1, 2, 4):
+                return made
+            return msgspec.structs.replace(made, status="failed", error="no answer", values={})
+
+    search = Search(make_plan(*THREE))
+    Flaky(factors(a=0.7, b=0.9), spread=0.003).run(search)
+    found = search.tuning("run", "complete")
+    assert found.kept == {"b": "on"}, found.notes
+    assert any("a" in note for note in found.notes)
+
+
 def test_the_original_setting_that_fails_ends_the_search():
     search = Search(make_plan(*THREE))
     trials = Simulation(lambda setting: None).run(search)

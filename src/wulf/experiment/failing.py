@@ -24,6 +24,8 @@ class Failing:
         self.succeeded: Counter[Arm] = Counter()
         self.failed: Counter[Arm] = Counter()
         self._trials = Counter[bool]()
+        #: Trials of the set that is being confirmed: whether they gave a value.
+        self.confirming = Counter[bool]()
         #: Values that are not tried any more, and why.
         self.out: dict[Arm, str] = {}
 
@@ -51,6 +53,11 @@ class Failing:
         failed, succeeded = self.failed[arm], self.succeeded[arm]
         others = [self._trials[False] - failed, self._trials[True] - succeeded]
         return float(fisher_exact(np.array([[failed, succeeded], others]), alternative="greater").pvalue)
+
+    def share(self, arm: Arm) -> float:
+        """Share of the trials of a value that failed."""
+        trials = self.failed[arm] + self.succeeded[arm]
+        return self.failed[arm] / trials if trials else 0.0
 
     def working(self, arms: Iterable[Arm]) -> list[Arm]:
         """Return those that may still be tried."""

@@ -33,6 +33,8 @@ LOOK = 4
 ROUNDS = 3
 #: Blocks of four trials in which a knob is compared alone, at least.
 FEWEST_ALONE = 2
+#: Trials of the confirmation of a setting that fail before it is not trusted.
+UNRELIABLE = 2
 #: Steps of refinement of one knob (each halves the distance), and trials of each value in one.
 REFINEMENTS, REFINING = 3, 4
 #: One-sided chance at which an effect is no longer looked for.
@@ -226,6 +228,10 @@ class Strategy:
         for round_ in range(len(state.kept)):
             state.tested = dict(state.kept)
             in_time = yield from self._compare(round_)
+            if self._is_unreliable(state.tested):
+                worst = max(state.kept, key=lambda knob: self.failing.share((knob, state.kept[knob])))
+                self._drop(worst, "gave no value in some trials")
+                continue
             found = self.confirmed()
             proven = in_time and found is not None and found.value < 0 and self._is_proven(found)
             harmed = self._harmed()
@@ -238,27 +244,37 @@ class Strategy:
                 if not in_time:
                     self._short("there was no time to confirm what was found")
                 return
-            self._drop(harmed)
+            worst = max(state.kept, key=lambda knob: self._harm(knob, harmed))
+            self._drop(worst, f"makes {', '.join(harmed)} worse")
 
-    def _drop(self, harmed: Sequence[str]) -> None:
-        """Take the knob that harms most out of the set."""
+    def _drop(self, knob: str, reason: str) -> None:
+        """Take a knob out of the set because of what the set does."""
         state = self.state
-        reason = f"makes {', '.join(harmed)} worse"
-        worst = max(state.kept, key=lambda knob: self._harm(knob, harmed))
-        state.notes.append(f"the set {reason}: {worst} is dropped")
-        change = worst, state.kept[worst]
-        state.kept = choice.without(state.kept, worst)
+        state.notes.append(f"the set {reason}: {knob} is dropped")
+        change = knob, state.kept[knob]
+        state.kept = choice.without(state.kept, knob)
         state.step("revert", "confirmation", state.kept, change, reason=reason)
+
+    def _is_unreliable(self, setting: Values) -> bool:
+        """Whether the confirmation of a setting failed more than once, and not by a rare accident."""
+        failed, succeeded = self.failing.confirming[False], self.failing.confirming[True]
+        return bool(setting) and failed >= UNRELIABLE and failed > succeeded / 4
 
     def _compare(self, round_: int) -> Going:
         """Measure the set and the original in turn; say whether it ended before the time did."""
         order = [self.state.kept, {}]
+        self.failing.confirming.clear()
         for block in range(math.ceil(self.plan.budget_s)):
             if block % 2 == 0:
                 order = [order[index] for index in self._rng.permutation(2)]
             for setting in order:
-                if (yield from self._ask(TrialRequest("confirmation", round_, block, setting))) is None:
+                trial = yield from self._ask(TrialRequest("confirmation", round_, block, setting))
+                if trial is None:
                     return block >= FEWEST_ALONE
+                if setting:
+                    self.failing.confirming[bool(self._objective(trial))] += 1
+            if self._is_unreliable(self.state.kept):
+                return True
             order = order[::-1]
             found = self.confirmed()
             if found is not None and block + 1 >= FEWEST_ALONE and self._is_known(found):
