@@ -26,6 +26,7 @@ NAMES = (
     "audit-scale",
     "tune-sim",
     "tune-power",
+    "tune-sharp",
     "tune-lab",
     "faults",
     "journal-growth",

@@ -28,7 +28,7 @@ MOST_CONTROL_BLOCKS = 4
 #: Knobs that go on to the second factorial, and values of each.
 SURVIVORS, SURVIVING_VALUES = 6, 2
 #: Pairs after which it is looked at whether anything is still open.
-LOOK = 4
+LOOK = 2
 #: Screening is taken up again so often.
 ROUNDS = 3
 #: Blocks of four trials in which a knob is compared alone, at least.
@@ -163,7 +163,7 @@ class Strategy:
         levels = self._survivors()
         for knob, values in levels.items():
             self.again[knob] = list(dict.fromkeys([*self.again.get(knob, []), *values]))
-        if not levels:
+        if not levels or (len(levels) == 1 and not self._open(self._seen(levels))):
             return
         for pairs, fold in enumerate(design.factorial(levels, self._rng)):
             if not (yield from self._fold("forward", round_, pairs, fold, {})):
