@@ -4,8 +4,8 @@ A cluster has 10 knobs, of which one to three help by 10 to 60 %; a trial scatte
 effect is beyond ten times the scatter. Trials take 5 s, changes 2 s, the budget is 20 minutes.
 
 trials        that the whole search takes, with control and confirmation: goal ≤ 60 in nine of ten clusters
-of it         trials in which a knob that helps was set when it was proven to help, in the median cluster: in a trial many
-              knobs are set at once, so that a search of ten knobs does not take ten times as many
+of it         trials in which a knob that helps was set when it was proven to help, in the median cluster: in a trial
+              many knobs are set at once, so that a search of ten knobs does not take ten times as many
 alone         the same where the knob is the only one that is tried: goal ≤ 4
 found, false  helpful knobs that are kept, and runs that keep another one: goals all, and ≤ 2.5 %
 """
