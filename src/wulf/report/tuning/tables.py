@@ -154,7 +154,8 @@ def _guarded(effect: Effect, metric: str, pattern: str) -> Item:
 
 def _median(report: TuningReport, metric: str, kept: bool) -> Item:
     found = next(m for m in report.plan.metrics if m.name == metric)
-    values = report.values(found, report.confirming(report.tuning.kept if kept else {}))
+    tested = report.tuning.confirmation
+    values = report.values(found, report.confirming(tested.tried if kept and tested else {}))
     if not values:
         return Item("unknown", None, "unknown")
     middle = statistics.median(values)
