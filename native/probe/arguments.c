@@ -8,6 +8,7 @@
 
 #include "core/sort.h"
 #include "probe/operation.h"
+#include "probe/reference.h"
 
 enum kind { KIND_FLAG, KIND_TEXT, KIND_NUMBER, KIND_SIZES };
 enum { BOTH = PROGRAM_MPI | PROGRAM_NET };
@@ -35,6 +36,8 @@ static const struct option OPTIONS[] = {
     {"--sizes", KIND_SIZES, BOTH, 0, 0, 0, "message sizes [B], separated by commas"},
     {"--sweeps", KIND_NUMBER, BOTH, AT(sweeps), 1, 100000, "measured visits of every size (5)"},
     {"--visit-us", KIND_NUMBER, BOTH, AT(visit_us), 1, 10000000, "length of a visit [us] (2000)"},
+    {"--reference-us", KIND_NUMBER, BOTH, AT(reference_us), 0, REFERENCE_MAX_US,
+     "length of a visit of the reference [us]; 0 for none (1000)"},
     {"--seed", KIND_NUMBER, BOTH, AT(seed), 0, UINT64_MAX, "seed of order and payload (1)"},
     {"--peer-timeout", KIND_NUMBER, BOTH, AT(peer_timeout_s), 1, 3600, "peer is gone after so long [s] (8)"},
     {"--datagram-timeout-us", KIND_NUMBER, PROGRAM_NET, AT(datagram_timeout_us), 100, 1000000,
@@ -170,6 +173,7 @@ int arguments_parse(struct arguments *arguments, enum program program, int argc,
     memset(arguments, 0, sizeof *arguments);
     arguments->sweeps = 5;
     arguments->visit_us = 2000;
+    arguments->reference_us = 1000;
     arguments->seed = 1;
     arguments->peer_timeout_s = 8;
     arguments->datagram_timeout_us = 20000;

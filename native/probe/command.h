@@ -8,7 +8,12 @@
 #include "core/failure.h"
 
 enum { COMMAND_BYTES = 40 };
-enum command_kind { COMMAND_VISIT = 1, COMMAND_END = 2, COMMAND_WAIT = 3 /* until the next one */ };
+enum command_kind {
+    COMMAND_VISIT = 1,
+    COMMAND_END = 2,
+    COMMAND_WAIT = 3,     /* until the next one */
+    COMMAND_REFERENCE = 4 /* a visit of the reference, of `size` microseconds */
+};
 
 struct command {
     uint64_t kind, size, iterations, number, seed;
@@ -27,7 +32,9 @@ void command_decode(struct command *command, const unsigned char bytes[COMMAND_B
 struct channel {
     void *link;
     const char *peer; /* its name in errors */
+    size_t peers;     /* how many it reaches: one, or all other ranks; each of them is sent the same */
     int (*send)(void *link, const unsigned char *bytes, size_t length, struct failure *failure);
+    /* So many bytes from each of them, one after the other in `bytes`. */
     int (*receive)(void *link, unsigned char *bytes, size_t length, struct failure *failure);
 };
 

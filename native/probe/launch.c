@@ -27,16 +27,39 @@ static void say_nothing(const struct progress *progress, void *context) {
     (void)context;
 }
 
-static int report_own(const struct operation *operation, const struct cell *cell,
-                      const struct company *company, struct failure *failure) {
-    const int *ranks = company == NULL ? NULL : company->ranks;
-    return report_cell(operation, cell, ranks) == 0 ? 0 : cannot_write(failure);
+static int print(const struct record *record, const struct company *company, struct failure *failure) {
+    (void)company;
+    return report_line(record->text, record->length) == 0 ? 0 : cannot_write(failure);
 }
 
-typedef int (*use_function)(const struct operation *, const struct cell *, const struct company *,
-                            struct failure *);
+typedef int (*use_function)(const struct record *, const struct company *, struct failure *);
 
-/* Measure all cells, then use them; `last_line_ns` is NULL for one that says nothing meanwhile. */
+/* Use a line and forget it. */
+static int use_line(struct record *record, const struct company *company, use_function use,
+                    struct failure *failure) {
+    const int status = record->failed ? failure_set(failure, "system", "", "no memory for a line")
+                                      : use(record, company, failure);
+    record_free(record);
+    return status;
+}
+
+static int use_all(const struct plan *plan, const struct cell *cells, const struct references *references,
+                   const struct company *company, use_function use, struct failure *failure) {
+    const int *ranks = company == NULL ? NULL : company->ranks;
+    for (size_t i = 0; i < plan->count; i++) {
+        struct record record = {0};
+        record_cell(&record, plan->operation, &cells[i], ranks);
+        if (use_line(&record, company, use, failure) != 0)
+            return -1;
+    }
+    if (references->count == 0)
+        return 0;
+    struct record record = {0};
+    record_references(&record, references, ranks);
+    return use_line(&record, company, use, failure);
+}
+
+/* Measure all cells, then use their lines; `last_line_ns` is NULL for one that says nothing meanwhile. */
 static int measure(const struct arguments *arguments, struct clock_info clock, const struct channel *channel,
                    const struct company *company, use_function use, uint64_t *last_line_ns,
                    struct failure *failure) {
@@ -46,18 +69,23 @@ static int measure(const struct arguments *arguments, struct clock_info clock, c
         .count = arguments->size_count,
         .sweeps = arguments->sweeps,
         .visit_us = arguments->visit_us,
+        .reference_us = arguments->reference_us,
         .seed = arguments->seed,
         .clock = clock,
         .together = company == NULL ? NULL : company->together,
         .company = company == NULL ? NULL : company->context,
     };
+    struct references references;
     struct cell *cells = cells_new(&plan);
-    if (cells == NULL)
-        return failure_set(failure, "system", "", "no memory for %zu sizes", plan.count);
-    int status = sweep_run(&plan, channel, cells, last_line_ns == NULL ? say_nothing : show_progress,
-                           last_line_ns, failure);
-    for (size_t i = 0; status == 0 && i < plan.count; i++)
-        status = use(plan.operation, &cells[i], company, failure);
+    int status = references_new(&references, &plan, channel);
+    if (cells == NULL || status != 0)
+        status = failure_set(failure, "system", "", "no memory for %zu sizes", plan.count);
+    if (status == 0)
+        status = sweep_run(&plan, channel, cells, &references,
+                           last_line_ns == NULL ? say_nothing : show_progress, last_line_ns, failure);
+    if (status == 0)
+        status = use_all(&plan, cells, &references, company, use, failure);
+    references_free(&references);
     cells_free(cells, plan.count);
     return status;
 }
@@ -71,7 +99,7 @@ int launch_run(const struct arguments *arguments, struct introduction *introduct
     introduction->seed = arguments->seed;
     if (report_hello(introduction) != 0)
         return cannot_write(failure);
-    if (measure(arguments, introduction->clock, channel, company, report_own, &last_line_ns, failure) != 0)
+    if (measure(arguments, introduction->clock, channel, company, print, &last_line_ns, failure) != 0)
         return -1;
     if (company != NULL && company->collect(company->context, failure) != 0)
         return -1;

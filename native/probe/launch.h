@@ -11,7 +11,7 @@ struct company {
     void *context;
     /* Wait until all pairs are about to make the next visit. */
     int (*together)(void *context, struct failure *failure);
-    /* Print the cells of the other pairs. */
+    /* Print the lines of the other pairs. */
     int (*collect)(void *context, struct failure *failure);
 };
 
@@ -20,11 +20,11 @@ struct company {
 int launch_run(const struct arguments *arguments, struct introduction *introduction,
                const struct channel *channel, const struct company *company, struct failure *failure);
 
-/* Measure without a word; `use` is called with each cell. 0, or -1 with `failure`. */
+/* Measure without a word; `use` is called with each line of the results. 0, or -1 with `failure`. */
 int launch_measure(const struct arguments *arguments, const struct channel *channel,
                    const struct company *company,
-                   int (*use)(const struct operation *operation, const struct cell *cell,
-                              const struct company *company, struct failure *failure),
+                   int (*use)(const struct record *record, const struct company *company,
+                              struct failure *failure),
                    struct failure *failure);
 
 /* What both programs do first: 0 to go on, otherwise *exit_code says how to end. */

@@ -144,6 +144,14 @@ static void add_values(struct record *record, const char *key, const double *val
     record_close(record, ']');
 }
 
+static void add_whole(struct record *record, const char *key, const uint64_t *values, size_t count) {
+    record_key(record, key);
+    record_open(record, '[');
+    for (size_t i = 0; i < count; i++)
+        record_unsigned(record, values[i]);
+    record_close(record, ']');
+}
+
 static void add_ranks(struct record *record, const int *ranks) {
     record_key(record, "ranks");
     record_open(record, '[');
@@ -167,6 +175,7 @@ void record_cell(struct record *record, const struct operation *operation, const
     record_pair_unsigned(record, "max_ns", histogram_max_ns(cell->histogram));
     add_histogram(record, cell->histogram);
     add_values(record, "batch_medians_ns", cell->medians_ns, cell->median_count);
+    add_whole(record, "batch_at_us", cell->at_us, cell->median_count);
     add_values(record, "warmup_medians_ns", cell->warmup_ns, cell->warmup_count);
     record_pair_bool(record, "warmup_settled", cell->warmup_settled);
     record_pair_unsigned(record, "lost", cell->lost);
@@ -175,12 +184,21 @@ void record_cell(struct record *record, const struct operation *operation, const
     record_close(record, '}');
 }
 
-int report_cell(const struct operation *operation, const struct cell *cell, const int *ranks) {
-    struct record record = {0};
-    record_cell(&record, operation, cell, ranks);
-    const int status = record_write(&record, STDOUT_FILENO);
-    record_free(&record);
-    return status;
+void record_references(struct record *record, const struct references *references, const int *ranks) {
+    record_begin(record, "reference");
+    if (ranks != NULL)
+        add_ranks(record, ranks);
+    record_key(record, "medians_ns");
+    record_open(record, '[');
+    for (size_t rank = 0; rank < references->ranks; rank++) {
+        record_open(record, '[');
+        for (size_t i = 0; i < references->count; i++)
+            record_double(record, references->medians_ns[i * references->ranks + rank], 1);
+        record_close(record, ']');
+    }
+    record_close(record, ']');
+    add_whole(record, "at_us", references->at_us, references->count);
+    record_close(record, '}');
 }
 
 int report_line(const char *text, size_t length) {

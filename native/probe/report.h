@@ -32,12 +32,13 @@ int report_list(void);
 int report_hello(const struct introduction *introduction);
 int report_progress(const struct progress *progress);
 int report_waiting(void);
-/* `ranks`: the two of the launch that it is about; NULL for all of them. */
-int report_cell(const struct operation *operation, const struct cell *cell, const int *ranks);
-/* What report_cell writes, without the end of the line. */
+/* The line of a cell, not written yet. `ranks`: the two of the launch that it is about; NULL for all of them.
+ */
 void record_cell(struct record *record, const struct operation *operation, const struct cell *cell,
                  const int *ranks);
-/* A line that another rank has made. */
+/* The line of the references. */
+void record_references(struct record *record, const struct references *references, const int *ranks);
+/* A line that this or another rank has made. */
 int report_line(const char *text, size_t length);
 int report_end(double elapsed_s);
 int report_failure(const struct failure *failure, int fd);

@@ -8,7 +8,12 @@
 #include "probe/buffers.h"
 #include "probe/order.h"
 #include "probe/payload.h"
+#include "probe/reference.h"
 #include "probe/watchdog.h"
+
+enum { ANSWER_BYTES = 8 };
+/* A median of the reference is sent as a whole number of these. */
+static const double ANSWERS_PER_NS = 1000;
 
 /* What the functions below share during one run. */
 struct run {
@@ -17,7 +22,10 @@ struct run {
     struct buffers buffers;
     uint64_t *times_ns;
     size_t *order;
-    uint64_t visit_number;
+    unsigned char *answers; /* of all peers, at most ANSWER_BYTES of each */
+    struct reference *reference;
+    struct references *references;
+    uint64_t visit_number, begin_ns;
     progress_function progress;
     void *context;
     struct failure *failure;
@@ -30,7 +38,8 @@ struct cell *cells_new(const struct plan *plan) {
         cells[i].size = plan->sizes[i];
         cells[i].histogram = histogram_new();
         cells[i].medians_ns = calloc(plan->sweeps, sizeof *cells[i].medians_ns);
-        complete = cells[i].histogram != NULL && cells[i].medians_ns != NULL;
+        cells[i].at_us = calloc(plan->sweeps, sizeof *cells[i].at_us);
+        complete = cells[i].histogram != NULL && cells[i].medians_ns != NULL && cells[i].at_us != NULL;
     }
     if (complete)
         return cells;
@@ -44,8 +53,31 @@ void cells_free(struct cell *cells, size_t count) {
     for (size_t i = 0; i < count; i++) {
         histogram_free(cells[i].histogram);
         free(cells[i].medians_ns);
+        free(cells[i].at_us);
     }
     free(cells);
+}
+
+/* Visits of the reference within one sweep: one beside every visit, of many sizes not beside all of them. */
+static size_t references_each_sweep(const struct plan *plan) {
+    if (plan->reference_us == 0)
+        return 0;
+    return plan->count < REFERENCES_PER_SWEEP ? plan->count : REFERENCES_PER_SWEEP;
+}
+
+int references_new(struct references *references, const struct plan *plan, const struct channel *channel) {
+    *references = (struct references){.ranks = 1 + (channel == NULL ? 0 : channel->peers),
+                                      .capacity = references_each_sweep(plan) * plan->sweeps};
+    if (references->capacity == 0)
+        return 0;
+    references->medians_ns = calloc(references->capacity * references->ranks, sizeof(double));
+    references->at_us = calloc(references->capacity, sizeof(uint64_t));
+    return references->medians_ns != NULL && references->at_us != NULL ? 0 : -1;
+}
+
+void references_free(struct references *references) {
+    free(references->medians_ns);
+    free(references->at_us);
 }
 
 static struct calibration_input calibration(const struct run *run, double iteration_ns) {
@@ -86,8 +118,7 @@ static int announce(const struct run *run, const struct visit *visit) {
     command_encode(&command, bytes);
     if (channel->send(channel->link, bytes, sizeof bytes, run->failure) != 0)
         return -1;
-    unsigned char ready;
-    return channel->receive(channel->link, &ready, 1, run->failure);
+    return channel->receive(channel->link, run->answers, 1, run->failure);
 }
 
 /* One visit from its announcement to the check of its payload. */
@@ -144,6 +175,8 @@ static int warm_up(struct run *run, struct cell *cell) {
     return 0;
 }
 
+static uint64_t since_us(const struct run *run) { return (clock_now_ns() - run->begin_ns) / 1000; }
+
 static bool record_times(struct cell *cell, const struct visit *visit) {
     if (visit->times_ns == NULL) {
         const double value = (double)visit->total_ns / (double)visit->timed;
@@ -153,6 +186,36 @@ static bool record_times(struct cell *cell, const struct visit *visit) {
         if (!histogram_add(cell->histogram, visit->times_ns[i]))
             return false;
     return true;
+}
+
+/* The reference on the other ranks, all at once; `medians_ns` has room for all of them. */
+static int ask_for_references(const struct run *run, double *medians_ns) {
+    const struct channel *channel = run->channel;
+    if (channel == NULL)
+        return 0;
+    unsigned char bytes[COMMAND_BYTES];
+    const struct command command = {.kind = COMMAND_REFERENCE, .size = run->plan->reference_us};
+    command_encode(&command, bytes);
+    if (channel->send(channel->link, bytes, sizeof bytes, run->failure) != 0)
+        return -1;
+    if (channel->receive(channel->link, run->answers, ANSWER_BYTES, run->failure) != 0)
+        return -1;
+    for (size_t i = 0; i < channel->peers; i++)
+        medians_ns[i] = (double)get_u64(run->answers + i * ANSWER_BYTES) / ANSWERS_PER_NS;
+    return 0;
+}
+
+/* One visit of the reference on every rank: the others have their turn after this one, as they may share its
+ * CPU. */
+static int refer(struct run *run) {
+    struct references *references = run->references;
+    double *medians_ns = references->medians_ns + references->count * references->ranks;
+    if (reference_visit(run->reference, medians_ns, run->failure) != 0)
+        return -1;
+    if (ask_for_references(run, medians_ns + 1) != 0)
+        return -1;
+    references->at_us[references->count++] = since_us(run);
+    return 0;
 }
 
 static int measure(struct run *run, struct cell *cell) {
@@ -170,6 +233,7 @@ static int measure(struct run *run, struct cell *cell) {
     if (!record_times(cell, &visit))
         return failure_set(run->failure, "system", "", "an iteration at %zu B took longer than an hour",
                            cell->size);
+    cell->at_us[cell->median_count] = since_us(run);
     cell->medians_ns[cell->median_count++] = median_ns(&visit);
     return 0;
 }
@@ -177,9 +241,13 @@ static int measure(struct run *run, struct cell *cell) {
 /* One visit of every cell, in the sweep's own order; sweep 0 is the warm-up. */
 static int sweep(struct run *run, struct cell *cells, uint64_t number) {
     const struct plan *plan = run->plan;
+    const size_t references = number == 0 ? 0 : references_each_sweep(plan);
     order_shuffle(run->order, plan->count, plan->seed, number);
     for (size_t i = 0; i < plan->count; i++) {
         struct cell *cell = &cells[run->order[i]];
+        /* Evenly among the visits, whose order is random. */
+        if ((i + 1) * references / plan->count > i * references / plan->count && refer(run) != 0)
+            return -1;
         if ((number == 0 ? warm_up(run, cell) : measure(run, cell)) != 0)
             return -1;
         const struct progress progress = {
@@ -216,26 +284,33 @@ static int run_sweeps(struct run *run, struct cell *cells) {
 }
 
 int sweep_run(const struct plan *plan, const struct channel *channel, struct cell *cells,
-              progress_function progress, void *context, struct failure *failure) {
+              struct references *references, progress_function progress, void *context,
+              struct failure *failure) {
     const size_t time_bytes = VISIT_MAX_ITERATIONS * sizeof(uint64_t);
     struct run run = {
         .plan = plan,
         .channel = channel,
         .times_ns = malloc(time_bytes),
         .order = calloc(plan->count, sizeof(size_t)),
+        .answers = malloc((channel == NULL ? 1 : channel->peers) * ANSWER_BYTES),
+        .references = references,
+        .begin_ns = clock_now_ns(),
         .progress = progress,
         .context = context,
         .failure = failure,
     };
     int status = -1;
-    if (run.times_ns == NULL || run.order == NULL ||
+    if (run.times_ns == NULL || run.order == NULL || run.answers == NULL ||
         buffers_new(&run.buffers, plan->sizes[plan->count - 1]) != 0)
         failure_set(failure, "system", "", "no memory for messages of %zu B", plan->sizes[plan->count - 1]);
-    else {
+    else if (plan->reference_us == 0 ||
+             (run.reference = reference_open(plan->reference_us, failure)) != NULL) {
         memset(run.times_ns, 0, time_bytes); /* no page fault while the clock runs */
         status = run_sweeps(&run, cells);
     }
+    reference_close(run.reference);
     buffers_free(&run.buffers);
+    free(run.answers);
     free(run.order);
     free(run.times_ns);
     return status;
@@ -256,8 +331,25 @@ static int accept_visit(const struct command *command, const struct operation *o
     return 0;
 }
 
+/* Make a visit of the reference and tell its median. */
+static int answer_reference(struct reference **reference, const struct command *command,
+                            const struct channel *channel, struct failure *failure) {
+    unsigned char answer[ANSWER_BYTES];
+    double median_ns = 0;
+    if (command->size < 1 || command->size > REFERENCE_MAX_US)
+        return failure_set(failure, "size", channel->peer, "%s asks for a reference that cannot be",
+                           channel->peer);
+    if (*reference == NULL && (*reference = reference_open(command->size, failure)) == NULL)
+        return -1;
+    if (reference_visit(*reference, &median_ns, failure) != 0)
+        return -1;
+    put_u64(answer, (uint64_t)llround(median_ns * ANSWERS_PER_NS));
+    return channel->send(channel->link, answer, sizeof answer, failure);
+}
+
 int sweep_respond(const struct operation *operation, const struct channel *channel, size_t max_size,
                   struct failure *failure) {
+    struct reference *reference = NULL;
     struct buffers buffers;
     if (buffers_new(&buffers, max_size) != 0)
         return failure_set(failure, "system", "", "no memory for messages of %zu B", max_size);
@@ -276,12 +368,17 @@ int sweep_respond(const struct operation *operation, const struct channel *chann
             break;
         if (command.kind == COMMAND_WAIT)
             continue;
+        if (command.kind == COMMAND_REFERENCE) {
+            status = answer_reference(&reference, &command, channel, failure);
+            continue;
+        }
         status = accept_visit(&command, operation, max_size, channel, &visit, failure);
         if (status == 0)
             status = channel->send(channel->link, &ready, 1, failure);
         if (status == 0)
             status = operation->respond(&visit, failure);
     }
+    reference_close(reference);
     buffers_free(&buffers);
     return status;
 }

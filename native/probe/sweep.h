@@ -13,11 +13,15 @@
 #include "probe/command.h"
 #include "probe/operation.h"
 
+/* Beside so many of a sweep's visits there is one of the reference, where there are so many. */
+enum { REFERENCES_PER_SWEEP = 8 };
+
 struct plan {
     const struct operation *operation;
     const size_t *sizes; /* ascending */
     size_t count;
     uint64_t sweeps, visit_us, seed;
+    uint64_t reference_us; /* length of a visit of the reference; 0: none is made */
     struct clock_info clock;
     /* Called before every visit that is measured, where others measure at the same time; else NULL. 0, or -1
      * with `failure`. */
@@ -33,11 +37,19 @@ struct cell {
     uint64_t iterations; /* that have a time */
     struct histogram *histogram;
     double *medians_ns; /* of the visits, in time order; room for `sweeps` */
+    uint64_t *at_us;    /* when each of them ended, since the sweeps began; room for `sweeps` */
     size_t median_count;
     double warmup_ns[WARMUP_MAX_VISITS];
     size_t warmup_count;
     bool warmup_settled;
     uint64_t lost, warmup_lost, corrupt;
+};
+
+/* The visits of the reference: on every rank, the measuring one first. */
+struct references {
+    size_t ranks, count, capacity;
+    double *medians_ns; /* `ranks` of each visit */
+    uint64_t *at_us;    /* when each of them ended, since the sweeps began */
 };
 
 /* How far it is; sweep 0 is the warm-up. */
@@ -50,9 +62,14 @@ typedef void (*progress_function)(const struct progress *progress, void *context
 struct cell *cells_new(const struct plan *plan);
 void cells_free(struct cell *cells, size_t count);
 
+/* No visit yet, room for those of a plan; 0, or -1 when there is no memory. */
+int references_new(struct references *references, const struct plan *plan, const struct channel *channel);
+void references_free(struct references *references);
+
 /* Measure. `channel` reaches the responder; NULL when the operation has none. 0, or -1 with `failure`. */
 int sweep_run(const struct plan *plan, const struct channel *channel, struct cell *cells,
-              progress_function progress, void *context, struct failure *failure);
+              struct references *references, progress_function progress, void *context,
+              struct failure *failure);
 
 /* The other side: do what the initiator says until it says that it is over. Sizes above `max_size` are
  * refused. 0, or -1 with `failure`. */

@@ -38,8 +38,12 @@ static struct cell *run(const struct plan *plan) {
     struct failure failure = {0};
     struct cell *cells = cells_new(plan);
     EXPECT(cells != NULL);
-    EXPECT(sweep_run(plan, NULL, cells, ignore, NULL, &failure) == 0);
+    struct references references;
+    EXPECT(references_new(&references, plan, NULL) == 0);
+    EXPECT(sweep_run(plan, NULL, cells, &references, ignore, NULL, &failure) == 0);
     EXPECT_TEXT(failure.message, "");
+    EXPECT(references.count == 0);
+    references_free(&references);
     return cells;
 }
 
@@ -97,10 +101,48 @@ static void sees_altered_payload(void) {
     cells_free(cells, 1);
 }
 
+/* How many visits of the reference there are in three sweeps over so many sizes, alone. */
+static size_t references_beside(size_t count) {
+    size_t sizes[40];
+    for (size_t i = 0; i < count; i++)
+        sizes[i] = i + 1;
+    const struct plan plan = {.operation = &KNOWN,
+                              .sizes = sizes,
+                              .count = count,
+                              .sweeps = 3,
+                              .visit_us = 100,
+                              .reference_us = 50,
+                              .seed = 1,
+                              .clock = {.resolution_ns = 1, .cost_ns = 25}};
+    struct failure failure = {0};
+    struct cell *cells = cells_new(&plan);
+    struct references references;
+    EXPECT(references_new(&references, &plan, NULL) == 0);
+    EXPECT(sweep_run(&plan, NULL, cells, &references, ignore, NULL, &failure) == 0);
+    EXPECT(references.ranks == 1);
+    for (size_t i = 0; i < references.count; i++) {
+        EXPECT(references.medians_ns[i] > 0);
+        EXPECT(i == 0 || references.at_us[i] >= references.at_us[i - 1] + 50);
+    }
+    EXPECT(cells[0].at_us[0] >= references.at_us[0] || count > REFERENCES_PER_SWEEP);
+    EXPECT(cells[0].at_us[2] > cells[0].at_us[1] && cells[0].at_us[1] > cells[0].at_us[0]);
+    const size_t made = references.count;
+    references_free(&references);
+    cells_free(cells, count);
+    return made;
+}
+
+static void references_are_among_the_visits(void) {
+    EXPECT(references_beside(1) == 3);
+    EXPECT(references_beside(2) == 6);
+    EXPECT(references_beside(40) == 3 * REFERENCES_PER_SWEEP);
+}
+
 /* A channel on which a script of commands arrives. */
 struct script {
     const struct command *commands;
     size_t place, answers;
+    uint64_t last; /* answer, if it was a time */
 };
 
 static int hear(void *link, unsigned char *bytes, size_t length, struct failure *failure) {
@@ -112,10 +154,10 @@ static int hear(void *link, unsigned char *bytes, size_t length, struct failure 
 }
 
 static int answer(void *link, const unsigned char *bytes, size_t length, struct failure *failure) {
-    (void)bytes;
-    (void)length;
+    struct script *script = link;
     (void)failure;
-    ((struct script *)link)->answers++;
+    script->last = length == 8 ? get_u64(bytes) : 0;
+    script->answers++;
     return 0;
 }
 
@@ -130,7 +172,8 @@ static void refuses(const struct command *command) {
     static const struct operation operation = {
         .name = "x", .min_size = 8, .max_size = 4096, .respond = respond};
     struct script script = {.commands = command};
-    const struct channel channel = {.link = &script, .peer = "node02", .send = answer, .receive = hear};
+    const struct channel channel = {
+        .link = &script, .peer = "node02", .peers = 1, .send = answer, .receive = hear};
     struct failure failure = {0};
     EXPECT(sweep_respond(&operation, &channel, 4096, &failure) == -1);
     EXPECT_TEXT(failure.code, "size");
@@ -143,6 +186,8 @@ static void responder_refuses_what_cannot_be(void) {
     refuses(&(struct command){.kind = COMMAND_VISIT, .size = UINT64_MAX, .iterations = 1});
     refuses(&(struct command){.kind = COMMAND_VISIT, .size = 8, .iterations = 0});
     refuses(&(struct command){.kind = COMMAND_VISIT, .size = 8, .iterations = UINT64_MAX});
+    refuses(&(struct command){.kind = COMMAND_REFERENCE, .size = 0});
+    refuses(&(struct command){.kind = COMMAND_REFERENCE, .size = UINT64_MAX});
     refuses(&(struct command){.kind = 99, .size = 8, .iterations = 1});
     const struct command good[] = {{.kind = COMMAND_WAIT},
                                    {.kind = COMMAND_VISIT, .size = 4096, .iterations = 1},
@@ -156,10 +201,24 @@ static void responder_refuses_what_cannot_be(void) {
     EXPECT(script.place == 3 && script.answers == 1); /* nobody answers a wait */
 }
 
+static void responder_tells_its_reference(void) {
+    const struct command commands[] = {{.kind = COMMAND_REFERENCE, .size = 100}, {.kind = COMMAND_END}};
+    static const struct operation operation = {
+        .name = "x", .min_size = 8, .max_size = 4096, .respond = respond};
+    struct script script = {.commands = commands};
+    const struct channel channel = {
+        .link = &script, .peer = "node02", .peers = 1, .send = answer, .receive = hear};
+    struct failure failure = {0};
+    EXPECT(sweep_respond(&operation, &channel, 4096, &failure) == 0);
+    EXPECT(script.answers == 1 && script.last > 1000); /* four system calls take longer than 1 ns */
+}
+
 int main(void) {
     records_every_value();
     times_visits_where_the_clock_is_dear();
     sees_altered_payload();
+    references_are_among_the_visits();
     responder_refuses_what_cannot_be();
+    responder_tells_its_reference();
     return EXPECT_STATUS();
 }

@@ -64,6 +64,7 @@ def measure(
     seed: int | None = None,
     at_once: bool = False,
     ranks_per_node: int = 1,
+    reference: bool = True,
 ) -> Run:
     """Measure the interconnect between pairs of nodes, as ``wulf measure`` does.
 
@@ -90,6 +91,8 @@ def measure(
         Measure pairs that have no node in common at the same time, in one MPI job.
     ranks_per_node
         Of operations in which all nodes take part.
+    reference
+        Also time something that only the node takes part in, between the visits.
 
     Returns
     -------
@@ -116,6 +119,7 @@ def measure(
         seed=new_seed(seed),
         at_once=at_once,
         ranks_per_node=ranks_per_node,
+        reference=reference,
     )
     run, _ = measuring.start(request, _place(path), Logged())
     return run

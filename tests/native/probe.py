@@ -26,8 +26,9 @@ KEYS = {
     "cell": {
         *("type", "op", "size", "timing", "divisor", "iterations", "batch_iterations", "min_ns", "max_ns"),
         *("histogram", "batch_medians_ns", "warmup_medians_ns", "warmup_settled", "lost", "warmup_lost"),
-        "corrupt",
+        *("corrupt", "batch_at_us"),
     },
+    "reference": {"type", "medians_ns", "at_us"},
     "error": {"type", "code", "peer", "message"},
     "end": {"type", "elapsed_s"},
 }
@@ -44,12 +45,17 @@ def lines_of(output: bytes) -> list[Line]:
             assert parse.message(raw) is None, "only a sign of life"
             continue
         kind = "server" if line.get("role") == "server" else line["type"]
-        # Only cells of pairs that measure at once say which ranks they are about.
-        assert set(line) - {"ranks"} == KEYS[kind] and ("ranks" not in line or kind == "cell"), raw
+        # Only results of pairs that measure at once say which ranks they are about.
+        results = ("cell", "reference")
+        assert set(line) - {"ranks"} == KEYS[kind] and ("ranks" not in line or kind in results), raw
         said = parse.message(raw)
         assert said is not None, raw
         if isinstance(said, parse.CellLine):
             check_sample(parse.sample(said, "launch", ("near", "far", "near2", "far2"), "default"))
+        if isinstance(said, parse.ReferenceLine):
+            ranks = len(said.medians_ns)
+            place = ("near", "far", "near2", "far2")[: 4 if said.ranks else ranks]
+            assert len(parse.reference(said, place).medians_ns) == ranks
         result.append(line)
     assert result, "the probe printed nothing"
     return result
@@ -61,6 +67,8 @@ def check_sample(sample: Sample) -> None:
     assert values == sorted(set(values))
     assert sample.min_ns <= values[0]
     assert values[-1] <= sample.max_ns
+    assert sample.batch_at_us == sorted(sample.batch_at_us)
+    assert len(sample.batch_at_us) == len(sample.batch_medians_ns)
     assert 0 < len(sample.warmup_medians_ns) <= 8
 
 

@@ -147,6 +147,7 @@ def hostile_commands() -> list[bytes]:
     noise = random.Random(2)
     largest = (1 << 64) - 1
     impossible = [command(1, largest, 1), command(1, 4097, 1), command(1, 8, 0), command(1, 8, largest)]
+    impossible += [command(4, 0, 0), command(4, largest, 0)]
     return [*impossible, command(1, 0, 5), command(7, 8, 1), *(noise.randbytes(40) for _ in range(3))]
 
 

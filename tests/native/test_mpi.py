@@ -49,6 +49,8 @@ def test_measures_every_size(mpi_probe: MpiProbe) -> None:
 def test_a_group_has_as_many_ranks_as_there_are(mpi_probe: MpiProbe, ranks: int) -> None:
     lines = run(mpi_probe.argv(ranks, "--op", "mpi_bcast", "--sizes", "0,1024", *SHORT))
     assert len(lines[0]["hosts"]) == ranks
+    (reference,) = [line for line in lines if line["type"] == "reference"]
+    assert [len(values) for values in reference["medians_ns"]] == ranks * [6]
     found = cells(lines)
     assert list(found) == [0, 1024]
     assert all(cell["divisor"] == 1 and cell["min_ns"] > 0 for cell in found.values())
@@ -70,6 +72,9 @@ def test_pairs_measure_at_once(mpi_probe: MpiProbe) -> None:
         (first, first + 1, size) for first in (0, 2) for size in (0, 1, 65536)
     ]
     assert all(line["corrupt"] == 0 and len(line["batch_medians_ns"]) == 3 for line in found)
+    references = [line for line in lines if line["type"] == "reference"]
+    assert [line["ranks"] for line in references] == [[0, 1], [2, 3]]
+    assert all([len(values) for values in line["medians_ns"]] == [9, 9] for line in references)
     assert lines[-1]["type"] == "end"
 
 

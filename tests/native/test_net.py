@@ -43,8 +43,31 @@ def test_measures_every_size(net_probe: Path, op: str) -> None:
 
 
 def test_measures_itself_alone(net_probe: Path) -> None:
-    cell = cells(run([net_probe, "--op", "empty", "--sizes", "0", *SHORT]))[0]
-    assert 0 < median_ns(cell) < 10_000
+    lines = run([net_probe, "--op", "empty", "--sizes", "0", *SHORT])
+    assert 0 < median_ns(cells(lines)[0]) < 10_000
+    (reference,) = [line for line in lines if line["type"] == "reference"]
+    assert [len(values) for values in reference["medians_ns"]] == [3]
+
+
+@pytest.mark.parametrize("op", ["tcp_rr", "tcp_stream", "udp_rr"])
+def test_references_are_among_the_visits(net_probe: Path, op: str) -> None:
+    with server(net_probe) as (_, port):
+        lines = run(client(net_probe, port, op, "64,1024", "--reference-us", "700", *SHORT))
+    (reference,) = [line for line in lines if line["type"] == "reference"]
+    assert [len(values) for values in reference["medians_ns"]] == [
+        6,
+        6,
+    ]  # both sides; three sweeps, two sizes
+    # Of both sides one after the other, before the visit beside which it is.
+    visits = sorted(at for cell in cells(lines).values() for at in cell["batch_at_us"])
+    for before, at, visit in zip([0, *visits], reference["at_us"], visits, strict=False):
+        assert before + 2 * 700 <= at <= visit
+
+
+def test_makes_no_reference_when_none_is_wanted(net_probe: Path) -> None:
+    with server(net_probe) as (_, port):
+        lines = run(client(net_probe, port, "tcp_rr", "64", "--reference-us", "0", *SHORT))
+    assert [line["type"] for line in lines if line["type"] not in ("progress", "cell")] == ["hello", "end"]
 
 
 @pytest.mark.parametrize(

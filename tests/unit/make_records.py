@@ -54,7 +54,7 @@ def workload(ops=("mpi_pingpong",), pairs=(PAIR,), sizes_bytes=(64, 128, 256), p
 
 
 def plan(**changes):
-    of_workload = ("ops", "pairs", "sizes_bytes", "places", "sweeps", "visit_us", "at_once")
+    of_workload = ("ops", "pairs", "sizes_bytes", "places", "sweeps", "visit_us", "at_once", "reference_us")
     values = dict(
         workload=workload(**{name: changes.pop(name) for name in of_workload if name in changes}),
         ladder="rfc2544",

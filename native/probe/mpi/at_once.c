@@ -82,30 +82,22 @@ static int print_from(const struct at_once *at_once, int leader, struct failure 
     return result;
 }
 
-/* On rank 0, after its own cells: every other pair has as many. */
+/* On rank 0, after its own lines: every other pair has as many. */
 static int collect(void *context, struct failure *failure) {
     const struct at_once *at_once = context;
     for (int leader = 1; leader < at_once->count; leader++) {
-        for (size_t i = 0; i < at_once->cells; i++)
+        for (size_t i = 0; i < at_once->lines; i++)
             if (print_from(at_once, leader, failure) != 0)
                 return -1;
     }
     return 0;
 }
 
-static int send_cell(const struct operation *operation, const struct cell *cell,
-                     const struct company *company, struct failure *failure) {
+static int send_line(const struct record *record, const struct company *company, struct failure *failure) {
     const struct at_once *at_once = company->context;
-    struct record record = {0};
-    record_cell(&record, operation, cell, company->ranks);
-    int result = record.failed ? failure_set(failure, "system", "", "no memory for a cell's line") : 0;
-    if (result == 0)
-        result = failed(at_once,
-                        MPI_Send(record.text, (int)record.length, MPI_BYTE, 0, TAG_LINE, at_once->leaders),
-                        failure);
-    record_free(&record);
+    const int code = MPI_Send(record->text, (int)record->length, MPI_BYTE, 0, TAG_LINE, at_once->leaders);
     watchdog_beat();
-    return result;
+    return failed(at_once, code, failure);
 }
 
 int at_once_begin(struct at_once *at_once, const struct arguments *arguments, int rank,
@@ -114,7 +106,7 @@ int at_once_begin(struct at_once *at_once, const struct arguments *arguments, in
     const int other = first + (rank + 1) % 2;
     MPI_Comm pair;
     *at_once = (struct at_once){.pair = {.comm = MPI_COMM_WORLD, .peer_name = nodes[other].host},
-                                .cells = arguments->size_count};
+                                .lines = arguments->size_count + (arguments->reference_us > 0)};
     int code = MPI_Comm_split(MPI_COMM_WORLD, first, rank, &pair);
     if (code == MPI_SUCCESS)
         code = MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &at_once->leaders);
@@ -131,7 +123,7 @@ int at_once_begin(struct at_once *at_once, const struct arguments *arguments, in
 }
 
 int at_once_measure(struct at_once *at_once, const struct arguments *arguments, struct failure *failure) {
-    const int result = launch_measure(arguments, &at_once->channel, &at_once->company, send_cell, failure);
+    const int result = launch_measure(arguments, &at_once->channel, &at_once->company, send_line, failure);
     if (result != 0) {
         MPI_Send(failure, sizeof *failure, MPI_BYTE, 0, TAG_FAILURE, at_once->leaders);
         nanosleep(&PATIENCE, NULL);

@@ -20,11 +20,15 @@ static int receive_command(void *context, unsigned char *bytes, size_t length, s
     const struct mpi_link *link = context;
     int code = MPI_SUCCESS;
     for (int rank = link->peer; rank <= link->last_peer && code == MPI_SUCCESS; rank++)
-        code = MPI_Recv(bytes, (int)length, MPI_BYTE, rank, TAG_CONTROL, link->comm, MPI_STATUS_IGNORE);
+        code = MPI_Recv(bytes + (size_t)(rank - link->peer) * length, (int)length, MPI_BYTE, rank,
+                        TAG_CONTROL, link->comm, MPI_STATUS_IGNORE);
     return code == MPI_SUCCESS ? 0 : mpi_failed(link, code, failure);
 }
 
 struct channel mpi_channel(struct mpi_link *link) {
-    return (struct channel){
-        .link = link, .peer = link->peer_name, .send = send_command, .receive = receive_command};
+    return (struct channel){.link = link,
+                            .peer = link->peer_name,
+                            .peers = (size_t)(link->last_peer - link->peer) + 1,
+                            .send = send_command,
+                            .receive = receive_command};
 }

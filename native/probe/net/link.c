@@ -16,7 +16,7 @@ static int receive_command(void *context, unsigned char *bytes, size_t length, s
 
 struct channel net_channel(struct net_link *link) {
     return (struct channel){
-        .link = link, .peer = link->peer, .send = send_command, .receive = receive_command};
+        .link = link, .peer = link->peer, .peers = 1, .send = send_command, .receive = receive_command};
 }
 
 void net_close(struct net_link *link) {

@@ -101,6 +101,13 @@ def command(
     max_launches: Annotated[int, typer.Option(help="At most so many.")] = 40,
     sweeps: Annotated[int, typer.Option(help="Visits of every size within a launch.")] = 5,
     visit: Annotated[str, typer.Option(help="Length of a visit.")] = "1ms",
+    reference: Annotated[
+        bool,
+        typer.Option(
+            help="Also time something that only the node takes part in, between the visits, to tell a slow node from "
+            "a slow network."
+        ),
+    ] = True,
     seed: Annotated[
         int | None, typer.Option(help="Seed of all random orders. Default: a new one, stored.")
     ] = None,
@@ -154,6 +161,7 @@ def command(
         max_launches=max_launches,
         sweeps=sweeps,
         visit_us=round(parse_duration(visit) * 1e6),
+        reference=reference,
         seed=new_seed(seed),
         at_once=at_once,
         ranks_per_node=ranks_per_node,

@@ -23,6 +23,8 @@ START_S: dict[Literal["none", "mpi", "net", "command"], float] = {
 }
 #: Visits that warm a size up, typically.
 WARMUP_VISITS = 4
+#: The probe makes visits of the reference beside so many visits of a sweep at most.
+REFERENCES_PER_SWEEP = 8
 #: A visit has two iterations at least; a large message takes so long until it has been timed [B/s].
 ASSUMED_RATE = 100e6
 #: A budget is rounded up: (up to so many seconds, to a multiple of so many).
@@ -105,8 +107,11 @@ def assumed(
         How many streams one launch measures.
     """
     visits = plan.workload.sweeps + WARMUP_VISITS
+    references = plan.workload.sweeps * min(len(sizes), REFERENCES_PER_SWEEP)
+    # On the two sides of a pair one after the other.
+    references_s = 2e-6 * references * plan.workload.reference_us
     return Cost(
-        start_s=START_S[transport] + 3 * look_s,
+        start_s=START_S[transport] + 3 * look_s + references_s,
         visits_s={
             size: visits * max(plan.workload.visit_us * 1e-6, 4 * size / ASSUMED_RATE) for size in sizes
         },

@@ -13,7 +13,7 @@ from wulf.errors import OverdueError, ProbeError, TransportError, UnreachableErr
 from wulf.ports import Launcher, MpiJob, RemoteProcess, Transport
 from wulf.probe import command, parse
 from wulf.probe.schedule import LaunchPlan
-from wulf.records import RANKS_OF_A_PAIR, Launch, LaunchResult, NodeContext, Sample
+from wulf.records import RANKS_OF_A_PAIR, Launch, LaunchResult, NodeContext, Reference, Sample
 from wulf.store.files import timestamp
 from wulf.text import last_line, printable
 
@@ -76,6 +76,8 @@ class _Output(msgspec.Struct):
     info: parse.Hello | None = None
     cells: list[parse.CellLine] = []
     samples: list[Sample] = []
+    reference_lines: list[parse.ReferenceLine] = []
+    references: list[Reference] = []
     error: str | None = None
 
 
@@ -129,6 +131,7 @@ def _attempt(plan: LaunchPlan, site: Site, output: _Output) -> None:
             _read(process, output, plan)
             _let_it_end(process)
         output.samples = [parse.sample(line, plan.id, plan.place, plan.setting) for line in output.cells]
+        output.references = [parse.reference(line, plan.place) for line in output.reference_lines]
     except WulfError as failure:
         output.error = str(failure)
 
@@ -162,7 +165,9 @@ def _result(
         context=around.contexts,
         contamination=contamination,
     )
-    return LaunchResult(launch=launch, samples=[] if failed else output.samples)
+    if failed:
+        return LaunchResult(launch=launch, samples=[])
+    return LaunchResult(launch=launch, samples=output.samples, references=output.references)
 
 
 def _probe_arguments(plan: LaunchPlan) -> list[str]:
@@ -175,6 +180,8 @@ def _probe_arguments(plan: LaunchPlan) -> list[str]:
         str(plan.sweeps),
         "--visit-us",
         str(plan.visit_us),
+        "--reference-us",
+        str(plan.reference_us),
         "--seed",
         str(plan.seed),
         "--peer-timeout",
@@ -189,7 +196,7 @@ def limit_s(plan: LaunchPlan) -> float:
     Many times what the probe was asked to take; but no more than one that is never silent for too long can take,
     which says something after every visit (after all those of its warm-up at once).
     """
-    visit_s = _VISIT_S + _AMPLE * plan.visit_us * 1e-6
+    visit_s = _VISIT_S + _AMPLE * (plan.visit_us + len(plan.place) * plan.reference_us) * 1e-6
     visits = plan.sweeps + _WARM_UP_VISITS
     asked = sum(visits * (visit_s + _MESSAGES * size / _SLOWEST) for size in plan.sizes_bytes)
     return START_S + min(asked, SILENCE_S * len(plan.sizes_bytes) * (plan.sweeps + 1))
@@ -269,6 +276,8 @@ def _read(process: RemoteProcess, output: _Output, plan: LaunchPlan) -> None:
                 output.info = said
             elif isinstance(said, parse.CellLine):
                 output.cells.append(said)
+            elif isinstance(said, parse.ReferenceLine):
+                output.reference_lines.append(said)
             elif isinstance(said, parse.ErrorLine):
                 # Of many ranks the first does not know which one it was.
                 better = _other_rank(process) if len(plan.place) > RANKS_OF_A_PAIR else None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import msgspec
 
 from wulf.errors import ProbeError
-from wulf.records import Cell, Clock, Place, ProbeInfo, Sample, Setting
+from wulf.records import Cell, Clock, Place, ProbeInfo, Reference, Sample, Setting
 from wulf.text import printable
 
 PROTOCOL = 1
@@ -50,10 +51,21 @@ class CellLine(msgspec.Struct, frozen=True, tag="cell", tag_field="type"):
     batch_medians_ns: list[float]
     warmup_medians_ns: list[float]
     warmup_settled: bool
+    batch_at_us: list[int] = []
     #: Of the launch, that it is about; empty for all of them.
     ranks: list[int] = []
     lost: int = 0
     corrupt: int = 0
+
+
+class ReferenceLine(msgspec.Struct, frozen=True, tag="reference", tag_field="type"):
+    """The visits of the reference."""
+
+    #: Rank → one for each visit.
+    medians_ns: list[list[float]]
+    at_us: list[int]
+    #: As those of a cell.
+    ranks: list[int] = []
 
 
 class ErrorLine(msgspec.Struct, frozen=True, tag="error", tag_field="type"):
@@ -70,10 +82,10 @@ class End(msgspec.Struct, frozen=True, tag="end", tag_field="type"):
     elapsed_s: float
 
 
-Message = Hello | Progress | CellLine | ErrorLine | End
+Message = Hello | Progress | CellLine | ReferenceLine | ErrorLine | End
 
 _decoder: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
-_KNOWN = frozenset({"hello", "progress", "cell", "error", "end"})
+_KNOWN = frozenset({"hello", "progress", "cell", "reference", "error", "end"})
 
 
 class _Typed(msgspec.Struct):
@@ -138,9 +150,11 @@ def sample(line: CellLine, launch: str, place: Place, setting: Setting) -> Sampl
         raise ProbeError(
             f"{line.op} at {line.size} B: the histogram has {counted} values, {expected} were announced"
         )
-    if any(not 0 <= rank < len(place) for rank in line.ranks):
-        raise ProbeError(f"{line.op} at {line.size} B: there are no ranks {line.ranks} among {len(place)}")
-    about = tuple(place[rank] for rank in line.ranks) or place
+    if line.batch_at_us and len(line.batch_at_us) != len(line.batch_medians_ns):
+        raise ProbeError(
+            f"{line.op} at {line.size} B: {len(line.batch_medians_ns)} visits ended at {len(line.batch_at_us)} times"
+        )
+    about = _about(line.ranks, place, f"{line.op} at {line.size} B")
     return Sample(
         launch=launch,
         cell=Cell(op=line.op, size_bytes=line.size, place=about, setting=setting),
@@ -152,8 +166,35 @@ def sample(line: CellLine, launch: str, place: Place, setting: Setting) -> Sampl
         min_ns=line.min_ns,
         max_ns=line.max_ns,
         batch_medians_ns=line.batch_medians_ns,
+        batch_at_us=line.batch_at_us,
         warmup_medians_ns=line.warmup_medians_ns,
         warmup_settled=line.warmup_settled,
         lost=line.lost,
         corrupt=line.corrupt,
     )
+
+
+def reference(line: ReferenceLine, place: Place) -> Reference:
+    """Return what a reference line says; `place` is as for `sample`.
+
+    Raises
+    ------
+    ProbeError
+        Its values do not belong to these ranks and visits, or cannot be.
+    """
+    about = _about(line.ranks, place, "the reference")
+    of_visits = all(len(values) == len(line.at_us) for values in line.medians_ns)
+    if len(line.medians_ns) != len(about) or not line.at_us or not of_visits:
+        raise ProbeError(
+            f"the reference does not have one value for each of {len(about)} ranks and each visit"
+        )
+    if any(not 0 < value < math.inf for values in line.medians_ns for value in values):
+        raise ProbeError("the reference has times that cannot be")
+    return Reference(place=about, medians_ns=line.medians_ns, at_us=line.at_us)
+
+
+def _about(ranks: list[int], place: Place, what: str) -> Place:
+    """Return the nodes of some ranks of a launch; of all where none are named."""
+    if any(not 0 <= rank < len(place) for rank in ranks):
+        raise ProbeError(f"{what}: there are no ranks {ranks} among {len(place)}")
+    return tuple(place[rank] for rank in ranks) or place

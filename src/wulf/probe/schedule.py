@@ -49,6 +49,8 @@ class LaunchPlan(msgspec.Struct, frozen=True, kw_only=True):
     sizes_bytes: list[int]
     sweeps: int
     visit_us: int
+    #: Length of a visit of the reference; 0 for none.
+    reference_us: int = 0
     seed: int
     #: For a shell, where it is no operation of the probe.
     command: str = ""
@@ -226,6 +228,7 @@ def launch_plan(
         sizes_bytes=sorted(sizes),
         sweeps=plan.workload.sweeps,
         visit_us=plan.workload.visit_us,
+        reference_us=plan.workload.reference_us,
         seed=random.Random(f"{plan.seed}:{index}").getrandbits(63),  # noqa: S311 - reproducible, not secret
     )
 

@@ -52,6 +52,7 @@ from wulf.records.derived import (
 )
 from wulf.records.measured import (
     RANKS_OF_A_PAIR,
+    REFERENCE_US,
     Cell,
     Clock,
     Launch,
@@ -65,6 +66,7 @@ from wulf.records.measured import (
     Part,
     Plan,
     ProbeInfo,
+    Reference,
     RunHead,
     Sample,
     Workload,
@@ -90,6 +92,7 @@ __all__ = [
     "OWN_FACTS",
     "PASSING_FACTS",
     "RANKS_OF_A_PAIR",
+    "REFERENCE_US",
     "SCHEMA_VERSION",
     "Advice",
     "Analysis",
@@ -136,6 +139,7 @@ __all__ = [
     "ProbeFigure",
     "ProbeInfo",
     "Record",
+    "Reference",
     "Release",
     "Remedy",
     "RunHead",

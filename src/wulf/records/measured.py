@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from typing import Literal
 
@@ -11,6 +12,8 @@ from wulf.records.base import FactValue, Pair, Place, Record, Setting
 
 #: How many take part in an operation that is measured between two nodes.
 RANKS_OF_A_PAIR = 2
+#: Length of a visit of the reference [µs].
+REFERENCE_US = 1000
 
 
 class Operation(Record, frozen=True, kw_only=True):
@@ -186,12 +189,34 @@ class Sample(Record, frozen=True, kw_only=True):
     max_ns: int
     #: Median of each visit [ns], in time order; the warm-up visits are not among them.
     batch_medians_ns: list[float]
+    #: When each visit ended, since the launch began to measure [µs]; empty where the probe did not say.
+    batch_at_us: list[int] = []
     #: Medians of the warm-up visits [ns], kept apart.
     warmup_medians_ns: list[float]
     #: False when the visits had not settled by the end of the warm-up.
     warmup_settled: bool
     lost: int = 0
     corrupt: int = 0
+
+
+class Reference(Record, frozen=True, kw_only=True):
+    """The visits of the reference of one launch: a byte through a pair of Unix sockets and back, on each node alone.
+
+    They are among the visits of the samples, so that what slows a node down can be told from what slows the network
+    down.
+    """
+
+    #: Node of every rank, as the samples have it.
+    place: Place
+    #: Rank → median round trip of each visit [ns], in time order.
+    medians_ns: list[list[float]]
+    #: When each visit ended, on the clock of the samples' `batch_at_us` [µs].
+    at_us: list[int]
+
+    @property
+    def time_s(self) -> float:
+        """Time of the reference [s]: of each rank the median over its visits, of these the geometric mean."""
+        return statistics.geometric_mean(map(statistics.median, self.medians_ns)) * 1e-9
 
 
 class Launch(Record, frozen=True, kw_only=True):
@@ -243,6 +268,19 @@ class LaunchResult(Record, frozen=True, kw_only=True, tag="launch"):
     launch: Launch
     #: One per size; empty for a failed launch.
     samples: list[Sample]
+    #: One, or one for each pair that was measured at the same time; empty where none was made.
+    references: list[Reference] = []
+
+    @property
+    def reference_s(self) -> float | None:
+        """Time of the reference of the launch [s], of several pairs the geometric mean; None where none was made."""
+        if not self.references:
+            return None
+        return statistics.geometric_mean(reference.time_s for reference in self.references)
+
+    def reference_of(self, place: Place) -> float | None:
+        """Time of the reference beside the samples of one place [s]; None where none was made."""
+        return next((one.time_s for one in self.references if one.place == place), None)
 
 
 LogRecord = NodeRecord | LaunchResult
@@ -281,6 +319,8 @@ class Workload(Record, frozen=True, kw_only=True):
     visit_us: int
     #: Pairs that have no node in common are measured at the same time, in one job.
     at_once: bool = False
+    #: Length of a visit of the reference that is aimed at; 0 where none are made.
+    reference_us: int = 0
 
     @property
     def ops(self) -> list[str]:

@@ -102,6 +102,9 @@ class Trial(Record, frozen=True, kw_only=True, tag="trial"):
     error: str | None = None
     #: Metric → value, in the metric's unit.
     values: dict[str, float] = {}
+    #: Time of the node-local reference within the trial [s], geometric mean over its launches; null where there was
+    #: none.
+    reference: float | None = None
     #: Why it is suspect (foreign load, steal); empty when it is clean.
     contamination: list[str] = []
 

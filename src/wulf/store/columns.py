@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from wulf.errors import StoreError
-from wulf.records import Analysis, Launch, Place, Trial, Tuning
+from wulf.records import Analysis, Launch, LaunchResult, Place, Trial, Tuning
 
 Rows = list[dict[str, Any]]
 
@@ -81,7 +81,7 @@ def median_rows(analysis: Analysis) -> list[dict[str, Any]]:
     ]
 
 
-def launch_rows(launches: Sequence[Launch]) -> Rows:
+def launch_rows(results: Sequence[LaunchResult]) -> Rows:
     """Return one row per launch; what is a list in the record is text or a number here."""
     return [
         {
@@ -107,9 +107,11 @@ def launch_rows(launches: Sequence[Launch]) -> Rows:
             "probe_version": launch.probe.version if launch.probe else None,
             "mpi": launch.probe.mpi if launch.probe else None,
             "yields": launch.probe.yields if launch.probe else None,
+            "reference_s": result.reference_s,
             **_loads(launch),
         }
-        for launch in launches
+        for result in results
+        for launch in [result.launch]
     ]
 
 
@@ -136,6 +138,7 @@ def trial_rows(trials: Sequence[Trial]) -> Rows:
             "duration_s": trial.duration_s,
             "status": trial.status,
             "error": trial.error,
+            "reference_s": trial.reference,
             "contamination": "; ".join(trial.contamination),
         }
         values: list[tuple[str | None, float | None]] = [*trial.values.items()]

@@ -94,7 +94,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         makers: dict[str, Callable[[], columns.Rows]] = {
             "cells": lambda: columns.cell_rows(self.require_analysis()),
             "medians": lambda: columns.median_rows(self.require_analysis()),
-            "launches": lambda: columns.launch_rows(self.launches),
+            "launches": lambda: columns.launch_rows(self.results),
             "samples": lambda: [columns.flat(sample) for sample in self.samples],
         }
         return columns.table(table, makers)

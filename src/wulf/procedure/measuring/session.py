@@ -19,6 +19,7 @@ from wulf.procedure import site
 from wulf.procedure.begin import head, new_seed
 from wulf.procedure.measuring import loop
 from wulf.records import (
+    REFERENCE_US,
     Analysis,
     FactValue,
     LaunchResult,
@@ -60,6 +61,8 @@ class MeasureRequest(msgspec.Struct, frozen=True, kw_only=True):
     max_launches: int = 40
     sweeps: int = 5
     visit_us: int = 1000
+    #: Make visits of the node-local reference beside those of the operations.
+    reference: bool = True
     seed: int = msgspec.field(default_factory=new_seed)
     #: Pairs that have no node in common are measured at the same time, in one job.
     at_once: bool = False
@@ -231,6 +234,7 @@ def _plan(
         sweeps=request.sweeps,
         visit_us=request.visit_us,
         at_once=request.at_once,
+        reference_us=REFERENCE_US if request.reference else 0,
     )
     return Plan(
         workload=workload,

@@ -12,7 +12,7 @@ from wulf.change.transaction import StepError
 from wulf.errors import ProbeError
 from wulf.experiment.search import Forecast, Search
 from wulf.experiment.strategy import TrialRequest
-from wulf.procedure.tuning.runner import TrialError, TrialRunner
+from wulf.procedure.tuning.runner import Reading, TrialError, TrialRunner
 from wulf.records import Trial, Tuning, Workload
 from wulf.store.files import timestamp
 from wulf.store.tuning import TuningWriter
@@ -102,12 +102,10 @@ def _trial(request: TrialRequest, index: int, writer: TuningWriter, bench: Trial
     started_at = timestamp("milliseconds")
     begin = time.monotonic()
     error = None
-    values: dict[str, float] = {}
-    contamination: list[str] = []
+    reading: Reading | None = None
     try:
         bench.set(request.setting)
         reading = bench.measure(writer.manifest.workload, writer.manifest.plan.seed + index)
-        values, contamination = reading.values, reading.contamination
     except (TrialError, StepError) as failure:
         error = str(failure)
         # Where nothing could be measured nothing may stay set.
@@ -122,8 +120,9 @@ def _trial(request: TrialRequest, index: int, writer: TuningWriter, bench: Trial
         duration_s=time.monotonic() - begin,
         status="failed" if error else "ok",
         error=error,
-        values=values,
-        contamination=contamination,
+        values=reading.values if reading else {},
+        reference=reading.reference if reading else None,
+        contamination=reading.contamination if reading else [],
     )
 
 

@@ -15,7 +15,7 @@ from wulf.errors import ConfigError
 from wulf.experiment import candidates, objective
 from wulf.nodeset import fold
 from wulf.procedure import change, site
-from wulf.records import Candidate, NodeRecord, Operation
+from wulf.records import REFERENCE_US, Candidate, NodeRecord, Operation, Workload
 
 Say = Callable[[str], None]
 Better = Literal["lower", "higher"]
@@ -61,6 +61,11 @@ def goal(
 def _ping_pong(operations: Sequence[Operation]) -> Operation:
     """Return the first of the usual operations that is one: over MPI, where there is MPI."""
     return next(operation for operation in operations if operation.pattern == "ping-pong")
+
+
+def workload(target: objective.Objective, nodes: Sequence[str]) -> Workload:
+    """Return what one trial measures on these nodes, with the reference beside it."""
+    return msgspec.structs.replace(target.workload(nodes), reference_us=REFERENCE_US)
 
 
 def tools_for(target: objective.Objective, mpi: str | None, say: Say) -> site.Toolbox | None:

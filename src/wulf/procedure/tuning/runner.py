@@ -48,6 +48,8 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     #: Metric → value.
     values: dict[str, float]
     contamination: list[str]
+    #: Time of the node-local reference [s], geometric mean over the launches; None where none was made.
+    reference: float | None
 
 
 class TrialRunner:
@@ -128,6 +130,7 @@ class TrialRunner:
         env = job_environment(self._setting)
         found: dict[str, list[float]] = {}
         suspect: list[str] = []
+        references: list[float] = []
         for part, place in _turns(workload):
             operation = self._operations[part.op]
             if operation.command:
@@ -135,11 +138,14 @@ class TrialRunner:
                 continue
             result = self._run(workload, part, place, seed, env)
             suspect += result.launch.contamination
+            if result.reference_s is not None:
+                references.append(result.reference_s)
             for name, value in _figures(result):
                 found.setdefault(name, []).append(value)
         return Reading(
             values={name: _together(values) for name, values in found.items()},
             contamination=list(dict.fromkeys(suspect)),
+            reference=_together(references) if references else None,
         )
 
     def _switch(self, setting: Values) -> None:
@@ -180,6 +186,7 @@ class TrialRunner:
                 sizes_bytes=part.sizes_bytes,
                 sweeps=workload.sweeps,
                 visit_us=workload.visit_us,
+                reference_us=workload.reference_us,
                 seed=(seed + self._launches) & (2**63 - 1),
                 env=env,
             )

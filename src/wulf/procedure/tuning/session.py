@@ -102,7 +102,7 @@ def start(request: TuneRequest, path: Path, watcher: Watcher, *, set_kept: bool)
         ready = runner_for(
             request.config, transport, guards, records, tools, request.goal.commands, watcher.stage
         )
-        workload = request.goal.workload(request.nodes)
+        workload = prepare.workload(request.goal, request.nodes)
         with open_runner(ready.bench):
             watcher.stage("measuring the original settings")
             trial_s = loop.pilot(ready.bench, workload, request.seed)
@@ -300,7 +300,7 @@ def _manifest(
             max_blocks=MAX_BLOCKS,
             seed=request.seed,
         ),
-        workload=request.goal.workload(request.nodes),
+        workload=prepare.workload(request.goal, request.nodes),
         profile=request.goal.profile,
         nodes=request.nodes,
         records=records,
