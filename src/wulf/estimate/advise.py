@@ -7,6 +7,7 @@ import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
+from wulf.estimate import by_reference
 from wulf.nodeset import fold, fold_reasons, impersonal
 from wulf.records import (
     Advice,
@@ -86,6 +87,7 @@ def advise(
         # Where nobody sends, what the clock costs is the figure itself.
         *_clock_cost(result for result in results if result.launch.op not in silent),
         *_warmup(results, plan),
+        *by_reference.advise(cells),
     ]
     order = {"error": 0, "warning": 1, "note": 2}
     return sorted(found, key=lambda advice: order[advice.severity])

@@ -27,6 +27,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from scipy.stats import false_discovery_control
 
+from wulf.estimate import by_reference
 from wulf.records import (
     PASSING_FACTS,
     SCHEMA_VERSION,
@@ -88,12 +89,13 @@ def compare(
     pooled, limits = _pooled(common, margin)
     cells = _cells(common, limits, margin)
     verdict, reason = _overall(pooled, common, margin)
+    differing = (_ways(*plans) if plans else {}) | differing_facts(base_nodes, candidate_nodes)
     effects = {op: _smallest(comparison, limits[op]) for op, comparison in pooled.items()}
     return Comparison(
         schema_version=SCHEMA_VERSION,
         base=base.run_id,
         candidate=candidate.run_id,
-        differing_facts=(_ways(*plans) if plans else {}) | differing_facts(base_nodes, candidate_nodes),
+        differing_facts=differing,
         cells=cells,
         pooled=pooled,
         smallest_effect=max((effect for effect in effects.values() if effect is not None), default=None),
@@ -101,6 +103,7 @@ def compare(
         margin=margin,
         verdict=verdict,
         reason=reason,
+        adjusted=by_reference.ratios(base, candidate, differing),
     )
 
 
