@@ -243,7 +243,7 @@ def claimed(worlds: int) -> str:
 def main(arguments: Sequence[str]) -> int:
     """Entry point."""
     print(__doc__)
-    worlds, slow = (4, 1) if "--quick" in arguments else (200, 30)
+    worlds, slow = (4, 1) if "--quick" in arguments else (200, 12)
     begin = time.monotonic()
     own = {kind: score(wulf, kind, worlds, reference=True) for kind in KINDS}
     print(table(f"wulf, {worlds} worlds of each kind", own), flush=True)
@@ -256,7 +256,7 @@ def main(arguments: Sequence[str]) -> int:
     peers = common.require_module("bench.tune_power_peers", "peers")
     for name, tuner, number in (
         ("one at a time", one_at_a_time, worlds),
-        ("TPE", peers.tpe, slow),
+        ("TPE", peers.tpe, worlds),
         ("SMAC", peers.smac, slow),
     ):
         others[name] = {kind: score(tuner, kind, number, reference=True) for kind in KINDS}
