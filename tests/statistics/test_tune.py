@@ -36,15 +36,15 @@ def test_paired_intervals_cover_what_they_say(name, n):
 
 def test_nothing_is_kept_by_chance():
     plan = [knob(f"k{i}") for i in range(8)]
-    kept = [tuned(make_plan(*plan, seed=seed), factors(), spread=0.03, seed=seed).kept for seed in range(100)]
-    assert sum(map(bool, kept)) <= 3
+    kept = [tuned(make_plan(*plan, seed=seed), factors(), spread=0.03, seed=seed).kept for seed in range(60)]
+    assert sum(map(bool, kept)) <= 2
 
 
 def test_the_right_settings_are_found():
-    outcomes = tune_sim.simulate(60, seed=21)
+    outcomes = tune_sim.simulate(30, seed=21)
     assert tune_sim.gain(outcomes) >= 0.8
-    assert sum(outcome.false for outcome in outcomes) <= 3
-    assert sum(outcome.harms for outcome in outcomes) <= 3
+    assert sum(outcome.false for outcome in outcomes) <= 2
+    assert sum(outcome.harms for outcome in outcomes) <= 2
 
 
 def test_the_bench_runs(capsys):

@@ -27,8 +27,8 @@ CONTROL_BLOCKS, CALM_CONTROL_BLOCKS = 3, 2
 MOST_CONTROL_BLOCKS = 4
 #: Knobs that go on to the second factorial, and values of each.
 SURVIVORS, SURVIVING_VALUES = 6, 2
-#: Pairs after which it is looked at whether anything is still open.
-LOOK = 2
+#: Pairs after which it is looked at first whether anything is still open, and by how much they grow to the next look.
+LOOK, LATER = 2, 1.15
 #: Screening is taken up again so often.
 ROUNDS = 3
 #: Blocks of four trials in which a knob is compared alone, at least.
@@ -155,7 +155,7 @@ class Strategy:
                         self._short("the values could not all be told apart")
                     return
                 pairs += 1
-                if pairs % LOOK == 0 and 2 * pairs > len(levels) + 2 and not self._open(self.screened()):
+                if 2 * pairs > len(levels) + 2 and _is_look(pairs) and not self._open(self.screened()):
                     return
 
     def _forward(self, round_: int) -> Asking:
@@ -168,7 +168,7 @@ class Strategy:
         for pairs, fold in enumerate(design.factorial(levels, self._rng)):
             if not (yield from self._fold("forward", round_, pairs, fold, {})):
                 return
-            if (pairs + 1) % LOOK == 0 and not self._open(self._seen(levels)):
+            if _is_look(pairs + 1) and not self._open(self._seen(levels)):
                 return
 
     def _alone(self) -> Asking:
@@ -562,6 +562,12 @@ class Strategy:
     def _short(self, what: str) -> None:
         self.state.ended = "budget"
         self.state.notes.append(f"the time was used up: {what}")
+
+
+def _is_look(pairs: int) -> bool:
+    """Whether it is time to look at what is known after so many pairs: first often, then seldom."""
+    number = math.floor(math.log(pairs / LOOK, LATER)) if pairs > LOOK else 0
+    return pairs == LOOK or (pairs > LOOK and pairs == math.ceil(LOOK * LATER**number))
 
 
 def _worse(guards: dict[str, Model], setting: Values, plan: TunePlan) -> list[str]:
