@@ -33,6 +33,8 @@ LOOK, LATER = 2, 1.15
 ROUNDS = 3
 #: Blocks of four trials in which a knob is compared alone, at least.
 FEWEST_ALONE = 2
+#: One-sided chance at which a guard is suspected, and the blocks after which such a set is judged.
+SUSPICIOUS, SUSPECTED = 0.1, 6
 #: Trials of the confirmation of a setting that fail before it is not trusted.
 UNRELIABLE = 2
 #: Steps of refinement of one knob (each halves the distance), and trials of each value in one.
@@ -277,7 +279,8 @@ class Strategy:
                 return True
             order = order[::-1]
             found = self.confirmed()
-            if found is not None and block + 1 >= FEWEST_ALONE and self._is_known(found):
+            enough = SUSPECTED if self._harmed(SUSPICIOUS) else FEWEST_ALONE
+            if found is not None and block + 1 >= enough and self._is_known(found):
                 return True
         return True
 
@@ -433,14 +436,14 @@ class Strategy:
         }
         return {name: model for name, model in models.items() if model is not None}
 
-    def _harmed(self) -> list[str]:
+    def _harmed(self, chance: float = choice.HARM) -> list[str]:
         """Guard metrics that the tested set makes worse, by the trials of the confirmation."""
         found = {
             metric.name: self.confirmed((column,))
             for column, metric in enumerate(self.plan.metrics, start=1)
             if metric.guard
         }
-        return [name for name, one in found.items() if one is not None and is_harm(one, self.plan)]
+        return [name for name, one in found.items() if one is not None and is_harm(one, self.plan, chance)]
 
     def _harm(self, knob: str, harmed: Sequence[str]) -> float:
         """How much a kept knob adds to the guards that are harmed, in standard errors."""
@@ -576,6 +579,6 @@ def _worse(guards: dict[str, Model], setting: Values, plan: TunePlan) -> list[st
     return [name for name, model in guards.items() if is_harm(model.contrast(setting, {}), plan)]
 
 
-def is_harm(found: Contrast, plan: TunePlan) -> bool:
+def is_harm(found: Contrast, plan: TunePlan, chance: float = choice.HARM) -> bool:
     """Whether a guard metric is worse, beyond what does not matter."""
-    return found.value > math.log1p(plan.margin) and found.p_value() / 2 <= choice.HARM
+    return found.value > math.log1p(plan.margin) and found.p_value() / 2 <= chance
