@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 
 from scipy.stats import false_discovery_control
 
+from wulf.estimate import by_reference
 from wulf.estimate.cells import WORTH_SAYING
 from wulf.nodeset import fold, fold_reasons, impersonal
 from wulf.records import (
@@ -94,6 +95,7 @@ def advise(
         *_clock_cost(result for result in results if result.launch.op not in silent),
         *_warmup(results, plan),
         *_one_run(streams),
+        *by_reference.advise(cells),
     ]
     order = {"error": 0, "warning": 1, "note": 2}
     return sorted(found, key=lambda advice: order[advice.severity])

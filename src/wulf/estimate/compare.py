@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import false_discovery_control
 
+from wulf.estimate import by_reference
 from wulf.records import (
     PASSING_FACTS,
     SCHEMA_VERSION,
@@ -117,12 +118,13 @@ def compare(
     cells = _cells(common, grounds, judge)
     verdict, reason = _overall(pooled, grounds, common, margin)
     effects = {op: _smallest(found, grounds[op]) for op, found in pooled.items()}
+    differing = (_ways(*plans) if plans else {}) | differing_facts(base_nodes, candidate_nodes)
     return Comparison(
         schema_version=SCHEMA_VERSION,
         base=base.run_id,
         candidate=candidate.run_id,
         offset=math.expm1(max((ground.offset for ground in grounds.values()), default=math.log1p(OFFSET))),
-        differing_facts=(_ways(*plans) if plans else {}) | differing_facts(base_nodes, candidate_nodes),
+        differing_facts=differing,
         cells=cells,
         pooled=pooled,
         smallest_effect=max((effect for effect in effects.values() if effect is not None), default=None),
@@ -130,6 +132,7 @@ def compare(
         margin=margin,
         verdict=verdict,
         reason=reason,
+        adjusted=by_reference.ratios(base, candidate, differing),
     )
 
 

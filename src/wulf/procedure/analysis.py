@@ -40,7 +40,7 @@ def analyze_results(
     evidence = measuring(results)
     launches = [result.launch for result in evidence]
     samples = [sample for result in evidence for sample in result.samples]
-    cells = estimate.cells(samples, launches, plan, operations)
+    cells = estimate.adjust(estimate.cells(samples, launches, plan, operations), evidence, plan)
     patterns = {operation.name: operation.pattern for operation in operations}
     return Analysis(
         schema_version=SCHEMA_VERSION,

@@ -39,6 +39,8 @@ from wulf.records.changed import (
     SetValue,
 )
 from wulf.records.derived import (
+    Adjusted,
+    AdjustedRatio,
     Advice,
     Analysis,
     CellComparison,
@@ -94,6 +96,8 @@ __all__ = [
     "RANKS_OF_A_PAIR",
     "REFERENCE_US",
     "SCHEMA_VERSION",
+    "Adjusted",
+    "AdjustedRatio",
     "Advice",
     "Analysis",
     "Audit",

@@ -49,6 +49,21 @@ class LaunchPoint(Record, frozen=True, kw_only=True):
     modes: int
     #: Whether the launch ran beside foreign load.
     contaminated: bool
+    #: Time of the node-local reference of the launch [s]; null where none was made.
+    reference_s: float | None = None
+
+
+class Adjusted(Record, frozen=True, kw_only=True):
+    """A cell's time at one time of the node-local reference: what it is while the nodes are as fast as that says."""
+
+    #: Median over all launches, each moved along the slope to the stated reference and to no foreign load [s].
+    time: Estimate
+    #: The stated time of the reference [s]: figures are comparable where it is the same.
+    reference_s: float
+    #: Relative change of the time for a small relative change of the reference.
+    slope: Estimate
+    #: Variance of the operation's launches without ÷ with the adjustment.
+    gain: float
 
 
 class CellEstimate(Record, frozen=True, kw_only=True):
@@ -79,6 +94,8 @@ class CellEstimate(Record, frozen=True, kw_only=True):
     target: float
     #: Whether half the interval's width is within the target.
     reached: bool
+    #: The time with what the reference explains taken out; null where that is not proven to help.
+    adjusted: Adjusted | None = None
     notes: list[str] = []
 
 
@@ -165,6 +182,7 @@ class Advice(Record, frozen=True, kw_only=True):
         "not_tested",
         "one_run",
         "company",
+        "adjusted",
     ]
     #: How bad it is.
     severity: Literal["error", "warning", "note"]
@@ -218,6 +236,17 @@ class CellComparison(Record, frozen=True, kw_only=True):
     pairs_s: list[tuple[float, float]] = []
 
 
+class AdjustedRatio(Record, frozen=True, kw_only=True):
+    """What an operation's change is when both runs are brought to the same time of the node-local reference."""
+
+    #: Candidate ÷ base of the reference.
+    reference: Estimate
+    #: Candidate ÷ base of the time at the same reference; null where that is not to be told.
+    ratio: Estimate | None = None
+    #: Why it is not.
+    reason: str = ""
+
+
 class Comparison(Record, frozen=True, kw_only=True):
     """Two runs, or two settings in turn, against each other."""
 
@@ -250,3 +279,5 @@ class Comparison(Record, frozen=True, kw_only=True):
     verdict: Verdict
     #: Why this verdict.
     reason: str
+    #: Operation → the same change, adjusted by the reference; the verdict is made of the raw one.
+    adjusted: dict[str, AdjustedRatio] = {}

@@ -141,7 +141,13 @@ def _limits(comparison: Comparison) -> tuple[str, ...]:
         f"Two runs of the same thing may differ by up to {percent(comparison.offset)}, as each is off by a few percent "
         "on its day: only wulf compare --interleaved tells a smaller effect from that."
     )
-    return within, unseen, offset
+    references = (
+        f"{name(op)}, adjusted: the change at the same speed of the nodes, by the reference beside every figure."
+        if one.ratio
+        else f"{name(op)} is not adjusted by the reference: {printable(one.reason, 200)}."
+        for op, one in sorted(comparison.adjusted.items())
+    )
+    return within, unseen, offset, *references
 
 
 def _where(comparison: Comparison) -> str:
@@ -176,20 +182,33 @@ def _verdict(cell: CellComparison) -> Item:
 
 
 def _pooled(comparison: Comparison, over: str) -> Table:
+    adjusted = any(one.ratio for one in comparison.adjusted.values())
     return Table(
         title=f"Over all {over}",
         columns=(
             Column("operation"),
             Column(CHANGE, numeric=True),
+            *((Column("adjusted", numeric=True),) if adjusted else ()),
             Column("verdict"),
             Column("may go unseen", narrow=False),
         ),
         rows=tuple(
-            (Item(name(op)), change_item(cell.ratio), _verdict(cell), _unseen(comparison, op))
+            (
+                Item(name(op)),
+                change_item(cell.ratio),
+                *((_adjusted(comparison, op),) if adjusted else ()),
+                _verdict(cell),
+                _unseen(comparison, op),
+            )
             for op, cell in sorted(comparison.pooled.items())
         ),
         empty="no operation was measured between the same nodes at the same size in both runs",
     )
+
+
+def _adjusted(comparison: Comparison, op: str) -> Item:
+    found = comparison.adjusted.get(op)
+    return change_item(found.ratio) if found and found.ratio else Item("–", None)
 
 
 def _unseen(comparison: Comparison, op: str) -> Item:

@@ -61,11 +61,13 @@ def _single_table(
 ) -> Table:
     cells = [cell for place in order for cell in groups[place]]
     moved = any(cell.bandwidth for cell in cells)
+    adjusted = any(cell.adjusted for cell in cells)
     return Table(
         title=f"{terms.noun.capitalize()}s, worst first" if len(order) > 1 else terms.noun.capitalize(),
         columns=(
             Column(terms.noun, whole=True),
             Column(terms.value, numeric=True),
+            *((Column("adjusted", numeric=True),) if adjusted else ()),
             *((Column("bandwidth", numeric=True),) if moved else ()),
             Column("launches", numeric=True),
             Column("on target"),
@@ -74,6 +76,7 @@ def _single_table(
             (
                 Item(terms.name(cell.cell.place)),
                 estimate_item(cell.time),
+                *((_adjusted(cell),) if adjusted else ()),
                 *((estimate_item(cell.bandwidth),) if moved else ()),
                 Item(str(cell.time.n), cell.time.n),
                 Item("yes" if cell.reached else "no", int(cell.reached), "" if cell.reached else "warning"),
@@ -119,24 +122,39 @@ def sizes_table(terms: Terms, pair: Place, cells: Sequence[CellEstimate]) -> Tab
     """One row per size: estimate, bandwidth, quantiles, counts; without sizes one row."""
     lossy = any(cell.lost or cell.corrupt for cell in cells)
     moved = any(cell.bandwidth for cell in cells)
+    adjusted = next((cell.adjusted for cell in cells if cell.adjusted), None)
     return Table(
         title=f"{'Sizes and quantiles' if terms.varied else 'Quantiles'}, {terms.name(pair)}",
         columns=(
             *((Column("size", numeric=True),) if terms.sized else ()),
             Column("median", numeric=True),
+            *((Column("adjusted", numeric=True),) if adjusted else ()),
             *((Column("bandwidth", numeric=True),) if moved else ()),
             *(Column(quantile, numeric=True, narrow=quantile in ("p99", "max")) for quantile in QUANTILES),
             Column("launches", numeric=True, narrow=False),
             Column("iterations", numeric=True, narrow=False),
             *((Column("lost", numeric=True), Column("corrupt", numeric=True, narrow=False)) if lossy else ()),
         ),
-        rows=tuple(_size_row(terms, cell, moved=moved, lossy=lossy) for cell in cells),
+        rows=tuple(
+            _size_row(terms, cell, moved=moved, lossy=lossy, adjusted=bool(adjusted)) for cell in cells
+        ),
         note="Median: over launches of the launch medians, with its interval. Quantiles: over all iterations. "
-        "! marks an interval wider than the target.",
+        "! marks an interval wider than the target."
+        + (
+            f" Adjusted: the median at a reference of {format_time(adjusted.reference_s)}."
+            if adjusted
+            else ""
+        ),
     )
 
 
-def _size_row(terms: Terms, cell: CellEstimate, *, moved: bool, lossy: bool) -> tuple[Item, ...]:
+def _adjusted(cell: CellEstimate) -> Item:
+    return estimate_item(cell.adjusted.time) if cell.adjusted else Item("–", None)
+
+
+def _size_row(
+    terms: Terms, cell: CellEstimate, *, moved: bool, lossy: bool, adjusted: bool
+) -> tuple[Item, ...]:
     time = estimate_item(cell.time)
     if not cell.reached:
         time = Item(f"{time.text} !", time.raw, "warning")
@@ -146,6 +164,7 @@ def _size_row(terms: Terms, cell: CellEstimate, *, moved: bool, lossy: bool) -> 
     return (
         *size,
         time,
+        *((_adjusted(cell),) if adjusted else ()),
         *bandwidth,
         *(_quantile(cell, quantile) for quantile in QUANTILES),
         Item(str(cell.time.n), cell.time.n),
