@@ -2,7 +2,8 @@
 
 Ten runs of ``wulf measure`` of 1 B between two virtual nodes, each beside another load on both CPUs (steady loops,
 loops that come and go, copying of memory), and two on the quiet host, before and after: their mean is the truth.
-Adjusted figures are those at the reference of the quiet runs; where a run has none, its answer is the raw figure.
+Adjusted figures are those at the reference of the quiet runs, and all runs together tell how times follow it; where
+nothing is adjusted, the answer is the raw figure.
 Goals: largest ÷ smallest adjusted answer <= 1.15, and the truth is within the interval of all but one of ten at most
 (an interval of 95 % misses one of twenty). The raw spread is shown beside.
 """
@@ -75,19 +76,25 @@ def measure(runs: Path, name: str) -> None:
         raise SystemExit(f"bench: wulf measure failed: {done.stderr[-2000:]}")
 
 
-def answer(path: Path, at_s: float | None) -> Answer:
-    """Return what a run says, at a reference or at its own."""
-    run = store.load(path)
-    analysis = run.require_analysis()
-    evidence = measuring(run.results)
-    cells = estimate.adjust(analysis.cells, evidence, run.manifest.plan, at_s)
-    cell = next(cell for cell in cells if cell.cell.size_bytes == SIZE)
-    references = [result.reference_s for result in evidence if result.reference_s is not None]
-    return Answer(
-        raw=cell.time,
-        adjusted=cell.adjusted.time if cell.adjusted else None,
-        reference_s=statistics.median(references),
-    )
+def answers(paths: list[Path], quiet: int) -> list[Answer]:
+    """Return what runs say at the reference of the first `quiet` of them, all launches telling how to get there."""
+    runs = [store.load(path) for path in paths]
+    evidence = [measuring(run.results) for run in runs]
+    references = [
+        statistics.median(result.reference_s for result in results if result.reference_s is not None)
+        for results in evidence
+    ]
+    measured = [
+        estimate.Measured(run.require_analysis().cells, results, run.manifest.plan)
+        for run, results in zip(runs, evidence, strict=True)
+    ]
+    found = []
+    adjusted = estimate.adjust_all(measured, statistics.fmean(references[:quiet]))
+    for cells, reference_s in zip(adjusted, references, strict=True):
+        cell = next(cell for cell in cells if cell.cell.size_bytes == SIZE)
+        taken = cell.adjusted.time if cell.adjusted else None
+        found.append(Answer(raw=cell.time, adjusted=taken, reference_s=reference_s))
+    return found
 
 
 def show(name: str, said: Answer) -> None:
@@ -113,30 +120,30 @@ def main(arguments: list[str]) -> int:
     print(__doc__)
     count = 3 if "--quick" in arguments else 10
     kinds = list(LOADS)
-    loads = {f"busy{number:02d}, {kinds[number % 3]}": LOADS[kinds[number % 3]] for number in range(count)}
+    loads = [kinds[number % len(kinds)] for number in range(count)]
     with common.pair(), tempfile.TemporaryDirectory(prefix="wulf-spread-") as directory:
         runs = Path(directory)
         measure(runs, "before")
-        for number, load in enumerate(loads.values()):
-            with busy(load):
+        for number, load in enumerate(loads):
+            with busy(LOADS[load]):
                 measure(runs, f"busy{number:02d}")
         measure(runs, "after")
-        quiet = [answer(runs / name, None) for name in ("before", "after")]
-        at_s = statistics.fmean(one.reference_s for one in quiet)
-        quiet = [answer(runs / name, at_s) for name in ("before", "after")]
-        answers = {name: answer(runs / name[:6], at_s) for name in loads}
-    for name, said in [*zip(("quiet, before", "quiet, after"), quiet, strict=True), *answers.items()]:
-        show(name, said)
+        names = ["before", "after", *(f"busy{number:02d}" for number in range(count))]
+        said = answers([runs / name for name in names], quiet=2)
+    for name, one in zip(["quiet, before", "quiet, after", *loads], said, strict=True):
+        show(name, one)
+    quiet, loaded = said[:2], said[2:]
     truth_s = statistics.fmean(one.best.value for one in quiet)
+    at_s = statistics.fmean(one.reference_s for one in quiet)
     spreads = {
         what: max(values) / min(values)
         for what, values in (
-            ("raw", [one.raw.value for one in answers.values()]),
-            ("adjusted", [one.best.value for one in answers.values()]),
+            ("raw", [one.raw.value for one in loaded]),
+            ("adjusted", [one.best.value for one in loaded]),
         )
     }
-    missed = sum(not holds(one.best, truth_s) for one in answers.values())
-    raw_missed = sum(not holds(one.raw, truth_s) for one in answers.values())
+    missed = sum(not holds(one.best, truth_s) for one in loaded)
+    raw_missed = sum(not holds(one.raw, truth_s) for one in loaded)
     print(f"  quiet {truth_s * 1e6:.2f} µs at a reference of {at_s * 1e6:.2f} µs")
     print(f"  raw: spread {spreads['raw']:.3f}, {raw_missed} of {count} intervals miss the quiet answer")
     return common.finish(

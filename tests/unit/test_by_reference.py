@@ -152,3 +152,13 @@ def test_huber_is_least_squares_without_outliers_and_bounded_with():
     assert huber(x, y).coefficients == pytest.approx(calm.coefficients, abs=0.1)
     assert huber(x[:4], y[:4]) is None
     assert huber(np.column_stack([x, x[:, 1]]), y) is None
+
+
+def test_runs_learn_from_each_other_how_times_follow():
+    still = -0.2 + 0.0005 * np.tile([1.0, -1.0], 10)  # a run in which the reference hardly moves cannot tell
+    slow = by_reference.Measured([following()], references(), plan())
+    fast = by_reference.Measured([following(logs=still)], references(still), plan())
+    assert adjust(*fast, at_s=2e-6)[0].adjusted is None
+    ours, theirs = (cells[0] for cells in by_reference.adjust_all([slow, fast], at_s=2e-6))
+    assert theirs.time.value == pytest.approx(1e-5 * np.exp(0.8 * -0.2), rel=0.01)
+    assert theirs.adjusted.time.value == pytest.approx(ours.adjusted.time.value, rel=0.01)

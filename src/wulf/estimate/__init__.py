@@ -1,14 +1,16 @@
 """From samples to figures: estimates of cells, comparisons of runs, and what the reader must be told."""
 
 from wulf.estimate.advise import advise
-from wulf.estimate.by_reference import adjust
+from wulf.estimate.by_reference import Measured, adjust, adjust_all
 from wulf.estimate.cells import Median, cells, launches_needed, launches_untested, medians, sample_quantiles
 from wulf.estimate.compare import compare
 from wulf.estimate.interleaved import compare_interleaved
 
 __all__ = [
+    "Measured",
     "Median",
     "adjust",
+    "adjust_all",
     "advise",
     "cells",
     "compare",

@@ -12,6 +12,7 @@ import math
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -49,14 +50,14 @@ MOVED = 0.05
 #: Beginnings of the facts whose change may change what the reference takes.
 OF_THE_NODE = ("cpu.", "kernel.", "sysctl.kernel.", "memory.", "vm.", "svc.tuned", "service.tuned")
 
-#: Place and index of a launch.
-Turn = tuple[Place, int]
+#: What has a level of its own: a place, in a run.
+Level = tuple[int, Place]
 
 
 class _Votes(msgspec.Struct, frozen=True):
     """One value per launch and place of an operation, in time order."""
 
-    turns: list[Turn]
+    levels: list[Level]
     #: Mean over sizes of the logarithm of the launch's time to the cell's middle.
     values: Floats
     #: Logarithm of the reference [s].
@@ -64,44 +65,73 @@ class _Votes(msgspec.Struct, frozen=True):
     contaminated: Floats
 
 
+class Measured(NamedTuple):
+    """What a run gave."""
+
+    cells: Sequence[CellEstimate]
+    #: Launches with their references.
+    results: Sequence[LaunchResult]
+    plan: Plan
+
+
 def adjust(
-    cells: Sequence[CellEstimate], results: Iterable[LaunchResult], plan: Plan, at_s: float | None = None
+    cells: Sequence[CellEstimate], results: Sequence[LaunchResult], plan: Plan, at_s: float | None = None
 ) -> list[CellEstimate]:
-    """Return the cells with the reference of every launch, and with an adjusted time where that is of use.
+    """Return the cells of a run with their references, and an adjusted time where that is of use; as `adjust_all`."""
+    return adjust_all([Measured(cells, results, plan)], at_s)[0]
+
+
+def adjust_all(runs: Sequence[Measured], at_s: float | None = None) -> list[list[CellEstimate]]:
+    """Return the cells of several runs at one time of the reference.
+
+    How the times follow the reference is learnt from the launches of all runs, each run with a level of its own.
 
     Parameters
     ----------
-    results
-        Launches with the references.
     at_s
-        Time of the reference at which figures are given [s], to compare those of several runs; by default the median
-        over the operation's launches.
+        Time of the reference at which figures are given [s]; by default the median over an operation's launches.
     """
-    known = {(result.launch.id, one.place): one.time_s for result in results for one in result.references}
-    told = [_with_references(cell, known) for cell in cells]
-    groups: dict[str, list[CellEstimate]] = defaultdict(list)
-    for cell in told:
-        groups[cell.cell.op].append(cell)
-    models = {op: _model(_votes(group), at_s) for op, group in groups.items()}
-    return [cell if (found := models[cell.cell.op]) is None else _cell(cell, found, plan) for cell in told]
-
-
-def _with_references(cell: CellEstimate, known: Mapping[tuple[str, Place], float]) -> CellEstimate:
-    points = [
-        msgspec.structs.replace(point, reference_s=known.get((point.launch, cell.cell.place)))
-        for point in cell.launches
+    told = [_with_references(run) for run in runs]
+    votes: dict[str, list[_Votes]] = defaultdict(list)
+    for number, cells in enumerate(told):
+        for op, group in _by_operation(cells).items():
+            votes[op].append(_votes(group, run=number))
+    models = {op: _model(_joined(of_runs), at_s) for op, of_runs in votes.items()}
+    return [
+        [cell if (found := models[cell.cell.op]) is None else _cell(cell, found, run.plan) for cell in cells]
+        for run, cells in zip(runs, told, strict=True)
     ]
-    return msgspec.structs.replace(cell, launches=points)
+
+
+def _by_operation(cells: Iterable[CellEstimate]) -> dict[str, list[CellEstimate]]:
+    groups: dict[str, list[CellEstimate]] = defaultdict(list)
+    for cell in cells:
+        groups[cell.cell.op].append(cell)
+    return groups
+
+
+def _with_references(run: Measured) -> list[CellEstimate]:
+    known = {(result.launch.id, one.place): one.time_s for result in run.results for one in result.references}
+    return [
+        msgspec.structs.replace(
+            cell,
+            launches=[
+                msgspec.structs.replace(point, reference_s=known.get((point.launch, cell.cell.place)))
+                for point in cell.launches
+            ],
+        )
+        for cell in run.cells
+    ]
 
 
 def _usable(cell: CellEstimate) -> list[LaunchPoint]:
     return [point for point in cell.launches if point.reference_s is not None and point.median_s > 0]
 
 
-def _votes(cells: Sequence[CellEstimate], centres: Mapping[int, float] | None = None) -> _Votes:
+def _votes(cells: Sequence[CellEstimate], centres: Mapping[int, float] | None = None, run: int = 0) -> _Votes:
     """Return the votes of an operation's launches; `centres` are logarithms of the cells' middles, if not their own."""
-    logs: dict[Turn, list[float]] = defaultdict(list)
-    points: dict[Turn, LaunchPoint] = {}
+    logs: dict[tuple[Place, int], list[float]] = defaultdict(list)
+    points: dict[tuple[Place, int], LaunchPoint] = {}
     for number, cell in enumerate(cells):
         usable = _usable(cell)
         if not usable:
@@ -113,10 +143,20 @@ def _votes(cells: Sequence[CellEstimate], centres: Mapping[int, float] | None = 
             points[turn] = point
     turns = sorted(logs, key=lambda turn: turn[1])
     return _Votes(
-        turns,
+        [(run, place) for place, _ in turns],
         np.array([statistics.fmean(logs[turn]) for turn in turns]),
         np.array([math.log(points[turn].reference_s or math.nan) for turn in turns]),
         np.array([float(points[turn].contaminated) for turn in turns]),
+    )
+
+
+def _joined(votes: Sequence[_Votes]) -> _Votes:
+    """Return the votes of several runs as one."""
+    return _Votes(
+        [level for one in votes for level in one.levels],
+        np.concatenate([one.values for one in votes]),
+        np.concatenate([one.references for one in votes]),
+        np.concatenate([one.contaminated for one in votes]),
     )
 
 
@@ -145,11 +185,11 @@ class _Model(msgspec.Struct, frozen=True):
 
 def _model(votes: _Votes, at_s: float | None) -> _Model | None:
     """Return how an operation follows its reference; None where that is not proven, or of no use."""
-    if not votes.turns:
+    if not votes.levels:
         return None
     at_s = at_s or float(np.exp(np.median(votes.references)))
     kinds = _two_kinds(votes.contaminated)
-    places = _columns([place for place, _ in votes.turns])
+    places = _columns(votes.levels)
     design = np.column_stack([places, _distances(votes.references, votes.contaminated, at_s, kinds=kinds)])
     fit = covariates.huber(design, votes.values)
     if fit is None or not _follows(fit, places.shape[1]):
@@ -313,16 +353,12 @@ def _ratio(
             reference=reference,
             reason="the reference differs between the runs: the setting may be what moved it",
         )
-    values, references, contaminated = (
-        np.concatenate([getattr(side, name) for side in sides])
-        for name in ("values", "references", "contaminated")
-    )
+    both = _joined(sides)
     after = np.repeat([0.0, 1.0], [side.values.size for side in sides])
-    places = _columns([place for side in sides for place, _ in side.turns])
-    away = _distances(
-        references, contaminated, float(np.exp(np.median(references))), kinds=_two_kinds(contaminated)
-    )
-    fit = covariates.huber(np.column_stack([after, places, away]), values)
+    places = _columns(both.levels)
+    middle = float(np.exp(np.median(both.references)))
+    away = _distances(both.references, both.contaminated, middle, kinds=_two_kinds(both.contaminated))
+    fit = covariates.huber(np.column_stack([after, places, away]), both.values)
     if fit is None or not _follows(fit, 1 + places.shape[1]):
         return AdjustedRatio(reference=reference, reason="the times do not follow the reference")
     step = _coefficient(fit, 0, confidence)
