@@ -106,17 +106,18 @@ static int take_part(const struct arguments *arguments, int rank, int ranks, str
         return -1;
     if (arguments->at_once ? rank % PAIR != 0 : rank > 0)
         return respond(arguments, &link, failure);
-    if (rank > 0)
-        return at_once_measure(&at_once, arguments, failure);
     if (ranks > 1) {
-        /* A launcher that sees one rank die ends the others like this. */
+        /* A launcher that sees one rank die ends the others like this. Of several that measure all must hear
+         * it: one that waits for another pair has nothing else to tell it that this pair is gone. */
         const char *others = ranks > PAIR ? "one of the other ranks" : link.peer_name;
         char message[NODE_HOST_BYTES + 128];
         snprintf(message, sizeof message,
                  "the MPI launcher ended the launch: the process on %s died, or the launch was cancelled",
                  others);
-        watchdog_on_terminate(STDOUT_FILENO, others, message);
+        watchdog_on_terminate(rank == 0 ? STDOUT_FILENO : STDERR_FILENO, others, message);
     }
+    if (rank > 0)
+        return at_once_measure(&at_once, arguments, failure);
     return lead(arguments, &link, arguments->at_once ? &at_once.company : NULL, nodes, ranks, failure);
 }
 
