@@ -232,11 +232,12 @@ def _cell(cell: CellEstimate, model: _Model, plan: Plan) -> CellEstimate:
         else None
     )
     fit = own if own is not None and _follows(own, 1) else model.fit
-    nominal = interim_confidence(len(points), plan.min_launches, plan.confidence)
+    nominal = interim_confidence(len(points), max(plan.min_launches, plan.tested_launches), plan.confidence)
+    tested = plan.tested_launches > 0
     return msgspec.structs.replace(
         cell,
         adjusted=Adjusted(
-            time=_time(adjusted.median(logs, away, fit, nominal), plan.confidence),
+            time=_time(adjusted.median(logs, away, fit, nominal, tested=tested), plan.confidence),
             reference_s=model.at_s,
             slope=_slope(fit, away.shape[1], plan.confidence),
             gain=model.gain,

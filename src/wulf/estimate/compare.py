@@ -119,6 +119,7 @@ def compare(
     verdict, reason = _overall(pooled, grounds, common, margin)
     differing = (_ways(*plans) if plans else {}) | differing_facts(base_nodes, candidate_nodes)
     effects = {op: _smallest(found, grounds[op]) for op, found in pooled.items()}
+    differing = (_ways(*plans) if plans else {}) | differing_facts(base_nodes, candidate_nodes)
     return Comparison(
         schema_version=SCHEMA_VERSION,
         base=base.run_id,

@@ -10,12 +10,13 @@ from scipy import stats
 
 from wulf.stats import intervals
 from wulf.stats.covariates import Fit
+from wulf.stats.trend import inflation
 
 METHOD = "order statistics of values adjusted by regression (Huber)"
 
 
 def median(
-    values: ArrayLike, distances: ArrayLike, slopes: Fit, confidence: float = 0.95
+    values: ArrayLike, distances: ArrayLike, slopes: Fit, confidence: float = 0.95, *, tested: bool = False
 ) -> intervals.Interval:
     """Median that values would have if all covariates were where they are wanted.
 
@@ -26,7 +27,7 @@ def median(
     Parameters
     ----------
     values
-        Shape (n,).
+        Shape (n,), in time order.
     distances
         Shape (n, q): covariates less their wanted values.
     slopes
@@ -34,11 +35,14 @@ def median(
         others.
     confidence
         Of the interval; bounds are None where n is too small for it.
+    tested
+        Widen the interval where neighbours still resemble each other (`wulf.stats.trend.inflation`).
     """
     y, away = np.asarray(values, dtype=np.float64), np.asarray(distances, dtype=np.float64)
     n, q = away.shape
     slope, covariance = slopes.coefficients[-q:], slopes.covariance[-q:, -q:]
-    found = intervals.median(y - away @ slope, confidence)
+    moved = y - away @ slope
+    found = intervals.median(moved, confidence, float(inflation(moved)) if tested else 1.0)
     if found.low is None or found.high is None:
         return intervals.Interval(found.value, None, None, confidence, METHOD, n)
     # Of the freedom that the regression has used up for its slopes, the part that these values have paid.
