@@ -45,7 +45,9 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
         """Whether the interval is as narrow as is asked for; one that is unknown is not."""
         if self.half_width is None:
             return True
-        return None not in (self.low, self.high) and (self.high - self.low) / 2 <= self.half_width
+        if self.low is None or self.high is None:
+            return False
+        return (self.high - self.low) / 2 <= self.half_width
 
     @property
     def reached(self) -> bool:
@@ -152,8 +154,8 @@ def require_module(name: str, group: str) -> ModuleType:
 def build_mpi(source: Path, name: str, mpi: build.MpiLibrary) -> Path:
     """Build a program of a directory with a `CMakeLists.txt` with an MPI library."""
     target = Path(tempfile.mkdtemp(prefix="wulf-bench-"))
-    configure = ["cmake", "-S", source, "-B", target, f"-DMPI_C_COMPILER={mpi.compiler}"]
-    for argv in (configure, ["cmake", "--build", target, "--target", name]):
+    configure = ["cmake", "-S", str(source), "-B", str(target), f"-DMPI_C_COMPILER={mpi.compiler}"]
+    for argv in (configure, ["cmake", "--build", str(target), "--target", name]):
         done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         if done.returncode != 0:
             raise SystemExit(f"bench: {name} cannot be built:\n{done.stdout[-2000:]}")
