@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 
 import msgspec
+import numpy as np
 
 from wulf import lab
 from wulf.cluster import inventory
@@ -22,7 +23,7 @@ from wulf.cluster.launcher import launcher_for
 from wulf.cluster.transport import open_transport
 from wulf.ports import MpiJob, Transport
 from wulf.probe import build
-from wulf.stats import intervals
+from wulf.stats import intervals, paired
 
 PAIR = ("node01", "node02")
 LINE_TIMEOUT_S = 60.0
@@ -36,11 +37,28 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     goal: float
     low: float | None = None
     high: float | None = None
+    #: Half the width that the interval may have; None: any.
+    half_width: float | None = None
+
+    @property
+    def sharp(self) -> bool:
+        """Whether the interval is as narrow as is asked for; one that is unknown is not."""
+        if self.half_width is None:
+            return True
+        if self.low is None or self.high is None:
+            return False
+        return (self.high - self.low) / 2 <= self.half_width
 
     @property
     def reached(self) -> bool:
-        """Whether the goal is reached, at the digits that are printed."""
-        return round(self.value, 3) <= self.goal
+        """Whether the goal is reached, at the digits that are printed, and the value sharp enough to tell."""
+        return round(self.value, 3) <= self.goal and self.sharp
+
+    @property
+    def said(self) -> str:
+        """The value, with its interval where it has one."""
+        interval = "" if self.low is None else f"({self.low:.3f}..{self.high:.3f})"
+        return f"{self.name}:{self.value:.3f}{interval}"
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,11 +151,15 @@ def require_module(name: str, group: str) -> ModuleType:
         ) from None
 
 
-def compile_mpi(source: Path, mpi: build.MpiLibrary) -> Path:
-    """Compile one C file with an MPI library, with the optimisation the probe is built with."""
-    target = Path(tempfile.mkdtemp(prefix="wulf-bench-")) / source.stem
-    subprocess.run([mpi.compiler, "-O2", "-std=c11", "-D_GNU_SOURCE", "-o", target, source], check=True)
-    return target
+def build_mpi(source: Path, name: str, mpi: build.MpiLibrary) -> Path:
+    """Build a program of a directory with a `CMakeLists.txt` with an MPI library."""
+    target = Path(tempfile.mkdtemp(prefix="wulf-bench-"))
+    configure = ["cmake", "-S", str(source), "-B", str(target), f"-DMPI_C_COMPILER={mpi.compiler}"]
+    for argv in (configure, ["cmake", "--build", str(target), "--target", name]):
+        done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        if done.returncode != 0:
+            raise SystemExit(f"bench: {name} cannot be built:\n{done.stdout[-2000:]}")
+    return target / name
 
 
 def interleave(
@@ -167,6 +189,14 @@ def ratio(name: str, ours: Sequence[float], theirs: Sequence[float], goal: float
     return Figure(name=name, value=found.value, goal=goal, low=found.low, high=found.high)
 
 
+def shift(name: str, ratios: Sequence[float], goal: float, half_width: float | None = None) -> Figure:
+    """Ours divided by theirs over launches that each say a ratio: their pseudo-median, with its interval."""
+    found = paired.paired_shift(np.log(ratios)).ratio
+    return Figure(
+        name=name, value=found.value, goal=goal, low=found.low, high=found.high, half_width=half_width
+    )
+
+
 def show(values: Mapping[str, Mapping[str, Sequence[float]]], unit: str, scale: float) -> None:
     """Print the spread of every arm."""
     for arm, quantities in values.items():
@@ -181,9 +211,10 @@ def finish(name: str, figures: Sequence[Figure]) -> int:
     """Print the figures and the last line; return the exit status."""
     for figure in figures:
         interval = "" if figure.low is None else f"  95 % interval {figure.low:.3f} to {figure.high:.3f}"
-        print(f"  {figure.name}: {figure.value:.3f}{interval}  (goal <= {figure.goal:g})")
+        wanted = "" if figure.half_width is None else f", known within ± {figure.half_width:g}"
+        print(f"  {figure.name}: {figure.value:.3f}{interval}  (goal <= {figure.goal:g}{wanted})")
     passed = all(figure.reached for figure in figures)
-    value = ",".join(f"{figure.name}:{figure.value:.3f}" for figure in figures)
+    value = ",".join(figure.said for figure in figures)
     goal = ",".join(f"{figure.name}:{figure.goal:g}" for figure in figures)
     print(f"{name} value={value} goal={goal} {'pass' if passed else 'short'}")
     return 0 if passed else 1
