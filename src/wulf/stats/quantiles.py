@@ -71,7 +71,8 @@ def bounded_mean(values: ArrayLike, counts: ArrayLike, reach: float) -> float:
         When there are no values.
     """
     bound = reach * weighted_quantile(values, counts, 0.5)
-    return float(np.average(np.minimum(np.asarray(values, dtype=np.float64), bound), weights=counts))
+    bounded = np.minimum(np.asarray(values, dtype=np.float64), bound)
+    return float(np.average(bounded, weights=np.asarray(counts, dtype=np.int64)))
 
 
 def count_outside(values: ArrayLike, counts: ArrayLike, fence: float = 3.0) -> int:
