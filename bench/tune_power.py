@@ -267,7 +267,7 @@ def main(arguments: Sequence[str]) -> int:
     false = float(np.mean([one.false for one in own.values()]))
     found = min(own["one"].found, own["three"].found)
     passed = all(own[kind].gain >= goal for kind, goal in GOALS.items())
-    passed = passed and found >= GOAL_FOUND and false <= GOAL_FALSE and gain > best_other
+    passed = bool(passed and found >= GOAL_FOUND and false <= GOAL_FALSE and gain > best_other)
     gains = ",".join(f"{kind}:{own[kind].gain:.3f}" for kind in GOALS)
     print(
         f"tune-power value={gains},found-10-20:{found:.3f},runs-with-a-false-keep:{false:.4f},"

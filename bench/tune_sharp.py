@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 
 from wulf.experiment import Search
-from wulf.records import Candidate, Metric, Trial, TunePlan
+from wulf.records import Candidate, Metric, Trial, TunePlan, Values
 
 SEED = 20261122
 BUDGET_S, TRIAL_S, CHANGE_S = 1200.0, 5.0, 2.0
@@ -60,7 +60,8 @@ def run(seed: int, knobs: int) -> Outcome:
             seed=seed,
         )
     )
-    left_s, before, index = BUDGET_S, {}, 0
+    left_s, index = BUDGET_S, 0
+    before: Values = {}
     counts = dict.fromkeys(helpful, 0)
     proven: dict[str, int] = {}
     while (request := search.ask(left_s)) is not None:

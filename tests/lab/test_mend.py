@@ -42,7 +42,10 @@ def test_what_is_wrong_for_certain_is_set_right_and_measured(run, lab_cluster):
     assert found["outcome"]["kept"]
     assert found["left"] == []
     assert found["pairs"] == [["node03", "node01"]]
-    assert {effect["metric"] for effect in found["effects"]} >= {"mpi_pingpong 1 B", "mpi_pingpong 64 KiB"}
+    assert {effect["metric"] for effect in found["effects"]} >= {
+        "mpi_pingpong 1 B mean",
+        "mpi_pingpong 64 KiB mean",
+    }
     assert not any(effect["verdict"] == "worse" for effect in found["effects"])
     assert on(lab_cluster, "node03", MTU).strip() == "1500"
     assert on(lab_cluster, "node03", SACK).strip() == "1"

@@ -122,6 +122,24 @@ def test_three_modes_in_a_histogram():
     values = np.sort(np.concatenate([rng.normal(middle, 50, 1000) for middle in (1e4, 1.5e4, 2.2e4)]).round())
     numbers, counts = np.unique(values, return_counts=True)
     assert modality.count_modes(numbers, counts) == 3
+    found = modality.modes(numbers, counts)
+    assert [mode.middle for mode in found] == pytest.approx([1e4, 1.5e4, 2.2e4], rel=0.01)
+    assert [mode.share for mode in found] == pytest.approx([1 / 3] * 3, abs=0.01)
+
+
+def test_modes_of_few_values_or_none():
+    assert modality.modes([3.0, 1.0, 2.0]) == [(2.0, 1.0)]
+    assert modality.modes([0.0]) == []
+    assert modality.count_modes([]) == 1
+
+
+@given(TIMES)
+def test_the_bounded_mean_lies_between_the_mean_and_what_bounds_it(values):
+    ordered, counts = np.sort(values), np.ones(len(values), dtype=int)
+    found = quantiles.bounded_mean(ordered, counts, 4.0)
+    assert ordered[0] * (1 - 1e-9) <= found <= np.mean(values) * (1 + 1e-9)
+    assert found <= 4 * np.median(values) * (1 + 1e-9)
+    assert quantiles.bounded_mean(ordered, counts, 1e13) == pytest.approx(np.mean(values))
 
 
 def test_trend_is_found_and_noise_is_none():

@@ -101,6 +101,38 @@ def test_two_groups_of_launches():
     assert "2 groups" in only(results, "bimodal").text
 
 
+def with_modes(index, *modes):
+    """A launch whose round trips form clusters: (time [ns], count)."""
+    spread = [
+        (round(time * (1 + 0.002 * step)), count // 5) for time, count in modes for step in range(-2, 3)
+    ]
+    result = launch(index, modes[0][0])
+    return replace(result, samples=[replace(result.samples[0], histogram=spread)])
+
+
+def test_modes_within_launches_are_named_with_their_times_and_shares():
+    mixed = [with_modes(index, (80_000, 800), (272_000, 200)) for index in range(6)]
+    advice = only([*quiet(6, 80_000), *mixed], "modes")
+    assert advice.text.startswith("two modes in 6 of 12 launches: 40.0 µs")
+    assert "80% of the messages" in advice.text
+    assert "136 µs" in advice.text
+    assert "20% of the messages" in advice.text
+    assert "interrupt moderation" in advice.advice
+
+
+@pytest.mark.parametrize(
+    "results",
+    [
+        [*quiet(19), with_modes(19, (20_000, 800), (60_000, 200))],
+        [with_modes(index, (20_000, 500), (21_500, 500)) for index in range(12)],
+    ],
+    ids=["in one launch of twenty", "closer than a reader cares for"],
+)
+def test_modes_that_are_rare_or_close_are_not_worth_a_word(results):
+    assert any(point.modes > 1 for point in cells(results)[0].launches)
+    assert "modes" not in kinds(results)
+
+
 def series(noise, seed):
     rng = random.Random(seed)
     state, results = 0.0, []

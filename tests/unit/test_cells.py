@@ -148,3 +148,16 @@ def test_the_quick_look_while_measuring_agrees_with_the_estimate(count):
 def test_nothing_needs_the_minimum_of_launches():
     assert estimate.launches_needed([], make.plan()) == make.plan().min_launches
     assert cells([]) == []
+
+
+def test_launches_far_apart_have_a_range():
+    (near,) = cells([launch(index, 20_000 + 100 * (index % 5)) for index in range(12)])
+    assert near.range_s is None
+    (far,) = cells([launch(index, 132_000 + 5_600 * index) for index in range(12)])
+    low, high = far.range_s
+    assert low == pytest.approx(66e-6, rel=0.05)
+    assert high == pytest.approx(97e-6, rel=0.05)
+    (few,) = cells([launch(index, 132_000 + 30_000 * index) for index in range(3)])
+    assert few.range_s is None
+    (one_off,) = cells([*[launch(index, 20_000) for index in range(30)], launch(30, 90_000)])
+    assert one_off.range_s is None

@@ -85,7 +85,7 @@ def read(*results):
     op = operation()
     runner = TrialRunner(None, None, None, lambda _: waiting.pop(0), [], {op.name: op})  # type: ignore[arg-type]
     pairs = [PAIR, ("node03", "node04")][: len(results)]
-    return runner.measure(workload(pairs=pairs, reference_us=1000), 1)
+    return runner.measure(workload(pairs=pairs, reference_us=1000), [], 1)
 
 
 def test_a_trial_has_the_mean_of_its_launches():

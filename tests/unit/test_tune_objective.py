@@ -23,7 +23,7 @@ def test_named_objectives_have_weights_and_guards(name):
     assert any(metric.weight > 0 for metric in goal.metrics)
     assert any(metric.guard and metric.weight == 0 for metric in goal.metrics)
     (sizes,) = goal.probes.values()
-    measured = [ProbeFigure(op="mpi_pingpong", size_bytes=size) for size in sizes]
+    measured = [ProbeFigure(op="mpi_pingpong", size_bytes=size, statistic="mean") for size in sizes]
     measured.append(ProbeFigure(op="mpi_pingpong", size_bytes=min(sizes), statistic=objective.TAIL))
     # What is never measured would silently be out of the objective, or guard nothing.
     assert all(metric.figure in measured for metric in goal.metrics)
@@ -85,11 +85,22 @@ def test_a_file_is_an_objective():
     goal = objective.from_toml(FILE, "goal.toml", known)
     assert goal.profile == "latency"
     assert [(metric.name, metric.weight, metric.guard) for metric in goal.metrics] == [
-        ("mpi_pingpong 64 B", 3.0, False),
-        ("tcp_stream 64 KiB", 0.0, True),
+        ("mpi_pingpong 64 B mean", 3.0, False),
+        ("tcp_stream 64 KiB mean", 0.0, True),
         ("steps", 1.0, False),
     ]
     assert list(goal.probes) == ["mpi_pingpong", "tcp_stream"]
+
+
+def test_a_file_says_which_statistic_counts():
+    text = b"".join(
+        b"[[metric]]\nop = 'tcp_rr'\nsize = '64B'\nstatistic = '%s'\n" % statistic
+        for statistic in (b"median", b"mean", b"p99")
+    )
+    goal = objective.from_toml(text, "goal.toml", known)
+    names = ["tcp_rr 64 B", "tcp_rr 64 B mean", "tcp_rr 64 B p99"]
+    assert [metric.name for metric in goal.metrics] == names
+    assert [figure.statistic for figure in goal.figures] == ["median", "mean", "p99"]
 
 
 @pytest.mark.parametrize(
@@ -101,6 +112,11 @@ def test_a_file_is_an_objective():
         (b"[[metric]]\nop = 'tcp_rr'\nweight = -1\n", "zero or more"),
         (b"[[metric]]\nop = 'tcp_rr'\n[[metric]]\nop = 'tcp_rr'\n", "same name"),
         (b"[[metric]]\nop = 'tcp_rr'\nspeed = 1\n", "unknown field"),
+        (b"[[metric]]\nop = 'tcp_rr'\nstatistic = 'max'\n", "statistic"),
+        (
+            b"[[metric]]\ncommand = './app'\nstatistic = 'mean'\n",
+            r"\[\[metric\]\] 1: 'statistic' is for an 'op'",
+        ),
         (b"[[metric", "goal.toml"),
         (b"\xff", "goal.toml"),
     ],

@@ -2,7 +2,15 @@
 
 from wulf.estimate.advise import advise
 from wulf.estimate.by_reference import Measured, adjust, adjust_all
-from wulf.estimate.cells import Median, cells, launches_needed, launches_untested, medians, sample_quantiles
+from wulf.estimate.cells import (
+    Median,
+    cells,
+    launches_needed,
+    launches_untested,
+    medians,
+    sample_mean,
+    sample_quantiles,
+)
 from wulf.estimate.compare import compare
 from wulf.estimate.interleaved import compare_interleaved
 
@@ -18,5 +26,6 @@ __all__ = [
     "launches_needed",
     "launches_untested",
     "medians",
+    "sample_mean",
     "sample_quantiles",
 ]

@@ -15,6 +15,7 @@ from wulf.nodeset import fold, fold_reasons, impersonal
 from wulf.records import (
     Advice,
     CellEstimate,
+    CellMode,
     Launch,
     LaunchResult,
     NodeRecord,
@@ -305,6 +306,33 @@ def _modes(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> Iterato
         )
 
 
+def _modes_within(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> Iterator[Advice]:
+    several = [cell for cell in cells if cell.modes_within]
+    if several:
+        worst = max(several, key=lambda cell: cell.launches_with_modes)
+        fast, slow = worst.modes_within
+        yield Advice(
+            kind="modes",
+            severity="warning",
+            subject=_subject(stream, plan),
+            text=f"two modes in {worst.launches_with_modes} of {_launches(len(worst.launches))}: {_mode(fast)} "
+            f"and {_mode(slow)}{_at([worst], cells)}{_elsewhere(several, cells)}",
+            advice="A message takes one of two times, and the median is that of the more frequent one. Usual causes: "
+            "interrupt moderation that adapts (rx-usecs, adaptive-rx), delayed acknowledgements, power states of the "
+            "processor (C-states, frequency). wulf audit looks for them; wulf tune --objective latency counts both.",
+        )
+
+
+def _mode(mode: CellMode) -> str:
+    """Return a mode's time, between which times it was, and how many messages took so long."""
+    low, high = format_time(mode.low_s), format_time(mode.high_s)
+    return f"{format_time(mode.time_s)} ({low} to {high}, {mode.share:.0%} of the messages)"
+
+
+def _elsewhere(some: Sequence[CellEstimate], cells: Sequence[CellEstimate]) -> str:
+    return f" ({len(some)} of {len(cells)} sizes have them)" if len(some) > 1 else ""
+
+
 def _lost(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> Iterator[Advice]:
     lost = sum(cell.lost for cell in cells)
     corrupt = sum(cell.corrupt for cell in cells)
@@ -431,6 +459,7 @@ _LOOKS: tuple[Callable[[Stream, Sequence[CellEstimate], Plan], Iterator[Advice]]
     _lost,
     _not_reached,
     _modes,
+    _modes_within,
     _drift,
 )
 

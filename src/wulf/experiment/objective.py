@@ -9,15 +9,27 @@ from typing import Literal
 import msgspec
 
 from wulf.errors import ConfigError, UsageError
-from wulf.records import Metric, Operation, Pair, Part, Place, ProbeFigure, Workload, command_operation
+from wulf.records import (
+    Metric,
+    Operation,
+    Pair,
+    Part,
+    Place,
+    ProbeFigure,
+    Statistic,
+    Workload,
+    command_operation,
+)
 from wulf.units import format_bytes, parse_size
 
 #: Pairs that a trial measures at most: each of them takes a launch.
 MAX_PAIRS = 8
 SWEEPS = 12
 VISIT_US = 1000
+#: Statistic that moves as the time of many messages does: a median stays where it is while fewer than half are slower.
+USUAL: Statistic = "mean"
 #: Statistic that shows the slowest of the iterations.
-TAIL: Literal["p99"] = "p99"
+TAIL: Statistic = "p99"
 #: Messages of this size show what the network carries, not how fast it answers [B].
 LARGE_BYTES = 65536
 _APP = "app:"
@@ -35,6 +47,11 @@ class Objective(msgspec.Struct, frozen=True, kw_only=True):
     probes: dict[str, list[int]]
     commands: list[Operation]
 
+    @property
+    def figures(self) -> list[ProbeFigure]:
+        """What of the probe's output its metrics are."""
+        return figures_of(self.metrics)
+
     def workload(self, nodes: Sequence[str], pairs: Sequence[Pair] | None = None) -> Workload:
         """Return what one trial measures on these nodes; between `pairs` where they are given."""
         places: list[Place] = list(pairs_for(nodes) if pairs is None else pairs)
@@ -44,8 +61,13 @@ class Objective(msgspec.Struct, frozen=True, kw_only=True):
         return Workload(parts=[*probes, *commands], sweeps=SWEEPS, visit_us=VISIT_US)
 
 
+def figures_of(metrics: Sequence[Metric]) -> list[ProbeFigure]:
+    """Return what of the probe's output some metrics are; those of commands are not."""
+    return [metric.figure for metric in metrics if metric.figure is not None]
+
+
 def metric_name(figure: ProbeFigure) -> str:
-    """Return the name of a metric of the probe, such as ``mpi_pingpong 64 B`` or ``mpi_pingpong 1 B p99``."""
+    """Return the name of a metric of the probe, such as ``mpi_pingpong 64 B mean``; the median has no word."""
     tail = "" if figure.statistic == "median" else f" {figure.statistic}"
     return f"{figure.op} {format_bytes(figure.size_bytes)}{tail}"
 
@@ -101,6 +123,7 @@ class _Entry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     op: str = ""
     size: str = ""
+    statistic: Statistic | None = None
     command: str = ""
     match: str = ""
     name: str = ""
@@ -168,7 +191,16 @@ def _metric(
         size = parse_size(entry.size or "1B")
         operation = known(entry.op)
         sizes.setdefault(entry.op, []).append(size)
-        return _probe_metric(operation, size, better=entry.better, weight=entry.weight, guard=entry.guard)
+        return _probe_metric(
+            operation,
+            size,
+            statistic=entry.statistic or USUAL,
+            better=entry.better,
+            weight=entry.weight,
+            guard=entry.guard,
+        )
+    if entry.statistic is not None:
+        raise UsageError("'statistic' is for an 'op'; a command gives one value")
     _require_group(entry.match, "match")
     name = entry.name or ("result" if entry.match else "run time")
     commands.append(command_operation(entry.command, name=name, match=entry.match))
@@ -187,7 +219,7 @@ def _probe_metric(
     size_bytes: int,
     *,
     pattern: str = "",
-    statistic: Literal["median", "p99"] = "median",
+    statistic: Statistic = USUAL,
     better: Literal["lower", "higher"] | None = None,
     weight: float = 0.0,
     guard: bool = False,

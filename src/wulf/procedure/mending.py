@@ -34,6 +34,7 @@ from wulf.records import (
     Mending,
     NodeRecord,
     Pair,
+    ProbeFigure,
     Unmended,
     Workload,
 )
@@ -337,7 +338,8 @@ def _measure(
 
     def measure(mended: int, block: int) -> dict[str, float]:
         try:
-            return _trial(ready.bench, plan if mended else None, workload, request.seed + block)
+            wanted = plan if mended else None
+            return _trial(ready.bench, wanted, workload, target.figures, request.seed + block)
         except (TrialError, StepError) as failure:
             failures[str(failure)] = None
             say("a measurement failed; putting the nodes back, and waiting for those that do not answer")
@@ -402,14 +404,18 @@ def _standing(
 
 
 def _trial(
-    bench: TrialRunner, plan: change.ChangePlan | None, workload: Workload, seed: int
+    bench: TrialRunner,
+    plan: change.ChangePlan | None,
+    workload: Workload,
+    figures: Sequence[ProbeFigure],
+    seed: int,
 ) -> dict[str, float]:
     """Return what was measured with the change, or without one."""
     if plan is None:
         bench.restore()
     else:
         bench.make(plan)
-    return bench.measure(workload, seed).values
+    return bench.measure(workload, figures, seed).values
 
 
 def effects(

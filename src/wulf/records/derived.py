@@ -47,6 +47,8 @@ class LaunchPoint(Record, frozen=True, kw_only=True):
     quantiles_s: dict[str, float]
     #: Modes of the values within the launch.
     modes: int
+    #: (median [s], share of the values) of each mode, ascending; empty where there is one.
+    modes_at: list[tuple[float, float]] = []
     #: Whether the launch ran beside foreign load.
     contaminated: bool
     #: Time of the node-local reference of the launch [s]; null where none was made.
@@ -64,6 +66,19 @@ class Adjusted(Record, frozen=True, kw_only=True):
     slope: Estimate
     #: Variance of the operation's launches without ÷ with the adjustment.
     gain: float
+
+
+class CellMode(Record, frozen=True, kw_only=True):
+    """One of two times that a message takes within the same launch."""
+
+    #: Median over launches of the mode's median [s].
+    time_s: float
+    #: Smallest of these launches [s].
+    low_s: float
+    #: Largest of these launches [s].
+    high_s: float
+    #: Share of the values of a launch, median over launches (0–1).
+    share: float
 
 
 class CellEstimate(Record, frozen=True, kw_only=True):
@@ -88,6 +103,14 @@ class CellEstimate(Record, frozen=True, kw_only=True):
     #: How much wider the interval of the time is than that of as many independent launches; 1 where they are too few
     #: to tell (`Plan.tested_launches`).
     widened: float = 1.0
+    #: Launches within which the values have several modes.
+    launches_with_modes: int = 0
+    #: Fastest and slowest mode within these launches; empty where they are few (less than a fifth) or less than 10 %
+    #: apart.
+    modes_within: list[CellMode] = []
+    #: Times between which nine of ten launch medians lie [s], where they form several groups or lie further from the
+    #: middle than five times the wanted precision: then no single figure describes the cell. Null where one does.
+    range_s: tuple[float, float] | None = None
     #: 1 when the launch medians form one cluster, more when there are several.
     modes_between: int
     #: Precision that was wanted, relative.
@@ -167,6 +190,7 @@ class Advice(Record, frozen=True, kw_only=True):
         "scheduler_tick",
         "shared_cpu",
         "bimodal",
+        "modes",
         "lost",
         "corrupt",
         "failed_launch",

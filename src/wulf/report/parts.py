@@ -65,6 +65,8 @@ class KeyFigure:
     worst_pair: str
     best: Item | None = None
     best_pair: str = ""
+    #: Why it is no single figure; empty where it is one.
+    note: str = ""
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import gaussian_filter1d
+
+from wulf.stats.quantiles import weighted_quantile
 
 #: A mode must hold at least this share of the sample, and so many values …
 MIN_MASS = 0.1
@@ -20,8 +25,22 @@ _BINS_PER_WIDTH = 4
 _MAX_BINS = 4096
 
 
+class Mode(NamedTuple):
+    """One cluster of a sample."""
+
+    #: Median of its values.
+    middle: float
+    #: Its part of the sample.
+    share: float
+
+
 def count_modes(values: ArrayLike, counts: ArrayLike | None = None) -> int:
-    """Count the clearly separated modes of positive values.
+    """Count the clearly separated modes of positive values; at least 1. See `modes`."""
+    return max(len(modes(values, counts)), 1)
+
+
+def modes(values: ArrayLike, counts: ArrayLike | None = None) -> list[Mode]:
+    """Divide positive values into their clearly separated modes.
 
     A Gaussian kernel estimate of the density of the logarithms, with Silverman's bandwidth (1986, "Density
     Estimation", eq. 3.31); modes count when the valley between them is deep and each holds a tenth of the
@@ -39,15 +58,17 @@ def count_modes(values: ArrayLike, counts: ArrayLike | None = None) -> int:
 
     Returns
     -------
-    int
-        At least 1; 1 also where there are too few values (fewer than 6) to tell.
+    list of Mode
+        Ascending; a single one also where there are too few values (fewer than 6) to tell, none where there is none.
     """
     numbers = np.asarray(values, dtype=np.float64)
     weights = np.ones_like(numbers) if counts is None else np.asarray(counts, dtype=np.float64)
-    weights, numbers = weights[numbers > 0], numbers[numbers > 0]
+    order = np.argsort(numbers, kind="stable")
+    order = order[(numbers[order] > 0) & (weights[order] > 0)]
+    numbers, weights = numbers[order], weights[order]
     total = float(weights.sum())
     if total < 6:
-        return 1
+        return _divided(numbers, weights, [])
     logs = np.log(numbers)
     width = _bandwidth(logs, weights, total)
     low, high = float(logs.min()) - 4 * width, float(logs.max()) + 4 * width
@@ -55,7 +76,21 @@ def count_modes(values: ArrayLike, counts: ArrayLike | None = None) -> int:
     mass, _ = np.histogram(logs, bins=bins, range=(low, high), weights=weights / total)
     density = gaussian_filter1d(mass, width / ((high - low) / bins), mode="constant")
     share = MIN_MASS if total >= FEW else MIN_MASS_OF_FEW
-    return _deep_modes(density, max(share, MIN_VALUES / total))
+    valleys = _valleys(density, max(share, MIN_VALUES / total))
+    return _divided(numbers, weights, [low + (high - low) * at / bins for at in valleys])
+
+
+def _divided(numbers: NDArray[np.float64], weights: NDArray[np.float64], valleys: list[float]) -> list[Mode]:
+    """Return what lies between the valleys, which are logarithms."""
+    ends = [0, *np.searchsorted(numbers, np.exp(valleys)).tolist(), len(numbers)]
+    return [
+        Mode(
+            middle=weighted_quantile(numbers[begin:end], weights[begin:end], 0.5),
+            share=float(weights[begin:end].sum() / weights.sum()),
+        )
+        for begin, end in pairwise(ends)
+        if begin < end
+    ]
 
 
 def _bandwidth(logs: NDArray[np.float64], weights: NDArray[np.float64], total: float) -> float:
@@ -69,10 +104,10 @@ def _bandwidth(logs: NDArray[np.float64], weights: NDArray[np.float64], total: f
     return float(max(0.9 * spread * total**-0.2, MIN_BANDWIDTH))
 
 
-def _deep_modes(density: NDArray[np.float64], min_mass: float) -> int:
-    """Count peaks: walk along the density and close a mode at a valley deep enough on both sides."""
+def _valleys(density: NDArray[np.float64], min_mass: float) -> list[int]:
+    """Find what separates peaks: walk along the density and close a mode at a valley deep enough on both sides."""
     total = float(density.sum())
-    modes = 0
+    found: list[int] = []
     begin = 0
     peak = valley = float(density[0])
     valley_at = 0
@@ -85,14 +120,14 @@ def _deep_modes(density: NDArray[np.float64], min_mass: float) -> int:
             left = float(density[begin:valley_at].sum()) / total
             right = float(density[valley_at:].sum()) / total
             if min(left, right) >= min_mass:
-                modes += 1
+                found.append(valley_at)
                 begin = valley_at
             peak = valley = height
             valley_at = index
         elif height > peak:
             peak = valley = height
             valley_at = index
-    return max(1, modes + 1)
+    return found
 
 
 def _turning_points(density: NDArray[np.float64]) -> list[int]:

@@ -50,6 +50,31 @@ def weighted_quantile(values: ArrayLike, counts: ArrayLike, probability: float) 
     return float(weighted_quantiles(values, counts, [probability])[0])
 
 
+def bounded_mean(values: ArrayLike, counts: ArrayLike, reach: float) -> float:
+    """Mean of a sample of positive values in which none counts as more than `reach` times the median.
+
+    Unlike the median it moves with every value below the bound, unlike the mean it is not carried away by a few. The
+    idea is Winsor's (Tukey 1962, "The future of data analysis", sec. 4), with a bound that no outlier moves.
+
+    Parameters
+    ----------
+    values
+        Ascending.
+    counts
+        How often each value occurs.
+    reach
+        At least 1.
+
+    Raises
+    ------
+    ValueError
+        When there are no values.
+    """
+    bound = reach * weighted_quantile(values, counts, 0.5)
+    bounded = np.minimum(np.asarray(values, dtype=np.float64), bound)
+    return float(np.average(bounded, weights=np.asarray(counts, dtype=np.int64)))
+
+
 def count_outside(values: ArrayLike, counts: ArrayLike, fence: float = 3.0) -> int:
     """How many values lie beyond Tukey's fences, the quartiles ± `fence` interquartile ranges.
 

@@ -10,10 +10,11 @@ import msgspec
 
 from wulf.change.transaction import StepError
 from wulf.errors import ProbeError
+from wulf.experiment.objective import figures_of
 from wulf.experiment.search import Forecast, Search
 from wulf.experiment.strategy import TrialRequest
 from wulf.procedure.tuning.runner import Reading, TrialError, TrialRunner
-from wulf.records import Trial, Tuning, Workload
+from wulf.records import ProbeFigure, Trial, Tuning, Workload
 from wulf.store.files import timestamp
 from wulf.store.tuning import TuningWriter
 
@@ -40,7 +41,7 @@ class Watcher(Protocol):
         """Report a trial."""
 
 
-def pilot(bench: TrialRunner, workload: Workload, seed: int) -> float:
+def pilot(bench: TrialRunner, workload: Workload, figures: Sequence[ProbeFigure], seed: int) -> float:
     """Measure the original settings without keeping the figures; return how long one trial takes [s].
 
     Raises
@@ -52,7 +53,7 @@ def pilot(bench: TrialRunner, workload: Workload, seed: int) -> float:
     for number in range(WARM_UP):
         begin = time.monotonic()
         try:
-            bench.measure(workload, seed + number)
+            bench.measure(workload, figures, seed + number)
         except TrialError as error:
             raise ProbeError(f"the original settings cannot be measured: {error}") from None
         duration = time.monotonic() - begin
@@ -107,7 +108,9 @@ def _trial(request: TrialRequest, index: int, writer: TuningWriter, bench: Trial
     try:
         bench.set(request.setting)
         change_s = time.monotonic() - begin
-        reading = bench.measure(writer.manifest.workload, writer.manifest.plan.seed + index)
+        manifest = writer.manifest
+        figures = figures_of(manifest.plan.metrics)
+        reading = bench.measure(manifest.workload, figures, manifest.plan.seed + index)
     except (TrialError, StepError) as failure:
         error = str(failure)
         # Where nothing could be measured nothing may stay set.

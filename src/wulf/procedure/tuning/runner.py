@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import msgspec
@@ -16,8 +16,8 @@ from wulf.change.guard import Guards
 from wulf.change.trial import Trial
 from wulf.cluster.inventory import ClusterConfig
 from wulf.errors import ProbeError, WulfError
-from wulf.estimate import sample_quantiles
-from wulf.experiment.objective import TAIL, metric_name
+from wulf.estimate import sample_mean, sample_quantiles
+from wulf.experiment.objective import metric_name
 from wulf.nodeset import fold
 from wulf.ports import Transport
 from wulf.probe.command import run as run_command
@@ -31,6 +31,8 @@ from wulf.records import (
     Part,
     Place,
     ProbeFigure,
+    Sample,
+    Statistic,
     Values,
     Workload,
 )
@@ -122,8 +124,13 @@ class TrialRunner:
         self._setting = {}
         self._trial.release()
 
-    def measure(self, workload: Workload, seed: int) -> Reading:
+    def measure(self, workload: Workload, figures: Sequence[ProbeFigure], seed: int) -> Reading:
         """Measure the workload once under the present setting.
+
+        Parameters
+        ----------
+        figures
+            What is wanted of the probe's output.
 
         Raises
         ------
@@ -144,9 +151,10 @@ class TrialRunner:
             suspect += result.launch.contamination
             if result.reference_s is not None:
                 references.append(result.reference_s)
-            for name, value in _figures(result):
-                found.setdefault(name, []).append(value)
-                by_place.setdefault(fold(place), {})[name] = value
+            for sample in result.samples:
+                for name, value in figure_of(sample, figures):
+                    found.setdefault(name, []).append(value)
+                    by_place.setdefault(fold(sample.cell.place), {})[name] = value
         return Reading(
             values={name: _together(values) for name, values in found.items()},
             by_place=by_place if len(by_place) > 1 else {},
@@ -293,12 +301,15 @@ def _variable(name: str) -> str:
     return access.kinds()[catalogue.knob(name).access.kind].variable
 
 
-def _figures(result: LaunchResult) -> Iterator[tuple[str, float]]:
-    """Median of every size, and the tail of the smallest."""
-    smallest = min(result.launch.sizes_bytes)
-    for sample in result.samples:
-        size = sample.cell.size_bytes
-        median, tail = sample_quantiles(sample, [0.5, 0.99])
-        yield metric_name(ProbeFigure(op=sample.cell.op, size_bytes=size)), median
-        if size == smallest:
-            yield metric_name(ProbeFigure(op=sample.cell.op, size_bytes=size, statistic=TAIL)), tail
+_STATISTICS: Mapping[Statistic, Callable[[Sample], float]] = {
+    "median": lambda sample: sample_quantiles(sample, [0.5])[0],
+    "mean": sample_mean,
+    "p99": lambda sample: sample_quantiles(sample, [0.99])[0],
+}
+
+
+def figure_of(sample: Sample, figures: Sequence[ProbeFigure]) -> Iterator[tuple[str, float]]:
+    """Yield the names and values [s] of those figures that are of this sample."""
+    for figure in figures:
+        if (figure.op, figure.size_bytes) == (sample.cell.op, sample.cell.size_bytes):
+            yield metric_name(figure), _STATISTICS[figure.statistic](sample)

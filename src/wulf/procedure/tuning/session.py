@@ -105,7 +105,7 @@ def start(request: TuneRequest, path: Path, watcher: Watcher, *, set_kept: bool)
         workload = prepare.workload(request.goal, request.nodes, choice)
         with open_runner(ready.bench):
             watcher.stage("measuring the original settings")
-            trial_s = loop.pilot(ready.bench, workload, request.seed)
+            trial_s = loop.pilot(ready.bench, workload, request.goal.figures, request.seed)
             manifest = _manifest(request, path.name, choice, ready, records, workload, trial_s=trial_s)
             with create_tuning(path, manifest) as writer:
                 watcher.begun(path, manifest)
@@ -142,7 +142,8 @@ def go_on(name: str, runs: Path, budget_s: float | None, watcher: Watcher, *, se
         ready = runner_for(config, transport, guards, records, tools, commands, watcher.stage)
         with open_runner(ready.bench):
             watcher.stage("measuring the original settings")
-            loop.pilot(ready.bench, manifest.workload, manifest.plan.seed)
+            figures = objective.figures_of(manifest.plan.metrics)
+            loop.pilot(ready.bench, manifest.workload, figures, manifest.plan.seed)
             earlier, writer = resume_tuning(path)
             with writer:
                 plan = msgspec.structs.replace(manifest.plan, budget_s=budget_s or manifest.plan.budget_s)

@@ -10,6 +10,7 @@ import numpy as np
 
 from wulf.errors import AnalysisError
 from wulf.experiment.costs import Costs
+from wulf.experiment.objective import figures_of
 from wulf.procedure.tuning.runner import TrialRunner
 from wulf.records import Estimate, Trial
 from wulf.stats.shift import shift
@@ -46,9 +47,10 @@ def measure(run: TuningRun, bench: TrialRunner, progress: Callable[[int, int], N
     if run.result is None or run.result.confirmation is None or run.result.control is None:
         raise AnalysisError(f"{run.path} has no confirmed settings whose figures could be verified")
     costs = Costs(run.manifest.plan.metrics)
+    figures = figures_of(run.manifest.plan.metrics)
     now = []
     for number in range(TRIALS):
-        reading = bench.measure(run.manifest.workload, run.manifest.plan.seed + 10_000 + number)
+        reading = bench.measure(run.manifest.workload, figures, run.manifest.plan.seed + 10_000 + number)
         now.append(_cost(costs, reading.values))
         progress(number + 1, TRIALS)
     kept = _confirming(run, costs, run.result.confirmation.tried)

@@ -17,10 +17,10 @@ from wulf.records import (
     Place,
     Plan,
 )
-from wulf.report.parts import KeyFigure, Warning
+from wulf.report.parts import Item, KeyFigure, Warning
 from wulf.report.words import Terms, count, estimate_item, listed, moment, name, percent
 from wulf.text import printable
-from wulf.units import format_bytes
+from wulf.units import format_bytes, format_time, format_value
 
 Trust = Literal["good", "fair", "poor", "nothing"]
 
@@ -152,12 +152,76 @@ def key_figures(
 ) -> tuple[KeyFigure, ...]:
     """Latency, bandwidth and half-performance length of the worst pair, with the best beside it."""
     found = [
-        _figure(terms, f"zero-byte {terms.quantity}", models, lambda model: model.zero_byte_latency, max)
-        or _smallest(terms, groups),
-        _figure(terms, "asymptotic bandwidth", models, lambda model: model.asymptotic_bandwidth, min),
+        _latency(terms, groups, models),
+        _bandwidth(terms, groups, models),
         _figure(terms, "half-performance length n½", models, lambda model: model.n_half_bytes, max),
     ]
     return tuple(figure for figure in found if figure is not None)
+
+
+def _latency(
+    terms: Terms, groups: Mapping[Place, Sequence[CellEstimate]], models: Mapping[Place, CurveModel]
+) -> KeyFigure | None:
+    """Return the time of an empty message; that of the smallest where none is known, or it is no single figure."""
+    label = f"zero-byte {terms.quantity}"
+    fitted = _figure(terms, label, models, lambda model: model.zero_byte_latency, max)
+    size = max((cells[0].cell.size_bytes for cells in groups.values()), default=0)
+    smallest = _at(groups, size)
+    if fitted is not None and all(map(_single, smallest.values())):
+        return fitted
+    label = f"{terms.quantity} at {format_bytes(size)}" if terms.varied else terms.value
+    known = [(pair, cell.time) for pair, cell in smallest.items()]
+    return _worst_and_best(terms, label, known, max, smallest)
+
+
+def _bandwidth(
+    terms: Terms, groups: Mapping[Place, Sequence[CellEstimate]], models: Mapping[Place, CurveModel]
+) -> KeyFigure | None:
+    """Return the asymptotic bandwidth, or where the largest size has no single figure what was measured there."""
+    fitted = _figure(terms, "asymptotic bandwidth", models, lambda model: model.asymptotic_bandwidth, min)
+    size = min((cells[-1].cell.size_bytes for cells in groups.values()), default=0)
+    largest = _at(groups, size)
+    if fitted is None or all(map(_single, largest.values())):
+        return fitted
+    known = [(pair, cell.bandwidth) for pair, cell in largest.items() if cell.bandwidth is not None]
+    return _worst_and_best(terms, f"bandwidth at {format_bytes(size)}", known, min, largest)
+
+
+def _at(groups: Mapping[Place, Sequence[CellEstimate]], size: int) -> dict[Place, CellEstimate]:
+    return {pair: cell for pair, cells in groups.items() for cell in cells if cell.cell.size_bytes == size}
+
+
+def _single(cell: CellEstimate) -> bool:
+    """Whether one figure describes a cell."""
+    return cell.range_s is None and not cell.modes_within
+
+
+def _item(estimate: Estimate, cell: CellEstimate | None) -> Item:
+    """Return an estimate, or where its cell has no single figure both modes, or the range of the launches."""
+    if cell is None or _single(cell):
+        return estimate_item(estimate)
+    if cell.modes_within:
+        times, between = [mode.time_s for mode in cell.modes_within], " and "
+    else:
+        times, between = list(cell.range_s or ()), " to "
+    values = times if estimate.unit == "s" else sorted(cell.cell.size_bytes / time for time in times)
+    return Item(between.join(format_value(value, estimate.unit) for value in values), estimate.value)
+
+
+def _why(estimate: Estimate, cell: CellEstimate | None) -> str:
+    """Say why a cell has no single figure; nothing where it has one."""
+    if cell is None or _single(cell):
+        return ""
+    said = []
+    if cell.modes_within:
+        of = count(len(cell.launches), "launch")
+        shares = " and ".join(percent(mode.share) for mode in cell.modes_within)
+        said.append(f"two modes in {cell.launches_with_modes} of {of}, with {shares} of the messages")
+    if cell.range_s is not None:
+        low, high = (format_time(time) for time in cell.range_s)
+        groups = f", in {cell.modes_between} groups" if cell.modes_between > 1 else ""
+        said.append(f"nine of ten launch medians lie between {low} and {high}{groups}")
+    return f"no single figure: {'; '.join(said)}; median {estimate_item(estimate).text}"
 
 
 Choose = Callable[..., tuple[Place, Estimate]]
@@ -174,40 +238,32 @@ def _figure(
     return _worst_and_best(terms, label, known, worst)
 
 
-def _smallest(terms: Terms, groups: Mapping[Place, Sequence[CellEstimate]]) -> KeyFigure | None:
-    """Return the time at the smallest size, where no model gives one for zero bytes."""
-    sizes = [cells[0].cell.size_bytes for cells in groups.values()]
-    if not sizes:
-        return None
-    smallest = max(sizes)
-    known = [
-        (pair, cell.time)
-        for pair, cells in groups.items()
-        for cell in cells
-        if cell.cell.size_bytes == smallest
-    ]
-    label = f"{terms.quantity} at {format_bytes(smallest)}" if terms.varied else terms.value
-    return _worst_and_best(terms, label, known, max)
-
-
 def _worst_and_best(
-    terms: Terms, label: str, known: list[tuple[Place, Estimate]], worst: Choose
+    terms: Terms,
+    label: str,
+    known: list[tuple[Place, Estimate]],
+    worst: Choose,
+    cells: Mapping[Place, CellEstimate] | None = None,
 ) -> KeyFigure | None:
+    """Return the worst pair's figure and the best one's; of cells that have no single figure what they have."""
     if not known:
         return None
     best: Choose = min if worst is max else max
     bad, good = worst(known, key=_value), best(known, key=_value)
-    if len(known) > 1 and estimate_item(bad[1]).text == estimate_item(good[1]).text:
-        return KeyFigure(
-            name=label, worst=estimate_item(bad[1]), worst_pair=f"all {terms.count(len(known))} alike"
-        )
+    of = cells or {}
+    worst_item, best_item = (_item(estimate, of.get(pair)) for pair, estimate in (bad, good))
+    note = next(filter(None, (_why(estimate, of.get(pair)) for pair, estimate in (bad, good))), "")
+    if len(known) > 1 and worst_item.text == best_item.text:
+        alike = f"all {terms.count(len(known))} alike"
+        return KeyFigure(name=label, worst=worst_item, worst_pair=alike, note=note)
     several = len(known) > 1
     return KeyFigure(
         name=label,
-        worst=estimate_item(bad[1]),
+        worst=worst_item,
         worst_pair=terms.name(bad[0]),
-        best=estimate_item(good[1]) if several else None,
+        best=best_item if several else None,
         best_pair=terms.name(good[0]) if several else "",
+        note=note,
     )
 
 

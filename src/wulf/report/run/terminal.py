@@ -74,6 +74,8 @@ def _key_figures(printer: Printer, operation: OperationView) -> None:
         best = f"; best {figure.best.text} ({figure.best_pair})" if figure.best else ""
         worst = "worst " if figure.best else ""
         printer.line(f"{figure.name}: {worst}{figure.worst.text} ({figure.worst_pair}){best}")
+        if figure.note:
+            printer.line(f"  {figure.note}")
     # One figure of one place has been said by now.
     if operation.span or len(operation.lines) > 1:
         _lines(printer, operation)

@@ -23,11 +23,13 @@ _JITTER = (0.0, 0.55, -0.55, 0.3, -0.3)
 
 def curves(report: TuningReport) -> tuple[Figure, ...]:
     """Before and after against message size, one chart per operation that was measured at several sizes."""
-    sizes: dict[str, list[tuple[int, Metric]]] = {}
+    sizes: dict[tuple[str, str, str], list[tuple[int, Metric]]] = {}
     for metric in report.plan.metrics:
         figure = metric.figure
-        if figure is not None and figure.statistic == "median":
-            sizes.setdefault(f"{figure.op}|{metric.unit}", []).append((figure.size_bytes, metric))
+        if figure is not None:
+            sizes.setdefault((figure.op, figure.statistic, metric.unit), []).append(
+                (figure.size_bytes, metric)
+            )
     groups = _before_after(report)
     several = [found for found in sizes.values() if len(found) > 1]
     return tuple(_curve(at, sorted(found, key=_size), groups) for at, found in enumerate(several) if groups)
@@ -57,10 +59,11 @@ def _curve(
         if (values := [v for v in TuningReport.values(metric, trials) if v > 0])
     ]
     quantity = "time" if first.unit == "s" else "bandwidth" if first.unit == "B/s" else name(first.unit)
+    statistic = first.figure.statistic if first.figure else "value"
     return Figure(
         id=f"curve{at}",
         chart=charts.CURVES,
-        title=f"{op}: {quantity} against message size",
+        title=f"{op}: {statistic} {quantity} against message size",
         x_title="message size (logarithmic)",
         y_title=quantity,
         x=_size_ticks([size for size, _ in metrics]),
@@ -89,7 +92,7 @@ def _curve(
                     for group, size, value, metric in medians
                 )
                 + ".",
-                caption="Points: trials of the confirmation; lines: their medians.",
+                caption=f"Points: {statistic} {quantity} in each trial of the confirmation; lines: their medians.",
             ),
         ),
     )
