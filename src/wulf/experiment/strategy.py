@@ -5,6 +5,7 @@ Sent None instead, it learns that there is no time for that trial, and goes on w
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
@@ -174,25 +175,29 @@ class Strategy:
                 return
 
     def _alone(self) -> Asking:
-        """Compare knobs whose change is dear one by one, in blocks of four: without, with, with, without."""
+        """Compare knobs whose change is dear by themselves, in turn, in blocks: without, with, with, without."""
+        self._choose()
         dear = [c for c in self.plan.candidates if self.clock.is_dear(c)]
         arms = self.failing.working((c.knob, value) for c in dear for value in c.values)
-        for number, (knob, value) in enumerate(arms):
-            self._choose()
-            base = choice.without(self.state.kept, knob)
-            tried = {**base, knob: value}
+        for knob, value in arms:
             self.again.setdefault(knob, []).append(value)
-            for block in range(math.ceil(self.plan.budget_s)):
+        for block in itertools.count():
+            if block >= FEWEST_ALONE:
+                found = self._seen(self.again)
+                arms = [arm for arm in arms if arm not in found or self._open({arm: found[arm]})]
+            arms = self.failing.working(arms)
+            if not arms:
+                return
+            for number, (knob, value) in enumerate(arms):
+                base = choice.without(self.state.kept, knob)
+                tried = {**base, knob: value}
                 inner, outer = (tried, base) if block % 2 == 0 else (base, tried)
                 for setting in (outer, inner, inner, outer):
                     request = TrialRequest("forward", ROUNDS + number, block, setting)
                     if (yield from self._try(request)) is None:
                         return
-                found = self._seen({knob: [value]})
-                if (knob, value) in self.failing.out:
-                    break
-                if block + 1 >= FEWEST_ALONE and not self._open(found):
-                    break
+                    if (knob, value) in self.failing.out:
+                        break
 
     def _refine(self) -> Asking:
         """Try values between the kept one of each numeric knob and its neighbours."""
@@ -213,11 +218,8 @@ class Strategy:
             settings = [kept, *({**kept, knob: value} for value in values)]
             for block in range(REFINING):
                 for index in self._rng.permutation(len(settings)):
-                    if (
-                        yield from self._try(
-                            TrialRequest("refinement", round_ + step, block, settings[index])
-                        )
-                    ) is None:
+                    request = TrialRequest("refinement", round_ + step, block, settings[index])
+                    if (yield from self._try(request)) is None:
                         self._choose()
                         self._note_kept()
                         return
@@ -266,7 +268,7 @@ class Strategy:
         """Measure the set and the original in turn; say whether it ended before the time did."""
         order = [self.state.kept, {}]
         self.failing.confirming.clear()
-        for block in range(math.ceil(self.plan.budget_s)):
+        for block in itertools.count():
             if block % 2 == 0:
                 order = [order[index] for index in self._rng.permutation(2)]
             for setting in order:
@@ -282,7 +284,7 @@ class Strategy:
             enough = SUSPECTED if self._harmed(SUSPICIOUS) else FEWEST_ALONE
             if found is not None and block + 1 >= enough and self._is_known(found):
                 return True
-        return True
+        raise AssertionError("the count has no end")
 
     # ---- single trials
 
