@@ -32,9 +32,9 @@ import msgspec
 import numpy as np
 from scipy import stats
 
-from bench import common
+from bench import common, simulated
 from wulf.experiment import Search
-from wulf.records import Candidate, Metric, Trial, TunePlan, Values
+from wulf.records import Values
 
 KNOBS = [f"knob{i:02d}" for i in range(20)]
 BUDGET_S = 330.0
@@ -105,6 +105,11 @@ class World:
             change_s,
         )
 
+    def outcome(self, setting: Values) -> simulated.Outcome:
+        """Make a trial for the tuner."""
+        cost, reference, change_s = self.trial(setting)
+        return simulated.Outcome(cost=cost, reference=reference, trial_s=TRIAL_S, change_s=change_s)
+
     def useless(self, kept: Values) -> list[str]:
         """Kept knobs without which the setting would be as good or better."""
         reached = self.effect(kept)
@@ -125,35 +130,9 @@ def wulf(world: World, seed: int) -> Values:
 
 def tuning(world: World, seed: int) -> tuple[Values, float]:
     """Return what the tuner keeps, and the smallest effect that it says it could have seen."""
-    plan = TunePlan(
-        objective="simulated",
-        metrics=[Metric(name="latency", pattern="ping-pong", unit="s", better="lower", weight=1.0)],
-        candidates=[Candidate(knob=knob, original="off", values=["on"], toggle_s=0.3) for knob in KNOBS],
-        budget_s=BUDGET_S,
-        trial_s=TRIAL_S,
-        margin=0.02,
-        false_discovery=0.02,
-        confidence=0.95,
-        seed=seed,
-    )
-    search = Search(plan)
-    while (request := search.ask(world.left_s)) is not None:
-        cost, reference, change_s = world.trial(request.setting)
-        search.tell(
-            Trial(
-                index=world.trials - 1,
-                phase=request.phase,
-                round=request.round,
-                block=request.block,
-                setting=request.setting,
-                started_at="2026-01-01T00:00:00Z",
-                duration_s=TRIAL_S + change_s,
-                change_s=change_s,
-                status="ok",
-                values={"latency": math.exp(cost)},
-                reference=None if reference is None else math.exp(reference),
-            )
-        )
+    search = Search(simulated.plan(KNOBS, BUDGET_S, TRIAL_S, seed))
+    for _ in simulated.trials(search, world.outcome):
+        pass
     found = search.tuning("simulated", "complete")
     return found.kept, found.control.smallest_effect if found.control else 1.0
 

@@ -20,8 +20,9 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
+from bench import simulated
 from wulf.experiment import Search
-from wulf.records import Candidate, Metric, Trial, TunePlan, Values
+from wulf.records import Values
 
 SEED = 20261122
 BUDGET_S, TRIAL_S, CHANGE_S = 1200.0, 5.0, 2.0
@@ -47,45 +48,23 @@ def run(seed: int, knobs: int) -> Outcome:
         for index in rng.permutation(knobs)[: rng.integers(1, 4)]
     }
     scatter = math.exp(rng.uniform(math.log(0.001), math.log(0.01)))
-    search = Search(
-        TunePlan(
-            objective="simulated",
-            metrics=[Metric(name="latency", pattern="ping-pong", unit="s", better="lower", weight=1.0)],
-            candidates=[Candidate(knob=name, original="off", values=["on"], toggle_s=0.3) for name in names],
-            budget_s=BUDGET_S,
-            trial_s=TRIAL_S,
-            margin=0.02,
-            false_discovery=0.02,
-            confidence=0.95,
-            seed=seed,
-        )
-    )
-    left_s, index = BUDGET_S, 0
     before: Values = {}
+
+    def measure(setting: Values) -> simulated.Outcome:
+        nonlocal before
+        change_s = CHANGE_S if setting != before else 0.0
+        before = setting
+        cost = sum(helpful.get(name, 0.0) for name in setting) + scatter * float(rng.standard_normal())
+        return simulated.Outcome(cost=cost, trial_s=TRIAL_S, change_s=change_s)
+
+    search = Search(simulated.plan(names, BUDGET_S, TRIAL_S, seed))
     counts = dict.fromkeys(helpful, 0)
     proven: dict[str, int] = {}
-    while (request := search.ask(left_s)) is not None:
-        change_s = CHANGE_S if request.setting != before else 0.0
-        before = request.setting
-        left_s -= TRIAL_S + change_s
-        cost = sum(helpful.get(name, 0.0) for name in request.setting) + scatter * rng.standard_normal()
-        search.tell(
-            Trial(
-                index=index,
-                phase=request.phase,
-                round=request.round,
-                block=request.block,
-                setting=request.setting,
-                started_at="2026-01-01T00:00:00Z",
-                duration_s=TRIAL_S + change_s,
-                change_s=change_s,
-                status="ok",
-                values={"latency": math.exp(cost)},
-            )
-        )
-        index += 1
+    trials = 0
+    for setting in simulated.trials(search, measure):
+        trials += 1
         for name in counts:
-            counts[name] += name in request.setting
+            counts[name] += name in setting
         for effect in search.tuning("simulated", "search").effects if len(proven) < len(helpful) else ():
             if (
                 effect.verdict == "better"
@@ -95,7 +74,7 @@ def run(seed: int, knobs: int) -> Outcome:
                 proven.setdefault(effect.knob, counts[effect.knob])
     kept = search.tuning("simulated", "complete").kept
     return Outcome(
-        trials=index,
+        trials=trials,
         proven=proven,
         missed=sum(name not in kept for name in helpful),
         false=sum(name not in helpful for name in kept),
