@@ -41,7 +41,7 @@ def test_what_is_wrong_for_certain_is_set_right_and_measured(run, lab_cluster):
     assert {finding["id"] for finding in found["findings"]} >= {"same.mtu", "tcp.sack_folklore"}
     assert found["outcome"]["kept"]
     assert found["left"] == []
-    assert found["pairs"] == [["node03", "node01"]]
+    assert found["pairs"] == [["node01", "node03"]]
     assert {effect["metric"] for effect in found["effects"]} >= {
         "mpi_pingpong 1 B mean",
         "mpi_pingpong 64 KiB mean",

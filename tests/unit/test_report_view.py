@@ -11,7 +11,7 @@ from tests.unit import report_fixture
 from wulf.records import CellEstimate, CellMode, Estimate, NodeRecord
 from wulf.report import ticks
 from wulf.report.compare import view as compare
-from wulf.report.parts import KeyFigure, Table, View
+from wulf.report.parts import OperationView, Table, View
 from wulf.report.run import headline, provenance, ranking, view
 from wulf.report.words import change_item, duration, percent, place_name
 
@@ -44,8 +44,8 @@ def test_where_no_model_gives_a_latency_the_smallest_size_does(shown: View) -> N
     assert "a stream has no zero-byte latency" in texts(stream.pairs)[0][1]
 
 
-def headline_of(**changes: object) -> tuple[KeyFigure, ...]:
-    """Key figures of the fixture whose smallest and largest cells are changed, each pair by its own factor."""
+def changed_ends(**changes: object) -> OperationView:
+    """The first operation of the fixture, with its smallest and largest cells changed."""
     manifest, nodes, launches, analysis = report_fixture.make()
     ends = {min(report_fixture.ladder(256)), max(cell.cell.size_bytes for cell in analysis.cells)}
     cells = [
@@ -53,11 +53,13 @@ def headline_of(**changes: object) -> tuple[KeyFigure, ...]:
         for cell in analysis.cells
     ]
     changed = msgspec.structs.replace(analysis, cells=cells)
-    return view.build(manifest, nodes, launches, changed).operations[0].key_figures
+    return view.build(manifest, nodes, launches, changed).operations[0]
 
 
 def test_launches_that_lie_far_apart_have_no_single_headline() -> None:
-    latency, bandwidth, _ = headline_of(range_s=(66e-6, 97e-6), modes_between=2)
+    operation = changed_ends(range_s=(66e-6, 97e-6), modes_between=2)
+    assert "too far apart for one figure" in operation.pairs.note
+    latency, bandwidth, _ = operation.key_figures
     assert latency.name == "half round trip at 0 B"
     assert latency.worst.text == "66.0 µs to 97.0 µs"
     assert latency.note.startswith(
@@ -75,13 +77,14 @@ def test_two_modes_within_the_launches_are_both_in_the_headline() -> None:
         CellMode(time_s=40e-6, low_s=39e-6, high_s=41e-6, share=0.8),
         CellMode(time_s=136e-6, low_s=130e-6, high_s=140e-6, share=0.2),
     ]
-    latency, *_ = headline_of(modes_within=modes, launches_with_modes=7)
+    latency, *_ = changed_ends(modes_within=modes, launches_with_modes=7).key_figures
     assert latency.worst.text == "40.0 µs and 136 µs"
     assert "two modes in 7 of 12 launches, with 80 % and 20 % of the messages" in latency.note
 
 
 def test_one_figure_needs_no_word(shown: View) -> None:
     assert all(figure.note == "" for figure in shown.operations[0].key_figures)
+    assert "too far apart" not in shown.operations[0].pairs.note
 
 
 def test_pairs_come_worst_first(shown: View) -> None:

@@ -50,10 +50,23 @@ def pairs_table(
             Column("on target", numeric=True),
         ),
         rows=tuple(_pair_row(terms, pair, groups[pair], models.get(pair)) for pair in order),
-        note=f"Ordered by the geometric mean over sizes of the time relative to the best {terms.noun}."
-        if len(order) > 1
-        else "",
+        note=" ".join(filter(None, (_order(terms, order), _middles(terms, groups, order)))),
     )
+
+
+def _order(terms: Terms, order: Sequence[Place]) -> str:
+    if len(order) < 2:
+        return ""
+    return f"Ordered by the geometric mean over sizes of the time relative to the best {terms.noun}."
+
+
+def _middles(terms: Terms, groups: Mapping[Place, Sequence[CellEstimate]], order: Sequence[Place]) -> str:
+    """Say whose figures are only the middle of times that lie far apart."""
+    apart = [place for place in order if any(cell.range_s or cell.modes_within for cell in groups[place])]
+    if not apart:
+        return ""
+    who = listed([terms.name(place) for place in apart], 4)
+    return f"Of {who} times lie too far apart for one figure at some sizes: what is shown is their middle."
 
 
 def _single_table(
@@ -83,6 +96,7 @@ def _single_table(
             )
             for cell in cells
         ),
+        note=_middles(terms, groups, order),
     )
 
 
