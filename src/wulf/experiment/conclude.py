@@ -93,7 +93,7 @@ def _effect(
     assert contrast is not None, "what has no objective is no effect"
     p_value = contrast.p_value()
     adjusted = p_value if confirming else min(1.0, p_value * len(strategy.arms))
-    limit = 2 * power.UNCONFIRMED if confirming else plan.false_discovery
+    limit = power.UNCONFIRMED if confirming else plan.false_discovery
     with_it, without_it = strategy.evidence.counts(tried if confirming else dict([arm]), fresh=confirming)
     metrics, patterns, harmed = _figures(strategy, read)
     return Effect(

@@ -237,13 +237,13 @@ class Strategy:
                 self._drop(worst, "gave no value in some trials")
                 continue
             found = self.confirmed()
-            proven = in_time and found is not None and found.value < 0 and self._is_proven(found)
+            proven = found if in_time and found is not None and self._is_proven(found) else None
             harmed = self._harmed()
-            if found is not None and proven and not harmed:
+            if proven is not None and not harmed:
                 state.confirmed = True
-                state.step("confirm", "confirmation", state.tested, ratio=self.ratio(found))
+                state.step("confirm", "confirmation", state.tested, ratio=self.ratio(proven))
                 return
-            if not proven:
+            if proven is None:
                 state.notes.append("the set was not confirmed in fresh trials: nothing is kept")
                 if not in_time:
                     self._short("there was no time to confirm what was found")
@@ -461,9 +461,9 @@ class Strategy:
         return None if model is None else model.confirmed(tested)
 
     def _is_proven(self, found: Contrast) -> bool:
-        return (
-            found.p_value() / 2 <= power.UNCONFIRMED / 2 or found.evidence(TYPICAL) >= 2 / power.UNCONFIRMED
-        )
+        """Whether an effect that matters is proven: by the whole confirmation, or at any of the looks at it."""
+        proven = found.p_value() <= power.UNCONFIRMED or found.evidence(TYPICAL) >= 2 / power.UNCONFIRMED
+        return proven and found.value < -math.log1p(self.plan.margin)
 
     def _is_known(self, found: Contrast) -> bool:
         """Whether an effect is proven whenever it is looked at, and known well enough to be told."""
