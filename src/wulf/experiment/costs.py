@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,12 +32,16 @@ class Costs:
         self._weighted = weights > 0
 
     def of(self, trial: Trial) -> Floats:
-        """Log costs of a trial, shape (1 + metrics,); NaN where a value is missing or not above zero.
+        """Log costs of a trial; see `of_values`."""
+        return self.of_values(trial.values)
+
+    def of_values(self, values: Mapping[str, float]) -> Floats:
+        """Log costs of the metrics' values, shape (1 + metrics,); NaN where one is missing or not above zero.
 
         The objective is the weighted mean of the metrics' log costs, so that a ratio of objectives is the weighted
         geometric mean of the metrics' ratios. It is NaN when a metric with a weight is.
         """
-        logs = np.array([_log_cost(metric, trial.values.get(metric.name)) for metric in self.metrics])
+        logs = np.array([_log_cost(metric, values.get(metric.name)) for metric in self.metrics])
         objective = float(self._weights[self._weighted] @ logs[self._weighted])
         return np.concatenate([[objective], logs])
 

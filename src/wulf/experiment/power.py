@@ -23,7 +23,7 @@ UNCONFIRMED = 0.025
 #: Significance at which trials of the same setting are said to depend on each other.
 DEPENDENT = 0.01
 _DRAWS = 4000
-METHOD = "robust linear model of all trials (Huber 1981, section 7.6), Student's t"
+METHOD = "robust linear model of trials (Huber 1981, section 7.6), Student's t"
 
 
 @lru_cache(maxsize=256)

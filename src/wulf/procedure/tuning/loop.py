@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import msgspec
 
 from wulf.change.transaction import StepError
 from wulf.errors import ProbeError
+from wulf.experiment import company
+from wulf.experiment.costs import Costs
 from wulf.experiment.objective import figures_of
 from wulf.experiment.search import Forecast, Search
 from wulf.experiment.strategy import TrialRequest
 from wulf.procedure.tuning.runner import Reading, TrialError, TrialRunner
-from wulf.records import ProbeFigure, Trial, Tuning, Workload
+from wulf.records import Metric, ProbeFigure, Trial, Tuning, Workload
 from wulf.store.files import timestamp
 from wulf.store.tuning import TuningWriter
+from wulf.units import format_share
 
 #: The first trials after a start are not measured: caches, connections and clocks settle.
 WARM_UP = 2
@@ -58,6 +62,45 @@ def pilot(bench: TrialRunner, workload: Workload, figures: Sequence[ProbeFigure]
             raise ProbeError(f"the original settings cannot be measured: {error}") from None
         duration = time.monotonic() - begin
     return duration
+
+
+def settle_company(
+    bench: TrialRunner,
+    workload: Workload,
+    metrics: list[Metric],
+    margin: float,
+    seed: int,
+    say: Callable[[str], None],
+) -> Workload:
+    """Return the workload with its pairs at the same time, where that is proven not to move the objective.
+
+    Both ways are measured in turn, under the original settings.
+    """
+    together = msgspec.structs.replace(workload, at_once=True)
+    if not bench.can_share(workload):
+        return workload
+    costs, figures = Costs(metrics), figures_of(metrics)
+    differences: list[float] = []
+    disturb = None
+    while (disturb := company.disturb(differences, margin)) is None:
+        number = len(differences)
+        ways = (workload, together) if number % 2 else (together, workload)
+        try:
+            found = {way.at_once: bench.measure(way, figures, seed + number).values for way in ways}
+        except TrialError as error:
+            say(f"pairs are measured in turn: at the same time {error}")
+            return workload
+        differences.append(float(costs.of_values(found[True])[0] - costs.of_values(found[False])[0]))
+    middle = format_share(math.expm1(sum(differences) / len(differences)))
+    if disturb:
+        say(
+            f"pairs are measured in turn: at the same time the objective was {middle}, not proven to be the same"
+        )
+        return workload
+    say(
+        f"pairs that have no node in common are measured at the same time: that moved the objective by {middle}"
+    )
+    return together
 
 
 def search(writer: TuningWriter, earlier: Sequence[Trial], bench: TrialRunner, watcher: Watcher) -> Tuning:

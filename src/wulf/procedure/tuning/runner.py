@@ -17,6 +17,7 @@ from wulf.change.trial import Trial
 from wulf.cluster.inventory import ClusterConfig
 from wulf.errors import ProbeError, WulfError
 from wulf.estimate import sample_mean, sample_quantiles
+from wulf.experiment import company
 from wulf.experiment.objective import metric_name
 from wulf.nodeset import fold
 from wulf.ports import Transport
@@ -142,12 +143,12 @@ class TrialRunner:
         by_place: dict[str, dict[str, float]] = {}
         suspect: list[str] = []
         references: list[float] = []
-        for part, place in _turns(workload):
+        for part, places in _turns(workload):
             operation = self._operations[part.op]
             if operation.command:
-                found[operation.name] = [self._command(operation, place[0], env)]
+                found[operation.name] = [self._command(operation, places[0][0], env)]
                 continue
-            result = self._run(workload, part, place, seed, env)
+            result = self._run(workload, part, places, seed, env)
             suspect += result.launch.contamination
             if result.reference_s is not None:
                 references.append(result.reference_s)
@@ -175,7 +176,14 @@ class TrialRunner:
             A launch failed.
         """
         env = job_environment(self._setting)
-        return [self._run(workload, part, place, seed, env) for part, place in _turns(workload)]
+        return [self._run(workload, part, places, seed, env) for part, places in _turns(workload)]
+
+    def can_share(self, workload: Workload) -> bool:
+        """Whether pairs of a workload can be measured at the same time: two ranks each of one MPI job."""
+        between = [part for part in workload.parts if not part.group]
+        return all(self._operations[part.op].transport == "mpi" for part in between) and any(
+            len(group) > 1 for part in between for group in company.groups(part.places)
+        )
 
     def _switch(self, setting: Values) -> None:
         """Make the nodes have the values of a setting that are theirs; prove those that have not been yet."""
@@ -199,7 +207,7 @@ class TrialRunner:
         self._proven |= plan.settings.keys()
 
     def _run(
-        self, workload: Workload, part: Part, place: Place, seed: int, env: dict[str, str]
+        self, workload: Workload, part: Part, places: Sequence[Place], seed: int, env: dict[str, str]
     ) -> LaunchResult:
         assert self._launch is not None, "a workload with probes needs them on the nodes"
         self._launches += 1
@@ -209,7 +217,8 @@ class TrialRunner:
                 index=self._launches,
                 op=part.op,
                 transport=self._operations[part.op].transport,
-                place=place,
+                place=tuple(node for place in places for node in place),
+                pairs=[(first, second) for first, second in places] if len(places) > 1 else [],
                 setting=", ".join(f"{name}={value}" for name, value in self._setting.items()) or "original",
                 purpose="measure",
                 sizes_bytes=part.sizes_bytes,
@@ -221,7 +230,9 @@ class TrialRunner:
             )
         )
         if result.launch.status != "ok":
-            raise TrialError(result.launch.error or f"{part.op} failed between {' and '.join(place)}")
+            raise TrialError(
+                result.launch.error or f"{part.op} failed between {' and '.join(result.launch.place)}"
+            )
         return result
 
     def _command(self, command: Operation, node: str, env: Mapping[str, str]) -> float:
@@ -253,14 +264,18 @@ def open_runner(bench: TrialRunner) -> Iterator[TrialRunner]:
         bench.release()
 
 
-def _turns(workload: Workload) -> Iterator[tuple[Part, Place]]:
-    """Yield all that is measured: one pair after the other with all its operations, then groups and commands."""
-    between = [part for part in workload.parts if not part.group]
-    for number in range(max((len(part.places) for part in between), default=0)):
-        yield from ((part, part.places[number]) for part in between if number < len(part.places))
+def _turns(workload: Workload) -> Iterator[tuple[Part, list[Place]]]:
+    """Yield who is measured when: pairs in turn, or as many at once as have no node in common; then all others."""
+    between = [
+        (part, company.groups(part.places) if workload.at_once else [[place] for place in part.places])
+        for part in workload.parts
+        if not part.group
+    ]
+    for number in range(max((len(turns) for _, turns in between), default=0)):
+        yield from ((part, turns[number]) for part, turns in between if number < len(turns))
     for part in workload.parts:
         if part.group:
-            yield from ((part, place) for place in part.places)
+            yield from ((part, [place]) for place in part.places)
 
 
 def _together(values: Sequence[float]) -> float:

@@ -106,6 +106,11 @@ def start(request: TuneRequest, path: Path, watcher: Watcher, *, set_kept: bool)
         with open_runner(ready.bench):
             watcher.stage("measuring the original settings")
             trial_s = loop.pilot(ready.bench, workload, request.goal.figures, request.seed)
+            workload = loop.settle_company(
+                ready.bench, workload, request.goal.metrics, request.margin, request.seed, watcher.note
+            )
+            if workload.at_once:
+                trial_s = loop.pilot(ready.bench, workload, request.goal.figures, request.seed)
             manifest = _manifest(request, path.name, choice, ready, records, workload, trial_s=trial_s)
             with create_tuning(path, manifest) as writer:
                 watcher.begun(path, manifest)

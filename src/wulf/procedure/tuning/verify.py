@@ -9,15 +9,17 @@ import msgspec
 import numpy as np
 
 from wulf.errors import AnalysisError
+from wulf.experiment import power
 from wulf.experiment.costs import Costs
 from wulf.experiment.objective import figures_of
 from wulf.procedure.tuning.runner import TrialRunner
-from wulf.records import Estimate, Trial
-from wulf.stats.shift import shift
+from wulf.records import Estimate
+from wulf.stats.linear import fit
 from wulf.store.tuning import TuningRun
 
-#: Trials that are measured now; an interval takes six.
+#: Trials that are measured now.
 TRIALS = 10
+CONFIDENCE = 0.95
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,32 +78,14 @@ def _confirming(run: TuningRun, costs: Costs, setting: dict[str, str]) -> list[f
 
 
 def _cost(costs: Costs, values: dict[str, float]) -> float:
-    trial = Trial(
-        index=0,
-        phase="confirmation",
-        round=0,
-        block=0,
-        setting={},
-        started_at="",
-        duration_s=0.0,
-        status="ok",
-        values=values,
-    )
-    cost = math.exp(float(costs.of(trial)[0]))
+    cost = math.exp(float(costs.of_values(values)[0]))
     if not math.isfinite(cost):
         raise AnalysisError("a figure of the objective is missing or not above zero")
     return cost
 
 
 def ratio(base: list[float], now: list[float]) -> Estimate:
-    """Return now ÷ base of two independent samples, with its interval."""
-    found = shift(base, now).ratio
-    return Estimate(
-        value=found.value,
-        low=found.low,
-        high=found.high,
-        confidence=found.confidence,
-        unit="ratio",
-        n=found.n,
-        method=found.method,
-    )
+    """Return now ÷ base of two independent samples, with its interval: few trials of then are enough."""
+    values = np.log([*base, *now])
+    causes = np.column_stack([np.ones(values.size), np.arange(values.size) >= len(base)])
+    return power.ratio(fit(causes, values).contrast([0.0, 1.0]), CONFIDENCE, values.size)
