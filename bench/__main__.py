@@ -28,6 +28,7 @@ NAMES = (
     "tune-power",
     "tune-sharp",
     "tune-lab",
+    "tune-live",
     "faults",
     "journal-growth",
     "scheduling",
