@@ -9,7 +9,7 @@ from wulf.experiment import choice, power
 from wulf.experiment.evidence import OBJECTIVE, Arm, Model
 from wulf.experiment.strategy import Strategy, is_harm
 from wulf.records import Effect, Estimate, Phase, TunePlan, Values, Verdict
-from wulf.stats.linear import Contrast
+from wulf.stats.linear import METHOD, Contrast
 
 #: Columns of the log costs → effect on their mean; None where it cannot be told.
 Reading = Callable[[Sequence[int]], Contrast | None]
@@ -161,7 +161,7 @@ def _nothing(strategy: Strategy, arm: Arm) -> Effect:
         base={},
         tried=dict([arm]),
         ratio=Estimate(
-            value=1.0, low=None, high=None, confidence=plan.confidence, unit="ratio", n=0, method=power.METHOD
+            value=1.0, low=None, high=None, confidence=plan.confidence, unit="ratio", n=0, method=METHOD
         ),
         p_value=1.0,
         p_adjusted=1.0,

@@ -23,7 +23,6 @@ UNCONFIRMED = 0.025
 #: Significance at which trials of the same setting are said to depend on each other.
 DEPENDENT = 0.01
 _DRAWS = 4000
-METHOD = "robust linear model of trials (Huber 1981, section 7.6), Student's t"
 
 
 @lru_cache(maxsize=256)
@@ -121,17 +120,4 @@ def estimate(interval: Interval) -> Estimate:
 
 def ratio(found: Contrast, confidence: float, n: int) -> Estimate:
     """Make the record of a difference of log costs."""
-    low, high = found.interval(confidence)
-    return Estimate(
-        value=_exp(found.value),
-        low=_exp(low),
-        high=_exp(high),
-        confidence=confidence,
-        unit="ratio",
-        n=n,
-        method=METHOD,
-    )
-
-
-def _exp(value: float) -> float:
-    return math.exp(min(max(value, -50.0), 50.0))
+    return estimate(found.shift(confidence, n).ratio)

@@ -9,7 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import t as student
 
+from wulf.stats.intervals import Interval
+from wulf.stats.shift import Shift
+
 Floats = NDArray[np.float64]
+METHOD = "robust linear model (Huber 1981, section 7.6), Student's t"
 
 #: Residuals beyond so many scales count as much as one of that size (95 % efficient for normal ones).
 HUBER = 1.5
@@ -17,6 +21,8 @@ _STEPS = 30
 #: A row that decides its own fitted value has no residual; its leverage is held below one.
 _LEVERAGE = 0.95
 _TINY = 1e-12
+#: Logarithm beyond which no ratio is told from another.
+_LARGE = 50.0
 _SHARE = 0.95
 #: Share of normal values that lie within one standard deviation.
 _SCALE = 0.6827
@@ -50,6 +56,11 @@ class Contrast:
         """Lower and upper bound, by Student's t."""
         half = float(student.ppf((1 + confidence) / 2, self.degrees)) * self.error
         return self.value - half, self.value + half
+
+    def shift(self, confidence: float, n: int) -> Shift:
+        """Return the effect on a logarithm as a ratio, from so many values."""
+        low, high = (_exp(bound) for bound in self.interval(confidence))
+        return Shift(Interval(_exp(self.value), low, high, confidence, METHOD, n), self.p_value())
 
     def lower(self, chance: float) -> float:
         """Bound below which the effect is with this chance at most."""
@@ -124,6 +135,10 @@ class Fit:
             degrees=max(self.degrees - 1, 1),
             information=information,
         )
+
+
+def _exp(value: float) -> float:
+    return math.exp(min(max(value, -_LARGE), _LARGE))
 
 
 def fit(causes: ArrayLike, values: ArrayLike) -> Fit:

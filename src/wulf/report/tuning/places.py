@@ -13,7 +13,8 @@ from wulf.report.parts import Column, Item, Table
 from wulf.report.tuning import words as tuning_words
 from wulf.report.tuning.input import TuningReport
 from wulf.report.words import FLAGS, name, percent
-from wulf.stats.paired import paired_shift, paired_verdict, pseudo_median
+from wulf.stats.linear import fit
+from wulf.stats.paired import paired_verdict, pseudo_median
 
 
 def table(report: TuningReport) -> Table | None:
@@ -22,7 +23,7 @@ def table(report: TuningReport) -> Table | None:
     if effect is None or not report.tuning.kept:
         return None
     logs = {place: _differences(report, place, effect.base, effect.tried) for place in _places(report)}
-    logs = {place: found for place, found in logs.items() if found}
+    logs = {place: found for place, found in logs.items() if len(found) > 1}
     if len(logs) < 2:
         return None
     rows = {place: _row(report, place, found, len(logs)) for place, found in logs.items()}
@@ -43,7 +44,8 @@ def table(report: TuningReport) -> Table | None:
 
 
 def _row(report: TuningReport, place: str, logs: Sequence[float], comparisons: int) -> tuple[Item, ...]:
-    found = paired_shift(logs, report.plan.confidence)
+    # Few blocks are enough for the confirmation; a rank test would not be sure of so few.
+    found = fit(np.ones((len(logs), 1)), logs).contrast([1.0]).shift(report.plan.confidence, len(logs))
     verdict = paired_verdict(found, comparisons, report.plan.margin)
     ratio = Estimate(
         value=found.ratio.value,
