@@ -363,10 +363,10 @@ class Strategy:
         return self.evidence.screen(arms, figure)
 
     def _open(self, found: dict[Arm, Contrast]) -> bool:
-        """Whether any of the effects may matter and is not proven; or nothing is known."""
+        """Whether an effect may matter and is not proven, however often it is looked at; or nothing is known."""
         worth = -math.log1p(self.plan.margin)
         return not found or any(
-            one.p_value() / 2 > self.error and one.lower(FUTILE) < worth for one in found.values()
+            one.evidence(TYPICAL) < 1 / self.error and one.lower(FUTILE) < worth for one in found.values()
         )
 
     def _survivors(self) -> dict[str, list[str]]:
