@@ -50,7 +50,8 @@ MAX_BLOCKS = 2 * BLOCKS
 FEW = 4
 #: Pairs of nodes that are measured at most.
 MAX_PAIRS = 4
-#: Significance of "worse", over all figures; and a change that does not matter.
+#: Significance of "worse", over all figures; and a change that does not matter: a remedy that is certain is not undone
+#: for what may be less.
 SIGNIFICANCE = 0.05
 _WITHOUT = "'wulf mend --no-measure' goes without measuring"
 MARGIN = 0.02
@@ -285,10 +286,10 @@ def spoiled(found: Mending) -> str:
     worse = [
         f"{effect.metric} ({format_change(effect.ratio)})"
         for effect in found.effects
-        if effect.verdict == "worse"
+        if effect.verdict == "worse" and (effect.ratio.low or 0.0) > 1 + MARGIN
     ]
     if worse:
-        return f"worse with it: {', '.join(worse)}"
+        return f"worse with it by more than {MARGIN:.0%}: {', '.join(worse)}"
     if not found.blocks:
         return ""
     failed = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -39,6 +40,8 @@ from wulf.records import (
 )
 from wulf.text import last_line, printable
 
+#: After a change the guards still tidy up; a short trial would measure that [s].
+SETTLE_S = 0.3
 _RISKY = ("connectivity", "link down", "link blip")
 
 
@@ -119,6 +122,7 @@ class TrialRunner:
         """
         self._setting = {}
         self._trial.restore()
+        time.sleep(SETTLE_S)
 
     def release(self) -> None:
         """Put the original settings back and let the nodes go."""
@@ -204,6 +208,7 @@ class TrialRunner:
 
         risky = any(one.knob.lockout in _RISKY for one in plan.settings.values())
         self._trial.set(plan.plans, reasons, risky=risky)
+        time.sleep(SETTLE_S)
         self._proven |= plan.settings.keys()
 
     def _run(
