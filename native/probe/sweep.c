@@ -1,10 +1,12 @@
 #include "probe/sweep.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/sort.h"
+#include "probe/alternation.h"
 #include "probe/buffers.h"
 #include "probe/order.h"
 #include "probe/payload.h"
@@ -238,6 +240,25 @@ static int measure(struct run *run, struct cell *cell) {
     return 0;
 }
 
+/* Have all sides make the setting of the sweep's dwell, where one begins. */
+static int alternate(const struct run *run, uint64_t number) {
+    const struct plan *plan = run->plan;
+    if (plan->arms == NULL || number == 0 || (number - 1) % plan->dwell_sweeps != 0)
+        return 0;
+    const char arm = plan->arms[(number - 1) / plan->dwell_sweeps];
+    if (run->channel != NULL) {
+        unsigned char bytes[COMMAND_BYTES];
+        const struct command command = {.kind = COMMAND_ALTERNATE, .number = (uint64_t)(unsigned char)arm};
+        command_encode(&command, bytes);
+        if (run->channel->send(run->channel->link, bytes, sizeof bytes, run->failure) != 0)
+            return -1;
+    }
+    if (alternation_ask(plan->alternate, arm, run->failure) != 0)
+        return -1;
+    return run->channel == NULL ? 0
+                                : run->channel->receive(run->channel->link, run->answers, 1, run->failure);
+}
+
 /* One visit of every cell, in the sweep's own order; sweep 0 is the warm-up. */
 static int sweep(struct run *run, struct cell *cells, uint64_t number) {
     const struct plan *plan = run->plan;
@@ -278,7 +299,7 @@ static int finish(const struct run *run, const struct cell *cells) {
 
 static int run_sweeps(struct run *run, struct cell *cells) {
     for (uint64_t number = 0; number <= run->plan->sweeps; number++)
-        if (sweep(run, cells, number) != 0)
+        if (alternate(run, number) != 0 || sweep(run, cells, number) != 0)
             return -1;
     return finish(run, cells);
 }
@@ -347,8 +368,21 @@ static int answer_reference(struct reference **reference, const struct command *
     return channel->send(channel->link, answer, sizeof answer, failure);
 }
 
+/* Have this node's guard make a setting, and say that it is made. */
+static int answer_alternation(const struct command *command, const char *place, const struct channel *channel,
+                              struct failure *failure) {
+    const unsigned char made = 1;
+    const char arm = (char)command->number;
+    if (place == NULL || command->number > CHAR_MAX || !alternation_is_arm(arm))
+        return failure_set(failure, "setting", channel->peer, "%s asks for a setting that cannot be",
+                           channel->peer);
+    if (alternation_ask(place, arm, failure) != 0)
+        return -1;
+    return channel->send(channel->link, &made, 1, failure);
+}
+
 int sweep_respond(const struct operation *operation, const struct channel *channel, size_t max_size,
-                  struct failure *failure) {
+                  const char *alternate, struct failure *failure) {
     struct reference *reference = NULL;
     struct buffers buffers;
     if (buffers_new(&buffers, max_size) != 0)
@@ -370,6 +404,10 @@ int sweep_respond(const struct operation *operation, const struct channel *chann
             continue;
         if (command.kind == COMMAND_REFERENCE) {
             status = answer_reference(&reference, &command, channel, failure);
+            continue;
+        }
+        if (command.kind == COMMAND_ALTERNATE) {
+            status = answer_alternation(&command, alternate, channel, failure);
             continue;
         }
         status = accept_visit(&command, operation, max_size, channel, &visit, failure);

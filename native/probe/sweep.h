@@ -22,6 +22,10 @@ struct plan {
     size_t count;
     uint64_t sweeps, visit_us, seed;
     uint64_t reference_us; /* length of a visit of the reference; 0: none is made */
+    /* Where this node's guard makes settings (`alternation.h`), and which comes when, each for so many
+     * sweeps; NULL where there is one setting. */
+    const char *alternate, *arms;
+    uint64_t dwell_sweeps;
     struct clock_info clock;
     /* Called before every visit that is measured, where others measure at the same time; else NULL. 0, or -1
      * with `failure`. */
@@ -72,8 +76,8 @@ int sweep_run(const struct plan *plan, const struct channel *channel, struct cel
               struct failure *failure);
 
 /* The other side: do what the initiator says until it says that it is over. Sizes above `max_size` are
- * refused. 0, or -1 with `failure`. */
+ * refused; `alternate` is as in the plan. 0, or -1 with `failure`. */
 int sweep_respond(const struct operation *operation, const struct channel *channel, size_t max_size,
-                  struct failure *failure);
+                  const char *alternate, struct failure *failure);
 
 #endif

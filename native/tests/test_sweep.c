@@ -175,7 +175,7 @@ static void refuses(const struct command *command) {
     const struct channel channel = {
         .link = &script, .peer = "node02", .peers = 1, .send = answer, .receive = hear};
     struct failure failure = {0};
-    EXPECT(sweep_respond(&operation, &channel, 4096, &failure) == -1);
+    EXPECT(sweep_respond(&operation, &channel, 4096, NULL, &failure) == -1);
     EXPECT_TEXT(failure.code, "size");
     EXPECT_TEXT(failure.peer, "node02");
 }
@@ -197,7 +197,7 @@ static void responder_refuses_what_cannot_be(void) {
     struct script script = {.commands = good};
     const struct channel channel = {.link = &script, .peer = "node02", .send = answer, .receive = hear};
     struct failure failure = {0};
-    EXPECT(sweep_respond(&operation, &channel, 4096, &failure) == 0);
+    EXPECT(sweep_respond(&operation, &channel, 4096, NULL, &failure) == 0);
     EXPECT(script.place == 3 && script.answers == 1); /* nobody answers a wait */
 }
 
@@ -209,7 +209,7 @@ static void responder_tells_its_reference(void) {
     const struct channel channel = {
         .link = &script, .peer = "node02", .peers = 1, .send = answer, .receive = hear};
     struct failure failure = {0};
-    EXPECT(sweep_respond(&operation, &channel, 4096, &failure) == 0);
+    EXPECT(sweep_respond(&operation, &channel, 4096, NULL, &failure) == 0);
     EXPECT(script.answers == 1 && script.last > 1000); /* four system calls take longer than 1 ns */
 }
 
