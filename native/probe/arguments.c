@@ -49,8 +49,11 @@ static const struct option OPTIONS[] = {
      "ranks 0 and 1, 2 and 3 ... are pairs that measure at the same time"},
     {"--alternate", KIND_TEXT, BOTH, AT(alternate), 0, 0,
      "PLACE where this node's guard makes the settings of --arms (PLACE.ask, PLACE.answer)"},
-    {"--arms", KIND_TEXT, BOTH, AT(arms), 0, 0, "abba...: which setting comes when"},
+    {"--arms", KIND_TEXT, BOTH, AT(arms), 0, 0,
+     "abba...: which setting comes when; without --alternate all are the same"},
     {"--dwell-sweeps", KIND_NUMBER, BOTH, AT(dwell_sweeps), 1, 100000, "sweeps under each of them (1)"},
+    {"--settle-sweeps", KIND_NUMBER, BOTH, AT(settle_sweeps), 0, 100000,
+     "of these, so many first ones whose times are only in the medians (0)"},
     {"--yield", KIND_FLAG, BOTH, AT(yield), 0, 0, "the ranks share a CPU: say so in hello"},
 };
 enum { OPTION_COUNT = sizeof OPTIONS / sizeof OPTIONS[0] };
@@ -160,11 +163,12 @@ static int check_operation(const struct arguments *arguments, char *error) {
 static int check_arms(const struct arguments *arguments, char *error) {
     if (arguments->arms == NULL)
         return 0;
+    if (arguments->settle_sweeps >= arguments->dwell_sweeps)
+        return complain(error, "--settle-sweeps", "must be fewer than --dwell-sweeps", NULL);
     const size_t count = strlen(arguments->arms);
-    if (count == 0 || strspn(arguments->arms, "ab") != count)
-        return complain(error, "--arms", "give letters a and b", arguments->arms);
-    if (arguments->alternate == NULL)
-        return complain(error, "--arms", "needs --alternate", NULL);
+    if (strspn(arguments->arms, "ab") != count || strchr(arguments->arms, 'a') == NULL ||
+        strchr(arguments->arms, 'b') == NULL)
+        return complain(error, "--arms", "give letters a and b, both of them", arguments->arms);
     if (arguments->sweeps != count * arguments->dwell_sweeps)
         return complain(error, "--sweeps", "must be --dwell-sweeps for each of --arms", NULL);
     return 0;

@@ -26,18 +26,23 @@ struct run {
     size_t *order;
     unsigned char *answers; /* of all peers, at most ANSWER_BYTES of each */
     struct reference *reference;
-    struct references *references;
+    struct references *references; /* of each setting */
+    size_t arm;                    /* the setting: 0, or 1 for the second */
+    bool settled;                  /* whether times count */
     uint64_t visit_number, begin_ns;
     progress_function progress;
     void *context;
     struct failure *failure;
 };
 
+size_t plan_arms(const struct plan *plan) { return plan->arms == NULL ? 1 : 2; }
+
 struct cell *cells_new(const struct plan *plan) {
-    struct cell *cells = calloc(plan->count, sizeof *cells);
+    const size_t count = plan->count * plan_arms(plan);
+    struct cell *cells = calloc(count, sizeof *cells);
     bool complete = cells != NULL;
-    for (size_t i = 0; complete && i < plan->count; i++) {
-        cells[i].size = plan->sizes[i];
+    for (size_t i = 0; complete && i < count; i++) {
+        cells[i].size = plan->sizes[i % plan->count];
         cells[i].histogram = histogram_new();
         cells[i].medians_ns = calloc(plan->sweeps, sizeof *cells[i].medians_ns);
         cells[i].at_us = calloc(plan->sweeps, sizeof *cells[i].at_us);
@@ -45,7 +50,7 @@ struct cell *cells_new(const struct plan *plan) {
     }
     if (complete)
         return cells;
-    cells_free(cells, plan->count);
+    cells_free(cells, count);
     return NULL;
 }
 
@@ -174,6 +179,14 @@ static int warm_up(struct run *run, struct cell *cell) {
     const struct calibration_input input = calibration(run, iteration_ns);
     cell->visit_iterations = calibrate_iterations(&input);
     cell->times_iterations = times_iterations(run, iteration_ns);
+    if (plan_arms(run->plan) > 1) {
+        struct cell *other = cell + run->plan->count;
+        other->visit_iterations = cell->visit_iterations;
+        other->times_iterations = cell->times_iterations;
+        memcpy(other->warmup_ns, cell->warmup_ns, sizeof cell->warmup_ns);
+        other->warmup_count = cell->warmup_count;
+        other->warmup_settled = cell->warmup_settled;
+    }
     return 0;
 }
 
@@ -210,7 +223,7 @@ static int ask_for_references(const struct run *run, double *medians_ns) {
 /* One visit of the reference on every rank: the others have their turn after this one, as they may share its
  * CPU. */
 static int refer(struct run *run) {
-    struct references *references = run->references;
+    struct references *references = &run->references[run->arm];
     double *medians_ns = references->medians_ns + references->count * references->ranks;
     if (reference_visit(run->reference, medians_ns, run->failure) != 0)
         return -1;
@@ -231,21 +244,30 @@ static int measure(struct run *run, struct cell *cell) {
     cell->corrupt += visit.corrupt;
     if (visit.timed == 0)
         return 0;
-    cell->iterations += visit.timed;
-    if (!record_times(cell, &visit))
-        return failure_set(run->failure, "system", "", "an iteration at %zu B took longer than an hour",
-                           cell->size);
+    if (run->settled) {
+        cell->iterations += visit.timed;
+        if (!record_times(cell, &visit))
+            return failure_set(run->failure, "system", "", "an iteration at %zu B took longer than an hour",
+                               cell->size);
+    }
     cell->at_us[cell->median_count] = since_us(run);
     cell->medians_ns[cell->median_count++] = median_ns(&visit);
     return 0;
 }
 
 /* Have all sides make the setting of the sweep's dwell, where one begins. */
-static int alternate(const struct run *run, uint64_t number) {
+static int alternate(struct run *run, uint64_t number) {
     const struct plan *plan = run->plan;
-    if (plan->arms == NULL || number == 0 || (number - 1) % plan->dwell_sweeps != 0)
+    run->settled = true;
+    if (plan->arms == NULL || number == 0)
+        return 0;
+    run->settled = (number - 1) % plan->dwell_sweeps >= plan->settle_sweeps;
+    if ((number - 1) % plan->dwell_sweeps != 0)
         return 0;
     const char arm = plan->arms[(number - 1) / plan->dwell_sweeps];
+    run->arm = (size_t)(arm - 'a');
+    if (plan->alternate == NULL)
+        return 0;
     if (run->channel != NULL) {
         unsigned char bytes[COMMAND_BYTES];
         const struct command command = {.kind = COMMAND_ALTERNATE, .number = (uint64_t)(unsigned char)arm};
@@ -265,7 +287,7 @@ static int sweep(struct run *run, struct cell *cells, uint64_t number) {
     const size_t references = number == 0 ? 0 : references_each_sweep(plan);
     order_shuffle(run->order, plan->count, plan->seed, number);
     for (size_t i = 0; i < plan->count; i++) {
-        struct cell *cell = &cells[run->order[i]];
+        struct cell *cell = &cells[run->arm * plan->count + run->order[i]];
         /* Evenly among the visits, whose order is random. */
         if ((i + 1) * references / plan->count > i * references / plan->count && refer(run) != 0)
             return -1;
@@ -285,7 +307,7 @@ static int sweep(struct run *run, struct cell *cells, uint64_t number) {
 static int finish(const struct run *run, const struct cell *cells) {
     const struct plan *plan = run->plan;
     const char *peer = run->channel == NULL ? "nobody" : run->channel->peer;
-    for (size_t i = 0; i < plan->count; i++)
+    for (size_t i = 0; i < plan->count * plan_arms(plan); i++)
         if (cells[i].iterations == 0)
             return failure_set(run->failure, "size", peer,
                                "%s answered no message of %zu B: leave this size out", peer, cells[i].size);

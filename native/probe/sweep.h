@@ -22,10 +22,11 @@ struct plan {
     size_t count;
     uint64_t sweeps, visit_us, seed;
     uint64_t reference_us; /* length of a visit of the reference; 0: none is made */
-    /* Where this node's guard makes settings (`alternation.h`), and which comes when, each for so many
-     * sweeps; NULL where there is one setting. */
+    /* Which of two settings comes when, each for so many sweeps, and where this node's guard makes them
+     * (`alternation.h`). NULL where there is one setting, or nothing has to be made. */
     const char *alternate, *arms;
     uint64_t dwell_sweeps;
+    uint64_t settle_sweeps; /* so many first ones of each dwell are only in the medians */
     struct clock_info clock;
     /* Called before every visit that is measured, where others measure at the same time; else NULL. 0, or -1
      * with `failure`. */
@@ -33,14 +34,17 @@ struct plan {
     void *company;
 };
 
-/* All values of one size. */
+/* Settings that a launch compares. */
+size_t plan_arms(const struct plan *plan);
+
+/* All values of one size under one setting. */
 struct cell {
     size_t size;
     bool times_iterations; /* else visits */
     uint64_t visit_iterations;
     uint64_t iterations; /* that have a time */
     struct histogram *histogram;
-    double *medians_ns; /* of the visits, in time order; room for `sweeps` */
+    double *medians_ns; /* of all visits, in time order; room for `sweeps` */
     uint64_t *at_us;    /* when each of them ended, since the sweeps began; room for `sweeps` */
     size_t median_count;
     double warmup_ns[WARMUP_MAX_VISITS];
@@ -62,15 +66,17 @@ struct progress {
 };
 typedef void (*progress_function)(const struct progress *progress, void *context);
 
-/* Empty cells for the sizes of a plan; NULL when there is no memory. */
+/* Empty cells for the sizes of a plan, those of the second setting after those of the first; NULL when there
+ * is no memory. */
 struct cell *cells_new(const struct plan *plan);
 void cells_free(struct cell *cells, size_t count);
 
-/* No visit yet, room for those of a plan; 0, or -1 when there is no memory. */
+/* No visit yet, room for those of a plan under one setting; 0, or -1 when there is no memory. */
 int references_new(struct references *references, const struct plan *plan, const struct channel *channel);
 void references_free(struct references *references);
 
-/* Measure. `channel` reaches the responder; NULL when the operation has none. 0, or -1 with `failure`. */
+/* Measure. `channel` reaches the responder; NULL when the operation has none. There are `references` for each
+ * setting. 0, or -1 with `failure`. */
 int sweep_run(const struct plan *plan, const struct channel *channel, struct cell *cells,
               struct references *references, progress_function progress, void *context,
               struct failure *failure);
