@@ -53,7 +53,7 @@ static const struct option OPTIONS[] = {
      "abba...: which setting comes when; without --alternate all are the same"},
     {"--dwell-sweeps", KIND_NUMBER, BOTH, AT(dwell_sweeps), 1, 100000, "sweeps under each of them (1)"},
     {"--settle-sweeps", KIND_NUMBER, BOTH, AT(settle_sweeps), 0, 100000,
-     "of these, so many first ones whose times are only in the medians (0)"},
+     "of these, so many first ones are not recorded (0)"},
     {"--yield", KIND_FLAG, BOTH, AT(yield), 0, 0, "the ranks share a CPU: say so in hello"},
 };
 enum { OPTION_COUNT = sizeof OPTIONS / sizeof OPTIONS[0] };

@@ -242,14 +242,12 @@ static int measure(struct run *run, struct cell *cell) {
         return -1;
     cell->lost += visit.lost;
     cell->corrupt += visit.corrupt;
-    if (visit.timed == 0)
+    if (visit.timed == 0 || !run->settled)
         return 0;
-    if (run->settled) {
-        cell->iterations += visit.timed;
-        if (!record_times(cell, &visit))
-            return failure_set(run->failure, "system", "", "an iteration at %zu B took longer than an hour",
-                               cell->size);
-    }
+    cell->iterations += visit.timed;
+    if (!record_times(cell, &visit))
+        return failure_set(run->failure, "system", "", "an iteration at %zu B took longer than an hour",
+                           cell->size);
     cell->at_us[cell->median_count] = since_us(run);
     cell->medians_ns[cell->median_count++] = median_ns(&visit);
     return 0;

@@ -26,7 +26,7 @@ struct plan {
      * (`alternation.h`). NULL where there is one setting, or nothing has to be made. */
     const char *alternate, *arms;
     uint64_t dwell_sweeps;
-    uint64_t settle_sweeps; /* so many first ones of each dwell are only in the medians */
+    uint64_t settle_sweeps; /* so many first ones of each dwell are not recorded */
     struct clock_info clock;
     /* Called before every visit that is measured, where others measure at the same time; else NULL. 0, or -1
      * with `failure`. */
@@ -44,7 +44,7 @@ struct cell {
     uint64_t visit_iterations;
     uint64_t iterations; /* that have a time */
     struct histogram *histogram;
-    double *medians_ns; /* of all visits, in time order; room for `sweeps` */
+    double *medians_ns; /* of the visits, in time order; room for `sweeps` */
     uint64_t *at_us;    /* when each of them ended, since the sweeps began; room for `sweeps` */
     size_t median_count;
     double warmup_ns[WARMUP_MAX_VISITS];
