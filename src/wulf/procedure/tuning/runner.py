@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import msgspec
+import numpy as np
 
 from wulf import access, catalogue
 from wulf.change import live, steps
@@ -19,7 +20,7 @@ from wulf.change.trial import Trial
 from wulf.cluster.inventory import ClusterConfig
 from wulf.errors import ProbeError, WulfError
 from wulf.estimate import sample_mean, sample_quantiles
-from wulf.experiment import company
+from wulf.experiment import company, settling
 from wulf.experiment.objective import metric_name
 from wulf.nodeset import fold
 from wulf.ports import Transport
@@ -45,6 +46,11 @@ from wulf.text import last_line, printable
 SETTLE_S = 0.3
 #: Letters of two settings that are measured within one launch.
 ARMS = "ab"
+#: Each is measured for so long at a time [s], and for so many sweeps at least.
+DWELL_S = 0.25
+FEWEST_SWEEPS = 4
+#: Launches from which it is learnt how long a change takes to have its effect, and what does not matter of it.
+SETTLING, SETTLED = 4, 0.01
 _RISKY = ("connectivity", "link down", "link blip")
 
 
@@ -62,17 +68,6 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     contamination: list[str]
     #: Time of the node-local reference [s], geometric mean over the launches; None where none was made.
     reference: float | None
-
-
-class Way(msgspec.Struct, frozen=True, kw_only=True):
-    """How two settings are measured within one launch."""
-
-    #: How often a setting is made, a multiple of four.
-    dwells: int
-    #: Sweeps under each, and how many first ones of these are left out.
-    dwell_sweeps: int
-    settle_sweeps: int
-    seed: int
 
 
 class TrialRunner:
@@ -103,6 +98,11 @@ class TrialRunner:
         #: Settings whose effect on the wire has been proven.
         self._proven: set[str] = set()
         self._launches = 0
+        #: Operation → length of one sweep [s], as it was last.
+        self._sweep_s: dict[str, float] = {}
+        #: Operation → sweeps after a change that are left out, once that is known; and what tells it.
+        self._settle: dict[str, int] = {}
+        self._settling: dict[tuple[str, str], list[settling.Floats]] = {}
 
     def take(self) -> None:
         """Put the guards on the nodes and lock them.
@@ -178,7 +178,13 @@ class TrialRunner:
         return first == second or all(record.node in plan.plans for record in self._records)
 
     def alternate(
-        self, first: Values, second: Values, workload: Workload, figures: Sequence[ProbeFigure], way: Way
+        self,
+        first: Values,
+        second: Values,
+        workload: Workload,
+        figures: Sequence[ProbeFigure],
+        dwells: int,
+        seed: int,
     ) -> tuple[Reading, Reading]:
         """Measure two settings in turn within each launch of the workload.
 
@@ -189,8 +195,8 @@ class TrialRunner:
         ----------
         first, second
             Settings of which `can_alternate` holds.
-        way
-            How.
+        dwells
+            How often one of them is made in each launch, a multiple of four.
 
         Raises
         ------
@@ -209,16 +215,32 @@ class TrialRunner:
         for part, places in _turns(workload):
             nodes = list(dict.fromkeys(node for place in places for node in place))
             place = self._open_parts(first, second, nodes) if first != second else ""
+            # One that has not been launched yet is short: it is measured again.
+            sweep_s = self._sweep_s.get(part.op, DWELL_S / workload.sweeps)
             alternation = Alternation(
                 place=place,
-                arms=_arms(way.dwells, seed=way.seed + self._launches),
-                dwell_sweeps=way.dwell_sweeps,
-                settle_sweeps=way.settle_sweeps,
+                arms=_arms(dwells, seed=seed + self._launches),
+                dwell_sweeps=max(math.ceil(DWELL_S / sweep_s), FEWEST_SWEEPS),
+                settle_sweeps=self._settle.get(part.op, 0),
             )
-            result = self._run(workload, part, places, way.seed, env, alternation)
+            result = self._run(workload, part, places, seed, env, alternation)
+            if place:
+                self._watch_settling(part.op, result, alternation)
             for letter, one in zip(ARMS, gathered, strict=True):
                 one.take(_under(result, letter), figures)
         return gathered[0].reading(), gathered[1].reading()
+
+    def _watch_settling(self, op: str, result: LaunchResult, alternation: Alternation) -> None:
+        """Learn from the first launches how long after a change its effect takes."""
+        if op in self._settle:
+            return
+        for sample in result.samples:
+            found = settling.deviations(sample.batch_medians_ns, alternation.dwell_sweeps)
+            self._settling.setdefault((op, sample.cell.setting), []).append(found)
+        if len(result.samples) * SETTLING <= sum(len(self._settling[op, letter]) for letter in ARMS):
+            self._settle[op] = max(
+                settling.unsettled(np.concatenate(self._settling[op, letter]), SETTLED) for letter in ARMS
+            )
 
     def _open_parts(self, first: Values, second: Values, nodes: Sequence[str]) -> str:
         """Let the probe on these nodes have either part of the open change made; return where it asks."""
@@ -314,6 +336,9 @@ class TrialRunner:
             raise TrialError(
                 result.launch.error or f"{part.op} failed between {' and '.join(result.launch.place)}"
             )
+        ends = [sample.batch_at_us[-1] for sample in result.samples if sample.batch_at_us]
+        if ends and alternation is None:
+            self._sweep_s[part.op] = max(ends) * 1e-6 / workload.sweeps
         return result
 
     def _command(self, command: Operation, node: str, env: Mapping[str, str]) -> float:
