@@ -33,7 +33,9 @@ def begin(place: Place, deadline_s: int = 30) -> str:
 
 
 def ask(place: Place, where: str, letter: str) -> str:
-    return place.enter("sh", "-c", f'echo {letter} >{where}.ask; read -r said <{where}.answer; echo "$said"').strip()
+    return place.enter(
+        "sh", "-c", f'echo {letter} >{where}.ask; read -r said <{where}.answer; echo "$said"'
+    ).strip()
 
 
 def values(place: Place) -> list[str]:

@@ -99,6 +99,12 @@ class Model:
         """Scatter of a trial, as a difference of logarithms."""
         return self.adjusted.fit.scale
 
+    @property
+    def within_scale(self) -> float | None:
+        """The same of one of two trials that share their launches; None where there are none."""
+        apart = self.adjusted.weights[_levels(self.rows) == 0]
+        return self.scale / float(apart[0]) / math.sqrt(2) if apart.size else None
+
     def contrast(self, tried: Values, base: Values) -> Contrast:
         """Effect of one setting against another, as a difference of log costs."""
         return self._read(self._row(tried) - self._row(base), touched(tried, base))
@@ -286,7 +292,7 @@ def _causes(
     else:
         confirmed = 0
     suspect = np.array([row.contaminated for row in rows], dtype=float)
-    if FEW <= suspect.sum() <= len(rows) - FEW:
+    if FEW <= suspect.sum() <= _levels(rows).sum() - FEW:
         causes.append(suspect)
     return np.column_stack(causes), columns, confirmed
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 
+import msgspec
 import numpy as np
 
 from wulf.experiment import choice, design, power, refine
@@ -28,6 +30,9 @@ CONTROL_BLOCKS, CALM_CONTROL_BLOCKS = 3, 2
 MOST_CONTROL_BLOCKS = 4
 #: Pairs of the control within launches.
 WITHIN_BLOCKS = 4
+#: Trials must seem to say so many times more than differences within launches to be preferred: usually these say
+#: several times more, a few pairs of either are little to tell by, and those of the control have no change between.
+DOUBTFUL = 3.0
 #: Share of the budget that the first of two groups of knobs leaves to the screening of the other.
 SHARED = 0.25
 #: A time below which none is told from another [s].
@@ -96,8 +101,8 @@ class Strategy:
         self.arms: list[Arm] = [(c.knob, value) for c in plan.candidates for value in c.values]
         #: Values tried in the second factorial, or alone.
         self.again: dict[str, list[str]] = {}
-        #: Trials of each phase.
-        self.made: dict[Phase, int] = {}
+        #: Trials of each phase, and whether two shared their launches.
+        self.made: Counter[tuple[Phase, bool]] = Counter()
         #: Log objectives of the blocks of the control, and whether nothing disturbed them.
         self._blocks: list[list[float]] = []
         self._clean: list[bool] = []
@@ -161,9 +166,9 @@ class Strategy:
             if not first or not second:
                 return
             self._differences.append(second[0] - first[0])
-        self.within = self._says(self.within_scatter(), self.clock.within_s) > self._says(
-            power.scatter(self._blocks), self.clock.pair_s / 2
-        )
+        within = self._says(self.within_scatter(), self.clock.within_s)
+        between = self._says(power.scatter(self._blocks), self.clock.pair_s / 2)
+        self.within = between < DOUBTFUL * within
 
     def _says(self, scatter: float, seconds: float) -> float:
         """Return what trials of this scatter and length say in a second."""
@@ -359,7 +364,7 @@ class Strategy:
         trial = yield request
         if trial is not None:
             self.clock.take(trial)
-            self.made[trial.phase] = self.made.get(trial.phase, 0) + 1
+            self.made[trial.phase, trial.within is not None] += 1
             self.failing.take(trial.setting, self.evidence.take(trial))
         return trial
 
@@ -613,44 +618,62 @@ class Strategy:
         closing = (2 * NOTHING * noise / math.log1p(self.plan.margin)) ** 2
         later = 2 * LOOK + 4 * FEWEST_ALONE * len([c for c in self.plan.candidates if self.clock.is_dear(c)])
         screening = max(2 * (knobs + 2), closing) if knobs else 0.0
-        return max(round(screening) - self.made.get("screening", 0), 0) + max(
-            later - self.made.get("forward", 0), 4
-        )
+        return max(round(screening) - self._made("screening"), 0) + max(later - self._made("forward"), 4)
+
+    def _made(self, phase: Phase) -> int:
+        return self.made[phase, False] + self.made[phase, True]
 
     def foresee(self, *, at_end: bool = False) -> None:
         """Say what this cluster can show: before the search by what is planned, at its end by what was done."""
         blocks = [block for block, clean in zip(self._blocks, self._clean, strict=True) if clean]
         blocks = blocks if len(blocks) >= 2 else self._blocks
         scale = power.scatter(blocks)
-        model = self.model() if at_end else None
-        if model is not None:
-            scale = model.scale
-        trials = max(
-            int(self.plan.budget_s / (self.clock.trial_s + self.clock.cost_s(frozenset(self.levels())) / 2)),
-            8,
-        )
-        planned = trials // 2, trials // 4, trials // 5
-        made = tuple(self.made.get(phase, 0) for phase in ("screening", "forward", "confirmation"))
         if not math.isfinite(scale):
             return
-        if self.within and all(self.candidates[knob].established for knob in self.levels()):
-            # All trials are those within launches.
-            trials = max(int(self.plan.budget_s / self.clock.within_s), 8)
-            planned = trials // 2, trials // 4, trials // 5
-            scale = self.within_scatter()
-        chosen = planned
-        if at_end:
-            # It ends as soon as a plain effect is known; a small one would have had all its time.
-            chosen = made[0], made[1] or planned[1], max(made[2], planned[2])
+        model = self.model() if at_end else None
+        each_s = self.clock.trial_s + self.clock.cost_s(frozenset(self.levels())) / 2
+        kinds = {within for _, within in self._groups()} or {self.within}
+        shares = {
+            within: self._smallest(
+                self.within_scatter() if within else scale,
+                self._trials(within, (self.clock.within_s if within else each_s) * len(kinds), at_end=at_end),
+                model,
+                within=within,
+            )
+            for within in kinds
+        }
+        smallest, trials = shares[min(kinds)]
+        control = power.control(blocks, smallest, trials)
+        if control is not None and len(kinds) > 1:
+            control = msgspec.structs.replace(control, smallest_within=shares[True][0])
+        self.state.control = control
+
+    def _trials(self, within: bool, each_s: float, *, at_end: bool) -> tuple[int, int, int]:
+        """Trials of screening, second factorial and confirmation that what is to be found has."""
+        trials = max(int(self.plan.budget_s / each_s), 8)
+        planned = trials // 2, trials // 4, trials // 5
+        if not at_end:
+            return planned
+        phases: tuple[Phase, ...] = "screening", "forward", "confirmation"
+        first, again, last = (self.made[phase, within] for phase in phases)
+        # It ends as soon as a plain effect is known; a small one would have had all its time.
+        return first, again or planned[1], max(last, planned[2])
+
+    def _smallest(
+        self, scale: float, trials: tuple[int, int, int], model: Model | None, *, within: bool
+    ) -> tuple[float, int]:
+        """Return the smallest effect that is found, as a share, and the trials of each kind behind it."""
+        if model is not None:
+            found = model.within_scale if within else model.scale
+            scale = found or scale
         most = max((len(values) for values in self.levels().values()), default=1)
         smallest = power.smallest_effect(
             max(round(scale, 5), LEAST_SCATTER),
-            *(max(number // most, 2) for number in chosen),
+            *(max(number // most, 2) for number in trials),
             len(self.arms),
             self.plan.false_discovery / 2,
         )
-        smallest = max(smallest, -math.expm1(-math.log1p(self.plan.margin)))
-        self.state.control = power.control(blocks, smallest, sum(chosen) // 2)
+        return max(smallest, -math.expm1(-math.log1p(self.plan.margin))), sum(trials) // 2
 
     def _short(self, what: str) -> None:
         self.state.ended = "budget"

@@ -148,6 +148,8 @@ class Control(Record, frozen=True, kw_only=True):
     #: Smallest effect that the search finds, proves and confirms in nine of ten cases, as a share: 0.03 is a decrease
     #: of the time by 3 %.
     smallest_effect: float
+    #: The same of settings that were compared within launches where others were not; null where all were alike.
+    smallest_within: float | None = None
     #: Trials behind it with a setting, and as many without.
     effect_blocks: int
     #: Trials of the same setting depend on each other.

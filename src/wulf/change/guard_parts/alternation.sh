@@ -25,7 +25,7 @@ alternate() { # TX A B: numbers of steps, with commas; 0 for none. Starts what a
 }
 end_alternation() { # TX
 	[ -p "$ALTERNATION/$1.ask" ] || return 0
-	limit sh -c 'echo end >"$0"' "$ALTERNATION/$1.ask" 2>/dev/null
+	timeout 3 sh -c 'echo end >"$0"' "$ALTERNATION/$1.ask" 2>/dev/null
 	rm -f "$ALTERNATION/$1.ask" "$ALTERNATION/$1.answer"
 	rmdir "$ALTERNATION" 2>/dev/null || :
 }
@@ -46,7 +46,8 @@ alternating() { # TX A B: until it is told to end, or nobody asks any more
 			alternation_is=,$alternation_part,
 			alternation_said=ok
 		fi
-		limit sh -c 'printf "%s\n" "$1" >"$0"' "$ALTERNATION/$tx.answer" \
+		# Who asked has it open; one that has gone must not keep an undo waiting.
+		timeout 2 sh -c 'printf "%s\n" "$1" >"$0"' "$ALTERNATION/$tx.answer" \
 			"$(printf %s "${alternation_said:-it failed}" | tr '\n\t' '  ' | cut -c 1-200)"
 	done
 	rm -f "$ALTERNATION/$tx.ask" "$ALTERNATION/$tx.answer"
