@@ -21,7 +21,7 @@ from wulf.experiment.design import Fold
 from wulf.experiment.evidence import OBJECTIVE, ROOMY, Arm, Evidence, Model
 from wulf.experiment.failing import Failing
 from wulf.experiment.state import State
-from wulf.records import Estimate, Phase, Trial, TunePlan, Values
+from wulf.records import Candidate, Estimate, Phase, Trial, TunePlan, Values
 from wulf.stats.linear import Contrast
 
 #: Blocks of two trials of the control: fewer where they already agree within the margin.
@@ -246,7 +246,7 @@ class Strategy:
     def _alone(self) -> Asking:
         """Compare knobs whose change is dear by themselves, in turn, in blocks: without, with, with, without."""
         self._choose()
-        dear = [c for c in self.plan.candidates if self.clock.is_dear(c)]
+        dear = [c for c in self.plan.candidates if self._is_dear(c)]
         arms = self.failing.working((c.knob, value) for c in dear for value in c.values)
         for knob, value in arms:
             self.again.setdefault(knob, []).append(value)
@@ -436,12 +436,16 @@ class Strategy:
         """Values that may be tried."""
         return self.failing.working(self.arms)
 
+    def _is_dear(self, candidate: Candidate) -> bool:
+        """Whether a change of a knob takes longer than a trial; within launches it is switched by the nodes themselves."""
+        return self.clock.is_dear(candidate) and not (self.within and candidate.established)
+
     def levels(self) -> dict[str, list[str]]:
         """Values that are tried together with others."""
         return {
             c.knob: values
             for c in self.plan.candidates
-            if not self.clock.is_dear(c)
+            if not self._is_dear(c)
             and (values := [value for _, value in self.failing.working((c.knob, v) for v in c.values)])
         }
 
@@ -616,7 +620,7 @@ class Strategy:
         if not math.isfinite(noise):
             noise = self.plan.margin
         closing = (2 * NOTHING * noise / math.log1p(self.plan.margin)) ** 2
-        later = 2 * LOOK + 4 * FEWEST_ALONE * len([c for c in self.plan.candidates if self.clock.is_dear(c)])
+        later = 2 * LOOK + 4 * FEWEST_ALONE * len([c for c in self.plan.candidates if self._is_dear(c)])
         screening = max(2 * (knobs + 2), closing) if knobs else 0.0
         return max(round(screening) - self._made("screening"), 0) + max(later - self._made("forward"), 4)
 
