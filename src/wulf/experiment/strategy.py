@@ -437,7 +437,7 @@ class Strategy:
         return self.failing.working(self.arms)
 
     def _is_dear(self, candidate: Candidate) -> bool:
-        """Whether a change of a knob takes longer than a trial; within launches it is switched by the nodes themselves."""
+        """Whether a change of a knob takes longer than a trial; within launches the nodes switch it themselves."""
         return self.clock.is_dear(candidate) and not (self.within and candidate.established)
 
     def levels(self) -> dict[str, list[str]]:
