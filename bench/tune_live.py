@@ -48,7 +48,7 @@ def filtered(scene: Scene, rules: int) -> None:
         script += (
             "; { echo 'table inet planted { chain in { type filter hook input priority 0; policy accept;'; "
             f'for i in $(seq {rules}); do echo "ip saddr 203.0.113.$((i % 250)) tcp dport $((20000 + i)) drop"; done; '
-            "echo '} }'; } | nft -f -"
+            "echo 'ct state invalid drop'; echo '}'; echo '}'; } | nft -f -"
         )
     for number in (1, 2):
         scene.on(number, script)

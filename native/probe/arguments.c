@@ -47,6 +47,13 @@ static const struct option OPTIONS[] = {
      "read the secret that client and server share from standard input"},
     {"--at-once", KIND_FLAG, PROGRAM_MPI, AT(at_once), 0, 0,
      "ranks 0 and 1, 2 and 3 ... are pairs that measure at the same time"},
+    {"--alternate", KIND_TEXT, BOTH, AT(alternate), 0, 0,
+     "PLACE where this node's guard makes the settings of --arms (PLACE.ask, PLACE.answer)"},
+    {"--arms", KIND_TEXT, BOTH, AT(arms), 0, 0,
+     "abba...: which setting comes when; without --alternate all are the same"},
+    {"--dwell-sweeps", KIND_NUMBER, BOTH, AT(dwell_sweeps), 1, 100000, "sweeps under each of them (1)"},
+    {"--settle-sweeps", KIND_NUMBER, BOTH, AT(settle_sweeps), 0, 100000,
+     "of these, so many first ones are not recorded (0)"},
     {"--yield", KIND_FLAG, BOTH, AT(yield), 0, 0, "the ranks share a CPU: say so in hello"},
 };
 enum { OPTION_COUNT = sizeof OPTIONS / sizeof OPTIONS[0] };
@@ -153,6 +160,20 @@ static int check_operation(const struct arguments *arguments, char *error) {
     return complain(error, "--sizes", allowed, size);
 }
 
+static int check_arms(const struct arguments *arguments, char *error) {
+    if (arguments->arms == NULL)
+        return 0;
+    if (arguments->settle_sweeps >= arguments->dwell_sweeps)
+        return complain(error, "--settle-sweeps", "must be fewer than --dwell-sweeps", NULL);
+    const size_t count = strlen(arguments->arms);
+    if (strspn(arguments->arms, "ab") != count || strchr(arguments->arms, 'a') == NULL ||
+        strchr(arguments->arms, 'b') == NULL)
+        return complain(error, "--arms", "give letters a and b, both of them", arguments->arms);
+    if (arguments->sweeps != count * arguments->dwell_sweeps)
+        return complain(error, "--sweeps", "must be --dwell-sweeps for each of --arms", NULL);
+    return 0;
+}
+
 static int check(const struct arguments *arguments, enum program program, char *error) {
     if (arguments->help || arguments->list || arguments->version)
         return 0;
@@ -160,7 +181,7 @@ static int check(const struct arguments *arguments, enum program program, char *
         return complain(error, "--server", "cannot be together with --connect", NULL);
     if (arguments->server)
         return 0;
-    if (check_operation(arguments, error) != 0)
+    if (check_operation(arguments, error) != 0 || check_arms(arguments, error) != 0)
         return -1;
     const bool alone = operation_find(arguments->op)->link == LINK_NONE;
     if (program == PROGRAM_NET && arguments->connect == NULL && !alone)
@@ -172,6 +193,7 @@ int arguments_parse(struct arguments *arguments, enum program program, int argc,
                     char error[ARGUMENT_ERROR_BYTES]) {
     memset(arguments, 0, sizeof *arguments);
     arguments->sweeps = 5;
+    arguments->dwell_sweeps = 1;
     arguments->visit_us = 2000;
     arguments->reference_us = 1000;
     arguments->seed = 1;

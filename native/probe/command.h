@@ -11,8 +11,9 @@ enum { COMMAND_BYTES = 40 };
 enum command_kind {
     COMMAND_VISIT = 1,
     COMMAND_END = 2,
-    COMMAND_WAIT = 3,     /* until the next one */
-    COMMAND_REFERENCE = 4 /* a visit of the reference, of `size` microseconds */
+    COMMAND_WAIT = 3,      /* until the next one */
+    COMMAND_REFERENCE = 4, /* a visit of the reference, of `size` microseconds */
+    COMMAND_ALTERNATE = 5  /* have this node's guard make the setting whose letter is `number` */
 };
 
 struct command {

@@ -45,18 +45,24 @@ static int use_line(struct record *record, const struct company *company, use_fu
 
 static int use_all(const struct plan *plan, const struct cell *cells, const struct references *references,
                    const struct company *company, use_function use, struct failure *failure) {
-    const int *ranks = company == NULL ? NULL : company->ranks;
-    for (size_t i = 0; i < plan->count; i++) {
+    static const char *const ARMS[] = {"a", "b"};
+    struct scope scope = {.ranks = company == NULL ? NULL : company->ranks};
+    for (size_t arm = 0; arm < plan_arms(plan); arm++) {
+        scope.arm = plan->arms == NULL ? NULL : ARMS[arm];
+        for (size_t i = 0; i < plan->count; i++) {
+            struct record record = {0};
+            record_cell(&record, plan->operation, &cells[arm * plan->count + i], scope);
+            if (use_line(&record, company, use, failure) != 0)
+                return -1;
+        }
+        if (references[arm].count == 0)
+            continue;
         struct record record = {0};
-        record_cell(&record, plan->operation, &cells[i], ranks);
+        record_references(&record, &references[arm], scope);
         if (use_line(&record, company, use, failure) != 0)
             return -1;
     }
-    if (references->count == 0)
-        return 0;
-    struct record record = {0};
-    record_references(&record, references, ranks);
-    return use_line(&record, company, use, failure);
+    return 0;
 }
 
 /* Measure all cells, then use their lines; `last_line_ns` is NULL for one that says nothing meanwhile. */
@@ -71,22 +77,29 @@ static int measure(const struct arguments *arguments, struct clock_info clock, c
         .visit_us = arguments->visit_us,
         .reference_us = arguments->reference_us,
         .seed = arguments->seed,
+        .alternate = arguments->alternate,
+        .arms = arguments->arms,
+        .dwell_sweeps = arguments->dwell_sweeps,
+        .settle_sweeps = arguments->settle_sweeps,
         .clock = clock,
         .together = company == NULL ? NULL : company->together,
         .company = company == NULL ? NULL : company->context,
     };
-    struct references references;
+    struct references references[2] = {0};
     struct cell *cells = cells_new(&plan);
-    int status = references_new(&references, &plan, channel);
+    int status = 0;
+    for (size_t arm = 0; status == 0 && arm < plan_arms(&plan); arm++)
+        status = references_new(&references[arm], &plan, channel);
     if (cells == NULL || status != 0)
         status = failure_set(failure, "system", "", "no memory for %zu sizes", plan.count);
     if (status == 0)
-        status = sweep_run(&plan, channel, cells, &references,
+        status = sweep_run(&plan, channel, cells, references,
                            last_line_ns == NULL ? say_nothing : show_progress, last_line_ns, failure);
     if (status == 0)
-        status = use_all(&plan, cells, &references, company, use, failure);
-    references_free(&references);
-    cells_free(cells, plan.count);
+        status = use_all(&plan, cells, references, company, use, failure);
+    for (size_t arm = 0; arm < plan_arms(&plan); arm++)
+        references_free(&references[arm]);
+    cells_free(cells, plan.count * plan_arms(&plan));
     return status;
 }
 

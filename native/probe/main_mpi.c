@@ -84,7 +84,7 @@ static int lead(const struct arguments *arguments, struct mpi_link *link, const 
 static int respond(const struct arguments *arguments, struct mpi_link *link, struct failure *failure) {
     const struct channel channel = mpi_channel(link);
     return sweep_respond(operation_find(arguments->op), &channel, arguments->sizes[arguments->size_count - 1],
-                         failure);
+                         arguments->alternate, failure);
 }
 
 static int take_part(const struct arguments *arguments, int rank, int ranks, struct node *nodes,

@@ -21,11 +21,12 @@ static int guard(const char *peer, unsigned timeout_s, struct failure *failure) 
     return failure_set(failure, "system", "", "cannot set up the watchdog: %s", strerror(errno));
 }
 
-static int serve_client(struct net_link *link, const struct agreement *agreement, struct failure *failure) {
+static int serve_client(struct net_link *link, const struct agreement *agreement, const char *alternate,
+                        struct failure *failure) {
     const uint64_t begin_ns = clock_now_ns();
     const struct channel channel = net_channel(link);
     if (guard(link->peer, agreement->peer_timeout_s + SERVER_PATIENCE_S, failure) != 0 ||
-        sweep_respond(agreement->operation, &channel, agreement->max_size, failure) != 0)
+        sweep_respond(agreement->operation, &channel, agreement->max_size, alternate, failure) != 0)
         return -1;
     if (report_end((double)(clock_now_ns() - begin_ns) / 1e9) != 0)
         return failure_set(failure, "system", "", "cannot write to standard output: %s", strerror(errno));
@@ -54,7 +55,7 @@ static int serve(const struct arguments *arguments, struct failure *failure) {
         return failure_set(failure, "system", "", "cannot write to standard output: %s", strerror(errno));
     int status = net_accept(token, tcp, udp, ACCEPT_WITHIN_S, &link, &agreement, failure);
     if (status == 0)
-        status = serve_client(&link, &agreement, failure);
+        status = serve_client(&link, &agreement, arguments->alternate, failure);
     net_close(&link);
     return status;
 }

@@ -152,19 +152,22 @@ static void add_whole(struct record *record, const char *key, const uint64_t *va
     record_close(record, ']');
 }
 
-static void add_ranks(struct record *record, const int *ranks) {
+static void add_scope(struct record *record, struct scope scope) {
+    if (scope.arm != NULL)
+        record_pair_string(record, "arm", scope.arm);
+    if (scope.ranks == NULL)
+        return;
     record_key(record, "ranks");
     record_open(record, '[');
     for (size_t i = 0; i < 2; i++)
-        record_unsigned(record, (uint64_t)ranks[i]);
+        record_unsigned(record, (uint64_t)scope.ranks[i]);
     record_close(record, ']');
 }
 
 void record_cell(struct record *record, const struct operation *operation, const struct cell *cell,
-                 const int *ranks) {
+                 struct scope scope) {
     record_begin(record, "cell");
-    if (ranks != NULL)
-        add_ranks(record, ranks);
+    add_scope(record, scope);
     record_pair_string(record, "op", operation->name);
     record_pair_unsigned(record, "size", cell->size);
     record_pair_string(record, "timing", cell->times_iterations ? "iteration" : "batch");
@@ -184,10 +187,9 @@ void record_cell(struct record *record, const struct operation *operation, const
     record_close(record, '}');
 }
 
-void record_references(struct record *record, const struct references *references, const int *ranks) {
+void record_references(struct record *record, const struct references *references, struct scope scope) {
     record_begin(record, "reference");
-    if (ranks != NULL)
-        add_ranks(record, ranks);
+    add_scope(record, scope);
     record_key(record, "medians_ns");
     record_open(record, '[');
     for (size_t rank = 0; rank < references->ranks; rank++) {

@@ -32,12 +32,16 @@ int report_list(void);
 int report_hello(const struct introduction *introduction);
 int report_progress(const struct progress *progress);
 int report_waiting(void);
-/* The line of a cell, not written yet. `ranks`: the two of the launch that it is about; NULL for all of them.
- */
+/* What of a launch a line is about. */
+struct scope {
+    const int *ranks; /* two of them; NULL for all */
+    const char *arm;  /* letter of the setting; NULL where there is one */
+};
+/* The line of a cell, not written yet. */
 void record_cell(struct record *record, const struct operation *operation, const struct cell *cell,
-                 const int *ranks);
+                 struct scope scope);
 /* The line of the references. */
-void record_references(struct record *record, const struct references *references, const int *ranks);
+void record_references(struct record *record, const struct references *references, struct scope scope);
 /* A line that this or another rank has made. */
 int report_line(const char *text, size_t length);
 int report_end(double elapsed_s);

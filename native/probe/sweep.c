@@ -1,10 +1,12 @@
 #include "probe/sweep.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/sort.h"
+#include "probe/alternation.h"
 #include "probe/buffers.h"
 #include "probe/order.h"
 #include "probe/payload.h"
@@ -24,18 +26,23 @@ struct run {
     size_t *order;
     unsigned char *answers; /* of all peers, at most ANSWER_BYTES of each */
     struct reference *reference;
-    struct references *references;
+    struct references *references; /* of each setting */
+    size_t arm;                    /* the setting: 0, or 1 for the second */
+    bool settled;                  /* whether times count */
     uint64_t visit_number, begin_ns;
     progress_function progress;
     void *context;
     struct failure *failure;
 };
 
+size_t plan_arms(const struct plan *plan) { return plan->arms == NULL ? 1 : 2; }
+
 struct cell *cells_new(const struct plan *plan) {
-    struct cell *cells = calloc(plan->count, sizeof *cells);
+    const size_t count = plan->count * plan_arms(plan);
+    struct cell *cells = calloc(count, sizeof *cells);
     bool complete = cells != NULL;
-    for (size_t i = 0; complete && i < plan->count; i++) {
-        cells[i].size = plan->sizes[i];
+    for (size_t i = 0; complete && i < count; i++) {
+        cells[i].size = plan->sizes[i % plan->count];
         cells[i].histogram = histogram_new();
         cells[i].medians_ns = calloc(plan->sweeps, sizeof *cells[i].medians_ns);
         cells[i].at_us = calloc(plan->sweeps, sizeof *cells[i].at_us);
@@ -43,7 +50,7 @@ struct cell *cells_new(const struct plan *plan) {
     }
     if (complete)
         return cells;
-    cells_free(cells, plan->count);
+    cells_free(cells, count);
     return NULL;
 }
 
@@ -172,6 +179,14 @@ static int warm_up(struct run *run, struct cell *cell) {
     const struct calibration_input input = calibration(run, iteration_ns);
     cell->visit_iterations = calibrate_iterations(&input);
     cell->times_iterations = times_iterations(run, iteration_ns);
+    if (plan_arms(run->plan) > 1) {
+        struct cell *other = cell + run->plan->count;
+        other->visit_iterations = cell->visit_iterations;
+        other->times_iterations = cell->times_iterations;
+        memcpy(other->warmup_ns, cell->warmup_ns, sizeof cell->warmup_ns);
+        other->warmup_count = cell->warmup_count;
+        other->warmup_settled = cell->warmup_settled;
+    }
     return 0;
 }
 
@@ -208,7 +223,7 @@ static int ask_for_references(const struct run *run, double *medians_ns) {
 /* One visit of the reference on every rank: the others have their turn after this one, as they may share its
  * CPU. */
 static int refer(struct run *run) {
-    struct references *references = run->references;
+    struct references *references = &run->references[run->arm];
     double *medians_ns = references->medians_ns + references->count * references->ranks;
     if (reference_visit(run->reference, medians_ns, run->failure) != 0)
         return -1;
@@ -227,7 +242,7 @@ static int measure(struct run *run, struct cell *cell) {
         return -1;
     cell->lost += visit.lost;
     cell->corrupt += visit.corrupt;
-    if (visit.timed == 0)
+    if (visit.timed == 0 || !run->settled)
         return 0;
     cell->iterations += visit.timed;
     if (!record_times(cell, &visit))
@@ -238,13 +253,39 @@ static int measure(struct run *run, struct cell *cell) {
     return 0;
 }
 
+/* Have all sides make the setting of the sweep's dwell, where one begins. */
+static int alternate(struct run *run, uint64_t number) {
+    const struct plan *plan = run->plan;
+    run->settled = true;
+    if (plan->arms == NULL || number == 0)
+        return 0;
+    run->settled = (number - 1) % plan->dwell_sweeps >= plan->settle_sweeps;
+    if ((number - 1) % plan->dwell_sweeps != 0)
+        return 0;
+    const char arm = plan->arms[(number - 1) / plan->dwell_sweeps];
+    run->arm = (size_t)(arm - 'a');
+    if (plan->alternate == NULL)
+        return 0;
+    if (run->channel != NULL) {
+        unsigned char bytes[COMMAND_BYTES];
+        const struct command command = {.kind = COMMAND_ALTERNATE, .number = (uint64_t)(unsigned char)arm};
+        command_encode(&command, bytes);
+        if (run->channel->send(run->channel->link, bytes, sizeof bytes, run->failure) != 0)
+            return -1;
+    }
+    if (alternation_ask(plan->alternate, arm, run->failure) != 0)
+        return -1;
+    return run->channel == NULL ? 0
+                                : run->channel->receive(run->channel->link, run->answers, 1, run->failure);
+}
+
 /* One visit of every cell, in the sweep's own order; sweep 0 is the warm-up. */
 static int sweep(struct run *run, struct cell *cells, uint64_t number) {
     const struct plan *plan = run->plan;
     const size_t references = number == 0 ? 0 : references_each_sweep(plan);
     order_shuffle(run->order, plan->count, plan->seed, number);
     for (size_t i = 0; i < plan->count; i++) {
-        struct cell *cell = &cells[run->order[i]];
+        struct cell *cell = &cells[run->arm * plan->count + run->order[i]];
         /* Evenly among the visits, whose order is random. */
         if ((i + 1) * references / plan->count > i * references / plan->count && refer(run) != 0)
             return -1;
@@ -264,7 +305,7 @@ static int sweep(struct run *run, struct cell *cells, uint64_t number) {
 static int finish(const struct run *run, const struct cell *cells) {
     const struct plan *plan = run->plan;
     const char *peer = run->channel == NULL ? "nobody" : run->channel->peer;
-    for (size_t i = 0; i < plan->count; i++)
+    for (size_t i = 0; i < plan->count * plan_arms(plan); i++)
         if (cells[i].iterations == 0)
             return failure_set(run->failure, "size", peer,
                                "%s answered no message of %zu B: leave this size out", peer, cells[i].size);
@@ -278,7 +319,7 @@ static int finish(const struct run *run, const struct cell *cells) {
 
 static int run_sweeps(struct run *run, struct cell *cells) {
     for (uint64_t number = 0; number <= run->plan->sweeps; number++)
-        if (sweep(run, cells, number) != 0)
+        if (alternate(run, number) != 0 || sweep(run, cells, number) != 0)
             return -1;
     return finish(run, cells);
 }
@@ -347,8 +388,21 @@ static int answer_reference(struct reference **reference, const struct command *
     return channel->send(channel->link, answer, sizeof answer, failure);
 }
 
+/* Have this node's guard make a setting, and say that it is made. */
+static int answer_alternation(const struct command *command, const char *place, const struct channel *channel,
+                              struct failure *failure) {
+    const unsigned char made = 1;
+    const char arm = (char)command->number;
+    if (place == NULL || command->number > CHAR_MAX || !alternation_is_arm(arm))
+        return failure_set(failure, "setting", channel->peer, "%s asks for a setting that cannot be",
+                           channel->peer);
+    if (alternation_ask(place, arm, failure) != 0)
+        return -1;
+    return channel->send(channel->link, &made, 1, failure);
+}
+
 int sweep_respond(const struct operation *operation, const struct channel *channel, size_t max_size,
-                  struct failure *failure) {
+                  const char *alternate, struct failure *failure) {
     struct reference *reference = NULL;
     struct buffers buffers;
     if (buffers_new(&buffers, max_size) != 0)
@@ -370,6 +424,10 @@ int sweep_respond(const struct operation *operation, const struct channel *chann
             continue;
         if (command.kind == COMMAND_REFERENCE) {
             status = answer_reference(&reference, &command, channel, failure);
+            continue;
+        }
+        if (command.kind == COMMAND_ALTERNATE) {
+            status = answer_alternation(&command, alternate, channel, failure);
             continue;
         }
         status = accept_visit(&command, operation, max_size, channel, &visit, failure);

@@ -22,6 +22,11 @@ struct plan {
     size_t count;
     uint64_t sweeps, visit_us, seed;
     uint64_t reference_us; /* length of a visit of the reference; 0: none is made */
+    /* Which of two settings comes when, each for so many sweeps, and where this node's guard makes them
+     * (`alternation.h`). NULL where there is one setting, or nothing has to be made. */
+    const char *alternate, *arms;
+    uint64_t dwell_sweeps;
+    uint64_t settle_sweeps; /* so many first ones of each dwell are not recorded */
     struct clock_info clock;
     /* Called before every visit that is measured, where others measure at the same time; else NULL. 0, or -1
      * with `failure`. */
@@ -29,7 +34,10 @@ struct plan {
     void *company;
 };
 
-/* All values of one size. */
+/* Settings that a launch compares. */
+size_t plan_arms(const struct plan *plan);
+
+/* All values of one size under one setting. */
 struct cell {
     size_t size;
     bool times_iterations; /* else visits */
@@ -58,22 +66,24 @@ struct progress {
 };
 typedef void (*progress_function)(const struct progress *progress, void *context);
 
-/* Empty cells for the sizes of a plan; NULL when there is no memory. */
+/* Empty cells for the sizes of a plan, those of the second setting after those of the first; NULL when there
+ * is no memory. */
 struct cell *cells_new(const struct plan *plan);
 void cells_free(struct cell *cells, size_t count);
 
-/* No visit yet, room for those of a plan; 0, or -1 when there is no memory. */
+/* No visit yet, room for those of a plan under one setting; 0, or -1 when there is no memory. */
 int references_new(struct references *references, const struct plan *plan, const struct channel *channel);
 void references_free(struct references *references);
 
-/* Measure. `channel` reaches the responder; NULL when the operation has none. 0, or -1 with `failure`. */
+/* Measure. `channel` reaches the responder; NULL when the operation has none. There are `references` for each
+ * setting. 0, or -1 with `failure`. */
 int sweep_run(const struct plan *plan, const struct channel *channel, struct cell *cells,
               struct references *references, progress_function progress, void *context,
               struct failure *failure);
 
 /* The other side: do what the initiator says until it says that it is over. Sizes above `max_size` are
- * refused. 0, or -1 with `failure`. */
+ * refused; `alternate` is as in the plan. 0, or -1 with `failure`. */
 int sweep_respond(const struct operation *operation, const struct channel *channel, size_t max_size,
-                  struct failure *failure);
+                  const char *alternate, struct failure *failure);
 
 #endif

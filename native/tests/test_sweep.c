@@ -70,6 +70,36 @@ static void records_every_value(void) {
     cells_free(cells, 2);
 }
 
+static void two_settings_have_their_own_cells(void) {
+    const size_t sizes[] = {10, 1000};
+    const struct plan plan = {.operation = &KNOWN,
+                              .sizes = sizes,
+                              .count = 2,
+                              .sweeps = 12,
+                              .visit_us = 2000,
+                              .reference_us = 100,
+                              .seed = 1,
+                              .arms = "abb",
+                              .dwell_sweeps = 4,
+                              .settle_sweeps = 1,
+                              .clock = {.resolution_ns = 1, .cost_ns = 25}};
+    struct failure failure = {0};
+    struct references references[2];
+    struct cell *cells = cells_new(&plan);
+    for (size_t arm = 0; arm < 2; arm++)
+        EXPECT(references_new(&references[arm], &plan, NULL) == 0);
+    EXPECT(sweep_run(&plan, NULL, cells, references, ignore, NULL, &failure) == 0);
+    for (size_t i = 0; i < 4; i++) {
+        EXPECT(cells[i].size == sizes[i % 2]);
+        EXPECT(cells[i].median_count == (i < 2 ? 3 : 6)); /* what settles is left out */
+        EXPECT(cells[i].visit_iterations > 0 && cells[i].warmup_settled);
+    }
+    EXPECT(references[0].count == 8 && references[1].count == 16);
+    for (size_t arm = 0; arm < 2; arm++)
+        references_free(&references[arm]);
+    cells_free(cells, 4);
+}
+
 static void times_visits_where_the_clock_is_dear(void) {
     const size_t size = 10;
     const struct plan plan = {.operation = &KNOWN,
@@ -175,7 +205,7 @@ static void refuses(const struct command *command) {
     const struct channel channel = {
         .link = &script, .peer = "node02", .peers = 1, .send = answer, .receive = hear};
     struct failure failure = {0};
-    EXPECT(sweep_respond(&operation, &channel, 4096, &failure) == -1);
+    EXPECT(sweep_respond(&operation, &channel, 4096, NULL, &failure) == -1);
     EXPECT_TEXT(failure.code, "size");
     EXPECT_TEXT(failure.peer, "node02");
 }
@@ -197,7 +227,7 @@ static void responder_refuses_what_cannot_be(void) {
     struct script script = {.commands = good};
     const struct channel channel = {.link = &script, .peer = "node02", .send = answer, .receive = hear};
     struct failure failure = {0};
-    EXPECT(sweep_respond(&operation, &channel, 4096, &failure) == 0);
+    EXPECT(sweep_respond(&operation, &channel, 4096, NULL, &failure) == 0);
     EXPECT(script.place == 3 && script.answers == 1); /* nobody answers a wait */
 }
 
@@ -209,12 +239,13 @@ static void responder_tells_its_reference(void) {
     const struct channel channel = {
         .link = &script, .peer = "node02", .peers = 1, .send = answer, .receive = hear};
     struct failure failure = {0};
-    EXPECT(sweep_respond(&operation, &channel, 4096, &failure) == 0);
+    EXPECT(sweep_respond(&operation, &channel, 4096, NULL, &failure) == 0);
     EXPECT(script.answers == 1 && script.last > 1000); /* four system calls take longer than 1 ns */
 }
 
 int main(void) {
     records_every_value();
+    two_settings_have_their_own_cells();
     times_visits_where_the_clock_is_dear();
     sees_altered_payload();
     references_are_among_the_visits();

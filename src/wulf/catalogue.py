@@ -125,6 +125,9 @@ class Knob(_Data, frozen=True, kw_only=True):
     affects: tuple[str, ...] = ()
     #: How its effect on the wire is proven after a change (see `wulf.change.live`).
     live: Literal["", "mtu", "tracking", "interrupts"] = ""
+    #: Acts on connections that there are already, so that it may be switched while a probe measures; one without acts
+    #: on new ones, on new processes, or only after the link was down.
+    established: bool = False
     access: Access
     persist: Persist
     #: Expected effect of the recommended value, as a share of the metric; orders what is worth trying.

@@ -45,9 +45,10 @@ def lines_of(output: bytes) -> list[Line]:
             assert parse.message(raw) is None, "only a sign of life"
             continue
         kind = "server" if line.get("role") == "server" else line["type"]
-        # Only results of pairs that measure at once say which ranks they are about.
-        results = ("cell", "reference")
-        assert set(line) - {"ranks"} == KEYS[kind] and ("ranks" not in line or kind in results), raw
+        # Only results say which ranks and which of two settings they are about, where there are several.
+        about = {"ranks", "arm"}
+        assert set(line) - about == KEYS[kind], raw
+        assert not about & set(line) or kind in ("cell", "reference"), raw
         said = parse.message(raw)
         assert said is not None, raw
         if isinstance(said, parse.CellLine):

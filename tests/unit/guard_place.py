@@ -95,13 +95,21 @@ class Place:
     def journal(self, change: str) -> str:
         return (self.state / "tx" / change / "state").read_text().split()[0]
 
-    def end(self) -> None:
+    def kill(self, words: str = "") -> int:
+        """End what is at work in here, or of that what has these words in its command line; return how many."""
         inside = Path(f"/proc/{self._keeper.pid}/ns/mnt").readlink()
+        killed = 0
         for entry in Path("/proc").iterdir():
             if entry.name.isdecimal():
                 try:
-                    if (entry / "ns/mnt").readlink() == inside:
+                    said = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                    if (entry / "ns/mnt").readlink() == inside and words in said:
                         os.kill(int(entry.name), signal.SIGKILL)
+                        killed += 1
                 except OSError:
                     continue
+        return killed
+
+    def end(self) -> None:
+        self.kill()
         self._keeper.wait()

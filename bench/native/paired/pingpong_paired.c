@@ -135,7 +135,7 @@ static int take_part(int rank, const struct way *way, size_t size, struct failur
     operation.respond = respond;
     if (rank == 0)
         return measure(&operation, &channel, size, way, failure);
-    return sweep_respond(&operation, &channel, size, failure);
+    return sweep_respond(&operation, &channel, size, NULL, failure);
 }
 
 /* A whole number from `low` to `high`; otherwise the program ends. Not yet within MPI, whose end could cut

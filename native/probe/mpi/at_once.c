@@ -106,7 +106,8 @@ int at_once_begin(struct at_once *at_once, const struct arguments *arguments, in
     const int other = first + (rank + 1) % 2;
     MPI_Comm pair;
     *at_once = (struct at_once){.pair = {.comm = MPI_COMM_WORLD, .peer_name = nodes[other].host},
-                                .lines = arguments->size_count + (arguments->reference_us > 0)};
+                                .lines = (arguments->size_count + (arguments->reference_us > 0)) *
+                                         (arguments->arms == NULL ? 1 : 2)};
     int code = MPI_Comm_split(MPI_COMM_WORLD, first, rank, &pair);
     if (code == MPI_SUCCESS)
         code = MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &at_once->leaders);

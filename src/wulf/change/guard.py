@@ -169,6 +169,17 @@ class Guards:
     def _begin(self, words: Sequence[str], nodes: list[str], text: bytes) -> Answers:
         return self.call(nodes, *words, stdin=text)
 
+    def alternate(self, parts: Mapping[str, tuple[Sequence[int], Sequence[int]]], tx: str) -> Answers:
+        """Let a probe on each node have either of two parts of the open change made, by the numbers of its steps."""
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for node, both in parts.items():
+            words = tuple(",".join(map(str, part)) or "0" for part in both)
+            groups.setdefault(words, []).append(node)
+        found: Answers = {}
+        for words, nodes in groups.items():
+            found |= self.call(nodes, "alternate", tx, *words)
+        return found
+
     def rollback(self, nodes: Sequence[str], tx: str, deadline_s: int, to: str) -> Answers:
         """Begin a change back to the state before change `to`, or to the original one."""
         return self.call(nodes, "rollback", tx, self.owner, str(deadline_s), to)

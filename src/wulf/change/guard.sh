@@ -5,6 +5,7 @@
 #   guard begin TX OWNER DEADLINE_S      plan on stdin; journals the old state, changes nothing
 #   guard apply TX                       makes the changes and prints what the kernel or driver made of them
 #   guard swap OLD TX OWNER DEADLINE_S   undo OLD (- for none), begin TX (plan on stdin) and apply it, in one go
+#   guard alternate TX A B               lets the probe have either of two parts of it made, again and again
 #   guard extend TX DEADLINE_S           still there: so many seconds from now
 #   guard confirm TX                     keeps them; over a new connection
 #   guard undo TX [WHY]                  puts back what it has changed
@@ -38,7 +39,7 @@
 # not touched again, so that undoing is idempotent. What somebody else has changed since is left, and said. What is
 # not known to be put back is `stuck`.
 #
-# The parts by subject are in `guard_parts/`: grant (what sudo lets others do), history, journal, mutex, place, recover,
+# The parts by subject are in `guard_parts/`: alternation (two settings within one launch), grant (what sudo lets others do), history, journal, mutex, place, recover,
 # restore, watcher.
 #
 # Exit codes: 0 done; 1 an error, nothing changed; 10 somebody else has the node; 11 a step failed and all is put
@@ -239,6 +240,7 @@ confirm() { # TX
 	condense
 }
 close_change() {
+	end_alternation "$tx"
 	tidy
 	reserve 2>/dev/null
 	wake
@@ -336,7 +338,7 @@ main() {
 	verb=$1
 	shift
 	case $verb in
-	begin | apply | extend | confirm | undo | leaves | abandon) require_names "${1-}" ;;
+	begin | apply | alternate | extend | confirm | undo | leaves | abandon) require_names "${1-}" ;;
 	swap) require_names "${1-}" "${2-}" ;;
 	rollback) require_names "${1-}" "${4-}" ;;
 	esac
@@ -345,7 +347,7 @@ main() {
 		"$verb" "$@"
 		exit
 	fi
-	case $verb in watch | keep) "$verb" ;; esac
+	case $verb in watch | keep | alternating) "$verb" "$@" ;; esac
 	exclusively
 	rotate
 	if is_by_sudo; then
@@ -363,7 +365,7 @@ main() {
 		recover
 		exit "$code"
 		;;
-	lock | unlock | begin | apply | swap | extend | confirm | rollback | abandon | where)
+	lock | unlock | begin | apply | alternate | swap | extend | confirm | rollback | abandon | where)
 		recover
 		"$verb" "$@"
 		;;

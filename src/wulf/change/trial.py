@@ -89,6 +89,19 @@ class Trial:
         if risky:
             transaction.reach(DEADLINE_S)
 
+    def alternate(self, parts: Mapping[str, tuple[Sequence[int], Sequence[int]]]) -> str:
+        """Let a probe have either of two parts of the open change made; return where it asks for them.
+
+        Parameters
+        ----------
+        parts
+            Node → numbers of the steps of both parts.
+        """
+        answers = self.guards.alternate(parts, self._open[-1].name)
+        require(answers, "cannot make two settings in turn")
+        (place,) = {answer.rows("place")[0][0] for answer in answers.values()}
+        return place
+
     def restore(self) -> None:
         """Put the original settings back; a node that was cut off does it by itself, and is waited for.
 

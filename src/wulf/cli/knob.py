@@ -180,6 +180,12 @@ def page(entry: Knob) -> str:
         f"RHEL family: {entry.persist.rhel}",
     )
     section("UNDO", entry.access.revert)
+    section(
+        "COMPARED",
+        "while the probe measures: it acts on connections that there are already"
+        if entry.established
+        else "from launch to launch: it is agreed when a connection begins, or belongs to a job",
+    )
     section("RISK", entry.risk, f"may cut the node off: {entry.lockout}")
     section("ALSO SET BY", ", ".join(entry.owners))
     section(

@@ -48,7 +48,8 @@ def with_joints(
 
 def _both(model: Model, pair: Joint) -> bool:
     """Whether both were set together in more trials than one."""
-    return sum(all(row.setting.get(knob) == value for knob, value in pair) for row in model.rows) > 1
+    made = [one for row in model.rows for one in row.settings]
+    return sum(all(one.get(knob) == value for knob, value in pair) for one in made) > 1
 
 
 def best(

@@ -22,6 +22,8 @@ class Clock:
         self._assumed = {candidate.knob: candidate.toggle_s for candidate in plan.candidates}
         self._trial_s = plan.trial_s
         self._measuring: list[float] = []
+        #: Of trials that share their launches with another.
+        self._within: list[float] = []
         self._changes: list[tuple[frozenset[str], float]] = []
         self._before: Values = {}
         self._learnt: tuple[float, Mapping[str, float]] | None = None
@@ -32,6 +34,9 @@ class Clock:
         self._before = trial.setting if trial.status == "ok" else {}
         if trial.status != "ok":
             return
+        if trial.within is not None:
+            self._within.append(trial.duration_s)
+            return
         self._measuring.append(trial.duration_s - trial.change_s)
         if knobs:
             self._changes.append((knobs, trial.change_s))
@@ -41,6 +46,16 @@ class Clock:
     def trial_s(self) -> float:
         """Measuring time of a trial: the median of those made [s]."""
         return float(np.median(self._measuring)) if self._measuring else self._trial_s
+
+    @property
+    def within_s(self) -> float:
+        """Time of two settings that are measured in turn within the same launches, each: median [s]."""
+        return float(np.median(self._within)) if self._within else 2 * self.trial_s
+
+    @property
+    def pair_s(self) -> float:
+        """Time of two trials of different settings, with the changes [s]."""
+        return 2 * self.trial_s + self.cost_s(frozenset(self._assumed)) / max(len(self._assumed), 1) * 2
 
     def change_s(self, after: Values) -> float:
         """Time that changing from the last setting takes [s]."""

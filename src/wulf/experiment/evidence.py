@@ -33,6 +33,8 @@ OBJECTIVE = (0,)
 ENOUGH = 8
 #: p value at which an arm is said to move the reference.
 MOVES = 0.01
+#: Differences within launches are weighed so often, each time at most so many times more or less than before.
+_WEIGHINGS, _MOST = 3, 30.0
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,18 @@ class Row:
     contaminated: bool
     #: Whether it belongs to the confirmation.
     fresh: bool
+    #: The setting that was measured in turn with it within the same launches: the row is then the difference to that
+    #: one, which knows nothing of the level.
+    other: Values | None = None
+
+    @property
+    def settings(self) -> tuple[Values, ...]:
+        """Settings that were measured."""
+        return (self.setting,) if self.other is None else (self.setting, self.other)
+
+    def level(self, key: Arm | Joint) -> float:
+        """How often an arm or a pair of them is in what the row is the value of: 0 or 1, or −1 in a difference."""
+        return float(_has(self.setting, key)) - float(self.other is not None and _has(self.other, key))
 
 
 @dataclass(frozen=True)
@@ -57,10 +71,12 @@ class Series:
     fit: Fit
     #: What a trial has of the one before, shape (n,).
     share: Floats
+    #: How many times less than trials differences within launches scatter, shape (n,); 1 for trials.
+    weights: Floats
 
     def addition(self, cause: Floats) -> Contrast:
         """Effect of one more cause. Shape (n,)."""
-        return self.fit.addition(_innovations(cause[:, None], self.share)[:, 0])
+        return self.fit.addition(_innovations((self.weights * cause)[:, None], self.share)[:, 0])
 
 
 @dataclass(frozen=True)
@@ -82,6 +98,12 @@ class Model:
     def scale(self) -> float:
         """Scatter of a trial, as a difference of logarithms."""
         return self.adjusted.fit.scale
+
+    @property
+    def within_scale(self) -> float | None:
+        """The same of one of two trials that share their launches; None where there are none."""
+        apart = self.adjusted.weights[_levels(self.rows) == 0]
+        return self.scale / float(apart[0]) / math.sqrt(2) if apart.size else None
 
     def contrast(self, tried: Values, base: Values) -> Contrast:
         """Effect of one setting against another, as a difference of log costs."""
@@ -125,6 +147,8 @@ class Evidence:
     def __init__(self, costs: Costs, local: frozenset[str] = frozenset()) -> None:
         self.costs = costs
         self.rows: list[Row] = []
+        #: The first of two trials that share their launches.
+        self._first: Row | None = None
         #: Knobs that change what a node does by itself.
         self._local = local
         #: Number of trials, and the arms that moved the reference in them.
@@ -138,16 +162,20 @@ class Evidence:
         if not math.isfinite(costs[0]):
             return False
         reference = trial.reference
-        self.rows.append(
-            Row(
-                index=trial.index,
-                setting=trial.setting,
-                costs=costs,
-                reference=math.log(reference) if reference else math.nan,
-                contaminated=bool(trial.contamination),
-                fresh=trial.phase == "confirmation",
-            )
+        row = Row(
+            index=trial.index,
+            setting=trial.setting,
+            costs=costs,
+            reference=math.log(reference) if reference else math.nan,
+            contaminated=bool(trial.contamination),
+            fresh=trial.phase == "confirmation",
         )
+        if trial.within is None:
+            self.rows.append(row)
+        elif trial.within == trial.index:
+            self._first = row
+        elif self._first is not None and self._first.index == trial.within:
+            self.rows.append(_difference(self._first, row))
         return True
 
     def _rows(self, figure: Sequence[int] = OBJECTIVE, confirming: Values | None = None) -> list[Row]:
@@ -155,19 +183,19 @@ class Evidence:
         return [
             row
             for row in self.rows
-            if (not row.fresh or row.setting in fresh)
+            if (not row.fresh or all(setting in fresh for setting in row.settings))
             and all(math.isfinite(row.costs[column]) for column in figure)
         ]
 
     def count(self, arm: Arm) -> int:
         """Trials of the search in which an arm was set."""
-        return sum(_has(row.setting, arm) for row in self._rows())
+        return sum(row.level(arm) != 0 for row in self._rows())
 
     def counts(self, setting: Values, *, fresh: bool) -> tuple[int, int]:
         """Trials, of the search or of the confirmation, in which all of a setting was set, and in which it was not."""
-        rows = [row for row in self.rows if row.fresh == fresh]
-        having = sum(all(_has(row.setting, arm) for arm in setting.items()) for row in rows)
-        return having, len(rows) - having
+        made = [one for row in self.rows if row.fresh == fresh for one in row.settings]
+        having = sum(all(_has(one, arm) for arm in setting.items()) for one in made)
+        return having, len(made) - having
 
     def model(
         self,
@@ -192,13 +220,13 @@ class Evidence:
             return None
         causes, columns, fresh = _causes(rows, arms, joints, confirming)
         values = np.array([float(np.mean(row.costs[list(figure)])) for row in rows])
-        reference = np.array([row.reference for row in rows])
+        covariates = _covariates(rows)
         local = self._moving() & set(arms)
         try:
-            if not _varies(reference):
+            if not covariates:
                 plain = _fit(rows, causes, values)
                 return Model(plain, plain, columns, frozenset(), rows, fresh)
-            adjusted = _fit(rows, np.column_stack([causes, reference - np.median(reference)]), values)
+            adjusted = _fit(rows, np.column_stack([causes, *covariates]), values)
             plain = _fit(rows, causes, values) if local else adjusted
         except SingularError:
             return None
@@ -234,12 +262,12 @@ class Evidence:
         return self._moved[1]
 
     def _find_moving(self, rows: Sequence[Row]) -> frozenset[Arm]:
-        arms = list({arm: None for row in rows for arm in row.setting.items()})
+        arms = list({arm: None for row in rows for one in row.settings for arm in one.items()})
         named = frozenset(arm for arm in arms if arm[0] in self._local)
         reference = np.array([row.reference for row in rows])
         if not _varies(reference) or len(rows) < ENOUGH:
             return named
-        base = _fit(rows, np.ones((len(rows), 1)), reference)
+        base = _fit(rows, _levels(rows)[:, None], reference)
         return named | {arm for arm in arms if base.addition(_column(rows, arm)).p_value() < MOVES}
 
 
@@ -247,7 +275,7 @@ def _causes(
     rows: Sequence[Row], arms: Sequence[Arm], joints: Sequence[Joint], confirming: Values | None
 ) -> tuple[Floats, dict[Arm | Joint, int], int]:
     """Return the columns of the model, which of them is which, and that of the confirmed setting."""
-    causes = [np.ones(len(rows))]
+    causes = [_levels(rows)]
     columns: dict[Arm | Joint, int] = {}
     fresh = np.array([confirming is not None and row.fresh for row in rows], dtype=float)
     keys: list[Arm | Joint] = [*arms, *joints]
@@ -255,13 +283,16 @@ def _causes(
         columns[key] = len(causes)
         causes.append((1 - fresh) * _column(rows, key))
     if confirming is not None:
-        causes.append(fresh * np.array([row.setting == confirming for row in rows]))
+        tried = [float(row.setting == confirming) - float(row.other == confirming) for row in rows]
+        causes.append(fresh * np.array(tried))
         confirmed = len(causes) - 1
-        causes.append(fresh)
+        level = fresh * _levels(rows)
+        if level.any():
+            causes.append(level)
     else:
         confirmed = 0
     suspect = np.array([row.contaminated for row in rows], dtype=float)
-    if FEW <= suspect.sum() <= len(rows) - FEW:
+    if FEW <= suspect.sum() <= _levels(rows).sum() - FEW:
         causes.append(suspect)
     return np.column_stack(causes), columns, confirmed
 
@@ -271,13 +302,61 @@ def _fit(rows: Sequence[Row], causes: Floats, values: Floats) -> Series:
 
     Cochrane and Orcutt (1949), JASA 44, 32–61, with the first trial kept as Prais and Winsten do.
     """
+    weights = _weights(rows, causes, values)
+    causes, values = weights[:, None] * causes, weights * values
     found = fit(causes, values)
     resemblance = found.lag_one()
-    if resemblance * math.sqrt(found.degrees) < RESEMBLING:
-        return Series(found, np.zeros(len(rows)))
+    # What is common to neighbours is not in differences within launches.
+    if resemblance * math.sqrt(found.degrees) < RESEMBLING or not np.all(_levels(rows)):
+        return Series(found, np.zeros(len(rows)), weights)
     gaps = np.diff([row.index for row in rows])
     share = np.concatenate([[0.0], resemblance**gaps])
-    return Series(fit(_innovations(causes, share), _innovations(values[:, None], share)[:, 0]), share)
+    return Series(
+        fit(_innovations(causes, share), _innovations(values[:, None], share)[:, 0]), share, weights
+    )
+
+
+def _weights(rows: Sequence[Row], causes: Floats, values: Floats) -> Floats:
+    """Return how many times less than trials differences within launches scatter. Shape (n,)."""
+    weights = np.ones(len(rows))
+    apart = _levels(rows) == 0
+    if min(apart.sum(), (~apart).sum()) < FEW:
+        return weights
+    for _ in range(_WEIGHINGS):
+        found = fit(weights[:, None] * causes, weights * values)
+        scatter = [found.scatter(part) for part in (~apart, apart)]
+        weights[apart] *= min(max(scatter[0] / scatter[1], 1 / _MOST), _MOST)
+    return weights
+
+
+def _covariates(rows: Sequence[Row]) -> list[Floats]:
+    """Return the reference of trials, and that of differences within launches, which are not alike. Shape (n,)."""
+    levels = _levels(rows)
+    found = []
+    for part in (levels == 1, levels == 0):
+        reference = np.array([row.reference for row in rows])[part]
+        if reference.size >= FEW and _varies(reference):
+            column = np.zeros(len(rows))
+            column[part] = reference - (np.median(reference) if levels[part][0] else 0.0)
+            found.append(column)
+    return found
+
+
+def _levels(rows: Sequence[Row]) -> Floats:
+    """Return 1 for a trial and 0 for a difference, which has no level. Shape (n,)."""
+    return np.array([float(row.other is None) for row in rows])
+
+
+def _difference(first: Row, second: Row) -> Row:
+    return Row(
+        index=second.index,
+        setting=first.setting,
+        costs=first.costs - second.costs,
+        reference=first.reference - second.reference,
+        contaminated=False,
+        fresh=first.fresh,
+        other=second.setting,
+    )
 
 
 def _innovations(columns: Floats, share: Floats) -> Floats:
@@ -287,7 +366,7 @@ def _innovations(columns: Floats, share: Floats) -> Floats:
 
 
 def _column(rows: Sequence[Row], key: Arm | Joint) -> Floats:
-    return np.array([_has(row.setting, key) for row in rows], dtype=float)
+    return np.array([row.level(key) for row in rows])
 
 
 def _arms(key: Arm | Joint) -> frozenset[Arm]:

@@ -75,7 +75,7 @@ class Search:
             better settings, it must leave the time to look again at what it has, and to confirm it.
         """
         self._left_s = left_s
-        while self._request is not None and left_s < self._needed_s(self._request):
+        while self._request is not None and not self._request.made and left_s < self._needed_s(self._request):
             self._advance(None)
         return self._request
 
@@ -149,10 +149,15 @@ class Search:
 
     def _needed_s(self, request: TrialRequest) -> float:
         """Time for a trial and for what must come after it [s]."""
+        if request.made:
+            return 0.0
         clock = self._strategy.clock
         share = _RESERVE.get(request.phase, 0.0)
         if request.phase == "screening" and request.round:
             share = _AGAIN
+        share += request.spare
+        if request.beside is not None:
+            return 2 * clock.within_s + share * self.plan.budget_s
         return clock.trial_s + clock.change_s(request.setting) + share * self.plan.budget_s
 
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import msgspec
 import numpy as np
 
 from wulf.experiment import choice, design, power, refine
@@ -19,13 +21,22 @@ from wulf.experiment.design import Fold
 from wulf.experiment.evidence import OBJECTIVE, ROOMY, Arm, Evidence, Model
 from wulf.experiment.failing import Failing
 from wulf.experiment.state import State
-from wulf.records import Estimate, Phase, Trial, TunePlan, Values
+from wulf.records import Candidate, Estimate, Phase, Trial, TunePlan, Values
 from wulf.stats.linear import Contrast
 
 #: Blocks of two trials of the control: fewer where they already agree within the margin.
 CONTROL_BLOCKS, CALM_CONTROL_BLOCKS = 3, 2
 #: The same where some of them were disturbed.
 MOST_CONTROL_BLOCKS = 4
+#: Pairs of the control within launches.
+WITHIN_BLOCKS = 4
+#: Trials must seem to say so many times more than differences within launches to be preferred: usually these say
+#: several times more, a few pairs of either are little to tell by, and those of the control have no change between.
+DOUBTFUL = 3.0
+#: Share of the budget that the first of two groups of knobs leaves to the screening of the other.
+SHARED = 0.25
+#: A time below which none is told from another [s].
+LEAST_S = 1e-3
 #: Knobs that go on to the second factorial, and values of each.
 SURVIVORS, SURVIVING_VALUES = 6, 2
 #: Pairs after which it is looked at first whether anything is still open, and by how much they grow to the next look.
@@ -60,6 +71,12 @@ class TrialRequest:
     round: int
     block: int
     setting: Values
+    #: The other setting of a pair, where both are to be measured in turn within the same launches.
+    beside: Values | None = None
+    #: Whether it was measured with the trial before.
+    made: bool = False
+    #: Share of the budget that is left to others beyond what the phase leaves.
+    spare: float = 0.0
 
 
 class Unmeasurable(Exception):  # noqa: N818  (how a search ends that cannot begin)
@@ -84,11 +101,15 @@ class Strategy:
         self.arms: list[Arm] = [(c.knob, value) for c in plan.candidates for value in c.values]
         #: Values tried in the second factorial, or alone.
         self.again: dict[str, list[str]] = {}
-        #: Trials of each phase.
-        self.made: dict[Phase, int] = {}
+        #: Trials of each phase, and whether two shared their launches.
+        self.made: Counter[tuple[Phase, bool]] = Counter()
         #: Log objectives of the blocks of the control, and whether nothing disturbed them.
         self._blocks: list[list[float]] = []
         self._clean: list[bool] = []
+        #: The same within launches: differences.
+        self._differences: list[float] = []
+        #: Whether what acts on established connections is compared within launches.
+        self.within = False
         self._rng = np.random.default_rng(plan.seed)
 
     @property
@@ -129,7 +150,33 @@ class Strategy:
             self._clean.append(not any(trial.contamination for trial in pair))
         if not any(self._blocks):
             raise Unmeasurable(f"the original settings gave no value in {2 * len(self._blocks)} trials")
+        yield from self._control_within()
         self.foresee()
+
+    def _control_within(self) -> Asking:
+        """Find out whether differences within launches say more in the same time than those between them."""
+        if not self.plan.dwells or not any(c.established for c in self.plan.candidates):
+            return
+        for block in range(WITHIN_BLOCKS):
+            request = TrialRequest("control", 1, block, {}, beside={})
+            pair = yield from self._ask_both(request)
+            if len(pair) < 2 or pair[0].within is None:
+                return
+            first, second = (self._objective(trial) for trial in pair)
+            if not first or not second:
+                return
+            self._differences.append(second[0] - first[0])
+        within = self._says(self.within_scatter(), self.clock.within_s)
+        between = self._says(power.scatter(self._blocks), self.clock.pair_s / 2)
+        self.within = between < DOUBTFUL * within
+
+    def _says(self, scatter: float, seconds: float) -> float:
+        """Return what trials of this scatter and length say in a second."""
+        return 1 / (max(scatter, LEAST_SCATTER) ** 2 * max(seconds, LEAST_S))
+
+    def within_scatter(self) -> float:
+        """Scatter of one of two trials within the same launches, from the control."""
+        return power.scatter([[0.0, difference] for difference in self._differences])
 
     def _is_calm(self) -> bool:
         return power.scatter(self._blocks) < self.plan.margin / 2
@@ -137,8 +184,12 @@ class Strategy:
     def _search(self) -> Asking:
         """Screen all, look at the best ones again, and try alone what is dear to change; while there is time."""
         for round_ in range(ROUNDS):
-            yield from self._screen(round_)
-            yield from self._forward(round_)
+            groups = self._groups()
+            for number, (knobs, within) in enumerate(groups):
+                spare = SHARED * (len(groups) - 1 - number)
+                yield from self._screen(round_, knobs, within, spare)
+            for knobs, within in groups:
+                yield from self._forward(round_, knobs, within)
             if round_ == 0:
                 yield from self._alone()
             self._choose()
@@ -147,29 +198,47 @@ class Strategy:
         self._note_kept()
         yield from self._refine()
 
-    def _screen(self, round_: int) -> Asking:
-        """Try all knobs at once, half of them in each trial, until nothing is open or the time for it is over."""
+    def _groups(self) -> list[tuple[frozenset[str], bool]]:
+        """Return the knobs that are tried together, and whether that is within launches."""
+        knobs = frozenset(self.levels())
+        live = (
+            frozenset(c.knob for c in self.plan.candidates if c.established) & knobs
+            if self.within
+            else frozenset()
+        )
+        return [(group, group is live) for group in (live, knobs - live) if group]
+
+    def _screen(self, round_: int, knobs: frozenset[str], within: bool, spare: float) -> Asking:
+        """Try knobs at once, half of them in each trial, until nothing is open or the time for it is over."""
         pairs = 0
-        while levels := self.levels():
+        while levels := {knob: values for knob, values in self.levels().items() if knob in knobs}:
             folds = design.screening(levels, self._rng)
             for fold in folds:
-                if not (yield from self._fold("screening", round_, pairs, fold, {})):
+                request = TrialRequest("screening", round_, pairs, {}, spare=spare)
+                if not (yield from self._fold(request, fold, within)):
                     if round_ == 0 and pairs < len(levels):
                         self._short("the values could not all be told apart")
                     return
                 pairs += 1
-                if 2 * pairs > len(levels) + 2 and _is_look(pairs) and not self._open(self.screened()):
+                if (
+                    2 * pairs > len(levels) + 2
+                    and _is_look(pairs)
+                    and not self._open(self._screened_of(knobs))
+                ):
                     return
 
-    def _forward(self, round_: int) -> Asking:
+    def _screened_of(self, knobs: frozenset[str]) -> dict[Arm, Contrast]:
+        return {arm: one for arm, one in self.screened().items() if arm[0] in knobs}
+
+    def _forward(self, round_: int, knobs: frozenset[str], within: bool) -> Asking:
         """Try those that seem to help again, in all combinations."""
-        levels = self._survivors()
+        levels = {knob: values for knob, values in self._survivors().items() if knob in knobs}
         for knob, values in levels.items():
             self.again[knob] = list(dict.fromkeys([*self.again.get(knob, []), *values]))
         if not levels or (len(levels) == 1 and not self._open(self._seen(levels))):
             return
         for pairs, fold in enumerate(design.factorial(levels, self._rng)):
-            if not (yield from self._fold("forward", round_, pairs, fold, {})):
+            if not (yield from self._fold(TrialRequest("forward", round_, pairs, {}), fold, within)):
                 return
             if _is_look(pairs + 1) and not self._open(self._seen(levels)):
                 return
@@ -177,7 +246,7 @@ class Strategy:
     def _alone(self) -> Asking:
         """Compare knobs whose change is dear by themselves, in turn, in blocks: without, with, with, without."""
         self._choose()
-        dear = [c for c in self.plan.candidates if self.clock.is_dear(c)]
+        dear = [c for c in self.plan.candidates if self._is_dear(c)]
         arms = self.failing.working((c.knob, value) for c in dear for value in c.values)
         for knob, value in arms:
             self.again.setdefault(knob, []).append(value)
@@ -271,12 +340,14 @@ class Strategy:
         for block in itertools.count():
             if block % 2 == 0:
                 order = [order[index] for index in self._rng.permutation(2)]
-            for setting in order:
-                trial = yield from self._ask(TrialRequest("confirmation", round_, block, setting))
-                if trial is None:
-                    return block >= FEWEST_ALONE
-                if setting:
+            within = self.within and all(self.candidates[knob].established for knob in self.state.kept)
+            request = TrialRequest("confirmation", round_, block, order[0], beside=order[1])
+            pair = yield from self._ask_both(request, within=within)
+            for trial in pair:
+                if trial.setting:
                     self.failing.confirming[bool(self._objective(trial))] += 1
+            if len(pair) < 2:
+                return block >= FEWEST_ALONE
             if self._is_unreliable(self.state.kept):
                 return True
             order = order[::-1]
@@ -293,17 +364,34 @@ class Strategy:
         trial = yield request
         if trial is not None:
             self.clock.take(trial)
-            self.made[trial.phase] = self.made.get(trial.phase, 0) + 1
+            self.made[trial.phase, trial.within is not None] += 1
             self.failing.take(trial.setting, self.evidence.take(trial))
         return trial
 
-    def _fold(self, phase: Phase, round_: int, block: int, fold: Fold, base: Values) -> Going:
+    def _fold(self, request: TrialRequest, fold: Fold, within: bool) -> Going:
         """Have both trials of a pair made; False where there is no time."""
-        for part in fold:
-            setting = {**base, **dict(self.failing.working(part.items()))}
-            if (yield from self._try(TrialRequest(phase, round_, block, setting))) is None:
+        settings = [dict(self.failing.working(part.items())) for part in fold]
+        if within:
+            pair = yield from self._ask_both(replace(request, setting=settings[0], beside=settings[1]))
+            if len(pair) < 2:
+                return False
+            if all(self._objective(trial) for trial in pair):
+                return True
+            # Which value is to blame shows where each is alone.
+        for setting in settings:
+            if (yield from self._try(replace(request, setting=setting))) is None:
                 return False
         return True
+
+    def _ask_both(
+        self, request: TrialRequest, *, within: bool = True
+    ) -> Generator[TrialRequest, Trial | None, list[Trial]]:
+        """Have two settings measured, `within` the same launches where that is possible; fewer trials without time."""
+        first = yield from self._ask(request if within else replace(request, beside=None))
+        if first is None:
+            return []
+        second = yield from self._ask(_other(request, first))
+        return [first] if second is None else [first, second]
 
     def _try(self, request: TrialRequest) -> Asked:
         """Have a trial made; where it fails, find out which value is to blame."""
@@ -348,12 +436,16 @@ class Strategy:
         """Values that may be tried."""
         return self.failing.working(self.arms)
 
+    def _is_dear(self, candidate: Candidate) -> bool:
+        """Whether a change of a knob takes longer than a trial; within launches the nodes switch it themselves."""
+        return self.clock.is_dear(candidate) and not (self.within and candidate.established)
+
     def levels(self) -> dict[str, list[str]]:
         """Values that are tried together with others."""
         return {
             c.knob: values
             for c in self.plan.candidates
-            if not self.clock.is_dear(c)
+            if not self._is_dear(c)
             and (values := [value for _, value in self.failing.working((c.knob, v) for v in c.values)])
         }
 
@@ -528,45 +620,76 @@ class Strategy:
         if not math.isfinite(noise):
             noise = self.plan.margin
         closing = (2 * NOTHING * noise / math.log1p(self.plan.margin)) ** 2
-        later = 2 * LOOK + 4 * FEWEST_ALONE * len([c for c in self.plan.candidates if self.clock.is_dear(c)])
+        later = 2 * LOOK + 4 * FEWEST_ALONE * len([c for c in self.plan.candidates if self._is_dear(c)])
         screening = max(2 * (knobs + 2), closing) if knobs else 0.0
-        return max(round(screening) - self.made.get("screening", 0), 0) + max(
-            later - self.made.get("forward", 0), 4
-        )
+        return max(round(screening) - self._made("screening"), 0) + max(later - self._made("forward"), 4)
+
+    def _made(self, phase: Phase) -> int:
+        return self.made[phase, False] + self.made[phase, True]
 
     def foresee(self, *, at_end: bool = False) -> None:
         """Say what this cluster can show: before the search by what is planned, at its end by what was done."""
         blocks = [block for block, clean in zip(self._blocks, self._clean, strict=True) if clean]
         blocks = blocks if len(blocks) >= 2 else self._blocks
         scale = power.scatter(blocks)
-        model = self.model() if at_end else None
-        if model is not None:
-            scale = model.scale
-        trials = max(
-            int(self.plan.budget_s / (self.clock.trial_s + self.clock.cost_s(frozenset(self.levels())) / 2)),
-            8,
-        )
-        planned = trials // 2, trials // 4, trials // 5
-        made = tuple(self.made.get(phase, 0) for phase in ("screening", "forward", "confirmation"))
         if not math.isfinite(scale):
             return
-        chosen = planned
-        if at_end:
-            # It ends as soon as a plain effect is known; a small one would have had all its time.
-            chosen = made[0], made[1] or planned[1], max(made[2], planned[2])
+        model = self.model() if at_end else None
+        each_s = self.clock.trial_s + self.clock.cost_s(frozenset(self.levels())) / 2
+        kinds = {within for _, within in self._groups()} or {self.within}
+        shares = {
+            within: self._smallest(
+                self.within_scatter() if within else scale,
+                self._trials(within, (self.clock.within_s if within else each_s) * len(kinds), at_end=at_end),
+                model,
+                within=within,
+            )
+            for within in kinds
+        }
+        smallest, trials = shares[min(kinds)]
+        control = power.control(blocks, smallest, trials)
+        if control is not None and len(kinds) > 1:
+            control = msgspec.structs.replace(control, smallest_within=shares[True][0])
+        self.state.control = control
+
+    def _trials(self, within: bool, each_s: float, *, at_end: bool) -> tuple[int, int, int]:
+        """Trials of screening, second factorial and confirmation that what is to be found has."""
+        trials = max(int(self.plan.budget_s / each_s), 8)
+        planned = trials // 2, trials // 4, trials // 5
+        if not at_end:
+            return planned
+        phases: tuple[Phase, ...] = "screening", "forward", "confirmation"
+        first, again, last = (self.made[phase, within] for phase in phases)
+        # It ends as soon as a plain effect is known; a small one would have had all its time.
+        return first, again or planned[1], max(last, planned[2])
+
+    def _smallest(
+        self, scale: float, trials: tuple[int, int, int], model: Model | None, *, within: bool
+    ) -> tuple[float, int]:
+        """Return the smallest effect that is found, as a share, and the trials of each kind behind it."""
+        if model is not None:
+            found = model.within_scale if within else model.scale
+            scale = found or scale
         most = max((len(values) for values in self.levels().values()), default=1)
         smallest = power.smallest_effect(
             max(round(scale, 5), LEAST_SCATTER),
-            *(max(number // most, 2) for number in chosen),
+            *(max(number // most, 2) for number in trials),
             len(self.arms),
             self.plan.false_discovery / 2,
         )
-        smallest = max(smallest, -math.expm1(-math.log1p(self.plan.margin)))
-        self.state.control = power.control(blocks, smallest, sum(chosen) // 2)
+        return max(smallest, -math.expm1(-math.log1p(self.plan.margin))), sum(trials) // 2
 
     def _short(self, what: str) -> None:
         self.state.ended = "budget"
         self.state.notes.append(f"the time was used up: {what}")
+
+
+def _other(request: TrialRequest, first: Trial) -> TrialRequest:
+    """Return the request for the other trial of a pair, when the first one is there."""
+    assert request.beside is not None, "a pair has two settings"
+    if first.within is None:
+        return replace(request, setting=request.beside, beside=None)
+    return replace(request, setting=request.beside, beside=request.setting, made=True)
 
 
 def _is_look(pairs: int) -> bool:

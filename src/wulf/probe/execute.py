@@ -32,6 +32,8 @@ _WARM_UP_VISITS = 8
 _AMPLE = 50
 #: Announcing a visit, and checking what came, on a slow machine [s].
 _VISIT_S = 0.25
+#: A guard may take so long to make another setting [s].
+_CHANGE_S = 5.0
 #: No network that is measured is slower [B/s]; a visit sends a message there and back three times.
 _SLOWEST = 1e6
 _MESSAGES = 6
@@ -130,7 +132,9 @@ def _attempt(plan: LaunchPlan, site: Site, output: _Output) -> None:
         with _start(plan, site, output.argv) as process:
             _read(process, output, plan)
             _let_it_end(process)
-        output.samples = [parse.sample(line, plan.id, plan.place, plan.setting) for line in output.cells]
+        output.samples = [
+            parse.sample(line, plan.id, plan.place, line.arm or plan.setting) for line in output.cells
+        ]
         output.references = [parse.reference(line, plan.place) for line in output.reference_lines]
     except WulfError as failure:
         output.error = str(failure)
@@ -187,7 +191,22 @@ def _probe_arguments(plan: LaunchPlan) -> list[str]:
         "--peer-timeout",
         str(PEER_TIMEOUT_S),
         *(["--at-once"] if plan.pairs else []),
+        *_alternation_arguments(plan),
     ]
+
+
+def _alternation_arguments(plan: LaunchPlan) -> list[str]:
+    alternation = plan.alternation
+    if alternation is None:
+        return []
+    dwell, settle = str(alternation.dwell_sweeps), str(alternation.settle_sweeps)
+    words = ["--arms", alternation.arms, "--dwell-sweeps", dwell, "--settle-sweeps", settle]
+    return words + _guard_arguments(plan)
+
+
+def _guard_arguments(plan: LaunchPlan) -> list[str]:
+    place = plan.alternation.place if plan.alternation is not None else ""
+    return ["--alternate", place] if place else []
 
 
 def limit_s(plan: LaunchPlan) -> float:
@@ -199,6 +218,8 @@ def limit_s(plan: LaunchPlan) -> float:
     visit_s = _VISIT_S + _AMPLE * (plan.visit_us + len(plan.place) * plan.reference_us) * 1e-6
     visits = plan.sweeps + _WARM_UP_VISITS
     asked = sum(visits * (visit_s + _MESSAGES * size / _SLOWEST) for size in plan.sizes_bytes)
+    if plan.alternation is not None:
+        asked += _CHANGE_S * len(plan.alternation.arms)
     return START_S + min(asked, SILENCE_S * len(plan.sizes_bytes) * (plan.sweeps + 1))
 
 
@@ -238,7 +259,15 @@ def _start_net(plan: LaunchPlan, site: Site, argv: list[str]) -> Iterator[Remote
     address = site.addresses.get(far, far)
     token = secrets.token_hex(16)
     waits = ["--yield"] if site.shares_cpu(*plan.place) else []
-    server_argv = [site.net_probes[far], "--server", "--bind", address, "--token-stdin", *waits]
+    server_argv = [
+        site.net_probes[far],
+        "--server",
+        "--bind",
+        address,
+        "--token-stdin",
+        *waits,
+        *_guard_arguments(plan),
+    ]
     with site.transport.start(server_argv, far, line=token) as server:
         port = _server_port(server, far)
         argv[:] = [site.net_probes[near], "--connect", f"{address}:{port}", "--peer-name", far]

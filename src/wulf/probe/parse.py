@@ -54,6 +54,8 @@ class CellLine(msgspec.Struct, frozen=True, tag="cell", tag_field="type"):
     batch_at_us: list[int] = []
     #: Of the launch, that it is about; empty for all of them.
     ranks: list[int] = []
+    #: Which of two settings of the launch; empty where there is one.
+    arm: str = ""
     lost: int = 0
     corrupt: int = 0
 
@@ -66,6 +68,7 @@ class ReferenceLine(msgspec.Struct, frozen=True, tag="reference", tag_field="typ
     at_us: list[int]
     #: As those of a cell.
     ranks: list[int] = []
+    arm: str = ""
 
 
 class ErrorLine(msgspec.Struct, frozen=True, tag="error", tag_field="type"):
@@ -190,7 +193,7 @@ def reference(line: ReferenceLine, place: Place) -> Reference:
         )
     if any(not 0 < value < math.inf for values in line.medians_ns for value in values):
         raise ProbeError("the reference has times that cannot be")
-    return Reference(place=about, medians_ns=line.medians_ns, at_us=line.at_us)
+    return Reference(place=about, medians_ns=line.medians_ns, at_us=line.at_us, setting=line.arm)
 
 
 def _about(ranks: list[int], place: Place, what: str) -> Place:

@@ -34,6 +34,18 @@ Stream = tuple[str, Place]
 Purpose = Literal["scout", "measure"]
 
 
+class Alternation(msgspec.Struct, frozen=True, kw_only=True):
+    """Two settings in turn within one launch."""
+
+    #: Where every node's guard makes either of them; empty where they are the same.
+    place: str
+    #: Which of them, ``a`` or ``b``, comes when.
+    arms: str
+    #: Sweeps under each, and how many first ones of these are left out.
+    dwell_sweeps: int
+    settle_sweeps: int = 0
+
+
 class LaunchPlan(msgspec.Struct, frozen=True, kw_only=True):
     """All that one launch needs to know."""
 
@@ -56,6 +68,8 @@ class LaunchPlan(msgspec.Struct, frozen=True, kw_only=True):
     command: str = ""
     #: Environment of the job beyond the site's own.
     env: dict[str, str] = {}
+    #: The second of two settings that are measured in turn; None where there is one.
+    alternation: Alternation | None = None
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):

@@ -212,6 +212,8 @@ class Reference(Record, frozen=True, kw_only=True):
     medians_ns: list[list[float]]
     #: When each visit ended, on the clock of the samples' `batch_at_us` [µs].
     at_us: list[int]
+    #: Which of two settings of the launch, as the cells have it; empty where there is one.
+    setting: str = ""
 
     @property
     def time_s(self) -> float:

@@ -66,6 +66,8 @@ class Candidate(Record, frozen=True, kw_only=True):
     toggle_s: float = 0.0
     #: What may go wrong.
     risk: str = ""
+    #: Acts on connections that there are already, so that it can be switched while a probe measures.
+    established: bool = False
     #: Changes what a node does by itself, so that its figures must not be adjusted by the node-local reference.
     local: bool = False
 
@@ -93,6 +95,9 @@ class TunePlan(Record, frozen=True, kw_only=True):
     confidence: float
     #: Of all random orders.
     seed: int
+    #: Where two settings can be measured in turn within one launch: how often one of them is made there. 0 where they
+    #: cannot.
+    dwells: int = 0
 
 
 class Trial(Record, frozen=True, kw_only=True, tag="trial"):
@@ -107,6 +112,9 @@ class Trial(Record, frozen=True, kw_only=True, tag="trial"):
     block: int
     #: What is set.
     setting: Values
+    #: Where two settings were measured in turn within the same launches: index of the first of the two trials. Only
+    #: their difference says something; both share what is peculiar to the launches.
+    within: int | None = None
     #: ISO 8601, UTC.
     started_at: str
     #: With the change.
@@ -140,6 +148,8 @@ class Control(Record, frozen=True, kw_only=True):
     #: Smallest effect that the search finds, proves and confirms in nine of ten cases, as a share: 0.03 is a decrease
     #: of the time by 3 %.
     smallest_effect: float
+    #: The same of settings that were compared within launches where others were not; null where all were alike.
+    smallest_within: float | None = None
     #: Trials behind it with a setting, and as many without.
     effect_blocks: int
     #: Trials of the same setting depend on each other.

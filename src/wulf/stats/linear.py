@@ -110,6 +110,13 @@ class Fit:
             information=(self.scale / error) ** 2,
         )
 
+    def scatter(self, part: NDArray[np.bool_]) -> float:
+        """Scale of the noise of some of the rows: shape (n,). Outliers count as far as in the fit."""
+        inverse = self.covariance / self.scale**2
+        leverage = np.einsum("ij,jk,ik->i", self.rows[part], inverse, self.rows[part])
+        degrees = max(float(part.sum() - leverage.sum()), _TINY)
+        return max(math.sqrt(float(np.sum(self.pulls[part] ** 2)) / degrees), _TINY)
+
     def lag_one(self) -> float:
         """Correlation of what is left of each value with that of the one before, between −0.95 and 0.95.
 

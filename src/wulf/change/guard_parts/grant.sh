@@ -21,6 +21,8 @@ is_granted_word() { # form, word: a number must not be anything that a shell's a
 	case $1:$2 in
 	*[[:cntrl:]]*) return 1 ;;
 	why:*) return 0 ;;
+	steps:0 | steps:[1-9]*) ! printf '%s\n' "$2" | grep -qv '^[0-9]\{1,6\}\(,[0-9]\{1,6\}\)*$' || return 1 ;;
+	steps:*) return 1 ;;
 	*: | number:*[!0-9]* | number:??????????* | change:*[!A-Za-z0-9-]* | owner:*[!A-Za-z0-9@._:+-]*) return 1 ;;
 	esac
 }

@@ -17,7 +17,7 @@ from wulf.experiment.objective import figures_of
 from wulf.experiment.search import Forecast, Search
 from wulf.experiment.strategy import TrialRequest
 from wulf.procedure.tuning.runner import Reading, TrialError, TrialRunner
-from wulf.records import Metric, ProbeFigure, Trial, Tuning, Workload
+from wulf.records import Metric, ProbeFigure, Trial, Tuning, Values, Workload
 from wulf.store.files import timestamp
 from wulf.store.tuning import TuningWriter
 from wulf.units import format_share
@@ -117,11 +117,15 @@ def search(writer: TuningWriter, earlier: Sequence[Trial], bench: TrialRunner, w
         known.tell(trial)
     begin = time.monotonic()
     index = len(earlier)
+    waiting: list[Trial] = []
     try:
         while (request := known.ask(plan.budget_s - (time.monotonic() - begin))) is not None:
-            trial = _trial(request, index, writer, bench)
-            index += 1
-            writer.append(trial)
+            if not waiting:
+                waiting = _trials(request, index, writer, bench)
+                index += len(waiting)
+                for trial in waiting:
+                    writer.append(trial)
+            trial = waiting.pop(0)
             known.tell(trial)
             spent = time.monotonic() - begin
             watcher.tried(
@@ -141,9 +145,40 @@ def search(writer: TuningWriter, earlier: Sequence[Trial], bench: TrialRunner, w
     return _conclude(writer, known.tuning(writer.manifest.id, "complete"), "")
 
 
+def _trials(request: TrialRequest, index: int, writer: TuningWriter, bench: TrialRunner) -> list[Trial]:
+    """Make one trial, or two whose settings are measured in turn within the same launches."""
+    # The second of two whose first one alone was stored is made by itself.
+    if request.made or request.beside is None or not bench.can_alternate(request.setting, request.beside):
+        return [_trial(request, index, writer, bench)]
+    return _both(request, request.beside, index, writer, bench)
+
+
+def _both(
+    request: TrialRequest, beside: Values, index: int, writer: TuningWriter, bench: TrialRunner
+) -> list[Trial]:
+    begun = _begun(request, index)
+    begin = time.monotonic()
+    error = None
+    readings: tuple[Reading | None, Reading | None] = None, None
+    plan, workload = writer.manifest.plan, writer.manifest.workload
+    try:
+        readings = bench.alternate(
+            request.setting, beside, workload, figures_of(plan.metrics), plan.dwells, plan.seed + index
+        )
+    except (TrialError, StepError) as failure:
+        error = str(failure)
+        bench.restore()
+    duration_s = (time.monotonic() - begin) / 2
+    both = begun, msgspec.structs.replace(begun, index=index + 1, setting=beside)
+    return [
+        msgspec.structs.replace(_ended(one, reading, error), duration_s=duration_s, within=index)
+        for one, reading in zip(both, readings, strict=True)
+    ]
+
+
 def _trial(request: TrialRequest, index: int, writer: TuningWriter, bench: TrialRunner) -> Trial:
     """Make one trial; that a setting cannot be measured is a result."""
-    started_at = timestamp("milliseconds")
+    begun = _begun(request, index)
     begin = time.monotonic()
     change_s = 0.0
     error = None
@@ -158,21 +193,33 @@ def _trial(request: TrialRequest, index: int, writer: TuningWriter, bench: Trial
         error = str(failure)
         # Where nothing could be measured nothing may stay set.
         bench.restore()
+    found = _ended(begun, reading, error)
+    return msgspec.structs.replace(found, duration_s=time.monotonic() - begin, change_s=change_s)
+
+
+def _begun(request: TrialRequest, index: int) -> Trial:
     return Trial(
         index=index,
         phase=request.phase,
         round=request.round,
         block=request.block,
         setting=request.setting,
-        started_at=started_at,
-        duration_s=time.monotonic() - begin,
-        change_s=change_s,
-        status="failed" if error else "ok",
-        error=error,
-        values=reading.values if reading else {},
-        by_place=reading.by_place if reading else {},
-        reference=reading.reference if reading else None,
-        contamination=reading.contamination if reading else [],
+        started_at=timestamp("milliseconds"),
+        duration_s=0.0,
+        status="failed",
+    )
+
+
+def _ended(trial: Trial, reading: Reading | None, error: str | None) -> Trial:
+    if reading is None:
+        return msgspec.structs.replace(trial, error=error)
+    return msgspec.structs.replace(
+        trial,
+        status="ok",
+        values=reading.values,
+        by_place=reading.by_place,
+        reference=reading.reference,
+        contamination=reading.contamination,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 import re
 import shlex
 import time
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import msgspec
+import numpy as np
 
 from wulf import access, catalogue
 from wulf.change import live, steps
@@ -18,12 +20,12 @@ from wulf.change.trial import Trial
 from wulf.cluster.inventory import ClusterConfig
 from wulf.errors import ProbeError, WulfError
 from wulf.estimate import sample_mean, sample_quantiles
-from wulf.experiment import company
+from wulf.experiment import company, settling
 from wulf.experiment.objective import metric_name
 from wulf.nodeset import fold
 from wulf.ports import Transport
 from wulf.probe.command import run as run_command
-from wulf.probe.schedule import LaunchPlan
+from wulf.probe.schedule import Alternation, LaunchPlan
 from wulf.procedure import change
 from wulf.procedure.measuring.loop import RunLaunch
 from wulf.records import (
@@ -42,6 +44,13 @@ from wulf.text import last_line, printable
 
 #: After a change the guards still tidy up; a short trial would measure that [s].
 SETTLE_S = 0.3
+#: Letters of two settings that are measured within one launch.
+ARMS = "ab"
+#: Each is measured for so long at a time [s], and for so many sweeps at least.
+DWELL_S = 0.25
+FEWEST_SWEEPS = 4
+#: Launches from which it is learnt how long a change takes to have its effect, and what does not matter of it.
+SETTLING, SETTLED = 4, 0.01
 _RISKY = ("connectivity", "link down", "link blip")
 
 
@@ -84,9 +93,16 @@ class TrialRunner:
         self._operations = operations
         self._nodes = [record.node for record in records]
         self._setting: Values = {}
+        #: Whether all of it is made; after two settings in turn a part of it may be.
+        self._whole = True
         #: Settings whose effect on the wire has been proven.
         self._proven: set[str] = set()
         self._launches = 0
+        #: Operation → length of one sweep [s], as it was last.
+        self._sweep_s: dict[str, float] = {}
+        #: Operation → sweeps after a change that are left out, once that is known; and what tells it.
+        self._settle: dict[str, int] = {}
+        self._settling: dict[tuple[str, str], list[settling.Floats]] = {}
 
     def take(self) -> None:
         """Put the guards on the nodes and lock them.
@@ -107,10 +123,10 @@ class TrialRunner:
             A node did not take it, or it has no effect; everything is as it was originally.
         """
         self._trial.renew()
-        if on_nodes(setting) != on_nodes(self._setting):
-            self._setting = {}
+        if not self._whole or on_nodes(setting) != on_nodes(self._setting):
+            self._setting, self._whole = {}, True
             self._switch(on_nodes(setting))
-        self._setting = dict(setting)
+        self._setting, self._whole = dict(setting), True
 
     def restore(self) -> None:
         """Put the original settings back.
@@ -120,13 +136,13 @@ class TrialRunner:
         StepError
             A node could not; names it.
         """
-        self._setting = {}
+        self._setting, self._whole = {}, True
         self._trial.restore()
         time.sleep(SETTLE_S)
 
     def release(self) -> None:
         """Put the original settings back and let the nodes go."""
-        self._setting = {}
+        self._setting, self._whole = {}, True
         self._trial.release()
 
     def measure(self, workload: Workload, figures: Sequence[ProbeFigure], seed: int) -> Reading:
@@ -143,29 +159,101 @@ class TrialRunner:
             A launch or a command failed.
         """
         env = job_environment(self._setting)
-        found: dict[str, list[float]] = {}
-        by_place: dict[str, dict[str, float]] = {}
-        suspect: list[str] = []
-        references: list[float] = []
+        gathered = _Gathered()
         for part, places in _turns(workload):
             operation = self._operations[part.op]
             if operation.command:
-                found[operation.name] = [self._command(operation, places[0][0], env)]
-                continue
-            result = self._run(workload, part, places, seed, env)
-            suspect += result.launch.contamination
-            if result.reference_s is not None:
-                references.append(result.reference_s)
-            for sample in result.samples:
-                for name, value in figure_of(sample, figures):
-                    found.setdefault(name, []).append(value)
-                    by_place.setdefault(fold(sample.cell.place), {})[name] = value
-        return Reading(
-            values={name: _together(values) for name, values in found.items()},
-            by_place=by_place if len(by_place) > 1 else {},
-            contamination=list(dict.fromkeys(suspect)),
-            reference=_together(references) if references else None,
-        )
+                gathered.found[operation.name] = [self._command(operation, places[0][0], env)]
+            else:
+                gathered.take(self._run(workload, part, places, seed, env), figures)
+        return gathered.reading()
+
+    def can_alternate(self, first: Values, second: Values) -> bool:
+        """Whether every node's guard can make one of two settings, then the other, while a probe measures."""
+        if any(second.get(knob, value) != value for knob, value in first.items()):
+            return False
+        if job_environment(first) != job_environment(second):
+            return False
+        plan = self._plan(on_nodes({**first, **second}))
+        return first == second or all(record.node in plan.plans for record in self._records)
+
+    def alternate(
+        self,
+        first: Values,
+        second: Values,
+        workload: Workload,
+        figures: Sequence[ProbeFigure],
+        dwells: int,
+        seed: int,
+    ) -> tuple[Reading, Reading]:
+        """Measure two settings in turn within each launch of the workload.
+
+        The settings of both are one open change for that time, with its journal and its deadline: the nodes' guards
+        make either part of it when the probe asks for it.
+
+        Parameters
+        ----------
+        first, second
+            Settings of which `can_alternate` holds.
+        dwells
+            How often one of them is made in each launch, a multiple of four.
+
+        Raises
+        ------
+        TrialError
+            A launch failed, or a guard did not make a setting.
+        StepError
+            As `set`.
+        """
+        both = {**first, **second}
+        self._trial.renew()
+        if on_nodes(both) != on_nodes(self._setting):
+            self.set(both)
+        self._setting, self._whole = both, not on_nodes(both)
+        env = job_environment(both)
+        gathered = _Gathered(), _Gathered()
+        for part, places in _turns(workload):
+            nodes = list(dict.fromkeys(node for place in places for node in place))
+            place = self._open_parts(first, second, nodes) if first != second else ""
+            # One that has not been launched yet is short: it is measured again.
+            sweep_s = self._sweep_s.get(part.op, DWELL_S / workload.sweeps)
+            alternation = Alternation(
+                place=place,
+                arms=_arms(dwells, seed=seed + self._launches),
+                dwell_sweeps=max(math.ceil(DWELL_S / sweep_s), FEWEST_SWEEPS),
+                settle_sweeps=self._settle.get(part.op, 0),
+            )
+            result = self._run(workload, part, places, seed, env, alternation)
+            if place:
+                self._watch_settling(part.op, result, alternation)
+            for letter, one in zip(ARMS, gathered, strict=True):
+                one.take(_under(result, letter), figures)
+        return gathered[0].reading(), gathered[1].reading()
+
+    def _watch_settling(self, op: str, result: LaunchResult, alternation: Alternation) -> None:
+        """Learn from the first launches how long after a change its effect takes."""
+        if op in self._settle:
+            return
+        for sample in result.samples:
+            found = settling.deviations(sample.batch_medians_ns, alternation.dwell_sweeps)
+            self._settling.setdefault((op, sample.cell.setting), []).append(found)
+        if len(result.samples) * SETTLING <= sum(len(self._settling[op, letter]) for letter in ARMS):
+            self._settle[op] = max(
+                settling.unsettled(np.concatenate(self._settling[op, letter]), SETTLED) for letter in ARMS
+            )
+
+    def _open_parts(self, first: Values, second: Values, nodes: Sequence[str]) -> str:
+        """Let the probe on these nodes have either part of the open change made; return where it asks."""
+        plan = self._plan(on_nodes({**first, **second}))
+        numbered = {node: list(enumerate((step.knob for step in plan.plans[node]), 1)) for node in nodes}
+        parts = {
+            node: (
+                [number for number, knob in steps if knob in first],
+                [number for number, knob in steps if knob in second],
+            )
+            for node, steps in numbered.items()
+        }
+        return self._trial.alternate(parts)
 
     def use(self, launch: RunLaunch) -> None:
         """Launch in another way from now on, such as with another MPI library."""
@@ -191,9 +279,12 @@ class TrialRunner:
 
     def _switch(self, setting: Values) -> None:
         """Make the nodes have the values of a setting that are theirs; prove those that have not been yet."""
+        self.make(self._plan(setting))
+
+    def _plan(self, setting: Values) -> change.ChangePlan:
         wanted = [steps.check(catalogue.knob(name), value) for name, value in setting.items()]
         nodes = {record.node: wanted for record in self._records}
-        self.make(change.plan(self._records, self._config.interface, nodes, change.VETTED))
+        return change.plan(self._records, self._config.interface, nodes, change.VETTED)
 
     def make(self, plan: change.ChangePlan) -> None:
         """Make the nodes have what a plan wants, and all else as it was originally; raises as `set`."""
@@ -212,7 +303,13 @@ class TrialRunner:
         self._proven |= plan.settings.keys()
 
     def _run(
-        self, workload: Workload, part: Part, places: Sequence[Place], seed: int, env: dict[str, str]
+        self,
+        workload: Workload,
+        part: Part,
+        places: Sequence[Place],
+        seed: int,
+        env: dict[str, str],
+        alternation: Alternation | None = None,
     ) -> LaunchResult:
         assert self._launch is not None, "a workload with probes needs them on the nodes"
         self._launches += 1
@@ -227,17 +324,21 @@ class TrialRunner:
                 setting=", ".join(f"{name}={value}" for name, value in self._setting.items()) or "original",
                 purpose="measure",
                 sizes_bytes=part.sizes_bytes,
-                sweeps=workload.sweeps,
+                sweeps=(len(alternation.arms) * alternation.dwell_sweeps if alternation else workload.sweeps),
                 visit_us=workload.visit_us,
                 reference_us=workload.reference_us,
                 seed=(seed + self._launches) & (2**63 - 1),
                 env=env,
+                alternation=alternation,
             )
         )
         if result.launch.status != "ok":
             raise TrialError(
                 result.launch.error or f"{part.op} failed between {' and '.join(result.launch.place)}"
             )
+        ends = [sample.batch_at_us[-1] for sample in result.samples if sample.batch_at_us]
+        if ends and alternation is None:
+            self._sweep_s[part.op] = max(ends) * 1e-6 / workload.sweeps
         return result
 
     def _command(self, command: Operation, node: str, env: Mapping[str, str]) -> float:
@@ -281,6 +382,48 @@ def _turns(workload: Workload) -> Iterator[tuple[Part, list[Place]]]:
     for part in workload.parts:
         if part.group:
             yield from ((part, [place]) for place in part.places)
+
+
+class _Gathered:
+    """What the launches of one setting gave."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, list[float]] = {}
+        self._by_place: dict[str, dict[str, float]] = {}
+        self._suspect: list[str] = []
+        self._references: list[float] = []
+
+    def take(self, result: LaunchResult, figures: Sequence[ProbeFigure]) -> None:
+        self._suspect += result.launch.contamination
+        if result.reference_s is not None:
+            self._references.append(result.reference_s)
+        for sample in result.samples:
+            for name, value in figure_of(sample, figures):
+                self.found.setdefault(name, []).append(value)
+                self._by_place.setdefault(fold(sample.cell.place), {})[name] = value
+
+    def reading(self) -> Reading:
+        return Reading(
+            values={name: _together(values) for name, values in self.found.items()},
+            by_place=self._by_place if len(self._by_place) > 1 else {},
+            contamination=list(dict.fromkeys(self._suspect)),
+            reference=_together(self._references) if self._references else None,
+        )
+
+
+def _under(result: LaunchResult, letter: str) -> LaunchResult:
+    """Return what a launch gave under one of its two settings."""
+    return msgspec.structs.replace(
+        result,
+        samples=[sample for sample in result.samples if sample.cell.setting == letter],
+        references=[one for one in result.references if one.setting == letter],
+    )
+
+
+def _arms(dwells: int, seed: int) -> str:
+    """Return an order of two settings in which neither a drift nor who was first favours one: random ABBA or BAAB."""
+    order = random.Random(seed)  # noqa: S311 - reproducible, not secret
+    return "".join(order.choice(("abba", "baab")) for _ in range(dwells // 4))
 
 
 def _together(values: Sequence[float]) -> float:

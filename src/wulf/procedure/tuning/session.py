@@ -36,6 +36,8 @@ from wulf.store.tuning import HEAD, TuningRun, TuningWriter, create_tuning, load
 CONFIDENCE = 0.95
 #: Chance that a run keeps anything useless, either way; shared by all values that are tried.
 FALSE_DISCOVERY = 0.02
+#: How often one of two settings is made that are measured in turn within one launch.
+DWELLS = 8
 #: A kept setting that is not confirmed is undone so soon [s].
 CONFIRM_WITHIN_S = 60
 
@@ -304,6 +306,8 @@ def _manifest(
             false_discovery=FALSE_DISCOVERY,
             confidence=CONFIDENCE,
             seed=request.seed,
+            # A command is begun anew under each setting.
+            dwells=DWELLS if all(metric.figure is not None for metric in request.goal.metrics) else 0,
         ),
         workload=workload,
         profile=request.goal.profile,

@@ -144,6 +144,11 @@ def points(report: TuningReport) -> tuple[str, ...]:
             f"Changes of {objective(report)} {format_unseen(tuning.control.smallest_effect)} may go unseen in this "
             "time on this cluster; larger ones are found in nine cases of ten."
         )
+        if tuning.control.smallest_within is not None:
+            said.append(
+                f"Settings that act on connections that there are already are switched while the probe measures: of "
+                f"these only changes {format_unseen(tuning.control.smallest_within)} may go unseen."
+            )
         if tuning.control.drifting:
             said.append("The cluster drifted: trials of the same setting depended on each other.")
     broken = sum(trial.status == "failed" for trial in report.trials)
