@@ -13,7 +13,7 @@ from tests.cli.command import start, wulf
 from wulf import lab
 from wulf.probe import build
 
-pytestmark = [pytest.mark.lab, pytest.mark.root]
+pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.alone]
 
 SHORT = [
     "--ladder",

@@ -13,7 +13,7 @@ from tests.cli.command import start, wulf
 from tests.lab.test_nodes import on
 from wulf.store.tuning import load_tuning
 
-pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.slow]
+pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.slow, pytest.mark.alone]
 
 MTU = "cat /sys/class/net/host0/mtu"
 RULES = (
