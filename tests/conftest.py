@@ -5,18 +5,17 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
-from pathlib import Path
 
 import hypothesis
 import pytest
 
 from wulf import lab
 
-TESTS = Path(__file__).parent
-#: Folders whose tests bring along all that they touch, so that several of them may run at the same time.
-TOGETHER = ("unit", "golden", "statistics", "contract")
-#: Folders of both kinds: a contract is kept by the virtual cluster, too.
-BOTH = ("contract",)
+#: Group of the tests on a virtual cluster that name no other. A group has one worker of pytest-xdist, so one cluster.
+#: There are two at the same time and no more: each node takes 14 of the 128 inotify instances that Linux gives a user.
+LAB = "lab"
+#: The other group.
+OTHER_LAB = "other lab"
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -38,34 +37,35 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Do not even read the folders of the other part."""
-    part = config.getoption("--part")
-    if part is None or collection_path.parent != TESTS or not collection_path.is_dir():
-        return None
-    mine = collection_path.name in BOTH or (collection_path.name in TOGETHER) == (part == "together")
-    return None if mine else True
-
-
+@pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave only the chosen part; tests that share a fixture go to the same worker of pytest-xdist."""
     part = config.getoption("--part")
-    chosen = [item for item in items if part in (None, _part(item))]
+    chosen = [item for item in items if part in (None, part_of(item))]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
-    items[:] = chosen
+    # The groups of the virtual clusters are the longest; what raises one of its own comes before the one that stays.
+    items[:] = sorted(chosen, key=_turn)
     for item in items:
-        if place := _shared_place(item):
+        place = _shared_place(item)
+        if place and item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(place))
 
 
-def _part(item: pytest.Item) -> str:
-    """Whether a test has all it touches to itself; the others need the machine, which they share, to themselves."""
-    own = item.path.relative_to(TESTS).parts[0] in TOGETHER
-    return "together" if own and item.get_closest_marker("lab") is None else "alone"
+def part_of(item: pytest.Item) -> str:
+    """Whether a test may run beside others, or needs the machine to itself."""
+    return "together" if item.get_closest_marker("alone") is None else "alone"
+
+
+def _turn(item: pytest.Item) -> int:
+    if item.get_closest_marker("lab") is None:
+        return 2
+    return 0 if "spare" in item.fixturenames else 1
 
 
 def _shared_place(item: pytest.Item) -> str:
     """Return the folder or the file whose tests share a fixture with this one; empty when none do."""
+    if item.get_closest_marker("lab") is not None:
+        return LAB
     known = item._fixtureinfo.name2fixturedefs.values()
     scopes = {
         definition.scope for found in known for definition in found if definition.baseid.startswith("tests/")
@@ -87,14 +87,21 @@ def require_lab() -> None:
 
 
 @pytest.fixture(scope="session")
-def lab_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lab.Lab]:
+def raised_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lab.Lab]:
     """Four nodes, up for the whole session."""
     require_lab()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WULF_LAB_DIR", str(tmp_path_factory.mktemp("lab") / "state"))
         raised, was_up = lab.up(4)
-        assert not was_up
-        try:
-            yield raised
-        finally:
-            raised.down()
+    assert not was_up
+    try:
+        yield raised
+    finally:
+        raised.down()
+
+
+@pytest.fixture
+def lab_cluster(raised_lab: lab.Lab, monkeypatch: pytest.MonkeyPatch) -> lab.Lab:
+    """Four nodes, which are the lab (``WULF_LAB_DIR``) for this test: no other test of the worker meets them."""
+    monkeypatch.setenv("WULF_LAB_DIR", str(raised_lab.directory))
+    return raised_lab

@@ -195,6 +195,7 @@ def test_two_writers_are_refused(tmp_path):
         process.communicate()
 
 
+@pytest.mark.alone
 def test_a_command_goes_the_way_of_an_operation(tmp_path):
     words = ["--cluster", "local", "--command", "sleep 0.05", "--precision", "50%", "--max-launches", "7"]
     for name in ("a", "b"):

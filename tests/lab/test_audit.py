@@ -11,10 +11,16 @@ import pytest
 
 from bench import audit_planted
 from tests.cli.command import wulf
+from tests.conftest import OTHER_LAB
 from wulf.cluster import inventory
 from wulf.cluster.transport import open_transport
 
-pytestmark = [pytest.mark.lab, pytest.mark.root]
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.root,
+    pytest.mark.xdist_group(OTHER_LAB),
+    pytest.mark.usefixtures("lab_cluster"),
+]
 
 #: What the host does to one of its CPUs is seen by the nodes on that one alone; what earlier tests sent is in counters.
 TRIED = (
@@ -31,8 +37,8 @@ def run(directory, *words):
 
 
 @pytest.fixture(scope="module")
-def cluster(lab_cluster):
-    config = inventory.parse(lab_cluster.cluster_toml(), "lab")
+def cluster(raised_lab):
+    config = inventory.parse(raised_lab.cluster_toml(), "lab")
     transport = open_transport(config)
     yield audit_planted.Cluster(config, transport)
     transport.close()

@@ -12,7 +12,7 @@ import pytest
 from tests.cli.command import start, wulf
 from tests.lab.test_nodes import on
 
-pytestmark = [pytest.mark.lab, pytest.mark.root]
+pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.alone]
 
 MTU = "cat /sys/class/net/host0/mtu"
 COMPARE = ("compare", "--interleaved", "--cluster", "lab", "--pairs", "node01:node02")

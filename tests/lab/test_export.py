@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,8 @@ def test_ansible_changes_nothing_the_second_time(lab_cluster, chosen, before, tm
     for name, text in files.items():
         (tmp_path / name).write_text(text)
 
+    sockets = tempfile.mkdtemp(prefix="wa-", dir="/tmp")
+
     def play(*options):
         """Node → counts of the recap."""
         reach = ["--ssh-common-args", f"-F {lab_cluster.ssh_config}"]
@@ -104,6 +107,8 @@ def test_ansible_changes_nothing_the_second_time(lab_cluster, chosen, before, tm
                 "HOME": str(tmp_path),
                 "LC_ALL": "C.UTF-8",
                 "ANSIBLE_REMOTE_TEMP": "/tmp/.ansible",
+                # The names of sockets must be short; in HOME they are not where pytest-xdist has made it.
+                "ANSIBLE_SSH_CONTROL_PATH_DIR": sockets,
             },
         )
         assert done.returncode == 0, done.stdout + done.stderr
@@ -126,6 +131,7 @@ def test_ansible_changes_nothing_the_second_time(lab_cluster, chosen, before, tm
         assert play() == {"node01": 0, "node02": 1}
     finally:
         take_away(lab_cluster, files["wulf.yml"], chosen)
+        shutil.rmtree(sockets)
 
 
 def take_away(cluster, playbook, chosen):

@@ -9,11 +9,12 @@ import subprocess
 
 import pytest
 
+from tests.conftest import OTHER_LAB
 from tests.lab.host import Host, wait_until
 from wulf import lab
 from wulf.lab import system
 
-pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.slow]
+pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.slow, pytest.mark.xdist_group(OTHER_LAB)]
 
 
 def test_up_status_ssh_down_by_command(spare: Host) -> None:
@@ -35,6 +36,7 @@ def test_up_status_ssh_down_by_command(spare: Host) -> None:
     assert spare.cli("down").stdout == "no virtual cluster is up\n"
 
 
+@pytest.mark.alone
 def test_options_of_links_are_in_force(spare: Host) -> None:
     link = "node02:rate=20mbit,mtu=1400"
     assert spare.cli("up", "--nodes", "2", "--mtu", "9000", "--rate", "1gbit", "--link", link).returncode == 0
@@ -88,6 +90,7 @@ def test_down_after_its_processes_were_killed(spare: Host, victim: str) -> None:
     assert spare.leftovers() == []
 
 
+@pytest.mark.alone  # nobody else can have a cluster then: see tests/conftest.py
 def test_eight_nodes(spare: Host) -> None:
     raised, _ = lab.up(8)
     assert [node.state for node in raised.status()] == ["running"] * 8

@@ -13,8 +13,9 @@ from tests.cli.command import start, wulf
 from wulf import lab
 from wulf.probe import build
 
-pytestmark = [pytest.mark.lab, pytest.mark.root]
+pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.alone]
 
+#: Two launches more than the fewest: what is tested here is the way that a run takes, not how sure it becomes.
 SHORT = [
     "--ladder",
     "short",
@@ -26,6 +27,8 @@ SHORT = [
     "60s",
     "--visit",
     "500us",
+    "--max-launches",
+    "8",
 ]
 
 

@@ -28,6 +28,7 @@ def run(lab_cluster, tmp_path):
     on(lab_cluster, "node03", "ip link set dev host0 mtu 1500; sysctl -qw net.ipv4.tcp_sack=1")
 
 
+@pytest.mark.alone
 def test_what_is_wrong_for_certain_is_set_right_and_measured(run, lab_cluster):
     said = run("mend", "--cluster", "lab", "--dry-run")
     assert said.returncode == 0, said.stderr

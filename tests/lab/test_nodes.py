@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import OTHER_LAB
 from wulf import lab
 from wulf.errors import LabError
 
-pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.slow]
+pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.slow, pytest.mark.xdist_group(OTHER_LAB)]
 
 
 def on(cluster: lab.Lab, node: str, script: str, timeout_s: float = 30) -> str:

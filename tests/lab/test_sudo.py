@@ -9,10 +9,11 @@ import subprocess
 import pytest
 
 from tests.cli.command import wulf
+from tests.conftest import OTHER_LAB
 from tests.lab.test_nodes import on
 from wulf.change.guard import PLACE
 
-pytestmark = [pytest.mark.lab, pytest.mark.root]
+pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.xdist_group(OTHER_LAB)]
 
 USER = "wulftester"
 ADD = f"""

@@ -13,7 +13,7 @@ from tests.cli.command import start, wulf
 from tests.lab.test_nodes import on
 from wulf.store.tuning import load_tuning
 
-pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.slow]
+pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.slow, pytest.mark.alone]
 
 MTU = "cat /sys/class/net/host0/mtu"
 RULES = (
@@ -64,7 +64,7 @@ def test_a_firewall_is_found_by_experiment_and_mended(run, lab_cluster, tmp_path
 
 
 def test_an_interrupted_search_puts_the_nodes_back_and_goes_on(run, lab_cluster, tmp_path):
-    words = ["tune", "t", "--cluster", "lab", "--budget", "60s", "--knobs", "nic.mtu=1400"]
+    words = ["tune", "t", "--cluster", "lab", "--budget", "40s", "--knobs", "nic.mtu=1400"]
     words += ["--objective", "app: ping -qfc 500 node02"]
     process = start(tmp_path, *words, WULF_LAB_DIR=os.environ["WULF_LAB_DIR"])
     deadline = time.monotonic() + 90
@@ -78,7 +78,7 @@ def test_an_interrupted_search_puts_the_nodes_back_and_goes_on(run, lab_cluster,
     assert before.manifest.status == "interrupted"
     assert before.trials
     assert before.result is not None
-    done = run("tune", "--resume", "t", "--budget", "30s")
+    done = run("tune", "--resume", "t", "--budget", "20s")
     assert done.returncode in (0, 3), done.stderr
     after = load_tuning(tmp_path / "runs" / "t")
     assert len(after.trials) > len(before.trials)
@@ -92,7 +92,7 @@ def test_what_some_nodes_lack_is_measured_with_these_pair_by_pair(run, lab_clust
     goal = tmp_path / "goal.toml"
     goal.write_text("[[metric]]\nop = 'tcp_rr'\nsize = '64B'\n", encoding="utf-8")
     try:
-        words = ("--knobs", "tcp_autocorking=1", "--objective", str(goal), "--budget", "40s", "--only-search")
+        words = ("--knobs", "tcp_autocorking=1", "--objective", str(goal), "--budget", "25s", "--only-search")
         done = run("tune", "t", "--cluster", "lab", *words)
         assert done.returncode in (0, 3), done.stderr
         found = load_tuning(tmp_path / "runs" / "t")

@@ -15,6 +15,7 @@ import pytest
 
 from tests.native.probe import TIMEOUT_S, TOKEN, Line, cells, client, lines_of, run, secret, server
 
+pytestmark = pytest.mark.alone
 ENDLESS = ("--sweeps", "100000", "--visit-us", "5000", "--peer-timeout", "3")
 SHORT = ("--sweeps", "2", "--visit-us", "500")
 REPLY_BYTES = 16 + 256 + 1024

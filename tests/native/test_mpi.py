@@ -14,7 +14,7 @@ import pytest
 from tests.native.conftest import MpiProbe
 from tests.native.probe import TIMEOUT_S, cells, lines_of, run
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.alone]
 SHORT = ("--sweeps", "3", "--visit-us", "500")
 #: Few sizes and a bounded time: ranks that spin get a share of two busy CPUs only.
 ENDLESS = ("--sweeps", "100000", "--visit-us", "5000", "--peer-timeout", "4")

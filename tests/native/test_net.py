@@ -12,6 +12,8 @@ from tests.native.probe import cells, client, lines_of, median_ns, run, server
 from tests.native.proxy import DropEvery, delay, flip, proxy
 from wulf.records import Operation
 
+pytestmark = pytest.mark.alone
+
 SHORT = ("--sweeps", "3", "--visit-us", "500")
 DELAY_S = 0.002
 

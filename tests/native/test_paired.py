@@ -14,7 +14,7 @@ from tests.native.conftest import MpiProbe
 from tests.native.probe import TIMEOUT_S
 from wulf.probe import build
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.alone]
 BLOCKS = 12
 
 

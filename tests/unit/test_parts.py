@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from tests.conftest import BOTH, TESTS, TOGETHER
-
-SUMMARY = Path(__file__).resolve().parents[2] / "tools" / "summary.py"
+ROOT = Path(__file__).resolve().parents[2]
+SUMMARY = ROOT / "tools" / "summary.py"
 TESTS_OF_ALL_KINDS = """
 import pytest
 
@@ -25,6 +23,17 @@ def test_is_skipped(): pass
 def broken(): raise OSError("broken")
 
 def test_has_no_fixture(broken): pass
+"""
+
+
+TESTS_OF_A_GROUP = """
+import pytest
+
+@pytest.mark.parametrize("number", range(6))
+@pytest.mark.xdist_group("one")
+def test_shares(number): pass
+
+def test_is_free(): pass
 """
 
 
@@ -58,23 +67,24 @@ def test_no_test_and_no_report_are_failures(tmp_path: Path) -> None:
     assert (missing.returncode, "no test report" in missing.stderr) == (1, True)
 
 
-@pytest.mark.parametrize("folder", [path.name for path in TESTS.iterdir() if (path / "__init__.py").exists()])
-def test_every_folder_is_read_for_a_part(folder: str, request: pytest.FixtureRequest) -> None:
+def collected(*words: str) -> set[str]:
+    argv = [sys.executable, "-m", "pytest", "--collect-only", "-q", *words, "tests/lab", "tests/contract"]
+    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout
+    return {line for line in done.stdout.splitlines() if "::" in line}
+
+
+def test_every_test_is_in_one_part() -> None:
     """A test that is in neither part would never run."""
+    together, alone = collected("--part=together"), collected("--part=alone")
+    assert together and alone and not together & alone
+    assert together | alone == collected()
 
-    class Chosen:
-        def __init__(self, part: str) -> None:
-            self.part = part
 
-        def getoption(self, _: str) -> str:
-            return self.part
-
-    plugin = request.config.pluginmanager.get_plugin(str(TESTS / "conftest.py"))
-    read = [
-        part
-        for part in ("together", "alone")
-        if plugin.pytest_ignore_collect(TESTS / folder, Chosen(part)) is not True
-    ]
-    assert read == (
-        ["together", "alone"] if folder in BOTH else ["together"] if folder in TOGETHER else ["alone"]
-    )
+def test_a_group_stays_on_one_worker(tmp_path: Path) -> None:
+    """Versions of pytest and pytest-xdist that do not go together spread it without a word."""
+    (tmp_path / "test_group.py").write_text(TESTS_OF_A_GROUP)
+    argv = [sys.executable, "-m", "pytest", "-v", f"--rootdir={tmp_path}", "-n", "2", "--dist", "loadgroup"]
+    said = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False).stdout
+    assert said.count("PASSED") == 7, said
+    assert len(set(re.findall(r"\[(gw\d)\].* PASSED .*test_shares", said))) == 1, said

@@ -378,4 +378,7 @@ def _varies(reference: Floats) -> bool:
 
 
 def _has(setting: Values, key: Arm | Joint) -> bool:
-    return all(setting.get(knob) == value for knob, value in _arms(key))
+    if isinstance(key, tuple):  # most often by far, and for every trial at every step
+        knob, value = key
+        return setting.get(knob) == value
+    return all(setting.get(knob) == value for knob, value in key)
