@@ -118,6 +118,7 @@ def test_what_is_agreed_at_the_start_stays_on_an_established_connection(
     assert marks[now] in seen(lab_cluster)
 
 
+@pytest.mark.alone
 def test_a_packet_filter_is_switched_while_the_probe_measures(run, lab_cluster, tmp_path):
     assert catalogue.knob("net.conntrack").established
     for node in ("node01", "node02"):
