@@ -98,8 +98,8 @@ class TrialRunner:
         #: Settings whose effect on the wire has been proven.
         self._proven: set[str] = set()
         self._launches = 0
-        #: Operation → length of one sweep [s], as it was last.
-        self._sweep_s: dict[str, float] = {}
+        #: Operation → sweeps under one of two settings, as long as the first launch shows that it takes.
+        self._dwell_sweeps: dict[str, int] = {}
         #: Operation → sweeps after a change that are left out, once that is known; and what tells it.
         self._settle: dict[str, int] = {}
         self._settling: dict[tuple[str, str], list[settling.Floats]] = {}
@@ -196,7 +196,7 @@ class TrialRunner:
         first, second
             Settings of which `can_alternate` holds.
         dwells
-            How often one of them is made in each launch, a multiple of four.
+            How often one of them is made in each launch, a multiple of four. The workload has been measured before.
 
         Raises
         ------
@@ -206,21 +206,19 @@ class TrialRunner:
             As `set`.
         """
         both = {**first, **second}
-        self._trial.renew()
         if on_nodes(both) != on_nodes(self._setting):
             self.set(both)
         self._setting, self._whole = both, not on_nodes(both)
         env = job_environment(both)
         gathered = _Gathered(), _Gathered()
         for part, places in _turns(workload):
+            self._trial.renew()
             nodes = list(dict.fromkeys(node for place in places for node in place))
             place = self._open_parts(first, second, nodes) if first != second else ""
-            # One that has not been launched yet is short: it is measured again.
-            sweep_s = self._sweep_s.get(part.op, DWELL_S / workload.sweeps)
             alternation = Alternation(
                 place=place,
                 arms=_arms(dwells, seed=seed + self._launches),
-                dwell_sweeps=max(math.ceil(DWELL_S / sweep_s), FEWEST_SWEEPS),
+                dwell_sweeps=self._dwell_sweeps[part.op],
                 settle_sweeps=self._settle.get(part.op, 0),
             )
             result = self._run(workload, part, places, seed, env, alternation)
@@ -235,12 +233,13 @@ class TrialRunner:
         if op in self._settle:
             return
         for sample in result.samples:
+            if len(sample.batch_medians_ns) % alternation.dwell_sweeps:
+                continue  # nothing came back of some visit
             found = settling.deviations(sample.batch_medians_ns, alternation.dwell_sweeps)
             self._settling.setdefault((op, sample.cell.setting), []).append(found)
-        if len(result.samples) * SETTLING <= sum(len(self._settling[op, letter]) for letter in ARMS):
-            self._settle[op] = max(
-                settling.unsettled(np.concatenate(self._settling[op, letter]), SETTLED) for letter in ARMS
-            )
+        known = [self._settling.get((op, letter), []) for letter in ARMS]
+        if all(known) and sum(map(len, known)) >= len(result.samples) * SETTLING:
+            self._settle[op] = max(settling.unsettled(np.concatenate(rows), SETTLED) for rows in known)
 
     def _open_parts(self, first: Values, second: Values, nodes: Sequence[str]) -> str:
         """Let the probe on these nodes have either part of the open change made; return where it asks."""
@@ -338,7 +337,8 @@ class TrialRunner:
             )
         ends = [sample.batch_at_us[-1] for sample in result.samples if sample.batch_at_us]
         if ends and alternation is None:
-            self._sweep_s[part.op] = max(ends) * 1e-6 / workload.sweeps
+            sweep_s = max(ends) * 1e-6 / workload.sweeps
+            self._dwell_sweeps.setdefault(part.op, max(math.ceil(DWELL_S / sweep_s), FEWEST_SWEEPS))
         return result
 
     def _command(self, command: Operation, node: str, env: Mapping[str, str]) -> float:
