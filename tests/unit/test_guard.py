@@ -59,15 +59,9 @@ def test_what_nobody_confirms_is_undone_and_the_watcher_goes(place: Place) -> No
     # Who did not come in time no longer has the node.
     assert place.guard("begin", "B", "me", "30").returncode == BUSY
     place.done("lock", "me", "60")
-    # Between two changes of who has the node nothing starts or ends: a trial that follows would measure that.
+    # A good change does not keep its watcher until the next look at the clock.
     place.set("B", "0")
-    watcher = (place.run / "watcher").read_text()
-    place.done("undo", "B")
-    place.set("C", "0")
-    assert (place.run / "watcher").read_text() == watcher
-    place.done("confirm", "C")
-    # Nor does the watcher stay until its next look at the clock.
-    place.done("unlock", "me")
+    place.done("confirm", "B")
     wait(lambda: not (place.run / "watcher").exists(), seconds=4)
 
 

@@ -12,8 +12,7 @@
 #   guard rollback TX OWNER DEADLINE_S original|ID
 #                                        begins a change back to the state before that one
 #   guard recover                        ends what was left open; also runs before any of the above, and at boot
-#   guard watch                          undoes what nobody confirmed in time; started by `begin`, ends when no change
-#                                        is open and nobody has the node: between two trials nothing starts or ends
+#   guard watch                          undoes what nobody confirmed in time; started by `begin`
 #   guard keep                           starts `watch` again, should somebody end it; started with it
 #   guard status                         what is set, by whom, since when, and what differs from the original;
 #                                        changes nothing, and ends nothing

@@ -68,9 +68,5 @@ lock() { # OWNER, LEASE_S
 unlock() { # OWNER
 	[ -s "$RUN/lock" ] || return 0
 	read_lock
-	[ "$lock_owner" != "$1" ] || { rm -f "$RUN/lock" && wake; }
-	return 0
-}
-is_leased() {
-	[ -s "$RUN/lock" ] && read_lock && [ "$(now)" -lt "$lock_until" ]
+	[ "$lock_owner" != "$1" ] || rm -f "$RUN/lock"
 }

@@ -125,7 +125,7 @@ watch() {
 			fi
 			[ "$left_s" -ge "$wait_s" ] || wait_s=$left_s
 		done
-		if [ -z "$(open_changes)" ] && ! is_leased; then
+		if [ -z "$(open_changes)" ]; then
 			retire
 			wait_s=1
 		elif [ "$(now)" -ge "$minds_from" ]; then
@@ -153,10 +153,10 @@ is_overdue() { # TX
 	read_state "$1"
 	! is_over "$state_word" && is_late "$1"
 }
-retire() { # nothing is open, and nobody has the node; decided under the lock, so that no `begin` counts on this watcher
+retire() { # nothing is open; decided under the lock, so that no `begin` counts on this watcher
 	(
 		flock -w 1 9 || exit 1
-		tidy && ! is_leased || exit 1
+		tidy || exit 1
 		! process_of keep || { kill -USR1 "$role_pid" && kill -CONT "$role_pid"; } # also one that somebody has stopped
 		rm -f "$RUN/watcher" "$RUN/keeper"
 	) 8>&- 9>"$RUN/mutex" && exit 0

@@ -42,8 +42,8 @@ from wulf.records import (
 )
 from wulf.text import last_line, printable
 
-#: After a change the guards still tidy up; a short trial would measure that [s].
-SETTLE_S = 0.3
+#: After a change the guards' watchers still start or end; a short trial would measure that [s].
+SETTLE_S = 0.5
 #: Letters of two settings that are measured within one launch.
 ARMS = "ab"
 #: Each is measured for so long at a time [s], and for so many sweeps at least.
