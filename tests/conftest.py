@@ -43,7 +43,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     part = config.getoption("--part")
     chosen = [item for item in items if part in (None, part_of(item))]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
-    # The groups of the virtual clusters are the longest; what raises one of its own comes before the one that stays.
     items[:] = sorted(chosen, key=_turn)
     for item in items:
         place = _shared_place(item)
@@ -57,9 +56,14 @@ def part_of(item: pytest.Item) -> str:
 
 
 def _turn(item: pytest.Item) -> int:
-    if item.get_closest_marker("lab") is None:
-        return 2
-    return 0 if "spare" in item.fixturenames else 1
+    """Return a number by which tests are put in order, so that none of the workers has nothing to do at the end.
+
+    The groups of the virtual clusters are the longest, and in them what raises a cluster of its own comes before the
+    one that stays. Beside them there are the tests of the guard, which wait; then those that only calculate.
+    """
+    if item.get_closest_marker("lab") is not None:
+        return 0 if "spare" in item.fixturenames else 1
+    return 2 if item.get_closest_marker("root") is not None else 3
 
 
 def _shared_place(item: pytest.Item) -> str:

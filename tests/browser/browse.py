@@ -31,7 +31,8 @@ def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(
             executable_path=executable(),
-            args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
+            # Debian's start script asks for rasterisation on the GPU, which here is a slow imitation of one.
+            args=["--no-sandbox", "--disable-gpu", "--disable-gpu-rasterization", "--disable-dev-shm-usage"],
         )
         yield chromium
         chromium.close()

@@ -60,6 +60,7 @@ def test_make_demo(clone, tmp_path):
         subprocess.run([clone / ".venv" / "bin" / "wulf", "lab", "down"], env=os.environ | own, check=True)
 
 
+@pytest.mark.alone  # what it starts runs side by side as it is
 def test_make_test(clone, tmp_path):
     # The whole of `make test` is running already; here everything but the long tests, from the clone alone.  What the
     # type checker has found out about the same files it need not find out again: it compares their contents.
