@@ -135,7 +135,7 @@ def test_a_packet_filter_is_switched_while_the_probe_measures(run, lab_cluster, 
         assert pairs
         assert not [trial for trial in found.trials if trial.status == "failed"]
         assert found.result.kept == {"net.conntrack": "exempt"}, done.stdout
-        assert found.result.confirmation.ratio.high < 0.9
+        assert found.result.confirmation.ratio.high < 1
         # Nothing of it is left.
         for node in ("node01", "node02"):
             assert "wulf" not in on(lab_cluster, node, "nft list ruleset; ls /run")
