@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from wulf.experiment import Search
+from wulf.experiment import Search, TrialRequest
 from wulf.records import Candidate, Metric, Trial, TunePlan, Values
 
 
@@ -38,27 +38,48 @@ def plan(knobs: Sequence[str], budget_s: float, trial_s: float, seed: int) -> Tu
     )
 
 
-def trials(search: Search, measure: Callable[[Values], Outcome]) -> Iterator[Values]:
+#: Measures a setting.
+Measure = Callable[[Values], Outcome]
+#: Measures two settings in turn within the same launches.
+MeasureBoth = Callable[[Values, Values], tuple[Outcome, Outcome]]
+
+
+def trials(search: Search, measure: Measure, measure_both: MeasureBoth | None = None) -> Iterator[Values]:
     """Go through a search; yield the setting of every trial after it was told."""
     left_s = search.plan.budget_s
     index = 0
+    waiting: list[Trial] = []
     while (request := search.ask(left_s)) is not None:
-        found = measure(request.setting)
-        left_s -= found.trial_s + found.change_s
-        search.tell(
-            Trial(
-                index=index,
-                phase=request.phase,
-                round=request.round,
-                block=request.block,
-                setting=request.setting,
-                started_at="2026-01-01T00:00:00Z",
-                duration_s=found.trial_s + found.change_s,
-                change_s=found.change_s,
-                status="ok",
-                values={"latency": math.exp(found.cost)},
-                reference=None if found.reference is None else math.exp(found.reference),
-            )
-        )
+        if not waiting and measure_both is not None and request.beside is not None:
+            both = measure_both(request.setting, request.beside)
+            settings = request.setting, request.beside
+            waiting = [
+                _trial(request, setting, index + number, found, within=index)
+                for number, (setting, found) in enumerate(zip(settings, both, strict=True))
+            ]
+        elif not waiting:
+            waiting = [_trial(request, request.setting, index, measure(request.setting))]
+        trial = waiting.pop(0)
+        left_s -= trial.duration_s
+        search.tell(trial)
         index += 1
-        yield request.setting
+        yield trial.setting
+
+
+def _trial(
+    request: TrialRequest, setting: Values, index: int, found: Outcome, within: int | None = None
+) -> Trial:
+    return Trial(
+        index=index,
+        phase=request.phase,
+        round=request.round,
+        block=request.block,
+        setting=setting,
+        within=within,
+        started_at="2026-01-01T00:00:00Z",
+        duration_s=found.trial_s + found.change_s,
+        change_s=found.change_s,
+        status="ok",
+        values={"latency": math.exp(found.cost)},
+        reference=None if found.reference is None else math.exp(found.reference),
+    )
