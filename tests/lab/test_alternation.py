@@ -138,7 +138,8 @@ def test_a_packet_filter_is_switched_while_the_probe_measures(run, lab_cluster, 
         assert found.result.confirmation.ratio.high < 1
         # Nothing of it is left.
         for node in ("node01", "node02"):
-            assert "wulf" not in on(lab_cluster, node, "nft list ruleset; ls /run")
+            assert "wulf" not in on(lab_cluster, node, "nft list ruleset")
+            assert on(lab_cluster, node, "ls -d /run/wulf-alternation 2>/dev/null || echo gone") == "gone"
             assert on(lab_cluster, node, "sysctl -n net.ipv4.tcp_autocorking") == "1"
     finally:
         for node in ("node01", "node02"):
