@@ -114,6 +114,30 @@ def test_nodes_that_cannot_alternate_are_measured_in_trials():
     assert search.tuning("r", "complete").kept == {"k2": "on"}
 
 
+def test_where_nothing_can_be_measured_within_launches_that_is_said():
+    search = Search(plan())
+    nodes = Nodes({"k2": 0.7}, launch=0.02)
+    alike = nodes.trials
+
+    def broken(request, index):
+        pair = alike(request, index)
+        return (
+            pair
+            if len(pair) == 1
+            else [
+                msgspec.structs.replace(trial, status="failed", error="the guard is gone", values={})
+                for trial in pair
+            ]
+        )
+
+    nodes.trials = broken
+    made = nodes.run(search)
+    assert {trial.within for trial in made if trial.phase == "screening"} == {None}
+    found = search.tuning("r", "complete")
+    assert found.kept == {"k2": "on"}
+    assert any("within one nothing was measured: the guard is gone" in note for note in found.notes)
+
+
 def test_other_knobs_are_compared_between_launches_beside_them():
     search = Search(plan(live=3, others=3, budget_s=400.0))
     made = Nodes({"k1": 0.9, "n1": 0.6}, launch=0.05).run(search, 400.0)

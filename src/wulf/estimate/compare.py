@@ -117,7 +117,6 @@ def compare(
     pooled, grounds = _pooled(common, judge)
     cells = _cells(common, grounds, judge)
     verdict, reason = _overall(pooled, grounds, common, margin)
-    differing = (_ways(*plans) if plans else {}) | differing_facts(base_nodes, candidate_nodes)
     effects = {op: _smallest(found, grounds[op]) for op, found in pooled.items()}
     differing = (_ways(*plans) if plans else {}) | differing_facts(base_nodes, candidate_nodes)
     return Comparison(

@@ -149,8 +149,6 @@ class Search:
 
     def _needed_s(self, request: TrialRequest) -> float:
         """Time for a trial and for what must come after it [s]."""
-        if request.made:
-            return 0.0
         clock = self._strategy.clock
         share = _RESERVE.get(request.phase, 0.0)
         if request.phase == "screening" and request.round:

@@ -164,6 +164,10 @@ class Strategy:
                 return
             first, second = (self._objective(trial) for trial in pair)
             if not first or not second:
+                why = pair[0].error or "no value"
+                self.state.notes.append(
+                    f"settings are compared from launch to launch, as within one nothing was measured: {why}"
+                )
                 return
             self._differences.append(second[0] - first[0])
         within = self._says(self.within_scatter(), self.clock.within_s)
