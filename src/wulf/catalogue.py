@@ -128,6 +128,8 @@ class Knob(_Data, frozen=True, kw_only=True):
     #: Acts on connections that there are already, so that it may be switched while a probe measures; one without acts
     #: on new ones, on new processes, or only after the link was down.
     established: bool = False
+    #: Of such a knob, values after which connections that stand may end: they come between launches.
+    severing: tuple[str, ...] = ()
     access: Access
     persist: Persist
     #: Expected effect of the recommended value, as a share of the metric; orders what is worth trying.
@@ -243,6 +245,9 @@ def _faults_of_values(knob: Knob) -> Iterator[str]:
         if knob.type in ("bool", "enum", "service") and knob.values and chosen not in knob.values:
             yield f"recommend.{profile} is {chosen!r}, which is none of 'values'"
     named += [("special", one.value) for one in knob.special]
+    for value in knob.severing:
+        if not knob.established or value not in knob.values:
+            yield f"severing has {value!r}: it is for 'values' of a knob that is 'established'"
     if knob.type != "int":
         if knob.range is not None:
             yield "'range' is for knobs of the type int"

@@ -114,6 +114,36 @@ def test_nodes_that_cannot_alternate_are_measured_in_trials():
     assert search.tuning("r", "complete").kept == {"k2": "on"}
 
 
+def test_a_knob_whose_switching_ends_the_connections_is_compared_from_launch_to_launch():
+    search = Search(plan(live=3, others=1))
+    nodes = Nodes({"k1": 0.7, "k2": 0.8}, launch=0.02)
+    alike = nodes.trials
+    failed = []
+
+    def severed(request, index):
+        pair = alike(request, index)
+        if len(pair) == 1 or ("k1" in pair[0].setting) == ("k1" in pair[1].setting):
+            return pair
+        failed.append(index)
+        return [
+            msgspec.structs.replace(trial, status="failed", error="no answer for 8 s", values={})
+            for trial in pair
+        ]
+
+    nodes.trials = severed
+    made = nodes.run(search)
+    found = search.tuning("r", "complete")
+    assert set(found.kept) == {"k1", "k2"}
+    assert 1 <= len(failed) <= 2  # then it is known which of three it is
+    assert any("k1" in note and "switched gave no value: no answer for 8 s" in note for note in found.notes)
+    assert {trial.within is None for trial in made if "k1" in trial.setting and trial.status == "ok"} == {
+        True
+    }
+    assert any(
+        trial.within is not None for trial in made if trial.phase == "screening" and trial.status == "ok"
+    )
+
+
 def test_where_nothing_can_be_measured_within_launches_that_is_said():
     search = Search(plan())
     nodes = Nodes({"k2": 0.7}, launch=0.02)

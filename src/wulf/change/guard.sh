@@ -61,8 +61,12 @@ fail() { # code, words...
 	exit "$code"
 }
 now() { # seconds since boot: no clock that somebody sets
-	read -r up _ </proc/uptime
-	echo "${up%.*}"
+	read_uptime
+	echo "$uptime_s"
+}
+read_uptime() { # the same as `uptime_s`
+	read -r uptime_s _ </proc/uptime
+	uptime_s=${uptime_s%.*}
 }
 boot() { cat /proc/sys/kernel/random/boot_id; }
 note() { # the log is for people; the journal is what counts, so a log that cannot be written stops nothing

@@ -110,6 +110,9 @@ class Strategy:
         self._differences: list[float] = []
         #: Whether what acts on established connections is compared within launches.
         self.within = False
+        #: Knobs that were switched within launches that measured, and those that probably end the connections.
+        self._switched: set[str] = set()
+        self._severing: set[str] = set()
         self._rng = np.random.default_rng(plan.seed)
 
     @property
@@ -188,12 +191,10 @@ class Strategy:
     def _search(self) -> Asking:
         """Screen all, look at the best ones again, and try alone what is dear to change; while there is time."""
         for round_ in range(ROUNDS):
-            groups = self._groups()
-            for number, (knobs, within) in enumerate(groups):
-                spare = SHARED * (len(groups) - 1 - number)
-                yield from self._screen(round_, knobs, within, spare)
-            for knobs, within in groups:
-                yield from self._forward(round_, knobs, within)
+            for within in (True, False):
+                yield from self._screen(round_, within)
+            for within in (True, False):
+                yield from self._forward(round_, within)
             if round_ == 0:
                 yield from self._alone()
             self._choose()
@@ -202,24 +203,22 @@ class Strategy:
         self._note_kept()
         yield from self._refine()
 
-    def _groups(self) -> list[tuple[frozenset[str], bool]]:
-        """Return the knobs that are tried together, and whether that is within launches."""
-        knobs = frozenset(self.levels())
-        live = (
-            frozenset(c.knob for c in self.plan.candidates if c.established) & knobs
-            if self.within
-            else frozenset()
-        )
-        return [(group, group is live) for group in (live, knobs - live) if group]
+    def is_live(self, knob: str) -> bool:
+        """Whether values of a knob are compared within launches."""
+        return self.within and self.candidates[knob].established and knob not in self._severing
 
-    def _screen(self, round_: int, knobs: frozenset[str], within: bool, spare: float) -> Asking:
+    def _group(self, within: bool) -> dict[str, list[str]]:
+        """Values that are tried together: those that are compared within launches, or the others."""
+        return {knob: values for knob, values in self.levels().items() if self.is_live(knob) == within}
+
+    def _screen(self, round_: int, within: bool) -> Asking:
         """Try knobs at once, half of them in each trial, until nothing is open or the time for it is over."""
+        spare = SHARED if within and self._group(False) else 0.0
         pairs = 0
-        while levels := {knob: values for knob, values in self.levels().items() if knob in knobs}:
-            folds = design.screening(levels, self._rng)
-            for fold in folds:
+        while levels := self._group(within):
+            for fold in design.screening(levels, self._rng):
                 request = TrialRequest("screening", round_, pairs, {}, spare=spare)
-                if not (yield from self._fold(request, fold, within)):
+                if not (yield from self._fold(request, fold)):
                     if round_ == 0 and pairs < len(levels):
                         self._short("the values could not all be told apart")
                     return
@@ -227,22 +226,21 @@ class Strategy:
                 if (
                     2 * pairs > len(levels) + 2
                     and _is_look(pairs)
-                    and not self._open(self._screened_of(knobs))
+                    and not self._open({arm: one for arm, one in self.screened().items() if arm[0] in levels})
                 ):
                     return
+                if levels.keys() != self._group(within).keys():
+                    break
 
-    def _screened_of(self, knobs: frozenset[str]) -> dict[Arm, Contrast]:
-        return {arm: one for arm, one in self.screened().items() if arm[0] in knobs}
-
-    def _forward(self, round_: int, knobs: frozenset[str], within: bool) -> Asking:
+    def _forward(self, round_: int, within: bool) -> Asking:
         """Try those that seem to help again, in all combinations."""
-        levels = {knob: values for knob, values in self._survivors().items() if knob in knobs}
+        levels = {knob: values for knob, values in self._survivors().items() if self.is_live(knob) == within}
         for knob, values in levels.items():
             self.again[knob] = list(dict.fromkeys([*self.again.get(knob, []), *values]))
         if not levels or (len(levels) == 1 and not self._open(self._seen(levels))):
             return
         for pairs, fold in enumerate(design.factorial(levels, self._rng)):
-            if not (yield from self._fold(TrialRequest("forward", round_, pairs, {}), fold, within)):
+            if not (yield from self._fold(TrialRequest("forward", round_, pairs, {}), fold)):
                 return
             if _is_look(pairs + 1) and not self._open(self._seen(levels)):
                 return
@@ -344,9 +342,8 @@ class Strategy:
         for block in itertools.count():
             if block % 2 == 0:
                 order = [order[index] for index in self._rng.permutation(2)]
-            within = self.within and all(self.candidates[knob].established for knob in self.state.kept)
             request = TrialRequest("confirmation", round_, block, order[0], beside=order[1])
-            pair = yield from self._ask_both(request, within=within)
+            pair = yield from self._ask_both(request)
             for trial in pair:
                 if trial.setting:
                     self.failing.confirming[bool(self._objective(trial))] += 1
@@ -369,17 +366,20 @@ class Strategy:
         if trial is not None:
             self.clock.take(trial)
             self.made[trial.phase, trial.within is not None] += 1
-            self.failing.take(trial.setting, self.evidence.take(trial))
+            succeeded = self.evidence.take(trial)
+            # Where a launch of two settings fails, switching may be to blame.
+            if succeeded or trial.within is None:
+                self.failing.take(trial.setting, succeeded)
         return trial
 
-    def _fold(self, request: TrialRequest, fold: Fold, within: bool) -> Going:
+    def _fold(self, request: TrialRequest, fold: Fold) -> Going:
         """Have both trials of a pair made; False where there is no time."""
         settings = [dict(self.failing.working(part.items())) for part in fold]
-        if within:
+        if all(map(self.is_live, {**settings[0], **settings[1]})):
             pair = yield from self._ask_both(replace(request, setting=settings[0], beside=settings[1]))
             if len(pair) < 2:
                 return False
-            if all(self._objective(trial) for trial in pair):
+            if pair[0].within is None or all(self._objective(trial) for trial in pair):
                 return True
             # Which value is to blame shows where each is alone.
         for setting in settings:
@@ -387,15 +387,43 @@ class Strategy:
                 return False
         return True
 
-    def _ask_both(
-        self, request: TrialRequest, *, within: bool = True
-    ) -> Generator[TrialRequest, Trial | None, list[Trial]]:
-        """Have two settings measured, `within` the same launches where that is possible; fewer trials without time."""
+    def _ask_both(self, request: TrialRequest) -> Generator[TrialRequest, Trial | None, list[Trial]]:
+        """Have two settings measured, in the same launches where that is possible; fewer trials without time."""
+        pair = yield from self._pair(request)
+        if len(pair) == 2 and pair[0].within is not None:
+            yield from self._learn_switching(request, pair)
+        return pair
+
+    def _pair(self, request: TrialRequest) -> Generator[TrialRequest, Trial | None, list[Trial]]:
+        within = all(map(self.is_live, {**request.setting, **(request.beside or {})}))
         first = yield from self._ask(request if within else replace(request, beside=None))
         if first is None:
             return []
         second = yield from self._ask(_other(request, first))
         return [first] if second is None else [first, second]
+
+    def _learn_switching(self, request: TrialRequest, pair: Sequence[Trial]) -> Asking:
+        """Where a launch in which knobs were switched gave nothing, find the one that ends the connections."""
+        first, second = (trial.setting for trial in pair)
+        knobs = {knob for knob, _ in first.items() ^ second.items()}
+        if all(self._objective(trial) for trial in pair):
+            self._switched |= knobs
+            return
+        suspects = sorted((knobs - self._switched) or knobs)
+        while len(suspects) > 1 and request.phase != "confirmation":
+            half = suspects[: len(suspects) // 2]
+            values = {knob: value for knob, value in {**first, **second}.items() if knob in half}
+            tried = yield from self._pair(replace(request, setting=values, beside={}))
+            if len(tried) < 2:
+                break
+            suspects = suspects[len(half) :] if all(self._objective(trial) for trial in tried) else half
+        self._severing.update(suspects)
+        if suspects:
+            self.state.notes.append(
+                f"{', '.join(suspects)}: compared from launch to launch, as a launch in which "
+                f"{'it was' if len(suspects) == 1 else 'they were'} switched gave no value: "
+                f"{pair[0].error or 'unknown'}"
+            )
 
     def _try(self, request: TrialRequest) -> Asked:
         """Have a trial made; where it fails, find out which value is to blame."""
@@ -442,7 +470,7 @@ class Strategy:
 
     def _is_dear(self, candidate: Candidate) -> bool:
         """Whether a change of a knob takes longer than a trial; within launches the nodes switch it themselves."""
-        return self.clock.is_dear(candidate) and not (self.within and candidate.established)
+        return self.clock.is_dear(candidate) and not self.is_live(candidate.knob)
 
     def levels(self) -> dict[str, list[str]]:
         """Values that are tried together with others."""
@@ -640,7 +668,7 @@ class Strategy:
             return
         model = self.model() if at_end else None
         each_s = self.clock.trial_s + self.clock.cost_s(frozenset(self.levels())) / 2
-        kinds = {within for _, within in self._groups()} or {self.within}
+        kinds = {within for within in (True, False) if self._group(within)} or {self.within}
         shares = {
             within: self._smallest(
                 self.within_scatter() if within else scale,

@@ -4,6 +4,9 @@
 # `watch` starts `keep`. Each ROLE holds $RUN/ROLE.lock for as long as it lives, with its number in it, has that number
 # in $RUN/watcher or $RUN/keeper until it retires, promises in $RUN/ROLE.until when it will have shown itself again, and removes $RUN/ROLE.asked when it
 # is asked: a number alone says nothing of a process that is stopped, or of another's that has it by now.
+#
+# As long as nothing is to be done they start no process but their `sleep`: somebody measures on this node meanwhile,
+# perhaps without them for comparison, and the slowest hundredth of what he measures is soon theirs.
 
 number_file() { case $1 in watch) echo "$RUN/watcher" ;; keep) echo "$RUN/keeper" ;; esac; }
 process_of() { process_in "$(number_file "$1")" "$1"; } # ROLE: sets role_pid; 0 when there is such a process
@@ -70,34 +73,55 @@ take_role() { # ROLE; the lock of one that was ended just now is free in a momen
 	flock -w 5 8 || exit 0
 	{ echo $$ >&8; } 2>/dev/null || :
 	role=$1
+	role_file=$(number_file "$role")
 	# To systemd an end by these would be one as wanted.
 	trap 'exit 1' HUP INT TERM PIPE
-	trap : USR1
+	trap woken=1 USR1
 	promise 30 || exit 1
-	keep_in_run "$(basename "$(number_file "$role")")" $$ || exit 1
+	keep_in_run "$(basename "$role_file")" $$ || exit 1
 }
 promise() { # seconds; what is there is written over, which needs no space
 	[ -n "${role:-}" ] || return 0
-	{ printf '%012d\n' $(($(now) + $1)) 1<>"$RUN/$role.until"; } 2>/dev/null
+	read_uptime
+	{ printf '%012d\n' $((uptime_s + $1)) 1<>"$RUN/$role.until"; } 2>/dev/null
 }
 show() { # seconds: there, and for so long to come; the end when its role was given to another or is over
-	if ! { read -r shown_pid <"$(number_file "$role")" && [ "$shown_pid" = $$ ]; }; then
+	if ! { read -r shown_pid <"$role_file" && [ "$shown_pid" = $$ ]; }; then
 		[ "$role" = watch ] || let_end watch
 		exit 0
 	fi
 	promise "$1"
-	rm -f "$RUN/$role.asked"
+	[ ! -e "$RUN/$role.asked" ] || rm -f "$RUN/$role.asked"
 } 2>/dev/null
-mind() { # ROLE: start it again when it is gone, stopped, or has not kept its promise
-	if process_of "$1" && ! is_stopped "$role_pid" && [ "$(now)" -lt "$(promised "$1")" ]; then
-		return
+mind() { # ROLE FILE: start it again when it is gone, stopped, or has not kept its promise
+	minded_pid=
+	{ read -r minded_pid <"$2"; } 2>/dev/null
+	if [ -n "$minded_pid" ] && keeps_promise "$1" && ! is_stopped "$minded_pid"; then
+		# The process that was looked at closely before is told by its number and its begin.
+		[ "$minded_pid $stat_begin" != "${minded:-}" ] || return 0
+		minded="$minded_pid $stat_begin"
+		! process_of "$1" || return 0
 	fi
-	[ -e "$(number_file "$role")" ] || return 0 # both have just retired
+	minded=
+	[ -e "$role_file" ] || return 0 # both have just retired
 	note "the guard's process '$1' does not answer: it is started again"
 	start_role "$1"
 }
-promised() { sed 's/^0*//; s/^$/0/' "$RUN/$1.until" 2>/dev/null || echo 0; }
-is_stopped() { case $(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2>/dev/null) in T | t) return 0 ;; *) return 1 ;; esac; }
+keeps_promise() { # ROLE
+	promised_s=
+	{ read -r promised_s <"$RUN/$1.until"; } 2>/dev/null
+	promised_s=${promised_s#"${promised_s%%[!0]*}"} # or it would be octal
+	read_uptime
+	[ "$uptime_s" -lt "${promised_s:-0}" ]
+}
+is_stopped() { # PID; sets stat_begin, when it began
+	stat=
+	{ read -r stat <"/proc/$1/stat"; } 2>/dev/null
+	stat=${stat##*) }
+	set -- $stat
+	stat_begin=${20:-}
+	case ${1:-} in T | t) return 0 ;; *) return 1 ;; esac
+}
 pause() { # a signal ends the wait, not the sleep, whose number is nobody else's as long as it was not waited for
 	sleep "$1" 8>&- &
 	wait $! || { kill $! 2>/dev/null && wait $! 2>/dev/null; }
@@ -107,7 +131,7 @@ keep() {
 	take_role keep
 	while :; do
 		show 60
-		mind watch
+		mind watch "$RUN/watcher"
 		pause 2
 	done
 }
@@ -116,6 +140,10 @@ watch() {
 	minds_from=$(($(now) + 10)) # who starts this one starts the other one next
 	while :; do
 		show 60
+		glance
+		glanced=$glance
+		looks_again=$((uptime_s + 30)) # at all, whatever a glance says
+		woken=
 		wait_s=5 # a signal that comes just before the wait is not seen
 		for left in $(open_changes); do
 			left_s=$(($(due_at "$left") - $(now)))
@@ -128,11 +156,34 @@ watch() {
 		if [ -z "$(open_changes)" ]; then
 			retire
 			wait_s=1
-		elif [ "$(now)" -ge "$minds_from" ]; then
-			mind keep
 		fi
-		pause "$wait_s"
+		while :; do
+			[ "$uptime_s" -lt "$minds_from" ] || mind keep "$RUN/keeper"
+			[ -n "$woken" ] || pause "$wait_s"
+			show 60
+			glance
+			[ -z "$woken" ] && [ "$glance" = "$glanced" ] && [ "$uptime_s" -lt "$looks_again" ] &&
+				[ $((earliest_s - uptime_s)) -gt 0 ] || break
+			wait_s=5
+			[ $((earliest_s - uptime_s)) -ge "$wait_s" ] || wait_s=$((earliest_s - uptime_s))
+		done
 	done
+}
+glance() { # how the changes stand that have a deadline; sets earliest_s, the earliest one
+	glance=
+	earliest_s=
+	for glance_file in "$RUN"/deadline.* "$RUN"/retry.*; do
+		glance_tx=${glance_file##*/}
+		glance_s=
+		glance_state=
+		{ read -r glance_s _ <"$glance_file"; } 2>/dev/null
+		{ read -r glance_state <"$STATE/tx/${glance_tx#*.}/state"; } 2>/dev/null
+		glance="$glance $glance_tx=$glance_s:$glance_state"
+		case $glance_s in '' | *[!0-9]*) continue ;; esac
+		[ -n "$earliest_s" ] && [ "$earliest_s" -le "$glance_s" ] || earliest_s=$glance_s
+	done
+	earliest_s=${earliest_s:-0}
+	read_uptime
 }
 overdue() { # in a shell of its own: the lock must go when it is done
 	if is_stuck "$left"; then # while somebody is at work on something else it can wait
