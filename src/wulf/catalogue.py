@@ -228,6 +228,9 @@ def _faults(knob: Knob, known: Mapping[str, Knob]) -> Iterator[str]:
     for other in knob.affects:
         if other not in known:
             yield f"it affects {other}, which is no knob"
+    for value in knob.severing:
+        if not knob.established or value not in knob.values:
+            yield f"severing has {value!r}: it is for 'values' of a knob that is 'established'"
 
 
 def _faults_of_values(knob: Knob) -> Iterator[str]:
@@ -245,9 +248,6 @@ def _faults_of_values(knob: Knob) -> Iterator[str]:
         if knob.type in ("bool", "enum", "service") and knob.values and chosen not in knob.values:
             yield f"recommend.{profile} is {chosen!r}, which is none of 'values'"
     named += [("special", one.value) for one in knob.special]
-    for value in knob.severing:
-        if not knob.established or value not in knob.values:
-            yield f"severing has {value!r}: it is for 'values' of a knob that is 'established'"
     if knob.type != "int":
         if knob.range is not None:
             yield "'range' is for knobs of the type int"
