@@ -58,7 +58,7 @@ def filtered(scene: Scene, rules: int) -> None:
 def cost(scene: Scene, launches: int) -> tuple[float, float, float]:
     """What the filter costs of the time of 1 B: share, and its interval."""
     words = ["compare", "--interleaved", CAUSE, "original", *NODES, "--ops", "mpi_pingpong", "--sizes", "1"]
-    found = json.loads(scene.wulf(*words, "--launches", str(launches), "--budget", "10m", "--json"))
+    (found,) = json.loads(scene.wulf(*words, "--launches", str(launches), "--budget", "10m", "--json"))
     ratio = found["pooled"]["mpi_pingpong"]["ratio"]
     return ratio["value"] - 1, (ratio["low"] or ratio["value"]) - 1, (ratio["high"] or ratio["value"]) - 1
 
