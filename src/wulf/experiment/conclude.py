@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from wulf.experiment import choice, power
 from wulf.experiment.evidence import OBJECTIVE, Arm, Model
-from wulf.experiment.strategy import Strategy, is_harm
+from wulf.experiment.known import Known, is_harm
 from wulf.records import Effect, Estimate, Phase, TunePlan, Values, Verdict
 from wulf.stats.linear import METHOD, Contrast
 
@@ -15,72 +15,72 @@ from wulf.stats.linear import METHOD, Contrast
 Reading = Callable[[Sequence[int]], Contrast | None]
 
 
-def effects(strategy: Strategy) -> list[Effect]:
+def effects(so_far: Known) -> list[Effect]:
     """Return what the trials so far say: of each value alone and on top of what is kept, and of all kept ones."""
-    screened = strategy.screened()
+    screened = so_far.screened()
     known: dict[tuple[int, ...], dict[Arm, Contrast]] = {OBJECTIVE: screened}
 
     def alone(arm: Arm) -> Reading:
         def read(figure: Sequence[int]) -> Contrast | None:
             columns = tuple(figure)
             if columns not in known:
-                known[columns] = strategy.screened(columns)
+                known[columns] = so_far.screened(columns)
             return known[columns].get(arm)
 
         return read
 
-    found = [_effect(strategy, "screening", arm, {}, dict([arm]), alone(arm)) for arm in screened]
-    found += [_nothing(strategy, arm) for arm in strategy.failing.out if arm not in screened]
-    kept = strategy.state.tested
-    again = [(knob, value) for knob, values in strategy.again.items() for value in values]
-    read = _Models(strategy)
+    found = [_effect(so_far, "screening", arm, {}, dict([arm]), alone(arm)) for arm in screened]
+    found += [_nothing(so_far, arm) for arm in so_far.failing.out if arm not in screened]
+    kept = so_far.state.tested
+    again = [(knob, value) for knob, values in so_far.again.items() for value in values]
+    read = _Models(so_far)
     for knob, value in again:
         base = choice.without(kept, knob)
-        found += _modelled(strategy, "forward", (knob, value), base, {**base, knob: value}, read)
+        found += _modelled(so_far, "forward", (knob, value), base, {**base, knob: value}, read)
     for knob, value in kept.items():
-        found += _modelled(strategy, "backward", (knob, value), kept, choice.without(kept, knob), read)
-    whole = confirmation(strategy)
+        found += _modelled(so_far, "backward", (knob, value), kept, choice.without(kept, knob), read)
+    whole = confirmation(so_far)
     return found if whole is None else [*found, whole]
 
 
-def confirmation(strategy: Strategy) -> Effect | None:
+def confirmation(so_far: Known) -> Effect | None:
     """Return the comparison of what was found with the original settings, in fresh trials."""
-    tested = strategy.state.tested
-    if not tested or strategy.confirmed() is None:
+    tested = so_far.state.tested
+    if not tested or so_far.confirmed() is None:
         return None
-    return _effect(strategy, "confirmation", ("", ""), {}, tested, strategy.confirmed)
+    return _effect(so_far, "confirmation", ("", ""), {}, tested, so_far.confirmed)
 
 
 class _Models:
     """The models of all figures, each fitted once."""
 
-    def __init__(self, strategy: Strategy) -> None:
-        self._strategy = strategy
+    def __init__(self, so_far: Known) -> None:
+        self._so_far = so_far
         self._known: dict[tuple[int, ...], Model | None] = {}
 
     def __call__(self, figure: Sequence[int]) -> Model | None:
         columns = tuple(figure)
         if columns not in self._known:
-            self._known[columns] = self._strategy.model(columns)
+            self._known[columns] = self._so_far.model(columns)
         return self._known[columns]
 
 
 def _modelled(
-    strategy: Strategy, phase: Phase, arm: Arm, base: Values, tried: Values, models: _Models
+    so_far: Known, phase: Phase, arm: Arm, base: Values, tried: Values, models: _Models
 ) -> list[Effect]:
     model = models(OBJECTIVE)
-    if model is None or arm not in model.columns or arm in strategy.failing.out:
+    if model is None or arm not in model.columns or arm in so_far.failing.out:
         return []
 
     def read(figure: Sequence[int]) -> Contrast | None:
         found = models(figure)
         return found.contrast(tried, base) if found is not None and arm in found.columns else None
 
-    return [_effect(strategy, phase, arm, base, tried, read)]
+    return [_effect(so_far, phase, arm, base, tried, read)]
 
 
 def _effect(
-    strategy: Strategy,
+    so_far: Known,
     phase: Phase,
     arm: Arm,
     base: Values,
@@ -88,14 +88,14 @@ def _effect(
     read: Reading,
 ) -> Effect:
     """Make the record of an effect; `read` gives what it does to each figure."""
-    plan, confirming = strategy.plan, phase == "confirmation"
+    plan, confirming = so_far.plan, phase == "confirmation"
     contrast = read(OBJECTIVE)
     assert contrast is not None, "what has no objective is no effect"
     p_value = contrast.p_value()
-    adjusted = p_value if confirming else min(1.0, p_value * len(strategy.arms))
+    adjusted = p_value if confirming else min(1.0, p_value * len(so_far.arms))
     limit = power.UNCONFIRMED if confirming else plan.false_discovery
-    with_it, without_it = strategy.evidence.counts(tried if confirming else dict([arm]), fresh=confirming)
-    metrics, patterns, harmed = _figures(strategy, read)
+    with_it, without_it = so_far.evidence.counts(tried if confirming else dict([arm]), fresh=confirming)
+    metrics, patterns, harmed = _figures(so_far, read)
     return Effect(
         phase=phase,
         round=0,
@@ -103,17 +103,17 @@ def _effect(
         value=arm[1],
         base=base,
         tried=tried,
-        ratio=strategy.ratio(contrast),
+        ratio=so_far.ratio(contrast),
         p_value=p_value,
         p_adjusted=adjusted,
         verdict=verdict(contrast, adjusted <= limit, plan),
         blocks=min(with_it, without_it),
         trials=with_it,
-        failed=strategy.failing.failed[arm],
+        failed=so_far.failing.failed[arm],
         metrics=metrics,
         patterns=patterns,
         harmed=harmed,
-        note=strategy.failing.out.get(arm, ""),
+        note=so_far.failing.out.get(arm, ""),
     )
 
 
@@ -128,16 +128,16 @@ def verdict(found: Contrast, sure: bool, plan: TunePlan) -> Verdict:
     return "worse" if found.value > 0 else "better"
 
 
-def _figures(strategy: Strategy, read: Reading) -> tuple[dict[str, Estimate], dict[str, Verdict], list[str]]:
+def _figures(so_far: Known, read: Reading) -> tuple[dict[str, Estimate], dict[str, Verdict], list[str]]:
     """Return the ratio of every metric as a cost, the verdict of every pattern, and the guards that became worse."""
-    plan, costs = strategy.plan, strategy.evidence.costs
+    plan, costs = so_far.plan, so_far.evidence.costs
     ratios: dict[str, Estimate] = {}
     harmed = []
     for column, metric in enumerate(costs.metrics, start=1):
         found = read((column,))
         if found is None:
             continue
-        ratios[metric.name] = strategy.ratio(found)
+        ratios[metric.name] = so_far.ratio(found)
         if metric.guard and is_harm(found, plan):
             harmed.append(metric.name)
     columns = costs.patterns()
@@ -150,9 +150,9 @@ def _figures(strategy: Strategy, read: Reading) -> tuple[dict[str, Estimate], di
     return ratios, patterns, harmed
 
 
-def _nothing(strategy: Strategy, arm: Arm) -> Effect:
+def _nothing(so_far: Known, arm: Arm) -> Effect:
     """Make the record of a value that never gave a figure."""
-    plan = strategy.plan
+    plan = so_far.plan
     return Effect(
         phase="screening",
         round=0,
@@ -167,7 +167,7 @@ def _nothing(strategy: Strategy, arm: Arm) -> Effect:
         p_adjusted=1.0,
         verdict="no decision",
         blocks=0,
-        trials=strategy.failing.succeeded[arm],
-        failed=strategy.failing.failed[arm],
-        note=strategy.failing.out[arm],
+        trials=so_far.failing.succeeded[arm],
+        failed=so_far.failing.failed[arm],
+        note=so_far.failing.out[arm],
     )

@@ -8,7 +8,8 @@ from typing import Literal
 
 from wulf.errors import AnalysisError
 from wulf.experiment import conclude
-from wulf.experiment.strategy import Strategy, TrialRequest
+from wulf.experiment.asking import TrialRequest
+from wulf.experiment.strategy import Strategy
 from wulf.records import SCHEMA_VERSION, Estimate, Phase, Trial, TunePlan, Tuning
 
 Status = Literal["complete", "budget", "interrupted", "failed", "search"]
@@ -109,16 +110,16 @@ class Search:
         if status == "complete":
             status = state.ended or "search"
         if self._request is None:
-            self._strategy.foresee(at_end=True)
+            self._strategy.control.foresee(at_end=True)
         return Tuning(
             schema_version=SCHEMA_VERSION,
             run_id=run_id,
             status=status,
             control=state.control,
-            effects=conclude.effects(self._strategy),
+            effects=conclude.effects(self._strategy.known),
             path=list(state.path),
             kept=dict(state.tested) if state.confirmed else {},
-            confirmation=conclude.confirmation(self._strategy),
+            confirmation=conclude.confirmation(self._strategy.known),
             trials_used=self._used,
             trials_factorial=prod(1 + len(candidate.values) for candidate in self.plan.candidates),
             notes=list(state.notes),
@@ -127,9 +128,11 @@ class Search:
     def forecast(self) -> Forecast:
         """Say what is being tested, how far it is, and what is probably still to come."""
         strategy, request = self._strategy, self._request
-        found = strategy.screened()
+        found = strategy.known.screened()
         leader = min(found, key=lambda arm: found[arm].t, default=None)
-        each_s = strategy.clock.trial_s + strategy.clock.cost_s(frozenset(strategy.levels())) / 2
+        each_s = (
+            strategy.asker.clock.trial_s + strategy.asker.clock.cost_s(frozenset(strategy.known.levels())) / 2
+        )
         trials = min(strategy.needed(), int(self._left_s / each_s)) if request else 0
         return Forecast(
             phase=request.phase if request else None,
@@ -137,7 +140,7 @@ class Search:
             trials_left=trials,
             time_left_s=min(trials * each_s, self._left_s),
             leader=_name(*leader) if leader else "",
-            effect=strategy.ratio(found[leader]) if leader else None,
+            effect=strategy.known.ratio(found[leader]) if leader else None,
             smallest=strategy.state.control.smallest_effect if strategy.state.control else None,
         )
 
@@ -149,7 +152,7 @@ class Search:
 
     def _needed_s(self, request: TrialRequest) -> float:
         """Time for a trial and for what must come after it [s]."""
-        clock = self._strategy.clock
+        clock = self._strategy.asker.clock
         share = _RESERVE.get(request.phase, 0.0)
         if request.phase == "screening" and request.round:
             share = _AGAIN

@@ -12,10 +12,10 @@ import msgspec
 from wulf.change.transaction import StepError
 from wulf.errors import ProbeError
 from wulf.experiment import company
+from wulf.experiment.asking import TrialRequest
 from wulf.experiment.costs import Costs
 from wulf.experiment.objective import figures_of
 from wulf.experiment.search import Forecast, Search
-from wulf.experiment.strategy import TrialRequest
 from wulf.procedure.tuning.runner import Reading, TrialError, TrialRunner
 from wulf.records import Metric, ProbeFigure, Trial, Tuning, Values, Workload
 from wulf.store.files import timestamp
