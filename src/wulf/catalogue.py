@@ -128,8 +128,8 @@ class Knob(_Data, frozen=True, kw_only=True):
     #: Acts on connections that there are already, so that it may be switched while a probe measures; one without acts
     #: on new ones, on new processes, or only after the link was down.
     established: bool = False
-    #: Of such a knob, values after which connections that stand may end: they come between launches.
-    severing: tuple[str, ...] = ()
+    #: Of such a knob, two values between which connections that stand may end: they are compared between launches.
+    severing: tuple[tuple[str, str], ...] = ()
     access: Access
     persist: Persist
     #: Expected effect of the recommended value, as a share of the metric; orders what is worth trying.
@@ -228,7 +228,7 @@ def _faults(knob: Knob, known: Mapping[str, Knob]) -> Iterator[str]:
     for other in knob.affects:
         if other not in known:
             yield f"it affects {other}, which is no knob"
-    for value in knob.severing:
+    for value in (value for pair in knob.severing for value in pair):
         if not knob.established or value not in knob.values:
             yield f"severing has {value!r}: it is for 'values' of a knob that is 'established'"
 

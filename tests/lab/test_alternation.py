@@ -38,7 +38,7 @@ PACKETS = "cat /sys/class/net/host0/statistics/tx_packets"
 RULES = (
     "{ echo 'table inet planted { chain in { type filter hook input priority 0; policy accept;'; "
     'for i in $(seq 1200); do echo "ip saddr 203.0.113.$((i % 250)) tcp dport $((20000 + i)) drop"; done; '
-    "echo 'ct state invalid drop'; echo '}'; echo '}'; } | nft -f -"
+    "echo '}'; echo '}'; } | nft -f -"
 )
 
 

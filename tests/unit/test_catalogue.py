@@ -284,8 +284,8 @@ set = "sysctl -w net.ipv4.tcp_autocorking={value}"
         ("nic.tx_usecs", '"<=10"', '"<=20000"', "recommend.latency has '20000'"),
         ("nic.tx_usecs", '"<=10"', '"<ten"', "not a recommendation"),
         ("nic.rx_usecs", 'value = "4"', 'value = "few"', "special has 'few'"),
-        ("net.conntrack", 'severing = ["notrack"]', 'severing = ["none"]', "severing has 'none'"),
-        ("net.conntrack", "established = true", "established = false", "severing has 'notrack'"),
+        ("net.conntrack", '["exempt", "notrack"]]', '["exempt", "none"]]', "severing has 'none'"),
+        ("net.conntrack", "established = true", "established = false", "severing has 'tracked'"),
         ("nic.eee", 'latency = "off"', 'latency = "aus"', "recommend.latency is 'aus', which is none of"),
         # What is missing.
         (CORKING, "measure =", "notes =", "give 'recommend', or say in 'measure' why not"),

@@ -142,3 +142,9 @@ def test_where_nothing_is_tracked_there_is_nothing_to_exempt():
     (knob_setting,) = steps.parse(["net.conntrack=notrack"])
     assert steps.fulfilled(knob_setting, "off")
     assert not steps.fulfilled(knob_setting, "tracked")
+
+
+def test_a_filter_that_tracks_nothing_can_be_exempt_from():
+    exempt, tracked = steps.parse(["net.conntrack=exempt"]) + steps.parse(["net.conntrack=tracked"])
+    assert not steps.fulfilled(exempt, "filtered")
+    assert steps.fulfilled(tracked, "filtered")

@@ -287,6 +287,21 @@ def test_only_what_exempts_all_packets_both_ways_is_notrack(hooks, rule: str, ex
     assert read(CHAIN + chains + " }\n").facts["net.conntrack"] == expected
 
 
+@pytest.mark.parametrize(
+    ("hook", "rules", "expected"),
+    [
+        ("input", ("tcp dport 9 drop",) * 3, "filtered"),
+        ("forward", ("tcp dport 9 drop",) * 3, "off"),  # of others' packets
+        ("input", (), "off"),
+        ("input", ('iifname "eth0" accept comment "wulf"', "tcp dport 9 drop"), "exempt"),
+    ],
+)
+def test_rules_that_do_not_track_are_a_filter_to_be_exempt_from(hook, rules, expected: str) -> None:
+    body = "".join(f" {rule}\n" for rule in rules)
+    chain = f" chain c {{\n type filter hook {hook} priority 0; policy accept;\n{body} }}\n"
+    assert read(f"#nft 0\n table inet t {{\n{chain} }}\n").facts["net.conntrack"] == expected
+
+
 def test_an_output_that_was_cut_is_unknown() -> None:
     node = read(CHAIN + "!nft is longer than 4000 lines\n")
     for name in ("firewall.rules", "firewall.rules_on_path", "net.conntrack"):

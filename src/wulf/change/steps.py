@@ -170,8 +170,9 @@ def _exposure(wanted: KnobSetting, record: NodeRecord) -> str:
 
 def fulfilled(knob_setting: KnobSetting, value: object) -> bool:
     """Whether a node that has this value needs nothing."""
-    if knob_setting.knob.access.kind == "firewall" and value == "off":
-        return knob_setting.value != "tracked"  # no rule tracks anything there
+    if knob_setting.knob.access.kind == "firewall" and value in ("off", "filtered"):
+        # No rule tracks anything there; from rules that do not the interface can still be exempt.
+        return knob_setting.value == "tracked" if value == "filtered" else knob_setting.value != "tracked"
     return same(knob_setting.value, value)
 
 

@@ -185,9 +185,10 @@ def page(entry: Knob) -> str:
         "while the probe measures: it acts on connections that there are already"
         if entry.established
         else "from launch to launch: it is agreed when a connection begins, or belongs to a job",
-        f"from launch to launch with {', '.join(entry.severing)}: connections that stand may end"
-        if entry.severing
-        else "",
+        *(
+            f"but {first} and {second} from launch to launch: connections that stand may end"
+            for first, second in entry.severing
+        ),
     )
     section("RISK", entry.risk, f"may cut the node off: {entry.lockout}")
     section("ALSO SET BY", ", ".join(entry.owners))

@@ -297,7 +297,7 @@ def _candidate(present: _Present, tried: Mapping[str, Sequence[str]]) -> Candida
         toggle_s=_TOGGLE_S[knob.lockout],
         risk=knob.risk,
         local=knob.layer == "cpu_power",
-        established=knob.established and points.isdisjoint(knob.severing),
+        established=knob.established and not any(points.issuperset(pair) for pair in knob.severing),
     )
 
 

@@ -17,6 +17,7 @@ _TRACKS = re.compile(
     r"\bct (state|status|mark|count|helper|direction|original|reply)|\b(masquerade|dnat|snat|redirect)\b"
     r'|\bxt (match|target) "(conntrack|state|MASQUERADE|SNAT|DNAT|REDIRECT)"'
 )
+_OLD_RULE = re.compile("^-A ", re.MULTILINE)
 _OLD_TRACKS = re.compile(r"--ctstate|--state|-j (MASQUERADE|SNAT|DNAT|REDIRECT)")
 _OTHER_INTERFACE = re.compile(r'\b[io]if(?:name)? (!= )?(?:"([^"]+)"|(\d+))')
 _JUMP = re.compile(r"\b(?:jump|goto) (\S+)")
@@ -110,7 +111,8 @@ def _rules(chains: dict[str, Chain], chain: Chain, interface: str, depth: int) -
 def tracking(capture: NodeCapture) -> FactValue:
     """Return whether the kernel follows the connections of the cluster.
 
-    ``tracked``, ``exempt`` (tracked, but accepted before all other rules), ``notrack``, or ``off``.
+    ``tracked``, ``exempt`` (accepted before all other rules), ``notrack``, ``filtered`` (rules on its path of which
+    none tracks), or ``off``.
     """
     interface = capture.nic()
     try:
@@ -128,9 +130,20 @@ def tracking(capture: NodeCapture) -> FactValue:
     rules = [rule for chain in chains.values() for rule in chain.rules]
     if all(_exempt(chains, hook, interface) for hook in ("prerouting", "output")):
         return "notrack"
-    if any(_TRACKS.search(rule) for rule in rules):
+    if _OLD_TRACKS.search(old) or any(_TRACKS.search(rule) for rule in rules):
         return "exempt" if _passes_first(chains, interface) else "tracked"
-    return "tracked" if _OLD_TRACKS.search(old) else "off"
+    if _passes_first(chains, interface):
+        return "exempt"
+    return "filtered" if _OLD_RULE.search(old) or _filters(chains, interface) else "off"
+
+
+def _filters(chains: dict[str, Chain], interface: str) -> bool:
+    """Whether packets of the cluster are compared with rules that it can be exempt from."""
+    return any(
+        _rules(chains, chain, interface, 0)[0]
+        for chain in chains.values()
+        if chain.hook in _HOOKS[1:] and chain.table.split(" ")[0] in ("ip", "ip6", "inet")
+    )
 
 
 def _passes_first(chains: dict[str, Chain], interface: str) -> bool:
