@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/number.h"
 #include "core/sort.h"
 #include "probe/operation.h"
 #include "probe/reference.h"
@@ -32,7 +33,8 @@ static const struct option OPTIONS[] = {
     {"--bind", KIND_TEXT, PROGRAM_NET, AT(bind), 0, 0, "server: address to listen at (127.0.0.1)"},
     {"--port", KIND_NUMBER, PROGRAM_NET, AT(port), 0, 65535, "server: port (0: any free one)"},
     {"--connect", KIND_TEXT, PROGRAM_NET, AT(connect), 0, 0, "ADDRESS:PORT of the server"},
-    {"--op", KIND_TEXT, BOTH, AT(op), 0, 0, "operation, one of --list"},
+    {"--op", KIND_TEXT, BOTH, AT(op), 0, 0, "operation, one of --list, or OPERATION:NUMBER"},
+    {"--label", KIND_TEXT, BOTH, AT(label), 0, 0, "what to call it in the output (as --op says)"},
     {"--sizes", KIND_SIZES, BOTH, 0, 0, 0, "message sizes [B], separated by commas"},
     {"--sweeps", KIND_NUMBER, BOTH, AT(sweeps), 1, 100000, "measured visits of every size (5)"},
     {"--visit-us", KIND_NUMBER, BOTH, AT(visit_us), 1, 10000000, "length of a visit [us] (2000)"},
@@ -64,23 +66,6 @@ static int complain(char *error, const char *option, const char *what, const cha
     return -1;
 }
 
-/* Digits only: no sign, no space, no trailing text. */
-static int parse_number(const char *text, size_t length, uint64_t *value) {
-    if (length == 0 || length > 20)
-        return -1;
-    uint64_t sum = 0;
-    for (size_t i = 0; i < length; i++) {
-        if (text[i] < '0' || text[i] > '9')
-            return -1;
-        const uint64_t digit = (uint64_t)(text[i] - '0');
-        if (sum > (UINT64_MAX - digit) / 10)
-            return -1;
-        sum = sum * 10 + digit;
-    }
-    *value = sum;
-    return 0;
-}
-
 static int set_sizes(struct arguments *arguments, const char *text, char *error) {
     uint64_t sorted[SIZES_MAX];
     size_t count = 0;
@@ -88,7 +73,7 @@ static int set_sizes(struct arguments *arguments, const char *text, char *error)
         const size_t length = strcspn(item, ",");
         if (count == SIZES_MAX)
             return complain(error, "--sizes", "too many sizes, at most 4096 are possible", NULL);
-        if (parse_number(item, length, &sorted[count]) != 0 || sorted[count] > MESSAGE_MAX_BYTES)
+        if (number_parse(item, length, &sorted[count]) != 0 || sorted[count] > MESSAGE_MAX_BYTES)
             return complain(error, "--sizes", "give sizes from 0 to 16777216 B, separated by commas", text);
         count++;
         item += length;
@@ -116,7 +101,7 @@ static int set(struct arguments *arguments, const struct option *option, const c
         *(const char **)(void *)field = value;
         return 0;
     case KIND_NUMBER:
-        if (parse_number(value, strlen(value), &number) != 0 || number < option->low ||
+        if (number_parse(value, strlen(value), &number) != 0 || number < option->low ||
             number > option->high) {
             char allowed[96];
             snprintf(allowed, sizeof allowed, "give a whole number from %" PRIu64 " to %" PRIu64, option->low,
@@ -140,16 +125,35 @@ static const struct option *find(const char *text, size_t length, enum program p
 }
 
 /* Whether an operation is named that this program has, with sizes that it takes. */
-static int check_operation(const struct arguments *arguments, char *error) {
+static int check_operation(struct arguments *arguments, char *error) {
     if (arguments->op == NULL)
         return complain(error, "--op", "name an operation, one of --list", NULL);
     const struct operation *operation = operation_find(arguments->op);
     if (operation == NULL)
         return complain(error, "--op", "this program has no such operation, see --list", arguments->op);
+    if (operation_parameter(arguments->op, &arguments->parameter) != 0) {
+        const struct parameter *takes = &operation->parameter;
+        char allowed[160];
+        if (takes->name == NULL)
+            snprintf(allowed, sizeof allowed, "%s takes no number", operation->name);
+        else
+            snprintf(allowed, sizeof allowed, "%s takes a number (%s) from %" PRIu64 " to %" PRIu64,
+                     operation->name, takes->name, takes->low, takes->high);
+        return complain(error, "--op", allowed, arguments->op);
+    }
     if (arguments->size_count == 0)
         return complain(error, "--sizes", "give at least one message size", NULL);
     const size_t smallest = arguments->sizes[0];
     const size_t largest = arguments->sizes[arguments->size_count - 1];
+    for (size_t i = 0; operation->size_step > 0 && i < arguments->size_count; i++) {
+        if (arguments->sizes[i] % operation->size_step == 0)
+            continue;
+        char step[96];
+        char given[24];
+        snprintf(step, sizeof step, "%s takes multiples of %zu B", operation->name, operation->size_step);
+        snprintf(given, sizeof given, "%zu", arguments->sizes[i]);
+        return complain(error, "--sizes", step, given);
+    }
     if (smallest >= operation->min_size && largest <= operation->max_size)
         return 0;
     char allowed[96];
@@ -174,7 +178,7 @@ static int check_arms(const struct arguments *arguments, char *error) {
     return 0;
 }
 
-static int check(const struct arguments *arguments, enum program program, char *error) {
+static int check(struct arguments *arguments, enum program program, char *error) {
     if (arguments->help || arguments->list || arguments->version)
         return 0;
     if (arguments->server && arguments->connect != NULL)
@@ -212,6 +216,8 @@ int arguments_parse(struct arguments *arguments, enum program program, int argc,
         if (set(arguments, option, value != NULL ? value : argv[i], error) != 0)
             return -1;
     }
+    if (arguments->label == NULL)
+        arguments->label = arguments->op;
     return check(arguments, program, error);
 }
 

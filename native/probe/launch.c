@@ -43,15 +43,16 @@ static int use_line(struct record *record, const struct company *company, use_fu
     return status;
 }
 
-static int use_all(const struct plan *plan, const struct cell *cells, const struct references *references,
-                   const struct company *company, use_function use, struct failure *failure) {
+static int use_all(const char *name, const struct plan *plan, const struct cell *cells,
+                   const struct references *references, const struct company *company, use_function use,
+                   struct failure *failure) {
     static const char *const ARMS[] = {"a", "b"};
     struct scope scope = {.ranks = company == NULL ? NULL : company->ranks};
     for (size_t arm = 0; arm < plan_arms(plan); arm++) {
         scope.arm = plan->arms == NULL ? NULL : ARMS[arm];
         for (size_t i = 0; i < plan->count; i++) {
             struct record record = {0};
-            record_cell(&record, plan->operation, &cells[arm * plan->count + i], scope);
+            record_cell(&record, name, plan->operation, &cells[arm * plan->count + i], scope);
             if (use_line(&record, company, use, failure) != 0)
                 return -1;
         }
@@ -71,6 +72,7 @@ static int measure(const struct arguments *arguments, struct clock_info clock, c
                    struct failure *failure) {
     const struct plan plan = {
         .operation = operation_find(arguments->op),
+        .parameter = arguments->parameter,
         .sizes = arguments->sizes,
         .count = arguments->size_count,
         .sweeps = arguments->sweeps,
@@ -96,7 +98,7 @@ static int measure(const struct arguments *arguments, struct clock_info clock, c
         status = sweep_run(&plan, channel, cells, references,
                            last_line_ns == NULL ? say_nothing : show_progress, last_line_ns, failure);
     if (status == 0)
-        status = use_all(&plan, cells, references, company, use, failure);
+        status = use_all(arguments->label, &plan, cells, references, company, use, failure);
     for (size_t arm = 0; arm < plan_arms(&plan); arm++)
         references_free(&references[arm]);
     cells_free(cells, plan.count * plan_arms(&plan));
@@ -108,7 +110,7 @@ int launch_run(const struct arguments *arguments, struct introduction *introduct
     uint64_t last_line_ns = clock_now_ns();
     const uint64_t begin_ns = last_line_ns;
     introduction->clock = clock_measure();
-    introduction->operation = arguments->op;
+    introduction->operation = arguments->label;
     introduction->seed = arguments->seed;
     if (report_hello(introduction) != 0)
         return cannot_write(failure);

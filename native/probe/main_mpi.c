@@ -81,10 +81,15 @@ static int lead(const struct arguments *arguments, struct mpi_link *link, const 
     return launch_run(arguments, &introduction, ranks == 1 ? NULL : &channel, company, failure);
 }
 
-static int respond(const struct arguments *arguments, struct mpi_link *link, struct failure *failure) {
+static int respond(const struct arguments *arguments, struct mpi_link *link, int ranks,
+                   struct failure *failure) {
     const struct channel channel = mpi_channel(link);
-    return sweep_respond(operation_find(arguments->op), &channel, arguments->sizes[arguments->size_count - 1],
-                         arguments->alternate, failure);
+    const struct responder responder = {.operation = operation_find(arguments->op),
+                                        .parameter = arguments->parameter,
+                                        .ranks = (size_t)ranks,
+                                        .max_size = arguments->sizes[arguments->size_count - 1],
+                                        .alternate = arguments->alternate};
+    return sweep_respond(&responder, &channel, failure);
 }
 
 static int take_part(const struct arguments *arguments, int rank, int ranks, struct node *nodes,
@@ -105,7 +110,7 @@ static int take_part(const struct arguments *arguments, int rank, int ranks, str
     if (guard(arguments, rank, link.peer_name, failure) != 0)
         return -1;
     if (arguments->at_once ? rank % PAIR != 0 : rank > 0)
-        return respond(arguments, &link, failure);
+        return respond(arguments, &link, arguments->at_once ? PAIR : ranks, failure);
     if (ranks > 1) {
         /* A launcher that sees one rank die ends the others like this. Of several that measure all must hear
          * it: one that waits for another pair has nothing else to tell it that this pair is gone. */

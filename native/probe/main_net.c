@@ -25,8 +25,13 @@ static int serve_client(struct net_link *link, const struct agreement *agreement
                         struct failure *failure) {
     const uint64_t begin_ns = clock_now_ns();
     const struct channel channel = net_channel(link);
+    const struct responder responder = {.operation = agreement->operation,
+                                        .parameter = agreement->parameter,
+                                        .ranks = 2,
+                                        .max_size = agreement->max_size,
+                                        .alternate = alternate};
     if (guard(link->peer, agreement->peer_timeout_s + SERVER_PATIENCE_S, failure) != 0 ||
-        sweep_respond(agreement->operation, &channel, agreement->max_size, alternate, failure) != 0)
+        sweep_respond(&responder, &channel, failure) != 0)
         return -1;
     if (report_end((double)(clock_now_ns() - begin_ns) / 1e9) != 0)
         return failure_set(failure, "system", "", "cannot write to standard output: %s", strerror(errno));

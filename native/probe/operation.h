@@ -18,14 +18,27 @@ enum timing {
     TIMING_BATCH      /* the visit as a whole */
 };
 
+/* What the buffers of a visit have room for. */
+enum room {
+    ROOM_MESSAGE,    /* one message */
+    ROOM_EVERY_RANK, /* one of every rank, one after the other */
+};
+
+/* A whole number that an operation takes: NAME:NUMBER. */
+struct parameter {
+    const char *name; /* in words; NULL where it takes none */
+    uint64_t usual, low, high;
+};
+
 /* One visit of one cell: so many iterations at one size. */
 struct visit {
     void *link; /* struct mpi_link or struct net_link, as the operation's kind says */
-    /* The message, and room for another one; page aligned, of one byte more than `size` at least. An
-     * operation may swap them. */
+    /* The message, and room for another one (see `room`); page aligned, of one byte more than that at least.
+     * An operation may swap them. */
     unsigned char *buffer, *spare;
     size_t size;
     uint64_t iterations, number, seed;
+    uint64_t parameter; /* of the operation */
 
     /* Results, written by the initiating side. */
     uint64_t *times_ns; /* room for `iterations` times; NULL when only the total is wanted */
@@ -53,6 +66,9 @@ struct operation {
     bool echoes;         /* the message comes back to the initiator, which then checks it */
     size_t header_bytes; /* at the beginning of a message, not payload */
     size_t min_size, max_size;
+    size_t size_step; /* sizes are multiples of it; 0 counts as 1 */
+    struct parameter parameter;
+    enum room room;
     unsigned visit_scale; /* visits are so many times as long as asked for; 0 counts as 1 */
     const char *summary;
     /* One visit, on either side: 0, or -1 with `failure` set. `respond` is NULL when nobody answers. */
@@ -67,8 +83,12 @@ void operation_register(const struct operation *operation);
 #define WULF_OPERATION(operation)                                                                            \
     __attribute__((constructor)) static void register_operation(void) { operation_register(&(operation)); }
 
-/* By name; NULL when this program has no such operation. */
+/* By name, which may be followed by a colon and a number; NULL when this program has no such operation. */
 const struct operation *operation_find(const char *name);
+
+/* The number after the colon of a name, else the usual one. 0, or -1 when the operation takes no such number.
+ */
+int operation_parameter(const char *name, uint64_t *parameter);
 
 /* All operations by name; NULL after the last one. */
 const struct operation *operation_at(size_t index);

@@ -41,7 +41,19 @@ static void list_operation(struct record *record, const struct operation *operat
     record_pair_string(record, "timing", operation->timing == TIMING_BATCH ? "batch" : "iteration");
     record_pair_unsigned(record, "min_size_bytes", operation->min_size);
     record_pair_unsigned(record, "max_size_bytes", operation->max_size);
+    record_pair_unsigned(record, "size_step_bytes", operation->size_step > 0 ? operation->size_step : 1);
     record_pair_bool(record, "lossy", operation->lossy);
+    record_key(record, "parameter");
+    if (operation->parameter.name == NULL)
+        record_null(record);
+    else {
+        record_open(record, '{');
+        record_pair_string(record, "name", operation->parameter.name);
+        record_pair_unsigned(record, "usual", operation->parameter.usual);
+        record_pair_unsigned(record, "low", operation->parameter.low);
+        record_pair_unsigned(record, "high", operation->parameter.high);
+        record_close(record, '}');
+    }
     record_pair_string(record, "summary", operation->summary);
     record_close(record, '}');
 }
@@ -164,11 +176,11 @@ static void add_scope(struct record *record, struct scope scope) {
     record_close(record, ']');
 }
 
-void record_cell(struct record *record, const struct operation *operation, const struct cell *cell,
-                 struct scope scope) {
+void record_cell(struct record *record, const char *name, const struct operation *operation,
+                 const struct cell *cell, struct scope scope) {
     record_begin(record, "cell");
     add_scope(record, scope);
-    record_pair_string(record, "op", operation->name);
+    record_pair_string(record, "op", name);
     record_pair_unsigned(record, "size", cell->size);
     record_pair_string(record, "timing", cell->times_iterations ? "iteration" : "batch");
     record_pair_double(record, "divisor", operation->divisor, 0);

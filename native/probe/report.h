@@ -38,8 +38,8 @@ struct scope {
     const char *arm;  /* letter of the setting; NULL where there is one */
 };
 /* The line of a cell, not written yet. */
-void record_cell(struct record *record, const struct operation *operation, const struct cell *cell,
-                 struct scope scope);
+void record_cell(struct record *record, const char *name, const struct operation *operation,
+                 const struct cell *cell, struct scope scope);
 /* The line of the references. */
 void record_references(struct record *record, const struct references *references, struct scope scope);
 /* A line that this or another rank has made. */

@@ -17,6 +17,11 @@ enum { ANSWER_BYTES = 8 };
 /* A median of the reference is sent as a whole number of these. */
 static const double ANSWERS_PER_NS = 1000;
 
+/* Room for a message of `size`, or for one of every rank. */
+static size_t room_bytes(const struct operation *operation, size_t ranks, size_t size) {
+    return operation->room == ROOM_EVERY_RANK ? size * ranks : size;
+}
+
 /* What the functions below share during one run. */
 struct run {
     const struct plan *plan;
@@ -139,6 +144,7 @@ static int make_visit(struct run *run, struct visit *visit, size_t size, uint64_
         .iterations = iterations,
         .number = run->visit_number++,
         .seed = run->plan->seed,
+        .parameter = run->plan->parameter,
         .times_ns = single ? run->times_ns : NULL,
     };
     payload_fill(visit->buffer, operation->header_bytes, size, visit->seed, visit->number);
@@ -342,7 +348,8 @@ int sweep_run(const struct plan *plan, const struct channel *channel, struct cel
     };
     int status = -1;
     if (run.times_ns == NULL || run.order == NULL || run.answers == NULL ||
-        buffers_new(&run.buffers, plan->sizes[plan->count - 1]) != 0)
+        buffers_new(&run.buffers, room_bytes(plan->operation, channel == NULL ? 1 : channel->peers + 1,
+                                             plan->sizes[plan->count - 1])) != 0)
         failure_set(failure, "system", "", "no memory for messages of %zu B", plan->sizes[plan->count - 1]);
     else if (plan->reference_us == 0 ||
              (run.reference = reference_open(plan->reference_us, failure)) != NULL) {
@@ -358,10 +365,12 @@ int sweep_run(const struct plan *plan, const struct channel *channel, struct cel
 }
 
 /* A visit from somebody else's numbers, when they are possible. */
-static int accept_visit(const struct command *command, const struct operation *operation, size_t max_size,
+static int accept_visit(const struct command *command, const struct responder *responder,
                         const struct channel *channel, struct visit *visit, struct failure *failure) {
+    const struct operation *operation = responder->operation;
     if (command->kind != COMMAND_VISIT || operation->respond == NULL || command->size < operation->min_size ||
-        command->size > max_size || command->iterations < 1 || command->iterations > VISIT_MAX_ITERATIONS)
+        command->size > responder->max_size || command->iterations < 1 ||
+        command->iterations > VISIT_MAX_ITERATIONS)
         return failure_set(failure, "size", channel->peer, "%s asks for a visit that cannot be",
                            channel->peer);
     visit->link = channel->link;
@@ -369,6 +378,7 @@ static int accept_visit(const struct command *command, const struct operation *o
     visit->iterations = command->iterations;
     visit->number = command->number;
     visit->seed = command->seed;
+    visit->parameter = responder->parameter;
     return 0;
 }
 
@@ -401,12 +411,12 @@ static int answer_alternation(const struct command *command, const char *place, 
     return channel->send(channel->link, &made, 1, failure);
 }
 
-int sweep_respond(const struct operation *operation, const struct channel *channel, size_t max_size,
-                  const char *alternate, struct failure *failure) {
+int sweep_respond(const struct responder *responder, const struct channel *channel, struct failure *failure) {
+    const struct operation *operation = responder->operation;
     struct reference *reference = NULL;
     struct buffers buffers;
-    if (buffers_new(&buffers, max_size) != 0)
-        return failure_set(failure, "system", "", "no memory for messages of %zu B", max_size);
+    if (buffers_new(&buffers, room_bytes(operation, responder->ranks, responder->max_size)) != 0)
+        return failure_set(failure, "system", "", "no memory for messages of %zu B", responder->max_size);
     int status = 0;
     while (status == 0) {
         unsigned char bytes[COMMAND_BYTES];
@@ -427,10 +437,10 @@ int sweep_respond(const struct operation *operation, const struct channel *chann
             continue;
         }
         if (command.kind == COMMAND_ALTERNATE) {
-            status = answer_alternation(&command, alternate, channel, failure);
+            status = answer_alternation(&command, responder->alternate, channel, failure);
             continue;
         }
-        status = accept_visit(&command, operation, max_size, channel, &visit, failure);
+        status = accept_visit(&command, responder, channel, &visit, failure);
         if (status == 0)
             status = channel->send(channel->link, &ready, 1, failure);
         if (status == 0)

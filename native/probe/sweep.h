@@ -18,6 +18,7 @@ enum { REFERENCES_PER_SWEEP = 8 };
 
 struct plan {
     const struct operation *operation;
+    uint64_t parameter;  /* of the operation */
     const size_t *sizes; /* ascending */
     size_t count;
     uint64_t sweeps, visit_us, seed;
@@ -81,9 +82,17 @@ int sweep_run(const struct plan *plan, const struct channel *channel, struct cel
               struct references *references, progress_function progress, void *context,
               struct failure *failure);
 
+/* What a rank that does not measure needs to answer. */
+struct responder {
+    const struct operation *operation;
+    uint64_t parameter;    /* of the operation */
+    size_t ranks;          /* that take part, this one among them */
+    size_t max_size;       /* of a message */
+    const char *alternate; /* as in `plan` */
+};
+
 /* The other side: do what the initiator says until it says that it is over. Sizes above `max_size` are
  * refused; `alternate` is as in the plan. 0, or -1 with `failure`. */
-int sweep_respond(const struct operation *operation, const struct channel *channel, size_t max_size,
-                  const char *alternate, struct failure *failure);
+int sweep_respond(const struct responder *responder, const struct channel *channel, struct failure *failure);
 
 #endif

@@ -204,8 +204,9 @@ static void refuses(const struct command *command) {
     struct script script = {.commands = command};
     const struct channel channel = {
         .link = &script, .peer = "node02", .peers = 1, .send = answer, .receive = hear};
+    const struct responder responder = {.operation = &operation, .ranks = 2, .max_size = 4096};
     struct failure failure = {0};
-    EXPECT(sweep_respond(&operation, &channel, 4096, NULL, &failure) == -1);
+    EXPECT(sweep_respond(&responder, &channel, &failure) == -1);
     EXPECT_TEXT(failure.code, "size");
     EXPECT_TEXT(failure.peer, "node02");
 }
@@ -226,8 +227,9 @@ static void responder_refuses_what_cannot_be(void) {
         .name = "x", .min_size = 8, .max_size = 4096, .respond = respond};
     struct script script = {.commands = good};
     const struct channel channel = {.link = &script, .peer = "node02", .send = answer, .receive = hear};
+    const struct responder responder = {.operation = &operation, .ranks = 2, .max_size = 4096};
     struct failure failure = {0};
-    EXPECT(sweep_respond(&operation, &channel, 4096, NULL, &failure) == 0);
+    EXPECT(sweep_respond(&responder, &channel, &failure) == 0);
     EXPECT(script.place == 3 && script.answers == 1); /* nobody answers a wait */
 }
 
@@ -238,8 +240,9 @@ static void responder_tells_its_reference(void) {
     struct script script = {.commands = commands};
     const struct channel channel = {
         .link = &script, .peer = "node02", .peers = 1, .send = answer, .receive = hear};
+    const struct responder responder = {.operation = &operation, .ranks = 2, .max_size = 4096};
     struct failure failure = {0};
-    EXPECT(sweep_respond(&operation, &channel, 4096, NULL, &failure) == 0);
+    EXPECT(sweep_respond(&responder, &channel, &failure) == 0);
     EXPECT(script.answers == 1 && script.last > 1000); /* four system calls take longer than 1 ns */
 }
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import signal
 import subprocess
 import threading
@@ -43,6 +45,54 @@ def test_measures_every_size(mpi_probe: MpiProbe) -> None:
     found = cells(lines)
     assert list(found) == [0, 1, 65536]
     assert all(cell["divisor"] == 2 and cell["corrupt"] == 0 for cell in found.values())
+
+
+def _operations(mpi_probe: MpiProbe) -> dict[str, dict]:
+    listed = subprocess.run([mpi_probe.path, "--list"], capture_output=True, check=True, timeout=TIMEOUT_S)
+    return {operation["name"]: operation for operation in json.loads(listed.stdout)}
+
+
+def test_every_operation_moves_what_it_was_given(mpi_probe: MpiProbe) -> None:
+    for name, operation in _operations(mpi_probe).items():
+        if operation["transport"] != "mpi":
+            continue
+        sizes = [size for size in (0, 8, 1000, 65536) if size >= operation["min_size_bytes"]]
+        # The last of three has no partner across the middle.
+        for ranks in [3, 2] if operation["ranks"] == 0 else [2]:
+            argv = mpi_probe.argv(ranks, "--op", name, "--sizes", ",".join(map(str, sizes)), *SHORT)
+            found = cells(run(argv))
+            assert list(found) == sizes, name
+            assert all(cell["corrupt"] == 0 and cell["iterations"] > 0 for cell in found.values()), name
+
+
+def test_every_operation_sees_what_is_corrupt(mpi_probe: MpiProbe, tmp_path: Path) -> None:
+    shim = tmp_path / "corrupting.so"
+    source = Path(__file__).parent / "corrupting.c"
+    compiler = shutil.which(f"mpicc.{mpi_probe.family}")
+    assert compiler is not None
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", shim, source], check=True, timeout=TIMEOUT_S)
+    for name, operation in _operations(mpi_probe).items():
+        if operation["transport"] != "mpi":
+            continue
+        words = ["env", f"LD_PRELOAD={shim}", str(mpi_probe.path), "--op", name, "--sizes", "8,4096", *SHORT]
+        found = cells(run([*mpi_probe.argv(2)[:-1], *words]))
+        assert all(cell["corrupt"] > 0 for cell in found.values()), name
+
+
+def test_an_operation_takes_its_number(mpi_probe: MpiProbe) -> None:
+    words = ("--op", "mpi_strided:2", "--label", "every second", "--sizes", "1024")
+    lines = run(mpi_probe.argv(2, *words, *SHORT))
+    assert lines[0]["op"] == cells(lines)[1024]["op"] == "every second"
+    for words, complaint in (
+        (("mpi_strided:0", "8"), "from 1 to 1024"),
+        (("mpi_strided:x", "8"), "from 1 to 1024"),
+        (("mpi_strided:", "8"), "from 1 to 1024"),
+        (("mpi_ring:3", "8"), "takes no number"),
+        (("mpi_allreduce", "9"), "multiples of 8 B"),
+    ):
+        argv = [str(mpi_probe.path), "--op", words[0], "--sizes", words[1]]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+        assert done.returncode == 2 and complaint in done.stderr, words
 
 
 @pytest.mark.parametrize("ranks", [2, 4])

@@ -152,6 +152,8 @@ def test_who_takes_part_in_what_is_not_between_pairs():
     assert places(group, ring[:1], [], 2) == [("n0", "n0", "n1", "n1")]
     assert places(group, ring, []) == [("n0", "n1", "n2")]
     assert places(group, ring, [absent]) == [("n0", "n2")]
+    assert places(group, ring, [], 2, most_ranks=3) == [("n0", "n0", "n1")]
+    assert places(group, ring, [], 2, most_ranks=2) == [], "both are on one node"
     assert places(group, ring[:1], [absent]) == [], "a group is more than one"
     assert places(command_operation("./solve"), ring, [absent]) == [("n0",)]
 

@@ -22,6 +22,7 @@ struct net_link {
 /* What client and server agree on. */
 struct agreement {
     const struct operation *operation;
+    uint64_t parameter;
     size_t max_size;
     unsigned peer_timeout_s;
 };

@@ -30,6 +30,8 @@ static const char *judge(const struct request *request, const char token[TOKEN_M
         return "operation";
     if (request->max_size < operation->min_size || request->max_size > operation->max_size)
         return "size";
+    if (operation_parameter(request->operation, &agreement->parameter) != 0)
+        return "operation";
     agreement->operation = operation;
     agreement->max_size = (size_t)request->max_size;
     agreement->peer_timeout_s = request->peer_timeout_s;

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, cast
 
 import typer
 from rich.table import Table
@@ -15,7 +16,7 @@ from wulf.cli.options import RUNS, ClusterOption, RunsOption, console, show_tabl
 from wulf.cli.progress import staging
 from wulf.cluster import inventory
 from wulf.errors import EXIT_FINDINGS, UsageError
-from wulf.probe import ladder
+from wulf.probe import ladder, suites
 from wulf.procedure import site
 from wulf.procedure.begin import new_run, new_seed
 from wulf.procedure.clusters import cluster as resolve
@@ -57,14 +58,24 @@ def command(
             help="Measure the run time of this command on the first node; with --ops, these operations, too.",
         ),
     ] = "",
+    suite: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Experiments that belong together, each with its own sizes: {', '.join(suites.names())}.",
+            autocompletion=complete.one_of(suites.names()),
+        ),
+    ] = None,
+    plan_file: Annotated[
+        Path | None, typer.Option("--plan", help="A file with your own experiments, as those of a suite.")
+    ] = None,
     ladder_name: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--ladder",
-            help=f"Message sizes: {', '.join(ladder.NAMES)}.",
+            help=f"Message sizes: {', '.join(ladder.NAMES)}. Default: {ladder.ADAPTIVE}.",
             autocompletion=complete.one_of(ladder.NAMES),
         ),
-    ] = "adaptive",
+    ] = None,
     max_size: Annotated[
         str | None, typer.Option(help="Largest message, such as 64KiB. Default: the ladder's own end.")
     ] = None,
@@ -144,6 +155,9 @@ def command(
     if ops == "list":
         _list_operations(mpi)
         return
+    experiments = _experiments(suite, plan_file, ops, ladder_name)
+    from_where = f"suite {suite}" if suite is not None else str(plan_file)
+    largest = parse_size(max_size) if max_size else None
     path = None if dry_run else new_run(run, runs)
     config = resolve(cluster_name)
     chosen = config.select(nodes)
@@ -153,8 +167,11 @@ def command(
         command=command_text,
         mpi=mpi or config.mpi.compiler,
         pairs=inventory.pairs(pairs, chosen),
-        ladder=ladder_name,
-        sizes_bytes=ladder.base_sizes(ladder_name, parse_size(max_size) if max_size else None),
+        experiments=tuple(experiments.experiment) if experiments else (),
+        ladder=from_where if experiments else ladder_name or ladder.ADAPTIVE,
+        sizes_bytes=[largest or sys.maxsize]
+        if experiments
+        else ladder.base_sizes(ladder_name or ladder.ADAPTIVE, largest),
         precision=parse_percent(precision),
         budget_s=parse_duration(budget or BUDGET),
         min_launches=min_launches,
@@ -176,13 +193,28 @@ def command(
     _show(measured)
 
 
+def _experiments(
+    suite: str | None, plan_file: Path | None, ops: str | None, ladder_name: str | None
+) -> suites.Suite | None:
+    """Return the suite or the plan that is named."""
+    if suite is None and plan_file is None:
+        return None
+    option = "--suite" if suite is not None else "--plan"
+    for other, given in (("--plan", suite and plan_file), ("--ops", ops), ("--ladder", ladder_name)):
+        if given:
+            raise UsageError(f"{option} says what is measured, and at which sizes: it takes no {other}")
+    return suites.named(suite) if suite is not None else suites.from_file(cast("Path", plan_file))
+
+
 def _list_operations(mpi: str | None) -> None:
     """Print what can be measured here, the usual ones first."""
     with staging() as say:
         tools = site.toolbox(None, mpi, say)
     table = Table("operation", "usual", "pattern", "a value is", "", box=None, pad_edge=False)
     for operation in sorted(tools.known, key=lambda op: (op.usual == 0, op.usual, op.name)):
-        words = [operation.name, "yes" if operation.usual else "no", operation.pattern, operation.quantity]
+        takes = operation.parameter
+        name = operation.name if takes is None else f"{operation.name}[:{takes.usual}]"
+        words = [name, "yes" if operation.usual else "no", operation.pattern, operation.quantity]
         table.add_row(*(printable(word, 60) for word in words), printable(operation.summary, 200))
     show_table(table)
 

@@ -8,13 +8,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 
 import msgspec
 
-from wulf.errors import BuildError
+from wulf.errors import BuildError, UsageError
 from wulf.records import Operation
 from wulf.text import last_line, printable
 
@@ -178,6 +178,27 @@ def operations(probe: Probe) -> list[Operation]:
         raise BuildError(
             f"{probe.path} --list is not understood ({error}): delete it, it will be built again"
         ) from error
+
+
+def find(name: str, known: Mapping[str, Operation]) -> Operation | None:
+    """Return the operation of a name, which may have a number after a colon; None where there is none.
+
+    Raises
+    ------
+    UsageError
+        It takes no such number.
+    """
+    if name in known:
+        return known[name]
+    base, colon, number = name.partition(":")
+    if not colon or base not in known:
+        return None
+    takes = known[base].parameter
+    if takes is None:
+        raise UsageError(f"{name}: {base} takes no number")
+    if not (number.isascii() and number.isdigit() and takes.low <= int(number) <= takes.high):
+        raise UsageError(f"{name}: {base} takes a number ({takes.name}) from {takes.low} to {takes.high}")
+    return msgspec.structs.replace(known[base], name=name)
 
 
 def built_operations() -> list[Operation]:

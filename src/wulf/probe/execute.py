@@ -177,7 +177,8 @@ def _result(
 def _probe_arguments(plan: LaunchPlan) -> list[str]:
     return [
         "--op",
-        plan.op,
+        plan.asked or plan.op,
+        *(["--label", plan.op] if plan.asked else []),
         "--sizes",
         ",".join(str(size) for size in plan.sizes_bytes),
         "--sweeps",

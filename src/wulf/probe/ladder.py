@@ -9,6 +9,8 @@ from wulf.errors import UsageError
 from wulf.records import Operation
 from wulf.text import nearest
 
+#: The ladder that grows where the curve bends.
+ADAPTIVE = "adaptive"
 KIB = 1024
 MIB = 1024 * KIB
 
@@ -29,7 +31,7 @@ NAMED: dict[str, list[int]] = {
     "short": [0, 4, *range(64, KIB + 1, 64)],
     "long": list(range(256 * KIB, MIB + 1, 32 * KIB)),
 }
-NAMES = ("adaptive", *NAMED)
+NAMES = (ADAPTIVE, *NAMED)
 
 
 def base_sizes(ladder: str, max_size: int | None = None) -> list[int]:
@@ -47,7 +49,7 @@ def base_sizes(ladder: str, max_size: int | None = None) -> list[int]:
     list of int
         Ascending, without repetition [B].
     """
-    if ladder == "adaptive":
+    if ladder == ADAPTIVE:
         end = ADAPTIVE_MAX if max_size is None else max_size
         around = (p + d for p in _powers_of_two(1, end) for d in (-1, 0, 1))
         return sorted({0, end} | {size for size in around if 0 <= size <= end})
@@ -115,7 +117,7 @@ def refine(
     tolerance
         Relative miss that is accepted.
     gap
-        Neighbours this close [B] are not divided further.
+        Neighbours this close [B] are not divided further; what is added is a multiple of it.
 
     Returns
     -------
@@ -127,7 +129,7 @@ def refine(
     for index in range(len(sizes) - 1):
         low, high = sizes[index : index + 2]
         if high - low > gap and _is_bent(sizes, index, times, noise, tolerance):
-            added.add(_middle(low, high))
+            added.add(_middle(low, high, gap))
     return sorted(added)
 
 
@@ -169,15 +171,16 @@ def _misses(
     return interpolation_miss(trio, [times[size] for size in trio]) > max(tolerance, 3 * error)
 
 
-def _middle(low: int, high: int) -> int:
-    """Return the middle in log(size + 1), strictly between the two."""
-    middle = round(math.sqrt((low + 1) * (high + 1))) - 1
-    return min(max(middle, low + 1), high - 1)
+def _middle(low: int, high: int, step: int) -> int:
+    """Return the multiple of `step` that is nearest to the middle in log(size + 1), strictly between the two."""
+    middle = round((math.sqrt((low + 1) * (high + 1)) - 1) / step) * step
+    return min(max(middle, (low // step + 1) * step), ((high - 1) // step) * step)
 
 
 def sizes_of(operation: Operation, sizes: Sequence[int]) -> list[int]:
     """Return those of the sizes that an operation can do; its smallest where it can do none of them."""
-    return within(sizes, operation.min_size_bytes, operation.max_size_bytes) or [operation.min_size_bytes]
+    able = within(sizes, operation.min_size_bytes, operation.max_size_bytes)
+    return [size for size in able if size % operation.size_step_bytes == 0] or [operation.min_size_bytes]
 
 
 def within(sizes: Sequence[int], smallest: int, largest: int) -> list[int]:

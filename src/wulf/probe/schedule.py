@@ -52,6 +52,8 @@ class LaunchPlan(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     index: int
     op: str
+    #: How the probe is asked for it; empty where that is its name.
+    asked: str = ""
     transport: Literal["none", "mpi", "net", "command"]
     place: Place
     #: Pairs of its ranks that are measured at the same time; empty where `place` is measured as a whole.
@@ -235,6 +237,7 @@ def launch_plan(
         id=f"{index:05d}",
         index=index,
         op=operation.name,
+        asked=operation.asked,
         transport=operation.transport,
         command=operation.command,
         place=tuple(node for place in places for node in place),
@@ -270,7 +273,7 @@ def next_scout_sizes(
 
     A scout measures the new sizes and their neighbours, so that a step is judged within one launch.
     """
-    if plan.ladder != "adaptive":
+    if plan.ladder != ladder.ADAPTIVE:
         return None
     scouts = [r for r in results if r.launch.op == op and r.launch.purpose == "scout"]
     if not scouts:
@@ -279,7 +282,8 @@ def next_scout_sizes(
     if len(scouts) >= MAX_SCOUTS or len(known) - len(base) >= MAX_ADDED or not scouts[-1].samples:
         return None
     times, noise = curve(scouts[-1].samples)
-    added = [size for size in ladder.refine(times, noise) if size not in known]
+    # An operation may take whole elements only.
+    added = [size for size in ladder.refine(times, noise, gap=math.gcd(*base) or 1) if size not in known]
     added = added[: MAX_ADDED - (len(known) - len(base))]
     return with_neighbours(added, sorted(known)) if added else None
 

@@ -82,7 +82,7 @@ def toolbox(ops: Sequence[str] | None, mpi: str | None, say: Say) -> Toolbox:
     net = build.build(None)
     probes = [net]
     known = {operation.name: operation for operation in build.operations(net)}
-    strange = [op for op in ops or () if op not in known]
+    strange = [op for op in ops or () if op.partition(":")[0] not in known]
     if ops is None or strange:
         libraries = build.find_mpi(mpi)
         if libraries:
@@ -98,11 +98,14 @@ def toolbox(ops: Sequence[str] | None, mpi: str | None, say: Say) -> Toolbox:
                 "of its compiler with --mpi"
             )
     wanted = list(ops) if ops is not None else usual(known.values())
-    unknown = [op for op in wanted if op not in known]
-    if unknown:
-        hint = nearest(unknown[0], known)
-        raise UsageError(f"there is no operation {unknown[0]!r}{hint}; there are: {', '.join(sorted(known))}")
-    return Toolbox(probes=probes, operations=[known[op] for op in wanted], known=list(known.values()))
+    operations = {op: build.find(op, known) for op in wanted}
+    for op, found in operations.items():
+        if found is None:
+            raise UsageError(
+                f"there is no operation {op!r}{nearest(op, known)}; there are: {', '.join(sorted(known))}"
+            )
+    chosen = [found for found in operations.values() if found is not None]
+    return Toolbox(probes=probes, operations=chosen, known=list(known.values()))
 
 
 def usual(operations: Iterable[Operation]) -> list[str]:

