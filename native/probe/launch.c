@@ -88,7 +88,7 @@ static int measure(const struct arguments *arguments, struct clock_info clock, c
         .company = company == NULL ? NULL : company->context,
     };
     struct references references[2] = {0};
-    struct cell *cells = cells_new(&plan);
+    struct cell *cells = cells_new(&plan, channel == NULL ? 1 : channel->peers + 1);
     int status = 0;
     for (size_t arm = 0; status == 0 && arm < plan_arms(&plan); arm++)
         status = references_new(&references[arm], &plan, channel);

@@ -8,7 +8,7 @@
 
 #include "core/failure.h"
 
-enum { MESSAGE_MAX_BYTES = 16 << 20, OPERATIONS_MAX = 64 };
+enum { MESSAGE_MAX_BYTES = 16 << 20, OPERATIONS_MAX = 256 };
 
 enum link_kind { LINK_NONE, LINK_MPI, LINK_NET };
 
@@ -45,7 +45,12 @@ struct visit {
     uint64_t timed;     /* iterations that have a time */
     uint64_t total_ns;  /* of those */
     uint64_t lost;      /* datagrams without an answer */
-    bool corrupt;       /* the payload was not what had been sent */
+    uint64_t late;      /* iterations that do not count, as some rank began too late */
+    /* So late a rank may have been for one that counts, and how far two comparisons of the ranks' clocks
+     * differ; 0 where there was no common time. */
+    uint64_t tolerance_ns, clock_error_ns;
+    double *exits_ns; /* room for the median time of every rank, where ranks say it (see `tells_exits`) */
+    bool corrupt;     /* the payload was not what had been sent */
 };
 
 /* All that is known of a benchmark is said here, and told by --list (docs/protocol.md). */
@@ -63,6 +68,7 @@ struct operation {
     unsigned usual;   /* place among those that are measured when none is named; 0: not among them */
     enum timing timing;
     bool lossy;
+    bool tells_exits;    /* of every rank, when it was done */
     bool echoes;         /* the message comes back to the initiator, which then checks it */
     size_t header_bytes; /* at the beginning of a message, not payload */
     size_t min_size, max_size;

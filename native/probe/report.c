@@ -164,6 +164,20 @@ static void add_whole(struct record *record, const char *key, const uint64_t *va
     record_close(record, ']');
 }
 
+/* A list for each rank, of values that have all ranks of one visit together. */
+static void add_by_rank(struct record *record, const char *key, const double *values_ns, size_t ranks,
+                        size_t count) {
+    record_key(record, key);
+    record_open(record, '[');
+    for (size_t rank = 0; rank < ranks; rank++) {
+        record_open(record, '[');
+        for (size_t i = 0; i < count; i++)
+            record_double(record, values_ns[i * ranks + rank], 1);
+        record_close(record, ']');
+    }
+    record_close(record, ']');
+}
+
 static void add_scope(struct record *record, struct scope scope) {
     if (scope.arm != NULL)
         record_pair_string(record, "arm", scope.arm);
@@ -196,21 +210,19 @@ void record_cell(struct record *record, const char *name, const struct operation
     record_pair_unsigned(record, "lost", cell->lost);
     record_pair_unsigned(record, "warmup_lost", cell->warmup_lost);
     record_pair_unsigned(record, "corrupt", cell->corrupt);
+    if (cell->exits_ns != NULL) {
+        record_pair_unsigned(record, "late", cell->late);
+        add_whole(record, "clock_errors_ns", cell->clock_errors_ns, cell->median_count);
+        add_whole(record, "start_tolerances_ns", cell->tolerances_ns, cell->median_count);
+        add_by_rank(record, "exit_medians_ns", cell->exits_ns, cell->ranks, cell->median_count);
+    }
     record_close(record, '}');
 }
 
 void record_references(struct record *record, const struct references *references, struct scope scope) {
     record_begin(record, "reference");
     add_scope(record, scope);
-    record_key(record, "medians_ns");
-    record_open(record, '[');
-    for (size_t rank = 0; rank < references->ranks; rank++) {
-        record_open(record, '[');
-        for (size_t i = 0; i < references->count; i++)
-            record_double(record, references->medians_ns[i * references->ranks + rank], 1);
-        record_close(record, ']');
-    }
-    record_close(record, ']');
+    add_by_rank(record, "medians_ns", references->medians_ns, references->ranks, references->count);
     add_whole(record, "at_us", references->at_us, references->count);
     record_close(record, '}');
 }

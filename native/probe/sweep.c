@@ -29,6 +29,7 @@ struct run {
     struct buffers buffers;
     uint64_t *times_ns;
     size_t *order;
+    double *exits_ns;       /* of every rank in one visit */
     unsigned char *answers; /* of all peers, at most ANSWER_BYTES of each */
     struct reference *reference;
     struct references *references; /* of each setting */
@@ -42,7 +43,7 @@ struct run {
 
 size_t plan_arms(const struct plan *plan) { return plan->arms == NULL ? 1 : 2; }
 
-struct cell *cells_new(const struct plan *plan) {
+struct cell *cells_new(const struct plan *plan, size_t ranks) {
     const size_t count = plan->count * plan_arms(plan);
     struct cell *cells = calloc(count, sizeof *cells);
     bool complete = cells != NULL;
@@ -52,6 +53,14 @@ struct cell *cells_new(const struct plan *plan) {
         cells[i].medians_ns = calloc(plan->sweeps, sizeof *cells[i].medians_ns);
         cells[i].at_us = calloc(plan->sweeps, sizeof *cells[i].at_us);
         complete = cells[i].histogram != NULL && cells[i].medians_ns != NULL && cells[i].at_us != NULL;
+        if (!plan->operation->tells_exits)
+            continue;
+        cells[i].ranks = ranks;
+        cells[i].exits_ns = calloc(plan->sweeps * ranks, sizeof *cells[i].exits_ns);
+        cells[i].clock_errors_ns = calloc(plan->sweeps, sizeof *cells[i].clock_errors_ns);
+        cells[i].tolerances_ns = calloc(plan->sweeps, sizeof *cells[i].tolerances_ns);
+        complete = complete && cells[i].exits_ns != NULL && cells[i].clock_errors_ns != NULL &&
+                   cells[i].tolerances_ns != NULL;
     }
     if (complete)
         return cells;
@@ -66,6 +75,9 @@ void cells_free(struct cell *cells, size_t count) {
         histogram_free(cells[i].histogram);
         free(cells[i].medians_ns);
         free(cells[i].at_us);
+        free(cells[i].exits_ns);
+        free(cells[i].clock_errors_ns);
+        free(cells[i].tolerances_ns);
     }
     free(cells);
 }
@@ -146,6 +158,7 @@ static int make_visit(struct run *run, struct visit *visit, size_t size, uint64_
         .seed = run->plan->seed,
         .parameter = run->plan->parameter,
         .times_ns = single ? run->times_ns : NULL,
+        .exits_ns = run->exits_ns,
     };
     payload_fill(visit->buffer, operation->header_bytes, size, visit->seed, visit->number);
     if (announce(run, visit) != 0 || operation->initiate(visit, run->failure) != 0)
@@ -247,6 +260,7 @@ static int measure(struct run *run, struct cell *cell) {
     if (make_visit(run, &visit, cell->size, cell->visit_iterations, cell->times_iterations) != 0)
         return -1;
     cell->lost += visit.lost;
+    cell->late += visit.late;
     cell->corrupt += visit.corrupt;
     if (visit.timed == 0 || !run->settled)
         return 0;
@@ -255,6 +269,12 @@ static int measure(struct run *run, struct cell *cell) {
         return failure_set(run->failure, "system", "", "an iteration at %zu B took longer than an hour",
                            cell->size);
     cell->at_us[cell->median_count] = since_us(run);
+    if (cell->exits_ns != NULL) {
+        memcpy(cell->exits_ns + cell->median_count * cell->ranks, visit.exits_ns,
+               cell->ranks * sizeof *visit.exits_ns);
+        cell->clock_errors_ns[cell->median_count] = visit.clock_error_ns;
+        cell->tolerances_ns[cell->median_count] = visit.tolerance_ns;
+    }
     cell->medians_ns[cell->median_count++] = median_ns(&visit);
     return 0;
 }
@@ -334,11 +354,13 @@ int sweep_run(const struct plan *plan, const struct channel *channel, struct cel
               struct references *references, progress_function progress, void *context,
               struct failure *failure) {
     const size_t time_bytes = VISIT_MAX_ITERATIONS * sizeof(uint64_t);
+    const size_t ranks = channel == NULL ? 1 : channel->peers + 1;
     struct run run = {
         .plan = plan,
         .channel = channel,
         .times_ns = malloc(time_bytes),
         .order = calloc(plan->count, sizeof(size_t)),
+        .exits_ns = calloc(ranks, sizeof(double)),
         .answers = malloc((channel == NULL ? 1 : channel->peers) * ANSWER_BYTES),
         .references = references,
         .begin_ns = clock_now_ns(),
@@ -347,9 +369,8 @@ int sweep_run(const struct plan *plan, const struct channel *channel, struct cel
         .failure = failure,
     };
     int status = -1;
-    if (run.times_ns == NULL || run.order == NULL || run.answers == NULL ||
-        buffers_new(&run.buffers, room_bytes(plan->operation, channel == NULL ? 1 : channel->peers + 1,
-                                             plan->sizes[plan->count - 1])) != 0)
+    if (run.times_ns == NULL || run.order == NULL || run.exits_ns == NULL || run.answers == NULL ||
+        buffers_new(&run.buffers, room_bytes(plan->operation, ranks, plan->sizes[plan->count - 1])) != 0)
         failure_set(failure, "system", "", "no memory for messages of %zu B", plan->sizes[plan->count - 1]);
     else if (plan->reference_us == 0 ||
              (run.reference = reference_open(plan->reference_us, failure)) != NULL) {
@@ -359,6 +380,7 @@ int sweep_run(const struct plan *plan, const struct channel *channel, struct cel
     reference_close(run.reference);
     buffers_free(&run.buffers);
     free(run.answers);
+    free(run.exits_ns);
     free(run.order);
     free(run.times_ns);
     return status;

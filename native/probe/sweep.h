@@ -47,11 +47,15 @@ struct cell {
     struct histogram *histogram;
     double *medians_ns; /* of the visits, in time order; room for `sweeps` */
     uint64_t *at_us;    /* when each of them ended, since the sweeps began; room for `sweeps` */
-    size_t median_count;
+    /* Of every rank for each of them, how well clocks agreed, and how late ranks may have been; NULL where
+     * ranks do not say. */
+    double *exits_ns;
+    uint64_t *clock_errors_ns, *tolerances_ns;
+    size_t median_count, ranks;
     double warmup_ns[WARMUP_MAX_VISITS];
     size_t warmup_count;
     bool warmup_settled;
-    uint64_t lost, warmup_lost, corrupt;
+    uint64_t lost, warmup_lost, late, corrupt;
 };
 
 /* The visits of the reference: on every rank, the measuring one first. */
@@ -69,7 +73,7 @@ typedef void (*progress_function)(const struct progress *progress, void *context
 
 /* Empty cells for the sizes of a plan, those of the second setting after those of the first; NULL when there
  * is no memory. */
-struct cell *cells_new(const struct plan *plan);
+struct cell *cells_new(const struct plan *plan, size_t ranks);
 void cells_free(struct cell *cells, size_t count);
 
 /* No visit yet, room for those of a plan under one setting; 0, or -1 when there is no memory. */

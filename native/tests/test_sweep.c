@@ -36,7 +36,7 @@ static void ignore(const struct progress *progress, void *context) {
 
 static struct cell *run(const struct plan *plan) {
     struct failure failure = {0};
-    struct cell *cells = cells_new(plan);
+    struct cell *cells = cells_new(plan, 2);
     EXPECT(cells != NULL);
     struct references references;
     EXPECT(references_new(&references, plan, NULL) == 0);
@@ -85,7 +85,7 @@ static void two_settings_have_their_own_cells(void) {
                               .clock = {.resolution_ns = 1, .cost_ns = 25}};
     struct failure failure = {0};
     struct references references[2];
-    struct cell *cells = cells_new(&plan);
+    struct cell *cells = cells_new(&plan, 2);
     for (size_t arm = 0; arm < 2; arm++)
         EXPECT(references_new(&references[arm], &plan, NULL) == 0);
     EXPECT(sweep_run(&plan, NULL, cells, references, ignore, NULL, &failure) == 0);
@@ -145,7 +145,7 @@ static size_t references_beside(size_t count) {
                               .seed = 1,
                               .clock = {.resolution_ns = 1, .cost_ns = 25}};
     struct failure failure = {0};
-    struct cell *cells = cells_new(&plan);
+    struct cell *cells = cells_new(&plan, 2);
     struct references references;
     EXPECT(references_new(&references, &plan, NULL) == 0);
     EXPECT(sweep_run(&plan, NULL, cells, &references, ignore, NULL, &failure) == 0);

@@ -60,5 +60,9 @@ class LabError(WulfError):
     """The virtual cluster could not be raised, used or taken down."""
 
 
+class ImportFormatError(WulfError):
+    """An output of another benchmark that cannot be read; names the file and the line."""
+
+
 class AnalysisError(WulfError):
     """Data from which the asked-for figure cannot be derived."""

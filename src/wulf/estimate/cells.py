@@ -20,6 +20,7 @@ from wulf.records import (
     CellEstimate,
     CellMode,
     Estimate,
+    ExitEstimate,
     Launch,
     LaunchPoint,
     LaunchResult,
@@ -164,7 +165,24 @@ def _estimate(
         modes_between=between,
         target=plan.precision,
         reached=_reached(interval, plan),
+        exits=_exits(ordered),
         notes=_notes(points, interval),
+    )
+
+
+def _exits(samples: Sequence[Sample]) -> ExitEstimate | None:
+    known = [(sample.exits, sample.iterations) for sample in samples if sample.exits is not None]
+    if not known:
+        return None
+    late = sum(exits.late for exits, _ in known)
+    errors = [error for exits, _ in known for error in exits.clock_errors_ns]
+    of_launches = [[statistics.median(visits) for visits in exits.medians_ns] for exits, _ in known]
+    return ExitEstimate(
+        ranks_s=[statistics.median(times) * 1e-9 for times in zip(*of_launches, strict=True)],
+        late=late / (late + sum(iterations for _, iterations in known)),
+        tolerance_s=statistics.median(ns for exits, _ in known for ns in exits.tolerances_ns) * 1e-9,
+        clock_error_s=statistics.median(errors) * 1e-9,
+        clock_error_max_s=max(errors) * 1e-9,
     )
 
 
@@ -259,7 +277,9 @@ def _point(sample: Sample, launch: Launch) -> LaunchPoint:
         launch=sample.launch,
         index=launch.index,
         median_s=found["p50"],
-        quantiles_s={"min": sample.min_ns * scale, **found, "max": sample.max_ns * scale},
+        quantiles_s={}
+        if sample.timing == "statistic"
+        else {"min": sample.min_ns * scale, **found, "max": sample.max_ns * scale},
         modes=max(len(modes), 1),
         modes_at=[(mode.middle * scale, mode.share) for mode in modes] if len(modes) > 1 else [],
         contaminated=bool(launch.contamination),
@@ -296,7 +316,9 @@ def _range(points: Sequence[LaunchPoint], groups: int, precision: float) -> tupl
 
 
 def _pooled_quantiles(samples: Sequence[Sample]) -> dict[str, float]:
-    """Quantiles over all iterations of all launches."""
+    """Quantiles over all iterations of all launches; empty where these are not known."""
+    if any(sample.timing == "statistic" for sample in samples):
+        return {}
     scaled = [
         (np.array(sample.histogram, dtype=np.float64) * [1e-9 / sample.divisor, 1.0]) for sample in samples
     ]

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from wulf.errors import ProbeError
-from wulf.records import Cell, Clock, Place, ProbeInfo, Reference, Sample, Setting
+from wulf.records import Cell, Clock, Exits, Place, ProbeInfo, Reference, Sample, Setting
 from wulf.text import printable
 
 PROTOCOL = 1
@@ -58,6 +58,12 @@ class CellLine(msgspec.Struct, frozen=True, tag="cell", tag_field="type"):
     arm: str = ""
     lost: int = 0
     corrupt: int = 0
+    #: Of a collective: rank → median of each visit; of each visit, how late ranks may have been and how well clocks
+    #: agreed.
+    exit_medians_ns: list[list[float]] = []
+    start_tolerances_ns: list[float] = []
+    clock_errors_ns: list[float] = []
+    late: int = 0
 
 
 class ReferenceLine(msgspec.Struct, frozen=True, tag="reference", tag_field="type"):
@@ -174,6 +180,25 @@ def sample(line: CellLine, launch: str, place: Place, setting: Setting) -> Sampl
         warmup_settled=line.warmup_settled,
         lost=line.lost,
         corrupt=line.corrupt,
+        exits=_exits(line, about),
+    )
+
+
+def _exits(line: CellLine, place: Place) -> Exits | None:
+    """Return when the ranks of a collective were done."""
+    if not line.exit_medians_ns:
+        return None
+    visits = len(line.batch_medians_ns)
+    by_visit = [line.start_tolerances_ns, line.clock_errors_ns, *line.exit_medians_ns]
+    if len(line.exit_medians_ns) != len(place) or any(len(values) != visits for values in by_visit):
+        raise ProbeError(
+            f"{line.op} at {line.size} B: it is not said when each of {len(place)} ranks was done in {visits} visits"
+        )
+    return Exits(
+        medians_ns=line.exit_medians_ns,
+        late=line.late,
+        tolerances_ns=line.start_tolerances_ns,
+        clock_errors_ns=line.clock_errors_ns,
     )
 
 

@@ -81,6 +81,20 @@ class CellMode(Record, frozen=True, kw_only=True):
     share: float
 
 
+class ExitEstimate(Record, frozen=True, kw_only=True):
+    """When the ranks of a collective were done, over all launches."""
+
+    #: Rank → median over launches of its time from the common start to its exit [s].
+    ranks_s: list[float]
+    #: Share of the iterations that do not count, as some rank began too late (0–1).
+    late: float
+    #: How late a rank may have been for one that counts, median over visits [s]; 0 without a common time.
+    tolerance_s: float
+    #: How far two comparisons of the ranks' clocks differed: median over visits, and the largest [s].
+    clock_error_s: float
+    clock_error_max_s: float
+
+
 class CellEstimate(Record, frozen=True, kw_only=True):
     """One row of the result."""
 
@@ -119,6 +133,8 @@ class CellEstimate(Record, frozen=True, kw_only=True):
     reached: bool
     #: The time with what the reference explains taken out; null where that is not proven to help.
     adjusted: Adjusted | None = None
+    #: Of a collective; null for others.
+    exits: ExitEstimate | None = None
     notes: list[str] = []
 
 

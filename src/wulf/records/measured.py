@@ -67,6 +67,8 @@ class Operation(Record, frozen=True, kw_only=True):
     parameter: Parameter | None = None
     #: How the probe is asked for it; empty where that is its name.
     asked: str = ""
+    #: Which statistic of a launch each value is, where another program says only that; empty for what is measured here.
+    statistic: str = ""
     #: For a shell; empty for an operation of the probe.
     command: str = ""
     #: Regular expression with one group around the number in its output that is the value; empty for the run time.
@@ -184,13 +186,26 @@ class NodeRecord(Record, frozen=True, kw_only=True, tag="node", gc=False):
     error: str | None = None
 
 
+class Exits(Record, frozen=True, kw_only=True):
+    """When the ranks of a collective were done, in one launch."""
+
+    #: Rank → median time from the common start to its exit of each visit [ns], in time order.
+    medians_ns: list[list[float]]
+    #: Iterations that do not count, as some rank began too late.
+    late: int
+    #: How late a rank may have been for one that counts, in each visit [ns]; 0 where there was no common time.
+    tolerances_ns: list[float]
+    #: How far two comparisons of the ranks' clocks differed in each visit [ns]; 0 where there was no common time.
+    clock_errors_ns: list[float]
+
+
 class Sample(Record, frozen=True, kw_only=True):
     """All values of one cell in one launch."""
 
     launch: str
     cell: Cell
-    #: Whether a value is an iteration or the mean of a visit.
-    timing: Literal["iteration", "batch"]
+    #: Whether a value is an iteration, the mean of a visit, or the one number that another program says of the launch.
+    timing: Literal["iteration", "batch", "statistic"]
     #: A recorded value in nanoseconds divided by this is the operation's quantity.
     divisor: float
     #: Iterations of all measured visits.
@@ -213,6 +228,8 @@ class Sample(Record, frozen=True, kw_only=True):
     warmup_settled: bool
     lost: int = 0
     corrupt: int = 0
+    #: Of a collective; null for others.
+    exits: Exits | None = None
 
 
 class Reference(Record, frozen=True, kw_only=True):

@@ -1,37 +1,14 @@
-/* Broadcast from rank 0 to all others: MPI_Bcast, and the barrier that tells when all have it. */
-#include "probe/mpi/loops.h"
+/* Broadcast from rank 0 to all others. */
+#include "probe/mpi/collective.h"
 
-/* Without the barrier the root would run ahead: it has sent long before the last one has received. */
-static inline int broadcast(struct mpi_side *side) {
-    const int code = MPI_Bcast(side->out, side->size, MPI_BYTE, 0, side->link.comm);
-    return code == MPI_SUCCESS ? MPI_Barrier(side->link.comm) : code;
+static int call(const struct part *part) { return MPI_Bcast(part->out, part->size, MPI_BYTE, 0, part->comm); }
+
+static void fill(const struct part *part) {
+    if (part->rank == 0)
+        part_put(part, part->out, 0, -1);
 }
 
-static int initiate(struct visit *visit, struct failure *failure) {
-    struct mpi_side side = mpi_side(visit, NULL);
-    if (mpi_initiate(visit, &side, broadcast, failure) != 0)
-        return -1;
-    return mpi_agree(visit, true, failure);
-}
+static bool right(const struct part *part) { return part_has(part, part->out, 0, -1); }
 
-static int respond(struct visit *visit, struct failure *failure) {
-    struct mpi_side side = mpi_side(visit, NULL);
-    if (mpi_respond(visit, &side, broadcast, failure) != 0)
-        return -1;
-    return mpi_check(visit, side.out, failure);
-}
-
-static const struct operation OPERATION = {
-    .name = "mpi_bcast",
-    .link = LINK_MPI,
-    .group = true,
-    .pattern = "broadcast",
-    .quantity = "broadcast and barrier",
-    .divisor = 1,
-    .moves_bytes = true,
-    .max_size = MESSAGE_MAX_BYTES,
-    .summary = "MPI_Bcast from the first rank to all, and MPI_Barrier, which ends when all have it",
-    .initiate = initiate,
-    .respond = respond,
-};
-WULF_OPERATION(OPERATION)
+WULF_COLLECTIVE("mpi_bcast", call, fill, right, .pattern = "broadcast", .moves_bytes = true,
+                .max_size = MESSAGE_MAX_BYTES, .summary = "MPI_Bcast: a message from the first rank to all")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from wulf.records import Cell, CellEstimate, CurveModel, Estimate, Operation, Place, Segment
+from wulf.records import Cell, CellEstimate, CurveModel, Estimate, ExitEstimate, Operation, Place, Segment
 from wulf.report.parts import Column, Flag, Item, PairDetail, Table
 from wulf.report.run.boxes import QUANTILES
 from wulf.report.run.fits import equation
@@ -137,6 +138,9 @@ def sizes_table(terms: Terms, pair: Place, cells: Sequence[CellEstimate]) -> Tab
     lossy = any(cell.lost or cell.corrupt for cell in cells)
     moved = any(cell.bandwidth for cell in cells)
     adjusted = next((cell.adjusted for cell in cells if cell.adjusted), None)
+    exits = [cell.exits for cell in cells if cell.exits]
+    quantiles = QUANTILES if any(cell.quantiles_s for cell in cells) else ()
+    statistic = terms.operation.statistic if terms.operation else "values"
     return Table(
         title=f"{'Sizes and quantiles' if terms.varied else 'Quantiles'}, {terms.name(pair)}",
         columns=(
@@ -144,21 +148,46 @@ def sizes_table(terms: Terms, pair: Place, cells: Sequence[CellEstimate]) -> Tab
             Column("median", numeric=True),
             *((Column("adjusted", numeric=True),) if adjusted else ()),
             *((Column("bandwidth", numeric=True),) if moved else ()),
-            *(Column(quantile, numeric=True, narrow=quantile in ("p99", "max")) for quantile in QUANTILES),
+            *((Column("first rank done", numeric=True, narrow=False),) if exits else ()),
+            *(Column(quantile, numeric=True, narrow=quantile in ("p99", "max")) for quantile in quantiles),
             Column("launches", numeric=True, narrow=False),
-            Column("iterations", numeric=True, narrow=False),
+            *((Column("iterations", numeric=True, narrow=False),) if quantiles else ()),
             *((Column("lost", numeric=True), Column("corrupt", numeric=True, narrow=False)) if lossy else ()),
         ),
         rows=tuple(
-            _size_row(terms, cell, moved=moved, lossy=lossy, adjusted=bool(adjusted)) for cell in cells
+            _size_row(terms, cell, moved=moved, lossy=lossy, adjusted=bool(adjusted), exits=bool(exits))
+            for cell in cells
         ),
-        note="Median: over launches of the launch medians, with its interval. Quantiles: over all iterations. "
-        "! marks an interval wider than the target."
+        note=(
+            "Median: over launches of the launch medians, with its interval. Quantiles: over all iterations. "
+            if quantiles
+            else f"Median: over launches, with its interval, of the {statistic}. "
+        )
+        + "! marks an interval wider than the target."
         + (
             f" Adjusted: the median at a reference of {format_time(adjusted.reference_s)}."
             if adjusted
             else ""
-        ),
+        )
+        + _common_start(exits),
+    )
+
+
+def _common_start(exits: Sequence[ExitEstimate]) -> str:
+    """Say how well the ranks of a collective began together."""
+    if not exits:
+        return ""
+    done = " First rank done: typical time of the rank that leaves first; the median is that of the last."
+    if not any(one.clock_error_max_s for one in exits):
+        return f"{done} Ranks began when a barrier let them go, each at its own time."
+    error = statistics.median(one.clock_error_s for one in exits)
+    worst = max(one.clock_error_max_s for one in exits)
+    tolerance = max(one.tolerance_s for one in exits)
+    late = statistics.fmean(one.late for one in exits)
+    return (
+        f"{done} Ranks began at a time that was agreed on: two comparisons of their clocks differed by "
+        f"{format_time(error)} (at most {format_time(worst)}); a rank was at most {format_time(tolerance)} late, else "
+        f"the iteration does not count ({percent(late)} of them)."
     )
 
 
@@ -167,7 +196,7 @@ def _adjusted(cell: CellEstimate) -> Item:
 
 
 def _size_row(
-    terms: Terms, cell: CellEstimate, *, moved: bool, lossy: bool, adjusted: bool
+    terms: Terms, cell: CellEstimate, *, moved: bool, lossy: bool, adjusted: bool, exits: bool
 ) -> tuple[Item, ...]:
     time = estimate_item(cell.time)
     if not cell.reached:
@@ -180,11 +209,19 @@ def _size_row(
         time,
         *((_adjusted(cell),) if adjusted else ()),
         *bandwidth,
-        *(_quantile(cell, quantile) for quantile in QUANTILES),
+        *((_first_exit(cell),) if exits else ()),
+        *(_quantile(cell, quantile) for quantile in QUANTILES if cell.quantiles_s),
         Item(str(cell.time.n), cell.time.n),
-        Item(str(cell.iterations), cell.iterations),
+        *((Item(str(cell.iterations), cell.iterations),) if cell.quantiles_s else ()),
         *losses,
     )
+
+
+def _first_exit(cell: CellEstimate) -> Item:
+    if cell.exits is None:
+        return Item("–", None)
+    first_s = min(cell.exits.ranks_s)
+    return Item(format_time(first_s), first_s)
 
 
 def _quantile(cell: CellEstimate, quantile: str) -> Item:

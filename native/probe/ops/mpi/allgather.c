@@ -1,0 +1,19 @@
+/* A message from every rank to all. */
+#include "probe/mpi/collective.h"
+
+static int call(const struct part *part) {
+    return MPI_Allgather(part->out, part->size, MPI_BYTE, part->in, part->size, MPI_BYTE, part->comm);
+}
+
+static void fill(const struct part *part) { part_put(part, part->out, part->rank, -1); }
+
+static bool right(const struct part *part) {
+    for (int rank = 0; rank < part->ranks; rank++)
+        if (!part_has(part, part->in + part->places[rank], rank, -1))
+            return false;
+    return true;
+}
+
+WULF_COLLECTIVE("mpi_allgather", call, fill, right, .pattern = "gather for all", .moves_bytes = true,
+                .room = ROOM_EVERY_RANK, .max_size = MESSAGE_MAX_BYTES / 16,
+                .summary = "MPI_Allgather: a message from every rank to all")

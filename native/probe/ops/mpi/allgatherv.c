@@ -1,0 +1,20 @@
+/* A message from every rank to all, each with a length and a place of its own. */
+#include "probe/mpi/collective.h"
+
+static int call(const struct part *part) {
+    return MPI_Allgatherv(part->out, part->size, MPI_BYTE, part->in, part->counts, part->places, MPI_BYTE,
+                          part->comm);
+}
+
+static void fill(const struct part *part) { part_put(part, part->out, part->rank, -1); }
+
+static bool right(const struct part *part) {
+    for (int rank = 0; rank < part->ranks; rank++)
+        if (!part_has(part, part->in + part->places[rank], rank, -1))
+            return false;
+    return true;
+}
+
+WULF_COLLECTIVE("mpi_allgatherv", call, fill, right, .pattern = "gather for all", .moves_bytes = true,
+                .room = ROOM_EVERY_RANK, .max_size = MESSAGE_MAX_BYTES / 16,
+                .summary = "MPI_Allgatherv: a message from every rank to all, each with its length and place")

@@ -1,0 +1,29 @@
+/* A message to and from both neighbours of a ring, as one collective. */
+#include "probe/mpi/collective.h"
+
+enum { NEIGHBOURS = 2 };
+
+/* The ranks in a ring; made once, and there until the end. */
+static MPI_Comm ring = MPI_COMM_NULL;
+
+static int call(const struct part *part) {
+    return MPI_Neighbor_alltoall(part->out, part->size, MPI_BYTE, part->in, part->size, MPI_BYTE, ring);
+}
+
+/* Both get the same: between two ranks the standard leaves open which is which. */
+static void fill(const struct part *part) {
+    if (ring == MPI_COMM_NULL)
+        MPI_Cart_create(part->comm, 1, (const int[]){part->ranks}, (const int[]){1}, 0, &ring);
+    for (int neighbour = 0; neighbour < NEIGHBOURS; neighbour++)
+        part_put(part, part->out + part->places[neighbour], part->rank, -1);
+}
+
+static bool right(const struct part *part) {
+    const int left = (part->rank + part->ranks - 1) % part->ranks;
+    return part_has(part, part->in + part->places[0], left, -1) &&
+           part_has(part, part->in + part->places[1], (part->rank + 1) % part->ranks, -1);
+}
+
+WULF_COLLECTIVE("mpi_neighbor_alltoall", call, fill, right, .pattern = "ring exchange", .moves_bytes = true,
+                .room = ROOM_EVERY_RANK, .max_size = MESSAGE_MAX_BYTES / 16,
+                .summary = "MPI_Neighbor_alltoall: a message to and from both neighbours of a ring")

@@ -1,0 +1,14 @@
+/* Sum of doubles over the ranks up to each. */
+#include "probe/mpi/collective.h"
+
+static int call(const struct part *part) {
+    return MPI_Scan(part->out, part->in, part->size / DOUBLE_BYTES, MPI_DOUBLE, MPI_SUM, part->comm);
+}
+
+static void fill(const struct part *part) { part_put_values(part, 1); }
+
+static bool right(const struct part *part) { return part_has_sums(part, 0, part->rank + 1); }
+
+WULF_COLLECTIVE("mpi_scan", call, fill, right, .pattern = "prefix sum", .moves_bytes = true,
+                .size_step = DOUBLE_BYTES, .max_size = MESSAGE_MAX_BYTES,
+                .summary = "MPI_Scan: the sum of doubles over all ranks up to each")

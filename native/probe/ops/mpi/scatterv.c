@@ -1,0 +1,21 @@
+/* A message from the first rank to each, each with a length and a place of its own. */
+#include "probe/mpi/collective.h"
+
+static int call(const struct part *part) {
+    return MPI_Scatterv(part->out, part->counts, part->places, MPI_BYTE, part->in, part->size, MPI_BYTE, 0,
+                        part->comm);
+}
+
+static void fill(const struct part *part) {
+    if (part->rank != 0)
+        return;
+    for (int rank = 0; rank < part->ranks; rank++)
+        part_put(part, part->out + part->places[rank], part->rank, rank);
+}
+
+static bool right(const struct part *part) { return part_has(part, part->in, 0, part->rank); }
+
+WULF_COLLECTIVE(
+    "mpi_scatterv", call, fill, right, .pattern = "scatter", .moves_bytes = true, .room = ROOM_EVERY_RANK,
+    .max_size = MESSAGE_MAX_BYTES / 16,
+    .summary = "MPI_Scatterv: a message from the first rank to each, each with its length and place")

@@ -1,0 +1,1 @@
+"""What is wrong, and where: from figures to suspects.  Pure."""

@@ -1,0 +1,87 @@
+"""From the times between all pairs to what is slow."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from wulf.diagnose.pairs import suspects
+
+
+def matrix(rng, nodes, *, node=0.01, link=0.02):
+    """Logarithms of times between nodes that are all well."""
+    own = node * rng.standard_normal(nodes)
+    rest = np.triu(link * rng.standard_normal((nodes, nodes)), 1)
+    logs = np.log(20e-6) + own[:, None] + own[None, :] + rest + rest.T
+    np.fill_diagonal(logs, np.nan)
+    return logs
+
+
+def slowed(logs, places, share, *, uplink=False):
+    """Slow down nodes with everybody, or only with those that are none of them."""
+    inside = np.zeros(len(logs), dtype=bool)
+    inside[places] = True
+    count = inside[:, None].astype(int) + inside[None, :]
+    return logs + np.log1p(share) * ((count == 1) if uplink else count)
+
+
+def names(count):
+    return [f"n{place}" for place in range(count)]
+
+
+def found(logs):
+    return [(one.kind, one.nodes) for one in suspects(logs, names(len(logs)))]
+
+
+def test_a_slow_node_is_named_and_nobody_else():
+    rng = np.random.default_rng(1)
+    right = sum(found(slowed(matrix(rng, 8), [3], 0.2)) == [("node", ["n3"])] for _ in range(200))
+    assert right >= 190
+
+
+@pytest.mark.parametrize("nodes", [4, 8, 16, 60])
+def test_where_all_are_alike_nothing_is_suspected(nodes):
+    rng = np.random.default_rng(nodes)
+    assert sum(bool(found(matrix(rng, nodes))) for _ in range(300)) <= 3
+
+
+def test_a_slow_link_is_no_slow_node():
+    logs = matrix(np.random.default_rng(2), 8)
+    logs[2, 5] += 0.5
+    logs[5, 2] += 0.5
+    assert found(logs) == [("link", ["n2", "n5"])]
+
+
+def test_nodes_that_are_quick_among_themselves_are_behind_something():
+    logs = slowed(matrix(np.random.default_rng(3), 24), range(4, 9), 0.5, uplink=True)
+    assert found(logs) == [("group", ["n4", "n5", "n6", "n7", "n8"])]
+
+
+def test_two_slow_nodes_are_no_group():
+    logs = slowed(matrix(np.random.default_rng(4), 24), [4, 5], 0.5)
+    assert sorted(found(logs)) == [("node", ["n4"]), ("node", ["n5"])]
+
+
+def test_a_node_that_is_slow_in_one_direction():
+    logs = matrix(np.random.default_rng(5), 12)
+    logs[:, 7] += 0.7  # what it receives
+    kinds = dict(found(logs))
+    assert kinds["receiving"] == ["n7"]
+    assert "sending" not in kinds
+
+
+def test_a_thousand_nodes_with_two_bad_ones_and_a_bad_uplink():
+    rng = np.random.default_rng(6)
+    logs = slowed(matrix(rng, 1000), [17], 0.3)
+    logs = slowed(logs, [801], 1.0)
+    logs = slowed(logs, range(320, 352), 0.5, uplink=True)
+    said = found(logs)
+    assert [kind for kind, _ in said].count("link") == 0
+    assert sorted(said)[1:] == [("node", ["n17"]), ("node", ["n801"])]
+    assert sorted(said)[0] == ("group", names(1000)[320:352])
+
+
+def test_pairs_that_were_not_measured_are_none():
+    logs = slowed(matrix(np.random.default_rng(7), 10), [0], 1.0)
+    logs[4, 5] = logs[5, 4] = np.nan
+    assert found(logs) == [("node", ["n0"])]
