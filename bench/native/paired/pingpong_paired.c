@@ -112,7 +112,7 @@ static int measure(const struct operation *operation, const struct channel *chan
                               .seed = way->seed,
                               .clock = clock_measure()};
     struct references references = {0};
-    struct cell *cells = cells_new(&plan);
+    struct cell *cells = cells_new(&plan, 2);
     values_ns = calloc(plan.sweeps + WARMUP_MAX_VISITS, sizeof *values_ns);
     int status = -1;
     if (cells == NULL || values_ns == NULL)
@@ -135,7 +135,8 @@ static int take_part(int rank, const struct way *way, size_t size, struct failur
     operation.respond = respond;
     if (rank == 0)
         return measure(&operation, &channel, size, way, failure);
-    return sweep_respond(&operation, &channel, size, NULL, failure);
+    const struct responder responder = {.operation = &operation, .ranks = 2, .max_size = size};
+    return sweep_respond(&responder, &channel, failure);
 }
 
 /* A whole number from `low` to `high`; otherwise the program ends. Not yet within MPI, whose end could cut
