@@ -45,11 +45,82 @@ int MPI_Win_create(void *memory, MPI_Aint size, int unit, MPI_Info info, MPI_Com
 }
 
 int MPI_Bcast(void *message, int count, MPI_Datatype type, int root, MPI_Comm comm) {
-    spoil(message, count, 0);
+    spoil(type == MPI_BYTE ? message : NULL, count, 0);
     return PMPI_Bcast(message, count, type, root, comm);
 }
 
 int MPI_Allreduce(const void *message, void *sum, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
     spoil(type == MPI_DOUBLE ? message : NULL, count, 0);
     return PMPI_Allreduce(message, sum, count, type, op, comm);
+}
+
+int MPI_Gather(const void *message, int count, MPI_Datatype type, void *place, int there,
+               MPI_Datatype type_there, int root, MPI_Comm comm) {
+    spoil(type == MPI_BYTE ? message : NULL, count, 0);
+    return PMPI_Gather(message, count, type, place, there, type_there, root, comm);
+}
+
+int MPI_Gatherv(const void *message, int count, MPI_Datatype type, void *place, const int *counts_there,
+                const int *places_there, MPI_Datatype type_there, int root, MPI_Comm comm) {
+    spoil(message, count, 0);
+    return PMPI_Gatherv(message, count, type, place, counts_there, places_there, type_there, root, comm);
+}
+
+int MPI_Scatter(const void *message, int count, MPI_Datatype type, void *place, int there,
+                MPI_Datatype type_there, int root, MPI_Comm comm) {
+    spoil(message, count, 0);
+    return PMPI_Scatter(message, count, type, place, there, type_there, root, comm);
+}
+
+int MPI_Scatterv(const void *message, const int *counts, const int *places, MPI_Datatype type, void *place,
+                 int there, MPI_Datatype type_there, int root, MPI_Comm comm) {
+    spoil(message, there, 0);
+    return PMPI_Scatterv(message, counts, places, type, place, there, type_there, root, comm);
+}
+
+int MPI_Allgather(const void *message, int count, MPI_Datatype type, void *place, int there,
+                  MPI_Datatype type_there, MPI_Comm comm) {
+    spoil(message, count, 0);
+    return PMPI_Allgather(message, count, type, place, there, type_there, comm);
+}
+
+int MPI_Allgatherv(const void *message, int count, MPI_Datatype type, void *place, const int *counts_there,
+                   const int *places_there, MPI_Datatype type_there, MPI_Comm comm) {
+    spoil(message, count, 0);
+    return PMPI_Allgatherv(message, count, type, place, counts_there, places_there, type_there, comm);
+}
+
+int MPI_Alltoall(const void *message, int count, MPI_Datatype type, void *place, int there,
+                 MPI_Datatype type_there, MPI_Comm comm) {
+    spoil(message, count, 0);
+    return PMPI_Alltoall(message, count, type, place, there, type_there, comm);
+}
+
+int MPI_Alltoallv(const void *message, const int *counts, const int *places, MPI_Datatype type, void *place,
+                  const int *counts_there, const int *places_there, MPI_Datatype type_there, MPI_Comm comm) {
+    spoil(message, counts[0], 0);
+    return PMPI_Alltoallv(message, counts, places, type, place, counts_there, places_there, type_there, comm);
+}
+
+int MPI_Neighbor_alltoall(const void *message, int count, MPI_Datatype type, void *place, int there,
+                          MPI_Datatype type_there, MPI_Comm comm) {
+    spoil(message, count, 0);
+    return PMPI_Neighbor_alltoall(message, count, type, place, there, type_there, comm);
+}
+
+int MPI_Reduce(const void *message, void *sum, int count, MPI_Datatype type, MPI_Op op, int root,
+               MPI_Comm comm) {
+    spoil(type == MPI_DOUBLE ? message : NULL, count, 0);
+    return PMPI_Reduce(message, sum, count, type, op, root, comm);
+}
+
+int MPI_Scan(const void *message, void *sum, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+    spoil(message, count, 0);
+    return PMPI_Scan(message, sum, count, type, op, comm);
+}
+
+int MPI_Reduce_scatter_block(const void *message, void *sum, int count, MPI_Datatype type, MPI_Op op,
+                             MPI_Comm comm) {
+    spoil(message, count, 0);
+    return PMPI_Reduce_scatter_block(message, sum, count, type, op, comm);
 }
