@@ -13,8 +13,6 @@ _TEST = re.compile(r"^(\w+_(?:lat|bw)):\s*$")
 _VALUE = re.compile(rf"^\s+(latency|bw|recv_bw|msg_size)\s+=\s+({NUMBER})\s*(\S+)")
 _SECONDS = {"sec": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _BYTES_PER_S = {"bytes/sec": 1.0, "KB/sec": 1e3, "MB/sec": 1e6, "GB/sec": 1e9}
-#: Sizes of messages unless told otherwise [B].
-_USUAL_SIZE = {"lat": 1, "bw": 64 << 10}
 
 
 def recognises(text: str) -> bool:
@@ -37,10 +35,10 @@ def read(source: Source) -> Iterator[Series]:
 
 def _series(source: Source, test: str, values: dict[str, tuple[Line, float, str]]) -> Series:
     kind = test.rpartition("_")[2]
-    size = _USUAL_SIZE[kind]
-    if "msg_size" in values:
-        _, number, unit = values["msg_size"]
-        size = parse_size(f"{number:g}{unit.replace('bytes', 'B')}")
+    if "msg_size" not in values:
+        source.fail(f"{test} does not say the size of its messages: run qperf with -vvu")
+    _, number, unit = values["msg_size"]
+    size = parse_size(f"{number:g}{unit.replace('bytes', 'B').replace('byte', 'B')}")
     if kind == "lat":
         time = _value(source, test, values, ("latency",), _SECONDS)
         pattern, quantity = "ping-pong", "half round trip"
