@@ -3,6 +3,9 @@
 #include <mpi.h>
 #include <stddef.h>
 
+/* Not counted up: after 256 messages it would be right again. */
+enum { SPOILED = 0xa7 };
+
 static int is_first(void) {
     int rank = 0;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -12,7 +15,7 @@ static int is_first(void) {
 static void spoil(const void *message, int size, int tag) {
     const int control = 2;
     if (message != NULL && message != MPI_IN_PLACE && size > 0 && tag != control && is_first())
-        ++*(unsigned char *)message;
+        *(unsigned char *)message = SPOILED;
 }
 
 int MPI_Send(const void *message, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
@@ -40,7 +43,7 @@ int MPI_Put(const void *message, int count, MPI_Datatype type, int to, MPI_Aint 
 
 int MPI_Win_create(void *memory, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win *window) {
     if (memory != NULL && size > 0)
-        ++*(unsigned char *)memory;
+        *(unsigned char *)memory = SPOILED;
     return PMPI_Win_create(memory, size, unit, info, comm, window);
 }
 
