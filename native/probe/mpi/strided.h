@@ -20,4 +20,29 @@ void strided_close(struct strided *strided);
 void strided_gather(const struct strided *strided, unsigned char *message);
 void strided_scatter(const struct strided *strided, const unsigned char *message);
 
+/* The visits of a ping-pong of such a message, whichever way it is sent. */
+__attribute__((always_inline)) static inline int strided_initiate(struct visit *visit, mpi_iteration bounce,
+                                                                  struct failure *failure) {
+    struct strided strided;
+    struct mpi_side side = mpi_side(visit, &strided);
+    int result = strided_open(&strided, visit, true, failure);
+    if (result == 0)
+        result = mpi_initiate(visit, &side, bounce, failure);
+    if (result == 0)
+        strided_gather(&strided, visit->buffer);
+    strided_close(&strided);
+    return result;
+}
+
+__attribute__((always_inline)) static inline int strided_respond(struct visit *visit, mpi_iteration answer,
+                                                                 struct failure *failure) {
+    struct strided strided;
+    struct mpi_side side = mpi_side(visit, &strided);
+    int result = strided_open(&strided, visit, false, failure);
+    if (result == 0)
+        result = mpi_respond(visit, &side, answer, failure);
+    strided_close(&strided);
+    return result;
+}
+
 #endif

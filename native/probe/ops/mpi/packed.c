@@ -25,25 +25,11 @@ static inline int answer(struct mpi_side *side) {
 }
 
 static int initiate(struct visit *visit, struct failure *failure) {
-    struct strided strided;
-    struct mpi_side side = mpi_side(visit, &strided);
-    int result = strided_open(&strided, visit, true, failure);
-    if (result == 0)
-        result = mpi_initiate(visit, &side, bounce, failure);
-    if (result == 0)
-        strided_gather(&strided, visit->buffer);
-    strided_close(&strided);
-    return result;
+    return strided_initiate(visit, bounce, failure);
 }
 
 static int respond(struct visit *visit, struct failure *failure) {
-    struct strided strided;
-    struct mpi_side side = mpi_side(visit, &strided);
-    int result = strided_open(&strided, visit, false, failure);
-    if (result == 0)
-        result = mpi_respond(visit, &side, answer, failure);
-    strided_close(&strided);
-    return result;
+    return strided_respond(visit, answer, failure);
 }
 
 static const struct operation OPERATION = {
