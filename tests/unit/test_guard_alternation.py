@@ -107,3 +107,28 @@ def test_one_that_is_ended_leaves_everything_to_the_change(place):
     place.done("undo", "A")
     assert values(place) == ["1", "1"]
     assert gone(place, where)
+
+
+def test_a_part_is_made_from_one_trial_to_the_next(place):
+    begin(place)
+    for part, expected in (("0", ["1", "1"]), ("2", ["1", "0"]), ("1,2", ["0", "0"]), ("1", ["0", "1"])):
+        place.done("part", "A", part)
+        assert values(place) == expected
+    # What the part has already is not set again.
+    place.enter("sysctl", "-q", "-w", f"{IDLE}=1")
+    place.done("part", "A", "1")
+    assert values(place) == ["1", "1"]
+    assert place.guard("part", "A", "3").returncode == 1
+    place.done("undo", "A")
+    assert values(place) == ["1", "1"]
+    assert place.guard("part", "A", "1").returncode == 12
+
+
+def test_after_an_alternation_a_part_is_made_whatever_was_made_before(place):
+    where = begin(place)
+    place.done("part", "A", "1")
+    where = place.done("alternate", "A", "1", "2").split("\t")[1].strip()
+    assert ask(place, where, "b") == "ok"
+    place.done("part", "A", "1")
+    assert values(place) == ["0", "1"]
+    assert gone(place, where)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from tests.unit.namespaces import Nodes
 from wulf.change.guard import STUCK, Answer, Guards
 from wulf.change.steps import Step
 from wulf.change.transaction import NotRestoredError, StepError
-from wulf.change.trial import Trial
+from wulf.change.trial import DEADLINE_S, Trial
 from wulf.ports import NodeResult
 
 pytestmark = pytest.mark.root
@@ -156,3 +157,37 @@ def test_ctrl_c_is_not_lost_and_a_node_that_is_stuck_is_not_forgotten(
     monkeypatch.undo()
     trial.restore()
     assert nodes.values() == nodes.before
+
+
+def test_parts_of_a_change_are_made_while_it_stays_open(nodes: Cluster, trial: Trial) -> None:
+    both = [*sysctl(FIN, "33"), *sysctl(RETRIES, "7")]
+    trial.set({"a": both, "b": both}, dict, risky=False)
+    trial.make_part({"a": [1], "b": []})
+    assert nodes.values() == {"a": ("33", nodes.before["a"][1]), "b": nodes.before["b"]}
+    trial.make_part({"a": [1, 2], "b": [2]})
+    assert nodes.values() == {"a": ("33", "7"), "b": (nodes.before["b"][0], "7")}
+
+
+def test_a_part_that_a_node_does_not_make_is_taken_from_all(nodes: Cluster, trial: Trial) -> None:
+    trial.set({"a": sysctl(FIN, "33"), "b": sysctl(FIN, "33")}, dict, risky=False)
+    nodes.silent = ("b", "part")
+    with pytest.raises(StepError, match="b did not take it: b: lost"):
+        trial.make_part({"a": [1], "b": [1]})
+    assert nodes.values() == nodes.before
+
+
+def test_what_takes_long_is_held_when_that_is_said_before(
+    trial: Trial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, later = time.monotonic, 0.0
+    monkeypatch.setattr("wulf.change.trial.time.monotonic", lambda: real() + later)
+    trial.set({"a": sysctl(FIN, "33")}, dict, risky=False)
+    later += DEADLINE_S + 1
+    assert not trial.held
+    trial.renew(3 * DEADLINE_S)
+    later += 2 * DEADLINE_S
+    assert trial.held
+    later += 2 * DEADLINE_S
+    assert not trial.held
+    trial.restore()
+    assert trial.held

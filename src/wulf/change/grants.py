@@ -23,6 +23,7 @@ VERBS = {
     "begin": "change owner number",
     "apply": "change",
     "swap": "change change owner number",
+    "part": "change steps",
     "alternate": "change steps steps",
     "extend": "change number",
     "confirm": "change",

@@ -169,15 +169,23 @@ class Guards:
     def _begin(self, words: Sequence[str], nodes: list[str], text: bytes) -> Answers:
         return self.call(nodes, *words, stdin=text)
 
+    def part(self, numbers: Mapping[str, Sequence[int]], tx: str) -> Answers:
+        """Have some steps of the open change made on each node, and the others put back."""
+        return self._by_steps("part", {node: (part,) for node, part in numbers.items()}, tx)
+
     def alternate(self, parts: Mapping[str, tuple[Sequence[int], Sequence[int]]], tx: str) -> Answers:
         """Let a probe on each node have either of two parts of the open change made, by the numbers of its steps."""
+        return self._by_steps("alternate", parts, tx)
+
+    def _by_steps(self, verb: str, parts: Mapping[str, Sequence[Sequence[int]]], tx: str) -> Answers:
+        """Call once for all nodes that have the same steps."""
         groups: dict[tuple[str, ...], list[str]] = {}
-        for node, both in parts.items():
-            words = tuple(",".join(map(str, part)) or "0" for part in both)
+        for node, lists in parts.items():
+            words = tuple(",".join(map(str, numbers)) or "0" for numbers in lists)
             groups.setdefault(words, []).append(node)
         found: Answers = {}
         for words, nodes in groups.items():
-            found |= self.call(nodes, "alternate", tx, *words)
+            found |= self.call(nodes, verb, tx, *words)
         return found
 
     def rollback(self, nodes: Sequence[str], tx: str, deadline_s: int, to: str) -> Answers:

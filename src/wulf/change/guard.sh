@@ -5,6 +5,7 @@
 #   guard begin TX OWNER DEADLINE_S      plan on stdin; journals the old state, changes nothing
 #   guard apply TX                       makes the changes and prints what the kernel or driver made of them
 #   guard swap OLD TX OWNER DEADLINE_S   undo OLD (- for none), begin TX (plan on stdin) and apply it, in one go
+#   guard part TX STEPS                  makes these steps of it, and puts what the others have changed back
 #   guard alternate TX A B               lets the probe have either of two parts of it made, again and again
 #   guard extend TX DEADLINE_S           still there: so many seconds from now
 #   guard confirm TX                     keeps them; over a new connection
@@ -341,7 +342,7 @@ main() {
 	verb=$1
 	shift
 	case $verb in
-	begin | apply | alternate | extend | confirm | undo | leaves | abandon) require_names "${1-}" ;;
+	begin | apply | part | alternate | extend | confirm | undo | leaves | abandon) require_names "${1-}" ;;
 	swap) require_names "${1-}" "${2-}" ;;
 	rollback) require_names "${1-}" "${4-}" ;;
 	esac
@@ -368,7 +369,7 @@ main() {
 		recover
 		exit "$code"
 		;;
-	lock | unlock | begin | apply | alternate | swap | extend | confirm | rollback | abandon | where)
+	lock | unlock | begin | apply | part | alternate | swap | extend | confirm | rollback | abandon | where)
 		recover
 		"$verb" "$@"
 		;;

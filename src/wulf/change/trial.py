@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 
@@ -13,7 +14,7 @@ from wulf.change.transaction import RETRY_S, Live, NotRestoredError, StepError, 
 DEADLINE_S = 120
 #: So long where the change can cut a node off; it is extended over a new connection at once [s].
 RISKY_DEADLINE_S = 20
-#: The nodes are ours for so long without a word [s].
+#: The nodes are ours for so long without a word [s], at least.
 LEASE_S = 900
 
 
@@ -31,21 +32,31 @@ class Trial:
         self._open: list[Transaction] = []
         #: Those of which some node did not answer until it must have undone it by itself.
         self._waited_for: list[Transaction] = []
-        self._renewed_s = 0.0
+        #: The open change is undone by the nodes so long after they were told that we are still here [s].
+        self._deadline_s = DEADLINE_S
+        self._renewed_s = time.monotonic()
 
     def take(self) -> None:
         """Put the guards on the nodes and lock them."""
         take(self.guards, self._nodes, LEASE_S)
         self._renewed_s = time.monotonic()
 
-    def renew(self) -> None:
-        """Tell the nodes that we are still here, now and then."""
-        if time.monotonic() - self._renewed_s < DEADLINE_S / 4:
+    def renew(self, silence_s: float = 0.0) -> None:
+        """Tell the nodes that we are still here, now and then, and that nothing may be said for so long."""
+        longer = silence_s > self._deadline_s
+        if not longer and time.monotonic() - self._renewed_s < DEADLINE_S / 4:
             return
-        require(self.guards.lock(self._nodes, LEASE_S), "is not ours")
-        for transaction in self._open:
-            transaction.extend(DEADLINE_S)
+        self._deadline_s = max(self._deadline_s, math.ceil(silence_s))
+        # Before the nodes are told: it ends there, if anything, later.
         self._renewed_s = time.monotonic()
+        require(self.guards.lock(self._nodes, LEASE_S + self._deadline_s), "is not ours")
+        for transaction in self._open:
+            transaction.extend(self._deadline_s)
+
+    @property
+    def held(self) -> bool:
+        """Whether the nodes cannot have given up the open change since they were told that we are here."""
+        return not self._open or time.monotonic() - self._renewed_s < self._deadline_s
 
     def set(self, plans: Mapping[str, Sequence[Step]], live: Live, *, risky: bool) -> None:
         """Make a change in the place of the one that is open, and prove its effect.
@@ -81,13 +92,29 @@ class Trial:
         for transaction in self._open:
             idle = [node for node in transaction.begun if node not in plans]
             require(transaction.put_back("the next trial", nodes=idle, fresh=False), "could not be put back")
-        transaction = Transaction(self.guards, RISKY_DEADLINE_S if risky else DEADLINE_S)
+        transaction = Transaction(self.guards, RISKY_DEADLINE_S if risky else self._deadline_s)
         # A node that does not say whether it took the new one may still have the old one.
         self._open = [*self._open, transaction]
         transaction.replace(plans, old)
         self._open = [transaction]
         if risky:
-            transaction.reach(DEADLINE_S)
+            transaction.reach(self._deadline_s)
+
+    def make_part(self, numbers: Mapping[str, Sequence[int]]) -> None:
+        """Have some steps of the open change made, and the others put back, so that it can be made whole again.
+
+        Where a node does not, all nodes have their original settings.
+
+        Parameters
+        ----------
+        numbers
+            Node → numbers of its steps, from 1.
+        """
+        try:
+            require(self.guards.part(numbers, self._open[-1].name), "did not take it")
+        except StepError:
+            self.restore()
+            raise
 
     def alternate(self, parts: Mapping[str, tuple[Sequence[int], Sequence[int]]]) -> str:
         """Let a probe have either of two parts of the open change made; return where it asks for them.
@@ -113,7 +140,7 @@ class Trial:
         stuck: Answers = {}
         for transaction in self._open:
             # Once it has been waited for so long, it is not there to be waited for again.
-            patience_s = 0.0 if transaction in self._waited_for else DEADLINE_S + RETRY_S
+            patience_s = 0.0 if transaction in self._waited_for else self._deadline_s + RETRY_S
             answers = transaction.put_back("the trial is over", fresh=False, patience_s=patience_s)
             transaction.begun = [node for node in transaction.begun if not answers[node].done]
             stuck |= {node: answers[node] for node in transaction.begun}

@@ -1,19 +1,26 @@
 # --- two settings in turn ----------------------------------------------------------------------------------
 #
-# While a change is open, the probe has either of two parts of it made, again and again within one launch: it writes the
-# part's letter to TX.ask and reads `ok`, or what went wrong, from TX.answer. What is not of that part has its original
-# value. The journal holds the state before all of it and the deadline goes on, so whatever ends this, everything is put
-# back as after any change. The lock is held for each request, not between them.
+# While a change is open, a part of it can be made alone (`part`), from one trial to the next. The probe has either of
+# two parts made, again and again within one launch (`alternate`): it writes the part's letter to TX.ask and reads `ok`,
+# or what went wrong, from TX.answer. What is not of that part has its original value. The journal holds the state before
+# all of it and the deadline goes on, so whatever ends this, everything is put back as after any change. The lock is held
+# for each request, not between them.
 
 ALTERNATION=/run/wulf-alternation # who measures may not look into $RUN
 ALTERNATION_IDLE_S=30             # a launch that asks for nothing for so long is over
 
-alternate() { # TX A B: numbers of steps, with commas; 0 for none. Starts what answers, and says where
+part() { # TX STEPS: numbers of steps, with commas; 0 for none. Makes these, and puts the others back
 	tx=$1
-	require_open "$tx" applied
-	for alternate_number in $(printf '%s,%s' "$2" "$3" | tr , ' '); do
-		[ "$alternate_number" -le "$(steps "$tx")" ] 2>/dev/null || fail 1 "$tx has no step $alternate_number"
-	done
+	require_steps "$2"
+	made= # which part is made; not known after `apply`, an alternation or one that failed
+	{ read -r made <"$RUN/part.$tx"; } 2>/dev/null
+	end_alternation "$tx"
+	make_part ",$2," "$made"
+	keep_in_run "part.$tx" ",$2," || :
+}
+alternate() { # TX A B: numbers as of `part`. Starts what answers, and says where
+	tx=$1
+	require_steps "$2,$3"
 	end_alternation "$tx"
 	(umask 022 && mkdir -p "$ALTERNATION") && mkfifo -m 600 "$ALTERNATION/$tx.ask" "$ALTERNATION/$tx.answer" &&
 		chown "$by_sudo" "$ALTERNATION/$tx.ask" "$ALTERNATION/$tx.answer" || fail 1 "cannot write to $ALTERNATION"
@@ -23,7 +30,14 @@ alternate() { # TX A B: numbers of steps, with commas; 0 for none. Starts what a
 	) </dev/null >/dev/null 2>&1 8>&- 9>&- &
 	printf 'place\t%s\n' "$ALTERNATION/$tx"
 }
+require_steps() { # numbers of steps of $tx, with commas
+	require_open "$tx" applied
+	for step_number in $(printf %s "$1" | tr , ' '); do
+		[ "$step_number" -le "$(steps "$tx")" ] 2>/dev/null || fail 1 "$tx has no step $step_number"
+	done
+}
 end_alternation() { # TX
+	rm -f "$RUN/part.$1"
 	[ -p "$ALTERNATION/$1.ask" ] || return 0
 	timeout 3 sh -c 'echo end >"$0"' "$ALTERNATION/$1.ask" 2>/dev/null
 	rm -f "$ALTERNATION/$1.ask" "$ALTERNATION/$1.answer"

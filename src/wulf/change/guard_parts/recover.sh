@@ -23,7 +23,7 @@ recover() { # [stuck]: what an earlier boot, a dead controller or a dead guard l
 	tx=
 }
 tidy() { # 0 when no change is open; nothing of one that is over may be left, whatever ended a guard after its last word
-	for tidy_file in "$STATE"/open.* "$RUN"/deadline.* "$RUN"/retry.*; do
+	for tidy_file in "$STATE"/open.* "$RUN"/deadline.* "$RUN"/retry.* "$RUN"/part.*; do
 		[ -e "$tidy_file" ] || continue
 		tidy_tx=${tidy_file##*/}
 		read_state "${tidy_tx#*.}"

@@ -51,6 +51,8 @@ DWELL_S = 0.25
 FEWEST_SWEEPS = 4
 #: Launches from which it is learnt how long a change takes to have its effect, and what does not matter of it.
 SETTLING, SETTLED = 4, 0.01
+#: So many times as long as the longest measurement so far may the next one take before the nodes give its setting up.
+LONGER = 3.0
 _RISKY = ("connectivity", "link down", "link blip")
 
 
@@ -92,9 +94,15 @@ class TrialRunner:
         self._records = list(records)
         self._operations = operations
         self._nodes = [record.node for record in records]
+        #: What the launches have: values on the nodes and of the job.
         self._setting: Values = {}
-        #: Whether all of it is made; after two settings in turn a part of it may be.
-        self._whole = True
+        #: Values of the open change, which is left open as long as the settings that follow are parts of it: each then
+        #: takes a moment, and whether a setting is the original one or not the nodes' guards are as they are.
+        self._open: Values = {}
+        #: Which of them are made; None where that is not known.
+        self._made: Values | None = {}
+        #: How long a measurement took at most, during which nothing is said to the nodes [s].
+        self._longest_s = 0.0
         #: Settings whose effect on the wire has been proven.
         self._proven: set[str] = set()
         self._launches = 0
@@ -122,11 +130,19 @@ class TrialRunner:
         StepError
             A node did not take it, or it has no effect; everything is as it was originally.
         """
-        self._trial.renew()
-        if not self._whole or on_nodes(setting) != on_nodes(self._setting):
-            self._setting, self._whole = {}, True
-            self._switch(on_nodes(setting))
-        self._setting, self._whole = dict(setting), True
+        self._renew()
+        wanted = on_nodes(setting)
+        if wanted != self._made:
+            is_part = self._is_part(wanted)
+            opened = self._open if is_part else wanted
+            # All that is left where a node does not take it.
+            self._setting, self._open, self._made = {}, {}, {}
+            if is_part:
+                self._make_part(opened, wanted)
+            else:
+                self.make(self._plan(wanted))
+            self._open, self._made = opened, wanted
+        self._setting = dict(setting)
 
     def restore(self) -> None:
         """Put the original settings back.
@@ -136,13 +152,13 @@ class TrialRunner:
         StepError
             A node could not; names it.
         """
-        self._setting, self._whole = {}, True
+        self._setting, self._open, self._made = {}, {}, {}
         self._trial.restore()
         time.sleep(SETTLE_S)
 
     def release(self) -> None:
         """Put the original settings back and let the nodes go."""
-        self._setting, self._whole = {}, True
+        self._setting, self._open, self._made = {}, {}, {}
         self._trial.release()
 
     def measure(self, workload: Workload, figures: Sequence[ProbeFigure], seed: int) -> Reading:
@@ -156,17 +172,36 @@ class TrialRunner:
         Raises
         ------
         TrialError
-            A launch or a command failed.
+            A launch or a command failed, or took so long that the nodes may have undone the setting meanwhile.
         """
         env = job_environment(self._setting)
         gathered = _Gathered()
         for part, places in _turns(workload):
             operation = self._operations[part.op]
-            if operation.command:
-                gathered.found[operation.name] = [self._command(operation, places[0][0], env)]
-            else:
-                gathered.take(self._run(workload, part, places, seed, env), figures)
+            self._renew()
+            with self._held():
+                if operation.command:
+                    gathered.found[operation.name] = [self._command(operation, places[0][0], env)]
+                else:
+                    gathered.take(self._run(workload, part, places, seed, env), figures)
         return gathered.reading()
+
+    def _renew(self) -> None:
+        self._trial.renew(LONGER * self._longest_s)
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        """Measure under the open change; what a node may have undone meanwhile is no measurement of it."""
+        begin = time.monotonic()
+        try:
+            yield
+        finally:
+            self._longest_s = max(self._longest_s, time.monotonic() - begin)
+        if not self._trial.held:
+            raise TrialError(
+                f"it took {time.monotonic() - begin:.0f} s, and the nodes give a change up that they hear nothing of "
+                "for so long; the next one is given more time"
+            )
 
     def can_alternate(self, first: Values, second: Values) -> bool:
         """Whether every node's guard can make one of two settings, then the other, while a probe measures."""
@@ -206,13 +241,15 @@ class TrialRunner:
             As `set`.
         """
         both = {**first, **second}
-        if on_nodes(both) != on_nodes(self._setting):
+        if on_nodes(both) != self._open:
             self.set(both)
-        self._setting, self._whole = both, not on_nodes(both)
+        self._setting = both
+        # The last one of the launch, or an earlier one where it failed.
+        self._made = None if on_nodes(both) else {}
         env = job_environment(both)
         gathered = _Gathered(), _Gathered()
         for part, places in _turns(workload):
-            self._trial.renew()
+            self._renew()
             nodes = list(dict.fromkeys(node for place in places for node in place))
             place = self._open_parts(first, second, nodes) if first != second else ""
             alternation = Alternation(
@@ -221,7 +258,8 @@ class TrialRunner:
                 dwell_sweeps=self._dwell_sweeps[part.op],
                 settle_sweeps=self._settle.get(part.op, 0),
             )
-            result = self._run(workload, part, places, seed, env, alternation)
+            with self._held():
+                result = self._run(workload, part, places, seed, env, alternation)
             if place:
                 self._watch_settling(part.op, result, alternation)
             for letter, one in zip(ARMS, gathered, strict=True):
@@ -243,16 +281,23 @@ class TrialRunner:
 
     def _open_parts(self, first: Values, second: Values, nodes: Sequence[str]) -> str:
         """Let the probe on these nodes have either part of the open change made; return where it asks."""
-        plan = self._plan(on_nodes({**first, **second}))
-        numbered = {node: list(enumerate((step.knob for step in plan.plans[node]), 1)) for node in nodes}
-        parts = {
-            node: (
-                [number for number, knob in steps if knob in first],
-                [number for number, knob in steps if knob in second],
-            )
-            for node, steps in numbered.items()
-        }
+        plans = self._plan(on_nodes({**first, **second})).plans
+        parts = {node: (_numbers(plans[node], first), _numbers(plans[node], second)) for node in nodes}
         return self._trial.alternate(parts)
+
+    def _is_part(self, wanted: Values) -> bool:
+        """Whether a setting can be made from the open change alone, over the connections that there are."""
+        if not self._open or any(self._open.get(name) != value for name, value in wanted.items()):
+            return False
+        made = self._open if self._made is None else self._made
+        switched = [catalogue.knob(name) for name in made.keys() ^ wanted.keys()]
+        return not any(knob.lockout in _RISKY or knob.severing for knob in switched)
+
+    def _make_part(self, opened: Values, wanted: Values) -> None:
+        plans = self._plan(opened).plans
+        if plans:
+            self._trial.make_part({node: _numbers(plan, wanted) for node, plan in plans.items()})
+        time.sleep(SETTLE_S)
 
     def use(self, launch: RunLaunch) -> None:
         """Launch in another way from now on, such as with another MPI library."""
@@ -267,7 +312,9 @@ class TrialRunner:
             A launch failed.
         """
         env = job_environment(self._setting)
-        return [self._run(workload, part, places, seed, env) for part, places in _turns(workload)]
+        self._renew()
+        with self._held():
+            return [self._run(workload, part, places, seed, env) for part, places in _turns(workload)]
 
     def can_share(self, workload: Workload) -> bool:
         """Whether pairs of a workload can be measured at the same time: two ranks each of one MPI job."""
@@ -276,17 +323,16 @@ class TrialRunner:
             len(group) > 1 for part in between for group in company.groups(part.places)
         )
 
-    def _switch(self, setting: Values) -> None:
-        """Make the nodes have the values of a setting that are theirs; prove those that have not been yet."""
-        self.make(self._plan(setting))
-
     def _plan(self, setting: Values) -> change.ChangePlan:
         wanted = [steps.check(catalogue.knob(name), value) for name, value in setting.items()]
         nodes = {record.node: wanted for record in self._records}
         return change.plan(self._records, self._config.interface, nodes, change.VETTED)
 
     def make(self, plan: change.ChangePlan) -> None:
-        """Make the nodes have what a plan wants, and all else as it was originally; raises as `set`."""
+        """Make the nodes have what a plan wants, and all else as it was originally; prove what has not been proven.
+
+        Raises as `set`.
+        """
         proofs = [
             live.checks(change.effect_probe(self._trial.guards.transport, self._config, nodes), unproven)
             for nodes, wanted in plan.alike()
@@ -418,6 +464,11 @@ def _under(result: LaunchResult, letter: str) -> LaunchResult:
         samples=[sample for sample in result.samples if sample.cell.setting == letter],
         references=[one for one in result.references if one.setting == letter],
     )
+
+
+def _numbers(plan: Sequence[steps.Step], setting: Values) -> list[int]:
+    """Return the numbers of those steps of a plan that are of a setting."""
+    return [number for number, step in enumerate(plan, 1) if step.knob in setting]
 
 
 def _arms(dwells: int, seed: int) -> str:
