@@ -14,6 +14,7 @@ import typer
 from wulf import catalogue, lab, records
 from wulf.cli import knob, listing, verify
 from wulf.cli.main import app
+from wulf.records import diagnosed
 from wulf.report.run import export
 
 #: Fields that mean the same in every record.
@@ -62,6 +63,7 @@ OUTPUTS: dict[str, Any] = {
     "wulf report --json": export.Export,
     "wulf analyze --json": records.Analysis,
     "wulf compare --json": list[records.Comparison],
+    "wulf diagnose --json": diagnosed.Diagnosis,
     "wulf list --json": list[listing.Entry],
     "wulf lab status --json": list[lab.VirtualNode],
     "wulf facts --json": list[records.NodeRecord],

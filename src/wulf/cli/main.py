@@ -35,6 +35,7 @@ VERBS = {
     "export": "wulf.cli.export",
     "sudoers": "wulf.cli.sudoers",
     "measure": "wulf.cli.measure",
+    "diagnose": "wulf.cli.diagnose",
     "import": "wulf.cli.importing",
     "analyze": "wulf.cli.analyze",
     "compare": "wulf.cli.compare",

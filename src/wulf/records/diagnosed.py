@@ -21,3 +21,38 @@ class Suspect(Record, frozen=True, kw_only=True):
     scatter: float
     #: Chance of it where all are alike, all that was looked at being counted.
     p_value: float
+
+
+class Matrix(Record, frozen=True, kw_only=True):
+    """The times between all pairs at one size, and what they say."""
+
+    op: str
+    size_bytes: int
+    #: Typical time between two nodes [s].
+    typical_s: float
+    #: Scatter between nodes that are alike, in logarithms.
+    scatter: float
+    pairs: int
+    #: Pairs of these nodes that were not measured.
+    missing: int
+    #: The worst first.
+    suspects: list[Suspect]
+
+
+class Diagnosis(Record, frozen=True, kw_only=True):
+    """What a run says of the nodes and links that it measured."""
+
+    #: Name of the run.
+    run_id: str
+    nodes: list[str]
+    #: By operation and size.
+    matrices: list[Matrix]
+    #: Slower by less is not said, as a share.
+    margin: float
+    #: Node → what its link says of its speed, where that is known.
+    link_bits_per_s: dict[str, float] = {}
+
+    @property
+    def fine(self) -> bool:
+        """Whether nothing is suspected."""
+        return not any(matrix.suspects for matrix in self.matrices)

@@ -1,0 +1,82 @@
+"""``wulf diagnose``: which node, link or group of nodes is slow."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from wulf import store
+from wulf.cli import complete
+from wulf.cli.measure_progress import MeasureProgress
+from wulf.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console, open_run, print_json
+from wulf.cluster import inventory
+from wulf.errors import EXIT_FINDINGS
+from wulf.probe import build
+from wulf.procedure import diagnosing
+from wulf.procedure.begin import new_run
+from wulf.procedure.clusters import cluster as resolve
+from wulf.procedure.measuring import session
+from wulf.report.diagnosis import lines
+from wulf.signals import end_gently
+from wulf.units import parse_duration
+
+
+def command(
+    run: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[RUN]",
+            help="A run of all pairs. Default: a new one is measured.",
+            autocompletion=complete.runs,
+        ),
+    ] = None,
+    cluster_name: ClusterOption = None,
+    nodes: Annotated[
+        str | None, typer.Option(help="Only these nodes of the cluster, such as 'node[01-08]'.")
+    ] = None,
+    budget: Annotated[str, typer.Option(help="Time for measuring.")] = "2m",
+    runs: RunsOption = RUNS,
+    json: JsonOption = False,
+) -> None:
+    """Say which node, link or group of nodes is slow, or that all are alike.
+
+    Without a run all pairs are measured, at a small and a large size, pairs without a common node at the same time.
+    A node is suspected that is slow with everybody, a link that is slower than both its nodes explain, a group that is
+    slow with all others and quick among itself: something is between it and them. Of a cluster where all are alike
+    something is suspected in one case of a hundred.
+
+    Exit code 3 when something is suspected.
+    """
+    end_gently()
+    loaded = open_run(run, runs) if run is not None else _measured(cluster_name, nodes, budget, runs)
+    found = diagnosing.diagnose(loaded)
+    if json:
+        print_json(found)
+    else:
+        for line in lines(found):
+            console().print(line, markup=False)
+    if not found.fine:
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+def _measured(cluster_name: str | None, nodes: str | None, budget: str, runs: RunsOption) -> store.Run:
+    config = resolve(cluster_name)
+    pairs = inventory.pairs("all", config.select(nodes))
+    # Several pairs at once are one MPI job.
+    mpi = bool(build.find_mpi(config.mpi.compiler))
+    with MeasureProgress() as progress:
+        request = session.MeasureRequest(
+            config=config,
+            pairs=pairs,
+            ops=["mpi_pingpong" if mpi else "tcp_rr"],
+            ladder="diagnose",
+            sizes_bytes=list(diagnosing.SIZES_BYTES),
+            mpi=config.mpi.compiler,
+            precision=0.05,
+            budget_s=parse_duration(budget),
+            max_launches=6,
+            at_once=mpi and len({node for pair in pairs for node in pair}) > 3,
+        )
+        measured, _ = session.start(request, new_run(None, runs), progress)
+    return measured
