@@ -32,6 +32,7 @@ NAMES = (
     "faults",
     "journal-growth",
     "scheduling",
+    "confusion",
 )
 TABLE = Path(__file__).parent / "RESULTS.md"
 

@@ -134,7 +134,7 @@ class Knob(_Data, frozen=True, kw_only=True):
     persist: Persist
     #: Expected effect of the recommended value, as a share of the metric; orders what is worth trying.
     effect: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
-    #: Where a recommendation makes sense (see `wulf.checks.predicate`); empty for everywhere.
+    #: Where a recommendation makes sense (see `wulf.predicate`); empty for everywhere.
     when: str = ""
     #: Profile → what is right there: a value, ``a|b``, ``<=n`` or ``>=n``.
     recommend: dict[Profile, str] = msgspec.field(default_factory=dict)
@@ -152,7 +152,7 @@ class Check(_Data, frozen=True, kw_only=True):
     effect: Annotated[float, msgspec.Meta(ge=0, le=1)]
     #: Where the check makes sense; empty for everywhere.
     when: str = ""
-    #: True on a node where all is well. See `wulf.checks.predicate`.
+    #: True on a node where all is well. See `wulf.predicate`.
     holds: _Text
     #: The state found, with ``{fact}`` filled in.
     found: _Text
@@ -196,7 +196,24 @@ class Consistency(_Data, frozen=True, kw_only=True):
     risk: _Text
 
 
-_Entry = TypeVar("_Entry", Knob, Check, Consistency)
+class Signature(_Data, frozen=True, kw_only=True):
+    """What a known cause does to the figures of a pair of nodes."""
+
+    id: _Id
+    title: _Text
+    #: True of figures that look like it. See `wulf.predicate`; its names are those of `wulf.diagnose.features`.
+    when: _Text
+    #: What shows it, with ``{feature}`` filled in.
+    evidence: _Text
+    #: How the cause does that.
+    why: _Text
+    #: The next step as a command; ``{nodes}``, ``{one}`` and ``{other}`` are filled in.
+    next: _Text
+    #: Where it is described.
+    sources: Annotated[list[str], msgspec.Meta(min_length=1)]
+
+
+_Entry = TypeVar("_Entry", Knob, Check, Consistency, Signature)
 
 
 @functools.cache
@@ -348,6 +365,12 @@ def checks() -> dict[str, Check]:
 def consistencies() -> dict[str, Consistency]:
     """Rule id → rule about what is equal on all nodes, in the order in which they apply; raises as `knobs`."""
     return _load("consistency", Consistency)
+
+
+@functools.cache
+def signatures() -> dict[str, Signature]:
+    """Signature id → signature, in alphabetical order; raises as `knobs`."""
+    return _load("signatures", Signature)
 
 
 def knob(name: str) -> Knob:

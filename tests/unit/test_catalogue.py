@@ -13,9 +13,9 @@ import pytest
 
 from wulf import access, catalogue
 from wulf.checks.evaluate import Rule, compile_checks, compile_when, evaluate
-from wulf.checks.predicate import Gap
 from wulf.errors import ConfigError, UsageError
 from wulf.facts.parse import parse
+from wulf.predicate import Gap
 from wulf.records import NodeRecord
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import itertools
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 from tests.unit.make_records import manifest, operation, plan, result, sample
 from wulf import store
-from wulf.errors import AnalysisError
-from wulf.procedure.diagnosing import diagnose
+from wulf.errors import AnalysisError, UsageError
+from wulf.procedure.diagnosing import against, diagnose, fail_if
 from wulf.records import LaunchResult
-from wulf.report.diagnosis import lines
+from wulf.report import terminal
+from wulf.report.diagnosis import junit, render_text, verdict
 
 NODES = [f"node{number:02d}" for number in range(1, 9)]
 
@@ -22,6 +24,7 @@ def measured(tmp_path, slow=(), share=1.0, size=262144, pairs=None, seed=1):
     rng = np.random.default_rng(seed)
     pairs = pairs or list(itertools.combinations(NODES, 2))
     wanted = plan(ops=["mpi_pingpong"], pairs=pairs, sizes_bytes=[64, 262144])
+    tmp_path.mkdir(exist_ok=True)
     path = tmp_path / "run"
     with store.create(path, manifest(plan=wanted, operations=[operation("mpi_pingpong", "mpi")])) as writer:
         for index, (pair, _) in enumerate(itertools.product(pairs, range(6))):
@@ -46,17 +49,20 @@ def test_a_slow_node_is_named_with_what_it_costs(tmp_path):
         (262144, [["node05"]]),
     ]
     assert found.matrices[1].suspects[0].slower == pytest.approx(1.0, abs=0.05)
-    said = list(lines(found))
-    assert (
-        said[0].startswith("of 8 nodes") and "node05: slow with everybody, 2 × the time at 256 KiB" in said[1]
-    )
-    assert said[-1] == "next: wulf audit --nodes node05"
+    said = list(verdict(found))
+    assert said[0] == "not fine: of 8 nodes, node[01-08] these are slower than their like"
+    assert said[1].startswith("  node05: slow with everybody, 2 × the time at 256 KiB, 3.49 Gbit/s (chance")
+    worst = found.matrices[1].scores[0]
+    assert worst.node == "node05" and worst.ratio.low < 2 < worst.ratio.high
+    text = terminal.plain(lambda console: render_text(found, console))
+    assert text.splitlines()[-1] == "next: wulf audit --nodes node05"
+    assert "node05" in text.split("Time of a message against that of a typical node")[1].splitlines()[2]
 
 
 def test_where_all_are_alike_it_is_fine(tmp_path):
     found = diagnose(measured(tmp_path))
     assert found.fine
-    assert next(lines(found)).startswith(
+    assert next(verdict(found)).startswith(
         "fine: of 8 nodes, node[01-08] none is slower than the others by more than 10 %"
     )
 
@@ -71,4 +77,31 @@ def test_pairs_that_are_missing_are_counted(tmp_path):
     pairs = list(itertools.combinations(NODES, 2))[1:]
     found = diagnose(measured(tmp_path, pairs=pairs))
     assert {matrix.missing for matrix in found.matrices} == {1}
-    assert any("1 pair not measured" in line for line in lines(found))
+    assert any("1 pair not measured" in line for line in verdict(found))
+
+
+def test_a_gate_against_a_baseline(tmp_path):
+    good = measured(tmp_path / "a")
+    bad = measured(tmp_path / "b", ["node05"], 1.5, seed=2)
+    found = against(diagnose(bad), bad, good, 0.05)
+    assert found.gate is not None
+    assert [(worse.size_bytes, worse.nodes) for worse in found.gate.worse] == [(262144, ["node05"])]
+    ratio = found.gate.worse[0].ratio
+    assert ratio.low < 1.5 < ratio.high
+    text = terminal.plain(lambda console: render_text(found, console))
+    assert "against test: 1 figure proven to be worse by more than 5 %" in text
+    same = measured(tmp_path / "c", seed=3)
+    quiet = against(diagnose(same), same, good, 0.05)
+    assert quiet.gate is not None and not quiet.gate.worse
+    cases = ElementTree.fromstring(junit(found))
+    assert cases.get("failures") == "2"
+    failed = [case.get("name") for case in cases if len(case)]
+    assert failed == ["node05 is like the others", "not worse than test"]
+    assert ElementTree.fromstring(junit(quiet)).get("failures") == "0"
+
+
+@pytest.mark.parametrize("text", ["", "worse", "worse > x%", "better > 5%", "worse > 5"])
+def test_a_gate_says_how_it_is_written(text):
+    with pytest.raises(UsageError, match="worse > 5%"):
+        fail_if(text)
+    assert fail_if("worse > 5%") == fail_if(" worse>5 % ") == 0.05

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wulf.checks.predicate import Gap, Predicate
 from wulf.errors import ConfigError
+from wulf.predicate import Gap, Predicate
 from wulf.records import NodeRecord
 
 NODE = NodeRecord(

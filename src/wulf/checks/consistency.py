@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from wulf.catalogue import Consistency, accepts
-from wulf.checks.predicate import State, state
+from wulf.predicate import State, state
 from wulf.records import OWN_FACTS, PASSING_FACTS, FactValue, Finding, GroupState, NodeRecord
 from wulf.text import in_command
 from wulf.units import format_fact

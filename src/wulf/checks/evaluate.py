@@ -22,7 +22,7 @@ from wulf.catalogue import (
     unsettable,
 )
 from wulf.checks.consistency import DEPENDS, UNSETTABLE, consistency_findings
-from wulf.checks.predicate import DRIVER, Gap, Predicate, State, look_up, state
+from wulf.predicate import DRIVER, Gap, Predicate, State, look_up, state
 from wulf.records import PASSING_FACTS, Audit, Finding, Judgement, NodeRecord, Remedy
 from wulf.text import in_command, interface_in_command
 from wulf.units import format_fact

@@ -9,21 +9,19 @@ from typing import Annotated
 
 import typer
 
-from wulf import estimate
 from wulf.cli import complete
 from wulf.cli.facts import NodesOption
 from wulf.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console, open_run, print_json
 from wulf.cli.progress import Display
 from wulf.cli.set_values import RelaxOption, TakeOverOption, show_commands, show_rows, telling_of_nodes
 from wulf.errors import EXIT_FINDINGS, EXIT_INTERRUPTED, UsageError
-from wulf.procedure import change, interleaving
-from wulf.procedure.analysis import analyze
+from wulf.procedure import analysis, change, interleaving
 from wulf.procedure.begin import new_seed
 from wulf.procedure.clusters import cluster as resolve
 from wulf.records import Comparison, Operation
 from wulf.report import compare as report
 from wulf.signals import end_gently
-from wulf.store import Run, write_atomically
+from wulf.store import write_atomically
 from wulf.units import parse_duration, parse_percent, parse_size
 
 #: Enough to find 5 % where launches scatter by 3 % (bench compare-power).
@@ -103,7 +101,7 @@ def command(
         if dry_run:
             raise UsageError("--dry-run is about --interleaved: a comparison of stored runs changes nothing")
         base, *candidates = [open_run(name, runs) for name in names]
-        comparisons = [_compare(base, candidate, width) for candidate in candidates]
+        comparisons = [analysis.compare(base, candidate, width) for candidate in candidates]
         _show(comparisons, base.manifest.operations, html_file, json=json)
         return
     end_gently()
@@ -184,15 +182,3 @@ def _show(
         raise typer.Exit(EXIT_INTERRUPTED)
     if any(comparison.verdict in ("worse", "mixed") or not comparison.cells for comparison in comparisons):
         raise typer.Exit(EXIT_FINDINGS)
-
-
-def _compare(base: Run, candidate: Run, margin: float) -> Comparison:
-    return estimate.compare(
-        base.analysis() or analyze(base),
-        candidate.analysis() or analyze(candidate),
-        base.nodes,
-        candidate.nodes,
-        margin=margin,
-        plans=(base.manifest.plan, candidate.manifest.plan),
-        candidate_is_earlier=candidate.manifest.created_at < base.manifest.created_at,
-    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,7 +19,7 @@ from wulf.procedure import diagnosing
 from wulf.procedure.begin import new_run
 from wulf.procedure.clusters import cluster as resolve
 from wulf.procedure.measuring import session
-from wulf.report.diagnosis import lines
+from wulf.report import diagnosis as report
 from wulf.signals import end_gently
 from wulf.units import parse_duration
 
@@ -37,6 +39,18 @@ def command(
     ] = None,
     budget: Annotated[str, typer.Option(help="Time for measuring.")] = "2m",
     runs: RunsOption = RUNS,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RUN",
+            help="An earlier run of the same pairs and sizes, to compare with.",
+            autocompletion=complete.runs,
+        ),
+    ] = None,
+    fail_if: Annotated[str, typer.Option(help="When it counts as worse than the baseline.")] = "worse > 5%",
+    junit: Annotated[
+        Path | None, typer.Option("--junit", help="Write JUnit XML to this file too.", metavar="FILE")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Say which node, link or group of nodes is slow, or that all are alike.
@@ -46,17 +60,28 @@ def command(
     slow with all others and quick among itself: something is between it and them. Of a cluster where all are alike
     something is suspected in one case of a hundred.
 
-    Exit code 3 when something is suspected.
+    Beside this it says which known causes the figures look like, each with its evidence and the next step: MTU, delayed
+    acknowledgements, interrupt moderation, packet filters, duplex, links below their speed, losses, socket buffers,
+    power states, busy nodes.
+
+    Exit code 3 when something is suspected, or worse than the baseline; so it can stand in a prolog or an acceptance
+    test.
     """
     end_gently()
+    margin = diagnosing.fail_if(fail_if)
+    earlier = open_run(baseline, runs) if baseline is not None else None
     loaded = open_run(run, runs) if run is not None else _measured(cluster_name, nodes, budget, runs)
     found = diagnosing.diagnose(loaded)
+    if earlier is not None:
+        found = diagnosing.against(found, loaded, earlier, margin)
+    if junit is not None:
+        store.write_atomically(junit, report.junit(found).encode())
+        sys.stderr.write(f"written: {junit}\n")
     if json:
         print_json(found)
     else:
-        for line in lines(found):
-            console().print(line, markup=False)
-    if not found.fine:
+        report.render_text(found, console())
+    if not found.fine or (found.gate is not None and found.gate.worse):
         raise typer.Exit(EXIT_FINDINGS)
 
 

@@ -11,12 +11,12 @@ import typer
 from rich.table import Table
 
 from wulf.catalogue import Knob, knob, knobs, specials
-from wulf.checks.predicate import DRIVER, state
 from wulf.cli import complete
 from wulf.cli.facts import FromOption, NodesOption, records_for
 from wulf.cli.options import ClusterOption, JsonOption, print_json, show_table
 from wulf.errors import EXIT_FINDINGS, UsageError
 from wulf.nodeset import fold
+from wulf.predicate import DRIVER, state
 from wulf.text import printable
 
 app = typer.Typer(

@@ -1,8 +1,9 @@
 """Which node, link, direction or group of nodes is slow, from the times between all pairs.
 
-The logarithm of a time is the cluster's, and what each of both nodes adds, and a rest: fitted by median polish, as
-most nodes and links are well (Tukey, Exploratory Data Analysis, 1977). A slow node is slow with everybody; a slow link
-is a rest that stands out; slow nodes that are quick among themselves have what connects them to the others in common.
+The logarithm of a time is the cluster's, and what each of both nodes adds, and a rest: fitted by least squares without
+the pairs that stand out, as most are well; a median polish (Tukey, Exploratory Data Analysis, 1977) says where to
+begin. A slow node is slow with everybody; a slow link is a rest that stands out; slow nodes that are quick among
+themselves have what connects them to the others in common.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ Vector = NDArray[np.float64]
 MARGIN = 0.1
 #: Chance that anything is suspected where nothing is wrong.
 FALSE_ALARM = 0.01
-#: Of a normal distribution: standard deviation ÷ median absolute deviation, and of a median ÷ of a mean.
-MAD, MEDIAN = 1.4826, 1.2533
+#: Of a normal distribution: standard deviation ÷ median absolute deviation.
+MAD = 1.4826
+#: Nodes that are too few for a median polish; from there on a pair within so many times its scatter is near it.
+FEW, NEAR = 16, 5.0
 #: Rounds of median polish, and what changes less is settled.
 ROUNDS, SETTLED = 20, 1e-6
 #: Partners without which it cannot be told whether a node or its link is slow.
@@ -51,16 +54,50 @@ class Additive:
     #: Scatter of the rest, and of the nodes.
     rest_scatter: float
     node_scatter: float
+    #: Standard error of what each node adds, and degrees of freedom of the scatter of the rest.
+    errors: Vector
+    freedom: int
+    #: Variance of what is fitted to each pair ÷ that of the pair.
+    leverage: Matrix
 
 
-def additive(logs: Matrix) -> Additive:
-    """Fit the times between pairs.
+def additive(logs: Matrix, chance: float = FALSE_ALARM / 2) -> Additive:
+    """Fit the times between pairs by least squares, without those that stand out of it.
+
+    Where there are enough nodes a median polish says which may stand out at first; among few it is the worst one each
+    time (externally studentized residuals, Bonferroni), as half of what a median polish leaves there is nothing.
 
     Parameters
     ----------
     logs
         n × n, symmetric: logarithms of times; NaN where none was measured, and on the diagonal.
+    chance
+        That any pair is left out where all belong to it.
     """
+    measured = np.triu(np.isfinite(logs), 1)
+    few = len(logs) < FEW
+    used = measured if few else measured & _near_polish(logs)
+    for _ in range(int(np.sum(measured)) if few else ROUNDS):
+        fit = _least_squares(logs, used)
+        outside = _outside(fit, used, measured, chance)
+        if few:
+            # One at a time: each hides others.
+            outside &= used
+            worst = np.nanargmax(np.where(outside, np.abs(fit.rest), np.nan)) if outside.any() else None
+            if worst is None:
+                return fit
+            used = used.copy()
+            used.flat[worst] = False
+        else:
+            now = measured & ~outside
+            if (now == used).all():
+                return fit
+            used = now
+    return _least_squares(logs, used)
+
+
+def _near_polish(logs: Matrix) -> NDArray[np.bool_]:
+    """Return which pairs are near a median polish."""
     nodes = np.zeros(len(logs))
     typical = float(np.nanmedian(logs))
     for _ in range(ROUNDS):
@@ -71,11 +108,58 @@ def additive(logs: Matrix) -> Additive:
         if np.max(np.abs(nodes - before)) < SETTLED:
             break
     rest = logs - typical - nodes[:, None] - nodes[None, :]
-    rest_scatter = max(MAD * float(np.nanmedian(np.abs(rest))), LEAST)
-    partners = np.maximum(np.sum(np.isfinite(logs), axis=1), 1)
-    own = MEDIAN * rest_scatter / np.sqrt(np.median(partners))
-    node_scatter = max(MAD * float(np.median(np.abs(nodes))), float(own), LEAST)
-    return Additive(typical, nodes, rest, rest_scatter, node_scatter)
+    scatter = max(MAD * float(np.nanmedian(np.abs(rest))), LEAST)
+    return np.asarray(np.abs(rest) <= NEAR * scatter)
+
+
+def _least_squares(logs: Matrix, used: NDArray[np.bool_]) -> Additive:
+    """Fit what each of both nodes adds to the times of some pairs (those of the upper triangle that are used)."""
+    both = used | used.T
+    count = int(np.sum(used))
+    normal = both.astype(float)
+    np.fill_diagonal(normal, both.sum(axis=1))
+    inverse = np.linalg.pinv(normal, hermitian=True)
+    shares = inverse @ np.where(both, logs, 0.0).sum(axis=1)
+    rest = logs - shares[:, None] - shares[None, :]
+    freedom = max(count - len(logs), 1)
+    scatter = max(math.sqrt(float(np.sum(rest[used] ** 2)) / freedom), LEAST)
+    diagonal = np.diag(inverse)
+    # Of the difference to the mean of all. The median is one node's or two nodes', and known no better than these.
+    of_median = 1.0 if len(logs) % 2 else 0.5
+    variances = diagonal - 2 * inverse.mean(axis=1) + inverse.mean()
+    errors = scatter * np.sqrt((1 + of_median) * np.maximum(variances, 0.0))
+    nodes = shares - np.median(shares)
+    return Additive(
+        typical=2 * float(np.median(shares)),
+        nodes=nodes,
+        rest=rest,
+        rest_scatter=scatter,
+        node_scatter=max(MAD * float(np.median(np.abs(nodes))), float(np.median(errors)), LEAST),
+        errors=errors,
+        freedom=freedom,
+        leverage=diagonal[:, None] + diagonal[None, :] + 2 * inverse,
+    )
+
+
+def _outside(
+    fit: Additive, used: NDArray[np.bool_], measured: NDArray[np.bool_], chance: float
+) -> NDArray[np.bool_]:
+    """Return which pairs do not belong to a fit."""
+    limit = _limit(fit, int(np.sum(measured)), chance)
+    return measured & (np.abs(_studentized(fit, used)) > limit)
+
+
+def _limit(fit: Additive, count: int, chance: float) -> float:
+    return float(t.isf(chance / 2 / count, max(fit.freedom - 1, 1)))
+
+
+def _studentized(fit: Additive, used: NDArray[np.bool_]) -> Matrix:
+    """Return the rest of each pair ÷ what it would scatter by if the pair had not been fitted."""
+    both = used | used.T
+    inside = fit.rest / (fit.rest_scatter * np.sqrt(np.maximum(1 - fit.leverage, SETTLED)))
+    beyond = fit.rest / (fit.rest_scatter * np.sqrt(1 + fit.leverage))
+    left = np.maximum(fit.freedom - inside**2, SETTLED)
+    return np.where(both, inside * np.sqrt(max(fit.freedom - 1, 1) / left), beyond)
 
 
 def suspects(
@@ -100,6 +184,18 @@ def suspects(
     found += _links(both, fit, floor, false_alarm / 2, names)
     found += _directions(logs, floor, false_alarm / 2, names)
     return sorted(found, key=lambda one: -one.slower)
+
+
+def scores(logs: Matrix, confidence: float) -> tuple[Vector, Vector]:
+    """Return what each node adds to the logarithm of a time, and half the width of its interval.
+
+    Parameters
+    ----------
+    logs
+        As of `suspects`.
+    """
+    fit = additive(_mean_of_directions(logs))
+    return fit.nodes, np.asarray(t.ppf((1 + confidence) / 2, fit.freedom) * fit.errors)
 
 
 def _mean_of_directions(logs: Matrix) -> Matrix:
@@ -166,15 +262,16 @@ def _links(
     count = int(np.sum(upper))
     if not count:
         return
-    limit = max(floor, float(norm.isf(chance / count)) * fit.rest_scatter)
-    for i, j in np.argwhere(upper & (fit.rest > limit)).tolist():
+    limit = _limit(fit, count, chance)
+    scores = fit.rest / (fit.rest_scatter * np.sqrt(1 + fit.leverage))
+    for i, j in np.argwhere(upper & (fit.rest > floor) & (scores > limit)).tolist():
         effect = float(fit.rest[i, j])
         yield Suspect(
             kind="link",
             nodes=[names[i], names[j]],
             slower=math.expm1(effect),
             scatter=fit.rest_scatter,
-            p_value=_chance(effect / fit.rest_scatter, count),
+            p_value=min(1.0, count * float(t.sf(scores[i, j], max(fit.freedom - 1, 1)))),
         )
 
 

@@ -9,6 +9,7 @@ from wulf.records import (
     SCHEMA_VERSION,
     Analysis,
     CellEstimate,
+    Comparison,
     LaunchResult,
     NodeRecord,
     Operation,
@@ -27,6 +28,19 @@ def analyze(run: Run) -> Analysis:
     """Estimates, models and advice of a run.  Pure: the same run gives the same analysis."""
     manifest = run.manifest
     return analyze_results(manifest.id, manifest.plan, manifest.operations, run.nodes, run.results)
+
+
+def compare(base: Run, candidate: Run, margin: float) -> Comparison:
+    """Compare what two stored runs have in common; a change within the margin, a share, does not matter."""
+    return estimate.compare(
+        base.analysis() or analyze(base),
+        candidate.analysis() or analyze(candidate),
+        base.nodes,
+        candidate.nodes,
+        margin=margin,
+        plans=(base.manifest.plan, candidate.manifest.plan),
+        candidate_is_earlier=candidate.manifest.created_at < base.manifest.created_at,
+    )
 
 
 def analyze_results(

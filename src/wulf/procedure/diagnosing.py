@@ -1,24 +1,47 @@
-"""From a run of all pairs to what is slow: a node, a link, a direction, or what a group of nodes has in common."""
+"""From a run of pairs to a verdict: what is slow, each node's score, and the causes that the figures look like."""
 
 from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from wulf import store
-from wulf.diagnose.pairs import FEWEST_PARTNERS, MARGIN, additive, suspects
-from wulf.errors import AnalysisError
-from wulf.procedure.analysis import analyze
-from wulf.records import CellEstimate, NodeRecord
-from wulf.records.diagnosed import Diagnosis, Matrix
+from wulf.diagnose import pairs as between
+from wulf.diagnose.baseline import FALSE_ALARM, worse_nodes
+from wulf.diagnose.signatures import symptoms
+from wulf.errors import AnalysisError, UsageError
+from wulf.procedure.analysis import analyze, compare
+from wulf.records import CellEstimate, Comparison, Estimate, NodeRecord, Pair
+from wulf.records.diagnosed import Diagnosis, Gate, Matrix, Score, Worse
+from wulf.units import parse_percent
 
 #: What is measured where nothing was: small messages show what a node costs, large ones what its link carries.
-SIZES_BYTES = (64, 256 << 10)
+SIZES_BYTES = (64, 1 << 20)
+#: From this size on a message takes as long as its link makes it [B].
+LARGE_BYTES = 64 << 10
+CONFIDENCE = 0.95
+_FAIL_IF = re.compile(r"\s*worse\s*>\s*([0-9.]+\s*%)\s*")
+
+
+def fail_if(text: str) -> float:
+    """Return the share by which a run may be worse than its baseline: 0.05 for ``worse > 5%``.
+
+    Raises
+    ------
+    UsageError
+        It says something else.
+    """
+    found = _FAIL_IF.fullmatch(text)
+    if found is None:
+        raise UsageError(f"--fail-if {text!r}: write it as 'worse > 5%'")
+    return parse_percent(found[1])
 
 
 def diagnose(run: store.Run) -> Diagnosis:
@@ -31,46 +54,99 @@ def diagnose(run: store.Run) -> Diagnosis:
     """
     analysis = run.analysis() or analyze(run)
     pairs = {operation.name for operation in run.manifest.operations if operation.between_pairs}
-    cells: dict[tuple[str, int], list[CellEstimate]] = defaultdict(list)
-    for cell in analysis.cells:
-        if cell.cell.op in pairs:
-            cells[cell.cell.op, cell.cell.size_bytes].append(cell)
-    matrices = [
-        matrix
-        for op in dict.fromkeys(op for op, _ in cells)
-        for size in _ends([size for name, size in cells if name == op])
-        if (matrix := _matrix(op, size, cells[op, size])) is not None
-    ]
+    cells = [cell for cell in analysis.cells if cell.cell.op in pairs]
+    matrices = matrices_of(cells, run.nodes)
     if not matrices:
         raise AnalysisError(
-            f"{run.path}: it takes {FEWEST_PARTNERS + 1} nodes that were each measured with {FEWEST_PARTNERS} others "
-            "to tell which is slow: wulf measure --pairs all, or wulf diagnose without a run"
+            f"{run.path}: it takes {between.FEWEST_PARTNERS + 1} nodes that were each measured with "
+            f"{between.FEWEST_PARTNERS} others to tell which is slow: wulf measure --pairs all, or wulf diagnose "
+            "without a run"
         )
-    nodes = list(
-        dict.fromkeys(node for group in cells.values() for cell in group for node in cell.cell.place)
-    )
+    models = [model for model in analysis.models if model.op in pairs]
     return Diagnosis(
         run_id=run.manifest.id,
-        nodes=nodes,
+        nodes=list(dict.fromkeys(node for cell in cells for node in cell.cell.place)),
         matrices=matrices,
-        margin=MARGIN,
-        link_bits_per_s=_links(run.nodes),
+        margin=between.MARGIN,
+        symptoms=symptoms(cells, models, run.nodes, {advice.kind for advice in analysis.warnings}),
     )
+
+
+def matrices_of(cells: Sequence[CellEstimate], nodes: Sequence[NodeRecord]) -> list[Matrix]:
+    """Return what the smallest and the largest size of each operation between pairs say of the nodes."""
+    by_size: dict[tuple[str, int], list[CellEstimate]] = defaultdict(list)
+    for cell in cells:
+        # What comes through where most is lost is too little to have a time.
+        if cell.lost < cell.iterations:
+            by_size[cell.cell.op, cell.cell.size_bytes].append(cell)
+    links = _links(nodes)
+    return [
+        matrix
+        for op in dict.fromkeys(op for op, _ in by_size)
+        for size in _ends([size for name, size in by_size if name == op])
+        if (matrix := _matrix(op, size, by_size[op, size], links)) is not None
+    ]
+
+
+def against(found: Diagnosis, run: store.Run, baseline: store.Run, margin: float) -> Diagnosis:
+    """Add to a diagnosis how the run stands against an earlier one.
+
+    Raises
+    ------
+    AnalysisError
+        They have nothing in common.
+    """
+    comparison = compare(baseline, run, margin)
+    if not comparison.cells:
+        raise AnalysisError(f"{run.path} and {baseline.path} have no operation, size and pair in common")
+    gate = Gate(
+        baseline=baseline.manifest.id,
+        margin=margin,
+        worse=[*_worse_nodes(run, baseline, margin), *_worse_cells(comparison)],
+        verdict=comparison.verdict,
+        reason=comparison.reason,
+    )
+    return msgspec.structs.replace(found, gate=gate)
+
+
+def _worse_nodes(run: store.Run, baseline: store.Run, margin: float) -> Iterator[Worse]:
+    earlier, now = _times(baseline), _times(run)
+    shared = [cell for cell in now if cell in earlier]
+    for op, size in shared:
+        found = worse_nodes(earlier[op, size], now[op, size], margin, FALSE_ALARM / len(shared))
+        for node, ratio in found:
+            yield Worse(op=op, size_bytes=size, nodes=[node], ratio=ratio)
+
+
+def _times(run: store.Run) -> dict[tuple[str, int], dict[Pair, float]]:
+    pairs = {operation.name for operation in run.manifest.operations if operation.between_pairs}
+    times: dict[tuple[str, int], dict[Pair, float]] = defaultdict(dict)
+    for cell in (run.analysis() or analyze(run)).cells:
+        if cell.cell.op in pairs:
+            first, second = cell.cell.place
+            times[cell.cell.op, cell.cell.size_bytes][first, second] = cell.time.value
+    return times
+
+
+def _worse_cells(comparison: Comparison) -> Iterator[Worse]:
+    for cell in [*comparison.cells, *comparison.pooled.values()]:
+        if cell.verdict == "worse":
+            yield Worse(op=cell.op, size_bytes=cell.size_bytes, nodes=list(cell.place), ratio=cell.ratio)
 
 
 def _ends(sizes: Sequence[int]) -> list[int]:
     return list(dict.fromkeys((min(sizes), max(sizes))))
 
 
-def _matrix(op: str, size: int, cells: Sequence[CellEstimate]) -> Matrix | None:
+def _matrix(op: str, size: int, cells: Sequence[CellEstimate], links: Mapping[str, float]) -> Matrix | None:
     """Return what the times at one size say; None where there are too few pairs."""
     times = {cell.cell.place: cell.time.value for cell in cells}
     names = sorted({node for place in times for node in place})
     partners = {name: {node for place in times if name in place for node in place} - {name} for name in names}
-    if any(len(known) < FEWEST_PARTNERS for known in partners.values()):
+    if any(len(known) < between.FEWEST_PARTNERS for known in partners.values()):
         return None
     logs = _logs(times, names)
-    fit = additive(np.where(np.isfinite(logs), logs, logs.T))
+    fit = between.additive(np.where(np.isfinite(logs), logs, logs.T))
     measured = sum(len(known) for known in partners.values()) // 2
     return Matrix(
         op=op,
@@ -79,8 +155,34 @@ def _matrix(op: str, size: int, cells: Sequence[CellEstimate]) -> Matrix | None:
         scatter=fit.node_scatter,
         pairs=measured,
         missing=math.comb(len(names), 2) - measured,
-        suspects=suspects(logs, names),
+        suspects=between.suspects(logs, names),
+        scores=_scores(logs, names, size, links),
     )
+
+
+def _scores(
+    logs: NDArray[np.float64], names: Sequence[str], size: int, links: Mapping[str, float]
+) -> list[Score]:
+    added, widths = between.scores(logs, CONFIDENCE)
+    middles = np.nanmedian(np.where(np.isfinite(logs), logs, logs.T), axis=1)
+    found = [
+        Score(
+            node=name,
+            ratio=Estimate(
+                value=math.exp(added[place]),
+                low=math.exp(added[place] - widths[place]),
+                high=math.exp(added[place] + widths[place]),
+                confidence=CONFIDENCE,
+                unit="ratio",
+                n=len(names) - 1,
+                method="least squares over all pairs, without those that stand out",
+            ),
+            rate_bits_per_s=size * 8 / math.exp(middles[place]) if size >= LARGE_BYTES else None,
+            link_bits_per_s=links.get(name),
+        )
+        for place, name in enumerate(names)
+    ]
+    return sorted(found, key=lambda score: -score.ratio.value)
 
 
 def _logs(times: Mapping[tuple[str, ...], float], names: Sequence[str]) -> NDArray[np.float64]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from wulf.records.base import Record
+from wulf.records.base import Pair, Record, Verdict
+from wulf.records.derived import Estimate
 
 #: ``sending`` and ``receiving``: a node in one direction; ``group``: nodes with something between them and the others.
 Kind = Literal["node", "link", "sending", "receiving", "group"]
@@ -23,6 +24,36 @@ class Suspect(Record, frozen=True, kw_only=True):
     p_value: float
 
 
+class Symptom(Record, frozen=True, kw_only=True):
+    """A known cause that the figures of some pairs look like."""
+
+    #: Of the signature.
+    id: str
+    title: str
+    #: Operation that shows it.
+    op: str
+    #: Pairs that show it, and how many were looked at.
+    pairs: list[Pair]
+    of_pairs: int
+    #: What the first of these pairs shows.
+    evidence: str
+    why: str
+    #: What to do next, as a command.
+    next: str
+
+
+class Score(Record, frozen=True, kw_only=True):
+    """How a node does at one size."""
+
+    node: str
+    #: Time of its messages ÷ that of a typical node's, whoever the partner is, with its interval.
+    ratio: Estimate
+    #: Rate of its messages, median over its partners; null at a small size [bit/s].
+    rate_bits_per_s: float | None = None
+    #: What its link says it could be; null where it does not [bit/s].
+    link_bits_per_s: float | None = None
+
+
 class Matrix(Record, frozen=True, kw_only=True):
     """The times between all pairs at one size, and what they say."""
 
@@ -37,6 +68,32 @@ class Matrix(Record, frozen=True, kw_only=True):
     missing: int
     #: The worst first.
     suspects: list[Suspect]
+    #: Every node, the worst first.
+    scores: list[Score] = []
+
+
+class Worse(Record, frozen=True, kw_only=True):
+    """What takes longer than in an earlier run."""
+
+    op: str
+    size_bytes: int
+    nodes: list[str]
+    #: Time ÷ time in the earlier run.
+    ratio: Estimate
+
+
+class Gate(Record, frozen=True, kw_only=True):
+    """A run against an earlier one."""
+
+    #: Name of the earlier run.
+    baseline: str
+    #: Longer by less does not matter, as a share.
+    margin: float
+    #: What is proven to take longer by more: nodes against all others, pairs, and all nodes together.
+    worse: list[Worse]
+    #: What the comparison says as a whole.
+    verdict: Verdict
+    reason: str
 
 
 class Diagnosis(Record, frozen=True, kw_only=True):
@@ -49,10 +106,12 @@ class Diagnosis(Record, frozen=True, kw_only=True):
     matrices: list[Matrix]
     #: Slower by less is not said, as a share.
     margin: float
-    #: Node → what its link says of its speed, where that is known.
-    link_bits_per_s: dict[str, float] = {}
+    #: Known causes that the figures look like.
+    symptoms: list[Symptom] = []
+    #: Against a baseline; null without one.
+    gate: Gate | None = None
 
     @property
     def fine(self) -> bool:
-        """Whether nothing is suspected."""
+        """Whether no node, link or group is slower than its like."""
         return not any(matrix.suspects for matrix in self.matrices)
