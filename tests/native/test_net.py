@@ -21,12 +21,12 @@ DELAY_S = 0.002
 def test_lists_its_operations(net_probe: Path) -> None:
     said = subprocess.run([net_probe, "--list"], capture_output=True, check=True).stdout
     operations = {item.name: item for item in msgspec.json.decode(said, type=list[Operation])}
-    assert {"empty", "tcp_rr", "tcp_stream", "udp_rr"} <= set(operations)
+    assert {"empty", "tcp_connect", "tcp_rr", "tcp_stream", "tcp_streams", "udp_rr"} <= set(operations)
     assert operations["udp_rr"].lossy
     assert not operations["tcp_rr"].lossy
 
 
-@pytest.mark.parametrize("op", ["tcp_rr", "tcp_stream", "udp_rr"])
+@pytest.mark.parametrize("op", ["tcp_rr", "tcp_stream", "tcp_streams", "udp_rr"])
 def test_measures_every_size(net_probe: Path, op: str) -> None:
     with server(net_probe) as (process, port):
         lines = run(client(net_probe, port, op, "1024,8,30000", *SHORT))
@@ -41,7 +41,7 @@ def test_measures_every_size(net_probe: Path, op: str) -> None:
     for cell in found.values():
         assert cell["corrupt"] == 0
         assert len(cell["batch_medians_ns"]) == 3
-        assert cell["timing"] == ("batch" if op == "tcp_stream" else "iteration")
+        assert cell["timing"] == ("batch" if "stream" in op else "iteration")
 
 
 def test_measures_itself_alone(net_probe: Path) -> None:
@@ -126,4 +126,32 @@ def test_sees_corrupt_payload(net_probe: Path, op: str) -> None:
     faults = {"tcp" if op == "tcp_rr" else "udp": flip(64)}
     with server(net_probe) as (_, port), proxy(port, **faults) as near:
         cell = cells(run(client(net_probe, near, op, "64", *SHORT)))[64]
+    assert cell["corrupt"] == 3
+
+
+def test_times_how_long_a_connection_takes(net_probe: Path) -> None:
+    with server(net_probe) as (process, port):
+        cell = cells(run(client(net_probe, port, "tcp_connect", "0", *SHORT)))[0]
+        rest, _ = process.communicate(timeout=10)
+    assert lines_of(rest)[-1]["type"] == "end"
+    assert cell["timing"] == "iteration"
+    assert 1_000 < median_ns(cell) < 5_000_000
+
+
+@pytest.mark.parametrize("streams", [1, 3, 64])
+def test_as_many_streams_as_are_asked_for(net_probe: Path, streams: int) -> None:
+    with server(net_probe) as (process, port):
+        arguments = client(net_probe, port, f"tcp_streams:{streams}", "7,1000,70000", *SHORT)
+        found = cells(run(arguments))
+        rest, _ = process.communicate(timeout=10)
+    assert lines_of(rest)[-1]["type"] == "end"
+    assert [cell["corrupt"] for cell in found.values()] == [0, 0, 0]
+
+
+def test_sees_what_a_stream_spoils(net_probe: Path, tmp_path: Path) -> None:
+    source, shim = Path(__file__).parent / "corrupting_send.c", tmp_path / "shim.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, source, "-ldl"], check=True)
+    with server(net_probe) as (_, port):
+        spoiled = ["env", f"LD_PRELOAD={shim}", *client(net_probe, port, "tcp_streams:2", "4096", *SHORT)]
+        cell = cells(run(spoiled))[4096]
     assert cell["corrupt"] == 3
