@@ -13,6 +13,7 @@ from wulf.estimate.cells import (
 )
 from wulf.estimate.compare import compare
 from wulf.estimate.interleaved import compare_interleaved
+from wulf.estimate.over_tcp import over_tcp
 
 __all__ = [
     "Measured",
@@ -26,6 +27,7 @@ __all__ = [
     "launches_needed",
     "launches_untested",
     "medians",
+    "over_tcp",
     "sample_mean",
     "sample_quantiles",
 ]

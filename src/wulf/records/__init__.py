@@ -52,6 +52,7 @@ from wulf.records.derived import (
     ExitEstimate,
     LaunchPoint,
     LineFit,
+    Overhead,
     Segment,
 )
 from wulf.records.measured import (
@@ -141,6 +142,7 @@ __all__ = [
     "NodeRecord",
     "NodeStatus",
     "Operation",
+    "Overhead",
     "Pair",
     "Part",
     "PathStep",

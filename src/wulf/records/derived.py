@@ -234,6 +234,21 @@ class Advice(Record, frozen=True, kw_only=True):
     advice: str
 
 
+class Overhead(Record, frozen=True, kw_only=True):
+    """What an operation costs over another that was measured between the same nodes in the same run."""
+
+    op: str
+    #: What it is held against.
+    base: str
+    size_bytes: int
+    #: Node of every rank, in rank order.
+    place: Place = msgspec.field(name="pair")
+    #: Time of what it is held against [s].
+    base_s: float
+    #: Time ÷ that time.
+    ratio: Estimate
+
+
 class Analysis(Record, frozen=True, kw_only=True):
     """All that is derived from a run."""
 
@@ -244,6 +259,8 @@ class Analysis(Record, frozen=True, kw_only=True):
     cells: list[CellEstimate]
     #: One per operation and pair.
     models: list[CurveModel]
+    #: MPI over TCP, where a run has both.
+    overheads: list[Overhead] = []
     #: What a reader must know, the worst first.
     warnings: list[Advice]
     #: Launches of any kind and outcome that the run had when this was derived.

@@ -241,6 +241,7 @@ class View:
     trust_text: tuple[str, ...]
     warnings: tuple[Warning, ...]
     operations: tuple[OperationView, ...]
+    overheads: Table
     launches: Table
     unreached: Table
     facts: Table

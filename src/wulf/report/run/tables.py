@@ -8,16 +8,28 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from wulf.records import Cell, CellEstimate, CurveModel, Estimate, ExitEstimate, Operation, Place, Segment
+from wulf.records import (
+    Cell,
+    CellEstimate,
+    CurveModel,
+    Estimate,
+    ExitEstimate,
+    Operation,
+    Overhead,
+    Place,
+    Segment,
+)
 from wulf.report.parts import Column, Flag, Item, PairDetail, Table
 from wulf.report.run.boxes import QUANTILES
 from wulf.report.run.fits import equation
 from wulf.report.words import (
     Terms,
+    change_item,
     count,
     estimate_item,
     heading,
     listed,
+    name,
     noun,
     percent,
     place_name,
@@ -283,6 +295,47 @@ def _segment_row(segment: Segment) -> tuple[Item, ...]:
 def _parameter(estimate: Estimate | None) -> Item:
     """Return a parameter of a line; nothing is printed that the data do not determine."""
     return Item("not identifiable", None, "unknown") if estimate is None else estimate_item(estimate)
+
+
+def overheads_table(overheads: Sequence[Overhead]) -> Table:
+    """Return what MPI costs over TCP between the same nodes, at the pair where each operation and size costs most."""
+    groups: dict[tuple[str, int], list[Overhead]] = defaultdict(list)
+    for overhead in overheads:
+        groups[overhead.op, overhead.size_bytes].append(overhead)
+    rows = []
+    for (op, size), found in sorted(groups.items()):
+        worst = max(found, key=lambda one: one.ratio.value)
+        rows.append(
+            (
+                Item(name(op)),
+                Item(format_bytes(size), size),
+                Item(place_name(worst.place) + (f" (worst of {len(found)})" if len(found) > 1 else "")),
+                change_item(worst.ratio),
+                Item(_added(worst), worst.base_s * (worst.ratio.value - 1)),
+            )
+        )
+    return Table(
+        title="Time of a message with MPI against one over a plain TCP connection",
+        columns=(
+            Column("operation"),
+            Column("size", numeric=True),
+            Column("pair"),
+            Column("costs", numeric=True),
+            Column("that is", numeric=True),
+        ),
+        rows=tuple(rows),
+        note="Launches of both took turns in the same minutes. With shared memory between ranks MPI needs no TCP.",
+    )
+
+
+def _added(overhead: Overhead) -> str:
+    """Return what is added to a message, with its interval."""
+    ratio = overhead.ratio
+    value, low, high = (
+        "?" if bound is None else f"{1e6 * overhead.base_s * (bound - 1):+.3g}".replace("-", "−")
+        for bound in (ratio.value, ratio.low, ratio.high)
+    )
+    return f"{value} µs " + ("(no interval)" if "?" in (low, high) else f"({low} to {high})")
 
 
 def unreached_table(cells: Sequence[CellEstimate], operations: Mapping[str, Operation]) -> Table:

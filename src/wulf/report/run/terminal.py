@@ -38,6 +38,9 @@ def render_text(
             _details(printer, operation)
     if brief:
         return
+    if shown.overheads.rows:
+        printer.section("MPI over TCP")
+        printer.table(shown.overheads)
     printer.section("Quality")
     for table in (shown.unreached, shown.launches):
         printer.table(table)

@@ -34,6 +34,7 @@ def build(
         trust_text=headline.trust_text(manifest, analysis, nodes),
         warnings=headline.warnings(analysis.warnings),
         operations=_operations(manifest, analysis),
+        overheads=tables.overheads_table(analysis.overheads),
         audit=audit_view.build(audit) if audit is not None else None,
         launches=provenance.launches_table(launches, known),
         unreached=tables.unreached_table(analysis.cells, known),
