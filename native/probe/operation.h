@@ -44,6 +44,7 @@ struct visit {
     uint64_t *times_ns; /* room for `iterations` times; NULL when only the total is wanted */
     uint64_t timed;     /* iterations that have a time */
     uint64_t total_ns;  /* of those */
+    uint64_t lasted_ns; /* of all iterations, where that is not what is recorded; else 0 */
     uint64_t lost;      /* datagrams without an answer */
     uint64_t late;      /* iterations that do not count, as some rank began too late */
     /* So late a rank may have been for one that counts, and how far two comparisons of the ranks' clocks

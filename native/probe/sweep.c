@@ -178,6 +178,7 @@ static double median_ns(const struct visit *visit) {
 }
 
 static int warm_up(struct run *run, struct cell *cell) {
+    const struct operation *operation = run->plan->operation;
     double iteration_ns = 0;
     for (size_t done = 0; done < WARMUP_MAX_VISITS && !cell->warmup_settled; done++) {
         const struct calibration_input input = calibration(run, iteration_ns);
@@ -185,14 +186,16 @@ static int warm_up(struct run *run, struct cell *cell) {
         const bool whole = iterations == calibrate_iterations(&input);
         struct visit visit;
         const bool single =
-            done == 0 ? run->plan->operation->timing != TIMING_BATCH : times_iterations(run, iteration_ns);
+            done == 0 ? operation->timing != TIMING_BATCH : times_iterations(run, iteration_ns);
         if (make_visit(run, &visit, cell->size, iterations, single) != 0)
             return -1;
         cell->warmup_lost += visit.lost;
         if (visit.timed == 0)
             continue;
-        iteration_ns = median_ns(&visit);
-        cell->warmup_ns[cell->warmup_count++] = iteration_ns;
+        const double recorded_ns = median_ns(&visit);
+        iteration_ns =
+            visit.lasted_ns == 0 ? recorded_ns : (double)visit.lasted_ns / (double)visit.iterations;
+        cell->warmup_ns[cell->warmup_count++] = recorded_ns;
         cell->warmup_settled = whole && warmup_settled(cell->warmup_ns, cell->warmup_count);
     }
     const struct calibration_input input = calibration(run, iteration_ns);

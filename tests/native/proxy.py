@@ -36,7 +36,7 @@ def flip(size: int) -> Fault:
 
 
 class DropEvery:
-    """Lose every nth answer."""
+    """Lose every nth."""
 
     def __init__(self, every: int) -> None:
         self.every = every
@@ -76,7 +76,7 @@ def _relay_tcp(front: socket.socket, port: int, fault: Fault | None) -> None:
         far.close()
 
 
-def _relay_udp(front: socket.socket, back: socket.socket, fault: Fault | None) -> None:
+def _relay_udp(front: socket.socket, back: socket.socket, fault: Fault | None, there: Fault | None) -> None:
     client: list[tuple[str, int]] = []
 
     def forward() -> None:
@@ -86,7 +86,9 @@ def _relay_udp(front: socket.socket, back: socket.socket, fault: Fault | None) -
                 if not data:  # shut down
                     return
                 client[:] = [address]
-                back.send(data)
+                passed = there(data) if there else data
+                if passed is not None:
+                    back.send(passed)
 
     threading.Thread(target=forward, daemon=True).start()
     while True:
@@ -104,8 +106,13 @@ def _relay_udp(front: socket.socket, back: socket.socket, fault: Fault | None) -
 
 
 @contextmanager
-def proxy(port: int, tcp: Fault | None = None, udp: Fault | None = None) -> Iterator[int]:
-    """Stand between a client and the server at `port`; yields the port to connect to."""
+def proxy(
+    port: int, tcp: Fault | None = None, udp: Fault | None = None, udp_there: Fault | None = None
+) -> Iterator[int]:
+    """Stand between a client and the server at `port`; yields the port to connect to.
+
+    Faults are those of answers, `udp_there` is of what the client sends.
+    """
     with (
         socket.socket() as listener,
         socket.socket(type=socket.SOCK_DGRAM) as front,
@@ -118,7 +125,7 @@ def proxy(port: int, tcp: Fault | None = None, udp: Fault | None = None) -> Iter
         back.connect(("127.0.0.1", port))
         relays = [
             threading.Thread(target=_relay_tcp, args=(listener, port, tcp)),
-            threading.Thread(target=_relay_udp, args=(front, back, udp)),
+            threading.Thread(target=_relay_udp, args=(front, back, udp, udp_there)),
         ]
         for relay in relays:
             relay.start()

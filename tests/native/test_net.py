@@ -148,6 +148,22 @@ def test_as_many_streams_as_are_asked_for(net_probe: Path, streams: int) -> None
     assert [cell["corrupt"] for cell in found.values()] == [0, 0, 0]
 
 
+def test_a_steady_stream_counts_what_is_lost(net_probe: Path) -> None:
+    fault = DropEvery(10)
+    with server(net_probe) as (_, port), proxy(port, udp_there=fault) as near:
+        cell = cells(run(client(net_probe, near, "udp_stream:20", "500", *SHORT)))[500]
+    assert cell["timing"] == "iteration" and cell["corrupt"] == 0
+    assert 0.05 < cell["lost"] / (cell["lost"] + cell["iterations"]) < 0.4
+    assert median_ns(cell) < 1_000_000
+
+
+def test_a_rate_that_cannot_be_reached_keeps_visits_short(net_probe: Path) -> None:
+    with server(net_probe) as (process, port):
+        run(client(net_probe, port, "udp_stream:100000", "64", *SHORT))
+        rest, _ = process.communicate(timeout=10)
+    assert lines_of(rest)[-1]["elapsed_s"] < 2
+
+
 def test_sees_what_a_stream_spoils(net_probe: Path, tmp_path: Path) -> None:
     source, shim = Path(__file__).parent / "corrupting_send.c", tmp_path / "shim.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, source, "-ldl"], check=True)
