@@ -23,6 +23,6 @@ def test_a_throttled_node_is_named(lab_cluster, tmp_path):
         on(lab_cluster, "node03", "tc qdisc del dev host0 root")
     assert done.returncode == 3, done.stdout + done.stderr
     large = json.loads(done.stdout)["matrices"][-1]
-    assert large["size_bytes"] == 262144 and large["missing"] == 0
+    assert large["size_bytes"] == 1 << 20 and large["missing"] == 0
     assert [(one["kind"], one["nodes"]) for one in large["suspects"]] == [("node", ["node03"])]
     assert large["suspects"][0]["slower"] > 0.5
