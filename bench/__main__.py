@@ -33,6 +33,8 @@ NAMES = (
     "journal-growth",
     "scheduling",
     "confusion",
+    "matrix-scale",
+    "slow-node",
 )
 TABLE = Path(__file__).parent / "RESULTS.md"
 

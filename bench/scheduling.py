@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import cast
+from typing import Literal, cast
 
 from bench.common import Figure, finish
 from wulf import __version__
@@ -82,7 +83,12 @@ class Launcher:
         if self._left < 0:
             raise EnoughError
         result = LaunchResult(
-            launch=_launch(plan), samples=[_sample(plan, size) for size in plan.sizes_bytes]
+            launch=_launch(plan),
+            samples=[
+                _sample(plan, place, size)
+                for place in list[Place](plan.pairs) or [plan.place]
+                for size in plan.sizes_bytes
+            ],
         )
         self._ended = time.perf_counter()
         return result
@@ -94,6 +100,7 @@ def _launch(plan: LaunchPlan) -> Launch:
         index=plan.index,
         op=plan.op,
         place=plan.place,
+        pairs=plan.pairs,
         setting=plan.setting,
         purpose=plan.purpose,
         sizes_bytes=plan.sizes_bytes,
@@ -109,11 +116,11 @@ def _launch(plan: LaunchPlan) -> Launch:
     )
 
 
-def _sample(plan: LaunchPlan, size: int) -> Sample:
+def _sample(plan: LaunchPlan, place: Place, size: int) -> Sample:
     value = 20_000 + size + 10_000 * (plan.index % 5 == 0) + plan.seed % 1000
     return Sample(
         launch=plan.id,
-        cell=Cell(op=plan.op, size_bytes=size, place=plan.place),
+        cell=Cell(op=plan.op, size_bytes=size, place=place),
         timing="iteration",
         divisor=2.0,
         iterations=300,
@@ -127,14 +134,20 @@ def _sample(plan: LaunchPlan, size: int) -> Sample:
     )
 
 
-def _manifest() -> Manifest:
-    pairs: list[Place] = list(itertools.combinations([f"node{number:02}" for number in range(NODES)], 2))
+def manifest(
+    nodes: int, ops: Sequence[str], sizes_bytes: list[int], transport: Literal["net", "mpi"], *, at_once: bool
+) -> Manifest:
+    """Return a run of all pairs that is begun."""
+    pairs: list[Place] = list(itertools.combinations([f"node{number:04}" for number in range(nodes)], 2))
     plan = Plan(
         workload=Workload(
-            parts=[Part(op=op, sizes_bytes=SIZES, places=pairs) for op in OPS], sweeps=5, visit_us=1000
+            parts=[Part(op=op, sizes_bytes=sizes_bytes, places=pairs) for op in ops],
+            sweeps=5,
+            visit_us=1000,
+            at_once=at_once,
         ),
         ladder="named",
-        max_size_bytes=max(SIZES),
+        max_size_bytes=max(sizes_bytes),
         precision=0.02,
         confidence=0.95,
         budget_s=1e7,
@@ -145,7 +158,7 @@ def _manifest() -> Manifest:
     operations = [
         Operation(
             name=op,
-            transport="net",
+            transport=transport,
             ranks=2,
             pattern="ping-pong",
             axis="message size",
@@ -161,7 +174,7 @@ def _manifest() -> Manifest:
             lossy=False,
             summary="",
         )
-        for op in OPS
+        for op in ops
     ]
     return Manifest(
         schema_version=SCHEMA_VERSION,
@@ -183,7 +196,9 @@ def main(arguments: list[str]) -> int:
     print(__doc__)
     launches = QUICK_LAUNCHES if "--quick" in arguments else LAUNCHES
     launcher = Launcher(launches)
-    session = loop.Session(cast("Writer", Memory(_manifest())), [], launcher, Silent())
+    session = loop.Session(
+        cast("Writer", Memory(manifest(NODES, OPS, SIZES, "net", at_once=False))), [], launcher, Silent()
+    )
     with suppress(EnoughError):
         session.measure()
     fifth = launches // 5

@@ -278,14 +278,14 @@ PARTS: dict[str, tuple[Callable[[Scene, Statements, str], None], str, str, int |
 
 
 @contextmanager
-def raised(mtu: int | None) -> Iterator[Scene]:
+def raised(mtu: int | None, nodes: int = NODES) -> Iterator[Scene]:
     """Raise a virtual cluster of its own."""
     missing = lab.supported()
     if missing:
         raise SystemExit("bench: no virtual cluster here: " + "; ".join(str(item) for item in missing))
     with tempfile.TemporaryDirectory(prefix="wulf-tune-") as directory:
         os.environ["WULF_LAB_DIR"] = str(Path(directory) / "lab")
-        up, _ = lab.up(NODES, Link(mtu=mtu))
+        up, _ = lab.up(nodes, Link(mtu=mtu))
         try:
             yield Scene(up, Path(directory))
         finally:

@@ -171,3 +171,17 @@ def test_sees_what_a_stream_spoils(net_probe: Path, tmp_path: Path) -> None:
         spoiled = ["env", f"LD_PRELOAD={shim}", *client(net_probe, port, "tcp_streams:2", "4096", *SHORT)]
         cell = cells(run(spoiled))[4096]
     assert cell["corrupt"] == 3
+
+
+@pytest.mark.parametrize("work_us", [20, 500])
+def test_fixed_work_takes_what_was_asked_for_where_nobody_disturbs(net_probe: Path, work_us: int) -> None:
+    cell = cells(run([net_probe, "--op", f"noise:{work_us}", "--sizes", "0", *SHORT]))[0]
+    assert 0.7 < cell["min_ns"] / (1000 * work_us) < 1.5
+
+
+@pytest.mark.parametrize("sleep_us", [10, 3000])
+def test_how_late_a_sleep_ends(net_probe: Path, sleep_us: int) -> None:
+    lines = run([net_probe, "--op", f"wake:{sleep_us}", "--sizes", "0", *SHORT])
+    # It is what comes on top that is recorded: the sleep itself only makes the visits longer.
+    assert 0 < cells(lines)[0]["min_ns"] < 2_000_000
+    assert lines[-1]["elapsed_s"] < 5

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.stats import t as student
 
+from wulf import rounds
 from wulf.records import Place
 
 #: Comparisons of both ways, at least and at most.
@@ -42,13 +43,5 @@ def disturb(differences: Sequence[float], margin: float) -> bool | None:
 
 
 def groups(places: Sequence[Place]) -> list[list[Place]]:
-    """Return the places in groups that have no node in common, as few as come in this order."""
-    found: list[list[Place]] = []
-    for place in places:
-        for group in found:
-            if all(set(place).isdisjoint(other) for other in group):
-                group.append(place)
-                break
-        else:
-            found.append([place])
-    return found
+    """Return the places in groups that have no node in common."""
+    return [[places[index] for index in group] for group in rounds.disjoint(places)]

@@ -7,11 +7,11 @@ import random
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import filterfalse
 from typing import Literal, NamedTuple
 
 import msgspec
 
+from wulf import rounds
 from wulf.probe import ladder
 from wulf.records import Launch, LaunchResult, Operation, Pair, Place, Plan, Sample
 
@@ -353,20 +353,35 @@ def jobs(
     """
     if not plan.workload.at_once:
         return [[stream] for stream in block]
+    place_in_block = {stream: index for index, stream in enumerate(block)}
+    by_op: dict[str, list[Stream]] = {}
     found = []
-    waiting = list(block)
-    others = [stream for stream in company if not failing(stream)]
-    while waiting:
-        job = [waiting.pop(0)]
-        if not failing(job[0]):
-            busy = set(job[0][1])
-            for stream in [*filterfalse(failing, waiting), *others]:
-                if stream[0] == job[0][0] and busy.isdisjoint(stream[1]):
-                    job.append(stream)
-                    busy.update(stream[1])
-            waiting = [stream for stream in waiting if stream not in job]
-        found.append(job)
-    return found
+    for stream in block:
+        if failing(stream):
+            found.append([stream])
+        else:
+            by_op.setdefault(stream[0], []).append(stream)
+    for op, able in by_op.items():
+        others: dict[str, list[Stream]] = {}
+        for stream in company:
+            if stream[0] == op and not failing(stream):
+                for node in stream[1]:
+                    others.setdefault(node, []).append(stream)
+        for group in rounds.disjoint([place for _, place in able]):
+            found.append(_filled([able[index] for index in group], others))
+    return sorted(found, key=lambda job: min(place_in_block.get(stream, len(block)) for stream in job))
+
+
+def _filled(job: list[Stream], others: Mapping[str, Sequence[Stream]]) -> list[Stream]:
+    """Return a job with others that have no node in common with it or with each other, for each node that is free."""
+    busy = {node for _, place in job for node in place}
+    for node in [node for node in others if node not in busy]:
+        for stream in others[node]:
+            if busy.isdisjoint(stream[1]):
+                job.append(stream)
+                busy.update(stream[1])
+                break
+    return job
 
 
 def alone(among: Sequence[Stream]) -> list[Stream]:

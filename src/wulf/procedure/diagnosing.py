@@ -134,13 +134,19 @@ def _worse_cells(comparison: Comparison) -> Iterator[Worse]:
             yield Worse(op=cell.op, size_bytes=cell.size_bytes, nodes=list(cell.place), ratio=cell.ratio)
 
 
+def small_messages(run: store.Run) -> NDArray[np.float64]:
+    """Return the logarithms of the times between all pairs at the smallest size of the first operation, n × n."""
+    _, times = min(_times(run).items())
+    return _logs(times, sorted({node for place in times for node in place}))
+
+
 def _ends(sizes: Sequence[int]) -> list[int]:
     return list(dict.fromkeys((min(sizes), max(sizes))))
 
 
 def _matrix(op: str, size: int, cells: Sequence[CellEstimate], links: Mapping[str, float]) -> Matrix | None:
     """Return what the times at one size say; None where there are too few pairs."""
-    times = {cell.cell.place: cell.time.value for cell in cells}
+    times = {(cell.cell.place[0], cell.cell.place[1]): cell.time.value for cell in cells}
     names = sorted({node for place in times for node in place})
     partners = {name: {node for place in times if name in place for node in place} - {name} for name in names}
     if any(len(known) < between.FEWEST_PARTNERS for known in partners.values()):
@@ -185,7 +191,7 @@ def _scores(
     return sorted(found, key=lambda score: -score.ratio.value)
 
 
-def _logs(times: Mapping[tuple[str, ...], float], names: Sequence[str]) -> NDArray[np.float64]:
+def _logs(times: Mapping[Pair, float], names: Sequence[str]) -> NDArray[np.float64]:
     places = {name: index for index, name in enumerate(names)}
     logs = np.full((len(names), len(names)), np.nan)
     for (first, second), time in times.items():
