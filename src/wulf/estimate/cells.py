@@ -109,9 +109,14 @@ def launches_needed(launches: Sequence[Mapping[Cell, Median]], plan: Plan) -> in
     for launch in launches:
         for cell, point in launch.items():
             grouped[cell].append(point)
-    return max(
-        (_missing(_interval(points, plan), plan) for points in grouped.values()), default=plan.min_launches
-    )
+    return max((_needed(points, plan) for points in grouped.values()), default=plan.min_launches)
+
+
+def _needed(points: Sequence[Median], plan: Plan) -> int:
+    # Between all of so few values the median lies too rarely: there is no interval, and it need not be looked for.
+    if 2.0 ** (1 - len(points)) > 1 - plan.confidence and len(points) < plan.min_launches:
+        return plan.min_launches - len(points)
+    return _missing(_interval(points, plan), plan)
 
 
 def launches_untested(launches: Sequence[Mapping[Cell, Median]], plan: Plan) -> int:

@@ -89,6 +89,8 @@ class Session:
         self._stale: set[schedule.Stream] = set()
         #: Other streams are given up than when the outlook was made.
         self._given_up_changed = False
+        #: Streams that have nobody left to be measured at once with; None where that is not known.
+        self._deserted: set[schedule.Stream] | None = None
         self._timings: dict[str, deque[budget.Timing]] = defaultdict(lambda: deque(maxlen=RECENT))
         self._scouts: list[LaunchResult] = []
         #: Sizes of each operation that is being measured: they stay the same from its first launch on.
@@ -172,9 +174,10 @@ class Session:
         able = [stream for stream in streams if not self._endings.give_up(stream)]
         if not self.plan.workload.at_once:
             return able
-        everyone = [stream for stream in self._streams if not self._endings.give_up(stream)]
-        deserted = set(schedule.alone(everyone))
-        return [stream for stream in able if stream not in deserted]
+        if self._deserted is None:
+            everyone = [stream for stream in self._streams if not self._endings.give_up(stream)]
+            self._deserted = set(schedule.alone(everyone))
+        return [stream for stream in able if stream not in self._deserted]
 
     def _measure(self, job: Sequence[schedule.Stream], fit: budget.Fit) -> None:
         if not job:
@@ -198,17 +201,21 @@ class Session:
         """Keep a launch and what follows from it."""
         launch = result.launch
         self.results.append(result)
-        self._given_up_changed |= self._endings.add(launch)
+        if self._endings.add(launch):
+            self._given_up_changed = True
+            self._deserted = None
         self._timings[launch.op].append(budget.timing(result, wall_s))
         if launch.purpose == "scout":
             self._scouts.append(result)
             return
         self._sizes[launch.op] = launch.sizes_bytes
         if launch.status == "ok":
-            medians = estimate.medians(result)
+            by_place: dict[Place, dict[Cell, estimate.Median]] = defaultdict(dict)
+            for cell, median in estimate.medians(result).items():
+                by_place[cell.place][cell] = median
             for place in launch.measured:
                 stream = launch.op, place
-                self._medians[stream].append({cell: m for cell, m in medians.items() if cell.place == place})
+                self._medians[stream].append(by_place[place])
                 self._clean[stream] += not launch.contamination
                 self._stale.add(stream)
 
