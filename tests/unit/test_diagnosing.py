@@ -11,10 +11,12 @@ import pytest
 from tests.unit.make_records import manifest, operation, plan, result, sample
 from wulf import store
 from wulf.errors import AnalysisError, UsageError
-from wulf.procedure.diagnosing import against, diagnose, fail_if
+from wulf.procedure.analysis import analyze
+from wulf.procedure.diagnosing import against, diagnose, fail_if, find
 from wulf.records import LaunchResult
 from wulf.report import terminal
 from wulf.report.diagnosis import junit, render_text, verdict
+from wulf.report.run import render_html
 
 NODES = [f"node{number:02d}" for number in range(1, 9)]
 
@@ -105,3 +107,19 @@ def test_a_gate_says_how_it_is_written(text):
     with pytest.raises(UsageError, match="worse > 5%"):
         fail_if(text)
     assert fail_if("worse > 5%") == fail_if(" worse>5 % ") == 0.05
+
+
+def page(run):
+    return render_html(run.manifest, run.nodes, run.launches, analyze(run), None, find(run))
+
+
+def test_the_page_of_a_run_answers_first(tmp_path):
+    shown = page(measured(tmp_path / "a", ["node05"], 2.0))
+    first, table = shown.index("not fine: of 8 nodes"), shown.index('<h2 id="diagnosis">')
+    assert first < shown.index('<h2 class="sr">Key figures') < table
+    assert "Next: <code>wulf audit --nodes node05</code>" in shown
+
+
+def test_without_enough_pairs_the_page_judges_nobody(tmp_path):
+    shown = page(measured(tmp_path / "a", pairs=[("node01", "node02"), ("node02", "node03")]))
+    assert "fine: of" not in shown and 'id="diagnosis"' not in shown

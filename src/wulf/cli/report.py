@@ -14,6 +14,7 @@ import typer
 
 from wulf.cli.options import RUNS, RunArgument, RunsOption, console
 from wulf.errors import StoreError, UsageError
+from wulf.procedure import diagnosing
 from wulf.procedure.analysis import analyze
 from wulf.procedure.look import judge
 from wulf.procedure.tuning import apply_result
@@ -145,7 +146,8 @@ def _tuning_data(run: TuningRun, form: Form) -> bytes:
 def _page(run: Run, analysis: Analysis) -> str:
     # Runs of versions before 0.2 know too little of their nodes to judge them.
     audit = judge(run.nodes, "hpc") if any("kernel.release" in node.facts for node in run.nodes) else None
-    return run_report.render_html(run.manifest, run.nodes, run.launches, analysis, audit)
+    found = diagnosing.find(run)
+    return run_report.render_html(run.manifest, run.nodes, run.launches, analysis, audit, found)
 
 
 def _data(run: Run, analysis: Analysis, form: Form) -> bytes:

@@ -52,21 +52,26 @@ def diagnose(run: store.Run) -> Diagnosis:
     AnalysisError
         No operation was measured between enough pairs; says what to measure.
     """
-    analysis = run.analysis() or analyze(run)
-    pairs = {operation.name for operation in run.manifest.operations if operation.between_pairs}
-    cells = [cell for cell in analysis.cells if cell.cell.op in pairs]
-    matrices = matrices_of(cells, run.nodes)
-    if not matrices:
+    found = find(run)
+    if not found.matrices:
         raise AnalysisError(
             f"{run.path}: it takes {between.FEWEST_PARTNERS + 1} nodes that were each measured with "
             f"{between.FEWEST_PARTNERS} others to tell which is slow: wulf measure --pairs all, or wulf diagnose "
             "without a run"
         )
+    return found
+
+
+def find(run: store.Run) -> Diagnosis:
+    """Return what can be said of a run: without enough pairs nobody is judged, and causes may yet be seen."""
+    analysis = run.analysis() or analyze(run)
+    pairs = {operation.name for operation in run.manifest.operations if operation.between_pairs}
+    cells = [cell for cell in analysis.cells if cell.cell.op in pairs]
     models = [model for model in analysis.models if model.op in pairs]
     return Diagnosis(
         run_id=run.manifest.id,
         nodes=list(dict.fromkeys(node for cell in cells for node in cell.cell.place)),
-        matrices=matrices,
+        matrices=matrices_of(cells, run.nodes),
         margin=between.MARGIN,
         symptoms=symptoms(cells, models, run.nodes, {advice.kind for advice in analysis.warnings}),
     )

@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 from rich.console import Console
 
 from wulf.nodeset import fold
-from wulf.records.diagnosed import Diagnosis, Kind, Matrix, Score, Suspect, Worse
-from wulf.report.parts import Column, Item, Table
+from wulf.records.diagnosed import Diagnosis, Kind, Matrix, Score, Suspect, Symptom, Worse
+from wulf.report.parts import Card, Column, DiagnosisView, Item, Table
 from wulf.report.terminal import Printer
 from wulf.report.words import change_item, count, name, percent
 from wulf.text import in_command, printable
@@ -44,13 +44,12 @@ def render_text(found: Diagnosis, console: Console) -> None:
     printer.line(first, "bold green" if found.fine else "bold red")
     for line in more:
         printer.line(line)
-    for symptom in found.symptoms:
+    for card in map(_card, found.symptoms):
         printer.line("")
-        where = "all pairs" if len(symptom.pairs) == symptom.of_pairs else _pairs(symptom.pairs)
-        printer.line(f"{symptom.title}  ({where}, {name(symptom.op)})", "bold yellow")
-        printer.line(f"  {printable(symptom.evidence, 300)}")
-        printer.line(f"  {symptom.why}")
-        printer.line(f"  next: {symptom.next}")
+        printer.line(f"{card.title}  ({card.where})", "bold yellow")
+        printer.line(f"  {card.evidence}")
+        printer.line(f"  {card.why}")
+        printer.line(f"  next: {card.next}")
     printer.table(table(found))
     if found.gate is not None:
         printer.line("")
@@ -62,9 +61,37 @@ def render_text(found: Diagnosis, console: Console) -> None:
         printer.line(f"  {found.gate.reason}")
         for worse in found.gate.worse[:NAMED]:
             printer.line(f"  {_worse(worse)}")
-    commands = [_next(suspect) for matrix in found.matrices for suspect in matrix.suspects]
-    for command in dict.fromkeys(commands):
+    for command in _commands(found):
         printer.line(f"next: {command}")
+
+
+def build(found: Diagnosis) -> DiagnosisView | None:
+    """Return what is shown of a diagnosis; None where there is nothing to say."""
+    if not found.matrices and not found.symptoms:
+        return None
+    return DiagnosisView(
+        flag=("good" if found.fine else "error") if found.matrices else "",
+        lines=tuple(verdict(found)) if found.matrices else (),
+        cards=tuple(_card(symptom) for symptom in found.symptoms),
+        scores=table(found),
+        commands=_commands(found),
+    )
+
+
+def _card(symptom: Symptom) -> Card:
+    pairs = "all pairs" if len(symptom.pairs) == symptom.of_pairs else _pairs(symptom.pairs)
+    return Card(
+        title=symptom.title,
+        where=f"{pairs}, {name(symptom.op)}",
+        evidence=printable(symptom.evidence, 300),
+        why=symptom.why,
+        next=symptom.next,
+    )
+
+
+def _commands(found: Diagnosis) -> tuple[str, ...]:
+    commands = [_next(suspect) for matrix in found.matrices for suspect in matrix.suspects]
+    return tuple(dict.fromkeys(commands))
 
 
 def verdict(found: Diagnosis) -> Iterator[str]:

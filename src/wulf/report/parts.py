@@ -230,6 +230,28 @@ class AuditView:
 
 
 @dataclass(frozen=True)
+class Card:
+    """A cause that the figures look like, as it is shown."""
+
+    title: str
+    where: str
+    evidence: str
+    why: str
+    next: str
+
+
+@dataclass(frozen=True)
+class DiagnosisView:
+    """A diagnosis, ready to be printed."""
+
+    flag: Flag
+    lines: tuple[str, ...]
+    cards: tuple[Card, ...]
+    scores: Table
+    commands: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class View:
     """A whole run, ready to be printed."""
 
@@ -250,6 +272,7 @@ class View:
     methods: str
     command_line: str = ""
     audit: AuditView | None = None
+    diagnosis: DiagnosisView | None = None
 
 
 @dataclass(frozen=True)

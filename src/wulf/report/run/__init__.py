@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wulf.records import Analysis, Audit, Launch, Manifest, NodeRecord
+from wulf.records.diagnosed import Diagnosis
 from wulf.report import page
 from wulf.report.run import view
 from wulf.report.run.terminal import render_text, rendered
@@ -18,9 +19,10 @@ def render_html(
     launches: Sequence[Launch],
     analysis: Analysis,
     audit: Audit | None = None,
+    diagnosis: Diagnosis | None = None,
 ) -> str:
-    """Return the page of a run; with an audit of its nodes, where there is one."""
-    shown = view.build(manifest, nodes, launches, analysis, audit)
+    """Return the page of a run; with an audit of its nodes and a diagnosis of its figures, where there are."""
+    shown = view.build(manifest, nodes, launches, analysis, audit, diagnosis)
     figures = [figure for op in shown.operations for figure in (*op.overview, *op.detail)]
     pairs = {op.id: [detail.pair for detail in op.details] for op in shown.operations}
     return page.render("report.html.j2", shown, figures, {"run": shown.run_id, "pairs": pairs})

@@ -6,7 +6,9 @@ import shlex
 from collections.abc import Sequence
 
 from wulf.records import Analysis, Audit, CellEstimate, CurveModel, Launch, Manifest, NodeRecord, Operation
+from wulf.records.diagnosed import Diagnosis
 from wulf.report import audit as audit_view
+from wulf.report import diagnosis as diagnosis_view
 from wulf.report.parts import OperationView, View
 from wulf.report.run import headline, methods, provenance, ranking, tables
 from wulf.report.run.figures import figures
@@ -21,6 +23,7 @@ def build(
     launches: Sequence[Launch],
     analysis: Analysis,
     audit: Audit | None = None,
+    diagnosis: Diagnosis | None = None,
 ) -> View:
     """Return all that is shown of a run."""
     grade = headline.trust(manifest, analysis)
@@ -34,6 +37,7 @@ def build(
         trust_text=headline.trust_text(manifest, analysis, nodes),
         warnings=headline.warnings(analysis.warnings),
         operations=_operations(manifest, analysis),
+        diagnosis=diagnosis_view.build(diagnosis) if diagnosis is not None else None,
         overheads=tables.overheads_table(analysis.overheads),
         audit=audit_view.build(audit) if audit is not None else None,
         launches=provenance.launches_table(launches, known),
