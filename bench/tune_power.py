@@ -223,6 +223,7 @@ def main(arguments: Sequence[str]) -> int:
     """Entry point."""
     print(__doc__)
     worlds, slow = (4, 1) if "--quick" in arguments else (200, 12)
+    peers = common.require_module("bench.tune_power_peers", "peers")
     begin = time.monotonic()
     own = {kind: score(wulf, kind, worlds, reference=True) for kind in KINDS}
     print(table(f"wulf, {worlds} worlds of each kind", own), flush=True)
@@ -232,7 +233,6 @@ def main(arguments: Sequence[str]) -> int:
     )
     print(claimed(worlds), flush=True)
     others: dict[str, dict[str, Score]] = {}
-    peers = common.require_module("bench.tune_power_peers", "peers")
     for name, tuner, number in (
         ("one at a time", one_at_a_time, worlds),
         ("TPE", peers.tpe, worlds),
