@@ -216,6 +216,10 @@ def test_what_can_be_seen_shrinks_with_the_trials_and_grows_with_the_values():
     assert many < few / 1.8
     assert many < power.smallest_effect(0.1, 80, 40, 40, 60, 0.01)
     assert power.smallest_effect(0.001, 80, 40, 40, 20, 0.01) < 0.005
+    # Who keeps something useless more rarely sees less.
+    # (The confirmation is long enough here to be no hurdle.)
+    strict, lax = (power.smallest_effect(0.1, 80, 40, 400, 20, error) for error in (0.001, 0.1))
+    assert strict > 1.1 * lax
 
 
 def test_the_scatter_of_pairs_is_that_of_a_trial():

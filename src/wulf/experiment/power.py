@@ -49,14 +49,14 @@ def smallest_effect(
     screened, fresh = _error(scale, screening), _error(scale, forward)
     weight = screened**-2 / (screened**-2 + fresh**-2) if forward else 1.0
     noise = weight * screened * first + (1 - weight) * fresh * second if forward else screened * first
-    error = 1 / math.sqrt(screened**-2 + (fresh**-2 if forward else 0.0))
+    both = 1 / math.sqrt(screened**-2 + (fresh**-2 if forward else 0.0))
     limit = float(student.isf(error / max(arms, 1), max(screening + forward - arms - 4, 2)))
     last = float(student.isf(UNCONFIRMED, max(confirmation - 2, 2)))
     # The effect above which each of the three sees it; all three must.
     needed = np.maximum.reduce(
         [
             SURVIVES * screened - screened * first,
-            limit * error - noise,
+            limit * both - noise,
             (last - third) * _error(scale, confirmation),
         ]
     )
