@@ -211,8 +211,8 @@ def claimed(worlds: int) -> str:
     """Return how often an effect as small as the run itself says it could have seen is really found."""
     found = []
     for number in range(worlds):
-        _, smallest = tuning(World("none", SEED + 10_000 + number), number)
-        world = World("none", SEED + 20_000 + number)
+        _, smallest = tuning(World("none", SEED + 30_000 + number), number)
+        world = World("none", SEED + 40_000 + number)
         knob = KNOBS[number % len(KNOBS)]
         world.main = {knob: math.log1p(-smallest)}
         found.append(knob in tuning(world, number)[0])
