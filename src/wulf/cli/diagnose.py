@@ -81,6 +81,7 @@ def command(
         print_json(found)
     else:
         report.render_text(found, console())
+        console().print(f"all figures: wulf report {loaded.path}", markup=False, soft_wrap=True)
     if not found.fine or (found.gate is not None and found.gate.worse):
         raise typer.Exit(EXIT_FINDINGS)
 
