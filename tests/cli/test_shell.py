@@ -122,7 +122,7 @@ def test_completion_offers_what_exists(tmp_path: Path, monkeypatch: pytest.Monke
     assert completed("report", "run") == ["run-v1"]
     assert "latest" in completed("compare", "")
     assert completed("measure", "--ladder", "ad") == ["adaptive"]
-    assert completed("measure", "--ops", "tcp_rr,tcp") == ["tcp_rr,tcp_stream"]
+    assert completed("measure", "--ops", "tcp_rr,tcp_c") == ["tcp_rr,tcp_connect"]
     assert "nic.mtu" in completed("knob", "show", "nic.m")
     assert "nic.mtu=" in completed("set", "nic.m")
     assert "rack.toml" in completed("audit", "--cluster", "")
