@@ -241,7 +241,7 @@ class TrialRunner:
             As `set`.
         """
         both = {**first, **second}
-        if on_nodes(both) != self._open:
+        if first == second or not self._is_part(on_nodes(both)):
             self.set(both)
         self._setting = both
         # The last one of the launch, or an earlier one where it failed.
@@ -281,7 +281,7 @@ class TrialRunner:
 
     def _open_parts(self, first: Values, second: Values, nodes: Sequence[str]) -> str:
         """Let the probe on these nodes have either part of the open change made; return where it asks."""
-        plans = self._plan(on_nodes({**first, **second})).plans
+        plans = self._plan(self._open).plans
         parts = {node: (_numbers(plans[node], first), _numbers(plans[node], second)) for node in nodes}
         return self._trial.alternate(parts)
 
