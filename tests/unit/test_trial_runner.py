@@ -50,6 +50,7 @@ class Nodes:
 def bench(monkeypatch):
     monkeypatch.setattr(module.time, "sleep", lambda _: None)
     monkeypatch.setattr(module.live, "checks", lambda *_: dict)
+    monkeypatch.setattr(module.change, "effect_probe", lambda *_: None)
     facts = {
         SACK: "1",
         IDLE: "1",
