@@ -185,3 +185,13 @@ def test_how_late_a_sleep_ends(net_probe: Path, sleep_us: int) -> None:
     # It is what comes on top that is recorded: the sleep itself only makes the visits longer.
     assert 0 < cells(lines)[0]["min_ns"] < 2_000_000
     assert lines[-1]["elapsed_s"] < 5
+
+
+@pytest.mark.parametrize("percent", [0, 50])
+def test_requests_are_timed_beside_a_stream(net_probe: Path, percent: int) -> None:
+    with server(net_probe) as (process, port):
+        cell = cells(run(client(net_probe, port, f"tcp_loaded:{percent}", "64", *SHORT)))[64]
+        rest, _ = process.communicate(timeout=10)
+    assert lines_of(rest)[-1]["type"] == "end"
+    assert cell["corrupt"] == 0 and cell["timing"] == "iteration"
+    assert 1_000 < cell["min_ns"] < 50_000_000
