@@ -14,6 +14,7 @@ from wulf.estimate.cells import (
 from wulf.estimate.compare import compare
 from wulf.estimate.interleaved import compare_interleaved
 from wulf.estimate.over_tcp import over_tcp
+from wulf.estimate.under_load import under_load
 
 __all__ = [
     "Measured",
@@ -30,4 +31,5 @@ __all__ = [
     "over_tcp",
     "sample_mean",
     "sample_quantiles",
+    "under_load",
 ]

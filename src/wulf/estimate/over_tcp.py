@@ -27,20 +27,25 @@ def over_tcp(cells: Sequence[CellEstimate], operations: Sequence[Operation]) -> 
         before, after = ([point.median_s for point in one.launches] for one in (base[key], cell))
         if not before or not after:
             continue
-        found = shift(before, after).ratio
         yield Overhead(
             op=cell.cell.op,
             base=base[key].cell.op,
             size_bytes=cell.cell.size_bytes,
             place=cell.cell.place,
             base_s=base[key].time.value,
-            ratio=Estimate(
-                value=found.value,
-                low=found.low,
-                high=found.high,
-                confidence=found.confidence,
-                unit="ratio",
-                n=found.n,
-                method=found.method,
-            ),
+            ratio=ratio(before, after),
         )
+
+
+def ratio(before: Sequence[float], after: Sequence[float]) -> Estimate:
+    """Return the ratio of the second sample of launches to the first."""
+    found = shift(before, after).ratio
+    return Estimate(
+        value=found.value,
+        low=found.low,
+        high=found.high,
+        confidence=found.confidence,
+        unit="ratio",
+        n=found.n,
+        method=found.method,
+    )

@@ -243,6 +243,8 @@ class Overhead(Record, frozen=True, kw_only=True):
     size_bytes: int
     #: Node of every rank, in rank order.
     place: Place = msgspec.field(name="pair")
+    #: Of which statistic of a launch: ``p50`` is its median.
+    quantile: str = "p50"
     #: Time of what it is held against [s].
     base_s: float
     #: Time ÷ that time.
@@ -261,6 +263,8 @@ class Analysis(Record, frozen=True, kw_only=True):
     models: list[CurveModel]
     #: MPI over TCP, where a run has both.
     overheads: list[Overhead] = []
+    #: Requests under load over those without, where a run has both.
+    loads: list[Overhead] = []
     #: What a reader must know, the worst first.
     warnings: list[Advice]
     #: Launches of any kind and outcome that the run had when this was derived.

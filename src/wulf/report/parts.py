@@ -264,6 +264,7 @@ class View:
     warnings: tuple[Warning, ...]
     operations: tuple[OperationView, ...]
     overheads: Table
+    loads: Table
     launches: Table
     unreached: Table
     facts: Table

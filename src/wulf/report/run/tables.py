@@ -328,6 +328,30 @@ def overheads_table(overheads: Sequence[Overhead]) -> Table:
     )
 
 
+def loads_table(loads: Sequence[Overhead]) -> Table:
+    """Return what load costs: the change of each quantile, at the pair where it is largest."""
+    groups: dict[tuple[str, int], dict[str, list[Overhead]]] = defaultdict(lambda: defaultdict(list))
+    for load in loads:
+        groups[load.op, load.size_bytes][load.quantile].append(load)
+    shown = list(dict.fromkeys(load.quantile for load in loads))
+    rows = []
+    for (op, size), found in sorted(groups.items()):
+        worst = [max(found[quantile], key=lambda one: one.ratio.value) for quantile in shown]
+        rows.append(
+            (Item(name(op)), Item(format_bytes(size), size), *(change_item(one.ratio) for one in worst))
+        )
+    return Table(
+        title="Round trip under load against that without, at the pair where it changes most",
+        columns=(
+            Column("operation"),
+            Column("size", numeric=True),
+            *(Column(quantile, numeric=True) for quantile in shown),
+        ),
+        rows=tuple(rows),
+        note="Timed from when each request was due, whatever became of the one before.",
+    )
+
+
 def _added(overhead: Overhead) -> str:
     """Return what is added to a message, with its interval."""
     ratio = overhead.ratio

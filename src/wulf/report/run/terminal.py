@@ -41,6 +41,9 @@ def render_text(
     if shown.overheads.rows:
         printer.section("MPI over TCP")
         printer.table(shown.overheads)
+    if shown.loads.rows:
+        printer.section("Under load")
+        printer.table(shown.loads)
     printer.section("Quality")
     for table in (shown.unreached, shown.launches):
         printer.table(table)
