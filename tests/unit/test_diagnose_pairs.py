@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from wulf.diagnose.pairs import suspects
+from wulf.diagnose.pairs import scores, suspects
 
 
 def matrix(rng, nodes, *, node=0.01, link=0.02):
@@ -85,3 +85,43 @@ def test_pairs_that_were_not_measured_are_none():
     logs = slowed(matrix(np.random.default_rng(7), 10), [0], 1.0)
     logs[4, 5] = logs[5, 4] = np.nan
     assert found(logs) == [("node", ["n0"])]
+
+
+@pytest.mark.parametrize("nodes", [4, 5, 6, 8, 16])
+@pytest.mark.parametrize("scatter", [0.01, 0.08])
+def test_few_nodes_that_scatter_raise_no_alarm(nodes, scatter):
+    alarms = 0
+    for seed in range(100):
+        draw = np.random.default_rng(seed)
+        added = scatter * draw.standard_normal(nodes)
+        rest = np.triu(scatter * draw.standard_normal((nodes, nodes)), 1)
+        logs = added[:, None] + added[None, :] + rest + rest.T
+        np.fill_diagonal(logs, np.nan)
+        alarms += bool(suspects(logs, [str(number) for number in range(nodes)]))
+    assert alarms <= 4
+
+
+def test_a_node_that_is_slow_with_half_of_the_others_is_not_made_worse_than_it_is():
+    draw = np.random.default_rng(1)
+    count = 17
+    rest = np.triu(0.01 * draw.standard_normal((count, count)), 1)
+    logs = -5.5 * np.ones((count, count)) + rest + rest.T
+    for partner in range(1, 9):
+        logs[0, partner] += 1.0
+        logs[partner, 0] += 1.0
+    np.fill_diagonal(logs, np.nan)
+    assert all(one.slower < 3 for one in suspects(logs, [str(number) for number in range(count)]))
+
+
+@pytest.mark.parametrize("nodes", [4, 6, 16, 17])
+def test_the_interval_of_what_a_node_adds_holds_the_truth(nodes):
+    held = 0
+    for seed in range(60):
+        draw = np.random.default_rng(seed)
+        added = 0.03 * draw.standard_normal(nodes)
+        rest = np.triu(0.01 * draw.standard_normal((nodes, nodes)), 1)
+        logs = added[:, None] + added[None, :] + rest + rest.T
+        np.fill_diagonal(logs, np.nan)
+        found, half = scores(logs, 0.95)
+        held += int(np.sum(np.abs(found - (added - np.median(added))) <= half))
+    assert 0.92 <= held / (60 * nodes) <= 0.99

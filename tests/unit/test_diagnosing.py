@@ -10,6 +10,7 @@ import pytest
 
 from tests.unit.make_records import manifest, operation, plan, result, sample
 from wulf import store
+from wulf.diagnose.baseline import worse_nodes
 from wulf.errors import AnalysisError, UsageError
 from wulf.procedure.analysis import analyze
 from wulf.procedure.diagnosing import against, diagnose, fail_if, find
@@ -123,3 +124,20 @@ def test_the_page_of_a_run_answers_first(tmp_path):
 def test_without_enough_pairs_the_page_judges_nobody(tmp_path):
     shown = page(measured(tmp_path / "a", pairs=[("node01", "node02"), ("node02", "node03")]))
     assert "fine: of" not in shown and 'id="diagnosis"' not in shown
+
+
+def test_nodes_with_too_few_partners_are_left_out_of_the_verdict(tmp_path):
+    pairs = [pair for pair in itertools.combinations(NODES, 2) if "node08" not in pair]
+    found = diagnose(measured(tmp_path, ["node05"], 2.0, pairs=[*pairs, ("node01", "node08")]))
+    large = found.matrices[1]
+    assert [suspect.nodes for suspect in large.suspects] == [["node05"]]
+    assert {score.node for score in large.scores} == set(NODES[:7])
+    assert (large.pairs, large.missing) == (21, 7)
+
+
+def test_of_four_nodes_one_that_has_become_slow_is_named_as_slow_as_it_is():
+    names = NODES[:4]
+    before = dict.fromkeys(itertools.combinations(names, 2), 1e-3)
+    now = {pair: (2e-3 if "node02" in pair else 1e-3) * (1 + 0.001 * i) for i, pair in enumerate(before)}
+    ((node, ratio),) = worse_nodes(before, now, 0.05)
+    assert node == "node02" and ratio.value == pytest.approx(2, rel=0.01)

@@ -191,3 +191,19 @@ def test_what_takes_long_is_held_when_that_is_said_before(
     assert not trial.held
     trial.restore()
     assert trial.held
+
+
+def test_nodes_that_were_not_taken_are_told_nothing(nodes: Cluster) -> None:
+    never = Trial(Guards(nodes, "me"), ["a", "b"])
+    nodes.silent = ("a", "lock")
+    never.renew(10 * DEADLINE_S)
+    assert nodes.silent == ("a", "lock")
+
+
+def test_what_a_node_was_not_told_does_not_count(nodes: Cluster, trial: Trial) -> None:
+    trial.set({"a": sysctl(FIN, "33"), "b": sysctl(FIN, "33")}, dict, risky=False)
+    nodes.silent = ("b", "extend")
+    before = trial._deadline_s, trial._renewed_s
+    with pytest.raises(StepError, match="b: lost"):
+        trial.renew(3 * DEADLINE_S)
+    assert (trial._deadline_s, trial._renewed_s) == before

@@ -12,6 +12,8 @@ from wulf.change.transaction import RETRY_S, Live, NotRestoredError, StepError, 
 
 #: A change under trial is undone by the nodes themselves after so long without a word from here [s].
 DEADLINE_S = 120
+#: The same at most, where a measurement takes long [s].
+LONGEST_DEADLINE_S = 3700
 #: So long where the change can cut a node off; it is extended over a new connection at once [s].
 RISKY_DEADLINE_S = 20
 #: The nodes are ours for so long without a word [s], at least.
@@ -35,23 +37,27 @@ class Trial:
         #: The open change is undone by the nodes so long after they were told that we are still here [s].
         self._deadline_s = DEADLINE_S
         self._renewed_s = time.monotonic()
+        self._taken = False
 
     def take(self) -> None:
         """Put the guards on the nodes and lock them."""
         take(self.guards, self._nodes, LEASE_S)
+        self._taken = True
         self._renewed_s = time.monotonic()
 
     def renew(self, silence_s: float = 0.0) -> None:
-        """Tell the nodes that we are still here, now and then, and that nothing may be said for so long."""
-        longer = silence_s > self._deadline_s
-        if not longer and time.monotonic() - self._renewed_s < DEADLINE_S / 4:
+        """Tell the nodes that we are still here, now and then, and that nothing may be said for so long.
+
+        Does nothing where the nodes were not taken.
+        """
+        deadline_s = max(DEADLINE_S, min(math.ceil(silence_s), LONGEST_DEADLINE_S))
+        now = time.monotonic()
+        if not self._taken or (deadline_s <= self._deadline_s and now - self._renewed_s < DEADLINE_S / 4):
             return
-        self._deadline_s = max(self._deadline_s, math.ceil(silence_s))
-        # Before the nodes are told: it ends there, if anything, later.
-        self._renewed_s = time.monotonic()
-        require(self.guards.lock(self._nodes, LEASE_S + self._deadline_s), "is not ours")
+        require(self.guards.lock(self._nodes, LEASE_S + deadline_s), "is not ours")
         for transaction in self._open:
-            transaction.extend(self._deadline_s)
+            transaction.extend(deadline_s)
+        self._deadline_s, self._renewed_s = deadline_s, now
 
     @property
     def held(self) -> bool:
@@ -156,4 +162,5 @@ class Trial:
         try:
             self.restore()
         finally:
+            self._taken = False
             self.guards.unlock(self._nodes)

@@ -13,7 +13,8 @@ from wulf.cli import complete
 from wulf.cli.measure_progress import MeasureProgress
 from wulf.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console, open_run, print_json
 from wulf.cluster import inventory
-from wulf.errors import EXIT_FINDINGS
+from wulf.diagnose.pairs import FEWEST_PARTNERS
+from wulf.errors import EXIT_FINDINGS, UsageError
 from wulf.probe import build
 from wulf.procedure import diagnosing
 from wulf.procedure.begin import new_run
@@ -22,6 +23,9 @@ from wulf.procedure.measuring import session
 from wulf.report import diagnosis as report
 from wulf.signals import end_gently
 from wulf.units import parse_duration
+
+#: When a run counts as worse than its baseline.
+FAIL_IF = "worse > 5%"
 
 
 def command(
@@ -47,7 +51,9 @@ def command(
             autocompletion=complete.runs,
         ),
     ] = None,
-    fail_if: Annotated[str, typer.Option(help="When it counts as worse than the baseline.")] = "worse > 5%",
+    fail_if: Annotated[
+        str | None, typer.Option(help=f"When it counts as worse than the baseline. Default: {FAIL_IF!r}.")
+    ] = None,
     junit: Annotated[
         Path | None, typer.Option("--junit", help="Write JUnit XML to this file too.", metavar="FILE")
     ] = None,
@@ -68,7 +74,9 @@ def command(
     test.
     """
     end_gently()
-    margin = diagnosing.fail_if(fail_if)
+    if fail_if is not None and baseline is None:
+        raise UsageError("--fail-if is about --baseline: name the run to compare with")
+    margin = diagnosing.fail_if(fail_if or FAIL_IF)
     earlier = open_run(baseline, runs) if baseline is not None else None
     loaded = open_run(run, runs) if run is not None else _measured(cluster_name, nodes, budget, runs)
     found = diagnosing.diagnose(loaded)
@@ -88,7 +96,13 @@ def command(
 
 def _measured(cluster_name: str | None, nodes: str | None, budget: str, runs: RunsOption) -> store.Run:
     config = resolve(cluster_name)
-    pairs = inventory.pairs("all", config.select(nodes))
+    chosen = config.select(nodes)
+    if len(chosen) <= FEWEST_PARTNERS:
+        raise UsageError(
+            f"{len(chosen)} nodes: it takes {FEWEST_PARTNERS + 1} to tell which of them is slow; between fewer: "
+            "wulf measure, then wulf report"
+        )
+    pairs = inventory.pairs("all", chosen)
     # Several pairs at once are one MPI job.
     mpi = bool(build.find_mpi(config.mpi.compiler))
     with MeasureProgress() as progress:

@@ -95,9 +95,9 @@ def command(
     is kept and the rest is tested again on top of it; at the end the whole set is confirmed against the original
     settings. A setting under which another figure gets worse (large messages, the slowest percent) is not kept.
 
-    While it runs, the nodes put a setting back by themselves when they hear nothing for two minutes. Ctrl-C puts
-    everything back and keeps the results; --resume goes on. What was kept is set until the next boot: 'wulf persist'
-    keeps it, 'wulf rollback' takes it back.
+    While it runs, the nodes put a setting back by themselves when they hear nothing for two minutes, or for three times
+    as long as the longest measurement so far, an hour at most. Ctrl-C puts everything back and keeps the results;
+    --resume goes on. What was kept is set until the next boot: 'wulf persist' keeps it, 'wulf rollback' takes it back.
 
     Exit code 3 when the search did not come to its end, 1 when what helps could not be set.
     """

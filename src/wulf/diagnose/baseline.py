@@ -21,8 +21,8 @@ def worse_nodes(
 ) -> Iterator[tuple[str, Estimate]]:
     """Yield the nodes whose messages are proven to take longer by more than a margin, and the ratio of the times.
 
-    Runs at different times differ as a whole, by a few percent also where nothing was changed: what all pairs have in
-    common, their median, is taken out.
+    Runs at different times differ as a whole, by a few percent also where nothing was changed: what the pairs without
+    the node have in common, their median, is taken out.
 
     Parameters
     ----------
@@ -34,14 +34,13 @@ def worse_nodes(
         That any node is named where none has changed.
     """
     logs = {pair: math.log(now[pair] / before[pair]) for pair in before.keys() & now.keys()}
-    if not logs:
-        return
-    common = float(np.median(list(logs.values())))
     nodes = sorted({node for pair in logs for node in pair})
     for node in nodes:
-        own = np.array([log - common for pair, log in logs.items() if node in pair])
-        if len(own) < FEWEST_PARTNERS:
+        others = [log for pair, log in logs.items() if node not in pair]
+        own = np.array([log for pair, log in logs.items() if node in pair])
+        if len(own) < FEWEST_PARTNERS or len(others) < FEWEST_PARTNERS:
             continue
+        own -= np.median(others)
         middle, error = float(np.mean(own)), float(np.std(own, ddof=1)) / math.sqrt(len(own))
         width = float(t.isf(chance / len(nodes), len(own) - 1)) * max(error, 1e-6)
         if middle - width > math.log1p(margin):
@@ -54,6 +53,6 @@ def worse_nodes(
                     confidence=1 - 2 * chance / len(nodes),
                     unit="ratio",
                     n=len(own),
-                    method="mean over the node's pairs, against the median of all",
+                    method="mean over the node's pairs, against the median of the others",
                 ),
             )

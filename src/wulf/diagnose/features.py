@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from wulf.records import CellEstimate, CurveModel, FactValue, NodeRecord
@@ -25,6 +26,7 @@ FEATURES: Mapping[str, str] = {
     "timer_s": "a time at which messages bunch that is one of a timer's: 40 ms, 200 ms",
     "timer_ratio": "share of the messages that take it",
     "lost_ratio": "share of the datagrams that are lost at the size at which most are, where not all are",
+    "lost_datagrams": "how many those are",
     "lost_from_bytes": "size from which nearly all datagrams are lost, and below which nearly none is",
     "rate_bits_per_s": "highest rate of a message of 64 KiB or more",
     "link_ratio": "that rate ÷ the speed of the slower link",
@@ -128,7 +130,12 @@ def _of_timers(cells: Sequence[CellEstimate]) -> Iterator[tuple[str, FactValue]]
     found = [
         (mode.share, mode.time_s) for cell in short for mode in cell.modes_within if _is_timer(mode.time_s)
     ]
-    found += [(1.0, cell.time.value) for cell in short if _is_timer(cell.time.value)]
+    # Where nothing comes sooner it is the way that takes so long.
+    found += [
+        (0.5, cell.time.value)
+        for cell in short
+        if _is_timer(cell.time.value) and 2 * cell.quantiles_s.get("min", math.inf) < cell.time.value
+    ]
     if found:
         share, time_s = max(found)
         yield "timer_s", time_s
@@ -149,9 +156,11 @@ def _of_losses(cells: Sequence[CellEstimate]) -> Iterator[tuple[str, FactValue]]
     gone = [size for size, share in lost.items() if share > ALL_LOST]
     if gone and all(share < NONE_LOST for size, share in lost.items() if size < min(gone)):
         yield "lost_from_bytes", min(gone)
-    some = [share for share in lost.values() if share <= ALL_LOST]
+    some = [size for size, share in lost.items() if share <= ALL_LOST]
     if some:
-        yield "lost_ratio", max(some)
+        worst = max(some, key=lambda size: lost[size])
+        yield "lost_ratio", lost[worst]
+        yield "lost_datagrams", sum(cell.lost for cell in cells if cell.cell.size_bytes == worst)
 
 
 def _of_rate(

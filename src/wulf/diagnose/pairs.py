@@ -76,7 +76,7 @@ def additive(logs: Matrix, chance: float = FALSE_ALARM / 2) -> Additive:
     """
     measured = np.triu(np.isfinite(logs), 1)
     few = len(logs) < FEW
-    used = measured if few else measured & _near_polish(logs)
+    used = measured if few else _with_lonely(measured & _near_polish(logs), measured)
     for _ in range(int(np.sum(measured)) if few else ROUNDS):
         fit = _least_squares(logs, used)
         outside = _outside(fit, used, measured, chance)
@@ -89,11 +89,17 @@ def additive(logs: Matrix, chance: float = FALSE_ALARM / 2) -> Additive:
             used = used.copy()
             used.flat[worst] = False
         else:
-            now = measured & ~outside
+            now = _with_lonely(measured & ~outside, measured)
             if (now == used).all():
                 return fit
             used = now
     return _least_squares(logs, used)
+
+
+def _with_lonely(used: NDArray[np.bool_], measured: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return the pairs that are used, with all those of nodes of which too few are to know what they add."""
+    lonely = (used | used.T).sum(axis=1) < FEWEST_PARTNERS
+    return np.asarray(used | (measured & (lonely[:, None] | lonely[None, :])))
 
 
 def _near_polish(logs: Matrix) -> NDArray[np.bool_]:

@@ -152,23 +152,39 @@ def _ends(sizes: Sequence[int]) -> list[int]:
 def _matrix(op: str, size: int, cells: Sequence[CellEstimate], links: Mapping[str, float]) -> Matrix | None:
     """Return what the times at one size say; None where there are too few pairs."""
     times = {(cell.cell.place[0], cell.cell.place[1]): cell.time.value for cell in cells}
+    everybody = len({node for place in times for node in place})
+    times = _judged(times)
     names = sorted({node for place in times for node in place})
-    partners = {name: {node for place in times if name in place for node in place} - {name} for name in names}
-    if any(len(known) < between.FEWEST_PARTNERS for known in partners.values()):
+    if not names:
         return None
     logs = _logs(times, names)
     fit = between.additive(np.where(np.isfinite(logs), logs, logs.T))
-    measured = sum(len(known) for known in partners.values()) // 2
+    measured = len({frozenset(pair) for pair in times})
     return Matrix(
         op=op,
         size_bytes=size,
         typical_s=math.exp(fit.typical),
         scatter=fit.node_scatter,
         pairs=measured,
-        missing=math.comb(len(names), 2) - measured,
+        missing=math.comb(everybody, 2) - measured,
         suspects=between.suspects(logs, names),
         scores=_scores(logs, names, size, links),
     )
+
+
+def _judged(times: Mapping[Pair, float]) -> dict[Pair, float]:
+    """Return the times of the nodes that have enough partners among each other; none where nobody has."""
+    kept = dict(times)
+    while kept:
+        partners: dict[str, set[str]] = defaultdict(set)
+        for first, second in kept:
+            partners[first].add(second)
+            partners[second].add(first)
+        few = {node for node, known in partners.items() if len(known) < between.FEWEST_PARTNERS}
+        if not few:
+            break
+        kept = {pair: time for pair, time in kept.items() if few.isdisjoint(pair)}
+    return kept
 
 
 def _scores(

@@ -28,7 +28,7 @@ static const uint64_t AGAIN_NS = 20000000, NS_PER_MBIT_BYTE = 8000;
 struct found {
     uint64_t received, compared;
     uint64_t *differences_ns;
-    uint64_t iteration, sent_ns, came_ns; /* of the one before */
+    uint64_t sent_ns, came_ns; /* of the one before */
     bool corrupt;
 };
 
@@ -43,7 +43,8 @@ static int send_all(struct visit *visit, uint32_t tag, struct failure *failure) 
     const struct net_link *link = visit->link;
     const double pace = pace_ns(visit);
     const uint64_t begin = clock_now_ns();
-    for (uint64_t i = 0; i < visit->iterations; i++) {
+    for (uint64_t i = 0; i < visit->iterations + 1;
+         i++) { /* the first one is what the second is held against */
         const uint64_t due = begin + (uint64_t)((double)i * pace);
         uint64_t now = clock_now_ns();
         while (now < due)
@@ -81,7 +82,7 @@ static int hear(struct visit *visit, struct failure *failure) {
         return -1;
     const uint64_t received = get_u64(result);
     const uint64_t compared = get_u64(result + 8);
-    if (received > visit->iterations || compared > received)
+    if (received > visit->iterations + 1 || compared > visit->iterations)
         return failure_set(failure, "protocol", link->peer, "%s has received more than was sent", link->peer);
     unsigned char words[CHUNK_WORDS * 8];
     for (uint64_t i = 0; i < compared; i++) {
@@ -94,7 +95,7 @@ static int hear(struct visit *visit, struct failure *failure) {
             visit->times_ns[i] = difference_ns;
     }
     visit->timed = compared;
-    visit->lost = visit->iterations - received;
+    visit->lost = visit->iterations - compared;
     visit->corrupt = result[16] != 0;
     return 0;
 }
@@ -111,15 +112,14 @@ static void take(struct visit *visit, struct found *found) {
     const uint64_t came_ns = clock_now_ns();
     const uint64_t iteration = datagram_iteration(visit->buffer);
     const uint64_t sent_ns = get_u64(visit->buffer + DATAGRAM_HEADER_BYTES);
-    if (iteration >= visit->iterations || found->received >= visit->iterations)
+    if (iteration > visit->iterations || found->received > visit->iterations)
         return;
-    if (found->received > 0 && iteration == found->iteration + 1) {
+    if (found->received > 0) {
         const uint64_t came = came_ns - found->came_ns, sent = sent_ns - found->sent_ns;
         const uint64_t difference = came > sent ? came - sent : sent - came;
         found->differences_ns[found->compared++] = difference == 0 ? 1 : difference;
     }
     found->received++;
-    found->iteration = iteration;
     found->sent_ns = sent_ns;
     found->came_ns = came_ns;
 }

@@ -54,6 +54,8 @@ alternating() { # TX A B: until it is told to end, or nobody asks any more
 		esac
 		if alternation_said=$(
 			exclusively
+			# Whoever has another part made meanwhile has taken it away.
+			[ -p "$ALTERNATION/$tx.ask" ] || fail 12 "another part of $tx is made"
 			require_open "$tx" applied
 			make_part ",$alternation_part," "$alternation_is"
 		); then

@@ -16,6 +16,7 @@ import numpy as np
 from wulf import access, catalogue
 from wulf.change import live, steps
 from wulf.change.guard import Guards
+from wulf.change.transaction import NotRestoredError, StepError
 from wulf.change.trial import Trial
 from wulf.cluster.inventory import ClusterConfig
 from wulf.errors import ProbeError, WulfError
@@ -134,15 +135,23 @@ class TrialRunner:
         wanted = on_nodes(setting)
         if wanted != self._made:
             is_part = self._is_part(wanted)
-            opened = self._open if is_part else wanted
-            # All that is left where a node does not take it.
-            self._setting, self._open, self._made = {}, {}, {}
-            if is_part:
-                self._make_part(opened, wanted)
-            else:
-                self.make(self._plan(wanted))
-            self._open, self._made = opened, wanted
+            plan = self._plan(self._open if is_part else wanted)
+            self._made = None
+            try:
+                if is_part:
+                    self._make_part(plan, wanted)
+                else:
+                    self.make(plan)
+                    self._open = wanted
+            except StepError:
+                self._forget()
+                raise
+            self._made = wanted
         self._setting = dict(setting)
+
+    def _forget(self) -> None:
+        """Nothing is set any more."""
+        self._setting, self._open, self._made = {}, {}, {}
 
     def restore(self) -> None:
         """Put the original settings back.
@@ -152,13 +161,13 @@ class TrialRunner:
         StepError
             A node could not; names it.
         """
-        self._setting, self._open, self._made = {}, {}, {}
+        self._forget()
         self._trial.restore()
         time.sleep(SETTLE_S)
 
     def release(self) -> None:
         """Put the original settings back and let the nodes go."""
-        self._setting, self._open, self._made = {}, {}, {}
+        self._forget()
         self._trial.release()
 
     def measure(self, workload: Workload, figures: Sequence[ProbeFigure], seed: int) -> Reading:
@@ -178,7 +187,6 @@ class TrialRunner:
         gathered = _Gathered()
         for part, places in _turns(workload):
             operation = self._operations[part.op]
-            self._renew()
             with self._held():
                 if operation.command:
                     gathered.found[operation.name] = [self._command(operation, places[0][0], env)]
@@ -187,11 +195,22 @@ class TrialRunner:
         return gathered.reading()
 
     def _renew(self) -> None:
-        self._trial.renew(LONGER * self._longest_s)
+        """Tell the nodes that we are still here; where one does not know of it, nothing stays set."""
+        try:
+            self._trial.renew(LONGER * self._longest_s)
+        except StepError:
+            self.restore()
+            raise
 
     @contextmanager
     def _held(self) -> Iterator[None]:
         """Measure under the open change; what a node may have undone meanwhile is no measurement of it."""
+        try:
+            self._renew()
+        except NotRestoredError:
+            raise
+        except StepError as error:
+            raise TrialError(str(error)) from None
         begin = time.monotonic()
         try:
             yield
@@ -293,10 +312,9 @@ class TrialRunner:
         switched = [catalogue.knob(name) for name in made.keys() ^ wanted.keys()]
         return not any(knob.lockout in _RISKY or knob.severing for knob in switched)
 
-    def _make_part(self, opened: Values, wanted: Values) -> None:
-        plans = self._plan(opened).plans
-        if plans:
-            self._trial.make_part({node: _numbers(plan, wanted) for node, plan in plans.items()})
+    def _make_part(self, opened: change.ChangePlan, wanted: Values) -> None:
+        if opened.plans:
+            self._trial.make_part({node: _numbers(plan, wanted) for node, plan in opened.plans.items()})
         time.sleep(SETTLE_S)
 
     def use(self, launch: RunLaunch) -> None:
@@ -312,9 +330,11 @@ class TrialRunner:
             A launch failed.
         """
         env = job_environment(self._setting)
-        self._renew()
-        with self._held():
-            return [self._run(workload, part, places, seed, env) for part, places in _turns(workload)]
+        found = []
+        for part, places in _turns(workload):
+            with self._held():
+                found.append(self._run(workload, part, places, seed, env))
+        return found
 
     def can_share(self, workload: Workload) -> bool:
         """Whether pairs of a workload can be measured at the same time: two ranks each of one MPI job."""
