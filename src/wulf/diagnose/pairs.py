@@ -27,6 +27,9 @@ Vector = NDArray[np.float64]
 MARGIN = 0.1
 #: Chance that anything is suspected where nothing is wrong.
 FALSE_ALARM = 0.01
+#: A node that takes so many times as long is suspected where that is so many times as likely by chance: three others
+#: are too few to be as sure as of small effects, and clean clusters that scatter so much are rare.
+GROSS, LAX = 2.0, 10.0
 #: Of a normal distribution: standard deviation ÷ median absolute deviation.
 MAD = 1.4826
 #: Nodes that are too few for a median polish; from there on a pair within so many times its scatter is near it.
@@ -214,7 +217,8 @@ def _mean_of_directions(logs: Matrix) -> Matrix:
 
 def _slow_nodes(fit: Additive, floor: float, chance: float) -> NDArray[np.bool_]:
     """Nodes that add more than those that are alike do, in all but so few cases."""
-    return outlying(fit.nodes, chance) & (fit.nodes > floor)
+    clear = fit.nodes > max(floor, math.log(GROSS))
+    return (outlying(fit.nodes, chance) & (fit.nodes > floor)) | (outlying(fit.nodes, LAX * chance) & clear)
 
 
 def outlying(values: Vector, chance: float) -> NDArray[np.bool_]:
