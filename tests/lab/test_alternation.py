@@ -131,8 +131,12 @@ def test_a_packet_filter_is_switched_while_the_probe_measures(run, lab_cluster, 
         done = run("tune", "t", "--cluster", "lab", *words, "--knobs", knobs)
         found = load_tuning(tmp_path / "runs" / "t")
         assert found.result is not None
+        control = found.result.control
+        assert control is not None
         pairs = [trial for trial in found.trials if trial.within is not None and trial.phase != "control"]
-        assert pairs
+        # On a calm host four trials of the control may agree so well that trials are preferred.
+        assert pairs or control.spread < 0.02
+        assert any(trial.within is not None for trial in found.trials)
         assert not [trial for trial in found.trials if trial.status == "failed"]
         assert found.result.kept == {"net.conntrack": "exempt"}, done.stdout
         assert found.result.confirmation.ratio.high < 1
