@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 import numpy as np
 
+from bench.scheduling import ping_pong
 from wulf.diagnose import pairs as between
 from wulf.diagnose.signatures import symptoms
 from wulf.procedure.analysis import analyze_results
@@ -32,7 +33,6 @@ from wulf.records import (
     LaunchResult,
     NodeContext,
     NodeRecord,
-    Operation,
     Pair,
     Part,
     Plan,
@@ -161,23 +161,8 @@ class World:
             max_launches=LAUNCHES,
             seed=1,
         )
-        operation = Operation(
-            name=self.op,
-            transport="mpi" if self.op.startswith("mpi") else "net",
-            ranks=2,
-            pattern="ping-pong",
-            axis="message size",
-            axis_unit="B",
-            quantity="half round trip",
-            better="lower",
-            moves_bytes=True,
-            usual=1,
-            divisor=2.0,
-            timing="iteration",
-            min_size_bytes=0,
-            max_size_bytes=4 << 20,
-            lossy=self.op.startswith("udp"),
-            summary="ping-pong",
+        operation = ping_pong(
+            self.op, "mpi" if self.op.startswith("mpi") else "net", lossy=self.op.startswith("udp")
         )
         return analyze_results("simulated", plan, [operation], records, self.results()), records
 

@@ -134,6 +134,28 @@ def _sample(plan: LaunchPlan, place: Place, size: int) -> Sample:
     )
 
 
+def ping_pong(name: str, transport: Literal["net", "mpi"], *, lossy: bool = False) -> Operation:
+    """Return an operation of two ranks that says nothing of itself but its name."""
+    return Operation(
+        name=name,
+        transport=transport,
+        ranks=2,
+        pattern="ping-pong",
+        axis="message size",
+        axis_unit="B",
+        quantity="half round trip",
+        better="lower",
+        moves_bytes=True,
+        usual=1,
+        divisor=2.0,
+        timing="iteration",
+        min_size_bytes=0,
+        max_size_bytes=1 << 24,
+        lossy=lossy,
+        summary="",
+    )
+
+
 def manifest(
     nodes: int, ops: Sequence[str], sizes_bytes: list[int], transport: Literal["net", "mpi"], *, at_once: bool
 ) -> Manifest:
@@ -155,27 +177,7 @@ def manifest(
         max_launches=40,
         seed=1,
     )
-    operations = [
-        Operation(
-            name=op,
-            transport=transport,
-            ranks=2,
-            pattern="ping-pong",
-            axis="message size",
-            axis_unit="B",
-            quantity="half round trip",
-            better="lower",
-            moves_bytes=True,
-            usual=1,
-            divisor=2.0,
-            timing="iteration",
-            min_size_bytes=0,
-            max_size_bytes=1 << 24,
-            lossy=False,
-            summary="",
-        )
-        for op in ops
-    ]
+    operations = [ping_pong(op, transport) for op in ops]
     return Manifest(
         schema_version=SCHEMA_VERSION,
         id="scheduling",

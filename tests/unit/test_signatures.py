@@ -40,7 +40,7 @@ def test_a_symptom_says_where_why_and_what_next():
     (found,) = symptoms(analysis.cells, analysis.models, records)
     assert found.pairs == [pair for pair in PAIRS if "node03" in pair]
     assert found.of_pairs == len(PAIRS)
-    assert found.evidence == "MTU 1500 B and 8.79 KiB" or "1500" in found.evidence
+    assert found.evidence == "MTU 1500 B and 9000 B"
     assert found.next == "wulf mend --nodes 'node[01-06]'"
 
 

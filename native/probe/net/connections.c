@@ -19,12 +19,6 @@ static void set_port(struct sockaddr_storage *address, uint16_t port) {
         ((struct sockaddr_in *)(void *)address)->sin_port = htons(port);
 }
 
-static uint16_t port_of(const struct sockaddr_storage *address) {
-    if (address->ss_family == AF_INET6)
-        return ntohs(((const struct sockaddr_in6 *)(const void *)address)->sin6_port);
-    return ntohs(((const struct sockaddr_in *)(const void *)address)->sin_port);
-}
-
 static int listen_at(struct sockaddr_storage *address, socklen_t length) {
     set_port(address, 0);
     const int fd = socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -47,7 +41,7 @@ int connections_listen(const struct net_link *link, struct failure *failure) {
     const int fd = listen_at(&address, length);
     if (fd < 0)
         return failure_set(failure, "system", "", "cannot listen for more connections: %s", strerror(errno));
-    put_u32(port, port_of(&address));
+    put_u32(port, net_port_of(&address));
     if (net_send(link->tcp, port, sizeof port, link->peer, failure) == 0)
         return fd;
     close(fd);
@@ -59,7 +53,7 @@ static int is_peer(int link, const struct sockaddr_storage *from) {
     socklen_t length = sizeof peer;
     if (getpeername(link, (struct sockaddr *)&peer, &length) != 0 || peer.ss_family != from->ss_family)
         return 0;
-    set_port(&peer, port_of(from));
+    set_port(&peer, net_port_of(from));
     if (peer.ss_family == AF_INET6)
         return memcmp(&((const struct sockaddr_in6 *)(const void *)&peer)->sin6_addr,
                       &((const struct sockaddr_in6 *)(const void *)from)->sin6_addr,

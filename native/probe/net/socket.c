@@ -109,7 +109,7 @@ int net_connect(const struct addrinfo *addresses, unsigned timeout_s, const char
     return net_failed(-result, peer, failure);
 }
 
-static uint16_t port_of(const struct sockaddr_storage *address) {
+uint16_t net_port_of(const struct sockaddr_storage *address) {
     if (address->ss_family == AF_INET6)
         return ntohs(((const struct sockaddr_in6 *)(const void *)address)->sin6_port);
     return ntohs(((const struct sockaddr_in *)(const void *)address)->sin_port);
@@ -147,7 +147,7 @@ static int listen_once(const char *address, uint16_t port, int *tcp, int *udp, u
         getsockname(*tcp, (struct sockaddr *)&local, &length) == 0) {
         memcpy(found->ai_addr, &local, length);
         *udp = open_bound(found, SOCK_DGRAM);
-        *bound = port_of(&local);
+        *bound = net_port_of(&local);
     }
     const int error = errno;
     freeaddrinfo(found);

@@ -20,6 +20,9 @@ int net_connect(const struct addrinfo *addresses, unsigned timeout_s, const char
 int net_listen(const char *address, uint16_t port, int *tcp, int *udp, uint16_t *bound,
                struct failure *failure);
 
+/* The port of an address. */
+uint16_t net_port_of(const struct sockaddr_storage *address);
+
 /* Send at once what is written (no Nagle). */
 void net_no_delay(int fd);
 

@@ -155,7 +155,7 @@ def _estimate(
     between = modality.count_modes([point.median_s for point in points])
     return CellEstimate(
         cell=cell,
-        time=_as_estimate(interval, "s"),
+        time=as_estimate(interval, "s"),
         bandwidth=_bandwidth(cell.size_bytes, interval) if moves else None,
         quantiles_s=_pooled_quantiles(ordered),
         launches=points,
@@ -228,7 +228,8 @@ def _missing(interval: intervals.Interval, plan: Plan) -> int:
     return max(math.ceil(interval.n * ((half / plan.precision) ** 2 - 1)), 1)
 
 
-def _as_estimate(interval: intervals.Interval, unit: str) -> Estimate:
+def as_estimate(interval: intervals.Interval, unit: str) -> Estimate:
+    """Return the record of an interval."""
     return Estimate(
         value=interval.value,
         low=interval.low,

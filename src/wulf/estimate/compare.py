@@ -34,6 +34,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import false_discovery_control
 
 from wulf.estimate import by_reference
+from wulf.estimate.cells import as_estimate
 from wulf.records import (
     PASSING_FACTS,
     SCHEMA_VERSION,
@@ -42,7 +43,6 @@ from wulf.records import (
     CellComparison,
     CellEstimate,
     Comparison,
-    Estimate,
     LaunchPoint,
     NodeRecord,
     Place,
@@ -312,20 +312,11 @@ def adjust(p_values: Sequence[float]) -> list[float]:
 
 def comparison(cell: Cell, found: Shift, p_adjusted: float, verdict: Verdict) -> CellComparison:
     """Return the record of one shift."""
-    interval = found.ratio
     return CellComparison(
         op=cell.op,
         size_bytes=cell.size_bytes,
         place=cell.place,
-        ratio=Estimate(
-            value=interval.value,
-            low=interval.low,
-            high=interval.high,
-            confidence=interval.confidence,
-            unit="ratio",
-            n=interval.n,
-            method=interval.method,
-        ),
+        ratio=as_estimate(found.ratio, "ratio"),
         p_value=found.p_value,
         p_adjusted=p_adjusted,
         verdict=verdict,

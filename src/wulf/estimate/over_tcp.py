@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from wulf.estimate.cells import as_estimate
 from wulf.records import CellEstimate, Estimate, Operation, Overhead
 from wulf.stats.shift import shift
 
@@ -39,13 +40,4 @@ def over_tcp(cells: Sequence[CellEstimate], operations: Sequence[Operation]) -> 
 
 def ratio(before: Sequence[float], after: Sequence[float]) -> Estimate:
     """Return the ratio of the second sample of launches to the first."""
-    found = shift(before, after).ratio
-    return Estimate(
-        value=found.value,
-        low=found.low,
-        high=found.high,
-        confidence=found.confidence,
-        unit="ratio",
-        n=found.n,
-        method=found.method,
-    )
+    return as_estimate(shift(before, after).ratio, "ratio")
