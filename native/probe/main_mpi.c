@@ -7,10 +7,11 @@
 
 #include "probe/launch.h"
 #include "probe/mpi/at_once.h"
+#include "probe/mpi/limits.h"
 #include "probe/mpi/link.h"
 #include "probe/watchdog.h"
 
-enum { PAIR = 2, RESPONDER_PATIENCE_S = 2 };
+enum { PAIR = 2, RESPONDER_PATIENCE_S = 2, LIMITS_MOST = 32 };
 
 /* First line of what the library says of itself. */
 static const char *library_version(char text[MPI_MAX_LIBRARY_VERSION_STRING + 1]) {
@@ -70,11 +71,14 @@ static int yields(const struct arguments *arguments) {
 static int lead(const struct arguments *arguments, struct mpi_link *link, const struct company *company,
                 const struct node *nodes, int ranks, struct failure *failure) {
     char version[MPI_MAX_LIBRARY_VERSION_STRING + 1];
+    struct limit limits[LIMITS_MOST];
     struct introduction introduction = {
         .program = "wulf-probe-mpi",
         .mpi = library_version(version),
         .nodes = nodes,
         .node_count = (size_t)ranks,
+        .eager_limits = limits,
+        .eager_limit_count = limits_read(limits, LIMITS_MOST),
         .yields = yields(arguments),
     };
     const struct channel channel = mpi_channel(link);

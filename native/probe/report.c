@@ -87,6 +87,14 @@ static void add_nodes(struct record *record, const struct node *nodes, size_t co
     record_close(record, ']');
 }
 
+static void add_eager_limits(struct record *record, const struct limit *limits, size_t count) {
+    record_key(record, "eager_limits");
+    record_open(record, '{');
+    for (size_t i = 0; i < count; i++)
+        record_pair_unsigned(record, limits[i].name, limits[i].bytes);
+    record_close(record, '}');
+}
+
 int report_hello(const struct introduction *introduction) {
     struct record record = {0};
     record_begin(&record, "hello");
@@ -98,6 +106,7 @@ int report_hello(const struct introduction *introduction) {
         record_null(&record);
     else
         record_string(&record, introduction->mpi);
+    add_eager_limits(&record, introduction->eager_limits, introduction->eager_limit_count);
     if (introduction->operation == NULL) {
         record_pair_string(&record, "role", "server");
         record_pair_unsigned(&record, "port", introduction->port);

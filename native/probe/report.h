@@ -16,12 +16,22 @@
 #define WULF_PROTOCOL 1
 
 /* Who measures what, and where. */
+enum { LIMIT_NAME_BYTES = 128 };
+
+/* A size up to which the MPI library treats messages alike, as it calls it. */
+struct limit {
+    char name[LIMIT_NAME_BYTES];
+    uint64_t bytes;
+};
+
 struct introduction {
     const char *program;
     const char *mpi;          /* the library's own version; NULL without one */
     const char *operation;    /* NULL for a server */
     const struct node *nodes; /* one for each rank */
     size_t node_count;
+    const struct limit *eager_limits; /* of the library */
+    size_t eager_limit_count;
     bool yields;
     uint64_t seed;
     uint16_t port; /* of a server, else 0 */

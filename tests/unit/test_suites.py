@@ -23,10 +23,33 @@ ranks = "doubling from 4"
 def test_a_plan_says_sizes_and_ranks():
     first, second = suites.parse(PLAN, "plan.toml").experiment
     assert first.sizes_bytes() == [0, 17, 4096]
-    assert list(first.with_ranks(8)) == [(None, 0)]
-    assert list(second.with_ranks(17)) == [("b4", 4), ("b8", 8), ("b16", 16), ("b17", 0)]
-    assert list(second.with_ranks(8)) == [("b4", 4), ("b8", 0)]
-    assert list(second.with_ranks(3)) == [("b3", 0)]
+    assert list(first.companies(8)) == [(None, 0, 1)]
+    assert list(second.companies(17)) == [("b4", 4, 1), ("b8", 8, 1), ("b16", 16, 1), ("b17", 0, 1)]
+    assert list(second.companies(4, 2)) == [("b4", 4, 2), ("b8", 0, 2)]
+    assert list(second.companies(3)) == [("b3", 0, 1)]
+
+
+def test_ranks_of_each_node_are_an_experiment_each():
+    some, named, inside = suites.parse(
+        """
+        title = "some"
+        [[experiment]]
+        op = "mpi_bisection"
+        per_node = [1, 2, 4]
+        [[experiment]]
+        name = "b{ranks}of{per_node}"
+        op = "mpi_bisection"
+        per_node = [2]
+        ranks = "doubling from 4"
+        [[experiment]]
+        op = "mpi_pingpong"
+        inside = true
+        """,
+        "plan.toml",
+    ).experiment
+    assert list(some.companies(3)) == [(f"mpi_bisection_{n}_per_node", 0, n) for n in (1, 2, 4)]
+    assert list(named.companies(3)) == [("b4of2", 4, 2), ("b6of2", 0, 2)]
+    assert list(inside.companies(3)) == [("mpi_pingpong_inside", 0, 1)]
 
 
 @pytest.mark.parametrize("name", suites.names())
@@ -34,12 +57,12 @@ def test_every_suite_is_one(name):
     suite = suites.named(name)
     for experiment in suite.experiment:
         assert experiment.sizes_bytes()
-    called = [name for e in suite.experiment for name, _ in e.with_ranks(32)]
+    called = [one.name for e in suite.experiment for one in e.companies(32)]
     suites.require_different([name or str(index) for index, name in enumerate(called)], name)
 
 
 def test_mpptest_has_its_names():
-    called = {name for e in suites.named("mpptest").experiment for name, _ in e.with_ranks(8)}
+    called = {one.name for e in suites.named("mpptest").experiment for one in e.companies(8)}
     assert called == {
         "short",
         "long",

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from wulf.units import format_bytes
+
+EAGER = "eager limit"
+NO_LIMITS: Mapping[str, int] = MappingProxyType({})
 #: (payload [B], protocols it is about, cause). Sources: the libraries' own documentation (ompi_info --all, MPICH's
 #: README.envvar), header lengths of RFC 768, 791, 9293 and 7323, Linux Documentation/networking/ip-sysctl.
 CAUSES: tuple[tuple[int, frozenset[str], str], ...] = (
@@ -29,7 +36,7 @@ _HEADER_BYTES = {"mpi": 128, "tcp": 0, "udp": 0}
 _WIDEST = 1.25
 
 
-def likely_cause(op: str, low: int, high: int) -> str | None:
+def likely_cause(op: str, low: int, high: int, eager_limits: Mapping[str, int] = NO_LIMITS) -> str | None:
     """Name what may cause a break between two sizes; None when nothing known lies there, or too much may.
 
     Parameters
@@ -38,10 +45,26 @@ def likely_cause(op: str, low: int, high: int) -> str | None:
         Operation; what stands before its underscore is the protocol.
     low, high
         Measured sizes on either side of the break [B].
+    eager_limits
+        What the MPI library in use says of its own limits: name → size [B]; where there are any, usual limits of
+        libraries are not named.
     """
     protocol = op.partition("_")[0]
     if low <= 0 or high > max(_WIDEST * low, low + 1):
         return None
     header = _HEADER_BYTES.get(protocol, 0)
-    found = [cause for size, about, cause in CAUSES if protocol in about and low <= size < high + header]
+    own = list(limits_between(low, high, eager_limits)) if protocol == "mpi" else []
+    usual = [
+        cause
+        for size, about, cause in CAUSES
+        if protocol in about and low <= size < high + header and not (eager_limits and EAGER in cause)
+    ]
+    found = [f"{EAGER} {name} = {format_bytes(eager_limits[name])}" for name in own] + usual
     return f"likely: {' or '.join(found)}" if found else None
+
+
+def limits_between(low: int, high: int, eager_limits: Mapping[str, int]) -> Iterator[str]:
+    """Yield the limits of the MPI library that may lie between two sizes [B], its own header counted."""
+    for name, limit in eager_limits.items():
+        if low <= limit < high + _HEADER_BYTES["mpi"]:
+            yield name

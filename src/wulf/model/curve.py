@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from msgspec.structs import replace
 
 from wulf.model import curve_data, hockney, segments
+from wulf.model.causes import NO_LIMITS
 from wulf.model.hockney import NotIdentifiable
 from wulf.records import CellEstimate, CurveModel, Estimate
 
 _T = TypeVar("_T")
 
 
-def curve(cells: Sequence[CellEstimate], pattern: str) -> CurveModel:
+def curve(
+    cells: Sequence[CellEstimate], pattern: str, eager_limits: Mapping[str, int] = NO_LIMITS
+) -> CurveModel:
     """Fit the models of one operation, pair and setting.
 
     Parameters
@@ -23,6 +26,8 @@ def curve(cells: Sequence[CellEstimate], pattern: str) -> CurveModel:
         At least one; all of one operation, pair and setting.
     pattern
         Who sends to whom (`wulf.records.Operation`); only a ping-pong has a latency.
+    eager_limits
+        Of the MPI library that was used, by the names that it gives them [B].
 
     Returns
     -------
@@ -82,7 +87,7 @@ def curve(cells: Sequence[CellEstimate], pattern: str) -> CurveModel:
     n_half = or_note("n½", lambda: segments.n_half(data, divided)) if bandwidth is not None else None
     return replace(
         model,
-        segments=segments.describe(data, divided, head.op),
+        segments=segments.describe(data, divided, head.op, eager_limits),
         zero_byte_latency=latency,
         asymptotic_bandwidth=bandwidth,
         n_half_bytes=n_half,

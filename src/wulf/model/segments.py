@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -42,7 +42,9 @@ def divide(curve: Curve, cells: Sequence[CellEstimate]) -> list[Piece]:
     return segments.segments(curve.sizes, curve.times, curve.times * np.hypot(relative, MODEL_ERROR))
 
 
-def describe(curve: Curve, pieces: Sequence[Piece], op: str) -> list[Segment]:
+def describe(
+    curve: Curve, pieces: Sequence[Piece], op: str, eager_limits: Mapping[str, int]
+) -> list[Segment]:
     """Return the pieces as records, each with the likely cause of the break that ends it.
 
     An intercept or a slope that the data do not determine is None.
@@ -60,7 +62,7 @@ def describe(curve: Curve, pieces: Sequence[Piece], op: str) -> list[Segment]:
                 slope=_known([line.slope for line in lines], piece.slope, "s/B"),
                 breakpoint_bytes=high if following else None,
                 breakpoint_interval=(low, high) if following else None,
-                cause=likely_cause(op, low, high) if following else None,
+                cause=likely_cause(op, low, high, eager_limits) if following else None,
             )
         )
     return result

@@ -24,6 +24,7 @@ class Hello(msgspec.Struct, frozen=True, tag="hello", tag_field="type"):
     hosts: list[str] = []
     cpus: list[list[int]] = []
     mpi: str | None = None
+    eager_limits: dict[str, int] = {}
     yields: bool = False
     port: int | None = None
     role: str = "initiator"
@@ -137,6 +138,7 @@ def probe_info(hello: Hello) -> ProbeInfo:
         cpus=hello.cpus,
         clock=hello.clock,
         yields=hello.yields,
+        eager_limits=hello.eager_limits,
     )
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 
@@ -20,7 +20,20 @@ from wulf.units import parse_size
 DOUBLING = re.compile(r"doubling from ([1-9][0-9]*)")
 #: Where the name of an experiment says how many ranks take part.
 RANKS = "{ranks}"
+#: … and how many of them each node has.
+PER_NODE = "{per_node}"
 _Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z][A-Za-z0-9_.{}-]*$", max_length=40)]
+
+
+class Company(NamedTuple):
+    """Who makes an experiment."""
+
+    #: What it is called so; None where that is as its operation.
+    name: str | None
+    #: How many ranks take part; 0 for all.
+    ranks: int
+    #: How many of them each node has.
+    per_node: int = 1
 
 
 class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -34,6 +47,10 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     sizes: str | list[str | int] = "imb"
     #: How many take part, where all nodes can; ``doubling from 4``: 4, 8, … and all, an experiment for each.
     ranks: Annotated[int, msgspec.Meta(ge=2)] | str = "all"
+    #: Ranks of each node, where all nodes can take part: an experiment for each.
+    per_node: list[Annotated[int, msgspec.Meta(ge=1)]] = []
+    #: Between two ranks of a node instead of two nodes.
+    inside: bool = False
 
     def sizes_bytes(self) -> list[int]:
         """Return the sizes, ascending; raises UsageError for one that is none."""
@@ -43,31 +60,47 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             return ladder.base_sizes(self.sizes)
         return sorted({size if isinstance(size, int) else parse_size(size) for size in self.sizes})
 
-    def with_ranks(self, most: int) -> Iterator[tuple[str | None, int]]:
-        """Yield the name and the number of ranks of each experiment that it stands for; 0 ranks are all.
+    def companies(self, nodes: int, per_node: int = 1) -> Iterator[Company]:
+        """Yield who makes each of the experiments that it stands for.
+
+        Parameters
+        ----------
+        nodes
+            How many there are.
+        per_node
+            Ranks of each of them, where the experiment does not say it.
 
         Raises
         ------
         UsageError
             It wants more ranks than there are, or says in no known way how many.
         """
+        for each in self.per_node or [per_node]:
+            for ranks in self._ranks(nodes * each):
+                yield Company(self._called(ranks or nodes * each, each), ranks, each)
+
+    def _ranks(self, most: int) -> Iterator[int]:
         if isinstance(self.ranks, int):
             if self.ranks > most:
                 raise UsageError(f"ranks: it takes {self.ranks}, and there are {most}")
-            yield self._called(self.ranks), self.ranks
+            yield self.ranks
         elif found := DOUBLING.fullmatch(self.ranks):
             number = int(found[1])
             while number < most:
-                yield self._called(number), number
+                yield number
                 number *= 2
-            yield self._called(most), 0
+            yield 0
         elif self.ranks == "all":
-            yield self._called(most), 0
+            yield 0
         else:
             raise UsageError(f"ranks: {self.ranks!r} is neither a number, 'all' nor 'doubling from N'")
 
-    def _called(self, ranks: int) -> str | None:
-        return None if self.name is None else self.name.replace(RANKS, str(ranks))
+    def _called(self, ranks: int, per_node: int) -> str | None:
+        if self.inside:
+            return self.name or f"{self.op}_inside"
+        if self.name is not None:
+            return self.name.replace(RANKS, str(ranks)).replace(PER_NODE, str(per_node))
+        return f"{self.op}_{per_node}_per_node" if self.per_node else None
 
 
 class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -119,7 +152,7 @@ def parse(text: str, source: str) -> Suite:
         try:
             experiment.sizes_bytes()
             if isinstance(experiment.ranks, str):
-                list(experiment.with_ranks(2))
+                list(experiment.companies(2))
         except UsageError as error:
             raise ConfigError(f"{source}: experiment {number} ({experiment.op}): {error}") from error
     return suite

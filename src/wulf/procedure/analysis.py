@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
 from wulf import estimate, model
 from wulf.records import (
@@ -10,6 +11,7 @@ from wulf.records import (
     Analysis,
     CellEstimate,
     Comparison,
+    Launch,
     LaunchResult,
     NodeRecord,
     Operation,
@@ -55,12 +57,14 @@ def analyze_results(
     launches = [result.launch for result in evidence]
     samples = [sample for result in evidence for sample in result.samples]
     cells = estimate.adjust(estimate.cells(samples, launches, plan, operations), evidence, plan)
+    limits = _eager_limits(launches)
     patterns = {operation.name: operation.pattern for operation in operations}
     return Analysis(
         schema_version=SCHEMA_VERSION,
         run_id=name,
         cells=cells,
-        models=[model.curve(curve, patterns[curve[0].cell.op]) for curve in _curves(cells)],
+        models=[model.curve(curve, patterns[curve[0].cell.op], limits) for curve in _curves(cells)],
+        parameters=list(model.loggp(cells, operations, limits)),
         overheads=list(estimate.over_tcp(cells, operations)),
         loads=list(estimate.under_load(cells, operations)),
         warnings=estimate.advise(cells, results, nodes, plan, operations),
@@ -69,6 +73,11 @@ def analyze_results(
         launches_failed=sum(result.launch.status == "failed" for result in results),
         launches_contaminated=sum(bool(launch.contamination) for launch in launches),
     )
+
+
+def _eager_limits(launches: Sequence[Launch]) -> Mapping[str, int]:
+    """Return what the MPI library of a run says of its own limits: it is the same in all launches."""
+    return next((one.probe.eager_limits for one in launches if one.probe and one.probe.eager_limits), {})
 
 
 def _curves(cells: list[CellEstimate]) -> list[list[CellEstimate]]:

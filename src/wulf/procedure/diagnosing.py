@@ -65,7 +65,7 @@ def diagnose(run: store.Run) -> Diagnosis:
 def find(run: store.Run) -> Diagnosis:
     """Return what can be said of a run: without enough pairs nobody is judged, and causes may yet be seen."""
     analysis = run.analysis() or analyze(run)
-    pairs = {operation.name for operation in run.manifest.operations if operation.between_pairs}
+    pairs = run.manifest.plan.workload.between_pairs
     cells = [cell for cell in analysis.cells if cell.cell.op in pairs]
     models = [model for model in analysis.models if model.op in pairs]
     return Diagnosis(
@@ -124,7 +124,7 @@ def _worse_nodes(run: store.Run, baseline: store.Run, margin: float) -> Iterator
 
 
 def _times(run: store.Run) -> dict[tuple[str, int], dict[Pair, float]]:
-    pairs = {operation.name for operation in run.manifest.operations if operation.between_pairs}
+    pairs = run.manifest.plan.workload.between_pairs
     times: dict[tuple[str, int], dict[Pair, float]] = defaultdict(dict)
     for cell in (run.analysis() or analyze(run)).cells:
         if cell.cell.op in pairs:

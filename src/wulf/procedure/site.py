@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import metadata
@@ -181,7 +182,7 @@ def ready(
                 mpi_env=dict(config.mpi.env),
                 interface=config.interface,
                 subnet=_subnet(nodes),
-                shares_cpu=config.shares_cpu,
+                shares_cpu=_sharing(config, nodes),
             ),
             _observation(config, transport),
             lambda contexts: contamination(contexts, shared_cpu=_share(config, contexts)),
@@ -233,6 +234,22 @@ def _launcher(config: ClusterConfig, mpi: build.MpiLibrary) -> Launcher:
 def _subnet(nodes: Iterable[NodeRecord]) -> str | None:
     subnets = {str(record.facts["nic.subnet"]) for record in nodes if "nic.subnet" in record.facts}
     return subnets.pop() if len(subnets) == 1 else None
+
+
+def _sharing(config: ClusterConfig, nodes: Sequence[NodeRecord]) -> Callable[..., bool]:
+    """Return whether ranks on some nodes share a CPU: those of several nodes, or more than a node has CPUs."""
+    cpus = {
+        record.node: len(cpu_list(str(record.facts["cpu.allowed"])))
+        for record in nodes
+        if "cpu.allowed" in record.facts
+    }
+
+    def share(*place: str) -> bool:
+        return config.shares_cpu(*place) or any(
+            node in cpus and ranks > cpus[node] for node, ranks in Counter(place).items()
+        )
+
+    return share
 
 
 def _share(config: ClusterConfig, contexts: Sequence[NodeContext]) -> bool:

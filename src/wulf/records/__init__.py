@@ -52,6 +52,7 @@ from wulf.records.derived import (
     ExitEstimate,
     LaunchPoint,
     LineFit,
+    LogGP,
     Overhead,
     Segment,
 )
@@ -131,6 +132,7 @@ __all__ = [
     "LeftOut",
     "LeftValue",
     "LineFit",
+    "LogGP",
     "LogRecord",
     "Manifest",
     "MendEffect",

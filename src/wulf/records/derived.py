@@ -196,6 +196,31 @@ class CurveModel(Record, frozen=True, kw_only=True):
     notes: list[str] = []
 
 
+class LogGP(Record, frozen=True, kw_only=True):
+    """LogGP's parameters of a message between two ranks (Alexandrov and others, 1995); null where it is not known."""
+
+    #: Node of every rank, in rank order.
+    place: Place = msgspec.field(name="pair")
+    setting: Setting
+    #: L: what is left of the time of the smallest message without what both calls take [s].
+    latency: Estimate | None = None
+    #: o_s: what MPI_Send takes by itself, of the smallest message [s].
+    send_overhead: Estimate | None = None
+    #: o_r: what MPI_Recv takes of a message that has arrived, of the smallest [s].
+    receive_overhead: Estimate | None = None
+    #: g: time between two messages one after the other, however small [s].
+    gap: Estimate | None = None
+    #: G: what each byte adds to that [s/B].
+    gap_per_byte: Estimate | None = None
+    #: Largest measured size that was sent eagerly and smallest that waited for its receiver [B]; null where one of
+    #: them was not seen.
+    eager_limit: tuple[int, int] | None = None
+    #: The MPI library's own limit that lies there: its name and size [B].
+    eager_limit_said: tuple[str, int] | None = None
+    #: What is not known, and why.
+    notes: list[str] = []
+
+
 class Advice(Record, frozen=True, kw_only=True):
     """Something the reader must know, with what to do about it."""
 
@@ -261,6 +286,8 @@ class Analysis(Record, frozen=True, kw_only=True):
     cells: list[CellEstimate]
     #: One per operation and pair.
     models: list[CurveModel]
+    #: One for each place of which calls or gaps were measured.
+    parameters: list[LogGP] = []
     #: MPI over TCP, where a run has both.
     overheads: list[Overhead] = []
     #: Requests under load over those without, where a run has both.

@@ -142,6 +142,8 @@ class ProbeInfo(Record, frozen=True, kw_only=True):
     clock: Clock
     #: Ranks give the CPU away while they wait, because they share it.
     yields: bool = False
+    #: Sizes up to which the MPI library sends eagerly, as it says itself: its name of the limit → bytes.
+    eager_limits: dict[str, int] = {}
 
 
 class NodeContext(Record, frozen=True, kw_only=True):
@@ -339,7 +341,7 @@ class Part(Record, frozen=True, kw_only=True):
     sizes_bytes: list[int]
     #: One measurement for each.
     places: list[Place]
-    #: Places are no pairs: all nodes together, or single ones.
+    #: Places are no pairs of nodes: all together, single ones, or two ranks of one.
     group: bool = False
 
 
@@ -371,6 +373,11 @@ class Workload(Record, frozen=True, kw_only=True):
     def groups(self) -> set[str]:
         """Operations that are not measured between pairs."""
         return {part.op for part in self.parts if part.group}
+
+    @property
+    def between_pairs(self) -> set[str]:
+        """Operations that are measured between two nodes."""
+        return {part.op for part in self.parts if not part.group}
 
     def part(self, op: str) -> Part:
         """Return the part of an operation."""

@@ -252,6 +252,16 @@ class DiagnosisView:
 
 
 @dataclass(frozen=True)
+class Section:
+    """What is said of several operations together."""
+
+    #: In the address of the page, and of its heading.
+    id: str
+    title: str
+    table: Table
+
+
+@dataclass(frozen=True)
 class View:
     """A whole run, ready to be printed."""
 
@@ -263,8 +273,7 @@ class View:
     trust_text: tuple[str, ...]
     warnings: tuple[Warning, ...]
     operations: tuple[OperationView, ...]
-    overheads: Table
-    loads: Table
+    across: tuple[Section, ...]
     launches: Table
     unreached: Table
     facts: Table

@@ -178,7 +178,10 @@ def _tools(request: MeasureRequest, watcher: Watcher) -> tuple[site.Toolbox, lis
     else:
         ops = [] if request.command and request.ops is None else request.ops
         tools = site.toolbox(ops, request.mpi, watcher.stage)
-        tasks = [_Task(operation, request.sizes_bytes) for operation in tools.operations]
+        tasks = [
+            _Task(operation, request.sizes_bytes, ranks_per_node=request.ranks_per_node)
+            for operation in tools.operations
+        ]
     if request.command:
         tasks.append(_Task(command_operation(request.command), request.sizes_bytes))
     return msgspec.structs.replace(tools, operations=[task.operation for task in tasks]), tasks
@@ -191,25 +194,30 @@ class _Task(NamedTuple):
     sizes_bytes: list[int]
     #: How many ranks take part in an operation of all nodes; 0 for all.
     ranks: int = 0
+    #: Of each node.
+    ranks_per_node: int = 1
+    #: Between two ranks of each node, not between nodes.
+    inside: bool = False
 
 
 def _experiments(request: MeasureRequest, operations: Mapping[str, Operation]) -> Iterator[_Task]:
     """Yield what a plan's experiments are, with the names that they have in the run."""
     nodes = {node for pair in request.pairs for node in pair}
-    most = len(nodes) * request.ranks_per_node
     for number, experiment in enumerate(request.experiments, 1):
         operation = operations[experiment.op]
         sizes = [size for size in experiment.sizes_bytes() if size <= max(request.sizes_bytes)]
         try:
             if not sizes:
                 raise UsageError("--max-size leaves nothing of its sizes")
-            if operation.ranks and experiment.ranks != "all":
+            if operation.ranks and (experiment.ranks != "all" or experiment.per_node):
                 raise UsageError(f"ranks: {experiment.op} is not made by more or fewer of them")
-            for name, ranks in experiment.with_ranks(most):
+            if experiment.inside and not operation.between_pairs:
+                raise UsageError(f"inside: {experiment.op} is not measured between two ranks")
+            for name, ranks, per_node in experiment.companies(len(nodes), request.ranks_per_node):
                 called = operation
                 if name is not None and name != operation.name:
                     called = msgspec.structs.replace(operation, name=name, asked=operation.name)
-                yield _Task(called, sizes, ranks)
+                yield _Task(called, sizes, ranks, per_node, inside=experiment.inside)
         except UsageError as error:
             raise UsageError(f"{request.ladder}: experiment {number} ({experiment.op}): {error}") from error
 
@@ -266,12 +274,12 @@ def _plan(
     workload = Workload(
         parts=[
             Part(
-                op=operation.name,
-                sizes_bytes=ladder.sizes_of(operation, sizes),
-                places=places(operation, pairs, left_out, request.ranks_per_node, ranks),
-                group=not operation.between_pairs,
+                op=task.operation.name,
+                sizes_bytes=ladder.sizes_of(task.operation, task.sizes_bytes),
+                places=_places(task, pairs, left_out),
+                group=task.inside or not task.operation.between_pairs,
             )
-            for operation, sizes, ranks in tasks
+            for task in tasks
         ],
         sweeps=request.sweeps,
         visit_us=request.visit_us,
@@ -320,28 +328,25 @@ def _require_company(pairs: Sequence[Pair]) -> None:
         )
 
 
-def places(
-    operation: Operation,
-    pairs: Sequence[Pair],
-    left_out: Sequence[LeftOut],
-    ranks_per_node: int = 1,
-    most_ranks: int = 0,
-) -> list[Place]:
+def _places(task: _Task, pairs: Sequence[Pair], left_out: Sequence[LeftOut]) -> list[Place]:
     """Return who takes part.
 
-    That is the pairs; or of the nodes in them that can: all together, if two are left (no more than `most_ranks` of
-    their ranks), each alone, or for a command the first.
+    That is the pairs; or of the nodes in them that can: all together, if two are left (no more than `task.ranks` of
+    their ranks), each alone or with itself, or for a command the first.
     """
-    if operation.between_pairs:
+    operation = task.operation
+    if operation.between_pairs and not task.inside:
         return list(pairs)
     out = {absent.node for absent in left_out if operation.name in absent.ops}
     everybody = tuple(dict.fromkeys(node for pair in pairs for node in pair if node not in out))
     if operation.command:
         return [everybody[:1]]
+    if task.inside:
+        return [(node, node) for node in everybody]
     if operation.ranks == 1:
         return [(node,) for node in everybody]
-    ranks = tuple(node for node in everybody for _ in range(ranks_per_node))
-    ranks = ranks[: most_ranks or None]
+    ranks = tuple(node for node in everybody for _ in range(task.ranks_per_node))
+    ranks = ranks[: task.ranks or None]
     return [ranks] if len(set(ranks)) > 1 else []
 
 

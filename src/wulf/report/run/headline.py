@@ -49,8 +49,7 @@ def title(manifest: Manifest) -> str:
     plan = manifest.plan
     nodes = _nodes(plan)
     ops = listed([name(op) for op in plan.workload.ops])
-    two = {op.name for op in manifest.operations if op.between_pairs}
-    pairs = {place for part in plan.workload.parts if part.op in two for place in part.places}
+    pairs = {place for part in plan.workload.parts if not part.group for place in part.places}
     between = f", {count(len(pairs), 'pair')}" if pairs else ""
     return f"{count(len(nodes), 'node')}{between}: {ops}"
 

@@ -14,6 +14,7 @@ from wulf.records import (
     CurveModel,
     Estimate,
     ExitEstimate,
+    LogGP,
     Operation,
     Overhead,
     Place,
@@ -350,6 +351,51 @@ def loads_table(loads: Sequence[Overhead]) -> Table:
         rows=tuple(rows),
         note="Timed from when each request was due, whatever became of the one before.",
     )
+
+
+def parameters_table(parameters: Sequence[LogGP]) -> Table:
+    """Return LogGP's parameters of each place."""
+    rows = tuple(
+        (
+            Item(place_name(one.place)),
+            *(
+                _parameter(figure)
+                for figure in (
+                    one.latency,
+                    one.send_overhead,
+                    one.receive_overhead,
+                    one.gap,
+                    one.gap_per_byte,
+                )
+            ),
+            Item(_eager_limit(one), one.eager_limit[1] if one.eager_limit else None),
+        )
+        for one in parameters
+    )
+    notes = dict.fromkeys(note for one in parameters for note in one.notes)
+    return Table(
+        title="A message between two ranks takes o_s + L + o_r, and each that follows it g, each byte G more",
+        columns=(
+            Column("ranks on"),
+            Column("L", numeric=True),
+            Column("o_s", numeric=True),
+            Column("o_r", numeric=True),
+            Column("g", numeric=True),
+            Column("G", numeric=True),
+            Column("eager limit", numeric=True),
+        ),
+        rows=rows,
+        note=" ".join(f"{note[:1].upper()}{note[1:]}." for note in notes),
+    )
+
+
+def _eager_limit(found: LogGP) -> str:
+    if found.eager_limit is None:
+        return "not seen"
+    seen = "between " + " and ".join(f"{size} B" for size in found.eager_limit)
+    if found.eager_limit_said is None:
+        return seen
+    return f"{found.eager_limit_said[1]} B ({found.eager_limit_said[0]}), seen {seen}"
 
 
 def _added(overhead: Overhead) -> str:

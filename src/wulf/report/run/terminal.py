@@ -38,12 +38,9 @@ def render_text(
             _details(printer, operation)
     if brief:
         return
-    if shown.overheads.rows:
-        printer.section("MPI over TCP")
-        printer.table(shown.overheads)
-    if shown.loads.rows:
-        printer.section("Under load")
-        printer.table(shown.loads)
+    for section in shown.across:
+        printer.section(section.title)
+        printer.table(section.table)
     printer.section("Quality")
     for table in (shown.unreached, shown.launches):
         printer.table(table)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from wulf.records import Analysis, Audit, CellEstimate, CurveModel, Launch, Manifest, NodeRecord, Operation
 from wulf.records.diagnosed import Diagnosis
 from wulf.report import audit as audit_view
 from wulf.report import diagnosis as diagnosis_view
-from wulf.report.parts import OperationView, View
+from wulf.report.parts import OperationView, Section, View
 from wulf.report.run import headline, methods, provenance, ranking, tables
 from wulf.report.run.figures import figures
 from wulf.report.words import Terms, estimate_item, name
@@ -38,8 +38,7 @@ def build(
         warnings=headline.warnings(analysis.warnings),
         operations=_operations(manifest, analysis),
         diagnosis=diagnosis_view.build(diagnosis) if diagnosis is not None else None,
-        overheads=tables.overheads_table(analysis.overheads),
-        loads=tables.loads_table(analysis.loads),
+        across=tuple(_across(analysis)),
         audit=audit_view.build(audit) if audit is not None else None,
         launches=provenance.launches_table(launches, known),
         unreached=tables.unreached_table(analysis.cells, known),
@@ -49,6 +48,16 @@ def build(
         methods=methods.paragraph(manifest, nodes, launches, analysis),
         command_line=printable(shlex.join(manifest.command_line), 1000),
     )
+
+
+def _across(analysis: Analysis) -> Iterator[Section]:
+    """Yield what the run says of several operations together."""
+    sections = (
+        Section("parameters", "Parameters of LogGP", tables.parameters_table(analysis.parameters)),
+        Section("overheads", "MPI over TCP", tables.overheads_table(analysis.overheads)),
+        Section("loads", "Under load", tables.loads_table(analysis.loads)),
+    )
+    yield from (section for section in sections if section.table.rows)
 
 
 def _operations(manifest: Manifest, analysis: Analysis) -> tuple[OperationView, ...]:
