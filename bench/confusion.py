@@ -53,6 +53,7 @@ FACTS: dict[str, FactValue] = {
     "nic.speed_bits_per_s": 1_000_000_000,
     "nic.speed_max_bits_per_s": 1_000_000_000,
     "nic.rx_usecs": "3",
+    "network.routes": "default via 10.0.0.254 dev eth0, 10.0.0.0/24 dev eth0",
     "net.conntrack": "off",
     "firewall.rules_on_path": 0,
     "cpu.idle_exit_us": 2,
@@ -69,7 +70,9 @@ class World:
         self.random = np.random.default_rng(seed)
         self.op = "mpi_pingpong"
         self.sizes: Sequence[int] = SIZES
-        self.facts: dict[str, dict[str, FactValue]] = {node: dict(FACTS) for node in NODES}
+        self.facts: dict[str, dict[str, FactValue]] = {
+            node: FACTS | {"nic.addresses": f"10.0.0.{number}/24"} for number, node in enumerate(NODES, 1)
+        }
         #: What a message of a pair takes longer, as a factor of what it costs and of what its size costs.
         self.slower: Callable[[Pair, int], float] = lambda _pair, _size: 1.0
         #: What is added to some of the values [s]; None for nothing.
@@ -81,6 +84,8 @@ class World:
         #: Scatter of a size as a whole, from one to the next.
         self.rough = 0.0
         self.contaminated = False
+        #: How busy the busiest CPU of each node is.
+        self.busy = 0.3
         self.warned: set[str] = set()
 
     def value_s(self, pair: Pair, size: int) -> float:
@@ -112,7 +117,7 @@ class World:
             error=None,
             argv=["mpirun"],
             probe=None,
-            context=[NodeContext(node=name) for name in pair],
+            context=[NodeContext(node=name, busiest_cpu_ratio=self.busy) for name in pair],
             contamination=[f"foreign load on {pair[0]}"] if self.contaminated else [],
         )
         samples = [self._sample(launch, pair, size, level * bumps[size]) for size in self.sizes]
@@ -266,6 +271,13 @@ CASES = (
     Case(
         name="network.shared_medium",
         plant=_set(rough=1.2, sizes=(64, 128, 256, 512, 1024, 1280, 1518, 4096, 8192, 16384)),
+    ),
+    Case(name="tcp.processor", plant=_set(op="tcp_rr", bits_per_s=0.4e9, busy=0.95)),
+    Case(
+        name="network.asymmetric_route",
+        plant=_fact(
+            "network.routes", "10.0.0.0/24 dev eth0, 10.0.0.1 via 10.0.0.254 dev eth0", [_THIRD]
+        ),
     ),
     Case(name="node.contaminated", plant=_set(contaminated=True)),
 )

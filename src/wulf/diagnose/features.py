@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ipaddress
 import math
+import statistics
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from wulf.records import CellEstimate, CurveModel, FactValue, NodeRecord
@@ -32,6 +34,9 @@ FEATURES: Mapping[str, str] = {
     "link_ratio": "that rate ÷ the speed of the slower link",
     "in_flight_bytes": "that rate × the round trip of a small message: what is on its way at a time",
     "window_bytes": "what a connection may have on its way: the smallest limit of both nodes' socket buffers",
+    "busiest_cpu_ratio": "how busy the busiest CPU of both nodes was, median over launches",
+    "gateway_out": "the gateway that the first node sends through to the second; none for a direct way",
+    "gateway_back": "the same of the second to the first",
     "r_squared": "share of the variation of the times that a straight line explains",
     "contaminated_ratio": "share of the launches beside foreign load",
     "warned": "what was warned of in the analysis",
@@ -65,7 +70,7 @@ def of_pair(
     warned
         Kinds of advice that the analysis of the run gives.
     """
-    found = dict(_of_facts(nodes))
+    found = dict(_of_facts(nodes)) | dict(_of_routes(nodes))
     ordered = sorted(cells, key=lambda cell: cell.cell.size_bytes)
     transport = ordered[0].cell.op.partition("_")[0]
     found |= {"transport": transport, "sizes": len(ordered), "warned": " ".join(sorted(warned))}
@@ -75,6 +80,9 @@ def of_pair(
     found |= _of_rate(ordered, found)
     if model is not None and model.least_squares is not None:
         found["r_squared"] = model.least_squares.r_squared
+    busy = [p.busiest_cpu_ratio for cell in ordered for p in cell.launches if p.busiest_cpu_ratio is not None]
+    if busy:
+        found["busiest_cpu_ratio"] = statistics.median(busy)
     launches = [point.contaminated for cell in ordered for point in cell.launches]
     if launches:
         found["contaminated_ratio"] = sum(launches) / len(launches)
@@ -93,6 +101,32 @@ def _of_facts(nodes: tuple[NodeRecord, NodeRecord]) -> Iterator[tuple[str, FactV
     limits = [limit for facts in (first, second) for name in _BUFFERS if (limit := _last(facts.get(name)))]
     if limits:
         yield "window_bytes", min(limits)
+
+
+def _of_routes(nodes: tuple[NodeRecord, NodeRecord]) -> Iterator[tuple[str, FactValue]]:
+    first, second = (node.facts for node in nodes)
+    for name, sender, receiver in (("gateway_out", first, second), ("gateway_back", second, first)):
+        gateway = _gateway(sender.get("network.routes"), receiver.get("nic.addresses"))
+        if gateway is not None:
+            yield name, gateway
+
+
+def _gateway(routes: FactValue, addresses: FactValue) -> str | None:
+    """Return the gateway of the narrowest route to a node's first address; None where none is known to lead there."""
+    try:
+        target = ipaddress.ip_interface(str(addresses or "").split(" ")[0]).ip
+    except ValueError:
+        return None
+    best: tuple[int, str] | None = None
+    for route in str(routes or "").split(", "):
+        destination, *words = route.split(" ")
+        try:
+            network = ipaddress.ip_network("0.0.0.0/0" if destination == "default" else destination)
+        except ValueError:
+            continue
+        if target in network and (best is None or network.prefixlen > best[0]):
+            best = network.prefixlen, words[1] if words[:1] == ["via"] else "none"
+    return best[1] if best is not None else None
 
 
 def _number(value: FactValue) -> float | None:

@@ -185,7 +185,7 @@ def suspects(
     false_alarm
         Chance that anything is said where all are alike.
     """
-    both = _mean_of_directions(logs)
+    both = mean_of_directions(logs)
     fit = additive(both)
     floor = math.log1p(margin)
     slow = _slow_nodes(fit, floor, false_alarm / 2)
@@ -203,11 +203,12 @@ def scores(logs: Matrix, confidence: float) -> tuple[Vector, Vector]:
     logs
         As of `suspects`.
     """
-    fit = additive(_mean_of_directions(logs))
+    fit = additive(mean_of_directions(logs))
     return fit.nodes, np.asarray(t.ppf((1 + confidence) / 2, fit.freedom) * fit.errors)
 
 
-def _mean_of_directions(logs: Matrix) -> Matrix:
+def mean_of_directions(logs: Matrix) -> Matrix:
+    """Return the mean of both directions of each pair; of one that was measured in one direction, that."""
     return np.where(
         np.isfinite(logs) & np.isfinite(logs.T),
         (logs + logs.T) / 2,

@@ -155,6 +155,7 @@ _COMPARED = (
     "interval_s",
     "steal_ratio",
     "foreign_cpu_ratio",
+    "busiest_cpu_ratio",
     "cpu_wait_ratio",
     "context_switches_per_s",
     "nic_errors",
@@ -178,6 +179,12 @@ class _Difference:
         available = cpus * self.interval_s()
         busy = sum(ticks[index] for index in _BUSY) / _TICKS_PER_S
         return min(1.0, max(0.0, busy - self._own_cpus() * self.interval_s()) / available)
+
+    def busiest_cpu_ratio(self) -> float:
+        return max(
+            sum(ticks[index] for index in _BUSY) / _TICKS_PER_S / self.interval_s()
+            for ticks in self._ticks_by_cpu()
+        )
 
     def context_switches_per_s(self) -> float:
         return self._growth("context_switches") / self.interval_s()
@@ -206,15 +213,19 @@ class _Difference:
 
     def _ticks(self) -> tuple[int, list[float]]:
         """Return (number of CPUs, growth of each counter over them), of the CPUs that the node may run on."""
+        grown = self._ticks_by_cpu()
+        return len(grown), [sum(column) for column in zip(*grown, strict=True)]
+
+    def _ticks_by_cpu(self) -> list[list[float]]:
+        """Return the growth of each counter of each CPU that the node may run on."""
         before, after = self._pair("ticks")
         allowed = self._after.cpus
         chosen = [cpu for cpu in after if cpu in before and (allowed is None or cpu in allowed)]
         if not chosen:
             raise Unknown("/proc/stat does not show the CPUs that the node may run on")
         # The kernel may take idle time back; a counter never counts less than nothing here.
-        return len(chosen), [
-            sum(max(0.0, after[cpu][index] - before[cpu][index]) for cpu in chosen)
-            for index in range(_FIELDS)
+        return [
+            [max(0.0, after[cpu][index] - before[cpu][index]) for index in range(_FIELDS)] for cpu in chosen
         ]
 
     def _growth(self, name: str) -> float:

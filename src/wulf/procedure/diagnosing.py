@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 
 from wulf import store
 from wulf.diagnose import pairs as between
+from wulf.diagnose import tree
 from wulf.diagnose.baseline import FALSE_ALARM, worse_nodes
 from wulf.diagnose.signatures import symptoms
 from wulf.errors import AnalysisError, UsageError
 from wulf.procedure.analysis import analyze, compare
 from wulf.records import CellEstimate, Comparison, Estimate, NodeRecord, Pair
-from wulf.records.diagnosed import Diagnosis, Gate, Matrix, Score, Worse
+from wulf.records.diagnosed import Branch, Diagnosis, Gate, Matrix, Score, Worse
 from wulf.units import parse_percent
 
 #: What is measured where nothing was: small messages show what a node costs, large ones what its link carries.
@@ -158,7 +159,8 @@ def _matrix(op: str, size: int, cells: Sequence[CellEstimate], links: Mapping[st
     if not names:
         return None
     logs = _logs(times, names)
-    fit = between.additive(np.where(np.isfinite(logs), logs, logs.T))
+    symmetric = between.mean_of_directions(logs)
+    fit = between.additive(symmetric)
     measured = len({frozenset(pair) for pair in times})
     return Matrix(
         op=op,
@@ -169,6 +171,11 @@ def _matrix(op: str, size: int, cells: Sequence[CellEstimate], links: Mapping[st
         missing=math.comb(everybody, 2) - measured,
         suspects=between.suspects(logs, names),
         scores=_scores(logs, names, size, links),
+        order=[names[place] for place in tree.order(symmetric)],
+        branches=[
+            Branch(nodes=[names[place] for place in branch.nodes], further=branch.further)
+            for branch in tree.branches(symmetric)
+        ],
     )
 
 

@@ -26,6 +26,7 @@ OWN_FACTS = frozenset(
         "node.hostname",
         "network.addresses",
         "network.own_name",
+        "network.routes",
         "nic.addresses",
         "nic.device",
         "cpu.allowed",

@@ -51,6 +51,8 @@ class LaunchPoint(Record, frozen=True, kw_only=True):
     modes_at: list[tuple[float, float]] = []
     #: Whether the launch ran beside foreign load.
     contaminated: bool
+    #: Of its nodes, how busy the busiest CPU was (0–1); null where that is not known.
+    busiest_cpu_ratio: float | None = None
     #: Time of the node-local reference of the launch [s]; null where none was made.
     reference_s: float | None = None
 

@@ -54,6 +54,14 @@ class Score(Record, frozen=True, kw_only=True):
     link_bits_per_s: float | None = None
 
 
+class Branch(Record, frozen=True, kw_only=True):
+    """Nodes that are closer to each other than to others: they have in common what connects them."""
+
+    nodes: list[str]
+    #: How much longer a message takes from them to the other branches beside it, as a share.
+    further: float
+
+
 class Matrix(Record, frozen=True, kw_only=True):
     """The times between all pairs at one size, and what they say."""
 
@@ -70,6 +78,10 @@ class Matrix(Record, frozen=True, kw_only=True):
     suspects: list[Suspect]
     #: Every node, the worst first.
     scores: list[Score] = []
+    #: Every node, with those as neighbours that are close to each other.
+    order: list[str] = []
+    #: The tree of what connects them, larger branches before those that they hold; empty where all are alike.
+    branches: list[Branch] = []
 
 
 class Worse(Record, frozen=True, kw_only=True):

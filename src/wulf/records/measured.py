@@ -158,6 +158,8 @@ class NodeContext(Record, frozen=True, kw_only=True):
     steal_ratio: float | None = None
     #: Fraction of the CPU time used by processes that do not belong to the launch (0–1).
     foreign_cpu_ratio: float | None = None
+    #: Fraction of the time in which the busiest of its CPUs was busy, whoever it was with (0–1).
+    busiest_cpu_ratio: float | None = None
     #: Fraction of the time in which some process that wanted to run had to wait for a CPU (0–1).
     cpu_wait_ratio: float | None = None
     #: Context switches of the node.

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from xml.etree import ElementTree
 
 from rich.console import Console
 
 from wulf.nodeset import fold
-from wulf.records.diagnosed import Diagnosis, Kind, Matrix, Score, Suspect, Symptom, Worse
-from wulf.report.parts import Card, Column, DiagnosisView, Item, Table
+from wulf.records.diagnosed import Branch, Diagnosis, Kind, Matrix, Score, Suspect, Symptom, Worse
+from wulf.report.parts import Card, Column, DiagnosisView, Figure, Item, Table
 from wulf.report.terminal import Printer
 from wulf.report.words import change_item, count, name, percent
 from wulf.text import in_command, printable
@@ -29,6 +30,7 @@ _NEXT: dict[Kind, str] = {
     "receiving": "wulf audit --nodes {nodes}",
     "group": "look at the switch or the uplink of {nodes}",
 }
+NOWHERE: Mapping[str, str] = MappingProxyType({})
 #: Nodes that the table names; the rest is as good or better, and in --json.
 NAMED = 12
 #: A smaller chance is not worth its digits.
@@ -65,20 +67,31 @@ def render_text(found: Diagnosis, console: Console) -> None:
         printer.line(f"next: {command}")
 
 
-def build(found: Diagnosis) -> DiagnosisView | None:
-    """Return what is shown of a diagnosis; None where there is nothing to say."""
+def build(
+    found: Diagnosis, figures: tuple[Figure, ...] = (), sections: Mapping[str, str] = NOWHERE
+) -> DiagnosisView | None:
+    """Return what is shown of a diagnosis; None where there is nothing to say.
+
+    Parameters
+    ----------
+    figures
+        Maps of the times that it judges.
+    sections
+        Operation → where on the page its figures are.
+    """
     if not found.matrices and not found.symptoms:
         return None
     return DiagnosisView(
         flag=("good" if found.fine else "error") if found.matrices else "",
         lines=tuple(verdict(found)) if found.matrices else (),
-        cards=tuple(_card(symptom) for symptom in found.symptoms),
+        cards=tuple(_card(symptom, sections) for symptom in found.symptoms),
+        figures=figures,
         scores=table(found),
         commands=_commands(found),
     )
 
 
-def _card(symptom: Symptom) -> Card:
+def _card(symptom: Symptom, sections: Mapping[str, str] = NOWHERE) -> Card:
     pairs = "all pairs" if len(symptom.pairs) == symptom.of_pairs else _pairs(symptom.pairs)
     return Card(
         title=symptom.title,
@@ -86,6 +99,7 @@ def _card(symptom: Symptom) -> Card:
         evidence=printable(symptom.evidence, 300),
         why=symptom.why,
         next=symptom.next,
+        section=sections.get(symptom.op, ""),
     )
 
 
@@ -115,6 +129,13 @@ def verdict(found: Diagnosis) -> Iterator[str]:
             f"{count(matrix.pairs, 'pair')}; nodes that are alike differ by ±{percent(matrix.scatter)}"
             + (f"; {count(matrix.missing, 'pair')} not measured" if matrix.missing else "")
         )
+        for branch in matrix.branches:
+            yield f"  {_branch(branch)}"
+
+
+def _branch(branch: Branch) -> str:
+    nodes = fold(map(printable, branch.nodes))
+    return f"{nodes} have a switch in common: to the others beside them a message takes {percent(branch.further)} longer"
 
 
 def suspicion(suspect: Suspect, matrix: Matrix) -> str:

@@ -238,6 +238,8 @@ class Card:
     evidence: str
     why: str
     next: str
+    #: Id of the section that has the figures; empty where there is none.
+    section: str = ""
 
 
 @dataclass(frozen=True)
@@ -247,6 +249,7 @@ class DiagnosisView:
     flag: Flag
     lines: tuple[str, ...]
     cards: tuple[Card, ...]
+    figures: tuple[Figure, ...]
     scores: Table
     commands: tuple[str, ...]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import ipaddress
+import itertools
 import re
 from collections.abc import Callable
 
@@ -105,6 +106,18 @@ def _faces_outside(capture: NodeCapture) -> FactValue:
     return False
 
 
+def _routes(capture: NodeCapture) -> FactValue:
+    """Return where packets to other addresses leave the node: ``10.0.0.0/24 dev eth0, 10.0.0.7 via 10.1.0.2 dev eth1``."""
+    found = []
+    for line in capture.tree.lines("routes"):
+        destination, *words = line.split() or [""]
+        at = dict(itertools.pairwise(words))
+        if "dev" in at:
+            gateway = f"via {at['via']} " if "via" in at else ""
+            found.append(f"{destination} {gateway}dev {at['dev']}")
+    return shown(", ".join(found) or "none", 4000)
+
+
 def rto_min(capture: NodeCapture) -> FactValue:
     """Return the shortest retransmission time-out that a route over the cluster's interface asks for."""
     nic = capture.nic()
@@ -189,6 +202,7 @@ _FACTS: dict[str, Callable[[NodeCapture], FactValue]] = {
     "network.shared_subnets": _shared_subnets,
     "network.foreign_interfaces": _foreign,
     "network.other_interfaces": _other_networks,
+    "network.routes": _routes,
     "network.default_interface": _default_interface,
     "network.faces_outside": _faces_outside,
     "network.name_servers": _name_servers,

@@ -153,16 +153,21 @@ def _regression(figure: Figure) -> Layer:
 
 def _matrix(figure: Figure) -> Layer:
     gap = alt.Scale(paddingInner=0.02)
+    sort = list(figure.variants[0].datasets["order"]["node"]) or alt.Undefined
+    many = len(set(figure.variants[0].datasets["main"]["to"])) > 8
+    angle = -90 if many else 0
     base = alt.Chart(alt.NamedData("main")).encode(
-        x=alt.X("to:N", scale=gap, axis=alt.Axis(title=figure.x_title, orient="top", labelAngle=0)),
-        y=alt.Y("from:N", scale=gap, axis=alt.Axis(title=figure.y_title)),
+        x=alt.X(
+            "to:N", sort=sort, scale=gap, axis=alt.Axis(title=figure.x_title, orient="top", labelAngle=angle)
+        ),
+        y=alt.Y("from:N", sort=sort, scale=gap, axis=alt.Axis(title=figure.y_title)),
     )
     tooltip = [alt.Tooltip("from:N"), alt.Tooltip("to:N"), alt.Tooltip("text:N", title="value")]
     scale = alt.Scale(domain=[0, 1], range=list(theme.HEAT))
     fields = base.mark_rect(cornerRadius=2).encode(
         color=alt.Color("badness:Q", scale=scale, legend=None), tooltip=tooltip
     )
-    if len(set(figure.variants[0].datasets["main"]["to"])) > 8:
+    if many:
         return alt.layer(fields)
     ink = alt.condition("datum.badness > 0.55", alt.value("#ffffff"), alt.value("#000000"))
     return alt.layer(

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from wulf.records import CellEstimate, CurveModel, Estimate, Place
+from wulf.records.diagnosed import Matrix
 from wulf.report.parts import Columns, Figure, Variant, rounded
 from wulf.report.run import charts
 from wulf.report.words import Terms, estimate_item, name, place_name
+from wulf.units import format_bytes
+
+#: Nodes on each side of a heat map: a page with more fields is slow, and none of them is seen.
+MOST_DRAWN = 64
 
 
 def matrices(
@@ -26,7 +31,34 @@ def matrices(
     return found
 
 
-def _matrix(id_: str, title: str, cells: Sequence[tuple[Place, Estimate]], worse: str) -> Figure:
+def judged(matrices: Sequence[Matrix], cells: Sequence[CellEstimate]) -> Iterator[Figure]:
+    """Yield a heat map of each of the matrices that a diagnosis judges; nodes that are close are neighbours."""
+    for number, matrix in enumerate(matrices):
+        drawn = matrix.order if len(matrix.order) <= MOST_DRAWN else _worst(matrix)
+        times = {
+            (cell.cell.place[0], cell.cell.place[1]): cell.time
+            for cell in cells
+            if (cell.cell.op, cell.cell.size_bytes) == (matrix.op, matrix.size_bytes)
+            and set(drawn).issuperset(cell.cell.place)
+        }
+        if not times:
+            continue
+        # What was measured in one direction is the same in the other.
+        both = {pair[::-1]: time for pair, time in times.items()} | times
+        title = f"{name(matrix.op)} at {format_bytes(matrix.size_bytes)} between all pairs"
+        yield _matrix(f"diagnosis-{number}", title, list(both.items()), "high", drawn)
+
+
+def _worst(matrix: Matrix) -> list[str]:
+    """Return as many of the worst nodes as can be drawn, in the order of the matrix."""
+    worst = {score.node for score in matrix.scores[:MOST_DRAWN]}
+    return [node for node in matrix.order if node in worst]
+
+
+def _matrix(
+    id_: str, title: str, cells: Sequence[tuple[Place, Estimate]], worse: str, order: Sequence[str] = ()
+) -> Figure:
+    """Return a heat map; nodes are in `order`, else in that of their names."""
     values = [estimate.value for _, estimate in cells]
     low, high = min(values), max(values)
     badness = [(value - low) / (high - low) if high > low else 0.0 for value in values]
@@ -53,9 +85,10 @@ def _matrix(id_: str, title: str, cells: Sequence[tuple[Place, Estimate]], worse
         variants=(
             Variant(
                 label="",
-                datasets={"main": main},
+                datasets={"main": main, "order": {"node": [name(node) for node in order]}},
                 summary=f"{title}: worst {estimate_item(worst[1]).text} on {place_name(worst[0])}.",
-                caption="Darker is worse, from the best pair to the worst; a blank field was not measured.",
+                caption="Darker is worse, from the best pair to the worst; a blank field was not measured."
+                + (" Nodes that are close to each other are neighbours." if order else ""),
             ),
         ),
     )

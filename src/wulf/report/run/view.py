@@ -9,9 +9,10 @@ from wulf.records import Analysis, Audit, CellEstimate, CurveModel, Launch, Mani
 from wulf.records.diagnosed import Diagnosis
 from wulf.report import audit as audit_view
 from wulf.report import diagnosis as diagnosis_view
-from wulf.report.parts import OperationView, Section, View
+from wulf.report.parts import DiagnosisView, OperationView, Section, View
 from wulf.report.run import headline, methods, provenance, ranking, tables
 from wulf.report.run.figures import figures
+from wulf.report.run.matrix import judged
 from wulf.report.words import Terms, estimate_item, name
 from wulf.text import printable
 from wulf.units import format_bytes
@@ -28,6 +29,7 @@ def build(
     """Return all that is shown of a run."""
     grade = headline.trust(manifest, analysis)
     known = {operation.name: operation for operation in manifest.operations}
+    operations = _operations(manifest, analysis)
     return View(
         run_id=name(manifest.id),
         title=headline.title(manifest),
@@ -36,8 +38,8 @@ def build(
         trust_title=headline.TRUST_TITLES[grade],
         trust_text=headline.trust_text(manifest, analysis, nodes),
         warnings=headline.warnings(analysis.warnings),
-        operations=_operations(manifest, analysis),
-        diagnosis=diagnosis_view.build(diagnosis) if diagnosis is not None else None,
+        operations=operations,
+        diagnosis=_diagnosis(diagnosis, analysis, operations) if diagnosis is not None else None,
         across=tuple(_across(analysis)),
         audit=audit_view.build(audit) if audit is not None else None,
         launches=provenance.launches_table(launches, known),
@@ -48,6 +50,13 @@ def build(
         methods=methods.paragraph(manifest, nodes, launches, analysis),
         command_line=printable(shlex.join(manifest.command_line), 1000),
     )
+
+
+def _diagnosis(
+    found: Diagnosis, analysis: Analysis, operations: Sequence[OperationView]
+) -> DiagnosisView | None:
+    sections = {operation.name: operation.id for operation in operations}
+    return diagnosis_view.build(found, tuple(judged(found.matrices, analysis.cells)), sections)
 
 
 def _across(analysis: Analysis) -> Iterator[Section]:

@@ -128,6 +128,12 @@
     redraw();
   }
 
+  function show(id) {
+    const radio = document.querySelector(`input[name=operation][value="${id}"]`);
+    if (radio) radio.checked = true;
+    chooseOperation(id);
+  }
+
   function labelTheme() {
     const dark = themeName() === "dark";
     document.getElementById("theme").textContent = dark ? "Light" : "Dark";
@@ -167,6 +173,9 @@
     document.addEventListener("click", (event) => {
       const button = event.target.closest("button[data-save]");
       if (button) download(charts.get(button.closest("figure").id), button.dataset.save);
+      // A link to figures of an operation that is not shown.
+      const link = event.target.closest("a[data-operation]");
+      if (link) show(link.dataset.operation);
     });
     document.addEventListener("change", (event) => {
       if (event.target.matches("select[data-operation]")) choosePair(event.target);

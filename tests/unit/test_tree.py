@@ -1,0 +1,72 @@
+"""Which nodes share a switch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from wulf.diagnose import tree
+
+
+def times(nodes, further=(), scatter=0.02, own=0.03, seed=0):
+    """Logarithms of times; `further`: (group of each node, what is between groups)."""
+    rng = np.random.default_rng(seed)
+    added = own * rng.standard_normal(nodes)
+    noise = np.triu(scatter * rng.standard_normal((nodes, nodes)), 1)
+    logs = added[:, None] + added[None, :] + noise + noise.T
+    for groups, between in further:
+        groups = np.asarray(groups)
+        logs += between * (groups[:, None] != groups[None, :])
+    np.fill_diagonal(logs, np.nan)
+    return logs
+
+
+def groups_of(found):
+    return {branch.nodes for branch in found}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_two_switches_are_seen(seed):
+    sides = [0, 1] * 4
+    found = tree.branches(times(8, [(sides, 0.1)], seed=seed))
+    assert groups_of(found) == {(0, 2, 4, 6), (1, 3, 5, 7)}
+    assert found[0].further == pytest.approx(0.1, abs=0.05)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_tree_of_switches_is_seen_level_by_level(seed):
+    rack = [node // 8 for node in range(32)]
+    row = [node // 16 for node in range(32)]
+    found = groups_of(tree.branches(times(32, [(rack, 0.08), (row, 0.3)], seed=seed)))
+    for size in (16, 8):
+        for first in range(0, 32, size):
+            assert tuple(range(first, first + size)) in found
+
+
+def test_where_all_share_a_switch_there_are_no_groups():
+    rng = np.random.default_rng(5)
+    sizes = rng.integers(4, 40, 200)
+    alarms = [bool(tree.branches(times(int(n), scatter=0.05, seed=seed))) for seed, n in enumerate(sizes)]
+    assert sum(alarms) <= 2
+
+
+def test_a_slow_node_is_no_group():
+    logs = times(12, seed=3)
+    logs[4, :] += 1.0
+    logs[:, 4] += 1.0
+    assert tree.branches(logs) == []
+
+
+def test_pairs_that_were_not_measured_leave_the_others_their_groups():
+    logs = times(16, [([n // 8 for n in range(16)], 0.15)])
+    rng = np.random.default_rng(1)
+    for first, second in rng.integers(0, 16, (20, 2)):
+        logs[first, second] = logs[second, first] = np.nan
+    assert groups_of(tree.branches(logs)) == {tuple(range(8)), tuple(range(8, 16))}
+
+
+def test_neighbours_in_the_order_share_a_switch():
+    sides = np.array([0, 1, 2] * 6)
+    found = tree.order(times(18, [(sides, 0.1)], seed=2))
+    assert sorted(found) == list(range(18))
+    assert np.count_nonzero(np.diff(sides[found])) == 2
