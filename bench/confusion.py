@@ -275,9 +275,7 @@ CASES = (
     Case(name="tcp.processor", plant=_set(op="tcp_rr", bits_per_s=0.4e9, busy=0.95)),
     Case(
         name="network.asymmetric_route",
-        plant=_fact(
-            "network.routes", "10.0.0.0/24 dev eth0, 10.0.0.1 via 10.0.0.254 dev eth0", [_THIRD]
-        ),
+        plant=_fact("network.routes", "10.0.0.0/24 dev eth0, 10.0.0.1 via 10.0.0.254 dev eth0", [_THIRD]),
     ),
     Case(name="node.contaminated", plant=_set(contaminated=True)),
 )

@@ -111,4 +111,4 @@ def test_an_unknown_suite_is_named_with_those_there_are():
 def test_more_ranks_than_there_are():
     (experiment,) = suites.parse('title = "x"\n[[experiment]]\nop = "mpi_ring"\nranks = 8\n', "x").experiment
     with pytest.raises(UsageError, match="takes 8, and there are 4"):
-        list(experiment.with_ranks(4))
+        list(experiment.companies(4))

@@ -15,8 +15,8 @@ def times(nodes, further=(), scatter=0.02, own=0.03, seed=0):
     noise = np.triu(scatter * rng.standard_normal((nodes, nodes)), 1)
     logs = added[:, None] + added[None, :] + noise + noise.T
     for groups, between in further:
-        groups = np.asarray(groups)
-        logs += between * (groups[:, None] != groups[None, :])
+        group = np.asarray(groups)
+        logs += between * (group[:, None] != group[None, :])
     np.fill_diagonal(logs, np.nan)
     return logs
 

@@ -35,8 +35,10 @@ static bool is_number(MPI_Datatype type) {
            type == MPI_UNSIGNED_LONG_LONG;
 }
 
+/* Open MPI's rendezvous limits say how much of a message goes ahead of the rest, not when it does. */
 static bool is_eager_limit(const char *name) {
-    return strstr(name, "eager_limit") != NULL || strstr(name, "EAGER_MAX") != NULL;
+    return (strstr(name, "eager_limit") != NULL && strstr(name, "rndv") == NULL) ||
+           strstr(name, "EAGER_MAX") != NULL;
 }
 
 size_t limits_read(struct limit *limits, size_t most) {

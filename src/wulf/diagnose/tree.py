@@ -1,12 +1,13 @@
 """Which nodes share a switch: messages among them take less time than both nodes explain.
 
-What the additive model of `wulf.diagnose.pairs` leaves of each pair is clustered (average linkage). Clusters are found in
-anything, so they count only where they are told apart far better than in matrices of mere noise of the same size; then each
-of them is divided again.
+What the additive model of `wulf.diagnose.pairs` leaves of each pair is clustered (average linkage). Clusters are found
+in anything, so they count only where they are told apart far better than in matrices of mere noise of the same size;
+then each of them is divided again.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -105,12 +106,16 @@ def _divided(rest: Matrix) -> tuple[float, float, Labels]:
             continue
         between, within = values[apart], values[~apart]
         further = float(np.mean(between) - np.mean(within))
-        scatter = math.sqrt((np.sum((between - np.mean(between)) ** 2) + np.sum((within - np.mean(within)) ** 2)) / len(values))
+        scatter = math.sqrt(
+            (np.sum((between - np.mean(between)) ** 2) + np.sum((within - np.mean(within)) ** 2))
+            / len(values)
+        )
         score = further / max(scatter, 1e-9) / math.sqrt(1 / len(between) + 1 / len(within))
         best = max(best, (score, further, labels), key=lambda one: one[0])
     return best
 
 
+@functools.cache
 def _of_noise(nodes: int) -> float:
     """Return how clearly noise alone is divided at best."""
     rng = np.random.default_rng(SEED)

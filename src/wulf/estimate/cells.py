@@ -290,7 +290,8 @@ def _point(sample: Sample, launch: Launch) -> LaunchPoint:
         modes_at=[(mode.middle * scale, mode.share) for mode in modes] if len(modes) > 1 else [],
         contaminated=bool(launch.contamination),
         busiest_cpu_ratio=max(
-            (one.busiest_cpu_ratio for one in launch.context if one.busiest_cpu_ratio is not None), default=None
+            (one.busiest_cpu_ratio for one in launch.context if one.busiest_cpu_ratio is not None),
+            default=None,
         ),
     )
 

@@ -1,8 +1,9 @@
 """LogGP's parameters of messages between two ranks.
 
-Alexandrov, Ionescu, Schauser, Scheiman (1995), "LogGP: incorporating long messages into the LogP model", SPAA '95. What
-is measured for each of them follows Hoefler, Lichei, Rehm (2007), "Low-overhead LogGP parameter assessment for modern
-interconnection networks", IPDPS 2007: calls are timed alone, and gaps by trains of messages of which the last is answered.
+Alexandrov, Ionescu, Schauser, Scheiman (1995), "LogGP: incorporating long messages into the LogP model", SPAA '95.
+What is measured for each of them follows Hoefler, Lichei, Rehm (2007), "Low-overhead LogGP parameter assessment for
+modern interconnection networks", IPDPS 2007: calls are timed alone, and gaps by trains of messages of which the last is
+answered.
 
 A parameter that comes out negative, or that its interval does not tell from zero, is not printed: it is said why.
 """
@@ -51,8 +52,8 @@ def loggp(
     for cell in cells:
         kind, number = asked.get(cell.cell.op, ("", 0))
         if kind in {ROUND_TRIP, SEND, RECEIVE, TRAIN, LATE}:
-            place = places.setdefault((cell.cell.place, cell.cell.setting), defaultdict(dict))
-            place[kind].setdefault(number, []).append(cell)
+            there = places.setdefault((cell.cell.place, cell.cell.setting), defaultdict(dict))
+            there[kind].setdefault(number, []).append(cell)
     for (place, setting), measured in places.items():
         if measured.keys() - {ROUND_TRIP}:
             found = LogGP(place=place, setting=setting)
@@ -128,11 +129,12 @@ def _with_gaps(found: LogGP, measured: _Measured) -> LogGP:
         if not trains:
             return found
         return replace(
-            found, notes=[*found.notes, f"g and G are not known: {TRAIN} was measured with one number of messages"]
+            found,
+            notes=[*found.notes, f"g and G are not known: {TRAIN} was measured with one number of messages"],
         )
     short, long = min(trains), max(trains)
-    gaps = _gaps(of_cells(trains[short]), of_cells(trains[long]), short, long)
     try:
+        gaps = _gaps(of_cells(trains[short]), of_cells(trains[long]), short, long)
         if len(gaps.sizes) < hockney.MIN_SIZES:
             raise NotIdentifiable(f"it takes {hockney.MIN_SIZES} sizes, there are {len(gaps.sizes)}")
         line = hockney.robust(gaps, hockney.launch_lines(gaps, hockney.robust_line))
@@ -171,11 +173,13 @@ def _with_limit(found: LogGP, measured: _Measured, eager_limits: Mapping[str, in
     waiting = [size for size, waits in waited.items() if waits]
     if not waiting:
         return replace(
-            found, notes=[*found.notes, f"the eager limit is {format_bytes(max(eager))} or more: nothing waited"]
+            found,
+            notes=[*found.notes, f"the eager limit is {format_bytes(max(eager))} or more: nothing waited"],
         )
     if not eager:
         return replace(
-            found, notes=[*found.notes, f"the eager limit is below {format_bytes(min(waiting))}: all sizes waited"]
+            found,
+            notes=[*found.notes, f"the eager limit is below {format_bytes(min(waiting))}: all sizes waited"],
         )
     if max(eager) > min(waiting):
         return replace(

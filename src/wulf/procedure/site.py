@@ -19,6 +19,7 @@ from wulf.cluster.transport import open_transport
 from wulf.errors import BuildError, TransportError, UnreachableError, UsageError
 from wulf.facts.capture import capture, snapshot
 from wulf.facts.context import Snapshot, contamination, difference
+from wulf.facts.values import cpu_list
 from wulf.nodeset import reasons_text
 from wulf.ports import Launcher, Transport
 from wulf.probe import build

@@ -135,7 +135,10 @@ def verdict(found: Diagnosis) -> Iterator[str]:
 
 def _branch(branch: Branch) -> str:
     nodes = fold(map(printable, branch.nodes))
-    return f"{nodes} have a switch in common: to the others beside them a message takes {percent(branch.further)} longer"
+    return (
+        f"{nodes} have a switch in common: a message to the others beside them takes "
+        f"{percent(branch.further)} longer"
+    )
 
 
 def suspicion(suspect: Suspect, matrix: Matrix) -> str:

@@ -107,7 +107,7 @@ def _faces_outside(capture: NodeCapture) -> FactValue:
 
 
 def _routes(capture: NodeCapture) -> FactValue:
-    """Return where packets to other addresses leave the node: ``10.0.0.0/24 dev eth0, 10.0.0.7 via 10.1.0.2 dev eth1``."""
+    """Return where packets leave the node: ``10.0.0.0/24 dev eth0, 10.0.0.7 via 10.1.0.2 dev eth1``."""
     found = []
     for line in capture.tree.lines("routes"):
         destination, *words = line.split() or [""]

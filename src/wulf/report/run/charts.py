@@ -153,7 +153,8 @@ def _regression(figure: Figure) -> Layer:
 
 def _matrix(figure: Figure) -> Layer:
     gap = alt.Scale(paddingInner=0.02)
-    sort = list(figure.variants[0].datasets["order"]["node"]) or alt.Undefined
+    order = [str(node) for node in figure.variants[0].datasets["order"]["node"]]
+    sort = order or alt.Undefined
     many = len(set(figure.variants[0].datasets["main"]["to"])) > 8
     angle = -90 if many else 0
     base = alt.Chart(alt.NamedData("main")).encode(
