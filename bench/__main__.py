@@ -34,6 +34,8 @@ NAMES = (
     "scheduling",
     "confusion",
     "matrix-scale",
+    "ops-cost",
+    "collectives-spread",
     "slow-node",
 )
 TABLE = Path(__file__).parent / "RESULTS.md"

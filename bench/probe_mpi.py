@@ -16,7 +16,7 @@ import itertools
 import math
 import re
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -28,7 +28,7 @@ from wulf.stats.quantiles import weighted_quantile
 
 SIZES = (1, 65536)
 SOURCE = Path(__file__).parent / "native" / "paired"
-PAIRED = "pingpong-paired"
+PAIRED = "paired"
 ARMS = ("probe", "bare", "again")
 #: Length of a visit of the paired program. So short that most of them are not interrupted on a busy host; the loop is
 #: the same however often it turns.
@@ -90,12 +90,19 @@ def visits(output: str) -> list[Visits]:
     return [msgspec.json.decode(line, type=Visits) for line in lines]
 
 
-def alternating(pair: common.Pair, mpi: build.MpiLibrary, program: str) -> Callable[[], dict[str, float]]:
-    """Return the arm that launches the probe's loop and the bare loop in one."""
+def alternating(
+    pair: common.Pair,
+    mpi: build.MpiLibrary,
+    program: str,
+    op: str = "mpi_pingpong",
+    sizes: Sequence[int] = SIZES,
+    blocks: int = BLOCKS,
+) -> Callable[[], dict[str, float]]:
+    """Return the arm that launches the probe's loop of an operation and a bare loop in one."""
     seeds = itertools.count(1)
 
     def run() -> dict[str, float]:
-        words = [VISIT_US, BLOCKS, next(seeds), *SIZES]
+        words = [op, VISIT_US, blocks, next(seeds), *sizes]
         result = {}
         for said in visits(pair.mpirun(mpi, program, [str(word) for word in words])):
             result[f"{said.size} B"] = said.ratio("probe", ("bare", "again"))

@@ -14,7 +14,7 @@ from wulf.estimate import advise
 from wulf.probe import ladder
 from wulf.procedure.analysis import measuring
 from wulf.procedure.measuring import loop as procedure
-from wulf.procedure.measuring.session import MeasureRequest, _require_possible, places
+from wulf.procedure.measuring.session import MeasureRequest, Task, _require_possible, places
 from wulf.records import LaunchResult, LeftOut, command_operation
 
 OPS = ["mpi_pingpong", "tcp_rr", "udp_rr", "tcp_stream"]
@@ -148,14 +148,15 @@ def test_who_takes_part_in_what_is_not_between_pairs():
     ring = [("n0", "n1"), ("n1", "n2"), ("n2", "n0")]
     group = msgspec.structs.replace(operation("mpi_bcast"), ranks=0)
     absent = LeftOut(node="n1", ops=["mpi_bcast"], reason="n1: no MPI")
-    assert places(operation(), ring, [absent]) == ring
-    assert places(group, ring[:1], [], 2) == [("n0", "n0", "n1", "n1")]
-    assert places(group, ring, []) == [("n0", "n1", "n2")]
-    assert places(group, ring, [absent]) == [("n0", "n2")]
-    assert places(group, ring, [], 2, most_ranks=3) == [("n0", "n0", "n1")]
-    assert places(group, ring, [], 2, most_ranks=2) == [], "both are on one node"
-    assert places(group, ring[:1], [absent]) == [], "a group is more than one"
-    assert places(command_operation("./solve"), ring, [absent]) == [("n0",)]
+    assert places(Task(operation(), []), ring, [absent]) == ring
+    assert places(Task(operation(), [], inside=True), ring, []) == [(n, n) for n in ("n0", "n1", "n2")]
+    assert places(Task(group, [], ranks_per_node=2), ring[:1], []) == [("n0", "n0", "n1", "n1")]
+    assert places(Task(group, []), ring, []) == [("n0", "n1", "n2")]
+    assert places(Task(group, []), ring, [absent]) == [("n0", "n2")]
+    assert places(Task(group, [], ranks=3, ranks_per_node=2), ring, []) == [("n0", "n0", "n1")]
+    assert places(Task(group, [], ranks=2, ranks_per_node=2), ring, []) == [], "both are on one node"
+    assert places(Task(group, []), ring[:1], [absent]) == [], "a group is more than one"
+    assert places(Task(command_operation("./solve"), []), ring, [absent]) == [("n0",)]
 
 
 FOUR = ["a", "b", "c", "d"]

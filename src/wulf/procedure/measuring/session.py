@@ -168,7 +168,7 @@ def foretell(request: MeasureRequest, watcher: Watcher) -> tuple[Plan, budget.Fi
     return plan, loop.forecast(plan, tools.operations, look_s)
 
 
-def _tools(request: MeasureRequest, watcher: Watcher) -> tuple[site.Toolbox, list[_Task]]:
+def _tools(request: MeasureRequest, watcher: Watcher) -> tuple[site.Toolbox, list[Task]]:
     """Build the probes, and say what is measured with them; a command is one operation more."""
     if request.experiments:
         names = list(dict.fromkeys(experiment.op for experiment in request.experiments))
@@ -179,15 +179,15 @@ def _tools(request: MeasureRequest, watcher: Watcher) -> tuple[site.Toolbox, lis
         ops = [] if request.command and request.ops is None else request.ops
         tools = site.toolbox(ops, request.mpi, watcher.stage)
         tasks = [
-            _Task(operation, request.sizes_bytes, ranks_per_node=request.ranks_per_node)
+            Task(operation, request.sizes_bytes, ranks_per_node=request.ranks_per_node)
             for operation in tools.operations
         ]
     if request.command:
-        tasks.append(_Task(command_operation(request.command), request.sizes_bytes))
+        tasks.append(Task(command_operation(request.command), request.sizes_bytes))
     return msgspec.structs.replace(tools, operations=[task.operation for task in tasks]), tasks
 
 
-class _Task(NamedTuple):
+class Task(NamedTuple):
     """An operation with the sizes that it is to be measured at, as far as it can."""
 
     operation: Operation
@@ -200,7 +200,7 @@ class _Task(NamedTuple):
     inside: bool = False
 
 
-def _experiments(request: MeasureRequest, operations: Mapping[str, Operation]) -> Iterator[_Task]:
+def _experiments(request: MeasureRequest, operations: Mapping[str, Operation]) -> Iterator[Task]:
     """Yield what a plan's experiments are, with the names that they have in the run."""
     nodes = {node for pair in request.pairs for node in pair}
     for number, experiment in enumerate(request.experiments, 1):
@@ -217,7 +217,7 @@ def _experiments(request: MeasureRequest, operations: Mapping[str, Operation]) -
                 called = operation
                 if name is not None and name != operation.name:
                     called = msgspec.structs.replace(operation, name=name, asked=operation.name)
-                yield _Task(called, sizes, ranks, per_node, inside=experiment.inside)
+                yield Task(called, sizes, ranks, per_node, inside=experiment.inside)
         except UsageError as error:
             raise UsageError(f"{request.ladder}: experiment {number} ({experiment.op}): {error}") from error
 
@@ -225,7 +225,7 @@ def _experiments(request: MeasureRequest, operations: Mapping[str, Operation]) -
 @contextmanager
 def _looked(
     request: MeasureRequest, watcher: Watcher
-) -> Iterator[tuple[site.Toolbox, list[_Task], Transport, list[NodeRecord], list[Pair]]]:
+) -> Iterator[tuple[site.Toolbox, list[Task], Transport, list[NodeRecord], list[Pair]]]:
     """Build the probes and look at the nodes; yields the pairs that answer, too."""
     tools, tasks = _tools(request, watcher)
     _require_possible(request, tools.operations)
@@ -266,9 +266,7 @@ def _require_same(manifest: Manifest, now: Mapping[str, FactValue], path: Path) 
             )
 
 
-def _plan(
-    request: MeasureRequest, tasks: Sequence[_Task], pairs: list[Pair], left_out: list[LeftOut]
-) -> Plan:
+def _plan(request: MeasureRequest, tasks: Sequence[Task], pairs: list[Pair], left_out: list[LeftOut]) -> Plan:
     if request.at_once:
         _require_company(pairs)  # of those that answer
     workload = Workload(
@@ -276,7 +274,7 @@ def _plan(
             Part(
                 op=task.operation.name,
                 sizes_bytes=ladder.sizes_of(task.operation, task.sizes_bytes),
-                places=_places(task, pairs, left_out),
+                places=places(task, pairs, left_out),
                 group=task.inside or not task.operation.between_pairs,
             )
             for task in tasks
@@ -328,7 +326,7 @@ def _require_company(pairs: Sequence[Pair]) -> None:
         )
 
 
-def _places(task: _Task, pairs: Sequence[Pair], left_out: Sequence[LeftOut]) -> list[Place]:
+def places(task: Task, pairs: Sequence[Pair], left_out: Sequence[LeftOut]) -> list[Place]:
     """Return who takes part.
 
     That is the pairs; or of the nodes in them that can: all together, if two are left (no more than `task.ranks` of

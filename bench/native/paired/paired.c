@@ -1,21 +1,22 @@
-/* The probe's ping-pong and a bare loop in one launch, visit by visit.
+/* An operation of the probe and a bare loop (bare.c) in one launch, visit by visit.
  *
- *     mpirun -np 2 pingpong-paired VISIT_US BLOCKS SEED SIZE…
+ *     mpirun -np 2 paired OPERATION VISIT_US BLOCKS SEED SIZE…
  *
- * The probe makes its experiment as it always does (sweep.c), of an operation that has three arms: its own
- * ping-pong, a bare loop, and the bare loop once more, which tells how much two arms differ that do not.
- * Every block is a visit of each of them, in random order: same processes, same connection, same buffer, as
- * many messages. Both arms make one exchange before their clock runs.
+ * The probe makes its experiment as it always does (sweep.c), of an operation that has three arms: its own,
+ * a bare loop, and the bare loop once more, which tells how much two arms differ that do not.
+ * Every block is a visit of each of them, in random order: same processes, same connection, same buffers, as
+ * many messages. Both arms make one iteration before their clock runs.
  *
  * It is no operation of the probe, and is not installed.
  *
  * Prints a JSON object for each size, values in the order of time:
- *     {"size": 1, "iterations": 50, "corrupt": 0, "visits": [["probe", HALF ROUND TRIP IN ns], …]} */
+ *     {"size": 1, "iterations": 50, "corrupt": 0, "visits": [["probe", VALUE IN ns], …]} */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "bare.h"
 #include "probe/mpi/link.h"
 #include "probe/order.h"
 #include "probe/sweep.h"
@@ -34,7 +35,8 @@ struct way {
 };
 
 static const struct operation *probe;
-/* Of the initiator, by the number of the visit: the mean half round trip. */
+static const struct bare *bare;
+/* Of the initiator, by the number of the visit: the mean of its iterations. */
 static double *values_ns;
 
 /* Both sides know it from what the probe announces. */
@@ -44,25 +46,25 @@ static size_t arm_of(const struct visit *visit) {
     return order[visit->number % ARMS];
 }
 
-/* The bare loops: calls of the library, and a clock around all of them but the first. */
-static inline void bounce(void *buffer, int size) {
-    MPI_Send(buffer, size, MPI_BYTE, 1, TAG_DATA, MPI_COMM_WORLD);
-    MPI_Recv(buffer, size, MPI_BYTE, 1, TAG_DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+static double bare_initiate(struct loop *loop, uint64_t iterations) {
+    if (bare->open != NULL)
+        bare->open(loop);
+    const double total_s = bare->initiate(loop, iterations);
+    if (bare->close != NULL)
+        bare->close(loop);
+    return total_s;
 }
 
-static double bare_initiate(void *buffer, int size, uint64_t iterations) {
-    bounce(buffer, size);
-    const double begin_s = MPI_Wtime();
-    for (uint64_t i = 0; i < iterations; i++)
-        bounce(buffer, size);
-    return MPI_Wtime() - begin_s;
+static void bare_respond(struct loop *loop, uint64_t iterations) {
+    if (bare->open != NULL)
+        bare->open(loop);
+    bare->respond(loop, iterations);
+    if (bare->close != NULL)
+        bare->close(loop);
 }
 
-static void bare_respond(void *buffer, int size, uint64_t iterations) {
-    for (uint64_t i = 0; i <= iterations; i++) {
-        MPI_Recv(buffer, size, MPI_BYTE, 0, TAG_DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        MPI_Send(buffer, size, MPI_BYTE, 0, TAG_DATA, MPI_COMM_WORLD);
-    }
+static struct loop loop_of(const struct visit *visit, int peer) {
+    return (struct loop){.out = visit->buffer, .in = visit->spare, .size = (int)visit->size, .peer = peer};
 }
 
 static int initiate(struct visit *visit, struct failure *failure) {
@@ -70,7 +72,8 @@ static int initiate(struct visit *visit, struct failure *failure) {
     if (arm_of(visit) == PROBE) {
         status = probe->initiate(visit, failure);
     } else {
-        const double total_s = bare_initiate(visit->buffer, (int)visit->size, visit->iterations);
+        struct loop loop = loop_of(visit, 1);
+        const double total_s = bare_initiate(&loop, visit->iterations);
         visit->times_ns = NULL; /* it has only a total */
         visit->total_ns = (uint64_t)llround(total_s * 1e9);
         visit->timed = visit->iterations;
@@ -83,7 +86,8 @@ static int initiate(struct visit *visit, struct failure *failure) {
 static int respond(struct visit *visit, struct failure *failure) {
     if (arm_of(visit) == PROBE)
         return probe->respond(visit, failure);
-    bare_respond(visit->buffer, (int)visit->size, visit->iterations);
+    struct loop loop = loop_of(visit, 0);
+    bare_respond(&loop, visit->iterations);
     return 0;
 }
 
@@ -110,6 +114,7 @@ static int measure(const struct operation *operation, const struct channel *chan
                               .sweeps = (FIRST_BLOCK + way->blocks) * ARMS,
                               .visit_us = way->visit_us,
                               .seed = way->seed,
+                              .parameter = operation->parameter.usual,
                               .clock = clock_measure()};
     struct references references = {0};
     struct cell *cells = cells_new(&plan, 2);
@@ -135,7 +140,8 @@ static int take_part(int rank, const struct way *way, size_t size, struct failur
     operation.respond = respond;
     if (rank == 0)
         return measure(&operation, &channel, size, way, failure);
-    const struct responder responder = {.operation = &operation, .ranks = 2, .max_size = size};
+    const struct responder responder = {
+        .operation = &operation, .parameter = operation.parameter.usual, .ranks = 2, .max_size = size};
     return sweep_respond(&responder, &channel, failure);
 }
 
@@ -145,21 +151,21 @@ static uint64_t number(const char *text, unsigned long long low, unsigned long l
     char *end = NULL;
     const unsigned long long value = strtoull(text, &end, 10);
     if (*text < '0' || *text > '9' || *end != '\0' || value < low || value > high) {
-        fprintf(stderr, "pingpong-paired: %s is no whole number from %llu to %llu\n", text, low, high);
+        fprintf(stderr, "paired: %s is no whole number from %llu to %llu\n", text, low, high);
         exit(USAGE_EXIT);
     }
     return value;
 }
 
 static struct way way_of(int argc, char **argv) {
-    if (argc < 5 || argc > 4 + MAX_SIZES) {
-        fprintf(stderr, "usage: mpirun -np 2 pingpong-paired VISIT_US BLOCKS SEED SIZE...\n");
+    if (argc < 6 || argc > 5 + MAX_SIZES) {
+        fprintf(stderr, "usage: mpirun -np 2 paired OPERATION VISIT_US BLOCKS SEED SIZE...\n");
         exit(USAGE_EXIT);
     }
-    struct way way = {.visit_us = number(argv[1], 1, MAX_VISIT_US),
-                      .blocks = number(argv[2], 1, MAX_BLOCKS),
-                      .seed = number(argv[3], 0, UINT32_MAX)};
-    for (int a = 4; a < argc; a++)
+    struct way way = {.visit_us = number(argv[2], 1, MAX_VISIT_US),
+                      .blocks = number(argv[3], 1, MAX_BLOCKS),
+                      .seed = number(argv[4], 0, UINT32_MAX)};
+    for (int a = 5; a < argc; a++)
         way.sizes[way.count++] = number(argv[a], 0, MESSAGE_MAX_BYTES);
     return way;
 }
@@ -173,18 +179,25 @@ int main(int argc, char **argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (ranks != PAIR) {
         if (rank == 0)
-            fprintf(stderr, "pingpong-paired: there are %d ranks: start it with -np 2\n", ranks);
+            fprintf(stderr, "paired: there are %d ranks: start it with -np 2\n", ranks);
         MPI_Finalize();
         return USAGE_EXIT;
     }
-    probe = operation_find("mpi_pingpong");
+    probe = operation_find(argv[1]);
+    bare = bare_find(argv[1]);
+    if (probe == NULL || bare == NULL) {
+        if (rank == 0)
+            fprintf(stderr, "paired: there is no bare loop of %s\n", argv[1]);
+        MPI_Finalize();
+        return USAGE_EXIT;
+    }
     struct failure failure = {0};
     /* Runs in the probe, too. */
     int status = watchdog_start(STDERR_FILENO, "the other rank", PEER_TIMEOUT_S);
     for (size_t i = 0; i < way.count && status == 0; i++)
         status = take_part(rank, &way, way.sizes[i], &failure);
     if (status != 0) {
-        fprintf(stderr, "pingpong-paired: rank %d: %s\n", rank, failure.message);
+        fprintf(stderr, "paired: rank %d: %s\n", rank, failure.message);
         MPI_Abort(MPI_COMM_WORLD, FAILURE_EXIT);
     }
     MPI_Finalize();
