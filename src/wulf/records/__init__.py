@@ -53,6 +53,7 @@ from wulf.records.derived import (
     LaunchPoint,
     LineFit,
     Overhead,
+    Overlap,
     Segment,
 )
 from wulf.records.measured import (
@@ -143,6 +144,7 @@ __all__ = [
     "NodeStatus",
     "Operation",
     "Overhead",
+    "Overlap",
     "Pair",
     "Part",
     "PathStep",

@@ -44,6 +44,9 @@ def render_text(
     if shown.loads.rows:
         printer.section("Under load")
         printer.table(shown.loads)
+    if shown.overlaps.rows:
+        printer.section("Overlap with computation")
+        printer.table(shown.overlaps)
     printer.section("Quality")
     for table in (shown.unreached, shown.launches):
         printer.table(table)

@@ -40,6 +40,7 @@ def build(
         diagnosis=diagnosis_view.build(diagnosis) if diagnosis is not None else None,
         overheads=tables.overheads_table(analysis.overheads),
         loads=tables.loads_table(analysis.loads),
+        overlaps=tables.overlaps_table(analysis.overlaps, known),
         audit=audit_view.build(audit) if audit is not None else None,
         launches=provenance.launches_table(launches, known),
         unreached=tables.unreached_table(analysis.cells, known),
