@@ -68,7 +68,7 @@ struct operation {
     bool moves_bytes; /* size by value is a bandwidth */
     /* The operation of which a value is the time that is left beside a computation as long; NULL for none. */
     const char *overlaps;
-    unsigned usual;   /* place among those that are measured when none is named; 0: not among them */
+    unsigned usual; /* place among those that are measured when none is named; 0: not among them */
     enum timing timing;
     bool lossy;
     bool tells_exits;    /* of every rank, when it was done */

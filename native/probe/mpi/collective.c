@@ -156,8 +156,8 @@ static int reduce_max(const struct part *part, int64_t *values, uint64_t count) 
                       0, part->comm);
 }
 
-/* The time of an iteration is that of the rank that was done last, beyond the computation; it counts when nobody
- * was late. */
+/* The time of an iteration is that of the rank that was done last, beyond the computation; it counts when
+ * nobody was late. */
 static int gather(const struct part *part, uint64_t iterations, int64_t typical_ns, struct notes *notes,
                   struct visit *visit) {
     for (uint64_t i = 0; i < iterations; i++)

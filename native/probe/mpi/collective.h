@@ -9,8 +9,8 @@
 #include "probe/operation.h"
 #include "probe/payload.h"
 
-/* What an iteration is. All but those after a barrier begin at a time that was agreed on; one for which some rank
- * was late does not count. */
+/* What an iteration is. All but those after a barrier begin at a time that was agreed on; one for which some
+ * rank was late does not count. */
 enum way {
     WAY_BLOCKING,
     WAY_AFTER_BARRIER, /* blocking; begins when MPI_Barrier returns, as other tools do */
@@ -56,19 +56,19 @@ void part_put_values(const struct part *part, size_t messages);
 bool part_has_sums(const struct part *part, size_t first, int ranks);
 
 /* Register a collective as mpi_NAME, begun with a barrier as mpi_NAME_barrier, and where it can be started
- * without waiting as mpi_iNAME and beside a computation as mpi_iNAME_overlap. MOST: bytes of a message; 0 where
- * none is moved. */
+ * without waiting as mpi_iNAME and beside a computation as mpi_iNAME_overlap. MOST: bytes of a message; 0
+ * where none is moved. */
 #define WULF_COLLECTIVE(NAME, SUMMARY, MOST, CALL, START, FILL, RIGHT, ...)                                  \
     static const struct collective COLLECTIVE = {CALL, START, FILL, RIGHT};                                  \
-    COLLECTIVE_OPERATION(BLOCKING, "mpi_" NAME, SUMMARY, "common start to last exit", MOST, __VA_ARGS__);     \
-    COLLECTIVE_OPERATION(AFTER_BARRIER, "mpi_" NAME "_barrier", SUMMARY "; after a barrier",                  \
+    COLLECTIVE_OPERATION(BLOCKING, "mpi_" NAME, SUMMARY, "common start to last exit", MOST, __VA_ARGS__);    \
+    COLLECTIVE_OPERATION(AFTER_BARRIER, "mpi_" NAME "_barrier", SUMMARY "; after a barrier",                 \
                          "longest time since a barrier", MOST, __VA_ARGS__);                                 \
-    COLLECTIVE_OPERATION(STARTED, "mpi_i" NAME, SUMMARY "; non-blocking",                    \
-                         "common start to last exit", MOST, __VA_ARGS__);                                    \
+    COLLECTIVE_OPERATION(STARTED, "mpi_i" NAME, SUMMARY "; non-blocking", "common start to last exit", MOST, \
+                         __VA_ARGS__);                                                                       \
     /* What is left of a time is no time of bytes: there is no bandwidth. */                                 \
     COLLECTIVE_OPERATION(OVERLAPPED, "mpi_i" NAME "_overlap",                                                \
-                         SUMMARY "; non-blocking, beside a computation",\
-                         "time that did not overlap", MOST, .overlaps = "mpi_i" NAME, __VA_ARGS__);                                       \
+                         SUMMARY "; non-blocking, beside a computation", "time that did not overlap", MOST,  \
+                         .overlaps = "mpi_i" NAME, __VA_ARGS__);                                             \
     __attribute__((constructor)) static void register_operations(void) {                                     \
         operation_register(&BLOCKING);                                                                       \
         operation_register(&AFTER_BARRIER);                                                                  \

@@ -6,7 +6,8 @@ static int call(const struct part *part) {
 }
 
 static int start(const struct part *part, MPI_Request *request) {
-    return MPI_Iallgather(part->out, part->size, MPI_BYTE, part->in, part->size, MPI_BYTE, part->comm, request);
+    return MPI_Iallgather(part->out, part->size, MPI_BYTE, part->in, part->size, MPI_BYTE, part->comm,
+                          request);
 }
 
 static void fill(const struct part *part) { part_put(part, part->out, part->rank, -1); }
@@ -18,4 +19,5 @@ static bool right(const struct part *part) {
     return true;
 }
 
-WULF_COLLECTIVE("allgather", "MPI_Allgather: a message from every rank to all", MESSAGE_MAX_BYTES / 16, call, start, fill, right, .pattern = "gather for all", .room = ROOM_EVERY_RANK)
+WULF_COLLECTIVE("allgather", "MPI_Allgather: a message from every rank to all", MESSAGE_MAX_BYTES / 16, call,
+                start, fill, right, .pattern = "gather for all", .room = ROOM_EVERY_RANK)

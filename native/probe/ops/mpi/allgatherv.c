@@ -15,4 +15,7 @@ static bool right(const struct part *part) {
     return true;
 }
 
-WULF_COLLECTIVE("allgatherv", "MPI_Allgatherv: a message from every rank to all, each with its length and place", MESSAGE_MAX_BYTES / 16, call, NULL, fill, right, .pattern = "gather for all", .room = ROOM_EVERY_RANK)
+WULF_COLLECTIVE("allgatherv",
+                "MPI_Allgatherv: a message from every rank to all, each with its length and place",
+                MESSAGE_MAX_BYTES / 16, call, NULL, fill, right, .pattern = "gather for all",
+                .room = ROOM_EVERY_RANK)

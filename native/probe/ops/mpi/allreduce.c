@@ -6,11 +6,14 @@ static int call(const struct part *part) {
 }
 
 static int start(const struct part *part, MPI_Request *request) {
-    return MPI_Iallreduce(part->out, part->in, part->size / DOUBLE_BYTES, MPI_DOUBLE, MPI_SUM, part->comm, request);
+    return MPI_Iallreduce(part->out, part->in, part->size / DOUBLE_BYTES, MPI_DOUBLE, MPI_SUM, part->comm,
+                          request);
 }
 
 static void fill(const struct part *part) { part_put_values(part, 1); }
 
 static bool right(const struct part *part) { return part_has_sums(part, 0, part->ranks); }
 
-WULF_COLLECTIVE("allreduce", "MPI_Allreduce: the sum of doubles over all ranks, for all of them", MESSAGE_MAX_BYTES, call, start, fill, right, .pattern = "sum for all", .size_step = DOUBLE_BYTES)
+WULF_COLLECTIVE("allreduce", "MPI_Allreduce: the sum of doubles over all ranks, for all of them",
+                MESSAGE_MAX_BYTES, call, start, fill, right, .pattern = "sum for all",
+                .size_step = DOUBLE_BYTES)

@@ -6,7 +6,8 @@ static int call(const struct part *part) {
 }
 
 static int start(const struct part *part, MPI_Request *request) {
-    return MPI_Ialltoall(part->out, part->size, MPI_BYTE, part->in, part->size, MPI_BYTE, part->comm, request);
+    return MPI_Ialltoall(part->out, part->size, MPI_BYTE, part->in, part->size, MPI_BYTE, part->comm,
+                         request);
 }
 
 static void fill(const struct part *part) {
@@ -21,4 +22,5 @@ static bool right(const struct part *part) {
     return true;
 }
 
-WULF_COLLECTIVE("alltoall", "MPI_Alltoall: a message from every rank to each", MESSAGE_MAX_BYTES / 16, call, start, fill, right, .pattern = "all to all", .room = ROOM_EVERY_RANK)
+WULF_COLLECTIVE("alltoall", "MPI_Alltoall: a message from every rank to each", MESSAGE_MAX_BYTES / 16, call,
+                start, fill, right, .pattern = "all to all", .room = ROOM_EVERY_RANK)

@@ -14,4 +14,5 @@ static void fill(const struct part *part) {
 
 static bool right(const struct part *part) { return part_has(part, part->out, 0, -1); }
 
-WULF_COLLECTIVE("bcast", "MPI_Bcast: a message from the first rank to all", MESSAGE_MAX_BYTES, call, start, fill, right, .pattern = "broadcast")
+WULF_COLLECTIVE("bcast", "MPI_Bcast: a message from the first rank to all", MESSAGE_MAX_BYTES, call, start,
+                fill, right, .pattern = "broadcast")

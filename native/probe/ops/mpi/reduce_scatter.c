@@ -7,7 +7,8 @@ static int call(const struct part *part) {
 }
 
 static int start(const struct part *part, MPI_Request *request) {
-    return MPI_Ireduce_scatter_block(part->out, part->in, part->size / DOUBLE_BYTES, MPI_DOUBLE, MPI_SUM, part->comm, request);
+    return MPI_Ireduce_scatter_block(part->out, part->in, part->size / DOUBLE_BYTES, MPI_DOUBLE, MPI_SUM,
+                                     part->comm, request);
 }
 
 static void fill(const struct part *part) { part_put_values(part, (size_t)part->ranks); }
@@ -16,4 +17,7 @@ static bool right(const struct part *part) {
     return part_has_sums(part, (size_t)part->rank * (size_t)part->size / DOUBLE_BYTES, part->ranks);
 }
 
-WULF_COLLECTIVE("reduce_scatter", "MPI_Reduce_scatter_block: the sum of doubles over all ranks, a part for each", MESSAGE_MAX_BYTES / 16, call, start, fill, right, .pattern = "sum in parts", .size_step = DOUBLE_BYTES, .room = ROOM_EVERY_RANK)
+WULF_COLLECTIVE("reduce_scatter",
+                "MPI_Reduce_scatter_block: the sum of doubles over all ranks, a part for each",
+                MESSAGE_MAX_BYTES / 16, call, start, fill, right, .pattern = "sum in parts",
+                .size_step = DOUBLE_BYTES, .room = ROOM_EVERY_RANK)
