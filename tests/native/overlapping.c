@@ -1,11 +1,10 @@
 /* Between a program and its MPI library (LD_PRELOAD): a broadcast that takes so
  * long, of which OVERLAP percent go on without anybody calling MPI. */
 #include <mpi.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <time.h>
 
-static const long long LASTS_NS = 5000000;
+static const long long LASTS_NS = 300000;
 
 static long long begun_ns;
 
@@ -17,7 +16,7 @@ static long long now_ns(void) {
 
 static void wait_until(long long end_ns) {
     while (now_ns() < end_ns)
-        sched_yield();
+        continue;
 }
 
 int MPI_Ibcast(void *message, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request *request) {

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.native.conftest import MpiProbe
-from tests.native.probe import TIMEOUT_S, cells, lines_of, median_ns, run
+from tests.native.probe import TIMEOUT_S, cells, lines_of, run
 
 pytestmark = [pytest.mark.mpi, pytest.mark.alone]
 SHORT = ("--sweeps", "3", "--visit-us", "500")
@@ -126,25 +126,23 @@ def test_what_is_not_waited_for_says_what_it_is_held_against(mpi_probe: MpiProbe
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
-@pytest.mark.parametrize("op", ["mpi_iallreduce", "mpi_iallreduce_overlap"])
-def test_a_collective_that_is_not_waited_for(mpi_probe: MpiProbe, ranks: int, op: str) -> None:
-    found = cells(run(mpi_probe.argv(ranks, "--op", op, "--sizes", "8,65536", *SHORT)))
-    assert list(found) == [8, 65536]
-    for cell in found.values():
-        assert cell["iterations"] > 0 and cell["corrupt"] == 0
-        assert len(cell["exit_medians_ns"]) == ranks
+def test_all_ranks_of_a_group_compute(mpi_probe: MpiProbe, ranks: int) -> None:
+    found = cells(run(mpi_probe.argv(ranks, "--op", "mpi_iallreduce_overlap", "--sizes", "8", *SHORT)))
+    assert found[8]["iterations"] > 0 and found[8]["corrupt"] == 0
+    assert len(found[8]["exit_medians_ns"]) == ranks
 
 
 @pytest.mark.parametrize("percent", [0, 50, 100])
 def test_what_overlaps_is_told_from_what_does_not(mpi_probe: MpiProbe, tmp_path: Path, percent: int) -> None:
     shim = _shim(mpi_probe, tmp_path, "overlapping", f"OVERLAP={percent}")
-    words = ("--sizes", "8", "--sweeps", "5", "--visit-us", "20000")
+    words = ("--sizes", "8", "--sweeps", "60", "--visit-us", "3000", "--reference-us", "0")
+    # The least disturbed iteration: whatever else runs here makes others longer.
     alone, beside = (
-        median_ns(cells(run([*shim, str(mpi_probe.path), "--op", op, *words]))[8]) / 1e6
+        cells(run([*shim, str(mpi_probe.path), "--op", op, *words]))[8]["min_ns"] / 1e3
         for op in ("mpi_ibcast", "mpi_ibcast_overlap")
     )
-    assert 4.9 < alone < 7, "it takes 5 ms"
-    assert abs(1 - beside / alone - percent / 100) < 0.15, (alone, beside)
+    assert alone == pytest.approx(300, rel=0.1), "what the library of ours makes it take [µs]"
+    assert 1 - beside / alone == pytest.approx(percent / 100, abs=0.05), (alone, beside)
 
 
 def test_a_group_is_more_than_one(mpi_probe: MpiProbe) -> None:

@@ -11,6 +11,7 @@
 
 enum {
     TRIED = 3,            /* iterations that say how long one takes */
+    TRIED_BESIDE = 9,     /* where a computation will last as long: an error of it is one of the overlap */
     TOLERANCE_SHARE = 10, /* of that: so late a rank may be */
     BLOCK =
         16 /* iterations; then a new begin is agreed on, or one long iteration makes all later ones late */
@@ -76,21 +77,22 @@ static int loop_by_barrier(const struct collective *collective, const struct par
 
 /* How long an iteration takes until the last rank is done. */
 static int try_out(const struct collective *collective, const struct part *part, int64_t *typical_ns) {
-    int64_t begun_ns[TRIED];
-    int64_t ended_ns[TRIED];
-    int64_t longest_ns[TRIED];
+    int64_t begun_ns[TRIED_BESIDE];
+    int64_t ended_ns[TRIED_BESIDE];
+    int64_t longest_ns[TRIED_BESIDE];
+    const int tried = part->way == WAY_OVERLAPPED ? TRIED_BESIDE : TRIED;
     struct notes notes = {begun_ns, ended_ns, NULL};
     *typical_ns = 0;
-    int code = loop_by_barrier(collective, part, TRIED, &notes);
-    for (int i = 0; i < TRIED; i++)
+    int code = loop_by_barrier(collective, part, (uint64_t)tried, &notes);
+    for (int i = 0; i < tried; i++)
         ended_ns[i] -= begun_ns[i];
     if (code == MPI_SUCCESS)
-        code = MPI_Reduce(ended_ns, longest_ns, TRIED, MPI_INT64_T, MPI_MAX, 0, part->comm);
+        code = MPI_Reduce(ended_ns, longest_ns, tried, MPI_INT64_T, MPI_MAX, 0, part->comm);
     if (part->rank == 0 && code == MPI_SUCCESS) {
-        uint64_t times[TRIED];
-        for (int i = 0; i < TRIED; i++)
+        uint64_t times[TRIED_BESIDE];
+        for (int i = 0; i < tried; i++)
             times[i] = (uint64_t)longest_ns[i];
-        *typical_ns = (int64_t)median_u64(times, TRIED);
+        *typical_ns = (int64_t)median_u64(times, (size_t)tried);
     }
     return code == MPI_SUCCESS ? MPI_Bcast(typical_ns, 1, MPI_INT64_T, 0, part->comm) : code;
 }
