@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import signal
@@ -135,14 +136,16 @@ def test_all_ranks_of_a_group_compute(mpi_probe: MpiProbe, ranks: int) -> None:
 @pytest.mark.parametrize("percent", [0, 50, 100])
 def test_what_overlaps_is_told_from_what_does_not(mpi_probe: MpiProbe, tmp_path: Path, percent: int) -> None:
     shim = _shim(mpi_probe, tmp_path, "overlapping", f"OVERLAP={percent}")
-    words = ("--sizes", "8", "--sweeps", "60", "--visit-us", "3000", "--reference-us", "0")
-    # The least disturbed iteration: whatever else runs here makes others longer.
-    alone, beside = (
-        cells(run([*shim, str(mpi_probe.path), "--op", op, *words]))[8]["min_ns"] / 1e3
-        for op in ("mpi_ibcast", "mpi_ibcast_overlap")
-    )
-    assert alone == pytest.approx(300, rel=0.1), "what the library of ours makes it take [µs]"
-    assert 1 - beside / alone == pytest.approx(percent / 100, abs=0.05), (alone, beside)
+    words = ("--op", "mpi_ibcast_overlap", "--sizes", "8", "--sweeps", "20", "--reference-us", "0")
+    planted_us = 300 * (1 - percent / 100)
+    left_us = math.inf
+    for _ in range(5):  # the least disturbed visit counts: whatever else runs here makes others longer
+        cell = cells(run([*shim, str(mpi_probe.path), *words]))[8]
+        visits = zip(cell["batch_medians_ns"], cell["clock_errors_ns"], strict=True)
+        left_us = min(left_us, *(median / 1e3 for median, error in visits if error < 10000), math.inf)
+        if left_us < planted_us + 30:
+            break
+    assert left_us == pytest.approx(planted_us, abs=30)
 
 
 def test_a_group_is_more_than_one(mpi_probe: MpiProbe) -> None:
