@@ -66,7 +66,9 @@ struct operation {
     bool group;           /* as many ranks as there are take part, not two */
     bool higher_is_better;
     bool moves_bytes; /* size by value is a bandwidth */
-    unsigned usual;   /* place among those that are measured when none is named; 0: not among them */
+    /* The operation of which a value is the time that is left beside a computation as long; NULL for none. */
+    const char *overlaps;
+    unsigned usual; /* place among those that are measured when none is named; 0: not among them */
     enum timing timing;
     bool lossy;
     bool tells_exits;    /* of every rank, when it was done */

@@ -37,6 +37,11 @@ static void list_operation(struct record *record, const struct operation *operat
     record_pair_double(record, "divisor", operation->divisor, 0);
     record_pair_string(record, "better", operation->higher_is_better ? "higher" : "lower");
     record_pair_bool(record, "moves_bytes", operation->moves_bytes);
+    record_key(record, "overlaps");
+    if (operation->overlaps == NULL)
+        record_null(record);
+    else
+        record_string(record, operation->overlaps);
     record_pair_unsigned(record, "usual", operation->usual);
     record_pair_string(record, "timing", operation->timing == TIMING_BATCH ? "batch" : "iteration");
     record_pair_unsigned(record, "min_size_bytes", operation->min_size);

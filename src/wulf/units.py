@@ -263,6 +263,19 @@ def format_share(change: float) -> str:
     return f"{_signed(value, digits)} %"
 
 
+def format_portion(portion: _Estimate) -> str:
+    """Return a share of a whole with its interval: ``63 % (58 to 67 %)``; as measured, also below 0 and above 100 %."""
+    if portion.low is None or portion.high is None or not math.isfinite(portion.high - portion.low):
+        return f"{_portion(portion.value, 0)} % (no interval)"
+    decimals = _change_decimals(100 * (portion.high - portion.low) / 2)
+    value, low, high = (_portion(bound, decimals) for bound in (portion.value, portion.low, portion.high))
+    return f"{value} % ({low} to {high} %)"
+
+
+def _portion(value: float, decimals: int) -> str:
+    return _signed(100 * value, decimals).removeprefix("+")
+
+
 def _change_decimals(half: float) -> int:
     """Decimals that show one digit of half an interval, two when that digit is 1."""
     if half <= 0:

@@ -127,3 +127,62 @@ int MPI_Reduce_scatter_block(const void *message, void *sum, int count, MPI_Data
     spoil(message, count, 0);
     return PMPI_Reduce_scatter_block(message, sum, count, type, op, comm);
 }
+
+int MPI_Ibcast(void *message, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request *request) {
+    spoil(type == MPI_BYTE ? message : NULL, count, 0);
+    return PMPI_Ibcast(message, count, type, root, comm, request);
+}
+
+int MPI_Iallreduce(const void *message, void *sum, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                   MPI_Request *request) {
+    spoil(type == MPI_DOUBLE ? message : NULL, count, 0);
+    return PMPI_Iallreduce(message, sum, count, type, op, comm, request);
+}
+
+int MPI_Igather(const void *message, int count, MPI_Datatype type, void *place, int there,
+                MPI_Datatype type_there, int root, MPI_Comm comm, MPI_Request *request) {
+    spoil(type == MPI_BYTE ? message : NULL, count, 0);
+    return PMPI_Igather(message, count, type, place, there, type_there, root, comm, request);
+}
+
+int MPI_Iscatter(const void *message, int count, MPI_Datatype type, void *place, int there,
+                 MPI_Datatype type_there, int root, MPI_Comm comm, MPI_Request *request) {
+    spoil(message, count, 0);
+    return PMPI_Iscatter(message, count, type, place, there, type_there, root, comm, request);
+}
+
+int MPI_Iallgather(const void *message, int count, MPI_Datatype type, void *place, int there,
+                   MPI_Datatype type_there, MPI_Comm comm, MPI_Request *request) {
+    spoil(message, count, 0);
+    return PMPI_Iallgather(message, count, type, place, there, type_there, comm, request);
+}
+
+int MPI_Ialltoall(const void *message, int count, MPI_Datatype type, void *place, int there,
+                  MPI_Datatype type_there, MPI_Comm comm, MPI_Request *request) {
+    spoil(message, count, 0);
+    return PMPI_Ialltoall(message, count, type, place, there, type_there, comm, request);
+}
+
+int MPI_Ineighbor_alltoall(const void *message, int count, MPI_Datatype type, void *place, int there,
+                           MPI_Datatype type_there, MPI_Comm comm, MPI_Request *request) {
+    spoil(message, count, 0);
+    return PMPI_Ineighbor_alltoall(message, count, type, place, there, type_there, comm, request);
+}
+
+int MPI_Ireduce(const void *message, void *sum, int count, MPI_Datatype type, MPI_Op op, int root,
+                MPI_Comm comm, MPI_Request *request) {
+    spoil(type == MPI_DOUBLE ? message : NULL, count, 0);
+    return PMPI_Ireduce(message, sum, count, type, op, root, comm, request);
+}
+
+int MPI_Iscan(const void *message, void *sum, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+              MPI_Request *request) {
+    spoil(message, count, 0);
+    return PMPI_Iscan(message, sum, count, type, op, comm, request);
+}
+
+int MPI_Ireduce_scatter_block(const void *message, void *sum, int count, MPI_Datatype type, MPI_Op op,
+                              MPI_Comm comm, MPI_Request *request) {
+    spoil(message, count, 0);
+    return PMPI_Ireduce_scatter_block(message, sum, count, type, op, comm, request);
+}

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.unit.make_cells import cell, curve
 from wulf import model
@@ -28,6 +29,14 @@ def test_a_straight_curve_gives_its_parameters():
     assert found.asymptotic_bandwidth.value == pytest.approx(1e9, rel=0.02)
     assert found.n_half_bytes.value == pytest.approx(10_000, rel=0.05)
     assert found.notes == []
+
+
+def test_a_time_in_which_no_bytes_move_has_no_bandwidth():
+    cells = [replace(cell, bandwidth=None) for cell in curve(SIZES, hockney(SIZES))]
+    found = model.curve(cells, "broadcast")
+    assert found.robust.inverse_beta.value == pytest.approx(1e-9, rel=0.02)
+    assert found.asymptotic_bandwidth is None and found.n_half_bytes is None
+    assert found.notes == ["no bandwidth: bytes ÷ this time is none"]
 
 
 def test_a_step_is_found_between_its_neighbours():

@@ -144,6 +144,20 @@ def test_changes_show_their_interval(value, low, high, text):
     assert units.format_change(estimate) == text
 
 
+@pytest.mark.parametrize(
+    ("value", "low", "high", "text"),
+    [
+        (0.634, 0.582, 0.671, "63 % (58 to 67 %)"),
+        (-0.021, -0.034, 0.004, "−2.1 % (−3.4 to 0.4 %)"),
+        (0.99995, 0.9999, 1.0, "99.995 % (99.990 to 100.000 %)"),
+        (0.634, None, None, "63 % (no interval)"),
+    ],
+)
+def test_shares_of_a_whole_show_their_interval(value, low, high, text):
+    estimate = Estimate(value=value, low=low, high=high, confidence=0.95, unit="ratio", n=8, method="test")
+    assert units.format_portion(estimate) == text
+
+
 def test_what_may_go_unseen_is_as_likely_either_way():
     assert units.format_unseen(0.2) == "between −20 % and +25 %"
     assert units.format_unseen(0.029) == "between −2.9 % and +3.0 %"

@@ -11,6 +11,7 @@
 
 enum {
     TRIED = 3,            /* iterations that say how long one takes */
+    TRIED_BESIDE = 9,     /* where a computation will last as long: an error of it is one of the overlap */
     TOLERANCE_SHARE = 10, /* of that: so late a rank may be */
     BLOCK =
         16 /* iterations; then a new begin is agreed on, or one long iteration makes all later ones late */
@@ -40,6 +41,25 @@ static int notes_new(struct notes *notes, uint64_t iterations) {
 
 static int64_t now_ns(void) { return (int64_t)clock_now_ns(); }
 
+/* Work that takes so long and calls no MPI: the library gets no CPU from this process meanwhile. */
+static void compute(int64_t lasts_ns) {
+    const int64_t end = now_ns() + lasts_ns;
+    while (now_ns() < end)
+        continue;
+}
+
+static int once(const struct collective *collective, const struct part *part) {
+    if (part->way == WAY_BLOCKING || part->way == WAY_AFTER_BARRIER)
+        return collective->call(part);
+    MPI_Request request;
+    const int code = collective->start(part, &request);
+    if (code != MPI_SUCCESS)
+        return code;
+    if (part->computation_ns > 0)
+        compute(part->computation_ns);
+    return MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
 /* Each iteration after a barrier. */
 static int loop_by_barrier(const struct collective *collective, const struct part *part, uint64_t iterations,
                            struct notes *notes) {
@@ -48,7 +68,7 @@ static int loop_by_barrier(const struct collective *collective, const struct par
         code = MPI_Barrier(part->comm);
         notes->begun_ns[i] = now_ns();
         if (code == MPI_SUCCESS)
-            code = collective->call(part);
+            code = once(collective, part);
         notes->ended_ns[i] = now_ns();
         watchdog_beat();
     }
@@ -57,21 +77,22 @@ static int loop_by_barrier(const struct collective *collective, const struct par
 
 /* How long an iteration takes until the last rank is done. */
 static int try_out(const struct collective *collective, const struct part *part, int64_t *typical_ns) {
-    int64_t begun_ns[TRIED];
-    int64_t ended_ns[TRIED];
-    int64_t longest_ns[TRIED];
+    int64_t begun_ns[TRIED_BESIDE];
+    int64_t ended_ns[TRIED_BESIDE];
+    int64_t longest_ns[TRIED_BESIDE];
+    const int tried = part->way == WAY_OVERLAPPED ? TRIED_BESIDE : TRIED;
     struct notes notes = {begun_ns, ended_ns, NULL};
     *typical_ns = 0;
-    int code = loop_by_barrier(collective, part, TRIED, &notes);
-    for (int i = 0; i < TRIED; i++)
+    int code = loop_by_barrier(collective, part, (uint64_t)tried, &notes);
+    for (int i = 0; i < tried; i++)
         ended_ns[i] -= begun_ns[i];
     if (code == MPI_SUCCESS)
-        code = MPI_Reduce(ended_ns, longest_ns, TRIED, MPI_INT64_T, MPI_MAX, 0, part->comm);
+        code = MPI_Reduce(ended_ns, longest_ns, tried, MPI_INT64_T, MPI_MAX, 0, part->comm);
     if (part->rank == 0 && code == MPI_SUCCESS) {
-        uint64_t times[TRIED];
-        for (int i = 0; i < TRIED; i++)
+        uint64_t times[TRIED_BESIDE];
+        for (int i = 0; i < tried; i++)
             times[i] = (uint64_t)longest_ns[i];
-        *typical_ns = (int64_t)median_u64(times, TRIED);
+        *typical_ns = (int64_t)median_u64(times, (size_t)tried);
     }
     return code == MPI_SUCCESS ? MPI_Bcast(typical_ns, 1, MPI_INT64_T, 0, part->comm) : code;
 }
@@ -102,7 +123,7 @@ static int loop_by_clock(const struct collective *collective, const struct part 
         notes->late_ns[i] = now - begin;
         notes->begun_ns[i] = begin;
         if (code == MPI_SUCCESS)
-            code = collective->call(part);
+            code = once(collective, part);
         notes->ended_ns[i] = now_ns();
         watchdog_beat();
     }
@@ -137,11 +158,12 @@ static int reduce_max(const struct part *part, int64_t *values, uint64_t count) 
                       0, part->comm);
 }
 
-/* The time of an iteration is that of the rank that was done last; it counts when nobody was late. */
+/* The time of an iteration is that of the rank that was done last, beyond the computation; it counts when
+ * nobody was late. */
 static int gather(const struct part *part, uint64_t iterations, int64_t typical_ns, struct notes *notes,
                   struct visit *visit) {
     for (uint64_t i = 0; i < iterations; i++)
-        notes->ended_ns[i] -= notes->begun_ns[i];
+        notes->ended_ns[i] -= notes->begun_ns[i] + part->computation_ns;
     int code = tell_exit(part, iterations, notes, visit);
     if (code == MPI_SUCCESS)
         code = reduce_max(part, notes->ended_ns, iterations);
@@ -161,22 +183,28 @@ static int gather(const struct part *part, uint64_t iterations, int64_t typical_
         visit->times_ns[visit->timed++] = time;
         visit->total_ns += time;
     }
+    if (part->computation_ns > 0 && visit->timed > 0)
+        visit->lasted_ns = iterations * ((uint64_t)part->computation_ns + visit->total_ns / visit->timed);
     return code;
 }
 
-/* What the clocks were apart is found before and after; the error is the largest difference of the two. */
-static int measure(const struct collective *collective, const struct part *part, uint64_t iterations,
+/* What the clocks were apart is found before and after; the error is the largest difference of the two. A
+ * computation is tried without, and then lasts as long on all ranks. */
+static int measure(const struct collective *collective, struct part *part, uint64_t iterations,
                    int64_t *typical_ns, struct notes *notes, struct visit *visit) {
     int64_t before_ns = 0;
     int64_t after_ns = 0;
     int64_t error_ns = 0;
-    if (collective->start == START_BARRIER)
+    if (part->way == WAY_AFTER_BARRIER)
         return loop_by_barrier(collective, part, iterations, notes);
     int code = clocks_compare(part->comm, &before_ns);
     if (code == MPI_SUCCESS)
         code = try_out(collective, part, typical_ns);
+    if (part->way == WAY_OVERLAPPED)
+        part->computation_ns = *typical_ns;
+    const int64_t lasts_ns = *typical_ns + part->computation_ns;
     if (code == MPI_SUCCESS)
-        code = loop_by_clock(collective, part, iterations, before_ns, APART * *typical_ns + SPARE_NS, notes);
+        code = loop_by_clock(collective, part, iterations, before_ns, APART * lasts_ns + SPARE_NS, notes);
     if (code == MPI_SUCCESS)
         code = clocks_compare(part->comm, &after_ns);
     /* Where both are known, the begin was half of their difference earlier or later than it was thought to
@@ -195,12 +223,14 @@ static int failed(const struct visit *visit, int code, struct failure *failure) 
     return code == MPI_SUCCESS ? 0 : mpi_failed(visit->link, code, failure);
 }
 
-int collective_visit(const struct collective *collective, struct visit *visit, struct failure *failure) {
+int collective_visit(const struct collective *collective, enum way way, struct visit *visit,
+                     struct failure *failure) {
     const struct mpi_link *link = visit->link;
     struct part part = {.comm = link->comm,
                         .out = visit->buffer,
                         .in = visit->spare,
                         .size = (int)visit->size,
+                        .way = way,
                         .visit = visit};
     struct notes notes;
     int64_t typical_ns = 0;

@@ -9,30 +9,38 @@
 #include "probe/operation.h"
 #include "probe/payload.h"
 
+/* What an iteration is. All but those after a barrier begin at a time that was agreed on; one for which some
+ * rank was late does not count. */
+enum way {
+    WAY_BLOCKING,
+    WAY_AFTER_BARRIER, /* blocking; begins when MPI_Barrier returns, as other tools do */
+    WAY_STARTED,       /* started, and waited for at once */
+    WAY_OVERLAPPED,    /* started, and waited for after a computation that lasts as long as it does alone */
+};
+
 /* What a rank has for one visit. */
 struct part {
     MPI_Comm comm;
     int rank, ranks;
+    enum way way;
+    int64_t computation_ns;  /* between start and wait; 0 for none */
     unsigned char *out, *in; /* a message, or one of every rank: as `room` of the operation says */
     int size;                /* of a message */
     int *counts, *places;    /* of a message of every rank: all alike, one after the other */
     const struct visit *visit;
 };
 
-enum start {
-    START_CLOCK,  /* at a time that was agreed on; an iteration for which some rank was late does not count */
-    START_BARRIER /* when MPI_Barrier returns, as other tools do */
-};
-
 struct collective {
     int (*call)(const struct part *part);
+    /* The same without waiting; NULL where that is not measured. */
+    int (*start)(const struct part *part, MPI_Request *request);
     void (*fill)(const struct part *part);  /* before a visit */
     bool (*right)(const struct part *part); /* after it */
-    enum start start;
 };
 
 /* A visit: the same on all ranks. */
-int collective_visit(const struct collective *collective, struct visit *visit, struct failure *failure);
+int collective_visit(const struct collective *collective, enum way way, struct visit *visit,
+                     struct failure *failure);
 
 /* The message of one rank for another (or for all: -1), put somewhere, or found there. */
 void part_put(const struct part *part, unsigned char *place, int from, int to);
@@ -47,34 +55,45 @@ double part_sum(const struct part *part, size_t index, int ranks);
 void part_put_values(const struct part *part, size_t messages);
 bool part_has_sums(const struct part *part, size_t first, int ranks);
 
-/* Register a collective under its name, and beginning with a barrier under NAME_barrier. */
-#define WULF_COLLECTIVE(NAME, CALL, FILL, RIGHT, ...)                                                        \
-    static const struct collective BY_CLOCK = {CALL, FILL, RIGHT, START_CLOCK};                              \
-    static const struct collective BY_BARRIER = {CALL, FILL, RIGHT, START_BARRIER};                          \
-    static int visit_by_clock(struct visit *visit, struct failure *failure) {                                \
-        return collective_visit(&BY_CLOCK, visit, failure);                                                  \
-    }                                                                                                        \
-    static int visit_by_barrier(struct visit *visit, struct failure *failure) {                              \
-        return collective_visit(&BY_BARRIER, visit, failure);                                                \
-    }                                                                                                        \
-    COLLECTIVE_OPERATION(OPERATION, NAME, "common start to last exit", visit_by_clock, __VA_ARGS__);         \
-    COLLECTIVE_OPERATION(WITH_BARRIER, NAME "_barrier", "longest time since a barrier", visit_by_barrier,    \
+/* Register a collective as mpi_NAME, begun with a barrier as mpi_NAME_barrier, and where it can be started
+ * without waiting as mpi_iNAME and beside a computation as mpi_iNAME_overlap. MOST: bytes of a message; 0
+ * where none is moved. */
+#define WULF_COLLECTIVE(NAME, SUMMARY, MOST, CALL, START, FILL, RIGHT, ...)                                  \
+    static const struct collective COLLECTIVE = {CALL, START, FILL, RIGHT};                                  \
+    COLLECTIVE_OPERATION(BLOCKING, "mpi_" NAME, SUMMARY, "common start to last exit", MOST, __VA_ARGS__);    \
+    COLLECTIVE_OPERATION(AFTER_BARRIER, "mpi_" NAME "_barrier", SUMMARY "; after a barrier",                 \
+                         "longest time since a barrier", MOST, __VA_ARGS__);                                 \
+    COLLECTIVE_OPERATION(STARTED, "mpi_i" NAME, SUMMARY "; non-blocking", "common start to last exit", MOST, \
                          __VA_ARGS__);                                                                       \
+    /* What is left of a time is no time of bytes: there is no bandwidth. */                                 \
+    COLLECTIVE_OPERATION(OVERLAPPED, "mpi_i" NAME "_overlap",                                                \
+                         SUMMARY "; non-blocking, beside a computation", "time that did not overlap", MOST,  \
+                         .overlaps = "mpi_i" NAME, __VA_ARGS__);                                             \
     __attribute__((constructor)) static void register_operations(void) {                                     \
-        operation_register(&OPERATION);                                                                      \
-        operation_register(&WITH_BARRIER);                                                                   \
+        operation_register(&BLOCKING);                                                                       \
+        operation_register(&AFTER_BARRIER);                                                                  \
+        if (COLLECTIVE.start == NULL)                                                                        \
+            return;                                                                                          \
+        operation_register(&STARTED);                                                                        \
+        operation_register(&OVERLAPPED);                                                                     \
     }
 
-#define COLLECTIVE_OPERATION(VARIABLE, NAME, QUANTITY, VISIT, ...)                                           \
-    static const struct operation VARIABLE = {.name = NAME,                                                  \
-                                              .link = LINK_MPI,                                              \
-                                              .group = true,                                                 \
-                                              .quantity = QUANTITY,                                          \
-                                              .divisor = 1,                                                  \
-                                              .timing = TIMING_ITERATION,                                    \
-                                              .tells_exits = true,                                           \
-                                              .initiate = VISIT,                                             \
-                                              .respond = VISIT,                                              \
-                                              __VA_ARGS__}
+#define COLLECTIVE_OPERATION(WAY, NAME, SUMMARY, QUANTITY, MOST, ...)                                        \
+    static int visit_##WAY(struct visit *visit, struct failure *failure) {                                   \
+        return collective_visit(&COLLECTIVE, WAY_##WAY, visit, failure);                                     \
+    }                                                                                                        \
+    static const struct operation WAY = {.name = NAME,                                                       \
+                                         .summary = SUMMARY,                                                 \
+                                         .link = LINK_MPI,                                                   \
+                                         .group = true,                                                      \
+                                         .quantity = QUANTITY,                                               \
+                                         .divisor = 1,                                                       \
+                                         .max_size = MOST,                                                   \
+                                         .moves_bytes = (MOST) > 0 && WAY_##WAY != WAY_OVERLAPPED,           \
+                                         .timing = TIMING_ITERATION,                                         \
+                                         .tells_exits = true,                                                \
+                                         .initiate = visit_##WAY,                                            \
+                                         .respond = visit_##WAY,                                             \
+                                         __VA_ARGS__}
 
 #endif

@@ -82,7 +82,11 @@ def curve(
     latency = model.zero_byte_latency
     if latency is None and round_trip:
         latency = or_note("the zero-byte latency", lambda: segments.zero_byte_latency(data, divided))
-    bandwidth = or_note("the asymptotic bandwidth", lambda: segments.asymptotic_bandwidth(data, divided))
+    bandwidth = None
+    if any(cell.bandwidth for cell in cells):
+        bandwidth = or_note("the asymptotic bandwidth", lambda: segments.asymptotic_bandwidth(data, divided))
+    else:
+        notes.append("no bandwidth: bytes ÷ this time is none")
     # Half of a bandwidth that is not known is not known either; the note about the bandwidth says why.
     n_half = or_note("n½", lambda: segments.n_half(data, divided)) if bandwidth is not None else None
     return replace(

@@ -67,6 +67,7 @@ def analyze_results(
         parameters=list(model.loggp(cells, operations, limits)),
         overheads=list(estimate.over_tcp(cells, operations)),
         loads=list(estimate.under_load(cells, operations)),
+        overlaps=list(estimate.overlaps(cells, operations)),
         warnings=estimate.advise(cells, results, nodes, plan, operations),
         launches_seen=len(results),
         launches_ok=sum(launch.status == "ok" for launch in launches),

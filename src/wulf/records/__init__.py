@@ -54,6 +54,7 @@ from wulf.records.derived import (
     LineFit,
     LogGP,
     Overhead,
+    Overlap,
     Segment,
 )
 from wulf.records.measured import (
@@ -146,6 +147,7 @@ __all__ = [
     "NodeStatus",
     "Operation",
     "Overhead",
+    "Overlap",
     "Pair",
     "Parameter",
     "Part",

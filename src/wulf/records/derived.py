@@ -86,7 +86,7 @@ class CellMode(Record, frozen=True, kw_only=True):
 class ExitEstimate(Record, frozen=True, kw_only=True):
     """When the ranks of a collective were done, over all launches."""
 
-    #: Rank → median over launches of its time from the common start to its exit [s].
+    #: Rank → median over launches of its time from the common start to its exit [s]; beside a computation beyond that.
     ranks_s: list[float]
     #: Share of the iterations that do not count, as some rank began too late (0–1).
     late: float
@@ -278,6 +278,22 @@ class Overhead(Record, frozen=True, kw_only=True):
     ratio: Estimate
 
 
+class Overlap(Record, frozen=True, kw_only=True):
+    """How much of a non-blocking operation goes on during a computation that lasts as long as it does alone."""
+
+    #: The operation beside the computation.
+    op: str
+    #: The same operation without it.
+    base: str
+    size_bytes: int
+    #: Node of every rank, in rank order.
+    place: Place = msgspec.field(name="pair")
+    #: Time of the operation without the computation [s].
+    base_s: float
+    #: 1 − time that did not overlap ÷ that time; below 0 where computing delays it.
+    share: Estimate
+
+
 class Analysis(Record, frozen=True, kw_only=True):
     """All that is derived from a run."""
 
@@ -294,6 +310,8 @@ class Analysis(Record, frozen=True, kw_only=True):
     overheads: list[Overhead] = []
     #: Requests under load over those without, where a run has both.
     loads: list[Overhead] = []
+    #: Overlap of non-blocking operations with a computation, where a run has them with and without.
+    overlaps: list[Overlap] = []
     #: What a reader must know, the worst first.
     warnings: list[Advice]
     #: Launches of any kind and outcome that the run had when this was derived.

@@ -67,6 +67,8 @@ class Operation(Record, frozen=True, kw_only=True):
     parameter: Parameter | None = None
     #: How the probe is asked for it; empty where that is its name.
     asked: str = ""
+    #: The operation of which a value is the time that is left beside a computation as long; null for all others.
+    overlaps: str | None = None
     #: Which statistic of a launch each value is, where another program says only that; empty for what is measured here.
     statistic: str = ""
     #: For a shell; empty for an operation of the probe.
@@ -193,7 +195,8 @@ class NodeRecord(Record, frozen=True, kw_only=True, tag="node", gc=False):
 class Exits(Record, frozen=True, kw_only=True):
     """When the ranks of a collective were done, in one launch."""
 
-    #: Rank → median time from the common start to its exit of each visit [ns], in time order.
+    #: Rank → median time from the common start to its exit of each visit [ns], in time order; beside a computation
+    #: beyond that.
     medians_ns: list[list[float]]
     #: Iterations that do not count, as some rank began too late.
     late: int

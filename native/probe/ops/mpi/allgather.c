@@ -5,6 +5,11 @@ static int call(const struct part *part) {
     return MPI_Allgather(part->out, part->size, MPI_BYTE, part->in, part->size, MPI_BYTE, part->comm);
 }
 
+static int start(const struct part *part, MPI_Request *request) {
+    return MPI_Iallgather(part->out, part->size, MPI_BYTE, part->in, part->size, MPI_BYTE, part->comm,
+                          request);
+}
+
 static void fill(const struct part *part) { part_put(part, part->out, part->rank, -1); }
 
 static bool right(const struct part *part) {
@@ -14,6 +19,5 @@ static bool right(const struct part *part) {
     return true;
 }
 
-WULF_COLLECTIVE("mpi_allgather", call, fill, right, .pattern = "gather for all", .moves_bytes = true,
-                .room = ROOM_EVERY_RANK, .max_size = MESSAGE_MAX_BYTES / 16,
-                .summary = "MPI_Allgather: a message from every rank to all")
+WULF_COLLECTIVE("allgather", "MPI_Allgather: a message from every rank to all", MESSAGE_MAX_BYTES / 16, call,
+                start, fill, right, .pattern = "gather for all", .room = ROOM_EVERY_RANK)

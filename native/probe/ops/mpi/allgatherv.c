@@ -15,6 +15,7 @@ static bool right(const struct part *part) {
     return true;
 }
 
-WULF_COLLECTIVE("mpi_allgatherv", call, fill, right, .pattern = "gather for all", .moves_bytes = true,
-                .room = ROOM_EVERY_RANK, .max_size = MESSAGE_MAX_BYTES / 16,
-                .summary = "MPI_Allgatherv: a message from every rank to all, each with its length and place")
+WULF_COLLECTIVE("allgatherv",
+                "MPI_Allgatherv: a message from every rank to all, each with its length and place",
+                MESSAGE_MAX_BYTES / 16, call, NULL, fill, right, .pattern = "gather for all",
+                .room = ROOM_EVERY_RANK)

@@ -5,10 +5,15 @@ static int call(const struct part *part) {
     return MPI_Allreduce(part->out, part->in, part->size / DOUBLE_BYTES, MPI_DOUBLE, MPI_SUM, part->comm);
 }
 
+static int start(const struct part *part, MPI_Request *request) {
+    return MPI_Iallreduce(part->out, part->in, part->size / DOUBLE_BYTES, MPI_DOUBLE, MPI_SUM, part->comm,
+                          request);
+}
+
 static void fill(const struct part *part) { part_put_values(part, 1); }
 
 static bool right(const struct part *part) { return part_has_sums(part, 0, part->ranks); }
 
-WULF_COLLECTIVE("mpi_allreduce", call, fill, right, .pattern = "sum for all", .moves_bytes = true,
-                .size_step = DOUBLE_BYTES, .max_size = MESSAGE_MAX_BYTES,
-                .summary = "MPI_Allreduce: the sum of doubles over all ranks, for all of them")
+WULF_COLLECTIVE("allreduce", "MPI_Allreduce: the sum of doubles over all ranks, for all of them",
+                MESSAGE_MAX_BYTES, call, start, fill, right, .pattern = "sum for all",
+                .size_step = DOUBLE_BYTES)

@@ -5,6 +5,11 @@ static int call(const struct part *part) {
     return MPI_Alltoall(part->out, part->size, MPI_BYTE, part->in, part->size, MPI_BYTE, part->comm);
 }
 
+static int start(const struct part *part, MPI_Request *request) {
+    return MPI_Ialltoall(part->out, part->size, MPI_BYTE, part->in, part->size, MPI_BYTE, part->comm,
+                         request);
+}
+
 static void fill(const struct part *part) {
     for (int rank = 0; rank < part->ranks; rank++)
         part_put(part, part->out + part->places[rank], part->rank, rank);
@@ -17,6 +22,5 @@ static bool right(const struct part *part) {
     return true;
 }
 
-WULF_COLLECTIVE("mpi_alltoall", call, fill, right, .pattern = "all to all", .moves_bytes = true,
-                .room = ROOM_EVERY_RANK, .max_size = MESSAGE_MAX_BYTES / 16,
-                .summary = "MPI_Alltoall: a message from every rank to each")
+WULF_COLLECTIVE("alltoall", "MPI_Alltoall: a message from every rank to each", MESSAGE_MAX_BYTES / 16, call,
+                start, fill, right, .pattern = "all to all", .room = ROOM_EVERY_RANK)

@@ -18,6 +18,7 @@ static bool right(const struct part *part) {
     return true;
 }
 
-WULF_COLLECTIVE("mpi_alltoallv", call, fill, right, .pattern = "all to all", .moves_bytes = true,
-                .room = ROOM_EVERY_RANK, .max_size = MESSAGE_MAX_BYTES / 16,
-                .summary = "MPI_Alltoallv: a message from every rank to each, each with its length and place")
+WULF_COLLECTIVE("alltoallv",
+                "MPI_Alltoallv: a message from every rank to each, each with its length and place",
+                MESSAGE_MAX_BYTES / 16, call, NULL, fill, right, .pattern = "all to all",
+                .room = ROOM_EVERY_RANK)

@@ -3,5 +3,7 @@
 
 static int call(const struct part *part) { return MPI_Barrier(part->comm); }
 
-WULF_COLLECTIVE("mpi_barrier", call, NULL, NULL, .pattern = "barrier",
-                .summary = "MPI_Barrier: nobody leaves before all have come")
+static int start(const struct part *part, MPI_Request *request) { return MPI_Ibarrier(part->comm, request); }
+
+WULF_COLLECTIVE("barrier", "MPI_Barrier: nobody leaves before all have come", 0, call, start, NULL, NULL,
+                .pattern = "barrier")

@@ -3,6 +3,10 @@
 
 static int call(const struct part *part) { return MPI_Bcast(part->out, part->size, MPI_BYTE, 0, part->comm); }
 
+static int start(const struct part *part, MPI_Request *request) {
+    return MPI_Ibcast(part->out, part->size, MPI_BYTE, 0, part->comm, request);
+}
+
 static void fill(const struct part *part) {
     if (part->rank == 0)
         part_put(part, part->out, 0, -1);
@@ -10,5 +14,5 @@ static void fill(const struct part *part) {
 
 static bool right(const struct part *part) { return part_has(part, part->out, 0, -1); }
 
-WULF_COLLECTIVE("mpi_bcast", call, fill, right, .pattern = "broadcast", .moves_bytes = true,
-                .max_size = MESSAGE_MAX_BYTES, .summary = "MPI_Bcast: a message from the first rank to all")
+WULF_COLLECTIVE("bcast", "MPI_Bcast: a message from the first rank to all", MESSAGE_MAX_BYTES, call, start,
+                fill, right, .pattern = "broadcast")

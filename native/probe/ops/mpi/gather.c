@@ -5,6 +5,11 @@ static int call(const struct part *part) {
     return MPI_Gather(part->out, part->size, MPI_BYTE, part->in, part->size, MPI_BYTE, 0, part->comm);
 }
 
+static int start(const struct part *part, MPI_Request *request) {
+    return MPI_Igather(part->out, part->size, MPI_BYTE, part->in, part->size, MPI_BYTE, 0, part->comm,
+                       request);
+}
+
 static void fill(const struct part *part) { part_put(part, part->out, part->rank, -1); }
 
 static bool right(const struct part *part) {
@@ -16,6 +21,5 @@ static bool right(const struct part *part) {
     return true;
 }
 
-WULF_COLLECTIVE("mpi_gather", call, fill, right, .pattern = "gather", .moves_bytes = true,
-                .room = ROOM_EVERY_RANK, .max_size = MESSAGE_MAX_BYTES / 16,
-                .summary = "MPI_Gather: a message from every rank to the first")
+WULF_COLLECTIVE("gather", "MPI_Gather: a message from every rank to the first", MESSAGE_MAX_BYTES / 16, call,
+                start, fill, right, .pattern = "gather", .room = ROOM_EVERY_RANK)

@@ -17,7 +17,6 @@ static bool right(const struct part *part) {
     return true;
 }
 
-WULF_COLLECTIVE(
-    "mpi_gatherv", call, fill, right, .pattern = "gather", .moves_bytes = true, .room = ROOM_EVERY_RANK,
-    .max_size = MESSAGE_MAX_BYTES / 16,
-    .summary = "MPI_Gatherv: a message from every rank to the first, each with its length and place")
+WULF_COLLECTIVE("gatherv",
+                "MPI_Gatherv: a message from every rank to the first, each with its length and place",
+                MESSAGE_MAX_BYTES / 16, call, NULL, fill, right, .pattern = "gather", .room = ROOM_EVERY_RANK)

@@ -10,6 +10,11 @@ static int call(const struct part *part) {
     return MPI_Neighbor_alltoall(part->out, part->size, MPI_BYTE, part->in, part->size, MPI_BYTE, ring);
 }
 
+static int start(const struct part *part, MPI_Request *request) {
+    return MPI_Ineighbor_alltoall(part->out, part->size, MPI_BYTE, part->in, part->size, MPI_BYTE, ring,
+                                  request);
+}
+
 /* Both get the same: between two ranks the standard leaves open which is which. */
 static void fill(const struct part *part) {
     if (ring == MPI_COMM_NULL)
@@ -24,6 +29,6 @@ static bool right(const struct part *part) {
            part_has(part, part->in + part->places[1], (part->rank + 1) % part->ranks, -1);
 }
 
-WULF_COLLECTIVE("mpi_neighbor_alltoall", call, fill, right, .pattern = "ring exchange", .moves_bytes = true,
-                .room = ROOM_EVERY_RANK, .max_size = MESSAGE_MAX_BYTES / 16,
-                .summary = "MPI_Neighbor_alltoall: a message to and from both neighbours of a ring")
+WULF_COLLECTIVE("neighbor_alltoall", "MPI_Neighbor_alltoall: a message to and from both neighbours of a ring",
+                MESSAGE_MAX_BYTES / 16, call, start, fill, right, .pattern = "ring exchange",
+                .room = ROOM_EVERY_RANK)

@@ -5,6 +5,11 @@ static int call(const struct part *part) {
     return MPI_Scatter(part->out, part->size, MPI_BYTE, part->in, part->size, MPI_BYTE, 0, part->comm);
 }
 
+static int start(const struct part *part, MPI_Request *request) {
+    return MPI_Iscatter(part->out, part->size, MPI_BYTE, part->in, part->size, MPI_BYTE, 0, part->comm,
+                        request);
+}
+
 static void fill(const struct part *part) {
     if (part->rank != 0)
         return;
@@ -14,6 +19,5 @@ static void fill(const struct part *part) {
 
 static bool right(const struct part *part) { return part_has(part, part->in, 0, part->rank); }
 
-WULF_COLLECTIVE("mpi_scatter", call, fill, right, .pattern = "scatter", .moves_bytes = true,
-                .room = ROOM_EVERY_RANK, .max_size = MESSAGE_MAX_BYTES / 16,
-                .summary = "MPI_Scatter: a message from the first rank to each")
+WULF_COLLECTIVE("scatter", "MPI_Scatter: a message from the first rank to each", MESSAGE_MAX_BYTES / 16, call,
+                start, fill, right, .pattern = "scatter", .room = ROOM_EVERY_RANK)

@@ -15,7 +15,7 @@ static void fill(const struct part *part) {
 
 static bool right(const struct part *part) { return part_has(part, part->in, 0, part->rank); }
 
-WULF_COLLECTIVE(
-    "mpi_scatterv", call, fill, right, .pattern = "scatter", .moves_bytes = true, .room = ROOM_EVERY_RANK,
-    .max_size = MESSAGE_MAX_BYTES / 16,
-    .summary = "MPI_Scatterv: a message from the first rank to each, each with its length and place")
+WULF_COLLECTIVE("scatterv",
+                "MPI_Scatterv: a message from the first rank to each, each with its length and place",
+                MESSAGE_MAX_BYTES / 16, call, NULL, fill, right, .pattern = "scatter",
+                .room = ROOM_EVERY_RANK)

@@ -17,6 +17,7 @@ from wulf.records import (
     LogGP,
     Operation,
     Overhead,
+    Overlap,
     Place,
     Segment,
 )
@@ -37,7 +38,7 @@ from wulf.report.words import (
     sized,
 )
 from wulf.text import printable
-from wulf.units import format_bytes, format_sizes, format_time
+from wulf.units import format_bytes, format_portion, format_sizes, format_time
 
 #: Rows of one operation in the table of targets that were not reached; beyond them its pairs are put together.
 OWN_ROWS = 8
@@ -396,6 +397,39 @@ def _eager_limit(found: LogGP) -> str:
     if found.eager_limit_said is None:
         return seen
     return f"{found.eager_limit_said[1]} B ({found.eager_limit_said[0]}), seen {seen}"
+
+
+def overlaps_table(overlaps: Sequence[Overlap], operations: Mapping[str, Operation]) -> Table:
+    """Return which share of each operation and size goes on during a computation, where it is least."""
+    groups: dict[tuple[str, int], list[Overlap]] = defaultdict(list)
+    for overlap in overlaps:
+        groups[overlap.base, overlap.size_bytes].append(overlap)
+    rows = []
+    for (op, size), found in sorted(groups.items()):
+        operation = operations.get(op)
+        worst = min(found, key=lambda one: one.share.value)
+        where = place_name(worst.place, operation)
+        rows.append(
+            (
+                Item(name(op)),
+                Item(format_bytes(size), size) if sized(operation, [size]) else Item("–", None),
+                Item(where + (f" (least of {len(found)})" if len(found) > 1 else "")),
+                Item(format_portion(worst.share), worst.share.value),
+                Item(format_time(worst.base_s), worst.base_s),
+            )
+        )
+    return Table(
+        title="Share of a non-blocking operation that goes on during a computation as long as it",
+        columns=(
+            Column("operation"),
+            Column("size", numeric=True),
+            Column("group"),
+            Column("overlaps", numeric=True),
+            Column("takes alone", numeric=True),
+        ),
+        rows=tuple(rows),
+        note="1 − time beyond the computation ÷ time alone, as measured: below 0 % where computing delays it.",
+    )
 
 
 def _added(overhead: Overhead) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from wulf.records import Analysis, Audit, CellEstimate, CurveModel, Launch, Manifest, NodeRecord, Operation
 from wulf.records.diagnosed import Diagnosis
@@ -40,7 +40,7 @@ def build(
         warnings=headline.warnings(analysis.warnings),
         operations=operations,
         diagnosis=_diagnosis(diagnosis, analysis, operations) if diagnosis is not None else None,
-        across=tuple(_across(analysis)),
+        across=tuple(_across(analysis, known)),
         audit=audit_view.build(audit) if audit is not None else None,
         launches=provenance.launches_table(launches, known),
         unreached=tables.unreached_table(analysis.cells, known),
@@ -59,12 +59,13 @@ def _diagnosis(
     return diagnosis_view.build(found, tuple(judged(found.matrices, analysis.cells)), sections)
 
 
-def _across(analysis: Analysis) -> Iterator[Section]:
+def _across(analysis: Analysis, known: Mapping[str, Operation]) -> Iterator[Section]:
     """Yield what the run says of several operations together."""
     sections = (
         Section("parameters", "Parameters of LogGP", tables.parameters_table(analysis.parameters)),
         Section("overheads", "MPI over TCP", tables.overheads_table(analysis.overheads)),
         Section("loads", "Under load", tables.loads_table(analysis.loads)),
+        Section("overlaps", "Overlap with computation", tables.overlaps_table(analysis.overlaps, known)),
     )
     yield from (section for section in sections if section.table.rows)
 
