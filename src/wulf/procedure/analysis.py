@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from wulf import estimate, model
+from wulf.diagnose import hosts
 from wulf.records import (
     SCHEMA_VERSION,
     Analysis,
@@ -63,6 +64,7 @@ def analyze_results(
         models=[model.curve(curve, patterns[curve[0].cell.op]) for curve in _curves(cells)],
         overheads=list(estimate.over_tcp(cells, operations)),
         loads=list(estimate.under_load(cells, operations)),
+        hosts=hosts.advise(estimate.host_noise(evidence, cells, operations, plan.confidence), nodes),
         warnings=estimate.advise(cells, results, nodes, plan, operations),
         launches_seen=len(results),
         launches_ok=sum(launch.status == "ok" for launch in launches),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -12,6 +12,7 @@ import msgspec
 from wulf import store
 from wulf.cluster import inventory
 from wulf.errors import TransportError, UsageError
+from wulf.facts.values import Unknown, cpu_list
 from wulf.nodeset import fold, fold_reasons, reasons_text
 from wulf.ports import Transport
 from wulf.probe import budget, ladder, schedule, suites
@@ -39,6 +40,8 @@ from wulf.stats.trend import TESTABLE
 from wulf.text import printable
 
 CONFIDENCE = 0.95
+#: What an operation that is made on one given CPU calls its number.
+CPU = "CPU"
 Outcome = tuple[store.Run, Analysis]
 
 
@@ -191,6 +194,10 @@ class _Task(NamedTuple):
     sizes_bytes: list[int]
     #: How many ranks take part in an operation of all nodes; 0 for all.
     ranks: int = 0
+    #: What it is made of on every CPU that the nodes turn out to have; None for one that is made as it is.
+    each_cpu: Experiment | None = None
+    #: Nodes that can take part; None for all.
+    nodes: frozenset[str] | None = None
 
 
 def _experiments(request: MeasureRequest, operations: Mapping[str, Operation]) -> Iterator[_Task]:
@@ -205,11 +212,13 @@ def _experiments(request: MeasureRequest, operations: Mapping[str, Operation]) -
                 raise UsageError("--max-size leaves nothing of its sizes")
             if operation.ranks and experiment.ranks != "all":
                 raise UsageError(f"ranks: {experiment.op} is not made by more or fewer of them")
+            if experiment.each_cpu and (operation.parameter is None or operation.parameter.name != CPU):
+                raise UsageError(f"each_cpu: {experiment.op} is not made on one given CPU")
             for name, ranks in experiment.with_ranks(most):
                 called = operation
                 if name is not None and name != operation.name:
                     called = msgspec.structs.replace(operation, name=name, asked=operation.name)
-                yield _Task(called, sizes, ranks)
+                yield _Task(called, sizes, ranks, experiment if experiment.each_cpu else None)
         except UsageError as error:
             raise UsageError(f"{request.ladder}: experiment {number} ({experiment.op}): {error}") from error
 
@@ -225,7 +234,39 @@ def _looked(
     with site.connect(request.config, members, watcher.stage) as (transport, records):
         pairs, lost = site.measurable(request.pairs, records)
         _say_lost(lost, records, watcher)
+        measured = {node for pair in pairs for node in pair}
+        tasks = list(_on_each_cpu(tasks, [one for one in records if one.node in measured], watcher))
+        tools = msgspec.structs.replace(tools, operations=[task.operation for task in tasks])
         yield tools, tasks, transport, records, pairs
+
+
+def _on_each_cpu(
+    tasks: Sequence[_Task], records: Sequence[NodeRecord], watcher: Watcher
+) -> Iterator[_Task]:
+    """Yield all tasks, one for each CPU in place of one that is made on every CPU; not every node has every CPU."""
+    cpus = {record.node: _cpus(record) for record in records if record.reachable}
+    strange = [node for node, known in cpus.items() if not known]
+    for task in tasks:
+        if task.each_cpu is None:
+            yield task
+            continue
+        if strange:
+            watcher.note(f"{task.operation.name} is not measured on {fold(strange)}: no CPUs are known there")
+        for cpu in suites.chosen_cpus(cpus.values()):
+            name, asked = task.each_cpu.on_cpu(cpu)
+            yield _Task(
+                msgspec.structs.replace(task.operation, name=name, asked=asked),
+                task.sizes_bytes,
+                nodes=frozenset(node for node, known in cpus.items() if cpu in known),
+            )
+
+
+def _cpus(record: NodeRecord) -> list[int]:
+    """Return the CPUs that processes may run on there; none where the node does not say."""
+    try:
+        return cpu_list(str(record.facts.get("cpu.allowed")))
+    except Unknown:
+        return []
 
 
 def _say_lost(lost: Sequence[Pair], records: Sequence[NodeRecord], watcher: Watcher) -> None:
@@ -266,12 +307,14 @@ def _plan(
     workload = Workload(
         parts=[
             Part(
-                op=operation.name,
-                sizes_bytes=ladder.sizes_of(operation, sizes),
-                places=places(operation, pairs, left_out, request.ranks_per_node, ranks),
-                group=not operation.between_pairs,
+                op=task.operation.name,
+                sizes_bytes=ladder.sizes_of(task.operation, task.sizes_bytes),
+                places=places(
+                    task.operation, pairs, left_out, request.ranks_per_node, task.ranks, task.nodes
+                ),
+                group=not task.operation.between_pairs,
             )
-            for operation, sizes, ranks in tasks
+            for task in tasks
         ],
         sweeps=request.sweeps,
         visit_us=request.visit_us,
@@ -326,11 +369,12 @@ def places(
     left_out: Sequence[LeftOut],
     ranks_per_node: int = 1,
     most_ranks: int = 0,
+    among: Collection[str] | None = None,
 ) -> list[Place]:
     """Return who takes part.
 
     That is the pairs; or of the nodes in them that can: all together, if two are left (no more than `most_ranks` of
-    their ranks), each alone, or for a command the first.
+    their ranks), each alone (of those `among` which it can be made), or for a command the first.
     """
     if operation.between_pairs:
         return list(pairs)
@@ -339,7 +383,7 @@ def places(
     if operation.command:
         return [everybody[:1]]
     if operation.ranks == 1:
-        return [(node,) for node in everybody]
+        return [(node,) for node in everybody if among is None or node in among]
     ranks = tuple(node for node in everybody for _ in range(ranks_per_node))
     ranks = ranks[: most_ranks or None]
     return [ranks] if len(set(ranks)) > 1 else []
