@@ -373,11 +373,11 @@ def signatures() -> dict[str, Signature]:
     """Signature id → signature, in alphabetical order; raises as `knobs`."""
     return _load("signatures", Signature)
 
+
 @functools.cache
 def host_signatures() -> dict[str, Signature]:
     """Signature id → signature of what makes a node noisy by itself, in alphabetical order; raises as `knobs`."""
     return _load("host_signatures", Signature)
-
 
 
 def knob(name: str) -> Knob:

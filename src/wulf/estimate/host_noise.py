@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -67,7 +67,7 @@ def host_noise(
     operations: Sequence[Operation],
     confidence: float,
 ) -> list[HostNoise]:
-    """Return what a run says of its nodes; nothing where it measured nothing on them alone.
+    """Return what a run says of the nodes on which it had fixed work done, or woke from sleeps.
 
     Parameters
     ----------
@@ -86,12 +86,8 @@ def host_noise(
         In the order of their names, without advice.
     """
     good = [result for result in results if result.launch.status == "ok"]
-    alone = {operation.name for operation in operations if operation.transport == "none"}
-    nodes = sorted({result.launch.place[0] for result in good if result.launch.op in alone})
-    if not nodes:
-        return []
     networked = {operation.name for operation in operations if operation.transport in ("mpi", "net")}
-    gaps_us = _numbered(operations, WAKE)
+    wakes = _wakes(cells, _numbered(operations, WAKE))
     by_node: dict[str, dict[int, list[_Look]]] = defaultdict(dict)
     for (node, cpu), found in sorted(_looks(good, _numbered(operations, ON_CPU)).items()):
         by_node[node][cpu] = found
@@ -99,13 +95,13 @@ def host_noise(
         HostNoise(
             node=node,
             cpus=[_cpu(cpu, found, confidence) for cpu, found in by_node[node].items()],
-            wakes=sorted(_wakes(node, cells, gaps_us), key=lambda wake: wake.gap_s),
+            wakes=wakes[node],
             clock=_clock([result.launch for result in good if result.launch.place[0] == node], confidence),
             steal=_load(node, "steal_ratio", good, confidence),
             foreign=_load(node, "foreign_cpu_ratio", good, confidence),
             quiet_width=_quiet_width(node, cells, networked, confidence),
         )
-        for node in nodes
+        for node in sorted(by_node.keys() | wakes.keys())
     ]
 
 
@@ -145,7 +141,7 @@ def _look(sample: Sample) -> _Look:
         detoured=float(lengths @ often) / watched,
         longest_s=float(lengths[-1]) if lengths.size else 0.0,
         watched_s=watched,
-        counts=np.bincount(classes, weights=often, minlength=len(LENGTHS_S)),
+        counts=np.bincount(classes, weights=often, minlength=len(LENGTHS_S)).astype(np.float64),
         bins=bins,
     )
 
@@ -186,10 +182,13 @@ def _tick(counts: NDArray[np.float64], watched: Sequence[float]) -> int | None:
     return next((hz for hz in TICK_RATES_HZ if abs(per_s / hz - 1) <= TICK_TOLERANCE), None)
 
 
-def _wakes(node: str, cells: Iterable[CellEstimate], gaps_us: Mapping[str, int]) -> Iterator[WakeDelay]:
-    for cell in cells:
-        if cell.cell.op in gaps_us and cell.cell.place == (node,):
-            yield WakeDelay(gap_s=gaps_us[cell.cell.op] * 1e-6, late=cell.time)
+def _wakes(cells: Iterable[CellEstimate], gaps_us: Mapping[str, int]) -> dict[str, list[WakeDelay]]:
+    """Return the delays after sleeps by node, the shortest sleep first."""
+    wakes: dict[str, list[WakeDelay]] = defaultdict(list)
+    for cell in sorted(cells, key=lambda cell: gaps_us.get(cell.cell.op, 0)):
+        if cell.cell.op in gaps_us:
+            wakes[cell.cell.place[0]].append(WakeDelay(gap_s=gaps_us[cell.cell.op] * 1e-6, late=cell.time))
+    return wakes
 
 
 def _clock(launches: Iterable[Launch], confidence: float) -> HostClock | None:

@@ -46,7 +46,9 @@ def rate(counts: ArrayLike, exposures: ArrayLike, confidence: float = 0.95) -> I
     events, tail = total / clump, (1 - confidence) / 2
     low = float(chi2.ppf(tail, 2 * events)) / 2 if events else 0.0
     high = float(chi2.ppf(1 - tail, 2 * events + 2)) / 2
-    return Interval(total / time, low * clump / time, high * clump / time, confidence, METHOD, int(found.size))
+    return Interval(
+        total / time, low * clump / time, high * clump / time, confidence, METHOD, int(found.size)
+    )
 
 
 def chance_of_evenness(counts: ArrayLike, exposures: ArrayLike) -> float | None:

@@ -240,9 +240,7 @@ def _looked(
         yield tools, tasks, transport, records, pairs
 
 
-def _on_each_cpu(
-    tasks: Sequence[_Task], records: Sequence[NodeRecord], watcher: Watcher
-) -> Iterator[_Task]:
+def _on_each_cpu(tasks: Sequence[_Task], records: Sequence[NodeRecord], watcher: Watcher) -> Iterator[_Task]:
     """Yield all tasks, one for each CPU in place of one that is made on every CPU; not every node has every CPU."""
     cpus = {record.node: _cpus(record) for record in records if record.reachable}
     strange = [node for node, known in cpus.items() if not known]

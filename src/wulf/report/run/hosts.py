@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import defaultdict
 from collections.abc import Sequence
@@ -109,7 +110,7 @@ def _cpus(watched: Sequence[Watched]) -> Table:
                 None,
                 (
                     "A detour is what 100 µs of work took longer than the launch's median, from 1 µs on. Detours take: "
-                    "their share of the time. Above the shortest: mean ÷ shortest time − 1, with a clock frequency that "
+                    "their share of the time. Above the shortest: mean ÷ shortest − 1, with a clock frequency that "
                     "moves in it. Both are medians over launches. By length: detours per second. Tick: rate of the "
                     "kernel's tick at which they come, too evenly to be chance.",
                     rest(len(watched), ROWS, "CPUs"),
@@ -180,7 +181,7 @@ def _figures(watched: Sequence[Watched]) -> tuple[Figure, ...]:
 def _stretch(cpu: CpuNoise, index: int) -> int:
     """Return the number of empty stretches before a bin."""
     places = [round(BINS * math.log10(low)) for low, _ in cpu.histogram[: index + 1]]
-    return sum(after - before > 1 for before, after in zip(places, places[1:], strict=False))
+    return sum(after - before > 1 for before, after in itertools.pairwise(places))
 
 
 def _summary(drawn: Sequence[Watched]) -> str:
@@ -198,7 +199,7 @@ def _chosen(drawn: Sequence[Watched], watched: Sequence[Watched]) -> str:
 
 
 def _cards(hosts: Sequence[HostNoise]) -> tuple[Card, ...]:
-    """Return what would make nodes quieter; what several have in common is said once, with the evidence of the first."""
+    """Return what would make nodes quieter; what several bear is said once, with the evidence of the first."""
     found: dict[str, list[tuple[str, HostAdvice]]] = defaultdict(list)
     for host in hosts:
         for advice in host.advice:
