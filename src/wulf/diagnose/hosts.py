@@ -66,11 +66,11 @@ def advise(hosts: Sequence[HostNoise], nodes: Sequence[NodeRecord]) -> list[Host
     for rule in rules():
         bearing = [node for node, shown in features.items() if rule.matches(shown)]
         for node in bearing:
-            found[node].append(_advice(rule, node, bearing, features[node]))
+            found[node].append(_advice(rule, bearing, features[node]))
     return [msgspec.structs.replace(host, advice=found[host.node]) for host in hosts]
 
 
-def _advice(rule: Rule, node: str, bearing: Sequence[str], shown: Mapping[str, FactValue]) -> HostAdvice:
+def _advice(rule: Rule, bearing: Sequence[str], shown: Mapping[str, FactValue]) -> HostAdvice:
     signature = rule.signature
     return HostAdvice(
         id=signature.id,

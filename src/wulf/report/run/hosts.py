@@ -63,7 +63,7 @@ def _nodes(hosts: Sequence[HostNoise]) -> Table:
             Column("intervals on a quiet host", numeric=True),
         ),
         rows=tuple(_node_row(host, gaps) for host in hosts),
-        note="Late: by how much a process is back late from a sleep, median over launches. Hypervisor and others: share "
+        note="Late: by how much a process is back late from a sleep, median over launches. Hypervisor, others: share "
         "of the CPU time while it was measured. Intervals on a quiet host: their width ÷ that of the intervals of the "
         "network operations of this run (1/√gain of the adjustment by the reference, median over cells); unknown where "
         "no operation is proven to follow its hosts.",
