@@ -12,9 +12,9 @@ from wulf import store
 from wulf.errors import UsageError
 from wulf.estimate import advise
 from wulf.probe import ladder
+from wulf.probe.suites import Experiment
 from wulf.procedure.analysis import measuring
 from wulf.procedure.measuring import loop as procedure
-from wulf.probe.suites import Experiment
 from wulf.procedure.measuring.session import (
     MeasureRequest,
     _experiments,
