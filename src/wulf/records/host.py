@@ -19,6 +19,7 @@ class DetourRate(Record, frozen=True, kw_only=True):
 class CpuNoise(Record, frozen=True, kw_only=True):
     """What others took of the time of one CPU, from fixed work on it."""
 
+    #: Its number.
     cpu: int
     #: Mean ÷ shortest time of the work in a launch − 1, median over launches: what others took, and what a clock
     #: frequency that moves did.
@@ -63,9 +64,11 @@ class HostAdvice(Record, frozen=True, kw_only=True):
 
     #: Of the signature.
     id: str
+    #: In a few words.
     title: str
     #: The figures that show it.
     evidence: str
+    #: How the cause does that.
     why: str
     #: What to do next, as a command.
     next: str
