@@ -230,9 +230,10 @@ def format_spread(estimate: _Estimate) -> str:
     scale, unit = (0.01, "%") if estimate.unit == "ratio" else _scale(estimate.value, estimate.unit)
     if estimate.low is None or estimate.high is None:
         return f"{_significant(estimate.value / scale)} {unit} (no interval)"
+    if estimate.low == estimate.high:
+        value = _significant(estimate.value / scale)
+        return f"{value} {unit} ({value} to {value})"
     half = (estimate.high - estimate.low) / scale / 2
-    if half <= 0:
-        return f"{_significant(estimate.value / scale)} {unit} (always)"
     decimals = _decimals(half, estimate.value / scale)
     value, low, high = (
         _fixed(bound / scale, decimals) for bound in (estimate.value, estimate.low, estimate.high)

@@ -97,7 +97,8 @@ def _cpus(watched: Sequence[Watched]) -> Table:
     return Table(
         title="Detours of fixed work by CPU, noisiest first",
         columns=(
-            Column("CPU", whole=True),
+            Column("node", whole=True),
+            Column("CPU", numeric=True),
             Column("detours take", numeric=True),
             Column("above the shortest", numeric=True, narrow=False),
             Column("longest", numeric=True),
@@ -127,7 +128,8 @@ def _length(low_s: float, high_s: float | None) -> str:
 
 def _cpu_row(node: str, cpu: CpuNoise) -> tuple[Item, ...]:
     return (
-        Item(_called(node, cpu)),
+        Item(name(node)),
+        Item(str(cpu.cpu), cpu.cpu),
         _share(cpu.detoured),
         _share(cpu.taken),
         Item(f"{format_time(cpu.longest_s)} in {format_time(cpu.watched_s)}", cpu.longest_s),
