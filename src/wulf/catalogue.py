@@ -197,17 +197,18 @@ class Consistency(_Data, frozen=True, kw_only=True):
 
 
 class Signature(_Data, frozen=True, kw_only=True):
-    """What a known cause does to the figures of a pair of nodes."""
+    """What a known cause does to the figures of a pair of nodes, or of one node by itself."""
 
     id: _Id
     title: _Text
-    #: True of figures that look like it. See `wulf.predicate`; its names are those of `wulf.diagnose.features`.
+    #: True of figures that look like it. See `wulf.predicate`; its names are those of `wulf.diagnose.features`, of one
+    #: node by itself of `wulf.diagnose.hosts`.
     when: _Text
     #: What shows it, with ``{feature}`` filled in.
     evidence: _Text
     #: How the cause does that.
     why: _Text
-    #: The next step as a command; ``{nodes}``, ``{one}`` and ``{other}`` are filled in.
+    #: The next step as a command; ``{nodes}``, ``{one}`` and (of a pair) ``{other}`` are filled in.
     next: _Text
     #: Where it is described.
     sources: Annotated[list[str], msgspec.Meta(min_length=1)]
@@ -371,6 +372,12 @@ def consistencies() -> dict[str, Consistency]:
 def signatures() -> dict[str, Signature]:
     """Signature id → signature, in alphabetical order; raises as `knobs`."""
     return _load("signatures", Signature)
+
+
+@functools.cache
+def host_signatures() -> dict[str, Signature]:
+    """Signature id → signature of what makes a node noisy by itself, in alphabetical order; raises as `knobs`."""
+    return _load("host_signatures", Signature)
 
 
 def knob(name: str) -> Knob:

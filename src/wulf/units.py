@@ -222,6 +222,25 @@ def format_estimate(estimate: _Estimate) -> str:
     return f"{_fixed(value, decimals)} ± {_fixed(half, decimals)}{space}"
 
 
+def format_spread(estimate: _Estimate) -> str:
+    """Value and bounds, which need not lie evenly around it: ``0.21 % (0.19 to 0.25)``, ``12 1/s (8 to 17)``.
+
+    A ratio is written as a percentage.
+    """
+    scale, unit = (0.01, "%") if estimate.unit == "ratio" else _scale(estimate.value, estimate.unit)
+    if estimate.low is None or estimate.high is None:
+        return f"{_significant(estimate.value / scale)} {unit} (no interval)"
+    if estimate.low == estimate.high:
+        value = _significant(estimate.value / scale)
+        return f"{value} {unit} ({value} to {value})"
+    half = (estimate.high - estimate.low) / scale / 2
+    decimals = _decimals(half, estimate.value / scale)
+    value, low, high = (
+        _fixed(bound / scale, decimals) for bound in (estimate.value, estimate.low, estimate.high)
+    )
+    return f"{value} {unit} ({low} to {high})"
+
+
 def format_change(ratio: _Estimate) -> str:
     """Return an effect as the change of a quantity with its interval: ``−10.0 % (−10.8 to −9.2)``.
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import signal
 import time
 
@@ -80,6 +81,71 @@ def test_page_is_written_into_the_run(measured):
     elsewhere = measured / "page.html"
     assert wulf(measured, "report", "first", "--html", "-o", str(elsewhere)).returncode == 0
     assert elsewhere.stat().st_size > 100_000
+
+
+HOST_PLAN = """
+title = "every CPU, and two sleeps"
+[[experiment]]
+op = "wake:10"
+name = "wake_after_10us"
+sizes = [0]
+[[experiment]]
+op = "wake:1000"
+name = "wake_after_1ms"
+sizes = [0]
+[[experiment]]
+op = "noise_on"
+name = "noise_cpu{cpu}"
+sizes = [0]
+each_cpu = true
+"""
+
+
+@pytest.fixture(scope="module")
+def hosts(tmp_path_factory):
+    """A run of what this machine does by itself."""
+    directory = tmp_path_factory.mktemp("hosts")
+    (directory / "host.toml").write_text(HOST_PLAN, encoding="utf-8")
+    options = ["--cluster", "local", "--plan", "host.toml", "--precision", "90%"]
+    options += ["--budget", "90s", "--sweeps", "3", "--max-launches", "6"]
+    told = wulf(directory, "measure", "later", *options, "--dry-run")
+    assert told.returncode == 0, told.stderr
+    assert not (directory / "runs" / "later").exists()
+    done = wulf(directory, "measure", "host", *options, timeout=300)
+    assert done.returncode in (0, 3), done.stderr
+    assert "\nHosts\n" in done.stdout, "what would make them quieter is said at once"
+    return directory
+
+
+def test_every_cpu_of_this_machine_is_watched(hosts):
+    whole = msgspec.json.decode(wulf(hosts, "report", "host", "--json").stdout, type=Export)
+    assert [host.node for host in whole.analysis.hosts] == ["local1", "local2"]
+    for host in whole.analysis.hosts:
+        assert [cpu.cpu for cpu in host.cpus] == sorted(os.sched_getaffinity(0))[: len(host.cpus)]
+        assert len(host.cpus) == min(len(os.sched_getaffinity(0)), 64)
+        assert [round(wake.gap_s * 1e6) for wake in host.wakes] == [10, 1000]
+        assert host.clock.cost.value > 0 and host.quiet_width is None
+        for cpu in host.cpus:
+            assert cpu.taken.value > 0 and cpu.watched_s > 0.05 and len(cpu.detours) == 5
+    asked = {operation.name: operation.asked for operation in whole.manifest.operations}
+    assert asked["noise_cpu0"] == "noise_on:0" or 0 not in os.sched_getaffinity(0)
+
+
+def test_hosts_are_in_text_page_and_charts(hosts):
+    text = wulf(hosts, "report", "host", "--text").stdout
+    assert "Detours of fixed work by CPU, noisiest first" in text
+    assert "late after 10.0 µs of sleep" in text
+    page = hosts / "runs" / "host" / "report.html"
+    assert wulf(hosts, "report", "host").returncode == 0
+    assert "Detours of fixed work by CPU, noisiest first" in page.read_text(encoding="utf-8")
+    assert "hosts-detours.svg" in wulf(hosts, "report", "host", "--svg").stdout
+
+
+def test_a_plan_that_each_cpu_does_not_go_with_names_the_file(hosts):
+    (hosts / "wrong.toml").write_text(HOST_PLAN.replace('"noise_on"', '"empty"'), encoding="utf-8")
+    done = wulf(hosts, "measure", "wrong", "--cluster", "local", "--plan", "wrong.toml")
+    assert done.returncode == 2
+    assert "wrong.toml: experiment 3 (empty): each_cpu: empty is not made on one given CPU" in done.stderr
 
 
 def test_analysis_is_made_again_the_same(measured):

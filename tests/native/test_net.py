@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -177,6 +178,31 @@ def test_sees_what_a_stream_spoils(net_probe: Path, tmp_path: Path) -> None:
 def test_fixed_work_takes_what_was_asked_for_where_nobody_disturbs(net_probe: Path, work_us: int) -> None:
     cell = cells(run([net_probe, "--op", f"noise:{work_us}", "--sizes", "0", *SHORT]))[0]
     assert 0.3 < cell["min_ns"] / (1000 * work_us) < 5
+
+
+def test_fixed_work_is_made_on_the_cpu_that_is_named(sanitized_probe: Path) -> None:
+    own = os.sched_getaffinity(0)
+    for cpu in sorted(own):
+        lines = run([sanitized_probe, "--op", f"noise_on:{cpu}", "--sizes", "0", *SHORT])
+        assert cells(lines)[0]["timing"] == "iteration"
+        assert 30_000 < cells(lines)[0]["min_ns"] < 500_000
+        assert lines[0]["cpus"] == [sorted(own)]
+
+
+def test_a_cpu_that_a_process_may_not_use_is_refused(sanitized_probe: Path) -> None:
+    missing = max(os.sched_getaffinity(0)) + 1
+    (*_, error) = run([sanitized_probe, "--op", f"noise_on:{missing}", "--sizes", "0", *SHORT], 3)
+    assert error["code"] == "system"
+    assert f"CPU {missing} is not there, or this process may not run on it" in error["message"]
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="takes two CPUs")
+def test_a_cpu_that_was_not_given_is_not_taken(sanitized_probe: Path) -> None:
+    given, other = sorted(os.sched_getaffinity(0))[:2]
+    bound = ["taskset", "-c", str(given), sanitized_probe, "--sizes", "0", *SHORT, "--op"]
+    assert cells(run([*bound, f"noise_on:{given}"]))[0]["iterations"] > 0
+    (*_, error) = run([*bound, f"noise_on:{other}"], 3)
+    assert "may not run on it" in error["message"]
 
 
 @pytest.mark.parametrize("sleep_us", [10, 200_000])

@@ -12,10 +12,19 @@ from wulf import store
 from wulf.errors import UsageError
 from wulf.estimate import advise
 from wulf.probe import ladder
+from wulf.probe.suites import Experiment
 from wulf.procedure.analysis import measuring
 from wulf.procedure.measuring import loop as procedure
-from wulf.procedure.measuring.session import MeasureRequest, Task, _require_possible, places
-from wulf.records import LaunchResult, LeftOut, command_operation
+from wulf.procedure.measuring.session import (
+    MeasureRequest,
+    Task,
+    _experiments,
+    _on_each_cpu,
+    _require_possible,
+    places,
+)
+from wulf.records import LaunchResult, LeftOut, NodeRecord, command_operation
+from wulf.records.measured import Parameter
 
 OPS = ["mpi_pingpong", "tcp_rr", "udp_rr", "tcp_stream"]
 PAIRS = [("n0", "n1"), ("n1", "n2"), ("n2", "n0")]
@@ -157,6 +166,65 @@ def test_who_takes_part_in_what_is_not_between_pairs():
     assert places(Task(group, [], ranks=2, ranks_per_node=2), ring, []) == [], "both are on one node"
     assert places(Task(group, []), ring[:1], [absent]) == [], "a group is more than one"
     assert places(Task(command_operation("./solve"), []), ring, [absent]) == [("n0",)]
+
+
+class Notes:
+    """A watcher that keeps what it is told."""
+
+    def __init__(self):
+        self.notes = []
+
+    def note(self, text):
+        self.notes.append(text)
+
+
+def on_cpu(name="noise_on", number="CPU"):
+    return msgspec.structs.replace(
+        operation(name, "none", 0), ranks=1, parameter=Parameter(name=number, usual=0, low=0, high=8191)
+    )
+
+
+def each_cpu(op="noise_on"):
+    return Experiment(op=op, name="noise_cpu{cpu}", sizes=[0], each_cpu=True)
+
+
+def test_an_experiment_for_each_cpu_is_made_where_the_cpu_is():
+    request = MeasureRequest(
+        config=None,
+        pairs=[("a", "b"), ("c", "a")],
+        ladder="suite",
+        sizes_bytes=[0],
+        experiments=(each_cpu(),),
+    )
+    tasks = list(_experiments(request, {"noise_on": on_cpu()}))
+    records = [
+        NodeRecord(node=node, reachable=True, facts={"cpu.allowed": cpus} if cpus else {})
+        for node, cpus in (("a", "0-1"), ("b", "1,3"), ("c", ""))
+    ]
+    watcher = Notes()
+    found = list(_on_each_cpu(tasks, records, watcher))
+    assert [(task.operation.name, task.operation.asked) for task in found] == [
+        ("noise_cpu0", "noise_on:0"),
+        ("noise_cpu1", "noise_on:1"),
+        ("noise_cpu3", "noise_on:3"),
+    ]
+    assert [places(task, request.pairs, []) for task in found] == [
+        [("a",)],
+        [("a",), ("b",)],
+        [("b",)],
+    ]
+    assert watcher.notes == ["noise_cpu{cpu} is not measured on c: no CPUs are known there"]
+
+
+@pytest.mark.parametrize("made", [on_cpu(number="µs of work"), operation("noise_on", "none", 0)])
+def test_what_is_not_made_on_one_cpu_is_not_made_on_each(made):
+    request = MeasureRequest(
+        config=None, pairs=[("a", "b")], ladder="my.toml", sizes_bytes=[0], experiments=(each_cpu(),)
+    )
+    with pytest.raises(
+        UsageError, match=r"my.toml: experiment 1 \(noise_on\): each_cpu: noise_on is not made on"
+    ):
+        list(_experiments(request, {"noise_on": made}))
 
 
 FOUR = ["a", "b", "c", "d"]

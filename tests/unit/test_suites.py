@@ -112,3 +112,43 @@ def test_more_ranks_than_there_are():
     (experiment,) = suites.parse('title = "x"\n[[experiment]]\nop = "mpi_ring"\nranks = 8\n', "x").experiment
     with pytest.raises(UsageError, match="takes 8, and there are 4"):
         list(experiment.companies(4))
+
+
+EACH = """
+title = "each"
+[[experiment]]
+op = "noise_on"
+name = "noise_cpu{cpu}"
+sizes = [0]
+each_cpu = true
+"""
+
+
+def test_an_experiment_for_each_cpu_has_a_name_for_each():
+    (experiment,) = suites.parse(EACH, "x").experiment
+    assert [experiment.on_cpu(cpu) for cpu in (0, 11)] == [
+        ("noise_cpu0", "noise_on:0"),
+        ("noise_cpu11", "noise_on:11"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ("noise_cpu{cpu}", "noise", r"experiment 1 \(noise_on\): each_cpu: its name must have \{cpu\}"),
+        ('name = "noise_cpu{cpu}"', "", "each_cpu: its name must have"),
+        ('"noise_on"', '"noise_on:1"', "named without one"),
+        ("each_cpu = true", "", "takes each_cpu = true"),
+    ],
+)
+def test_what_does_not_go_with_each_cpu(old, new, complaint):
+    with pytest.raises(ConfigError, match=complaint):
+        suites.parse(EACH.replace(old, new), "x")
+
+
+def test_of_many_cpus_some_of_each_part_are_chosen():
+    assert suites.chosen_cpus([[0, 1], [1, 2, 8]]) == [0, 1, 2, 8]
+    assert suites.chosen_cpus([]) == []
+    many = suites.chosen_cpus([range(256)])
+    assert len(many) == suites.MOST_CPUS == 64
+    assert many == list(range(0, 256, 4))

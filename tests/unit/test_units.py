@@ -184,3 +184,18 @@ def test_a_column_has_one_unit_and_one_number_of_decimals():
     assert units.format_column([0.99e-3, 1.01e-3, 1.5e-3], "s", 0.03e-3) == (["0.99", "1.01", "1.50"], "ms")
     assert units.format_column([47.2e-6, float("nan")], "s", 0.3e-6) == (["47.2", "nan"], "µs")
     assert units.format_column([], "s", 1.0) == ([], "s")
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "unit", "text"),
+    [
+        (0.0021, 0.0019, 0.0025, "ratio", "0.21 % (0.19 to 0.25)"),
+        (12.4, 8.1, 17.3, "1/s", "12 1/s (8 to 17)"),
+        (0.0, 0.0, 3.07, "1/s", "0.0 1/s (0.0 to 3.1)"),
+        (268.4, 167.4, 407.8, "1/s", "270 1/s (170 to 410)"),
+        (0.0, 0.0, 0.0, "ratio", "0 % (0 to 0)"),
+        (0.5, None, None, "ratio", "50.0 % (no interval)"),
+    ],
+)
+def test_bounds_that_do_not_lie_evenly(value, low, high, unit, text):
+    assert units.format_spread(estimate(value, low, high, unit)) == text

@@ -177,7 +177,7 @@ def _cited(manifest: Manifest | TuneManifest, title: str, seed: int) -> paper.Ci
 
 def _charts(run: Run, analysis: Analysis) -> list[tuple[str, Figure]]:
     shown = view.build(run.manifest, run.nodes, run.launches, analysis)
-    return [(op.name, figure) for op in shown.operations for figure in (*op.overview, *op.detail)]
+    return view.figures_of(shown)
 
 
 def _draw(charts: Sequence[tuple[str, Figure]], form: Literal["svg", "pdf"], directory: Path) -> None:

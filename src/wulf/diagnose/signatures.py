@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from wulf import catalogue
 from wulf.catalogue import Signature
@@ -24,19 +24,34 @@ Stream = tuple[str, Pair]
 class Rule:
     """A signature with its predicate compiled.
 
+    Parameters
+    ----------
+    directory
+        Below ``data``, where its file is.
+    known
+        Whether it may speak of a feature.
+    whose
+        Whose features these are, in words.
+
     Raises
     ------
     ConfigError
         It speaks of what is no feature; names its file.
     """
 
-    def __init__(self, signature: Signature) -> None:
-        source = f"data/signatures/{signature.id}.toml"
+    def __init__(
+        self,
+        signature: Signature,
+        directory: str = "signatures",
+        known: Callable[[str], bool] = is_feature,
+        whose: str = "a pair",
+    ) -> None:
+        source = f"data/{directory}/{signature.id}.toml"
         self.signature = signature
         self._when = Predicate(signature.when, f"{source}: when")
         for name in sorted({*self._when.names, *_FIELD.findall(signature.evidence)}):
-            if not is_feature(name):
-                raise ConfigError(f"{source}: {name} is no feature of a pair")
+            if not known(name):
+                raise ConfigError(f"{source}: {name} is no feature of {whose}")
 
     def matches(self, features: Mapping[str, FactValue]) -> bool:
         """Whether figures look like it; what is not known does not."""

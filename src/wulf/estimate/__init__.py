@@ -12,6 +12,7 @@ from wulf.estimate.cells import (
     sample_quantiles,
 )
 from wulf.estimate.compare import compare
+from wulf.estimate.host_noise import host_noise
 from wulf.estimate.interleaved import compare_interleaved
 from wulf.estimate.over_tcp import over_tcp
 from wulf.estimate.overlaps import overlaps
@@ -26,6 +27,7 @@ __all__ = [
     "cells",
     "compare",
     "compare_interleaved",
+    "host_noise",
     "launches_needed",
     "launches_untested",
     "medians",

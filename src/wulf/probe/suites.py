@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -22,6 +22,10 @@ DOUBLING = re.compile(r"doubling from ([1-9][0-9]*)")
 RANKS = "{ranks}"
 #: … and how many of them each node has.
 PER_NODE = "{per_node}"
+#: Where the name of an experiment says on which CPU it is made.
+CPU = "{cpu}"
+#: CPUs that an experiment is made on at most, of all that the nodes have.
+MOST_CPUS = 64
 _Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z][A-Za-z0-9_.{}-]*$", max_length=40)]
 
 
@@ -51,6 +55,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     per_node: list[Annotated[int, msgspec.Meta(ge=1)]] = []
     #: Between two ranks of a node instead of two nodes.
     inside: bool = False
+    #: An experiment for every CPU of the nodes, of an operation that takes the number of one; its name has ``{cpu}``.
+    each_cpu: bool = False
 
     def sizes_bytes(self) -> list[int]:
         """Return the sizes, ascending; raises UsageError for one that is none."""
@@ -102,6 +108,23 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             return self.name.replace(RANKS, str(ranks)).replace(PER_NODE, str(per_node))
         return f"{self.op}_{per_node}_per_node" if self.per_node else None
 
+    def on_cpu(self, cpu: int) -> tuple[str, str]:
+        """Return the name that it has on a CPU, and how the probe is asked for it."""
+        return (self.name or "").replace(CPU, str(cpu)), f"{self.op}:{cpu}"
+
+    def require_whole(self) -> None:
+        """Raise UsageError where what it says is nothing known, or does not go together."""
+        self.sizes_bytes()
+        if isinstance(self.ranks, str):
+            list(self.companies(2))
+        named = CPU in (self.name or "")
+        if self.each_cpu and not named:
+            raise UsageError(f"each_cpu: its name must have {CPU} in it, to tell one CPU from another")
+        if self.each_cpu and ":" in self.op:
+            raise UsageError("each_cpu: every CPU has its turn, so the operation is named without one")
+        if named and not self.each_cpu:
+            raise UsageError(f"name: {CPU} takes each_cpu = true")
+
 
 class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Experiments that belong together."""
@@ -150,12 +173,17 @@ def parse(text: str, source: str) -> Suite:
         raise ConfigError(f"{source}: {error}") from error
     for number, experiment in enumerate(suite.experiment, 1):
         try:
-            experiment.sizes_bytes()
-            if isinstance(experiment.ranks, str):
-                list(experiment.companies(2))
+            experiment.require_whole()
         except UsageError as error:
             raise ConfigError(f"{source}: experiment {number} ({experiment.op}): {error}") from error
     return suite
+
+
+def chosen_cpus(of_nodes: Iterable[Iterable[int]]) -> list[int]:
+    """Return the CPUs that experiments are made on, ascending: all that some node has, of very many some, evenly."""
+    every = sorted({cpu for cpus in of_nodes for cpu in cpus})
+    count = min(len(every), MOST_CPUS)
+    return [every[index * len(every) // count] for index in range(count)]
 
 
 def require_different(names_of: Sequence[str], source: str) -> None:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from wulf import estimate, model
+from wulf.diagnose import hosts
 from wulf.records import (
     SCHEMA_VERSION,
     Analysis,
@@ -68,6 +69,7 @@ def analyze_results(
         overheads=list(estimate.over_tcp(cells, operations)),
         loads=list(estimate.under_load(cells, operations)),
         overlaps=list(estimate.overlaps(cells, operations)),
+        hosts=hosts.advise(estimate.host_noise(evidence, cells, operations, plan.confidence), nodes),
         warnings=estimate.advise(cells, results, nodes, plan, operations),
         launches_seen=len(results),
         launches_ok=sum(launch.status == "ok" for launch in launches),

@@ -21,6 +21,7 @@ from wulf.records.base import (
     OWN_FACTS,
     PASSING_FACTS,
     SCHEMA_VERSION,
+    Estimate,
     FactValue,
     Pair,
     Place,
@@ -48,7 +49,6 @@ from wulf.records.derived import (
     CellMode,
     Comparison,
     CurveModel,
-    Estimate,
     ExitEstimate,
     LaunchPoint,
     LineFit,
@@ -56,6 +56,14 @@ from wulf.records.derived import (
     Overhead,
     Overlap,
     Segment,
+)
+from wulf.records.host import (
+    CpuNoise,
+    DetourRate,
+    HostAdvice,
+    HostClock,
+    HostNoise,
+    WakeDelay,
 )
 from wulf.records.measured import (
     RANKS_OF_A_PAIR,
@@ -118,7 +126,9 @@ __all__ = [
     "Clock",
     "Comparison",
     "Control",
+    "CpuNoise",
     "CurveModel",
+    "DetourRate",
     "Effect",
     "Estimate",
     "ExitEstimate",
@@ -126,6 +136,9 @@ __all__ = [
     "FactValue",
     "Finding",
     "GroupState",
+    "HostAdvice",
+    "HostClock",
+    "HostNoise",
     "JournalEntry",
     "Judgement",
     "Launch",
@@ -174,6 +187,7 @@ __all__ = [
     "Unmended",
     "Values",
     "Verdict",
+    "WakeDelay",
     "Workload",
     "command_operation",
 ]

@@ -43,6 +43,7 @@ PASSING_FACTS = frozenset(
         "nic.interrupts_per_s",
         "nic.interrupt_queues",
         "nic.interrupt_cpus",
+        "nic.interrupts_on",
         "network.errors",
         "network.drops",
         "network.backlog_drops",
@@ -65,3 +66,29 @@ PASSING_FACTS = frozenset(
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=False):
     """Base of all records: immutable, keyword-only, tolerant of fields of later versions."""
+
+
+class Estimate(Record, frozen=True, kw_only=True):
+    """A figure with its interval. No number leaves the statistics without one."""
+
+    #: The figure.
+    value: float
+    #: Lower bound of the interval; null when it is not determined.
+    low: float | None
+    #: Upper bound of the interval; null when it is not determined.
+    high: float | None
+    #: Of the interval (0.95).
+    confidence: float
+    #: ``s``, ``B/s``, ``s/B``, ``B``, ``1/s`` or ``ratio``.
+    unit: str
+    #: Number of independent replicates (launches) behind it.
+    n: int
+    #: How the figure and its interval were made.
+    method: str
+
+    @property
+    def half_width_ratio(self) -> float | None:
+        """Half the interval's width relative to the value; None when unknown."""
+        if self.low is None or self.high is None or self.value == 0:
+            return None
+        return (self.high - self.low) / 2 / abs(self.value)

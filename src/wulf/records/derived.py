@@ -6,34 +6,9 @@ from typing import Literal
 
 import msgspec
 
-from wulf.records.base import Place, Record, Setting, Verdict
+from wulf.records.base import Estimate, Place, Record, Setting, Verdict
+from wulf.records.host import HostNoise
 from wulf.records.measured import Cell
-
-
-class Estimate(Record, frozen=True, kw_only=True):
-    """A figure with its interval. No number leaves the statistics without one."""
-
-    #: The figure.
-    value: float
-    #: Lower bound of the interval; null when it is not determined.
-    low: float | None
-    #: Upper bound of the interval; null when it is not determined.
-    high: float | None
-    #: Of the interval (0.95).
-    confidence: float
-    #: ``s``, ``B/s``, ``s/B``, ``B`` or ``ratio``.
-    unit: str
-    #: Number of independent replicates (launches) behind it.
-    n: int
-    #: How the figure and its interval were made.
-    method: str
-
-    @property
-    def half_width_ratio(self) -> float | None:
-        """Half the interval's width relative to the value; None when unknown."""
-        if self.low is None or self.high is None or self.value == 0:
-            return None
-        return (self.high - self.low) / 2 / abs(self.value)
 
 
 class LaunchPoint(Record, frozen=True, kw_only=True):
@@ -312,6 +287,8 @@ class Analysis(Record, frozen=True, kw_only=True):
     loads: list[Overhead] = []
     #: Overlap of non-blocking operations with a computation, where a run has them with and without.
     overlaps: list[Overlap] = []
+    #: What the nodes do by themselves, one for each where that was measured.
+    hosts: list[HostNoise] = []
     #: What a reader must know, the worst first.
     warnings: list[Advice]
     #: Launches of any kind and outcome that the run had when this was derived.

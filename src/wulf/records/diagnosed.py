@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from wulf.records.base import Pair, Record, Verdict
-from wulf.records.derived import Estimate
+from wulf.records.base import Estimate, Pair, Record, Verdict
 
 #: ``sending`` and ``receiving``: a node in one direction; ``group``: nodes with something between them and the others.
 Kind = Literal["node", "link", "sending", "receiving", "group"]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from wulf.records.audited import Finding
-from wulf.records.base import Pair, Record, Verdict
+from wulf.records.base import Estimate, Pair, Record, Verdict
 from wulf.records.changed import ChangeOutcome
-from wulf.records.derived import Estimate
 
 
 class Unmended(Record, frozen=True, kw_only=True):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from wulf.records.base import Record, Verdict
-from wulf.records.derived import Estimate
+from wulf.records.base import Estimate, Record, Verdict
 from wulf.records.measured import NodeRecord, RunHead, Workload
 
 #: Knob id → value; a knob that is not in it has its original value.

@@ -265,6 +265,20 @@ class Section:
 
 
 @dataclass(frozen=True)
+class HostsView:
+    """What the nodes do by themselves, ready to be printed."""
+
+    nodes: Table
+    cpus: Table
+    #: Of detours; none where no CPU was watched.
+    figures: tuple[Figure, ...]
+    #: What would make nodes quieter.
+    cards: tuple[Card, ...]
+    #: Of which nodes nothing is known to make them quieter; empty where of none.
+    none: str
+
+
+@dataclass(frozen=True)
 class View:
     """A whole run, ready to be printed."""
 
@@ -286,6 +300,7 @@ class View:
     command_line: str = ""
     audit: AuditView | None = None
     diagnosis: DiagnosisView | None = None
+    hosts: HostsView | None = None
 
 
 @dataclass(frozen=True)

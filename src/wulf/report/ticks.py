@@ -56,6 +56,11 @@ def bandwidths(values: Iterable[float]) -> Ticks:
     return _linear(max(values, default=0.0), format_bandwidth)
 
 
+def rates(values: Iterable[float]) -> Ticks:
+    """Mark a logarithmic axis of rates [1/s]."""
+    return _logarithmic([value for value in values if value > 0], lambda value: f"{value:g}")
+
+
 def changes(ratios: Iterable[float], *, logarithmic: bool = False) -> Ticks:
     """Mark an axis of ratios as changes in percent: 1 → '0 %', which is among the marks of a logarithmic one."""
     if logarithmic:

@@ -1,56 +1,11 @@
-/* Fixed work, again and again: what takes longer than the shortest was taken by somebody else (Petrini,
- * Kerbyson, Pakin, 2003; fixed work quantum benchmarks). */
-#include "core/clock.h"
-#include "probe/operation.h"
-#include "probe/watchdog.h"
+/* Fixed work wherever the kernel puts it. */
+#include "probe/local/fixed_work.h"
 
-enum { WORK_US = 100, WORK_MOST_US = 100000, TRIES = 8, VISIT_SCALE = 10 };
-static const uint64_t NS_PER_US = 1000;
-
-/* Steps that each wait for the one before: no compiler and no processor can shorten them. */
-static uint64_t work(uint64_t steps, uint64_t value) {
-    for (uint64_t i = 0; i < steps; i++)
-        value = value * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return value;
-}
-
-static volatile uint64_t sink;
-
-/* Steps that last so long where nothing disturbs them: the shortest of several tries counts. They are the
- * same in all visits of a launch. */
-static uint64_t steps_of(uint64_t length_ns) {
-    static uint64_t known_ns, known_steps;
-    if (known_ns == length_ns)
-        return known_steps;
-    const uint64_t probe = 20000;
-    uint64_t shortest_ns = UINT64_MAX;
-    for (int i = 0; i < TRIES; i++) {
-        const uint64_t begin = clock_now_ns();
-        sink = work(probe, begin);
-        const uint64_t took_ns = clock_now_ns() - begin;
-        shortest_ns = took_ns < shortest_ns ? took_ns : shortest_ns;
-    }
-    known_ns = length_ns;
-    known_steps = probe * length_ns / (shortest_ns == 0 ? 1 : shortest_ns) + 1;
-    return known_steps;
-}
+enum { WORK_MOST_US = 100000 };
 
 static int initiate(struct visit *visit, struct failure *failure) {
     (void)failure;
-    const uint64_t steps = steps_of(visit->parameter * NS_PER_US);
-    uint64_t value = visit->seed;
-    const uint64_t begin = clock_now_ns();
-    uint64_t before = begin;
-    for (uint64_t i = 0; i < visit->iterations; i++) {
-        value = work(steps, value);
-        watchdog_beat();
-        const uint64_t now = clock_now_ns();
-        visit->times_ns[i] = now - before;
-        before = now;
-    }
-    sink = value;
-    visit->timed = visit->iterations;
-    visit->total_ns = before - begin;
+    fixed_work_visit(visit, visit->parameter);
     return 0;
 }
 
@@ -60,8 +15,8 @@ static const struct operation OPERATION = {
     .quantity = "time of fixed work",
     .divisor = 1,
     .timing = TIMING_ITERATION,
-    .visit_scale = VISIT_SCALE,
-    .parameter = {.name = "µs of work", .usual = WORK_US, .low = 1, .high = WORK_MOST_US},
+    .visit_scale = FIXED_WORK_VISIT_SCALE,
+    .parameter = {.name = "µs of work", .usual = FIXED_WORK_US, .low = 1, .high = WORK_MOST_US},
     .summary = "Fixed work on one processor: what else runs there shows as times above the shortest",
     .initiate = initiate,
 };

@@ -223,6 +223,12 @@ def _interrupt_cpus(capture: NodeCapture) -> FactValue:
     return len({cpu for _, cpu, total in interrupts(capture).values() if total > 0})
 
 
+def _interrupts_on(capture: NodeCapture) -> FactValue:
+    """Return the CPUs that handle most of some interrupt of the interface, ascending."""
+    cpus = {cpu for _, cpu, total in interrupts(capture).values() if total > 0}
+    return " ".join(sorted(cpus, key=lambda cpu: (len(cpu), cpu))) or "none"
+
+
 def _allowed(capture: NodeCapture) -> dict[str, str]:
     """IRQ of the interface → CPUs it may be handled on."""
     found = {}
@@ -349,6 +355,7 @@ _FACTS: dict[str, Callable[[NodeCapture], FactValue]] = {
     "interrupts_per_s": _interrupt_rate,
     "interrupt_queues": _interrupt_queues,
     "interrupt_cpus": _interrupt_cpus,
+    "interrupts_on": _interrupts_on,
     "interrupts_bound": _by_hand,
     "qdisc": _qdisc,
 }

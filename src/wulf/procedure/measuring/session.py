@@ -12,6 +12,7 @@ import msgspec
 from wulf import store
 from wulf.cluster import inventory
 from wulf.errors import TransportError, UsageError
+from wulf.facts.values import Unknown, cpu_list
 from wulf.nodeset import fold, fold_reasons, reasons_text
 from wulf.ports import Transport
 from wulf.probe import budget, ladder, schedule, suites
@@ -39,6 +40,8 @@ from wulf.stats.trend import TESTABLE
 from wulf.text import printable
 
 CONFIDENCE = 0.95
+#: What an operation that is made on one given CPU calls its number.
+CPU = "CPU"
 Outcome = tuple[store.Run, Analysis]
 
 
@@ -198,6 +201,10 @@ class Task(NamedTuple):
     ranks_per_node: int = 1
     #: Between two ranks of each node, not between nodes.
     inside: bool = False
+    #: What it is made of on every CPU that the nodes turn out to have; None for one that is made as it is.
+    each_cpu: Experiment | None = None
+    #: Nodes that can take part; None for all.
+    nodes: frozenset[str] | None = None
 
 
 def _experiments(request: MeasureRequest, operations: Mapping[str, Operation]) -> Iterator[Task]:
@@ -213,11 +220,14 @@ def _experiments(request: MeasureRequest, operations: Mapping[str, Operation]) -
                 raise UsageError(f"ranks: {experiment.op} is not made by more or fewer of them")
             if experiment.inside and not operation.between_pairs:
                 raise UsageError(f"inside: {experiment.op} is not measured between two ranks")
+            if experiment.each_cpu and (operation.parameter is None or operation.parameter.name != CPU):
+                raise UsageError(f"each_cpu: {experiment.op} is not made on one given CPU")
+            each_cpu = experiment if experiment.each_cpu else None
             for name, ranks, per_node in experiment.companies(len(nodes), request.ranks_per_node):
                 called = operation
                 if name is not None and name != operation.name:
                     called = msgspec.structs.replace(operation, name=name, asked=operation.name)
-                yield Task(called, sizes, ranks, per_node, inside=experiment.inside)
+                yield Task(called, sizes, ranks, per_node, inside=experiment.inside, each_cpu=each_cpu)
         except UsageError as error:
             raise UsageError(f"{request.ladder}: experiment {number} ({experiment.op}): {error}") from error
 
@@ -233,7 +243,37 @@ def _looked(
     with site.connect(request.config, members, watcher.stage) as (transport, records):
         pairs, lost = site.measurable(request.pairs, records)
         _say_lost(lost, records, watcher)
+        measured = {node for pair in pairs for node in pair}
+        tasks = list(_on_each_cpu(tasks, [one for one in records if one.node in measured], watcher))
+        tools = msgspec.structs.replace(tools, operations=[task.operation for task in tasks])
         yield tools, tasks, transport, records, pairs
+
+
+def _on_each_cpu(tasks: Sequence[Task], records: Sequence[NodeRecord], watcher: Watcher) -> Iterator[Task]:
+    """Yield all tasks, one for each CPU in place of one that is made on every CPU; not every node has every CPU."""
+    cpus = {record.node: _cpus(record) for record in records if record.reachable}
+    strange = [node for node, known in cpus.items() if not known]
+    for task in tasks:
+        if task.each_cpu is None:
+            yield task
+            continue
+        if strange:
+            watcher.note(f"{task.operation.name} is not measured on {fold(strange)}: no CPUs are known there")
+        for cpu in suites.chosen_cpus(cpus.values()):
+            name, asked = task.each_cpu.on_cpu(cpu)
+            yield Task(
+                msgspec.structs.replace(task.operation, name=name, asked=asked),
+                task.sizes_bytes,
+                nodes=frozenset(node for node, known in cpus.items() if cpu in known),
+            )
+
+
+def _cpus(record: NodeRecord) -> list[int]:
+    """Return the CPUs that processes may run on there; none where the node does not say."""
+    try:
+        return cpu_list(str(record.facts.get("cpu.allowed")))
+    except Unknown:
+        return []
 
 
 def _say_lost(lost: Sequence[Pair], records: Sequence[NodeRecord], watcher: Watcher) -> None:
@@ -330,7 +370,7 @@ def places(task: Task, pairs: Sequence[Pair], left_out: Sequence[LeftOut]) -> li
     """Return who takes part.
 
     That is the pairs; or of the nodes in them that can: all together, if two are left (no more than `task.ranks` of
-    their ranks), each alone or with itself, or for a command the first.
+    their ranks), each alone (of `task.nodes`, where these are named) or with itself, or for a command the first.
     """
     operation = task.operation
     if operation.between_pairs and not task.inside:
@@ -342,7 +382,7 @@ def places(task: Task, pairs: Sequence[Pair], left_out: Sequence[LeftOut]) -> li
     if task.inside:
         return [(node, node) for node in everybody]
     if operation.ranks == 1:
-        return [(node,) for node in everybody]
+        return [(node,) for node in everybody if task.nodes is None or node in task.nodes]
     ranks = tuple(node for node in everybody for _ in range(task.ranks_per_node))
     ranks = ranks[: task.ranks or None]
     return [ranks] if len(set(ranks)) > 1 else []

@@ -23,7 +23,6 @@ def render_html(
 ) -> str:
     """Return the page of a run; with an audit of its nodes and a diagnosis of its figures, where there are."""
     shown = view.build(manifest, nodes, launches, analysis, audit, diagnosis)
-    figures = [figure for op in shown.operations for figure in (*op.overview, *op.detail)]
-    figures += shown.diagnosis.figures if shown.diagnosis is not None else ()
+    figures = [figure for _, figure in view.figures_of(shown)]
     pairs = {op.id: [detail.pair for detail in op.details] for op in shown.operations}
     return page.render("report.html.j2", shown, figures, {"run": shown.run_id, "pairs": pairs})

@@ -176,6 +176,35 @@ def _matrix(figure: Figure) -> Layer:
     )
 
 
+def _detours(figure: Figure) -> Layer:
+    cpus = list(dict.fromkeys(figure.variants[0].datasets["main"]["cpu"]))
+    color = alt.Color(
+        "cpu:N",
+        scale=alt.Scale(domain=cpus),
+        legend=alt.Legend(symbolType="stroke", symbolOpacity=1, symbolSize=300),
+    )
+    dashes = [list(dash) for dash in theme.DASHES[: len(cpus)]]
+    base = alt.Chart(alt.NamedData("main")).encode(
+        x=alt.X(
+            "length_s:Q",
+            scale=alt.Scale(type="log", nice=False, padding=12),
+            axis=axis(figure.x, figure.x_title),
+        ),
+        y=_values(figure, "per_s"),
+        color=color,
+    )
+    line = base.mark_line().encode(
+        detail="stretch:N",
+        strokeDash=alt.StrokeDash("cpu:N", scale=alt.Scale(domain=cpus, range=dashes)),
+    )
+    tooltip = [
+        alt.Tooltip("cpu:N", title="CPU"),
+        alt.Tooltip("from_s:Q", title="from [s]"),
+        alt.Tooltip("per_s:Q", title="detours per second"),
+    ]
+    return alt.layer(line, base.mark_point(filled=True, size=26, opacity=1).encode(tooltip=tooltip))
+
+
 def _estimates(figure: Figure) -> Layer:
     base = _places(figure, "main", labelled=True)
     value = base.mark_text(align="left", baseline="middle", fontSize=12).encode(
@@ -266,6 +295,7 @@ def _places_high(row: int) -> Callable[[Figure], int]:
 LATENCY = Chart("latency", Drawing(_latency, lambda _: 380))
 BANDWIDTH = Chart("bandwidth", Drawing(_bandwidth, lambda _: 340))
 BOX = Chart("box", Drawing(_box, lambda _: 380))
+DETOURS = Chart("detours", Drawing(_detours, lambda _: 380))
 REGRESSION = Chart("regression", Drawing(_regression, lambda _: 380))
 LAUNCHES = Chart("launches", Drawing(_launches, lambda _: 340))
 ESTIMATES = Chart(

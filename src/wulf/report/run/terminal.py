@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from wulf.records import Analysis, Launch, Manifest, NodeRecord
-from wulf.report.parts import OperationView
+from wulf.report.parts import HostsView, OperationView
 from wulf.report.run import view
 from wulf.report.terminal import Printer, plain
 
@@ -36,6 +36,8 @@ def render_text(
         _key_figures(printer, operation)
         if not brief:
             _details(printer, operation)
+    if shown.hosts is not None:
+        _hosts(printer, shown.hosts, brief=brief)
     if brief:
         return
     for section in shown.across:
@@ -104,3 +106,16 @@ def _details(printer: Printer, operation: OperationView) -> None:
         if detail.segments is not None:
             printer.table(detail.segments)
         printer.table(detail.sizes)
+
+
+def _hosts(printer: Printer, hosts: HostsView, *, brief: bool) -> None:
+    printer.section("Hosts")
+    for card in hosts.cards:
+        printer.line(f"{card.title} ({card.where})", "bold yellow")
+        for line in (card.evidence, card.why, f"next: {card.next}"):
+            printer.line(f"  {line}")
+    if hosts.none:
+        printer.line(hosts.none)
+    if not brief:
+        printer.table(hosts.nodes)
+        printer.table(hosts.cpus)

@@ -9,8 +9,8 @@ from wulf.records import Analysis, Audit, CellEstimate, CurveModel, Launch, Mani
 from wulf.records.diagnosed import Diagnosis
 from wulf.report import audit as audit_view
 from wulf.report import diagnosis as diagnosis_view
-from wulf.report.parts import DiagnosisView, OperationView, Section, View
-from wulf.report.run import headline, methods, provenance, ranking, tables
+from wulf.report.parts import DiagnosisView, Figure, OperationView, Section, View
+from wulf.report.run import headline, hosts, methods, provenance, ranking, tables
 from wulf.report.run.figures import figures
 from wulf.report.run.matrix import judged
 from wulf.report.words import Terms, estimate_item, name
@@ -41,6 +41,7 @@ def build(
         operations=operations,
         diagnosis=_diagnosis(diagnosis, analysis, operations) if diagnosis is not None else None,
         across=tuple(_across(analysis, known)),
+        hosts=hosts.build(analysis.hosts),
         audit=audit_view.build(audit) if audit is not None else None,
         launches=provenance.launches_table(launches, known),
         unreached=tables.unreached_table(analysis.cells, known),
@@ -71,9 +72,10 @@ def _across(analysis: Analysis, known: Mapping[str, Operation]) -> Iterator[Sect
 
 
 def _operations(manifest: Manifest, analysis: Analysis) -> tuple[OperationView, ...]:
-    """Return operations in the order of the plan, one for each setting that was measured."""
+    """Return operations in the order of the plan, one for each setting that was measured, but those of single CPUs."""
     known = {operation.name: operation for operation in manifest.operations}
     keys = list(dict.fromkeys((cell.cell.op, cell.cell.setting) for cell in analysis.cells))
+    keys = [key for key in keys if not hosts.shows(known.get(key[0]))]
     planned = {op: index for index, op in enumerate(manifest.plan.workload.ops)}
     keys.sort(key=lambda key: (planned.get(key[0], len(planned)), key))
     return tuple(
@@ -128,3 +130,10 @@ def _times(cells: Sequence[CellEstimate]) -> tuple[float, ...]:
 
 def _ends(cells: Sequence[CellEstimate]) -> str:
     return " … ".join(estimate_item(cell.time).text for cell in (cells[0], *cells[1:][-1:]))
+
+
+def figures_of(shown: View) -> list[tuple[str, Figure]]:
+    """Return all charts of a run, each with the name of what it is about."""
+    found = [(op.name, figure) for op in shown.operations for figure in (*op.overview, *op.detail)]
+    found += [("diagnosis", figure) for figure in (shown.diagnosis.figures if shown.diagnosis else ())]
+    return found + [("hosts", figure) for figure in (shown.hosts.figures if shown.hosts else ())]
