@@ -14,7 +14,8 @@ from wulf.estimate import advise
 from wulf.probe import ladder
 from wulf.procedure.analysis import measuring
 from wulf.procedure.measuring import loop as procedure
-from wulf.procedure.measuring.session import MeasureRequest, _require_possible, places
+from wulf.procedure.measuring.participants import places
+from wulf.procedure.measuring.session import MeasureRequest, _require_possible
 from wulf.records import LaunchResult, LeftOut, command_operation
 
 OPS = ["mpi_pingpong", "tcp_rr", "udp_rr", "tcp_stream"]

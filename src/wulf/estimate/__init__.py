@@ -14,6 +14,7 @@ from wulf.estimate.cells import (
 from wulf.estimate.compare import compare
 from wulf.estimate.interleaved import compare_interleaved
 from wulf.estimate.over_tcp import over_tcp
+from wulf.estimate.periods import periods, weekends
 from wulf.estimate.under_load import under_load
 
 __all__ = [
@@ -29,7 +30,9 @@ __all__ = [
     "launches_untested",
     "medians",
     "over_tcp",
+    "periods",
     "sample_mean",
     "sample_quantiles",
     "under_load",
+    "weekends",
 ]

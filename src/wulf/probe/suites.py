@@ -14,12 +14,16 @@ import msgspec
 from wulf.errors import ConfigError, UsageError
 from wulf.probe import ladder
 from wulf.text import nearest
-from wulf.units import parse_size
+from wulf.units import parse_duration, parse_size
 
 #: ``ranks`` of an experiment that is made with more and more of them.
 DOUBLING = re.compile(r"doubling from ([1-9][0-9]*)")
 #: Where the name of an experiment says how many ranks take part.
 RANKS = "{ranks}"
+#: What is added to the name of an operation beside foreign traffic that is given none.
+BESIDE = "_beside_traffic"
+#: Length of a visit that is usual.
+VISIT = "1ms"
 _Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z][A-Za-z0-9_.{}-]*$", max_length=40)]
 
 
@@ -34,6 +38,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     sizes: str | list[str | int] = "imb"
     #: How many take part, where all nodes can; ``doubling from 4``: 4, 8, … and all, an experiment for each.
     ranks: Annotated[int, msgspec.Meta(ge=2)] | str = "all"
+    #: While the nodes that it leaves free stream to each other, two by two.
+    foreign: bool = False
 
     def sizes_bytes(self) -> list[int]:
         """Return the sizes, ascending; raises UsageError for one that is none."""
@@ -76,6 +82,8 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     title: Annotated[str, msgspec.Meta(min_length=1)]
     #: Where they come from.
     source: str = ""
+    #: Length of a visit, where the user asks for none.
+    visit: str = VISIT
     experiment: Annotated[list[Experiment], msgspec.Meta(min_length=1)]
 
 
@@ -115,6 +123,7 @@ def parse(text: str, source: str) -> Suite:
         suite = msgspec.toml.decode(text, type=Suite)
     except msgspec.DecodeError as error:
         raise ConfigError(f"{source}: {error}") from error
+    _require_duration(suite.visit, source)
     for number, experiment in enumerate(suite.experiment, 1):
         try:
             experiment.sizes_bytes()
@@ -123,6 +132,13 @@ def parse(text: str, source: str) -> Suite:
         except UsageError as error:
             raise ConfigError(f"{source}: experiment {number} ({experiment.op}): {error}") from error
     return suite
+
+
+def _require_duration(visit: str, source: str) -> None:
+    try:
+        parse_duration(visit)
+    except UsageError as error:
+        raise ConfigError(f"{source}: visit: {error}") from error
 
 
 def require_different(names_of: Sequence[str], source: str) -> None:

@@ -63,6 +63,8 @@ def analyze_results(
         models=[model.curve(curve, patterns[curve[0].cell.op]) for curve in _curves(cells)],
         overheads=list(estimate.over_tcp(cells, operations)),
         loads=list(estimate.under_load(cells, operations)),
+        periods=estimate.periods(samples, launches, plan),
+        weekends=estimate.weekends(samples, launches, plan),
         warnings=estimate.advise(cells, results, nodes, plan, operations),
         launches_seen=len(results),
         launches_ok=sum(launch.status == "ok" for launch in launches),

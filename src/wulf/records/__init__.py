@@ -53,7 +53,9 @@ from wulf.records.derived import (
     LaunchPoint,
     LineFit,
     Overhead,
+    PeriodEstimate,
     Segment,
+    WeekendRatio,
 )
 from wulf.records.measured import (
     RANKS_OF_A_PAIR,
@@ -75,6 +77,8 @@ from wulf.records.measured import (
     Reference,
     RunHead,
     Sample,
+    Series,
+    Traffic,
     Workload,
     command_operation,
 )
@@ -146,6 +150,7 @@ __all__ = [
     "Pair",
     "Part",
     "PathStep",
+    "PeriodEstimate",
     "Phase",
     "Place",
     "Plan",
@@ -158,9 +163,11 @@ __all__ = [
     "RunHead",
     "Sample",
     "Segment",
+    "Series",
     "SetValue",
     "Setting",
     "Statistic",
+    "Traffic",
     "Trial",
     "TuneManifest",
     "TunePlan",
@@ -168,6 +175,7 @@ __all__ = [
     "Unmended",
     "Values",
     "Verdict",
+    "WeekendRatio",
     "Workload",
     "command_operation",
 ]

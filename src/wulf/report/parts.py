@@ -265,6 +265,7 @@ class View:
     operations: tuple[OperationView, ...]
     overheads: Table
     loads: Table
+    over_time: Table
     launches: Table
     unreached: Table
     facts: Table

@@ -1,5 +1,3 @@
-    while (recv(load->fd, load->chunk, sizeof load->chunk, 0) > 0)
-        continue;
 /* Requests and responses while other data flow between the same nodes: a stream over a connection of its own,
  * held at a share of what the way carries. Requests are due at fixed times, and a response is timed from when
  * its request was due: one that waited for the response before it has waited as a user would (no coordinated
@@ -64,10 +62,8 @@ static void *flow(void *context) {
 
 static void *drain(void *context) {
     struct load *load = context;
-    ssize_t n;
-    do
-        n = recv(load->fd, load->chunk, sizeof load->chunk, 0);
-    while (n > 0 || (n < 0 && errno == EINTR));
+    while (recv(load->fd, load->chunk, sizeof load->chunk, 0) > 0)
+        continue;
     return NULL;
 }
 

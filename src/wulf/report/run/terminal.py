@@ -42,8 +42,11 @@ def render_text(
         printer.section("MPI over TCP")
         printer.table(shown.overheads)
     if shown.loads.rows:
-        printer.section("Under load")
+        printer.section("Under load, and beside traffic")
         printer.table(shown.loads)
+    if shown.over_time.rows:
+        printer.section("Over time")
+        printer.table(shown.over_time)
     printer.section("Quality")
     for table in (shown.unreached, shown.launches):
         printer.table(table)

@@ -5,12 +5,22 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from wulf.records import Analysis, Audit, CellEstimate, CurveModel, Launch, Manifest, NodeRecord, Operation
+from wulf.records import (
+    Analysis,
+    Audit,
+    CellEstimate,
+    CurveModel,
+    Launch,
+    Manifest,
+    NodeRecord,
+    Operation,
+    PeriodEstimate,
+)
 from wulf.records.diagnosed import Diagnosis
 from wulf.report import audit as audit_view
 from wulf.report import diagnosis as diagnosis_view
 from wulf.report.parts import OperationView, View
-from wulf.report.run import headline, methods, provenance, ranking, tables
+from wulf.report.run import headline, methods, over_time, provenance, ranking, tables
 from wulf.report.run.figures import figures
 from wulf.report.words import Terms, estimate_item, name
 from wulf.text import printable
@@ -39,7 +49,13 @@ def build(
         operations=_operations(manifest, analysis),
         diagnosis=diagnosis_view.build(diagnosis) if diagnosis is not None else None,
         overheads=tables.overheads_table(analysis.overheads),
-        loads=tables.loads_table(analysis.loads),
+        loads=tables.loads_table(analysis.loads, launches),
+        over_time=over_time.table(
+            analysis.periods,
+            analysis.weekends,
+            known,
+            manifest.plan.series.time_zone if manifest.plan.series else "",
+        ),
         audit=audit_view.build(audit) if audit is not None else None,
         launches=provenance.launches_table(launches, known),
         unreached=tables.unreached_table(analysis.cells, known),
@@ -63,13 +79,18 @@ def _operations(manifest: Manifest, analysis: Analysis) -> tuple[OperationView, 
             known.get(op),
             [cell for cell in analysis.cells if (cell.cell.op, cell.cell.setting) == (op, setting)],
             [model for model in analysis.models if (model.op, model.setting) == (op, setting)],
+            [one for one in analysis.periods if (one.cell.op, one.cell.setting) == (op, setting)],
         )
         for index, (op, setting) in enumerate(keys)
     )
 
 
 def _operation(
-    id_: str, operation: Operation | None, cells: list[CellEstimate], models: list[CurveModel]
+    id_: str,
+    operation: Operation | None,
+    cells: list[CellEstimate],
+    models: list[CurveModel],
+    periods: list[PeriodEstimate],
 ) -> OperationView:
     first = cells[0].cell
     terms = Terms.of(operation, cells)
@@ -94,7 +115,7 @@ def _operation(
         key_figures=headline.key_figures(terms, groups, by_pair),
         pairs=tables.pairs_table(terms, groups, by_pair, order),
         overview=overview,
-        detail=detail,
+        detail=detail + over_time.figures(id_, terms, periods, shown),
         details=tuple(tables.detail(terms, pair, groups[pair], by_pair.get(pair)) for pair in shown),
         left_out=left_out,
         noun=terms.noun,
