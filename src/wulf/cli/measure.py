@@ -111,7 +111,7 @@ def command(
         str | None,
         typer.Option(
             metavar="TIME",
-            help="Measure a series: a block with one launch of everything each so often (1h), for as long as --for says.",
+            help="Measure a series: a block with one launch of everything each so often (1h), as long as --for says.",
         ),
     ] = None,
     for_: Annotated[

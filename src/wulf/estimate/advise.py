@@ -52,8 +52,8 @@ _MORE_LAUNCHES = (
     "quieter cluster gets there sooner."
 )
 _MORE_BLOCKS = (
-    "The figures are as uncertain as shown: they are those of all hours and days of the series. More blocks narrow them "
-    "(--every, --for)."
+    "The figures are as uncertain as shown: they are those of all hours and days of the series. More blocks narrow "
+    "them (--every, --for)."
 )
 
 Stream = tuple[str, Place]

@@ -285,7 +285,7 @@ def _change(votes: Votes) -> float:
 
 
 def widened(found: Shift, inflation_: float) -> Shift:
-    """Return a shift with the interval of launches whose median varies so many times as much as that of independent ones."""
+    """Return a shift with the interval of launches whose median varies so many times as much as independent ones'."""
     ratio = found.ratio
     if inflation_ == 1 or ratio.low is None or ratio.high is None:
         return found

@@ -257,8 +257,8 @@ class PeriodEstimate(Record, frozen=True, kw_only=True):
     """A cell in one part of the week or of the day."""
 
     cell: Cell
-    #: ``weekday``, ``weekend`` (Saturday and Sunday), or the hour of the day (``00`` to ``23``), in the controller's local
-    #: time.
+    #: ``weekday``, ``weekend`` (Saturday and Sunday), or the hour of the day (``00`` to ``23``); in the local time of
+    #: the controller.
     period: str
     #: Different days that its launches were made on.
     days: int

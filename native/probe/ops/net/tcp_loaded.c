@@ -75,8 +75,8 @@ static int load_start(struct load *load, void *(*work)(void *), struct failure *
     return 0;
 }
 
-/* End the stream; `status`, or -1 with `failure` where it had ended before: what was measured then was not under
- * load. */
+/* End the stream; `status`, or -1 with `failure` where it had ended before: what was measured then was not
+ * under load. */
 static int load_end(struct load *load, int status, const char *peer, struct failure *failure) {
     atomic_store(&load->over, true);
     if (load->runs)
@@ -110,8 +110,8 @@ static int send_for(uint64_t length_ns, const struct load *load, uint64_t *given
     return 0;
 }
 
-/* Of so many bytes that were given to the socket those that have arrived: what still waits in its buffer, which
- * may be megabytes, says nothing of the way. 0, or -1 with `failure`. */
+/* Of so many bytes that were given to the socket those that have arrived: what still waits in its buffer,
+ * which may be megabytes, says nothing of the way. 0, or -1 with `failure`. */
 static int arrived(const struct load *load, uint64_t given, uint64_t *bytes, const char *peer,
                    struct failure *failure) {
     int waiting = 0;
@@ -121,8 +121,8 @@ static int arrived(const struct load *load, uint64_t given, uint64_t *bytes, con
     return 0;
 }
 
-/* What the way carries, found once in a launch: bytes that arrive of a stream as fast as it can be, once it has
- * come up. */
+/* What the way carries, found once in a launch: bytes that arrive of a stream as fast as it can be, once it
+ * has come up. */
 static double capacity(const struct load *load, const struct net_link *link, struct failure *failure) {
     static double known;
     if (known > 0)

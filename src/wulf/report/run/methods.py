@@ -144,8 +144,8 @@ def _beside(manifest: Manifest) -> str:
     if not ops:
         return ""
     return (
-        f"While {listed(ops)} {'was' if len(ops) == 1 else 'were'} measured, the nodes that took no part streamed to each "
-        "other over TCP, two by two, from before each launch until after it. "
+        f"While {listed(ops)} {'was' if len(ops) == 1 else 'were'} measured, the nodes that took no part streamed to "
+        "each other over TCP, two by two, from before each launch until after it. "
     )
 
 
@@ -198,7 +198,10 @@ def _intervals(manifest: Manifest, cells: Sequence[CellEstimate]) -> str:
         else ""
     )
     reached = sum(cell.reached for cell in cells)
-    return f"{figure} with its {percent(plan.confidence)} interval ({'; '.join(methods)}){bare}. {_stopping(plan, reached, len(cells))}"
+    return (
+        f"{figure} with its {percent(plan.confidence)} interval ({'; '.join(methods)}){bare}. "
+        f"{_stopping(plan, reached, len(cells))}"
+    )
 
 
 def _stopping(plan: Plan, reached: int, cells: int) -> str:
@@ -210,8 +213,8 @@ def _stopping(plan: Plan, reached: int, cells: int) -> str:
             f"{duration(series.for_s)}; hours and days are those of {name(series.time_zone)}."
         )
     return (
-        f"Launches were added until the interval's half-width was at most {percent(plan.precision)}, which {reached} of "
-        f"{count(cells, 'cell')} reached, or the budget of {duration(plan.budget_s)} was spent."
+        f"Launches were added until the interval's half-width was at most {percent(plan.precision)}, which {reached} "
+        f"of {count(cells, 'cell')} reached, or the budget of {duration(plan.budget_s)} was spent."
     )
 
 

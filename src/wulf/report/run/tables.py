@@ -43,8 +43,8 @@ from wulf.units import format_bytes, format_sizes, format_time, format_value
 OWN_ROWS = 8
 MODEL_MISSING = "no model was fitted"
 LOAD_NOTE = (
-    "Requests of tcp_loaded are timed from when each was due, whatever became of the one before. A 99th percentile takes "
-    "100 values in every launch, a 99.9th 1000 (--visit makes launches longer)."
+    "Requests of tcp_loaded are timed from when each was due, whatever became of the one before. A 99th percentile "
+    "takes 100 values in every launch, a 99.9th 1000 (--visit makes launches longer)."
 )
 
 
