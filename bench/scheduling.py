@@ -67,6 +67,9 @@ class Silent:
     def fits(self, plan: Plan, fit: Fit, spent_s: float) -> None:
         """Say nothing."""
 
+    def paused(self, until_next_s: float, spent_s: float, left_s: float) -> None:
+        """Show nothing."""
+
 
 class Launcher:
     """Makes launches up, and notes the time between two of them."""

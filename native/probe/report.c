@@ -138,6 +138,8 @@ int report_progress(const struct progress *progress) {
     record_pair_unsigned(&record, "sweeps", progress->sweeps);
     record_pair_unsigned(&record, "visits_done", progress->visits_done);
     record_pair_unsigned(&record, "visits", progress->visits);
+    record_pair_unsigned(&record, "moved_bytes", progress->moved_bytes);
+    record_pair_unsigned(&record, "at_us", progress->at_us);
     return write_and_free(&record, STDOUT_FILENO);
 }
 

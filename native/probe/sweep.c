@@ -35,7 +35,7 @@ struct run {
     struct references *references; /* of each setting */
     size_t arm;                    /* the setting: 0, or 1 for the second */
     bool settled;                  /* whether times count */
-    uint64_t visit_number, begin_ns;
+    uint64_t visit_number, begin_ns, moved_bytes;
     progress_function progress;
     void *context;
     struct failure *failure;
@@ -163,6 +163,8 @@ static int make_visit(struct run *run, struct visit *visit, size_t size, uint64_
     payload_fill(visit->buffer, operation->header_bytes, size, visit->seed, visit->number);
     if (announce(run, visit) != 0 || operation->initiate(visit, run->failure) != 0)
         return -1;
+    if (operation->moves_bytes)
+        run->moved_bytes += iterations * size;
     watchdog_beat();
     if (operation->echoes)
         visit->corrupt =
@@ -325,6 +327,8 @@ static int sweep(struct run *run, struct cell *cells, uint64_t number) {
             .sweeps = plan->sweeps,
             .visits_done = number == 0 ? 0 : (number - 1) * plan->count + i + 1,
             .visits = plan->sweeps * plan->count,
+            .moved_bytes = run->moved_bytes,
+            .at_us = since_us(run),
         };
         run->progress(&progress, run->context);
     }

@@ -68,6 +68,8 @@ struct references {
 /* How far it is; sweep 0 is the warm-up. */
 struct progress {
     uint64_t sweep, sweeps, visits_done, visits;
+    uint64_t moved_bytes; /* messages of all visits so far, one an iteration; 0 where none are moved */
+    uint64_t at_us;       /* since the sweeps began */
 };
 typedef void (*progress_function)(const struct progress *progress, void *context);
 

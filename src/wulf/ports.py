@@ -34,6 +34,9 @@ class RemoteProcess(Protocol):
         Whatever it prints, OverdueError is raised after `total_s` [s].
         """
 
+    def ready(self) -> list[bytes]:
+        """Return the lines of stdout that have come and were not read; wait for none."""
+
     def wait(self, timeout_s: float) -> int:
         """Exit code; raise TransportError after `timeout_s` [s]."""
 

@@ -15,7 +15,17 @@ from typing import Protocol
 from wulf.errors import UsageError
 
 _TIMES = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}
-_DURATIONS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
+_DURATIONS = {
+    "ns": 1e-9,
+    "us": 1e-6,
+    "µs": 1e-6,
+    "ms": 1e-3,
+    "s": 1.0,
+    "min": 60.0,
+    "m": 60.0,
+    "h": 3600.0,
+    "d": 86400.0,
+}
 _SIZES = {
     "": 1,
     "b": 1,
@@ -91,7 +101,7 @@ def parse_size(text: str) -> int:
 
 
 def parse_duration(text: str) -> float:
-    """Seconds of ``5m``, ``90s``, ``2ms``, ``1h30m``, ``2m30s``; a bare number is seconds."""
+    """Seconds of ``5m``, ``90s``, ``2ms``, ``1h30m``, ``7d``; a bare number is seconds."""
     seconds = 0.0
     smallest = math.inf
     for number, unit in _pieces(text):

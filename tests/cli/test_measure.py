@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import time
+from datetime import datetime
 
 import msgspec
 import pytest
@@ -278,6 +279,113 @@ def test_a_command_goes_the_way_of_an_operation(tmp_path):
     assert wulf(tmp_path, "report", "a").returncode == 0
     failing = wulf(tmp_path, "measure", "c", "--cluster", "local", "--command", "echo lost >&2; exit 1")
     assert failing.returncode == 1 and "lost" in failing.stderr
+
+
+PLAN = """
+title = "requests beside traffic"
+[[experiment]]
+op = "tcp_rr"
+sizes = [64]
+[[experiment]]
+op = "tcp_rr"
+foreign = true
+sizes = [64]
+"""
+FEW = ["--precision", "90%", "--min-launches", "6", "--max-launches", "6", "--budget", "60s"]
+
+
+@pytest.mark.alone
+def test_requests_beside_traffic_of_other_pairs(tmp_path):
+    (tmp_path / "plan.toml").write_text(PLAN)
+    (tmp_path / "four.toml").write_text('[cluster]\nnodes = "n[1-4]"\ntransport = "local"\n')
+    words = ["--plan", "plan.toml", "--pairs", "n1:n2,n3:n4", *FEW, "--visit", "20ms"]
+    done = wulf(tmp_path, "measure", "run", "--cluster", "four.toml", *words)
+    assert done.returncode in (0, 3), done.stderr
+    run = library.load(tmp_path / "runs" / "run")
+    assert [launch.error for launch in run.launches if launch.error] == []
+    streamed = {(launch.op, launch.place): [one.pair for one in launch.beside] for launch in run.launches}
+    assert streamed == {
+        ("tcp_rr", ("n1", "n2")): [],
+        ("tcp_rr", ("n3", "n4")): [],
+        ("tcp_rr_beside_traffic", ("n1", "n2")): [("n3", "n4")],
+        ("tcp_rr_beside_traffic", ("n3", "n4")): [("n1", "n2")],
+    }
+    loads = run.analysis().loads
+    assert {(one.op, one.base) for one in loads} == {("tcp_rr_beside_traffic", "tcp_rr")}
+    assert "p50" in {one.quantile for one in loads} and all(one.ratio.low is not None for one in loads)
+    text = " ".join(wulf(tmp_path, "report", "run", "--text").stdout.split())
+    assert "Under load, and beside traffic" in text
+    assert "Beside tcp_rr_beside_traffic 1 other pair streamed at" in text
+    columns = run.columns("launches")
+    assert {one for one in columns["beside"] if one} == {"n1:n2", "n3:n4"}
+
+
+def test_two_nodes_leave_nobody_to_stream(tmp_path):
+    (tmp_path / "plan.toml").write_text(PLAN)
+    done = wulf(tmp_path, "measure", "run", "--cluster", "local", "--plan", "plan.toml", *FEW)
+    assert done.returncode == 3, done.stderr
+    said = " ".join(done.stderr.split())
+    assert "left out of tcp_rr_beside_traffic: local[1-2]: it leaves 0 of 2 nodes free" in said
+    assert {launch.op for launch in library.load(tmp_path / "runs" / "run").launches} == {"tcp_rr"}
+    (tmp_path / "alone.toml").write_text('title = "x"\n[[experiment]]\nop = "tcp_rr"\nforeign = true\n')
+    for more in ([], ["--dry-run"]):
+        done = wulf(tmp_path, "measure", "none", "--cluster", "local", "--plan", "alone.toml", *more)
+        assert done.returncode == 1
+        assert "traffic beside it takes two: name more nodes" in done.stderr
+    assert not (tmp_path / "runs" / "none").exists()
+
+
+EVERY = ["--cluster", "local", "--ops", "empty", "--every", "2s", "--for", "8s", "--sweeps", "3"]
+
+
+@pytest.mark.alone
+def test_a_series_is_measured_block_by_block(tmp_path):
+    planned = wulf(tmp_path, "measure", *EVERY, "--dry-run")
+    assert planned.returncode == 0, planned.stderr
+    assert "4 blocks, one every 2 s until" in planned.stdout and "one launch each" in planned.stdout
+    done = wulf(tmp_path, "measure", "run", *EVERY)
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stderr.split())
+    assert "4 blocks, one every 2 s until" in said and "block 2 of 4 begins at" in said
+    run = library.load(tmp_path / "runs" / "run")
+    assert run.manifest.status == "complete" and run.manifest.plan.series.time_zone
+    begun = datetime.fromisoformat(run.manifest.plan.series.begun_at)
+    at = [(datetime.fromisoformat(launch.started_at) - begun).total_seconds() for launch in run.launches]
+    nodes = [launch.place for launch in run.launches]
+    assert all(launch.utc_offset_s is not None for launch in run.launches)
+    assert nodes.count(("local1",)) == nodes.count(("local2",)) >= 2
+    # Of every later block the first launch begins when it is due: never before.
+    assert all(seconds % 2 < 1.9 for seconds in at) and max(at) < 8
+    hours = {one.period for one in run.analysis().periods} - {"weekday", "weekend"}
+    assert 1 <= len(hours) <= 2
+    shown = " ".join(wulf(tmp_path, "report", "run", "--text").stdout.split())
+    assert "By day and hour" in shown
+    assert wulf(tmp_path, "report", "run").returncode == 0
+
+
+@pytest.mark.alone
+def test_a_series_is_interrupted_in_its_pause_and_goes_on(tmp_path):
+    words = ["--cluster", "local", "--command", "true", "--every", "10s", "--for", "45s"]
+    process = start(tmp_path, "measure", "run", *words)
+    _wait_for_launches(tmp_path, 1)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130 and "--resume" in err, err
+    before = library.load(tmp_path / "runs" / "run")
+    assert before.manifest.status == "interrupted" and len(before.launches) == 1
+    refused = wulf(tmp_path, "measure", "run", "--resume", "--budget", "1m")
+    assert refused.returncode == 2 and "takes no --budget" in refused.stderr
+    begun = datetime.fromisoformat(before.manifest.plan.series.begun_at).timestamp()
+    time.sleep(max(begun + 11 - time.time(), 0))
+    done = wulf(tmp_path, "measure", "run", "--resume")
+    assert done.returncode == 0, done.stderr
+    after = library.load(tmp_path / "runs" / "run")
+    assert after.manifest.status == "complete"
+    assert after.manifest.plan.series == before.manifest.plan.series
+    assert 2 <= len(after.launches) < 5, "what was missed is not made up for"
+    over = wulf(tmp_path, "measure", "run", "--resume")
+    assert over.returncode == 2 and "complete" in over.stderr
 
 
 def test_operations_are_listed(tmp_path):

@@ -48,6 +48,17 @@ WRONG = {
     "an empty node set": (["measure", "--cluster", "local", "--nodes", ""], 2, "names no node"),
     "a run outside": (["measure", "../x", "--cluster", "local"], 2, "cannot be the name of a run"),
     "a run called latest": (["measure", "latest", "--cluster", "local"], 2, "cannot be the name of a run"),
+    "a series and a budget": (
+        ["measure", "--cluster", "local", "--every", "1h", "--budget", "5m"],
+        2,
+        "it takes no --budget",
+    ),
+    "an end without a series": (["measure", "--cluster", "local", "--for", "1d"], 2, "it takes --every"),
+    "a series of nothing": (
+        ["measure", "--cluster", "local", "--every", "1h", "--for", "1m"],
+        2,
+        "no more than --for",
+    ),
     "an endless visit": (["measure", "--cluster", "local", "--visit", "1h"], 2, "between 10us and 1s"),
     "too many nodes": (["init", "--nodes", "n[1-50000],m[1-60000]"], 1, "more than 100000"),
     "far too many nodes": (["init", "--nodes", "n[1-4000/2]x[1-4000]"], 1, "more than 100000"),

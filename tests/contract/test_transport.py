@@ -240,6 +240,20 @@ def test_stream(target: Target) -> None:
         assert process.stderr() == b"last\n"
 
 
+def test_lines_that_have_come_are_there_without_waiting(target: Target) -> None:
+    script = "echo one; echo two; printf half; sleep 0.5; echo done; exec sleep 60"
+    with target.transport.start(["sh", "-c", script], target.nodes[0]) as process:
+        assert next(process.lines(timeout_s=20)) == b"one"
+        begin, found = time.monotonic(), []
+        while b"halfdone" not in found:
+            found += process.ready()
+            assert time.monotonic() - begin < 20
+            time.sleep(0.01)
+        begin = time.monotonic()
+        assert process.ready() == [] and time.monotonic() - begin < 5
+    assert found == [b"two", b"halfdone"]
+
+
 def test_stream_passes_arguments_and_environment(target: Target) -> None:
     argv = ["sh", "-c", 'printf "%s\\n" "$A" "$1"', "sh", "$(id) 'x'"]
     with target.transport.start(argv, target.nodes[0], env={"A": "a b"}) as process:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.contract.site import local_cluster
 from wulf.cluster.transport import open_transport
-from wulf.probe import execute
+from wulf.probe import execute, start
 from wulf.probe.schedule import LaunchPlan
 
 PROGRESS = '{"type":"progress","sweep":1,"sweeps":5,"visits_done":1,"visits":5}'
@@ -40,7 +40,7 @@ def launch(tmp_path: Path, script: str, **more):
     probe.write_text(f"#!/bin/sh\n{script}\n")
     probe.chmod(0o755)
     transport = open_transport(local_cluster())
-    site = execute.Site(
+    site = start.Site(
         transport=transport,
         addresses={},
         net_probes={"node01": str(probe)},

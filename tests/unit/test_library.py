@@ -19,6 +19,7 @@ from wulf.cli import measure, tune
 from wulf.errors import ProbeError, StoreError
 from wulf.probe import parse
 from wulf.probe.ladder import ADAPTIVE
+from wulf.probe.suites import VISIT
 from wulf.procedure.measuring.session import MeasureRequest
 from wulf.records import (
     SCHEMA_VERSION,
@@ -238,7 +239,8 @@ def test_python_and_the_command_line_have_the_same_defaults() -> None:
     asked = {field.name: field.default for field in msgspec.structs.fields(MeasureRequest)}
     assert parse_percent(line["precision"]) == python["precision"] == asked["precision"]
     assert parse_duration(measure.BUDGET) == python["budget_s"] == asked["budget_s"]
-    assert parse_duration(line["visit"]) * 1e6 == asked["visit_us"]
+    assert line["visit"] is None and parse_duration(VISIT) * 1e6 == asked["visit_us"]
+    assert line["every"] is None is asked["every_s"]
     assert line["pairs"] == python["pairs"] and (line["ladder_name"] or ADAPTIVE) == python["ladder"]
     assert line["max_launches"] == python["max_launches"] == asked["max_launches"]
     assert (line["min_launches"], line["sweeps"]) == (asked["min_launches"], asked["sweeps"])

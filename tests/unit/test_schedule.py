@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.unit.make_records import PAIR, operation, plan, result, sample
 from wulf.probe import schedule
 from wulf.probe.ladder import base_sizes, sizes_of
-from wulf.records import LaunchResult
+from wulf.records import LaunchResult, LeftOut
 
 PAIRS = [PAIR, ("node03", "node04")]
 OPS = {name: operation(name) for name in ("mpi_pingpong", "tcp_rr")}
@@ -100,6 +100,21 @@ def test_seeds_differ_between_launches_and_repeat_between_runs():
     make = lambda index: schedule.launch_plan(plan(), OPS["tcp_rr"], [PAIR], [1], index, "measure")  # noqa: E731
     assert make(1).seed != make(2).seed
     assert make(1) == make(1)
+
+
+def test_the_nodes_that_a_pair_leaves_free_stream_two_by_two_in_the_order_of_the_run():
+    ring = [("n3", "n1"), ("n1", "n2"), ("n2", "n5"), ("n5", "n4"), ("n4", "n6"), ("n6", "n3")]
+    beside = msgspec.structs.replace(OPS["tcp_rr"], beside_traffic=True)
+    wanted = plan(ops=["tcp_rr"], pairs=ring)
+
+    def streams(place, of=beside, run=wanted):
+        return schedule.launch_plan(run, of, [place], [1], 0, "measure").beside
+
+    assert streams(("n1", "n2")) == [("n3", "n5"), ("n4", "n6")]
+    assert streams(("n3", "n1")) == [("n2", "n5"), ("n4", "n6")]
+    assert streams(("n1", "n2"), OPS["tcp_rr"]) == []
+    absent = LeftOut(node="n5", ops=["tcp_rr"], reason="n5: no probe")
+    assert streams(("n1", "n2"), run=plan(ops=["tcp_rr"], pairs=ring, left_out=[absent])) == [("n3", "n4")]
 
 
 def test_streams_that_lack_an_interval_come_before_those_that_narrow_theirs():

@@ -7,7 +7,7 @@ from collections import Counter
 import msgspec
 import pytest
 
-from tests.unit.make_records import manifest, operation, plan, result, sample
+from tests.unit.make_records import manifest, operation, plan, result, sample, workload
 from wulf import store
 from wulf.errors import UsageError
 from wulf.estimate import advise
@@ -15,13 +15,14 @@ from wulf.probe import ladder
 from wulf.probe.suites import Experiment
 from wulf.procedure.analysis import measuring
 from wulf.procedure.measuring import loop as procedure
+from wulf.procedure.measuring import participants
+from wulf.procedure.measuring.participants import Task, places
 from wulf.procedure.measuring.session import (
     MeasureRequest,
-    Task,
+    _called,
     _experiments,
     _on_each_cpu,
     _require_possible,
-    places,
 )
 from wulf.records import LaunchResult, LeftOut, NodeRecord, command_operation
 from wulf.records.measured import Parameter
@@ -225,6 +226,34 @@ def test_what_is_not_made_on_one_cpu_is_not_made_on_each(made):
         UsageError, match=r"my.toml: experiment 1 \(noise_on\): each_cpu: noise_on is not made on"
     ):
         list(_experiments(request, {"noise_on": made}))
+
+
+def test_too_few_free_nodes_leave_nothing_beside_traffic():
+    beside = msgspec.structs.replace(operation("tcp_rr", "net"), beside_traffic=True)
+    ring = [("n0", "n1"), ("n1", "n2"), ("n2", "n3"), ("n3", "n0")]
+    wanted = workload(ops=["tcp_rr", "mpi_pingpong"], pairs=ring)
+    known = [beside, operation()]
+    assert participants.absent(wanted, known, []) == []
+    gone = LeftOut(node="n3", ops=["tcp_rr"], reason="n3: no probe")
+    found = participants.absent(wanted, known, [gone])
+    assert found[0] == gone
+    assert [(one.node, one.ops) for one in found[1:]] == [(f"n{i}", ["tcp_rr"]) for i in range(3)]
+    assert "leaves 1 of 3 nodes free, and traffic beside it takes two" in found[1].reason
+    assert participants.absent(wanted, [operation("tcp_rr", "net"), operation()], [gone]) == [gone]
+
+
+def test_what_is_beside_traffic_has_a_name_of_its_own():
+    plain = operation("tcp_rr", "net")
+    assert _called(plain, None, beside_traffic=False) == plain
+    beside = _called(plain, None, beside_traffic=True)
+    assert (beside.name, beside.asked, beside.beside_traffic) == ("tcp_rr_beside_traffic", "tcp_rr", True)
+    named = _called(plain, "crowded", beside_traffic=True)
+    assert (named.name, named.asked, named.beside_traffic) == ("crowded", "tcp_rr", True)
+    request = MeasureRequest(
+        config=None, pairs=[("a", "b"), ("c", "d")], ladder="imb", sizes_bytes=[1], at_once=True
+    )
+    with pytest.raises(UsageError, match="takes the other nodes for its own traffic"):
+        _require_possible(request, [beside])
 
 
 FOUR = ["a", "b", "c", "d"]

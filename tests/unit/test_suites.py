@@ -108,6 +108,23 @@ def test_an_unknown_suite_is_named_with_those_there_are():
         suites.named("mpptests")
 
 
+def test_an_experiment_may_be_made_beside_foreign_traffic():
+    text = 'title = "x"\nvisit = "20ms"\n[[experiment]]\nop = "tcp_rr"\nforeign = true\n'
+    suite = suites.parse(text, "x")
+    assert suite.experiment[0].foreign and suite.visit == "20ms"
+    assert not suites.parse(text.replace("foreign = true\n", ""), "x").experiment[0].foreign
+    with pytest.raises(ConfigError, match=r"x: visit: .*fortnight"):
+        suites.parse(text.replace("20ms", "1 fortnight"), "x")
+
+
+def test_load_has_everything_beside_traffic_without_it_too():
+    experiments = suites.named("load").experiment
+    free = {one.op for one in experiments if not one.foreign}
+    assert (
+        {one.op for one in experiments if one.foreign} == {"tcp_loaded:0", "tcp_rr", "mpi_pingpong"} <= free
+    )
+
+
 def test_more_ranks_than_there_are():
     (experiment,) = suites.parse('title = "x"\n[[experiment]]\nop = "mpi_ring"\nranks = 8\n', "x").experiment
     with pytest.raises(UsageError, match="takes 8, and there are 4"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from wulf.cli.progress import Display, duration
@@ -10,7 +11,7 @@ from wulf.nodeset import fold
 from wulf.probe import budget
 from wulf.probe.schedule import Forecast, Stream
 from wulf.procedure.measuring.loop import State
-from wulf.records import RANKS_OF_A_PAIR, Launch, Place, Plan
+from wulf.records import RANKS_OF_A_PAIR, Launch, Place, Plan, Series
 
 
 class MeasureProgress(Display):
@@ -29,9 +30,14 @@ class MeasureProgress(Display):
         self.show(text, state.spent_s, state.left.most_s)
 
     def fits(self, plan: Plan, fit: budget.Fit, spent_s: float) -> None:
-        """Say what fits into the budget."""
+        """Say what fits into the budget, or what a series is."""
         for line in what_fits(plan, fit, spent_s):
             self.note(line)
+
+    def paused(self, until_next_s: float, spent_s: float, left_s: float) -> None:
+        """Show the time until the next block of a series."""
+        text = f"next block in {duration(until_next_s)} · ends within {duration(left_s)}"
+        self.show(text, spent_s, left_s, lines=False)
 
     def interrupted(self, path: Path) -> None:
         """Say how to go on."""
@@ -56,7 +62,9 @@ def time_left(left: Forecast) -> str:
 
 
 def what_fits(plan: Plan, fit: budget.Fit, spent_s: float = 0.0) -> list[str]:
-    """Return in words what a budget is enough for, and which would be enough for the rest."""
+    """Return in words what a budget is enough for, and which would be enough for the rest; or what a series is."""
+    if plan.series is not None:
+        return _what_series(plan, plan.series, fit)
     left_s = max(plan.budget_s - spent_s, 0.0)
     what = f"{_streams(plan, fit.streams)}{_sizes(fit)}: {plan.min_launches} launches each"
     takes = f"take about {_exactly(fit.expected_s)}"
@@ -72,6 +80,22 @@ def what_fits(plan: Plan, fit: budget.Fit, spent_s: float = 0.0) -> list[str]:
     if lacking:
         enough = budget.budget_for(fit.whole_s, spent_s)
         lines.append(f"does not fit: {'; '.join(lacking)}; --budget {_option(enough)} is enough for all")
+    return lines
+
+
+def _what_series(plan: Plan, series: Series, fit: budget.Fit) -> list[str]:
+    begun = datetime.fromisoformat(series.begun_at)
+    ends = (begun + timedelta(seconds=series.for_s)).astimezone()
+    blocks = f"{series.blocks} block{'s' if series.blocks > 1 else ''}"
+    lines = [
+        f"{blocks}, one every {_exactly(series.every_s)} until {ends:%a %d %b %H:%M:%S} {series.time_zone}: "
+        f"{_streams(plan, fit.streams)}{_sizes(fit)}, one launch each; a block takes about {_exactly(fit.expected_s)}"
+    ]
+    if fit.expected_s > series.every_s:
+        every = _option(budget.budget_for(fit.expected_s))
+        lines.append(
+            f"a block takes longer than that: some will be left out; --every {every} is enough for all"
+        )
     return lines
 
 

@@ -99,15 +99,17 @@ class Display:
         """Say something that stays on the screen."""
         self._console.print(printable(text), markup=False)
 
-    def show(self, text: str, spent_s: float, left_s: float) -> None:
-        """Show how it stands."""
+    def show(self, text: str, spent_s: float, left_s: float, *, lines: bool = True) -> None:
+        """Show how it stands; without a terminal by a line now and then, if `lines`."""
         total = max(spent_s + left_s, 1e-9)
         self._bar.update(self._task, total=total, completed=spent_s, state=printable(text, 200))
-        if not self._live and time.monotonic() - self._last_line_s >= LINE_EVERY_S:
+        if lines and not self._live and time.monotonic() - self._last_line_s >= LINE_EVERY_S:
             self._last_line_s = time.monotonic()
             self._console.print(printable(text, 300), markup=False)
 
 
 def duration(seconds: float) -> str:
-    """Time that is left: ``40 s``, ``12 min``."""
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+    """Time that is left: ``40 s``, ``12 min``, ``30 h``."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 24 * 3600 else f"{seconds / 3600:.0f} h"

@@ -16,6 +16,7 @@ from wulf.estimate.host_noise import host_noise
 from wulf.estimate.interleaved import compare_interleaved
 from wulf.estimate.over_tcp import over_tcp
 from wulf.estimate.overlaps import overlaps
+from wulf.estimate.periods import periods, weekends
 from wulf.estimate.under_load import under_load
 
 __all__ = [
@@ -33,7 +34,9 @@ __all__ = [
     "medians",
     "over_tcp",
     "overlaps",
+    "periods",
     "sample_mean",
     "sample_quantiles",
     "under_load",
+    "weekends",
 ]

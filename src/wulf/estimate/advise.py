@@ -47,6 +47,15 @@ NAMED = 3
 #: Launches that an interval takes.
 FEWEST = 6
 
+_MORE_LAUNCHES = (
+    "The figures are as uncertain as shown. More launches as noisy as these narrow them (--max-launches, --budget); a "
+    "quieter cluster gets there sooner."
+)
+_MORE_BLOCKS = (
+    "The figures are as uncertain as shown: they are those of all hours and days of the series. More blocks narrow "
+    "them (--every, --for)."
+)
+
 Stream = tuple[str, Place]
 Streams = Mapping[Stream, Sequence[CellEstimate]]
 
@@ -263,8 +272,7 @@ def _not_reached(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> I
             subject=_subject(stream, plan),
             text=f"±{worst:.1%} at worst, target ±{plan.precision:.1%}, after {max(c.time.n for c in wide)} launches "
             f"(it would take about {_forecast(wide, plan)}){_at(wide, cells)}",
-            advice="The figures are as uncertain as shown. More launches as noisy as these narrow them "
-            "(--max-launches, --budget); a quieter cluster gets there sooner.",
+            advice=_MORE_BLOCKS if plan.series else _MORE_LAUNCHES,
         )
 
 

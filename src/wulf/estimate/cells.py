@@ -157,13 +157,13 @@ def _estimate(
         cell=cell,
         time=as_estimate(interval, "s"),
         bandwidth=_bandwidth(cell.size_bytes, interval) if moves else None,
-        quantiles_s=_pooled_quantiles(ordered),
+        quantiles_s=pooled_quantiles(ordered),
         launches=points,
         iterations=sum(sample.iterations for sample in ordered),
         outlying=sum(_outlying(sample) for sample in ordered),
         lost=sum(sample.lost for sample in ordered),
         corrupt=sum(sample.corrupt for sample in ordered),
-        widened=math.sqrt(_inflation(_chosen(medians_, plan), plan)),
+        widened=math.sqrt(_inflation(chosen(medians_, plan), plan)),
         launches_with_modes=sum(point.modes > 1 for point in points),
         modes_within=_modes_within(points),
         range_s=_range(points, between, plan.precision),
@@ -191,14 +191,14 @@ def _exits(samples: Sequence[Sample]) -> ExitEstimate | None:
     )
 
 
-def _chosen(points: Sequence[Median], plan: Plan) -> list[float]:
+def chosen(points: Sequence[Median], plan: Plan) -> list[float]:
     """Medians that the time is made of: of the clean launches when there are enough, else of all."""
     clean = [median for median, contaminated in points if not contaminated]
     return clean if len(clean) >= plan.min_launches else [median for median, _ in points]
 
 
 def _interval(points: Sequence[Median], plan: Plan) -> intervals.Interval:
-    values = _chosen(points, plan)
+    values = chosen(points, plan)
     inflation_ = _inflation(values, plan)
     nominal = interim_confidence(len(values), max(plan.min_launches, plan.tested_launches), plan.confidence)
     found = intervals.median(values, nominal, inflation_)
@@ -286,6 +286,7 @@ def _point(sample: Sample, launch: Launch) -> LaunchPoint:
         quantiles_s={}
         if sample.timing == "statistic"
         else {"min": sample.min_ns * scale, **found, "max": sample.max_ns * scale},
+        values=sum(counts),
         modes=max(len(modes), 1),
         modes_at=[(mode.middle * scale, mode.share) for mode in modes] if len(modes) > 1 else [],
         contaminated=bool(launch.contamination),
@@ -325,7 +326,7 @@ def _range(points: Sequence[LaunchPoint], groups: int, precision: float) -> tupl
     return (float(low), float(high)) if wide or groups > 1 else None
 
 
-def _pooled_quantiles(samples: Sequence[Sample]) -> dict[str, float]:
+def pooled_quantiles(samples: Sequence[Sample]) -> dict[str, float]:
     """Quantiles over all iterations of all launches; empty where these are not known."""
     if any(sample.timing == "statistic" for sample in samples):
         return {}

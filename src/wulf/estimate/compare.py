@@ -188,7 +188,7 @@ def _cells(
 ) -> list[CellComparison]:
     series = [tuple(np.log(_medians(cell)) for cell in pair) for pair in common]
     shifts = [
-        _widened(shift(np.exp(first), np.exp(second)), grounds[pair[0].cell.op])
+        widened(shift(np.exp(first), np.exp(second)), grounds[pair[0].cell.op].inflation)
         for pair, (first, second) in zip(common, series, strict=True)
     ]
     adjusted = adjust([found.p_value for found in shifts])
@@ -208,7 +208,7 @@ def _pooled(
     votes = {op: _launch_votes(group) for op, group in groups.items()}
     grounds = {op: judge.ground(*sides) for op, sides in votes.items()}
     shifts = {
-        op: _widened(shift(np.exp(first), np.exp(second)), grounds[op])
+        op: widened(shift(np.exp(first), np.exp(second)), grounds[op].inflation)
         for op, (first, second) in votes.items()
     }
     adjusted = dict(zip(shifts, adjust([found.p_value for found in shifts.values()]), strict=True))
@@ -284,12 +284,12 @@ def _change(votes: Votes) -> float:
     return abs(float(np.median(votes[-middle:]) - np.median(votes[:middle]))) if middle else 0.0
 
 
-def _widened(found: Shift, ground: Ground) -> Shift:
-    """Return a shift with the interval that launches have which resemble each other so much."""
+def widened(found: Shift, inflation_: float) -> Shift:
+    """Return a shift with the interval of launches whose median varies so many times as much as independent ones'."""
     ratio = found.ratio
-    if ground.inflation == 1 or ratio.low is None or ratio.high is None:
+    if inflation_ == 1 or ratio.low is None or ratio.high is None:
         return found
-    wider = math.sqrt(ground.inflation)
+    wider = math.sqrt(inflation_)
     return Shift(
         Interval(
             ratio.value,

@@ -1,4 +1,4 @@
-"""How much longer requests take under load than without, where a run has both.  Pure."""
+"""How much longer requests take under load, or beside traffic of others, where a run has them without, too.  Pure."""
 
 from __future__ import annotations
 
@@ -8,32 +8,28 @@ from wulf.estimate.over_tcp import ratio
 from wulf.records import CellEstimate, Operation, Overhead
 
 LOADED = "tcp_loaded"
-#: Statistics of a launch: what most requests see, and what the unlucky ones do.
-SHOWN = ("p50", "p99", "p99.9")
+#: Statistics of a launch: what most requests see, and what the unlucky ones do. Each with how many values it takes.
+SHOWN = {"p50": 1, "p99": 100, "p99.9": 1000}
 
 
 def under_load(cells: Sequence[CellEstimate], operations: Sequence[Operation]) -> Iterator[Overhead]:
-    """Yield the ratio of each quantile under load to that without, at every size that both have between a pair."""
-    loads = {
-        operation.name: float(load or 0)
-        for operation in operations
-        for name, _, load in [(operation.asked or operation.name).partition(":")]
-        if name == LOADED and load
-    }
+    """Yield the ratio of each quantile under load to that without, at every size that both have between a pair.
+
+    A quantile is left out where some launch has too few values for it.
+    """
+    known = {operation.name: operation for operation in operations}
     free = {
-        (cell.cell.place, cell.cell.size_bytes, cell.cell.setting): cell
+        (_asked(known[cell.cell.op]), cell.cell.place, cell.cell.size_bytes, cell.cell.setting): cell
         for cell in cells
-        if loads.get(cell.cell.op) == 0
+        if cell.cell.op in known and not known[cell.cell.op].beside_traffic
     }
     for cell in cells:
-        base = free.get((cell.cell.place, cell.cell.size_bytes, cell.cell.setting))
-        if base is None or not loads.get(cell.cell.op):
+        without = _without(known[cell.cell.op]) if cell.cell.op in known else None
+        base = free.get((without or "", cell.cell.place, cell.cell.size_bytes, cell.cell.setting))
+        if base is None:
             continue
-        for quantile in SHOWN:
-            before, after = (
-                [point.quantiles_s[quantile] for point in one.launches if quantile in point.quantiles_s]
-                for one in (base, cell)
-            )
+        for quantile, fewest in SHOWN.items():
+            before, after = (_values(one, quantile, fewest) for one in (base, cell))
             if before and after:
                 yield Overhead(
                     op=cell.cell.op,
@@ -44,3 +40,22 @@ def under_load(cells: Sequence[CellEstimate], operations: Sequence[Operation]) -
                     base_s=base.quantiles_s[quantile],
                     ratio=ratio(before, after),
                 )
+
+
+def _asked(operation: Operation) -> str:
+    return operation.asked or operation.name
+
+
+def _without(operation: Operation) -> str | None:
+    """Return how the probe is asked for the same without load; None for what is under none."""
+    if operation.beside_traffic:
+        return _asked(operation)
+    name, _, load = _asked(operation).partition(":")
+    return f"{LOADED}:0" if name == LOADED and load and float(load) > 0 else None
+
+
+def _values(cell: CellEstimate, quantile: str, fewest: int) -> list[float]:
+    """Return a quantile of every launch; nothing where one has too few values."""
+    if any(point.values < fewest or quantile not in point.quantiles_s for point in cell.launches):
+        return []
+    return [point.quantiles_s[quantile] for point in cell.launches]

@@ -35,6 +35,9 @@ class Progress(msgspec.Struct, frozen=True, tag="progress", tag_field="type"):
 
     visits_done: int
     visits: int
+    #: Messages of all visits so far, and when that was since the sweeps began.
+    moved_bytes: int = 0
+    at_us: int = 0
 
 
 class CellLine(msgspec.Struct, frozen=True, tag="cell", tag_field="type"):

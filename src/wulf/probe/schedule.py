@@ -58,6 +58,8 @@ class LaunchPlan(msgspec.Struct, frozen=True, kw_only=True):
     place: Place
     #: Pairs of its ranks that are measured at the same time; empty where `place` is measured as a whole.
     pairs: list[Pair] = []
+    #: Pairs of other nodes that stream meanwhile, the first of each to the second.
+    beside: list[Pair] = []
     setting: str
     purpose: Purpose
     sizes_bytes: list[int]
@@ -242,6 +244,7 @@ def launch_plan(
         command=operation.command,
         place=tuple(node for place in places for node in place),
         pairs=[(first, second) for first, second in places] if len(places) > 1 else [],
+        beside=free_pairs(plan, operation.name, places[0]) if operation.beside_traffic else [],
         setting="default",
         purpose=purpose,
         sizes_bytes=sorted(sizes),
@@ -250,6 +253,14 @@ def launch_plan(
         reference_us=plan.workload.reference_us,
         seed=random.Random(f"{plan.seed}:{index}").getrandbits(63),  # noqa: S311 - reproducible, not secret
     )
+
+
+def free_pairs(plan: Plan, op: str, place: Place) -> list[Pair]:
+    """Return the nodes that a place leaves free and that can take part, two by two in the order of the run."""
+    out = {absent.node for absent in plan.left_out if op in absent.ops}
+    everybody = dict.fromkeys(node for other in plan.workload.places for node in other)
+    free = [node for node in everybody if node not in out and node not in place]
+    return list(zip(free[::2], free[1::2], strict=False))
 
 
 def base_ladders(plan: Plan) -> dict[str, list[int]]:

@@ -14,7 +14,7 @@ import msgspec
 from wulf.errors import ConfigError, UsageError
 from wulf.probe import ladder
 from wulf.text import nearest
-from wulf.units import parse_size
+from wulf.units import parse_duration, parse_size
 
 #: ``ranks`` of an experiment that is made with more and more of them.
 DOUBLING = re.compile(r"doubling from ([1-9][0-9]*)")
@@ -26,6 +26,10 @@ PER_NODE = "{per_node}"
 CPU = "{cpu}"
 #: CPUs that an experiment is made on at most, of all that the nodes have.
 MOST_CPUS = 64
+#: What is added to the name of an operation beside foreign traffic that is given none.
+BESIDE = "_beside_traffic"
+#: Length of a visit that is usual.
+VISIT = "1ms"
 _Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z][A-Za-z0-9_.{}-]*$", max_length=40)]
 
 
@@ -57,6 +61,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     inside: bool = False
     #: An experiment for every CPU of the nodes, of an operation that takes the number of one; its name has ``{cpu}``.
     each_cpu: bool = False
+    #: While the nodes that it leaves free stream to each other, two by two.
+    foreign: bool = False
 
     def sizes_bytes(self) -> list[int]:
         """Return the sizes, ascending; raises UsageError for one that is none."""
@@ -132,6 +138,8 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     title: Annotated[str, msgspec.Meta(min_length=1)]
     #: Where they come from.
     source: str = ""
+    #: Length of a visit, where the user asks for none.
+    visit: str = VISIT
     experiment: Annotated[list[Experiment], msgspec.Meta(min_length=1)]
 
 
@@ -171,6 +179,7 @@ def parse(text: str, source: str) -> Suite:
         suite = msgspec.toml.decode(text, type=Suite)
     except msgspec.DecodeError as error:
         raise ConfigError(f"{source}: {error}") from error
+    _require_duration(suite.visit, source)
     for number, experiment in enumerate(suite.experiment, 1):
         try:
             experiment.require_whole()
@@ -184,6 +193,13 @@ def chosen_cpus(of_nodes: Iterable[Iterable[int]]) -> list[int]:
     every = sorted({cpu for cpus in of_nodes for cpu in cpus})
     count = min(len(every), MOST_CPUS)
     return [every[index * len(every) // count] for index in range(count)]
+
+
+def _require_duration(visit: str, source: str) -> None:
+    try:
+        parse_duration(visit)
+    except UsageError as error:
+        raise ConfigError(f"{source}: visit: {error}") from error
 
 
 def require_different(names_of: Sequence[str], source: str) -> None:

@@ -70,6 +70,8 @@ def analyze_results(
         loads=list(estimate.under_load(cells, operations)),
         overlaps=list(estimate.overlaps(cells, operations)),
         hosts=hosts.advise(estimate.host_noise(evidence, cells, operations, plan.confidence), nodes),
+        periods=estimate.periods(samples, launches, plan),
+        weekends=estimate.weekends(samples, launches, plan),
         warnings=estimate.advise(cells, results, nodes, plan, operations),
         launches_seen=len(results),
         launches_ok=sum(launch.status == "ok" for launch in launches),

@@ -34,6 +34,9 @@ class Logged:
                 plan.budget_s - spent_s,
             )
 
+    def paused(self, until_next_s: float, spent_s: float, left_s: float) -> None:
+        """Log nothing: that it waits was a stage."""
+
     def launched(self, state: measuring.State) -> None:
         """Log a finished launch."""
         launch = state.last.launch

@@ -23,8 +23,9 @@ from wulf.facts.values import cpu_list
 from wulf.nodeset import reasons_text
 from wulf.ports import Launcher, Transport
 from wulf.probe import build
-from wulf.probe.execute import LaunchContext, Observation, Site
+from wulf.probe.execute import LaunchContext, Observation
 from wulf.probe.schedule import LaunchPlan
+from wulf.probe.start import Site
 from wulf.procedure import install
 from wulf.procedure.level import require_level
 from wulf.procedure.measuring.loop import RunLaunch, launcher
@@ -196,11 +197,19 @@ def ready(
 
 def _left_out(tools: Toolbox, places: install.Places) -> list[LeftOut]:
     found = []
-    for reasons, kinds in ((places.lacks_net, ("net", "none")), (places.lacks_mpi, ("mpi",))):
-        ops = [operation.name for operation in tools.operations if operation.transport in kinds]
+    for reasons, needed in ((places.lacks_net, _needs_net), (places.lacks_mpi, _needs_mpi)):
+        ops = [operation.name for operation in tools.operations if needed(operation)]
         if ops:
             found += [LeftOut(node=node, ops=ops, reason=printable(r, 500)) for node, r in reasons.items()]
     return found
+
+
+def _needs_net(operation: Operation) -> bool:
+    return operation.transport in ("net", "none") or operation.beside_traffic
+
+
+def _needs_mpi(operation: Operation) -> bool:
+    return operation.transport == "mpi"
 
 
 def look_s(config: ClusterConfig, transport: Transport, nodes: Sequence[str]) -> float:
@@ -269,8 +278,9 @@ def _observation(config: ClusterConfig, transport: Transport) -> Observation:
         def own_cpus(node: str) -> float | None:
             if plan.command:
                 return None  # a command's own processes are its business
-            # On one machine all ranks are on every "node".
-            return float(len(place) if config.transport == "local" else place.count(node))
+            # On one machine all ranks are on every "node", and so is what streams beside them.
+            everything = len(place) + 2 * len(plan.beside)
+            return float(everything if config.transport == "local" else place.count(node))
 
         before = snapshot(transport, nodes, config.interface)
         lost = _lost(before)

@@ -55,7 +55,9 @@ from wulf.records.derived import (
     LogGP,
     Overhead,
     Overlap,
+    PeriodEstimate,
     Segment,
+    WeekendRatio,
 )
 from wulf.records.host import (
     CpuNoise,
@@ -86,6 +88,8 @@ from wulf.records.measured import (
     Reference,
     RunHead,
     Sample,
+    Series,
+    Traffic,
     Workload,
     command_operation,
 )
@@ -165,6 +169,7 @@ __all__ = [
     "Parameter",
     "Part",
     "PathStep",
+    "PeriodEstimate",
     "Phase",
     "Place",
     "Plan",
@@ -177,9 +182,11 @@ __all__ = [
     "RunHead",
     "Sample",
     "Segment",
+    "Series",
     "SetValue",
     "Setting",
     "Statistic",
+    "Traffic",
     "Trial",
     "TuneManifest",
     "TunePlan",
@@ -188,6 +195,7 @@ __all__ = [
     "Values",
     "Verdict",
     "WakeDelay",
+    "WeekendRatio",
     "Workload",
     "command_operation",
 ]

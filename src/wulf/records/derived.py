@@ -20,6 +20,8 @@ class LaunchPoint(Record, frozen=True, kw_only=True):
     median_s: float
     #: min, p5 … p99.9, max of the launch.
     quantiles_s: dict[str, float]
+    #: How many values these are quantiles of; 0 where that was not kept.
+    values: int = 0
     #: Modes of the values within the launch.
     modes: int
     #: (median [s], share of the values) of each mode, ascending; empty where there is one.
@@ -269,6 +271,37 @@ class Overlap(Record, frozen=True, kw_only=True):
     share: Estimate
 
 
+class PeriodEstimate(Record, frozen=True, kw_only=True):
+    """A cell in one part of the week or of the day."""
+
+    cell: Cell
+    #: ``weekday``, ``weekend`` (Saturday and Sunday), or the hour of the day (``00`` to ``23``); in the local time of
+    #: the controller.
+    period: str
+    #: Different days that its launches were made on.
+    days: int
+    #: Median over launches of the launch medians [s].
+    time: Estimate
+    #: Quantiles over all iterations of its launches [s], as those of a cell.
+    quantiles_s: dict[str, float]
+    #: Of its launches.
+    iterations: int
+
+
+class WeekendRatio(Record, frozen=True, kw_only=True):
+    """What the weekend changes of a cell."""
+
+    cell: Cell
+    #: Time on weekdays [s].
+    weekday_s: float
+    #: Time at the weekend ÷ time on weekdays.
+    ratio: Estimate
+    #: Different days of either that launches were made on: what differs from one weekend to the next is not in the
+    #: interval.
+    weekdays: int
+    weekend_days: int
+
+
 class Analysis(Record, frozen=True, kw_only=True):
     """All that is derived from a run."""
 
@@ -289,6 +322,10 @@ class Analysis(Record, frozen=True, kw_only=True):
     overlaps: list[Overlap] = []
     #: What the nodes do by themselves, one for each where that was measured.
     hosts: list[HostNoise] = []
+    #: Of a series: every cell on weekdays, at the weekend and at each hour of the day.
+    periods: list[PeriodEstimate] = []
+    #: Of a series: the weekend against weekdays, where both have the launches that an interval takes.
+    weekends: list[WeekendRatio] = []
     #: What a reader must know, the worst first.
     warnings: list[Advice]
     #: Launches of any kind and outcome that the run had when this was derived.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 from typing import Literal
@@ -69,6 +70,8 @@ class Operation(Record, frozen=True, kw_only=True):
     asked: str = ""
     #: The operation of which a value is the time that is left beside a computation as long; null for all others.
     overlaps: str | None = None
+    #: Measured while the other nodes stream to each other, two by two.
+    beside_traffic: bool = False
     #: Which statistic of a launch each value is, where another program says only that; empty for what is measured here.
     statistic: str = ""
     #: For a shell; empty for an operation of the probe.
@@ -261,6 +264,21 @@ class Reference(Record, frozen=True, kw_only=True):
         return statistics.geometric_mean(map(statistics.median, self.medians_ns)) * 1e-9
 
 
+class Traffic(Record, frozen=True, kw_only=True):
+    """What a stream between two other nodes carried while a launch measured."""
+
+    #: The first one sends.
+    pair: Pair
+    moved_bytes: int
+    #: Time in which it did [s], on the clock of the node that sends.
+    lasted_s: float
+
+    @property
+    def bytes_per_s(self) -> float:
+        """Return its mean rate [B/s]."""
+        return self.moved_bytes / self.lasted_s if self.lasted_s > 0 else 0.0
+
+
 class Launch(Record, frozen=True, kw_only=True):
     """One fresh probe session: the unit of replication."""
 
@@ -271,6 +289,8 @@ class Launch(Record, frozen=True, kw_only=True):
     place: Place = msgspec.field(name="pair")
     #: Pairs of its ranks that it measured at the same time; empty for one that measured `place` as a whole.
     pairs: list[Pair] = []
+    #: What other nodes sent to each other meanwhile; empty where they were left in peace.
+    beside: list[Traffic] = []
     setting: Setting
     #: A scout only finds out where sizes must be added; estimates use the launches that measure.
     purpose: Literal["scout", "measure"] = "measure"
@@ -280,6 +300,8 @@ class Launch(Record, frozen=True, kw_only=True):
     seed: int
     #: ISO 8601, UTC.
     started_at: str
+    #: Local time of the controller then, minus UTC [s]; null in runs of before this was kept.
+    utc_offset_s: int | None = None
     #: From the start of its processes to their end.
     duration_s: float
     #: Whether it came to its end.
@@ -389,6 +411,24 @@ class Workload(Record, frozen=True, kw_only=True):
         return next(part for part in self.parts if part.op == op)
 
 
+class Series(Record, frozen=True, kw_only=True):
+    """Blocks of launches over time: one launch of every operation and pair each so often."""
+
+    #: From the beginning of a block to that of the next [s].
+    every_s: float
+    #: From the first block to the end of the series [s].
+    for_s: float
+    #: ISO 8601, UTC: the first block.
+    begun_at: str
+    #: Of the controller, as it calls it: ``CET (UTC+01:00)``.
+    time_zone: str
+
+    @property
+    def blocks(self) -> int:
+        """Return how many blocks there are when none is missed."""
+        return math.ceil(self.for_s / self.every_s)
+
+
 class Plan(Record, frozen=True, kw_only=True):
     """What a run is going to measure, and how well."""
 
@@ -414,6 +454,8 @@ class Plan(Record, frozen=True, kw_only=True):
     seed: int
     #: Nodes that cannot take part in some of the operations.
     left_out: list[LeftOut] = []
+    #: When the launches are made; null for one after the other, until all is precise or the budget is spent.
+    series: Series | None = None
 
 
 class RunHead(Record, frozen=True, kw_only=True):

@@ -91,6 +91,8 @@ def launch_rows(results: Sequence[LaunchResult]) -> Rows:
             "node_a": ends(launch.place)[0],
             "node_b": ends(launch.place)[1],
             "pairs": " ".join(":".join(pair) for pair in launch.pairs),
+            "beside": " ".join(":".join(one.pair) for one in launch.beside),
+            "beside_bytes_per_s": sum(one.bytes_per_s for one in launch.beside) if launch.beside else None,
             "setting": launch.setting,
             "purpose": launch.purpose,
             "sizes": len(launch.sizes_bytes),

@@ -2,10 +2,13 @@
  * held at a share of what the way carries. Requests are due at fixed times, and a response is timed from when
  * its request was due: one that waited for the response before it has waited as a user would (no coordinated
  * omission). */
+#include <errno.h>
+#include <linux/sockios.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "core/clock.h"
@@ -20,7 +23,7 @@ enum {
     CHUNK_BYTES = 32 << 10,
     VISIT_SCALE = 20
 };
-static const uint64_t PERIOD_NS = 1000000, CAPACITY_NS = 100000000, ROUND_TRIPS = 4;
+static const uint64_t PERIOD_NS = 1000000, RISE_NS = 20000000, CAPACITY_NS = 100000000, ROUND_TRIPS = 4;
 
 /* The stream: one side sends, the other one takes, each in a thread beside the requests. */
 struct load {
@@ -29,6 +32,7 @@ struct load {
     atomic_bool over;
     pthread_t thread;
     bool runs;
+    int error; /* of the system, which ended it early; read when the thread is over */
     unsigned char chunk[CHUNK_BYTES];
 };
 
@@ -46,8 +50,10 @@ static void *flow(void *context) {
             continue;
         }
         const ssize_t n = send(load->fd, load->chunk, sizeof load->chunk, MSG_NOSIGNAL);
-        if (n <= 0)
+        if (n < 0) {
+            load->error = errno;
             break;
+        }
         sent += (double)n;
     }
     shutdown(load->fd, SHUT_WR);
@@ -69,13 +75,18 @@ static int load_start(struct load *load, void *(*work)(void *), struct failure *
     return 0;
 }
 
-static void load_end(struct load *load) {
+/* End the stream; `status`, or -1 with `failure` where it had ended before: what was measured then was not
+ * under load. */
+static int load_end(struct load *load, int status, const char *peer, struct failure *failure) {
     atomic_store(&load->over, true);
     if (load->runs)
         pthread_join(load->thread, NULL);
+    if (status == 0 && load->error != 0)
+        status = net_failed(load->error, peer, failure);
     if (load->fd >= 0)
         close(load->fd);
     free(load);
+    return status;
 }
 
 static struct load *load_new(struct failure *failure) {
@@ -87,19 +98,46 @@ static struct load *load_new(struct failure *failure) {
     return load;
 }
 
-/* What the way carries, found once in a launch: bytes that a stream as fast as it can be gets through. */
+/* Send for so long; `given` grows by what the socket has taken. */
+static int send_for(uint64_t length_ns, const struct load *load, uint64_t *given, const char *peer,
+                    struct failure *failure) {
+    const uint64_t begin = clock_now_ns();
+    do {
+        if (net_send(load->fd, load->chunk, sizeof load->chunk, peer, failure) != 0)
+            return -1;
+        *given += sizeof load->chunk;
+    } while (clock_now_ns() - begin < length_ns);
+    return 0;
+}
+
+/* Of so many bytes that were given to the socket those that have arrived: what still waits in its buffer,
+ * which may be megabytes, says nothing of the way. 0, or -1 with `failure`. */
+static int arrived(const struct load *load, uint64_t given, uint64_t *bytes, const char *peer,
+                   struct failure *failure) {
+    int waiting = 0;
+    if (ioctl(load->fd, SIOCOUTQ, &waiting) != 0)
+        return net_failed(errno, peer, failure);
+    *bytes = given - (uint64_t)waiting;
+    return 0;
+}
+
+/* What the way carries, found once in a launch: bytes that arrive of a stream as fast as it can be, once it
+ * has come up. */
 static double capacity(const struct load *load, const struct net_link *link, struct failure *failure) {
     static double known;
     if (known > 0)
         return known;
-    uint64_t sent = 0;
+    uint64_t given = 0, before = 0, after = 0;
+    if (send_for(RISE_NS, load, &given, link->peer, failure) != 0 ||
+        arrived(load, given, &before, link->peer, failure) != 0)
+        return -1;
     const uint64_t begin = clock_now_ns();
-    while (clock_now_ns() - begin < CAPACITY_NS) {
-        if (net_send(load->fd, load->chunk, sizeof load->chunk, link->peer, failure) != 0)
+    do {
+        if (send_for(CAPACITY_NS, load, &given, link->peer, failure) != 0 ||
+            arrived(load, given, &after, link->peer, failure) != 0)
             return -1;
-        sent += sizeof load->chunk;
-    }
-    known = (double)sent / (double)(clock_now_ns() - begin);
+    } while (after == before);
+    known = (double)(after - before) / (double)(clock_now_ns() - begin);
     return known;
 }
 
@@ -146,8 +184,7 @@ static int initiate(struct visit *visit, struct failure *failure) {
         status = load_start(load, flow, failure);
     if (status == 0)
         status = requests(visit, failure);
-    load_end(load);
-    return status;
+    return load_end(load, status, link->peer, failure);
 }
 
 static int respond(struct visit *visit, struct failure *failure) {
@@ -169,8 +206,7 @@ static int respond(struct visit *visit, struct failure *failure) {
             status = -1;
     if (status != 0 && load->fd >= 0)
         shutdown(load->fd, SHUT_RDWR);
-    load_end(load);
-    return status;
+    return load_end(load, status, link->peer, failure);
 }
 
 static const struct operation OPERATION = {

@@ -85,6 +85,20 @@ class Stream:
                 return
             yield line
 
+    def ready(self) -> list[bytes]:
+        """Return the lines of stdout that have come and were not read; wait for none.
+
+        Raises
+        ------
+        TransportError
+            When the node prints an endless line.
+        """
+        self._fill(time.monotonic())
+        found = []
+        while (line := self._own_line()) is not None:
+            found.append(line)
+        return found
+
     def wait(self, timeout_s: float) -> int:
         """Exit code of the command; what it still prints is read and can be had from `lines` afterwards.
 
@@ -136,17 +150,22 @@ class Stream:
         while True:
             if time.monotonic() >= end:
                 raise OverdueError(f"{self._node}: it goes on and on{self._said()}")
-            line = self._pop_line()
+            line = self._own_line()
             if line is not None:
-                if self._begun:
-                    return line
-                # Anything before the mark comes from login scripts.
-                self._begun = line.endswith(self._mark.encode())
-                continue
+                return line
             if "stdout" not in self._open:
                 return None
             if not self._fill(deadline) and time.monotonic() < end:
                 raise TransportError(f"{self._node}: nothing has come for {timeout_s:g} s{self._said()}")
+
+    def _own_line(self) -> bytes | None:
+        """Return the next whole line that the command has printed; None where none has come."""
+        while (line := self._pop_line()) is not None:
+            if self._begun:
+                return line
+            # Anything before the mark comes from login scripts.
+            self._begun = line.endswith(self._mark.encode())
+        return None
 
     def _pop_line(self) -> bytes | None:
         end = self._buffer.find(b"\n")

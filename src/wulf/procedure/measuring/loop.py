@@ -11,8 +11,10 @@ import msgspec
 
 from wulf import estimate
 from wulf.errors import ProbeError
-from wulf.probe import budget, execute, ladder, schedule
+from wulf.probe import budget, execute, ladder, schedule, start
 from wulf.procedure.analysis import analyze
+from wulf.procedure.measuring import series
+from wulf.procedure.measuring.fitting import assumed, choices, one_of_each
 from wulf.records import Analysis, Cell, LaunchResult, Operation, Place, Plan
 from wulf.store import Run, Writer, load, save_analysis
 
@@ -37,23 +39,20 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     left: schedule.Forecast
 
 
-class Watcher(Protocol):
+class Watcher(series.Watcher, Protocol):
     """Shows progress to a person."""
-
-    def stage(self, text: str) -> None:
-        """Announce a new part of the work."""
 
     def launched(self, state: State) -> None:
         """Report a finished launch."""
 
     def fits(self, plan: Plan, fit: budget.Fit, spent_s: float) -> None:
-        """Say what fits into the budget; called again when that has changed."""
+        """Say what fits into the budget, or what a block of a series is; called again when that has changed."""
 
 
 RunLaunch = Callable[[schedule.LaunchPlan], LaunchResult]
 
 
-def launcher(site: execute.Site, observe: execute.Observation, judge: execute.Judge) -> RunLaunch:
+def launcher(site: start.Site, observe: execute.Observation, judge: execute.Judge) -> RunLaunch:
     """Return the function that runs one launch on a site."""
     return lambda plan: execute.run_launch(plan, site, observe, judge)
 
@@ -99,10 +98,11 @@ class Session:
             # A launch's own time is without the looks at its nodes, before and after.
             self._take(result, result.launch.duration_s + 2 * look_s)
         self._chosen: budget.Fit | None = None
-        self._begin = time.monotonic()
+        over_s = 0.0 if self.plan.series is None else series.spent_s(self.plan.series)
+        self._begin = time.monotonic() - over_s
 
     def spent_s(self) -> float:
-        """Time used of this session's budget [s]; a run that is resumed has its budget anew."""
+        """Time used of this session's budget [s]; a run that is resumed has its budget anew, but not a series."""
         return time.monotonic() - self._begin
 
     def announce(self) -> None:
@@ -151,8 +151,18 @@ class Session:
                 if self._left_s() <= 0:
                     return self._complete()
                 # A node may have gone since the block was drawn.
-                self._measure(self._possible(job), fit)
+                self._measure(self._possible(job), fit.sizes)
         return self._complete()
+
+    def block(self) -> None:
+        """Launch every stream once, in random order, whatever became of it in the blocks before."""
+        self._endings = schedule.Endings()
+        self._deserted = None
+        company = self._possible(self._streams)
+        drawn = schedule.next_block(self.plan, company, {}, len(self.results))
+        sizes = {op: several[0] for op, several in choices(self.plan, self._scouts, self._sizes).items()}
+        for job in schedule.jobs(self.plan, drawn, company, self._endings.failing):
+            self._measure(self._possible(job), sizes)
 
     def _complete(self) -> bool:
         """Whether all is as precise as was wanted; a test of it that the budget ended leaves nothing open."""
@@ -179,11 +189,11 @@ class Session:
             self._deserted = set(schedule.alone(everyone))
         return [stream for stream in able if stream not in self._deserted]
 
-    def _measure(self, job: Sequence[schedule.Stream], fit: budget.Fit) -> None:
+    def _measure(self, job: Sequence[schedule.Stream], all_sizes: Mapping[str, list[int]]) -> None:
         if not job:
             return
         op = job[0][0]
-        sizes = self._sizes.setdefault(op, fit.sizes[op])
+        sizes = self._sizes.setdefault(op, all_sizes[op])
         # Without others it says whether it can be measured, and nothing of what is asked for.
         alone = self.plan.workload.at_once and len(job) == 1
         self._run(op, [place for _, place in job], sizes, "scout" if alone else "measure")
@@ -227,11 +237,12 @@ class Session:
         return self._possible([stream for stream in self._streams if stream not in self._done])
 
     def _fit(self) -> budget.Fit:
-        done = {stream: progress.launches for stream, progress in self._progress().items()}
         ladders = choices(self.plan, self._scouts, self._sizes)
-        return budget.fit(
-            self._open(), ladders, self._costs(ladders), done, self.plan.min_launches, self._left_s()
-        )
+        costs = self._costs(ladders)
+        if self.plan.series is not None:
+            return one_of_each(self._possible(self._streams), ladders, costs)
+        done = {stream: progress.launches for stream, progress in self._progress().items()}
+        return budget.fit(self._open(), ladders, costs, done, self.plan.min_launches, self._left_s())
 
     def _costs(self, ladders: Mapping[str, Sequence[Sequence[int]]]) -> dict[str, budget.Cost]:
         before = assumed(self.plan, self.operations, ladders, self._look_s, self._width)
@@ -288,55 +299,14 @@ class Session:
             streams_with_interval=self._outlook.with_interval,
             streams_done=self._outlook.done,
             spent_s=self.spent_s(),
-            left=self._outlook.forecast(self._launch_s(), self._left_s()),
+            left=self._forecast(),
         )
 
-
-def choices(
-    plan: Plan,
-    scouts: Sequence[LaunchResult],
-    fixed: Mapping[str, list[int]],
-) -> dict[str, list[list[int]]]:
-    """Return the sizes that each operation may be measured at: as many as there are, then fewer.
-
-    Parameters
-    ----------
-    fixed
-        Sizes of the operations that have begun: they leave no choice, and neither does a ladder with a name.
-    """
-    base = schedule.base_ladders(plan)
-    found = {}
-    for op, sizes in schedule.ladders(plan, scouts).items():
-        if op in fixed:
-            found[op] = [fixed[op]]
-        elif plan.ladder != ladder.ADAPTIVE:
-            found[op] = [sizes]
-        else:
-            added = [sizes] if len(sizes) > len(base[op]) else []
-            found[op] = [*added, *ladder.ever_fewer(base[op])]
-    return found
-
-
-def assumed(
-    plan: Plan,
-    operations: Mapping[str, Operation],
-    ladders: Mapping[str, Sequence[Sequence[int]]],
-    look_s: float,
-    width: Mapping[str, float],
-) -> dict[str, budget.Cost]:
-    """Return what a launch of each operation may take, before one has been timed."""
-    return {
-        op: budget.assumed(plan, operations[op].transport, ladders[op][0], look_s, width[op])
-        for op in plan.workload.ops
-    }
-
-
-def forecast(plan: Plan, operations: Sequence[Operation], look_s: float) -> budget.Fit:
-    """Return what fits into the budget of a run that has not begun."""
-    known = {operation.name: operation for operation in operations}
-    ladders = choices(plan, [], {})
-    costs = assumed(plan, known, ladders, look_s, {op: schedule.width(plan, op) for op in plan.workload.ops})
-    return budget.fit(schedule.streams(plan), ladders, costs, {}, plan.min_launches, plan.budget_s)
+    def _forecast(self) -> schedule.Forecast:
+        left_s = max(self._left_s(), 0.0)
+        if self.plan.series is not None:
+            return schedule.Forecast(intervals_s=0.0, least_s=left_s, most_s=left_s)
+        return self._outlook.forecast(self._launch_s(), left_s)
 
 
 def measure(
@@ -367,8 +337,7 @@ def measure(
         if session.plan.ladder == ladder.ADAPTIVE and varied:
             watcher.stage("finding the sizes at which the curve bends")
             session.scout()
-        watcher.stage("measuring")
-        complete = session.measure()
+        complete = _measure(session, watcher, begun=bool(earlier))
     except BaseException as error:
         interrupted = isinstance(error, KeyboardInterrupt)
         _finish(writer, "interrupted" if interrupted else "failed", str(error) or None)
@@ -384,6 +353,15 @@ def measure(
     analysis = analyze(run)
     save_analysis(writer.path, analysis)
     return run, analysis
+
+
+def _measure(session: Session, watcher: Watcher, *, begun: bool) -> bool:
+    """Measure to the end; False when the budget ended it before all was precise."""
+    if session.plan.series is not None:
+        series.measure(session.plan.series, session.block, watcher, begun=begun)
+        return True
+    watcher.stage("measuring")
+    return session.measure()
 
 
 def _finish(writer: Writer, status: str, message: str | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import msgspec
 
@@ -19,7 +19,8 @@ from wulf.probe import budget, ladder, schedule, suites
 from wulf.probe.suites import Experiment
 from wulf.procedure import site
 from wulf.procedure.begin import head, new_seed
-from wulf.procedure.measuring import loop
+from wulf.procedure.measuring import fitting, loop, series
+from wulf.procedure.measuring.participants import Task, absent, places
 from wulf.records import (
     REFERENCE_US,
     Analysis,
@@ -31,12 +32,13 @@ from wulf.records import (
     Operation,
     Pair,
     Part,
-    Place,
     Plan,
+    Series,
     Workload,
     command_operation,
 )
 from wulf.stats.trend import TESTABLE
+from wulf.store.files import timestamp
 from wulf.text import printable
 
 CONFIDENCE = 0.95
@@ -75,6 +77,9 @@ class MeasureRequest(msgspec.Struct, frozen=True, kw_only=True):
     at_once: bool = False
     #: Of an operation in which all nodes take part.
     ranks_per_node: int = 1
+    #: From one block of launches to the next [s]: `budget_s` is then how long blocks are made; None for one after the
+    #: other, until all is precise or the budget is spent.
+    every_s: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot be measured.
@@ -94,6 +99,8 @@ class MeasureRequest(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(f"--ranks-per-node {self.ranks_per_node}: a whole number, 1 or more")
         if self.seed < 0:
             raise UsageError("--seed must not be negative")
+        if self.every_s is not None and not 1 <= self.every_s <= self.budget_s:
+            raise UsageError(f"--every {self.every_s:g}s: at least a second, and no more than --for")
 
 
 class Watcher(loop.Watcher, Protocol):
@@ -142,6 +149,8 @@ def go_on(name: str, runs: Path, budget_s: float | None, watcher: Watcher) -> Ou
     manifest = store.load(path).manifest
     if manifest.status == "complete":
         raise UsageError(f"{path} is complete; there is nothing to go on with")
+    if manifest.plan.series is not None and budget_s is not None:
+        raise UsageError(f"{path} is a series and goes on until its own end: it takes no --budget")
     config = inventory.parse(manifest.cluster, str(path / store.MANIFEST))
     mpi = manifest.software.get("mpi_compiler")
     asked = [operation.asked or operation.name for operation in manifest.operations if not operation.command]
@@ -155,7 +164,9 @@ def go_on(name: str, runs: Path, budget_s: float | None, watcher: Watcher) -> Ou
         earlier, writer = store.resume(path)
         with writer:
             plan = msgspec.structs.replace(
-                manifest.plan, budget_s=budget_s or manifest.plan.budget_s, left_out=ready.left_out
+                manifest.plan,
+                budget_s=budget_s or manifest.plan.budget_s,
+                left_out=absent(manifest.plan.workload, manifest.operations, ready.left_out),
             )
             _require_some(plan, watcher)
             writer.resumed(plan)
@@ -167,8 +178,9 @@ def foretell(request: MeasureRequest, watcher: Watcher) -> tuple[Plan, budget.Fi
     """Return what would be measured, and what of it fits into the budget; start nothing on the nodes."""
     with _looked(request, watcher) as (tools, tasks, transport, _, pairs):
         plan = _plan(request, tasks, pairs, [])
+        _require_some(plan, watcher)
         look_s = site.look_s(request.config, transport, pairs[0])
-    return plan, loop.forecast(plan, tools.operations, look_s)
+    return plan, fitting.forecast(plan, tools.operations, look_s)
 
 
 def _tools(request: MeasureRequest, watcher: Watcher) -> tuple[site.Toolbox, list[Task]]:
@@ -190,23 +202,6 @@ def _tools(request: MeasureRequest, watcher: Watcher) -> tuple[site.Toolbox, lis
     return msgspec.structs.replace(tools, operations=[task.operation for task in tasks]), tasks
 
 
-class Task(NamedTuple):
-    """An operation with the sizes that it is to be measured at, as far as it can."""
-
-    operation: Operation
-    sizes_bytes: list[int]
-    #: How many ranks take part in an operation of all nodes; 0 for all.
-    ranks: int = 0
-    #: Of each node.
-    ranks_per_node: int = 1
-    #: Between two ranks of each node, not between nodes.
-    inside: bool = False
-    #: What it is made of on every CPU that the nodes turn out to have; None for one that is made as it is.
-    each_cpu: Experiment | None = None
-    #: Nodes that can take part; None for all.
-    nodes: frozenset[str] | None = None
-
-
 def _experiments(request: MeasureRequest, operations: Mapping[str, Operation]) -> Iterator[Task]:
     """Yield what a plan's experiments are, with the names that they have in the run."""
     nodes = {node for pair in request.pairs for node in pair}
@@ -224,12 +219,17 @@ def _experiments(request: MeasureRequest, operations: Mapping[str, Operation]) -
                 raise UsageError(f"each_cpu: {experiment.op} is not made on one given CPU")
             each_cpu = experiment if experiment.each_cpu else None
             for name, ranks, per_node in experiment.companies(len(nodes), request.ranks_per_node):
-                called = operation
-                if name is not None and name != operation.name:
-                    called = msgspec.structs.replace(operation, name=name, asked=operation.name)
+                called = _called(operation, name, beside_traffic=experiment.foreign)
                 yield Task(called, sizes, ranks, per_node, inside=experiment.inside, each_cpu=each_cpu)
         except UsageError as error:
             raise UsageError(f"{request.ladder}: experiment {number} ({experiment.op}): {error}") from error
+
+
+def _called(operation: Operation, name: str | None, *, beside_traffic: bool) -> Operation:
+    """Return an operation as an experiment has it, with its name in the run."""
+    wanted = name or (operation.name + suites.BESIDE if beside_traffic else operation.name)
+    asked = operation.name if wanted != operation.name else operation.asked
+    return msgspec.structs.replace(operation, name=wanted, asked=asked, beside_traffic=beside_traffic)
 
 
 @contextmanager
@@ -288,11 +288,11 @@ def _say_lost(lost: Sequence[Pair], records: Sequence[NodeRecord], watcher: Watc
 
 def _require_some(plan: Plan, watcher: Watcher) -> None:
     """Name the nodes that cannot take part; refuse when nothing is left."""
-    for ops in dict.fromkeys(tuple(absent.ops) for absent in plan.left_out):
-        reasons = {absent.node: absent.reason for absent in plan.left_out if tuple(absent.ops) == ops}
+    for ops in dict.fromkeys(tuple(lack.ops) for lack in plan.left_out):
+        reasons = {lack.node: lack.reason for lack in plan.left_out if tuple(lack.ops) == ops}
         watcher.note(f"left out of {', '.join(ops)}: {printable(reasons_text(reasons), 1000)}")
     if not schedule.streams(plan):
-        absent_for = {absent.node: absent.reason for absent in plan.left_out}
+        absent_for = {lack.node: lack.reason for lack in plan.left_out}
         raise TransportError(f"no pair of nodes can be measured: {reasons_text(absent_for)}")
 
 
@@ -335,7 +335,19 @@ def _plan(request: MeasureRequest, tasks: Sequence[Task], pairs: list[Pair], lef
         max_launches=request.max_launches,
         tested_launches=TESTABLE,
         seed=request.seed,
-        left_out=left_out,
+        left_out=absent(workload, [task.operation for task in tasks], left_out),
+        series=_series(request),
+    )
+
+
+def _series(request: MeasureRequest) -> Series | None:
+    if request.every_s is None:
+        return None
+    return Series(
+        every_s=request.every_s,
+        for_s=request.budget_s,
+        begun_at=timestamp("milliseconds"),
+        time_zone=series.time_zone(),
     )
 
 
@@ -348,6 +360,8 @@ def _require_possible(request: MeasureRequest, operations: Sequence[Operation]) 
     if not request.at_once:
         return
     for operation in operations:
+        if operation.beside_traffic:
+            raise UsageError(f"--at-once: {operation.name} takes the other nodes for its own traffic")
         if operation.transport != "mpi" or not operation.between_pairs:
             raise UsageError(
                 f"--at-once: {operation.name} is not measured between two ranks of an MPI job: "
@@ -364,28 +378,6 @@ def _require_company(pairs: Sequence[Pair]) -> None:
             f"--at-once: {names} and all other pairs have a node in common: nothing could be measured "
             "at the same time (see --pairs)"
         )
-
-
-def places(task: Task, pairs: Sequence[Pair], left_out: Sequence[LeftOut]) -> list[Place]:
-    """Return who takes part.
-
-    That is the pairs; or of the nodes in them that can: all together, if two are left (no more than `task.ranks` of
-    their ranks), each alone (of `task.nodes`, where these are named) or with itself, or for a command the first.
-    """
-    operation = task.operation
-    if operation.between_pairs and not task.inside:
-        return list(pairs)
-    out = {absent.node for absent in left_out if operation.name in absent.ops}
-    everybody = tuple(dict.fromkeys(node for pair in pairs for node in pair if node not in out))
-    if operation.command:
-        return [everybody[:1]]
-    if task.inside:
-        return [(node, node) for node in everybody]
-    if operation.ranks == 1:
-        return [(node,) for node in everybody if task.nodes is None or node in task.nodes]
-    ranks = tuple(node for node in everybody for _ in range(task.ranks_per_node))
-    ranks = ranks[: task.ranks or None]
-    return [ranks] if len(set(ranks)) > 1 else []
 
 
 def _manifest(

@@ -12,7 +12,7 @@ from wulf.report.words import Terms, count
 from wulf.units import format_bytes
 
 QUANTILES = ("min", "p5", "p25", "p50", "p75", "p95", "p99", "p99.9", "max")
-_BOX = "Box: 25th to 75th percentile with the median; thick whisker: 5th to 95th; thin whisker: minimum to maximum."
+BOX_TEXT = "Box: 25th to 75th percentile with the median; thick whisker: 5th to 95th; thin whisker: minimum to maximum."
 
 Groups = Mapping[Place, Sequence[CellEstimate]]
 
@@ -40,10 +40,10 @@ def _size_variant(terms: Terms, pair: Place, cells: Sequence[CellEstimate]) -> V
     }
     return Variant(
         label=terms.name(pair),
-        datasets={"main": main | _columns([cell.quantiles_s for cell in drawn])},
+        datasets={"main": main | columns([cell.quantiles_s for cell in drawn])},
         summary=f"Box plot of {terms.quantity} on {terms.name(pair)} for {count(len(drawn), 'size')}, "
         f"over {sum(cell.iterations for cell in drawn)} iterations.",
-        caption=f"All iterations of all launches, none dropped. {_BOX}",
+        caption=f"All iterations of all launches, none dropped. {BOX_TEXT}",
     )
 
 
@@ -78,14 +78,14 @@ def _launch_variant(terms: Terms, pair: Place, cells: Sequence[CellEstimate]) ->
     }
     return Variant(
         label=terms.name(pair),
-        datasets={"main": main | _columns([point.quantiles_s for point in drawn])},
+        datasets={"main": main | columns([point.quantiles_s for point in drawn])},
         summary=f"Box plot of {terms.value} on {terms.name(pair)} for {count(len(drawn), 'launch')}, "
         f"over {sum(cell.iterations for cell in cells)} iterations.",
-        caption=f"All iterations of each launch, none dropped. {_BOX}",
+        caption=f"All iterations of each launch, none dropped. {BOX_TEXT}",
     )
 
 
-def _columns(quantiles: Sequence[Mapping[str, float]]) -> dict[str, Sequence[Raw]]:
+def columns(quantiles: Sequence[Mapping[str, float]]) -> dict[str, Sequence[Raw]]:
     """Return a column for each quantile; a dot in its name would be read as a path by Vega."""
     return {
         f"{key.replace('.', '_')}_s": rounded([found.get(key) for found in quantiles]) for key in QUANTILES

@@ -99,6 +99,10 @@ def _launches(figure: Figure) -> Layer:
     return _boxes(figure, "launch")
 
 
+def _periods(figure: Figure) -> Layer:
+    return _boxes(figure, "period")
+
+
 def _boxes(figure: Figure, column: str) -> Layer:
     x = alt.X(
         f"{column}:N",
@@ -298,6 +302,7 @@ BOX = Chart("box", Drawing(_box, lambda _: 380))
 DETOURS = Chart("detours", Drawing(_detours, lambda _: 380))
 REGRESSION = Chart("regression", Drawing(_regression, lambda _: 380))
 LAUNCHES = Chart("launches", Drawing(_launches, lambda _: 340))
+PERIODS = Chart("periods", Drawing(_periods, lambda _: 340))
 ESTIMATES = Chart(
     "estimates",
     Drawing(_estimates, _places_high(38)),

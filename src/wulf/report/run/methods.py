@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 
 from wulf.nodeset import fold
-from wulf.records import Analysis, CellEstimate, Launch, Manifest, NodeRecord, Place
+from wulf.records import Analysis, CellEstimate, Launch, Manifest, NodeRecord, Place, Plan
 from wulf.report.run.provenance import clock_texts
 from wulf.report.words import count, duration, listed, moment, name, noun, percent, quantity
 from wulf.text import printable
@@ -126,7 +126,7 @@ def _replication(manifest: Manifest, analysis: Analysis) -> str:
         f"The unit of replication is the launch, {_launch(manifest)}: {counted} per cell "
         f"({_cell(manifest, analysis)}), {analysis.launches_contaminated} of "
         f"{count(analysis.launches_ok, 'launch')} beside foreign load. "
-        f"{_company(manifest)}{_within(manifest)}"
+        f"{_company(manifest)}{_beside(manifest)}{_within(manifest)}"
     )
 
 
@@ -136,6 +136,16 @@ def _company(manifest: Manifest) -> str:
     return (
         "A launch measured several pairs that have no node in common at the same time, each visit begun together: "
         "a time is that of a pair while the others are busy, too. "
+    )
+
+
+def _beside(manifest: Manifest) -> str:
+    ops = [name(operation.name) for operation in manifest.operations if operation.beside_traffic]
+    if not ops:
+        return ""
+    return (
+        f"While {listed(ops)} {'was' if len(ops) == 1 else 'were'} measured, the nodes that took no part streamed to "
+        "each other over TCP, two by two, from before each launch until after it. "
     )
 
 
@@ -189,9 +199,22 @@ def _intervals(manifest: Manifest, cells: Sequence[CellEstimate]) -> str:
     )
     reached = sum(cell.reached for cell in cells)
     return (
-        f"{figure} with its {percent(plan.confidence)} interval ({'; '.join(methods)}){bare}. Launches were added "
-        f"until the interval's half-width was at most {percent(plan.precision)}, which {reached} of "
-        f"{count(len(cells), 'cell')} reached, or the budget of {duration(plan.budget_s)} was spent."
+        f"{figure} with its {percent(plan.confidence)} interval ({'; '.join(methods)}){bare}. "
+        f"{_stopping(plan, reached, len(cells))}"
+    )
+
+
+def _stopping(plan: Plan, reached: int, cells: int) -> str:
+    """Say when launches were made, and how many."""
+    if plan.series is not None:
+        series = plan.series
+        return (
+            f"Launches were made in blocks of one of each, one block every {duration(series.every_s)} for "
+            f"{duration(series.for_s)}; hours and days are those of {name(series.time_zone)}."
+        )
+    return (
+        f"Launches were added until the interval's half-width was at most {percent(plan.precision)}, which {reached} "
+        f"of {count(cells, 'cell')} reached, or the budget of {duration(plan.budget_s)} was spent."
     )
 
 

@@ -14,6 +14,7 @@ from wulf.records import (
     CurveModel,
     Estimate,
     ExitEstimate,
+    Launch,
     LogGP,
     Operation,
     Overhead,
@@ -38,11 +39,15 @@ from wulf.report.words import (
     sized,
 )
 from wulf.text import printable
-from wulf.units import format_bytes, format_portion, format_sizes, format_time
+from wulf.units import format_bytes, format_portion, format_sizes, format_time, format_value
 
 #: Rows of one operation in the table of targets that were not reached; beyond them its pairs are put together.
 OWN_ROWS = 8
 MODEL_MISSING = "no model was fitted"
+LOAD_NOTE = (
+    "Requests of tcp_loaded are timed from when each was due, whatever became of the one before. A 99th percentile "
+    "takes 100 values in every launch, a 99.9th 1000 (--visit makes launches longer)."
+)
 
 
 def pairs_table(
@@ -330,27 +335,22 @@ def overheads_table(overheads: Sequence[Overhead]) -> Table:
     )
 
 
-def loads_table(loads: Sequence[Overhead]) -> Table:
+def loads_table(loads: Sequence[Overhead], launches: Sequence[Launch] = ()) -> Table:
     """Return what load costs: the change of each quantile, at the pair where it is largest."""
     groups: dict[tuple[str, int], dict[str, list[Overhead]]] = defaultdict(lambda: defaultdict(list))
     for load in loads:
         groups[load.op, load.size_bytes][load.quantile].append(load)
     shown = list(dict.fromkeys(load.quantile for load in loads))
-    rows = []
-    for (op, size), found in sorted(groups.items()):
-        worst = [max(found[quantile], key=lambda one: one.ratio.value) for quantile in shown]
-        rows.append(
-            (Item(name(op)), Item(format_bytes(size), size), *(change_item(one.ratio) for one in worst))
-        )
     return Table(
-        title="Round trip under load against that without, at the pair where it changes most",
+        title="Time under load or beside traffic against that without, at the pair where it changes most",
         columns=(
             Column("operation"),
+            Column("against"),
             Column("size", numeric=True),
             *(Column(quantile, numeric=True) for quantile in shown),
         ),
-        rows=tuple(rows),
-        note="Timed from when each request was due, whatever became of the one before.",
+        rows=tuple(_load_row(op, size, found, shown) for (op, size), found in sorted(groups.items())),
+        note=" ".join((LOAD_NOTE, *_traffic(launches))),
     )
 
 
@@ -430,6 +430,39 @@ def overlaps_table(overlaps: Sequence[Overlap], operations: Mapping[str, Operati
         rows=tuple(rows),
         note="1 − time beyond the computation ÷ time alone, as measured: below 0 % where computing delays it.",
     )
+
+
+def _load_row(
+    op: str, size: int, found: Mapping[str, Sequence[Overhead]], shown: Sequence[str]
+) -> tuple[Item, ...]:
+    worst = {quantile: max(of, key=lambda one: one.ratio.value) for quantile, of in found.items()}
+    return (
+        Item(name(op)),
+        Item(name(next(iter(worst.values())).base)),
+        Item(format_bytes(size), size),
+        *(
+            change_item(worst[quantile].ratio)
+            if quantile in worst
+            else Item("too few values", None, "unknown")
+            for quantile in shown
+        ),
+    )
+
+
+def _traffic(launches: Sequence[Launch]) -> list[str]:
+    """Say of each operation beside traffic how much of it there was."""
+    rates: dict[str, list[float]] = defaultdict(list)
+    pairs: dict[str, set[int]] = defaultdict(set)
+    for launch in launches:
+        if launch.beside:
+            rates[launch.op] += [one.bytes_per_s for one in launch.beside]
+            pairs[launch.op].add(len(launch.beside))
+    return [
+        f"Beside {name(op)} {' to '.join(str(number) for number in sorted({min(pairs[op]), max(pairs[op])}))} other "
+        f"pair{'s' if max(pairs[op]) > 1 else ''} streamed at {format_value(statistics.median(found), 'B/s')} each "
+        f"({format_value(min(found), 'B/s')} to {format_value(max(found), 'B/s')} over all launches)."
+        for op, found in rates.items()
+    ]
 
 
 def _added(overhead: Overhead) -> str:

@@ -5,12 +5,22 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from wulf.records import Analysis, Audit, CellEstimate, CurveModel, Launch, Manifest, NodeRecord, Operation
+from wulf.records import (
+    Analysis,
+    Audit,
+    CellEstimate,
+    CurveModel,
+    Launch,
+    Manifest,
+    NodeRecord,
+    Operation,
+    PeriodEstimate,
+)
 from wulf.records.diagnosed import Diagnosis
 from wulf.report import audit as audit_view
 from wulf.report import diagnosis as diagnosis_view
 from wulf.report.parts import DiagnosisView, Figure, OperationView, Section, View
-from wulf.report.run import headline, hosts, methods, provenance, ranking, tables
+from wulf.report.run import headline, hosts, methods, over_time, provenance, ranking, tables
 from wulf.report.run.figures import figures
 from wulf.report.run.matrix import judged
 from wulf.report.words import Terms, estimate_item, name
@@ -40,7 +50,7 @@ def build(
         warnings=headline.warnings(analysis.warnings),
         operations=operations,
         diagnosis=_diagnosis(diagnosis, analysis, operations) if diagnosis is not None else None,
-        across=tuple(_across(analysis, known)),
+        across=tuple(_across(manifest, analysis, launches, known)),
         hosts=hosts.build(analysis.hosts),
         audit=audit_view.build(audit) if audit is not None else None,
         launches=provenance.launches_table(launches, known),
@@ -60,12 +70,20 @@ def _diagnosis(
     return diagnosis_view.build(found, tuple(judged(found.matrices, analysis.cells)), sections)
 
 
-def _across(analysis: Analysis, known: Mapping[str, Operation]) -> Iterator[Section]:
+def _across(
+    manifest: Manifest, analysis: Analysis, launches: Sequence[Launch], known: Mapping[str, Operation]
+) -> Iterator[Section]:
     """Yield what the run says of several operations together."""
+    zone = manifest.plan.series.time_zone if manifest.plan.series else ""
     sections = (
         Section("parameters", "Parameters of LogGP", tables.parameters_table(analysis.parameters)),
         Section("overheads", "MPI over TCP", tables.overheads_table(analysis.overheads)),
-        Section("loads", "Under load", tables.loads_table(analysis.loads)),
+        Section("loads", "Under load, and beside traffic", tables.loads_table(analysis.loads, launches)),
+        Section(
+            "over-time",
+            "Over time",
+            over_time.table(analysis.periods, analysis.weekends, known, zone),
+        ),
         Section("overlaps", "Overlap with computation", tables.overlaps_table(analysis.overlaps, known)),
     )
     yield from (section for section in sections if section.table.rows)
@@ -84,13 +102,18 @@ def _operations(manifest: Manifest, analysis: Analysis) -> tuple[OperationView, 
             known.get(op),
             [cell for cell in analysis.cells if (cell.cell.op, cell.cell.setting) == (op, setting)],
             [model for model in analysis.models if (model.op, model.setting) == (op, setting)],
+            [one for one in analysis.periods if (one.cell.op, one.cell.setting) == (op, setting)],
         )
         for index, (op, setting) in enumerate(keys)
     )
 
 
 def _operation(
-    id_: str, operation: Operation | None, cells: list[CellEstimate], models: list[CurveModel]
+    id_: str,
+    operation: Operation | None,
+    cells: list[CellEstimate],
+    models: list[CurveModel],
+    periods: list[PeriodEstimate],
 ) -> OperationView:
     first = cells[0].cell
     terms = Terms.of(operation, cells)
@@ -115,7 +138,7 @@ def _operation(
         key_figures=headline.key_figures(terms, groups, by_pair),
         pairs=tables.pairs_table(terms, groups, by_pair, order),
         overview=overview,
-        detail=detail,
+        detail=detail + over_time.figures(id_, terms, periods, shown),
         details=tuple(tables.detail(terms, pair, groups[pair], by_pair.get(pair)) for pair in shown),
         left_out=left_out,
         noun=terms.noun,

@@ -1,0 +1,151 @@
+"""A series by period: weekdays and the weekend, hours of the day.  Pure.
+
+Times are the controller's local time, as each launch has it.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date, datetime, timedelta, timezone
+
+import numpy as np
+
+from wulf.estimate.cells import as_estimate, chosen, pooled_quantiles, sample_quantiles
+from wulf.estimate.compare import widened
+from wulf.records import Cell, Launch, PeriodEstimate, Plan, Sample, WeekendRatio
+from wulf.stats import intervals
+from wulf.stats.shift import shift
+from wulf.stats.trend import inflation
+
+WEEKDAY, WEEKEND = "weekday", "weekend"
+#: Saturday, as `date.weekday` counts.
+_SATURDAY = 5
+
+#: Median [s] of one launch, whether the launch is contaminated, and its day.
+_Point = tuple[float, bool, date]
+
+
+def periods(samples: Iterable[Sample], launches: Iterable[Launch], plan: Plan) -> list[PeriodEstimate]:
+    """Estimate every cell of a series on weekdays, at the weekend and at each hour of the day; nothing of other runs.
+
+    Parameters
+    ----------
+    samples, launches
+        Of the run, in time order; samples of failed launches are left out.
+    plan
+        Confidence, minimum of launches.
+
+    Returns
+    -------
+    list of PeriodEstimate
+        Ordered by cell and period.
+    """
+    good = _good(launches, plan)
+    grouped: dict[tuple[Cell, str], list[Sample]] = defaultdict(list)
+    for sample in _measured(samples, good):
+        began = local(good[sample.launch])
+        for period in (week_part(began), f"{began:%H}"):
+            grouped[sample.cell, period].append(sample)
+    return [_period(cell, period, grouped[cell, period], good, plan) for cell, period in sorted(grouped)]
+
+
+def weekends(samples: Iterable[Sample], launches: Iterable[Launch], plan: Plan) -> list[WeekendRatio]:
+    """Hold the weekend of a series against its weekdays, where both have the least number of launches and an interval.
+
+    Launches in a row may resemble each other: the interval is as much wider as what is left of them beside the
+    difference does.
+
+    Parameters
+    ----------
+    samples, launches, plan
+        As of `periods`.
+    """
+    good = _good(launches, plan)
+    cells: dict[Cell, list[Sample]] = defaultdict(list)
+    for sample in _measured(samples, good):
+        cells[sample.cell].append(sample)
+    return list(_weekends(cells, good, plan))
+
+
+def local(launch: Launch) -> datetime:
+    """Return when a launch began, in the local time of the controller."""
+    zone = timezone(timedelta(seconds=launch.utc_offset_s or 0))
+    return datetime.fromisoformat(launch.started_at).astimezone(zone)
+
+
+def week_part(time: datetime) -> str:
+    """Return whether it is a weekday or the weekend."""
+    return WEEKEND if time.weekday() >= _SATURDAY else WEEKDAY
+
+
+def _good(launches: Iterable[Launch], plan: Plan) -> dict[str, Launch]:
+    if plan.series is None:
+        return {}
+    return {launch.id: launch for launch in launches if launch.status == "ok"}
+
+
+def _measured(samples: Iterable[Sample], good: Mapping[str, Launch]) -> Iterator[Sample]:
+    return (sample for sample in samples if sample.launch in good and sample.histogram)
+
+
+def _points(samples: Iterable[Sample], good: Mapping[str, Launch]) -> list[_Point]:
+    return [
+        (sample_quantiles(sample, [0.5])[0], bool(launch.contamination), local(launch).date())
+        for sample in samples
+        for launch in [good[sample.launch]]
+    ]
+
+
+def _medians(points: Sequence[_Point], plan: Plan) -> list[float]:
+    return chosen([(median, suspect) for median, suspect, _ in points], plan)
+
+
+def _days(points: Iterable[_Point]) -> int:
+    return len({day for _, _, day in points})
+
+
+def _period(
+    cell: Cell, period: str, samples: Sequence[Sample], good: Mapping[str, Launch], plan: Plan
+) -> PeriodEstimate:
+    points = _points(samples, good)
+    values = _medians(points, plan)
+    found = intervals.median(values, plan.confidence, float(inflation(np.asarray(values))))
+    return PeriodEstimate(
+        cell=cell,
+        period=period,
+        days=_days(points),
+        time=as_estimate(found, "s"),
+        quantiles_s=pooled_quantiles(samples),
+        iterations=sum(sample.iterations for sample in samples),
+    )
+
+
+def _weekends(
+    cells: Mapping[Cell, Sequence[Sample]], good: Mapping[str, Launch], plan: Plan
+) -> Iterator[WeekendRatio]:
+    for cell in sorted(cells):
+        points = _points(cells[cell], good)
+        parts = [week_part(local(good[sample.launch])) for sample in cells[cell]]
+        sides = {
+            part: [point for point, of in zip(points, parts, strict=True) if of == part]
+            for part in (WEEKDAY, WEEKEND)
+        }
+        weekday, weekend = (_medians(sides[part], plan) for part in (WEEKDAY, WEEKEND))
+        if min(len(weekday), len(weekend)) < plan.min_launches or min(*weekday, *weekend) <= 0:
+            continue
+        middle = {part: statistics.median(median for median, _, _ in side) for part, side in sides.items()}
+        left = np.array(
+            [np.log(median / middle[part]) for (median, _, _), part in zip(points, parts, strict=True)]
+        )
+        found = widened(shift(weekday, weekend, plan.confidence), float(inflation(left)))
+        if found.ratio.low is None:
+            continue
+        yield WeekendRatio(
+            cell=cell,
+            weekday_s=statistics.median(weekday),
+            ratio=as_estimate(found.ratio, "ratio"),
+            weekdays=_days(sides[WEEKDAY]),
+            weekend_days=_days(sides[WEEKEND]),
+        )
