@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.unit.make_records import operation, plan, result
 from wulf.cli.measure_progress import time_left, what_fits
 from wulf.probe import budget, ladder, schedule
-from wulf.procedure.measuring.loop import forecast
+from wulf.procedure.measuring.fitting import forecast
 from wulf.records import LeftOut
 
 OPS = ["mpi_pingpong", "tcp_rr", "udp_rr", "tcp_stream"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 
 import msgspec
@@ -162,6 +163,16 @@ def test_the_plan_of_a_series_says_what_it_will_do():
     tight = wanted(series=msgspec.structs.replace(HOURLY, every_s=1.0, for_s=10.0))
     lines = what_fits(tight, fitting.forecast(tight, [operation()], 5.0))
     assert "a block takes longer than that: some will be left out" in lines[1]
+
+
+def test_the_time_zone_is_named_with_its_offset(monkeypatch):
+    monkeypatch.setenv("TZ", "EST5")
+    time.tzset()
+    try:
+        assert series.time_zone() == "EST (UTC-05:00)"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_a_series_is_no_shorter_than_from_one_block_to_the_next():

@@ -296,9 +296,9 @@ class WeekendRatio(Record, frozen=True, kw_only=True):
     weekday_s: float
     #: Time at the weekend ÷ time on weekdays.
     ratio: Estimate
-    #: Different days of either that launches were made on: what differs from one weekend to the next is not in the
-    #: interval.
+    #: Different days that its launches were made on.
     weekdays: int
+    #: The same of the weekend: what differs from one weekend to the next is not in the interval.
     weekend_days: int
 
 

@@ -269,6 +269,7 @@ class Traffic(Record, frozen=True, kw_only=True):
 
     #: The first one sends.
     pair: Pair
+    #: Messages that arrived whole.
     moved_bytes: int
     #: Time in which it did [s], on the clock of the node that sends.
     lasted_s: float

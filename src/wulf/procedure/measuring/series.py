@@ -27,7 +27,7 @@ class Watcher(Protocol):
 def time_zone() -> str:
     """Return what this machine calls its local time: ``CET (UTC+01:00)``."""
     now = datetime.now().astimezone()
-    return f"{now:%Z} (UTC{now:%:z})"
+    return f"{now:%Z} (UTC{now.isoformat()[-6:]})"
 
 
 def spent_s(series: Series) -> float:
