@@ -55,6 +55,7 @@ from wulf.records.derived import (
     Overhead,
     Segment,
 )
+from wulf.records.linked import DirectLink, Embedding, LinkEnd, LinkTopology
 from wulf.records.measured import (
     RANKS_OF_A_PAIR,
     REFERENCE_US,
@@ -116,7 +117,9 @@ __all__ = [
     "Comparison",
     "Control",
     "CurveModel",
+    "DirectLink",
     "Effect",
+    "Embedding",
     "Estimate",
     "ExitEstimate",
     "Exits",
@@ -131,6 +134,8 @@ __all__ = [
     "LeftOut",
     "LeftValue",
     "LineFit",
+    "LinkEnd",
+    "LinkTopology",
     "LogRecord",
     "Manifest",
     "MendEffect",
