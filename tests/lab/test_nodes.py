@@ -113,7 +113,7 @@ def test_cluster_file_names_every_node(lab_cluster: lab.Lab) -> None:
     assert document["cluster"]["interface"] == "host0"
     assert list(document["addresses"]) == lab_cluster.layout.names()
     assert on(lab_cluster, "node04", "ip -br -4 address show host0").split()[2] == (
-        document["addresses"]["node04"] + "/15"
+        document["addresses"]["node04"] + "/16"
     )
 
 

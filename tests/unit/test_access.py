@@ -700,6 +700,25 @@ def test_route(network: Network) -> None:
     assert "no route of its own" in network.call("route_save", "none0", "rto_min").stderr
 
 
+@pytest.mark.root
+def test_route_to_one_address(network: Network) -> None:
+    access = Access(network, "host_route", "10.20.0.2")
+    assert access.get() == "none"
+    access.there_and_back("via 10.9.0.2 dev eth0 src 10.9.0.1")
+    network.inside("ip", "route", "add", "10.20.0.2/32", "via", "10.9.0.3", "dev", "eth0", "mtu", "1400")
+    assert access.get() == "via 10.9.0.3 dev eth0 mtu 1400"
+    access.there_and_back("via 10.9.0.2 dev eth0 src 10.9.0.1")
+    access.there_and_back("none")
+    # Somebody else's with a metric comes after it, and stays.
+    network.inside("ip", "route", "add", "10.20.0.2/32", "via", "10.9.0.4", "dev", "eth0", "metric", "100")
+    access.there_and_back("none")
+    access.put("none")
+    access.put("none")
+    assert "10.20.0.2 via 10.9.0.4 dev eth0 metric 100" in network.inside("ip", "route")
+    access.refuses("via 10.99.0.1 dev eth0")
+    access.refuses("via nowhere")
+
+
 RULESETS = {
     "none": "",
     "inet": "table inet filter { set good { type ipv4_addr; flags interval; elements = { 10.0.0.0/8, 192.168.0.1 } }\n"

@@ -28,9 +28,9 @@ def made(tmp_path_factory):
 def impatient(monkeypatch, request):
     """What does not come need not be waited for."""
     if "needs_a_while" not in request.node.name:
-        text = live._script()
+        text = live.script()
         assert "WAIT_S=10" in text
-        monkeypatch.setattr(live, "_script", lambda: text.replace("WAIT_S=10", "WAIT_S=1"))
+        monkeypatch.setattr(live, "script", lambda: text.replace("WAIT_S=10", "WAIT_S=1"))
 
 
 @pytest.fixture

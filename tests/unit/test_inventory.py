@@ -10,7 +10,8 @@ from ClusterShell.NodeSet import NodeSet
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wulf.cluster import inventory
+from wulf.cluster import inventory, schema
+from wulf.cluster.config import resolve
 from wulf.cluster.names import expand, is_node_name
 from wulf.errors import ConfigError, InventoryError, UsageError, WulfError
 from wulf.nodeset import fold
@@ -22,6 +23,11 @@ nodes = "node[01-04],gpu1"
 interface = "eth1"
 transport = "ssh"
 shared_cpus = [["node01", "node03"], ["@two"]]
+links = [
+    ["node01:eth2=10.1.0.0/31", "node02:eth2=10.1.0.1/31"],
+    ["node02:eth3", "node03=10.1.0.3/31"],
+    ["node03", "gpu1"],
+]
 [groups]
 two = "node02,node04"
 all = "@two,gpu1"
@@ -48,6 +54,18 @@ arguments = ["--mca", "x", "1"]
 def test_a_full_file() -> None:
     config = inventory.parse(FULL, "cluster.toml")
     assert config.nodes == ("gpu1", "node01", "node02", "node03", "node04")
+    assert [link.nodes for link in config.links] == [
+        ("node01", "node02"),
+        ("node02", "node03"),
+        ("node03", "gpu1"),
+    ]
+    assert [(end.interface, end.address) for link in config.links[:2] for end in link.ends] == [
+        ("eth2", "10.1.0.0/31"),
+        ("eth2", "10.1.0.1/31"),
+        ("eth3", None),
+        (None, "10.1.0.3/31"),
+    ]
+    assert [link.nodes for link in config.without(["node03"]).links] == [("node01", "node02")]
     assert config.groups == {"two": ("node02", "node04"), "all": ("gpu1", "node02", "node04")}
     assert config.shared_cpus == (("node01", "node03"), ("node02", "node04"))
     assert (config.shares_cpu("node03", "node01"), config.shares_cpu("node01", "node02")) == (True, False)
@@ -73,6 +91,7 @@ def test_every_key_is_explained() -> None:
         "interface",
         "transport",
         "shared_cpus",
+        "links",
         "config",
         "user",
         "fanout",
@@ -154,6 +173,83 @@ def test_what_is_wrong_is_named(text: str, message: str) -> None:
         inventory.parse(text, "c.toml")
     assert str(caught.value).startswith("c.toml: ")
     assert message in str(caught.value)
+
+
+def linked(*links: str, more: str = "") -> str:
+    return f'[cluster]\nnodes = "n[1-3]"\ninterface = "eth0"\nlinks = [{", ".join(links)}]\n{more}'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (linked("3"), "[cluster] links[0]: expected a list [...], got a whole number"),
+        (linked('["n1"]'), "links, link 1: has 1 ends instead of two: write NODE:INTERFACE=ADDRESS/PREFIX"),
+        (
+            linked('["n1", "n2"]', '["n1", "n4"]'),
+            "links, link 2: n4 is not a node of this cluster",
+        ),
+        (linked('["n1:a", "n1:b"]'), "link 1: both ends are on n1: a link is between two nodes"),
+        (linked('["", "n2"]'), "'' is no end of a link"),
+        (linked('["n1:", "n2"]'), "'' is not an interface; see `ip -br link` on n1"),
+        (linked('["n1:e th", "n2"]'), "'e th' is not an interface"),
+        (linked('["n1:eth0", "n2"]'), "link 1: eth0 leads to the switch, as [cluster] interface says"),
+        (linked('["n1=10.0.0.1", "n2"]'), "'10.0.0.1' says no network that both ends are in"),
+        (linked('["n1=10.0.0.1/32", "n2"]'), "'10.0.0.1/32' says no network"),
+        (linked('["n1=fd00::1/64", "n2"]'), "'fd00::1/64' is not an IPv4 address with a prefix"),
+        (linked('["n1=10.0.0.0/30", "n2"]'), "10.0.0.0/30 is the address of the network"),
+        (
+            linked('["n1=10.0.0.1/30", "n2=10.0.1.2/30"]'),
+            "link 1: 10.0.0.1/30 and 10.0.1.2/30 are not in one network: give both ends",
+        ),
+        (linked('["n1=10.0.0.1/30", "n2=10.0.0.2/29"]'), "are not in one network"),
+        (
+            linked('["n1=10.0.0.0/31", "n2=10.0.0.0/31"]'),
+            "link 1: 10.0.0.0 is that of link 1, too",
+        ),
+        (
+            linked('["n1:e=10.0.0.0/31", "n2"]', '["n1:e=10.0.0.2/31", "n3"]'),
+            "link 2: e of n1 is that of link 1, too: each end has an interface and an address of its own",
+        ),
+        (
+            linked('["n1=10.0.0.5/24", "n2"]', '["n2=10.0.0.65/26", "n3"]'),
+            "link 2: 10.0.0.64/26 overlaps 10.0.0.0/24 of [cluster] links, link 1: give each link a network",
+        ),
+        (
+            linked('["n1=10.0.0.5/24", "n2"]', more='[addresses]\nn3 = "10.0.0.7"'),
+            "[addresses] n3: 10.0.0.7/32 overlaps 10.0.0.0/24 of [cluster] links, link 1",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_link_is_named(text: str, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        inventory.parse(text, "c.toml")
+    assert str(caught.value).startswith("c.toml: ")
+    assert message in str(caught.value)
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_any_ends_are_a_link_or_a_clear_error(one: str, other: str) -> None:
+    section = schema.ClusterSection(nodes="n[1-3]", links=[[one, other]])
+    try:
+        resolve(schema.Document(cluster=section), "x", Path())
+    except ConfigError as error:
+        assert "[cluster] links, link 1: " in str(error)
+
+
+def test_thousands_of_links_load_fast() -> None:
+    names = [f"n{number:04d}" for number in range(4096)]
+    ends = [
+        [
+            f"{one}:e{axis}=10.{axis}.{number >> 7}.{number % 128 * 2}/31",
+            f"{two}:f{axis}=10.{axis}.{number >> 7}.{number % 128 * 2 + 1}/31",
+        ]
+        for axis, step in ((0, 1), (1, 64))
+        for number, (one, two) in enumerate(zip(names, names[step:] + names[:step], strict=True))
+    ]
+    section = schema.ClusterSection(nodes="n[0000-4095]", links=ends)
+    began = time.monotonic()
+    assert len(resolve(schema.Document(cluster=section), "x", Path()).links) == 8192
+    assert time.monotonic() - began < 5
 
 
 @given(st.text(max_size=200))

@@ -115,3 +115,43 @@ def test_units_of_the_host_are_masked_except_what_a_node_needs() -> None:
     assert {"postgresql.service", "apt-daily.timer"} <= set(masked)
     assert not {"ssh.service", "irqbalance.service"} & set(masked)
     assert topology.units_to_disable(enabled) == ["irqbalance.service"]
+
+
+RING = [(0, 1), (1, 2), (2, 3), (0, 3)]
+
+
+def test_direct_cables_are_in_the_cluster_file(tmp_path: Path) -> None:
+    config = str(tmp_path / "ssh_config")
+    Path(config).touch()
+    layout = topology.plan(4, [0, 1], Link(rate="100mbit"), cables=RING)
+    read = inventory.parse(topology.cluster_toml(layout, config), "lab")
+    names = layout.names()
+    assert [link.nodes for link in read.links] == [(names[one], names[other]) for one, other in RING]
+    ends = [end for link in read.links for end in link.ends]
+    assert len({end.address for end in ends}) == len({(end.node, end.interface) for end in ends}) == 8
+    assert all(end.address is not None and end.address.startswith("198.19.") for end in ends)
+    assert {end.interface for end in ends} == {"cable1", "cable2"}
+    assert topology.plan(4, [0, 1], Link()).cables == []
+
+
+def test_a_node_gives_its_cables_their_addresses_and_the_switch_alone_is_slow() -> None:
+    layout = topology.plan(4, [0], Link(rate="100mbit"), cables=RING)
+    unit = topology.network_unit(layout.nodes[0], [end for _, end in layout.plugs("node01")])
+    assert "ip address replace 198.19.0.0/31 dev cable1\n" in unit
+    assert "ip link set dev cable2 up\n" in unit
+    assert "ip address replace 198.18.0.10/16 dev host0\n" in unit
+    assert unit.count("tbf") == 1
+    assert all(len(end.outside()) <= 15 for cable in layout.cables for end in cable.ends)
+
+
+def test_cables_need_their_nodes() -> None:
+    with pytest.raises(UsageError, match="the cables are those of 4 nodes: say --nodes 4 or more"):
+        topology.plan(3, [0], Link(), cables=RING)
+
+
+def test_a_cluster_of_64_nodes_has_addresses_for_all_cables_of_a_hypercube() -> None:
+    pairs = [(one, one ^ 1 << bit) for one in range(64) for bit in range(6) if not one >> bit & 1]
+    layout = topology.plan(64, [0], Link(), cables=pairs)
+    addresses = [end.address for cable in layout.cables for end in cable.ends]
+    assert len(set(addresses)) == 384
+    assert all(len(end.outside()) <= 15 for cable in layout.cables for end in cable.ends)

@@ -47,7 +47,7 @@ class EffectProbe(msgspec.Struct, frozen=True, kw_only=True):
     def ask(self, what: str, value: str, nodes: Sequence[str] | None = None) -> dict[str, NodeResult]:
         """Let every node do something with the next one."""
         listed = "\n".join(f"{name} {address}" for name, address in self.addresses.items())
-        text = f"nodes={shlex.quote(listed)}\n{_script()}"
+        text = f"nodes={shlex.quote(listed)}\n{script()}"
         argv = ["sh", "-s", "--", what, value, self.interface]
         asked = self.nodes if nodes is None else nodes
         return self.transport.run(argv, asked, timeout_s=TIMEOUT_S, stdin=text.encode())
@@ -56,7 +56,7 @@ class EffectProbe(msgspec.Struct, frozen=True, kw_only=True):
 def own_addresses(transport: Transport, nodes: Sequence[str], interface: str) -> dict[str, str]:
     """Ask nodes for their IPv4 addresses on an interface; a node that has none, or does not answer, is left out."""
     argv = ["sh", "-s", "--", "own", "-", interface]
-    answers = transport.run(argv, nodes, timeout_s=TIMEOUT_S, stdin=_script().encode())
+    answers = transport.run(argv, nodes, timeout_s=TIMEOUT_S, stdin=script().encode())
     found = {node: answer.stdout.decode(errors="replace").strip() for node, answer in answers.items()}
     return {node: address for node, address in found.items() if _is_address(address)}
 
@@ -82,7 +82,7 @@ def checks(effect_probe: EffectProbe, wanted: Sequence[KnobSetting]) -> After:
 
 def _mtu(effect_probe: EffectProbe, value: str) -> After:
     """Let every node send its neighbour a packet of the whole MTU that must not be cut."""
-    return lambda: _failed(effect_probe.ask("carries", str(int(value) - 28)))
+    return lambda: failed(effect_probe.ask("carries", str(int(value) - 28)))
 
 
 def _tracking(effect_probe: EffectProbe, value: str) -> After:
@@ -91,7 +91,7 @@ def _tracking(effect_probe: EffectProbe, value: str) -> After:
     def after() -> Reasons:
         answers = effect_probe.ask("tracks", "-")
         numbers = _numbers(answers)
-        found = _failed(answers) | _unreadable(answers, numbers)
+        found = failed(answers) | _unreadable(answers, numbers)
         for node, growth in numbers.items():
             if value == "notrack" and growth >= 5:
                 found[node] = f"{growth:.0f} new connections were tracked while it talked to its neighbour"
@@ -110,7 +110,7 @@ def _interrupts(effect_probe: EffectProbe, value: str) -> After:
         wanted_us = float(value) if value.replace(".", "").isdigit() else math.nan
         # A flood waits for each answer: both ends' delays bound its rate.
         limit = math.inf if not wanted_us else 2e6 / wanted_us
-        found = _failed(answers) | _unreadable([node for node in answers if node in before], numbers)
+        found = failed(answers) | _unreadable([node for node in answers if node in before], numbers)
         return found | {
             node: f"{rate:.0f} interrupts/s under a flood, {before[node]:.0f} before; {value} µs allow {limit:.0f}"
             for node, rate in numbers.items()
@@ -127,7 +127,8 @@ _CHECKS: Mapping[str, Callable[[EffectProbe, str], After]] = {
 }
 
 
-def _failed(answers: Mapping[str, NodeResult]) -> Reasons:
+def failed(answers: Mapping[str, NodeResult]) -> Reasons:
+    """Return the nodes that did not do what they were asked, and what they say."""
     return {
         node: last_line(answer.stderr) or answer.reason
         for node, answer in answers.items()
@@ -158,5 +159,6 @@ def _is_address(text: str) -> bool:
 
 
 @functools.cache
-def _script() -> str:
+def script() -> str:
+    """Return the text that nodes run."""
     return resources.files("wulf.change").joinpath("live.sh").read_text()

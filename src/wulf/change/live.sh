@@ -6,6 +6,7 @@
 # carries BYTES     whether a packet with so much payload reaches the next one uncut
 # tracks -          how many more connections are tracked after five with it
 # interrupts -      interrupts per second in a flood of short packets
+# reaches -         whether each TARGET of its lines in $routes (OWN TARGET INTERFACE, addresses) is reached over that INTERFACE
 # passes LEVEL      what passes over INTERFACE between it and a neighbour: 0 nothing, 1 small packets, 2 whole frames, too;
 #                   waits a while for LEVEL; prints `passes LEVEL NEIGHBOUR BYTES`, or `unknown` and why
 #
@@ -121,6 +122,17 @@ best() { # of all neighbours; the first one as good as it gets ends the search
 		$peers
 	END
 }
+reaches() {
+	own_address=$(printf '%s\n' "$nodes" | sed -n "${mine}s/.* //p")
+	way=ping
+	can_ping "$next" || way=tcp
+	printf '%s\n' "$routes" | while read -r owner target device; do
+		[ "$owner" = "$own_address" ] || continue
+		path=$(ip -4 route get "$target" 2>&1 | head -n 1)
+		case $path in *" dev $device "*) ;; *) fail "the way to $target is not over $device: ${path%%uid*}" ;; esac
+		[ "$(level_of "$target" 0)" != 0 ] || fail "$target is not reached over $device"
+	done
+}
 passes() {
 	way=ping enough=2
 	if ! can_ping "$next"; then
@@ -172,4 +184,5 @@ interrupts) # per second, of the interface, in a flood of short packets
 	awk -v n=$(($(count) - before)) -v ns=$(($(date +%s%N) - begin)) 'BEGIN { printf "%.1f\n", n / ns * 1e9 }'
 	;;
 passes) passes ;;
+reaches) reaches ;;
 esac

@@ -19,6 +19,7 @@ from wulf.lab import topology
 from wulf.lab.planted import MISTAKES
 from wulf.nodeset import fold
 from wulf.signals import end_gently
+from wulf.topology import shapes
 
 app = typer.Typer(
     help="A virtual cluster on this machine, to try everything on without touching a real one.\n\n"
@@ -32,7 +33,9 @@ NodeArgument = Annotated[str, typer.Argument(metavar="NODE")]
 
 @app.command()
 def up(
-    nodes: Annotated[int, typer.Option(help="Number of nodes.")] = 4,
+    nodes: Annotated[
+        int | None, typer.Option(help="Number of nodes. Default: 4, or as many as --cables takes.")
+    ] = None,
     mtu: Annotated[int | None, typer.Option(help="MTU of every link [bytes].")] = None,
     rate: Annotated[str | None, typer.Option(help="Speed of every link, such as 1gbit.")] = None,
     delay: Annotated[
@@ -40,6 +43,14 @@ def up(
     ] = None,
     link: Annotated[
         list[str] | None, typer.Option(help="One node's link: node03:rate=100mbit,mtu=9000. May be repeated.")
+    ] = None,
+    cables: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHAPE",
+            help="Direct cables between the nodes beside the switch: ring:N, mesh:AxB, torus:AxB, hypercube:D. "
+            "--mtu, --rate and --delay are not theirs.",
+        ),
     ] = None,
 ) -> None:
     """Raise a virtual cluster; do nothing when the same is up already."""
@@ -49,10 +60,13 @@ def up(
             "this machine cannot run a virtual cluster; missing:\n" + "\n".join(f"  {m}" for m in missing)
         )
     overrides = dict(topology.parse_override(text) for text in link or [])
+    shape = shapes.parse(cables) if cables is not None else None
+    count = nodes if nodes is not None else 4 if shape is None else shape.ranks
+    edges = shape.edges() if shape is not None else []
     end_gently()
     begin = time.monotonic()
     with Console(stderr=True).status("raising the virtual cluster") as status:
-        raised, was_up = lab.up(nodes, topology.link(mtu, rate, delay), overrides, status.update)
+        raised, was_up = lab.up(count, topology.link(mtu, rate, delay), overrides, status.update, edges)
     names = raised.layout.names()
     if was_up:
         sys.stdout.write(f"already up: {len(names)} nodes, {names[0]} to {names[-1]}\n")
@@ -62,6 +76,8 @@ def up(
     )
     for group in raised.layout.shared_cpus():
         sys.stdout.write(f"note: {', '.join(group)} share a CPU; figures between them are marked\n")
+    if raised.layout.cables:
+        sys.stdout.write(f"{len(raised.layout.cables)} direct cables: wulf topology --cluster lab\n")
     sys.stdout.write(f"cluster file: {raised.cluster_file}\n")
     sys.stdout.write("next: wulf measure --cluster lab\n")
 

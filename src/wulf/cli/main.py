@@ -34,6 +34,7 @@ VERBS = {
     "verify": "wulf.cli.verify",
     "export": "wulf.cli.export",
     "sudoers": "wulf.cli.sudoers",
+    "topology": "wulf.cli.topology",
     "measure": "wulf.cli.measure",
     "diagnose": "wulf.cli.diagnose",
     "import": "wulf.cli.importing",

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import msgspec
 
-from wulf.cluster import schema
+from wulf.cluster import links, schema
 from wulf.cluster.names import expand, is_node_name
 from wulf.errors import ConfigError, InventoryError, UsageError
 from wulf.nodeset import fold
+from wulf.records import DirectLink
 from wulf.text import is_interface, nearest, printable
 
 TRANSPORTS = ("ssh", "local")
@@ -34,6 +35,8 @@ class ClusterConfig(msgspec.Struct, frozen=True, kw_only=True):
     transport: str = "ssh"
     #: Sets of nodes that run on the same CPUs (virtual nodes); their ranks give the CPU away while they wait.
     shared_cpus: tuple[tuple[str, ...], ...] = ()
+    #: Cables between two nodes, beside the switch.
+    links: tuple[DirectLink, ...] = ()
     groups: dict[str, tuple[str, ...]] = {}
     ssh: schema.SshSection = schema.SshSection()
     #: Node → address at which the other nodes reach it; a node that is not here is reached by its name.
@@ -71,6 +74,7 @@ class ClusterConfig(msgspec.Struct, frozen=True, kw_only=True):
             self,
             nodes=tuple(here),
             shared_cpus=tuple(together for together in sets if len(together) > 1),
+            links=tuple(link for link in self.links if set(link.nodes) <= set(here)),
             addresses={node: address for node, address in self.addresses.items() if node in here},
             ssh=msgspec.structs.replace(self.ssh, gateways=gateways),
         )
@@ -115,15 +119,17 @@ def resolve(document: schema.Document, origin: str, base: Path) -> ClusterConfig
         )
     _one_of("[cluster] transport", cluster.transport, TRANSPORTS)
     members = frozenset(nodes)
+    addresses = _addresses(document.addresses, members)
     return ClusterConfig(
         name=cluster.name,
         nodes=tuple(nodes),
         interface=cluster.interface,
         transport=cluster.transport,
         shared_cpus=_shared_cpus(cluster.shared_cpus, document.groups, members),
+        links=links.read(cluster.links, members, addresses, cluster.interface),
         groups=groups,
         ssh=_ssh(document.ssh, document.groups, members, base),
-        addresses=_addresses(document.addresses, members),
+        addresses=addresses,
         change=_change(document.change),
         mpi=_mpi(document.mpi),
         origin=origin,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
+from wulf.cluster import links
 from wulf.cluster.config import ClusterConfig
 from wulf.nodeset import fold
 
@@ -46,7 +47,15 @@ def _cluster(config: ClusterConfig) -> list[str]:
         f"transport = {_text(config.transport)}",
         '# Nodes that run on the same CPUs (virtual nodes), as in [["node01", "node03"]]: their ranks yield.',
         f"shared_cpus = {json.dumps(shared)}",
+        "# Cables between two nodes beside the switch, as NODE:INTERFACE=ADDRESS/PREFIX at both ends (wulf topology):",
+        '# [["node01:eth1=10.1.0.0/31", "node02:eth1=10.1.0.1/31"]]',
+        *_links(config),
     ]
+
+
+def _links(config: ClusterConfig) -> list[str]:
+    lines = [f"    {json.dumps(links.write(link))}," for link in config.links]
+    return ["links = [", *lines, "]"] if lines else ["links = []"]
 
 
 def _ssh(config: ClusterConfig) -> list[str]:

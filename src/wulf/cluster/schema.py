@@ -23,6 +23,8 @@ class ClusterSection(Section, frozen=True, kw_only=True):
     interface: str | None = None
     transport: str = "ssh"
     shared_cpus: list[list[str]] = []
+    #: Cables between two nodes beside the switch; `wulf.cluster.links` reads the ends.
+    links: list[list[str]] = []
 
 
 class SshSection(Section, frozen=True, kw_only=True):

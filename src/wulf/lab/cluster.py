@@ -108,7 +108,7 @@ class Lab:
         """Pull a node's plug: nothing is synchronised or said goodbye to."""
         node = self._node(name)
         with _locked(self.directory):
-            nodes.stop(self._directory(node.name), node.name, self.state.namespace)
+            nodes.stop(self._directory(node.name), node.name, self.state.namespace, self.layout)
 
     def start(self, name: str) -> None:
         """Switch a node on and wait until it answers."""
@@ -141,7 +141,9 @@ class Lab:
     def raise_all(self, progress: Progress) -> None:
         """Prepare and boot all nodes."""
         namespace = self.state.namespace
-        system.make_network(namespace, BRIDGE, topology.gateway(), topology.NETWORK.prefixlen)
+        system.make_network(namespace, BRIDGE, topology.gateway(), topology.SWITCH.prefixlen)
+        for cable in self.layout.cables:
+            system.make_bridge(namespace, cable.name)
         nodes.make_keys(self.directory)
         self._write_ssh()
         self.cluster_file.write_text(self.cluster_toml())
@@ -188,7 +190,7 @@ class Lab:
             deadline = time.monotonic() + 20
             while self._processes(node.name) and time.monotonic() < deadline:
                 time.sleep(0.1)
-        nodes.stop(directory, node.name, self.state.namespace)
+        nodes.stop(directory, node.name, self.state.namespace, self.layout)
 
     def _ask(self, names: Sequence[str], argv: Sequence[str], timeout_s: float) -> dict[str, str]:
         """Run a command on nodes at once; first word of each answer, empty when there is none."""
@@ -268,8 +270,14 @@ def up(
     link: Link | None = None,
     overrides: dict[str, Link] | None = None,
     progress: Progress = _silent,
+    cables: Sequence[tuple[int, int]] = (),
 ) -> tuple[Lab, bool]:
     """Raise a lab.
+
+    Parameters
+    ----------
+    cables
+        Direct cables between nodes beside the switch: the numbers of the two nodes, from 0.
 
     Returns
     -------
@@ -281,7 +289,7 @@ def up(
     LabError
         The machine cannot, another lab is up, or a node did not boot. Nothing is left behind.
     """
-    wanted = topology.plan(count, sorted(os.sched_getaffinity(0)), link or Link(), overrides)
+    wanted = topology.plan(count, sorted(os.sched_getaffinity(0)), link or Link(), overrides, cables)
     wanted = msgspec.structs.replace(wanted, isolated=system.enable_cpusets())
     _require_kernel(wanted)
     before = remains()
@@ -349,7 +357,7 @@ def _undo(where: Path, state: State, cause: BaseException) -> None:
 
 def _remove(where: Path, state: State) -> None:
     for node in state.topology.nodes:
-        nodes.remove(where / "nodes" / node.name, node.name, state.namespace)
+        nodes.remove(where / "nodes" / node.name, node.name, state.namespace, state.topology)
     clients = (where / "ssh_config", where / "connect.py")
     system.end_processes(lambda: system.clients_of(*clients), "ssh to the virtual cluster")
     if system.namespace_exists(state.namespace):

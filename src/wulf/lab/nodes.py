@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from wulf.errors import LabError
@@ -24,22 +25,26 @@ AcceptEnv LANG LC_*
 Subsystem sftp internal-sftp
 """
 
-#: Starts the node again when it reboots (exit code 133), and plugs the bridge's end of its cable in, which is
+#: Starts the node again when it reboots (exit code 133), and plugs the outer ends of its cables in, which are
 #: made anew each time.
 _SUPERVISOR = """\
 #!/bin/sh
 # $1 root directory, $2 node name, $3 machine name, $4 bridge; run inside the lab's network namespace
+await() {
+    tries=0
+    until ip link show "$1" >/dev/null 2>&1; do
+        tries=$((tries + 1)); [ "$tries" -lt 200 ] || exit 1
+        sleep 0.05
+    done
+}
 while :; do
     (
-        tries=0
-        until ip link show "vb-$2" >/dev/null 2>&1; do
-            tries=$((tries + 1)); [ "$tries" -lt 200 ] || exit 1
-            sleep 0.05
-        done
+        await "vb-$2"
         {limits}
         ip link set "vb-$2" master "$4" up
+        {cables}
     ) &
-    systemd-nspawn --quiet --directory="$1" --machine="$3" --network-veth-extra="vb-$2:host0" \\
+    systemd-nspawn --quiet --directory="$1" --machine="$3" --network-veth-extra="vb-$2:host0" {veths}\\
         --register=no --keep-unit --boot --console=pipe --link-journal=no --resolv-conf=off --timezone=off
     [ $? -eq 133 ] || exit
 done
@@ -62,12 +67,20 @@ def prepare(directory: Path, node: topology.Node, whole: topology.Topology, keys
     system.hide_host(upper)
     _write_identity(upper / "etc", node, whole)
     _write_ssh(upper, whole, keys)
-    _write_units(upper / "etc/systemd/system", node)
+    plugs = whole.plugs(node.name)
+    _write_units(upper / "etc/systemd/system", node, [end for _, end in plugs])
     supervisor = directory / "supervisor"
     limits = topology.shaping(node.link, f"vb-{node.name}")
     if node.link.mtu:
         limits.insert(0, f"ip link set dev vb-{node.name} mtu {node.link.mtu}")
-    supervisor.write_text(_SUPERVISOR.replace("{limits}", "\n        ".join(limits or [":"])))
+    cables = [
+        f"await {end.outside()}; ip link set {end.outside()} master {cable.name} up" for cable, end in plugs
+    ]
+    veths = "".join(f"--network-veth-extra={end.outside()}:{end.interface} " for _, end in plugs)
+    text = _SUPERVISOR.replace("{veths}", veths)
+    for part, lines in (("{limits}", limits), ("{cables}", cables)):
+        text = text.replace(part, "\n        ".join(lines or [":"]))
+    supervisor.write_text(text)
     supervisor.chmod(0o755)
     mount(directory)
 
@@ -103,7 +116,7 @@ def _write_ssh(upper: Path, whole: topology.Topology, keys: Path) -> None:
         private.chmod(0o600)
 
 
-def _write_units(units: Path, node: topology.Node) -> None:
+def _write_units(units: Path, node: topology.Node, plugs: Sequence[topology.Plug]) -> None:
     enabled = enabled_units()
     wants = units / "multi-user.target.wants"
     wants.mkdir(parents=True)
@@ -115,7 +128,7 @@ def _write_units(units: Path, node: topology.Node) -> None:
             hidden.parent.mkdir(exist_ok=True)
             os.mknod(hidden, 0o020000, os.makedev(0, 0))
     (units / "default.target").symlink_to("/usr/lib/systemd/system/multi-user.target")
-    (units / "wulf-lab-network.service").write_text(topology.network_unit(node))
+    (units / "wulf-lab-network.service").write_text(topology.network_unit(node, plugs))
     (wants / "wulf-lab-network.service").symlink_to("/etc/systemd/system/wulf-lab-network.service")
 
 
@@ -159,11 +172,12 @@ def processes(directory: Path, name: str, namespace: str) -> list[int]:
     return system.processes_of(directory / "root", group(namespace, name))
 
 
-def stop(directory: Path, name: str, namespace: str) -> None:
+def stop(directory: Path, name: str, namespace: str, whole: topology.Topology) -> None:
     """Pull the plug."""
     system.end_processes(lambda: processes(directory, name, namespace), name)
-    # The kernel takes the cable away some time after the last process; booting again needs its name at once.
-    subprocess.run(["ip", "-n", namespace, "link", "delete", f"vb-{name}"], capture_output=True, check=False)
+    # The kernel takes the cables away some time after the last process; booting again needs their names at once.
+    for device in (f"vb-{name}", *(end.outside() for _, end in whole.plugs(name))):
+        subprocess.run(["ip", "-n", namespace, "link", "delete", device], capture_output=True, check=False)
     system.remove_cgroup(group(namespace, name))
     if system.is_mounted(directory / "root"):
         # systemd-nspawn could not remove its own lock; it names it after the root directory.
@@ -176,9 +190,9 @@ def stop(directory: Path, name: str, namespace: str) -> None:
         shutil.rmtree(leftover, ignore_errors=True)
 
 
-def remove(directory: Path, name: str, namespace: str) -> None:
+def remove(directory: Path, name: str, namespace: str, whole: topology.Topology) -> None:
     """Pull the plug and take the node's file system away."""
-    stop(directory, name, namespace)
+    stop(directory, name, namespace, whole)
     system.unmount(directory / "root")
 
 

@@ -64,8 +64,13 @@ def make_network(namespace: str, bridge: str, address: str, prefix: int) -> None
     """Make a namespace with a bridge in it, and no way in or out."""
     run(["ip", "netns", "add", namespace])
     run(["ip", "-n", namespace, "link", "set", "lo", "up"])
-    run(["ip", "-n", namespace, "link", "add", bridge, "type", "bridge"])
+    make_bridge(namespace, bridge)
     run(["ip", "-n", namespace, "address", "add", f"{address}/{prefix}", "dev", bridge])
+
+
+def make_bridge(namespace: str, bridge: str) -> None:
+    """Make a bridge: the switch, or a cable, whose two ends come and go with the nodes."""
+    run(["ip", "-n", namespace, "link", "add", bridge, "type", "bridge"])
     run(["ip", "-n", namespace, "link", "set", bridge, "up"])
 
 

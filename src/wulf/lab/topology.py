@@ -13,6 +13,8 @@ from wulf.errors import UsageError
 
 #: The benchmarking range of RFC 2544 and RFC 5735: never routed on the Internet.
 NETWORK = ipaddress.ip_network("198.18.0.0/15")
+#: One half is the switch's, the other the direct cables', two addresses each.
+SWITCH, CABLES = NETWORK.subnets()
 #: Interface of the measured network inside a node (systemd-nspawn's own name for it).
 INTERFACE = "host0"
 MAX_NODES = 64
@@ -40,16 +42,42 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     link: Link
 
 
+class Plug(msgspec.Struct, frozen=True, kw_only=True):
+    """A node's end of a direct cable."""
+
+    node: str
+    #: Inside the node.
+    interface: str
+    address: str
+
+    def outside(self) -> str:
+        """Return the interface at the other side of the node's wall, in the lab's namespace."""
+        return f"{self.interface}-{self.node}"
+
+
+class Cable(msgspec.Struct, frozen=True, kw_only=True):
+    """A direct cable between two nodes, beside the switch."""
+
+    #: The bridge that is the cable.
+    name: str
+    ends: tuple[Plug, Plug]
+
+
 class Topology(msgspec.Struct, frozen=True, kw_only=True):
     """The whole cluster."""
 
     nodes: list[Node]
+    cables: list[Cable] = []
     #: Whether a node's CPUs are a control group's, which programs in the node cannot leave.
     isolated: bool = True
 
     def names(self) -> list[str]:
         """Node names in order."""
         return [node.name for node in self.nodes]
+
+    def plugs(self, node: str) -> list[tuple[Cable, Plug]]:
+        """Return a node's direct cables, with its own end of each."""
+        return [(cable, end) for cable in self.cables for end in cable.ends if end.node == node]
 
     def shared_cpus(self) -> list[list[str]]:
         """Return the groups of nodes that share a CPU; empty when each has its own."""
@@ -62,7 +90,11 @@ class Topology(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan(
-    count: int, cpus: Sequence[int], link: Link, overrides: Mapping[str, Link] | None = None
+    count: int,
+    cpus: Sequence[int],
+    link: Link,
+    overrides: Mapping[str, Link] | None = None,
+    cables: Sequence[tuple[int, int]] = (),
 ) -> Topology:
     """Lay out a cluster.
 
@@ -76,11 +108,13 @@ def plan(
         Every node's cable, unless overridden.
     overrides
         Node name → what is different about its cable.
+    cables
+        Direct cables: the numbers of the two nodes, from 0.
 
     Raises
     ------
     UsageError
-        `count` is out of range, or an override names no node.
+        `count` is out of range, an override names no node, or a cable leads to none.
     """
     if not 1 <= count <= MAX_NODES:
         raise UsageError(f"--nodes {count}: a virtual cluster has 1 to {MAX_NODES} nodes")
@@ -90,17 +124,35 @@ def plan(
         raise UsageError(
             f"--link {unknown[0]}: there is no such node; the nodes are {names[0]} to {names[-1]}"
         )
+    beyond = max((max(ends) for ends in cables), default=0)
+    if beyond >= count:
+        raise UsageError(f"the cables are those of {beyond + 1} nodes: say --nodes {beyond + 1} or more")
     return Topology(
+        cables=_cables(names, cables),
         nodes=[
             Node(
                 name=name,
-                address=str(NETWORK[10 + index]),
+                address=str(SWITCH[10 + index]),
                 cpus=share(cpus, count, index),
                 link=merge(link, (overrides or {}).get(name, Link())),
             )
             for index, name in enumerate(names)
-        ]
+        ],
     )
+
+
+def _cables(names: Sequence[str], pairs: Sequence[tuple[int, int]]) -> list[Cable]:
+    """Give every end of a cable an address and, in the order of the node's cables, an interface."""
+    plugged: dict[int, int] = {}
+    found = []
+    for number, pair in enumerate(pairs):
+        ends = []
+        for place, index in enumerate(pair):
+            plugged[index] = plugged.get(index, 0) + 1
+            address = str(CABLES[2 * number + place])
+            ends.append(Plug(node=names[index], interface=f"cable{plugged[index]}", address=address))
+        found.append(Cable(name=f"wire{number + 1}", ends=(ends[0], ends[1])))
+    return found
 
 
 def share(cpus: Sequence[int], count: int, index: int) -> list[int]:
@@ -154,7 +206,7 @@ def parse_override(text: str) -> tuple[str, Link]:
 
 def gateway() -> str:
     """Address of the bridge: where the controller's connections come from. Nodes have no route beyond it."""
-    return str(NETWORK[1])
+    return str(SWITCH[1])
 
 
 def hosts_file(topology: Topology) -> str:
@@ -211,6 +263,7 @@ def cluster_toml(topology: Topology, config: str) -> str:
         f'interface = "{INTERFACE}"',
         'transport = "ssh"',
         *([f"shared_cpus = {json.dumps(shared)}"] if shared else []),
+        *(["links = [", *map(_link_line, topology.cables), "]"] if topology.cables else []),
         "",
         "[ssh]",
         f"config = {json.dumps(config)}",
@@ -221,6 +274,11 @@ def cluster_toml(topology: Topology, config: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _link_line(cable: Cable) -> str:
+    ends = [f"{end.node}:{end.interface}={end.address}/31" for end in cable.ends]
+    return f"    {json.dumps(ends)},"
+
+
 #: What the node's own interfaces have under /sys can be set, as on a real node; the rest of /sys is the host's.
 _OWN_SYSFS = (
     "mkdir /run/lab-sys && mount -t sysfs sysfs /run/lab-sys && mount -o remount,rw /run/lab-sys && "
@@ -228,13 +286,16 @@ _OWN_SYSFS = (
 )
 
 
-def network_unit(node: Node) -> str:
+def network_unit(node: Node, plugs: Sequence[Plug] = ()) -> str:
     """Write the unit that gives a node its address; being in the node, it also holds after a reboot in it."""
-    commands = [f"ip address replace {node.address}/{NETWORK.prefixlen} dev {INTERFACE}"]
+    commands = [f"ip address replace {node.address}/{SWITCH.prefixlen} dev {INTERFACE}"]
     if node.link.mtu:
         commands.append(f"ip link set dev {INTERFACE} mtu {node.link.mtu}")
     commands.append(f"ip link set dev {INTERFACE} up")
     commands += shaping(node.link, INTERFACE)
+    for plug in plugs:
+        commands.append(f"ip address replace {plug.address}/31 dev {plug.interface}")
+        commands.append(f"ip link set dev {plug.interface} up")
     commands.append(f"sh -c '{_OWN_SYSFS}'")
     starts = "".join(f"ExecStart=/usr/bin/env {command}\n" for command in commands)
     return (

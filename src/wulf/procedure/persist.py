@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from wulf import access, catalogue
-from wulf.change import apply, steps
+from wulf.change import apply, routes, steps
 from wulf.change.answers import confirmed
 from wulf.change.export import Chosen
 from wulf.change.guard import Guards
@@ -53,11 +53,11 @@ class SettingCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def settings(status: NodeStatus) -> list[steps.KnobSetting]:
-    """Return what confirmed changes have set on a node and is not as it was before."""
+    """Return the knobs that confirmed changes have set on a node and are not as they were before."""
     return [
         steps.KnobSetting(knob=catalogue.knob(value.knob), value=_value(value))
         for value in status.settings
-        if value.kind not in access.keepers() and value.differs
+        if value.kind not in access.keepers() and value.differs and not value.knob.startswith(routes.OWN)
     ]
 
 
@@ -82,7 +82,7 @@ def lasting(
     by_node = {record.node: record for record in records}
     found = {}
     for status in statuses:
-        strange = _strange(status)
+        strange = _not_kept(status)
         kept = [value for value in status.settings if value.knob not in strange]
         knob_settings = settings(msgspec.structs.replace(status, settings=kept))
         if knob_settings:
@@ -94,10 +94,12 @@ def lasting(
     return PersistencePlan(nodes=found)
 
 
-def _strange(status: NodeStatus) -> dict[str, str]:
-    """Return the knobs that a wulf of another version has set there, and why they are not kept."""
+def _not_kept(status: NodeStatus) -> dict[str, str]:
+    """Return what is set there without being a knob of this version, and why it is not kept."""
     return {
-        value.knob: "this version of wulf knows no such knob"
+        value.knob: "routes over direct links hold until the next boot (wulf topology sets them again)"
+        if value.knob.startswith(routes.OWN)
+        else "this version of wulf knows no such knob"
         for value in status.settings
         if value.kind not in access.keepers() and value.differs and value.knob not in catalogue.knobs()
     }

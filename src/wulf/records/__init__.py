@@ -67,6 +67,7 @@ from wulf.records.host import (
     HostNoise,
     WakeDelay,
 )
+from wulf.records.linked import DirectLink, Embedding, LinkEnd, LinkTopology
 from wulf.records.measured import (
     RANKS_OF_A_PAIR,
     REFERENCE_US,
@@ -133,7 +134,9 @@ __all__ = [
     "CpuNoise",
     "CurveModel",
     "DetourRate",
+    "DirectLink",
     "Effect",
+    "Embedding",
     "Estimate",
     "ExitEstimate",
     "Exits",
@@ -151,6 +154,8 @@ __all__ = [
     "LeftOut",
     "LeftValue",
     "LineFit",
+    "LinkEnd",
+    "LinkTopology",
     "LogGP",
     "LogRecord",
     "Manifest",
