@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import ExitStack
 
 import pytest
 
 from tests.cli.command import wulf
+from tests.lab.test_alternation import RULES
 from tests.lab.test_nodes import on
+from wulf.procedure import diagnosing
+from wulf.store import load
 
 pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.slow]
 
@@ -26,3 +30,39 @@ def test_a_throttled_node_is_named(lab_cluster, tmp_path):
     assert large["size_bytes"] == 1 << 20 and large["missing"] == 0
     assert [(one["kind"], one["nodes"]) for one in large["suspects"]] == [("node", ["node03"])]
     assert large["suspects"][0]["slower"] > 0.5
+
+
+ADDRESS = "ip -4 -o addr show host0 | sed 's/.*inet //; s,/.*,,'"
+#: What is planted: on which node, what undoes it there, and the cause that is to be named.
+PLANTED = (
+    ("node02", "ip link set host0 mtu 1400", "ip link set host0 mtu 1500", "network.mtu_host"),
+    ("node01", RULES, "nft flush ruleset", "network.packet_filter"),
+    (
+        "node01",
+        "ip route add {node02}/32 via {node03} dev host0",
+        "ip route del {node02}/32",
+        "network.asymmetric_route",
+    ),
+)
+#: What a busy host may be named for beside it.
+BUSY = {"node.contaminated", "tcp.processor", "network.shared_medium", "cpu.scheduler_tick"}
+
+
+def test_causes_that_are_planted_are_named(lab_cluster, tmp_path):
+    addresses = {node: on(lab_cluster, node, ADDRESS) for node in ("node02", "node03")}
+    mtu = on(lab_cluster, "node02", "cat /sys/class/net/host0/mtu")
+    with ExitStack() as undo:
+        forwards = on(
+            lab_cluster, "node03", "sysctl -n net.ipv4.ip_forward; sysctl -qw net.ipv4.ip_forward=1"
+        )
+        undo.callback(on, lab_cluster, "node03", f"sysctl -qw net.ipv4.ip_forward={forwards}")
+        for node, plant, free, _ in PLANTED:
+            undo.callback(on, lab_cluster, node, free.replace("1500", mtu).format_map(addresses))
+            on(lab_cluster, node, plant.format_map(addresses) if "{node" in plant else plant)
+        words = ["measure", "planted", "--cluster", "lab", "--pairs", "node01:node02", "--ops", "tcp_rr"]
+        done = wulf(tmp_path, *words, "--budget", "20s", WULF_LAB_DIR=os.environ["WULF_LAB_DIR"], timeout=200)
+    assert (tmp_path / "runs" / "planted").is_dir(), done.stdout + done.stderr
+    found = {symptom.id for symptom in diagnosing.find(load(tmp_path / "runs" / "planted")).symptoms}
+    wanted = {cause for *_, cause in PLANTED}
+    assert wanted <= found
+    assert found <= wanted | BUSY

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 from rich.console import Console
 
 from wulf.nodeset import fold
-from wulf.records.diagnosed import Branch, Diagnosis, Kind, Matrix, Score, Suspect, Symptom, Worse
+from wulf.records.diagnosed import Diagnosis, Kind, Matrix, Score, Suspect, Symptom, Worse
 from wulf.report.parts import Card, Column, DiagnosisView, Figure, Item, Table
 from wulf.report.terminal import Printer
 from wulf.report.words import change_item, count, name, percent
@@ -129,16 +129,13 @@ def verdict(found: Diagnosis) -> Iterator[str]:
             f"{count(matrix.pairs, 'pair')}; nodes that are alike differ by ±{percent(matrix.scatter)}"
             + (f"; {count(matrix.missing, 'pair')} not measured" if matrix.missing else "")
         )
-        for branch in matrix.branches:
-            yield f"  {_branch(branch)}"
+    yield from dict.fromkeys(_connections(matrix) for matrix in found.matrices if matrix.branches)
 
 
-def _branch(branch: Branch) -> str:
-    nodes = fold(map(printable, branch.nodes))
-    return (
-        f"{nodes} have a switch in common: a message to the others beside them takes "
-        f"{percent(branch.further)} longer"
-    )
+def _connections(matrix: Matrix) -> str:
+    """Return which nodes have what connects them in common: the same at every size where that says the same."""
+    groups = sorted(fold(map(printable, branch.nodes)) for branch in matrix.branches)
+    return f"  switches in common, from what messages beyond them take longer: {' | '.join(groups)}"
 
 
 def suspicion(suspect: Suspect, matrix: Matrix) -> str:
