@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 
 import msgspec
+import pytest
 
 from tests.unit.make_records import PAIR, manifest, operation, plan, result, sample
 from wulf import store
 from wulf.procedure.analysis import analyze
 from wulf.records import LaunchResult, Traffic
-from wulf.report.run import tables
+from wulf.report.drawing import spec
+from wulf.report.run import loads, tables
 
 
 def measured(path, factors, values=1000, beside=()):
@@ -42,6 +44,31 @@ def test_each_load_is_held_against_none(tmp_path):
     assert [row[0].text for row in table.rows] == ["full", "half"]
     assert [row[1].text for row in table.rows] == ["unloaded", "unloaded"]
     assert table.rows[0][3].text.startswith("+20") or table.rows[0][3].text.startswith("+19")
+
+
+def test_times_are_drawn_against_the_load(tmp_path):
+    factors = [("unloaded", 0, 1.0), ("half", 50, 1.5), ("full", 90, 3.0)]
+    operations = {
+        name: msgspec.structs.replace(operation(name, "net"), asked=f"tcp_loaded:{load}")
+        for name, load, _ in factors
+    }
+    (figure,) = loads.curves(measured(tmp_path / "r", factors).loads, operations)
+    drawn = figure.variants[0].datasets["main"]
+    medians = {
+        load: ratio
+        for load, ratio, quantile in zip(drawn["load"], drawn["ratio"], drawn["quantile"], strict=True)
+        if quantile == "p50"
+    }
+    assert medians == {0.5: pytest.approx(1.5, rel=0.02), 0.9: pytest.approx(3.0, rel=0.02)}
+    assert figure.x.labels == ("50 %", "90 %")
+    assert "at worst" in figure.variants[0].summary
+    assert spec(figure)["layer"]
+
+
+def test_one_load_is_no_curve(tmp_path):
+    found = measured(tmp_path / "r", [("unloaded", 0, 1.0), ("half", 50, 1.5)]).loads
+    half = msgspec.structs.replace(operation("half", "net"), asked="tcp_loaded:50")
+    assert list(loads.curves(found, {"half": half})) == []
 
 
 def test_a_quantile_takes_its_values(tmp_path):

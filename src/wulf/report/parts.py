@@ -262,6 +262,7 @@ class Section:
     id: str
     title: str
     table: Table
+    figures: tuple[Figure, ...] = ()
 
 
 @dataclass(frozen=True)

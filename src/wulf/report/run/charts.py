@@ -91,6 +91,28 @@ def _curves(figure: Figure, fields: tuple[str, str, str], y: alt.Y, words: str) 
     return [band, line, points]
 
 
+def _load(figure: Figure) -> Layer:
+    quantiles = list(dict.fromkeys(figure.variants[0].datasets["main"]["quantile"]))
+    color = alt.Color("quantile:N", scale=alt.Scale(domain=quantiles))
+    base = alt.Chart(alt.NamedData("main")).encode(
+        x=alt.X("load:Q", scale=alt.Scale(domain=[0, 1], nice=False), axis=axis(figure.x, figure.x_title)),
+        color=color,
+    )
+    y = alt.Y(
+        "ratio:Q",
+        scale=alt.Scale(type="log", nice=False, padding=8),
+        axis=axis(figure.y, figure.y_title),
+    )
+    tooltip = [alt.Tooltip("quantile:N"), alt.Tooltip("text:N", title="change")]
+    bars = (
+        base.transform_filter("isValid(datum.low) && isValid(datum.high)")
+        .mark_rule()
+        .encode(y=alt.Y("low:Q"), y2="high:Q")
+    )
+    points = base.mark_point(filled=True, size=40, opacity=1).encode(y=y, tooltip=tooltip)
+    return alt.layer(base.mark_line().encode(y=y), bars, points)
+
+
 def _box(figure: Figure) -> Layer:
     return _boxes(figure, "size")
 
@@ -309,4 +331,5 @@ ESTIMATES = Chart(
     Drawing(_estimates_narrow, _places_high(56)),
     width=760,
 )
+LOAD = Chart("load", Drawing(_load, lambda _: 320))
 MATRIX = Chart("matrix", Drawing(_matrix, _row_height))

@@ -20,7 +20,7 @@ from wulf.records.diagnosed import Diagnosis
 from wulf.report import audit as audit_view
 from wulf.report import diagnosis as diagnosis_view
 from wulf.report.parts import DiagnosisView, Figure, OperationView, Section, View
-from wulf.report.run import headline, hosts, methods, over_time, provenance, ranking, tables
+from wulf.report.run import headline, hosts, loads, methods, over_time, provenance, ranking, tables
 from wulf.report.run.figures import figures
 from wulf.report.run.matrix import judged
 from wulf.report.words import Terms, estimate_item, name
@@ -78,7 +78,12 @@ def _across(
     sections = (
         Section("parameters", "Parameters of LogGP", tables.parameters_table(analysis.parameters)),
         Section("overheads", "MPI over TCP", tables.overheads_table(analysis.overheads)),
-        Section("loads", "Under load, and beside traffic", tables.loads_table(analysis.loads, launches)),
+        Section(
+            "loads",
+            "Under load, and beside traffic",
+            tables.loads_table(analysis.loads, launches),
+            tuple(loads.curves(analysis.loads, known)),
+        ),
         Section(
             "over-time",
             "Over time",
@@ -158,5 +163,6 @@ def _ends(cells: Sequence[CellEstimate]) -> str:
 def figures_of(shown: View) -> list[tuple[str, Figure]]:
     """Return all charts of a run, each with the name of what it is about."""
     found = [(op.name, figure) for op in shown.operations for figure in (*op.overview, *op.detail)]
+    found += [(section.title, figure) for section in shown.across for figure in section.figures]
     found += [("diagnosis", figure) for figure in (shown.diagnosis.figures if shown.diagnosis else ())]
     return found + [("hosts", figure) for figure in (shown.hosts.figures if shown.hosts else ())]
