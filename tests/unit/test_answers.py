@@ -122,7 +122,7 @@ def test_a_knob_of_another_version_keeps_nothing_else_from_lasting():
     other = GOOD + "set\tnic.of_the_future\tlink\teth0\tmtu\tA\tdifferent\t1\t1\n"
     (found,) = statuses(node01=other.encode())
     assert found.error == ""
-    assert "nic.of_the_future" in persist._strange(found)
+    assert "nic.of_the_future" in persist._not_kept(found)
 
 
 LINES = st.lists(

@@ -113,13 +113,11 @@ def test_other_runs_have_no_periods(tmp_path):
 def test_the_report_has_them(tmp_path):
     run, analysis = measured(tmp_path / "r", 7 * 24, slow_weekend)
     shown = view.build(run.manifest, run.nodes, run.launches, analysis)
-    row = [item.text for item in shown.over_time.rows[0]]
+    over_time = next(section.table for section in shown.across if section.id == "over-time")
+    row = [item.text for item in over_time.rows[0]]
     assert row[:3] == ["mpi_pingpong", "node01 → node02", "64 B"]
     assert row[5].startswith(("+20", "+19"))
-    assert (
-        "2 weekend days against 5 weekdays" in shown.over_time.note
-        and "EET (UTC+02:00)" in shown.over_time.note
-    )
+    assert "2 weekend days against 5 weekdays" in over_time.note and "EET (UTC+02:00)" in over_time.note
     figures = {figure.id: figure for figure in shown.operations[0].detail}
     week, hours = figures["op0-week"].variants[0], figures["op0-hours"].variants[0]
     assert list(week.datasets["main"]["period"]) == [
@@ -136,5 +134,6 @@ def test_the_report_has_them(tmp_path):
 def test_a_report_of_weekdays_alone_says_so(tmp_path, hours):
     run, analysis = measured(tmp_path / "r", hours)
     shown = view.build(run.manifest, run.nodes, run.launches, analysis)
-    row = [item.text for item in shown.over_time.rows[0]]
+    over_time = next(section.table for section in shown.across if section.id == "over-time")
+    row = [item.text for item in over_time.rows[0]]
     assert row[4] == "unknown: no launch" and row[5] == "unknown: too few launches"
