@@ -123,6 +123,9 @@ def test_a_knob_of_another_version_keeps_nothing_else_from_lasting():
     (found,) = statuses(node01=other.encode())
     assert found.error == ""
     assert "nic.of_the_future" in persist._not_kept(found)
+    routed = GOOD + "set\tdirect.route.10.0.0.2\thost_route\t-\t10.0.0.2\tA\tdifferent\tvia x\tvia x\n"
+    (found,) = statuses(node01=routed.encode())
+    assert "hold until the next boot" in persist._not_kept(found)["direct.route.10.0.0.2"]
 
 
 LINES = st.lists(

@@ -24,6 +24,9 @@ from wulf.records import ChangeOutcome, LinkEnd, NodeStatus
 from wulf.text import is_interface, printable
 from wulf.topology import routes as planning
 
+#: No two nodes have the same routes, so they begin one after the other; each waits so much longer for the last [s].
+BEGIN_S = 1
+
 
 class RoutingPlan(msgspec.Struct, frozen=True, kw_only=True):
     """A change of routes that may be made."""
@@ -112,7 +115,8 @@ def make(
     def proofs() -> live.Reasons:
         return routes.unreached(probe, plan.routes) or carries.reasons()
 
-    outcome = apply.change(guards, plan.plans, deadline_s=deadline_s, live=proofs, watch=watch)
+    until_s = deadline_s + BEGIN_S * len(plan.plans)
+    outcome = apply.change(guards, plan.plans, deadline_s=until_s, live=proofs, watch=watch)
     return change.with_notes(outcome, carries.notes())
 
 
