@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests.unit.make_cells import curve
 from tests.unit.make_records import operation
 from wulf import model
-from wulf.model.causes import likely_cause
+from wulf.model.causes import likely_cause, limits_of
 from wulf.records import Parameter
 from wulf.report.run import tables
 
@@ -92,7 +92,7 @@ def test_errors_of_all_three_are_in_the_interval_of_the_latency():
 
 
 def test_trains_of_one_length_give_no_gap():
-    one = found(train(16))
+    one = found([*late(), *train(16)])
     assert one.gap is None
     assert any("one number of messages" in note for note in one.notes)
 
@@ -127,6 +127,15 @@ def test_a_limit_that_is_not_at_one_size_is_none():
 
 def test_round_trips_alone_say_nothing():
     assert list(model.loggp(curve(SIZES, [1e-5] * len(SIZES)), OPERATIONS, {})) == []
+    assert list(model.loggp(train(16), OPERATIONS, {})) == []
+
+
+def test_limits_are_those_of_the_way_between_the_ranks():
+    said = {"btl_tcp_eager_limit": 65536, "btl_vader_eager_limit": 4096, "btl_self_eager_limit": 1024}
+    assert limits_of(said, ("a", "b")) == {"btl_tcp_eager_limit": 65536}
+    assert limits_of(said, ("a", "a")).keys() == {"btl_vader_eager_limit", "btl_self_eager_limit"}
+    mpich = {"MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE": 131072}
+    assert limits_of(mpich, ("a", "b")) == limits_of(mpich, ("a", "a")) == mpich
 
 
 def test_the_library_own_limit_explains_a_break_and_usual_ones_do_not():

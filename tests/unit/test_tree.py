@@ -43,6 +43,22 @@ def test_a_tree_of_switches_is_seen_level_by_level(seed):
             assert tuple(range(first, first + size)) in found
 
 
+@pytest.mark.parametrize("sizes", [(24, 8), (16, 8, 8), (12, 4), (30, 6), (5, 3)])
+@pytest.mark.parametrize("between", [0.2, 0.5])
+def test_switches_need_not_have_as_many_nodes(sizes, between):
+    sides = np.repeat(range(len(sizes)), sizes)
+    for seed in range(3):
+        found = tree.branches(times(len(sides), [(sides, between)], scatter=0.03, own=0.02, seed=seed))
+        assert groups_of(found) == {tuple(np.flatnonzero(sides == side)) for side in range(len(sizes))}
+        assert found[0].further == pytest.approx(np.expm1(between), rel=0.15)
+
+
+def test_a_slow_link_is_no_switch():
+    logs = times(16, seed=4)
+    logs[3, 9] = logs[9, 3] = logs[3, 9] + 1.0
+    assert tree.branches(logs) == []
+
+
 def test_where_all_share_a_switch_there_are_no_groups():
     rng = np.random.default_rng(5)
     sizes = rng.integers(4, 40, 200)

@@ -9,6 +9,7 @@ import pytest
 
 from tests.unit.make_records import PAIR, manifest, operation, plan, result, sample
 from wulf import store
+from wulf.estimate import under_load
 from wulf.procedure.analysis import analyze
 from wulf.records import LaunchResult, Traffic
 from wulf.report.drawing import spec
@@ -74,6 +75,19 @@ def test_one_load_is_no_curve(tmp_path):
 def test_a_quantile_takes_its_values(tmp_path):
     found = measured(tmp_path / "r", [("unloaded", 0, 1.0), ("half", 50, 1.5)], values=500).loads
     assert {one.quantile for one in found} == {"p50", "p99"}
+
+
+def test_a_high_quantile_takes_as_many_values_on_both_sides(tmp_path):
+    factors = [("unloaded", 0, 1.0), ("half", 50, 1.5)]
+    few, many = (measured(tmp_path / str(n), factors, values=n).cells for n in (1000, 5000))
+    base = next(cell for cell in few if cell.cell.op == "unloaded")
+    loaded = next(cell for cell in many if cell.cell.op == "half")
+    operations = [
+        msgspec.structs.replace(operation(name, "net"), asked=f"tcp_loaded:{load}")
+        for name, load, _ in factors
+    ]
+    found = {one.quantile for one in under_load([base, loaded], operations)}
+    assert found == {"p50", "p99"}, "1000 values are ample for a p99, and not for a p99.9"
 
 
 def test_beside_traffic_is_held_against_the_same_without(tmp_path):

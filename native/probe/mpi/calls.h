@@ -3,6 +3,8 @@
 #ifndef WULF_MPI_CALLS_H
 #define WULF_MPI_CALLS_H
 
+#include <sched.h>
+
 #include "probe/mpi/loops.h"
 
 enum { TOKEN_BYTES = 1, CALL_VISIT_SCALE = 5 };
@@ -37,11 +39,12 @@ static inline int call_receive_and_answer(struct mpi_side *side) {
     return code == MPI_SUCCESS ? call_ask(side) : code;
 }
 
-/* Without a call of the library, so that it makes no progress either. */
+/* Without a call of the library, so that it makes no progress either; a processor that ranks share is given
+ * away meanwhile. */
 static inline void call_nothing_for(uint64_t wait_ns) {
     const uint64_t until_ns = clock_now_ns() + wait_ns;
     while (clock_now_ns() < until_ns)
-        ;
+        sched_yield();
 }
 
 /* One iteration more than asked for comes first, as in every visit. */

@@ -1,8 +1,10 @@
 """Which nodes share a switch: messages among them take less time than both nodes explain.
 
-What the additive model of `wulf.diagnose.pairs` leaves of each pair is clustered (average linkage). Clusters are found
-in anything, so they count only where they are told apart far better than in matrices of mere noise of the same size;
-then each of them is divided again.
+The logarithm of a time is what both nodes add, and something more between nodes that share no switch. What the nodes
+alone leave of each pair is clustered (average linkage); each division is bettered node by node, and judged by how far
+what it adds between its groups is from nothing (Student's t). Clusters are found in anything, so a division counts
+only where it is far better than the best ones of mere noise among as many nodes; then each of its groups is divided
+again.
 """
 
 from __future__ import annotations
@@ -19,20 +21,25 @@ from scipy.spatial.distance import squareform
 
 from wulf.diagnose.pairs import Matrix, additive
 
-Labels = NDArray[np.int_]
+Labels = NDArray[np.integer]
 
 #: Nodes below which noise divides as well as switches do.
 FEWEST = 6
-#: Groups that a level of the tree may have, and nodes that a group must have.
+#: Groups that a level of the tree may have, of many nodes in steps; and nodes that a group must have.
 MOST_GROUPS, FEWEST_TOGETHER = 32, 2
+STEPS = (2, 3, 4, 6, 8, 12, 16, 24, 32)
 #: Longer between groups by less is no switch's doing, as a share.
 LEAST = 0.01
 #: Matrices of noise, and how many times better than in the best of them groups must be told apart.
 DRAWS, CLEARLY = 40, 1.5
 #: Pairs of all drawn matrices together: of many nodes few will do, as they are all alike.
 DRAWN_PAIRS = 200_000
-#: The order of more nodes is that of the clusters, without turning each to its neighbour.
-MOST_ORDERED = 300
+#: The order of more nodes is that of the clusters, without turning each to its neighbour; and so many are many.
+MOST_ORDERED, MANY = 300, 64
+#: Times that all nodes of a division are moved to the group that suits them best.
+ROUNDS = 5
+#: A rest beyond so many times the typical one is taken as that: it is a link's, not a switch's.
+FARTHEST = 4.0
 SEED = 1
 
 
@@ -61,7 +68,8 @@ def _branches(logs: Matrix, places: Labels) -> Iterator[Branch]:
     if len(places) < FEWEST:
         return
     rest = _rest(logs[np.ix_(places, places)])
-    score, further, labels = _divided(rest)
+    score, labels = _divided(_cut(rest))
+    _, further = _judged(rest, labels)
     if further < math.log1p(LEAST) or score <= CLEARLY * _of_noise(len(places)):
         return
     for label in np.unique(labels):
@@ -75,44 +83,82 @@ def order(logs: Matrix) -> list[int]:
     """Return the nodes in an order in which those that are close to each other are neighbours."""
     if len(logs) < FEWEST:
         return list(range(len(logs)))
-    distances = _distances(_rest(logs))
-    tree = linkage(distances, "average", optimal_ordering=len(logs) <= MOST_ORDERED)
+    tree = linkage(_distances(_cut(_rest(logs))), "average", optimal_ordering=len(logs) <= MOST_ORDERED)
     return [int(place) for place in leaves_list(tree)]
 
 
 def _rest(logs: Matrix) -> Matrix:
-    """Return what both nodes do not explain of each pair; 0 where it was not measured."""
-    rest = additive(logs).rest
-    return np.where(np.isfinite(rest), rest, 0.0)
+    """Return what both nodes do not explain of each pair; 0 where it was not measured, and on the diagonal."""
+    explained = additive(logs)
+    known = np.isfinite(logs)
+    fitted = explained.typical + explained.nodes[:, None] + explained.nodes[None, :]
+    return _without_nodes(np.where(known, logs, fitted))
+
+
+def _cut(rest: Matrix) -> Matrix:
+    """Return a rest without what stands far out."""
+    typical = float(np.median(np.abs(rest[~np.eye(len(rest), dtype=bool)])))
+    # Once more without the nodes: what was cut is not in them any more.
+    return _without_nodes(np.clip(rest, -FARTHEST * typical, FARTHEST * typical))
+
+
+def _without_nodes(values: Matrix) -> Matrix:
+    """Return what is left of a symmetric matrix beside what its nodes add, by least squares; its diagonal is 0."""
+    count = len(values)
+    inside = values - np.diag(np.diag(values))
+    sums = inside.sum(axis=1)
+    nodes = (sums - sums.sum() / (2 * (count - 1))) / (count - 2)
+    rest = np.asarray(inside - nodes[:, None] - nodes[None, :], dtype=np.float64)
+    np.fill_diagonal(rest, 0.0)
+    return rest
 
 
 def _distances(rest: Matrix) -> NDArray[np.float64]:
-    shifted = (rest + rest.T) / 2 - np.min(rest)
+    shifted = rest - np.min(rest)
     np.fill_diagonal(shifted, 0.0)
     return np.asarray(squareform(shifted, checks=False))
 
 
-def _divided(rest: Matrix) -> tuple[float, float, Labels]:
-    """Return how clearly the best division tells groups apart, what is between them in logarithms, and the groups."""
-    distances = _distances(rest)
-    tree = linkage(distances, "average")
-    values = rest[np.triu_indices(len(rest), 1)]
-    best = 0.0, 0.0, np.zeros(len(rest), dtype=int)
-    for groups in range(2, min(len(rest) // 2, MOST_GROUPS) + 1):
-        labels = fcluster(tree, groups, "maxclust")
-        apart = squareform(labels[:, None] != labels[None, :], checks=False)
-        count = int(np.sum(apart))
-        if count in (0, len(values)):
-            continue
-        between, within = values[apart], values[~apart]
-        further = float(np.mean(between) - np.mean(within))
-        scatter = math.sqrt(
-            (np.sum((between - np.mean(between)) ** 2) + np.sum((within - np.mean(within)) ** 2))
-            / len(values)
-        )
-        score = further / max(scatter, 1e-9) / math.sqrt(1 / len(between) + 1 / len(within))
-        best = max(best, (score, further, labels), key=lambda one: one[0])
+def _divided(rest: Matrix) -> tuple[float, Labels]:
+    """Return how clearly the best division tells groups apart, and the groups."""
+    tree = linkage(_distances(rest), "average")
+    best = 0.0, np.zeros(len(rest), dtype=int)
+    most = min(len(rest) // 2, MOST_GROUPS)
+    for groups in range(2, most + 1) if len(rest) <= MANY else [step for step in STEPS if step <= most]:
+        labels: Labels = fcluster(tree, groups, "maxclust")
+        for _ in range(ROUNDS):
+            score, further = _judged(rest, labels)
+            best = max(best, (score, labels), key=lambda one: one[0])
+            moved = _moved(rest, labels, further)
+            if (moved == labels).all():
+                break
+            labels = moved
     return best
+
+
+def _judged(rest: Matrix, labels: Labels) -> tuple[float, float]:
+    """Return Student's t of what is added between groups, and that, where both nodes may add what they like."""
+    apart = _without_nodes((labels[:, None] != labels[None, :]).astype(float))
+    spread = float(np.sum(apart**2)) / 2
+    if spread <= 0:
+        return 0.0, 0.0
+    further = float(np.sum(apart * rest)) / 2 / spread
+    left = float(np.sum((rest - further * apart) ** 2)) / 2
+    freedom = max(math.comb(len(rest), 2) - len(rest) - 1, 1)
+    return further / max(math.sqrt(left / freedom / spread), LEAST**2), further
+
+
+def _moved(rest: Matrix, labels: Labels, further: float) -> Labels:
+    """Return each node's best group: in which its times scatter least once what is between groups is taken off."""
+    groups = np.unique(labels)
+    # A node's own share of the between is taken off with its mean; the others' are those of the fit.
+    apart = (labels[:, None] != labels[None, :]).astype(float)
+    plain = rest + further * (apart - _without_nodes(apart))
+    others = ~np.eye(len(rest), dtype=bool)
+    costs = np.stack(
+        [np.var(plain - further * (labels != group)[None, :], axis=1, where=others) for group in groups]
+    )
+    return np.asarray(groups[np.argmin(costs, axis=0)])
 
 
 @functools.cache
@@ -123,7 +169,5 @@ def _of_noise(nodes: int) -> float:
     found = 0.0
     for _ in range(draws):
         noise = np.triu(rng.standard_normal((nodes, nodes)), 1)
-        logs = noise + noise.T
-        np.fill_diagonal(logs, np.nan)
-        found = max(found, _divided(_rest(logs))[0])
+        found = max(found, _divided(_without_nodes(noise + noise.T))[0])
     return found

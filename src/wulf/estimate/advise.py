@@ -440,7 +440,9 @@ def _not_tested(streams: Streams, plan: Plan) -> Iterator[Advice]:
             text=f"{_launches(min(few.values()))} cannot show whether they depend on each other, which takes "
             f"{TESTABLE}: the intervals assume that they do not. If each resembled the one before (correlation 0.5), "
             "only about 80 % of such intervals would contain the time",
-            advice=f"Give it more time (--budget), or allow {TESTABLE} launches (--max-launches).",
+            advice=_MORE_BLOCKS
+            if plan.series
+            else f"Give it more time (--budget), or allow {TESTABLE} launches (--max-launches).",
         )
 
 

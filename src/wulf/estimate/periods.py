@@ -10,10 +10,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta, timezone
 
+import msgspec
 import numpy as np
 
 from wulf.estimate.cells import as_estimate, chosen, pooled_quantiles, sample_quantiles
-from wulf.estimate.compare import widened
 from wulf.records import Cell, Launch, PeriodEstimate, Plan, Sample, WeekendRatio
 from wulf.stats import intervals
 from wulf.stats.shift import shift
@@ -22,6 +22,8 @@ from wulf.stats.trend import inflation
 WEEKDAY, WEEKEND = "weekday", "weekend"
 #: Saturday, as `date.weekday` counts.
 _SATURDAY = 5
+#: Days of either side that an interval takes.
+FEWEST_DAYS = 6
 
 #: Median [s] of one launch, whether the launch is contaminated, and its day.
 _Point = tuple[float, bool, date]
@@ -52,10 +54,10 @@ def periods(samples: Iterable[Sample], launches: Iterable[Launch], plan: Plan) -
 
 
 def weekends(samples: Iterable[Sample], launches: Iterable[Launch], plan: Plan) -> list[WeekendRatio]:
-    """Hold the weekend of a series against its weekdays, where both have the least number of launches and an interval.
+    """Hold the weekend of a series against its weekdays, where both have the least number of launches.
 
-    Launches in a row may resemble each other: the interval is as much wider as what is left of them beside the
-    difference does.
+    Launches of a day have the day in common, so days are what is compared; there is no interval where either side has
+    fewer than `FEWEST_DAYS`.
 
     Parameters
     ----------
@@ -127,25 +129,28 @@ def _weekends(
 ) -> Iterator[WeekendRatio]:
     for cell in sorted(cells):
         points = _points(cells[cell], good)
-        parts = [week_part(local(good[sample.launch])) for sample in cells[cell]]
-        sides = {
-            part: [point for point, of in zip(points, parts, strict=True) if of == part]
-            for part in (WEEKDAY, WEEKEND)
-        }
-        weekday, weekend = (_medians(sides[part], plan) for part in (WEEKDAY, WEEKEND))
-        if min(len(weekday), len(weekend)) < plan.min_launches or min(*weekday, *weekend) <= 0:
+        sides: dict[str, list[_Point]] = {WEEKDAY: [], WEEKEND: []}
+        for point in points:
+            sides[WEEKEND if point[2].weekday() >= _SATURDAY else WEEKDAY].append(point)
+        launches = {part: _medians(side, plan) for part, side in sides.items()}
+        days = {part: _of_days(side, plan) for part, side in sides.items()}
+        if min(map(len, launches.values())) < plan.min_launches or min(map(min, days.values())) <= 0:
             continue
-        middle = {part: statistics.median(median for median, _, _ in side) for part, side in sides.items()}
-        left = np.array(
-            [np.log(median / middle[part]) for (median, _, _), part in zip(points, parts, strict=True)]
-        )
-        found = widened(shift(weekday, weekend, plan.confidence), float(inflation(left)))
-        if found.ratio.low is None:
-            continue
+        found = as_estimate(shift(days[WEEKDAY], days[WEEKEND], plan.confidence).ratio, "ratio")
+        if min(map(len, days.values())) < FEWEST_DAYS:
+            found = msgspec.structs.replace(found, low=None, high=None)
         yield WeekendRatio(
             cell=cell,
-            weekday_s=statistics.median(weekday),
-            ratio=as_estimate(found.ratio, "ratio"),
-            weekdays=_days(sides[WEEKDAY]),
-            weekend_days=_days(sides[WEEKEND]),
+            weekday_s=statistics.median(launches[WEEKDAY]),
+            ratio=found,
+            weekdays=len(days[WEEKDAY]),
+            weekend_days=len(days[WEEKEND]),
         )
+
+
+def _of_days(points: Sequence[_Point], plan: Plan) -> list[float]:
+    """Return the median of each day."""
+    by_day: dict[date, list[_Point]] = defaultdict(list)
+    for point in points:
+        by_day[point[2]].append(point)
+    return [statistics.median(_medians(of_day, plan)) for of_day in by_day.values()]

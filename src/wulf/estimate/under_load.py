@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterator, Sequence
 
 from wulf.estimate.over_tcp import ratio
@@ -10,6 +11,9 @@ from wulf.records import CellEstimate, Operation, Overhead
 LOADED = "tcp_loaded"
 #: Statistics of a launch: what most requests see, and what the unlucky ones do. Each with how many values it takes.
 SHOWN = {"p50": 1, "p99": 100, "p99.9": 1000}
+#: Of few values, how large a high quantile comes out depends on how many there are: both sides have as many, up to this
+#: ratio, or so many times those that it takes.
+AS_MANY, AMPLE = 1.25, 10
 
 
 def under_load(cells: Sequence[CellEstimate], operations: Sequence[Operation]) -> Iterator[Overhead]:
@@ -30,7 +34,7 @@ def under_load(cells: Sequence[CellEstimate], operations: Sequence[Operation]) -
             continue
         for quantile, fewest in SHOWN.items():
             before, after = (_values(one, quantile, fewest) for one in (base, cell))
-            if before and after:
+            if before and after and _comparable(base, cell, fewest):
                 yield Overhead(
                     op=cell.cell.op,
                     base=base.cell.op,
@@ -52,6 +56,12 @@ def _without(operation: Operation) -> str | None:
         return _asked(operation)
     name, _, load = _asked(operation).partition(":")
     return f"{LOADED}:0" if name == LOADED and load and float(load) > 0 else None
+
+
+def _comparable(base: CellEstimate, cell: CellEstimate, fewest: int) -> bool:
+    """Whether a quantile that takes so many values comes out alike on both sides where nothing differs."""
+    fewer, more = sorted(statistics.median(point.values for point in one.launches) for one in (base, cell))
+    return fewest == 1 or more <= AS_MANY * fewer or fewer >= AMPLE * fewest
 
 
 def _values(cell: CellEstimate, quantile: str, fewest: int) -> list[float]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from wulf.units import format_bytes
 
 EAGER = "eager limit"
+#: What Open MPI calls a limit of one of its ways to send, and of one within a node.
+_WAY, _INSIDE = re.compile("btl_"), re.compile("^btl_(self|sm|vader|smcuda)_")
 NO_LIMITS: Mapping[str, int] = MappingProxyType({})
 #: (payload [B], protocols it is about, cause). Sources: the libraries' own documentation (ompi_info --all, MPICH's
 #: README.envvar), header lengths of RFC 768, 791, 9293 and 7323, Linux Documentation/networking/ip-sysctl.
@@ -61,6 +64,19 @@ def likely_cause(op: str, low: int, high: int, eager_limits: Mapping[str, int] =
     ]
     found = [f"{EAGER} {name} = {format_bytes(eager_limits[name])}" for name in own] + usual
     return f"likely: {' or '.join(found)}" if found else None
+
+
+def limits_of(eager_limits: Mapping[str, int], place: Sequence[str]) -> dict[str, int]:
+    """Return the limits that can hold between the ranks of a place: those of one node use no network, others do.
+
+    Open MPI says those of all its ways to send (btl), whichever it uses.
+    """
+    inside = len(set(place)) == 1
+    return {
+        name: size
+        for name, size in eager_limits.items()
+        if inside is bool(_INSIDE.search(name)) or not _WAY.match(name)
+    }
 
 
 def limits_between(low: int, high: int, eager_limits: Mapping[str, int]) -> Iterator[str]:

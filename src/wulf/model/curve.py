@@ -8,7 +8,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from wulf.model import curve_data, hockney, segments
-from wulf.model.causes import NO_LIMITS
+from wulf.model.causes import NO_LIMITS, limits_of
 from wulf.model.hockney import NotIdentifiable
 from wulf.records import CellEstimate, CurveModel, Estimate
 
@@ -91,7 +91,7 @@ def curve(
     n_half = or_note("n½", lambda: segments.n_half(data, divided)) if bandwidth is not None else None
     return replace(
         model,
-        segments=segments.describe(data, divided, head.op, eager_limits),
+        segments=segments.describe(data, divided, head.op, limits_of(eager_limits, head.place)),
         zero_byte_latency=latency,
         asymptotic_bandwidth=bandwidth,
         n_half_bytes=n_half,

@@ -18,7 +18,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from wulf.model import hockney
-from wulf.model.causes import limits_between
+from wulf.model.causes import limits_between, limits_of
 from wulf.model.curve_data import Curve, of_cells
 from wulf.model.hockney import CONFIDENCE, NotIdentifiable
 from wulf.records import CellEstimate, Estimate, LogGP, Operation, Place, Setting
@@ -55,9 +55,11 @@ def loggp(
             there = places.setdefault((cell.cell.place, cell.cell.setting), defaultdict(dict))
             there[kind].setdefault(number, []).append(cell)
     for (place, setting), measured in places.items():
-        if measured.keys() - {ROUND_TRIP}:
+        # A rate or a round trip alone is measured for its own sake.
+        if measured.keys() & {SEND, RECEIVE, LATE} or len(measured.get(TRAIN, {})) > 1:
             found = LogGP(place=place, setting=setting)
-            yield _with_limit(_with_gaps(_with_overheads(found, measured), measured), measured, eager_limits)
+            limits = limits_of(eager_limits, place)
+            yield _with_limit(_with_gaps(_with_overheads(found, measured), measured), measured, limits)
 
 
 def _asked(operation: Operation) -> tuple[str, int]:
@@ -72,7 +74,7 @@ def _with_overheads(found: LogGP, measured: _Measured) -> LogGP:
     sizes = [size for size in cells[ROUND_TRIP] if size in cells[SEND] and size in cells[RECEIVE]]
     if not sizes:
         lacking = [kind for kind, by_size in cells.items() if not by_size]
-        why = f"{' and '.join(lacking)} was not measured" if lacking else "no size was measured of all calls"
+        why = f"not measured: {', '.join(lacking)}" if lacking else "no size was measured of all calls"
         return replace(found, notes=[*found.notes, f"L, o_s and o_r are not known: {why}"])
     whole, send, receive = (cells[kind][sizes[0]].time for kind in (ROUND_TRIP, SEND, RECEIVE))
     calls = send.value + receive.value

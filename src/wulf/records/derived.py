@@ -298,7 +298,7 @@ class WeekendRatio(Record, frozen=True, kw_only=True):
     ratio: Estimate
     #: Different days that its launches were made on.
     weekdays: int
-    #: The same of the weekend: what differs from one weekend to the next is not in the interval.
+    #: The same of the weekend.
     weekend_days: int
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import chi2
+from scipy.stats import chi2, norm, t
 
 from wulf.stats.intervals import Interval
 
@@ -43,7 +43,11 @@ def rate(counts: ArrayLike, exposures: ArrayLike, confidence: float = 0.95) -> I
     if found.size < FEWEST:
         return Interval(total / time, None, None, confidence, METHOD, int(found.size))
     clump = max(_dispersion(found, watched) / (found.size - 1), 1.0)
-    events, tail = total / clump, (1 - confidence) / 2
+    tail = (1 - confidence) / 2
+    if clump > 1:
+        # That few launches say how much counts scatter.
+        clump *= float(t.ppf(1 - tail, found.size - 1) / norm.ppf(1 - tail)) ** 2
+    events = total / clump
     low = float(chi2.ppf(tail, 2 * events)) / 2 if events else 0.0
     high = float(chi2.ppf(1 - tail, 2 * events + 2)) / 2
     return Interval(

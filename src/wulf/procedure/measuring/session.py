@@ -219,6 +219,8 @@ def _experiments(request: MeasureRequest, operations: Mapping[str, Operation]) -
                 raise UsageError(f"each_cpu: {experiment.op} is not made on one given CPU")
             each_cpu = experiment if experiment.each_cpu else None
             for name, ranks, per_node in experiment.companies(len(nodes), request.ranks_per_node):
+                if not operation.ranks and 0 < ranks <= per_node:
+                    raise UsageError(f"ranks: {ranks} with {per_node} of each node are on one: it takes two")
                 called = _called(operation, name, beside_traffic=experiment.foreign)
                 yield Task(called, sizes, ranks, per_node, inside=experiment.inside, each_cpu=each_cpu)
         except UsageError as error:

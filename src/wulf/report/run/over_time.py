@@ -70,8 +70,9 @@ def _note(weekends: Sequence[WeekendRatio], time_zone: str) -> str:
         max(values) for values in zip(*((w.weekdays, w.weekend_days) for w in weekends), strict=True)
     )
     return (
-        f"{said} The change is that of {count(days, 'weekend day')} against {count(weekdays, 'weekday')}: its interval "
-        "knows how much launches vary, and not how much one weekend differs from the next."
+        f"{said} The change is that of {count(days, 'weekend day')} against {count(weekdays, 'weekday')}; its interval "
+        "is that of days, of which it takes some on either side. The fastest and the slowest of 24 hours are so by "
+        "chance, too."
     )
 
 
