@@ -13,7 +13,7 @@ from wulf import store
 from wulf.diagnose.baseline import worse_nodes
 from wulf.errors import AnalysisError, UsageError
 from wulf.procedure.analysis import analyze
-from wulf.procedure.diagnosing import against, diagnose, fail_if, find
+from wulf.procedure.diagnosing import again, against, diagnose, fail_if, find
 from wulf.records import LaunchResult
 from wulf.report import terminal
 from wulf.report.diagnosis import junit, render_text, verdict
@@ -22,13 +22,13 @@ from wulf.report.run import render_html
 NODES = [f"node{number:02d}" for number in range(1, 9)]
 
 
-def measured(tmp_path, slow=(), share=1.0, size=262144, pairs=None, seed=1):
+def measured(tmp_path, slow=(), share=1.0, size=262144, pairs=None, seed=1, name="run"):
     """Store a run of all pairs, 64 B and 256 KiB, six launches each; some nodes are slower at one size."""
     rng = np.random.default_rng(seed)
     pairs = pairs or list(itertools.combinations(NODES, 2))
     wanted = plan(ops=["mpi_pingpong"], pairs=pairs, sizes_bytes=[64, 262144])
     tmp_path.mkdir(exist_ok=True)
-    path = tmp_path / "run"
+    path = tmp_path / name
     with store.create(path, manifest(plan=wanted, operations=[operation("mpi_pingpong", "mpi")])) as writer:
         for index, (pair, _) in enumerate(itertools.product(pairs, range(6))):
             made = result(index, pair=pair, op="mpi_pingpong")
@@ -43,6 +43,19 @@ def measured(tmp_path, slow=(), share=1.0, size=262144, pairs=None, seed=1):
             writer.append(LaunchResult(launch=made.launch, samples=samples))
         writer.update(status="complete")
     return store.load(path)
+
+
+@pytest.mark.parametrize(("alone", "left"), [(2.0, [["node05"]]), (1.0, [])])
+def test_who_is_suspected_is_named_if_it_is_slow_alone(tmp_path, alone, left):
+    run = measured(tmp_path, ["node05"], 2.0)
+    pairs = again(run)
+    assert len(pairs) == 4 + 6 and sum("node05" in pair for pair in pairs) == 4
+    measured(tmp_path, ["node05"], alone, pairs=pairs, seed=2, name="run-again")
+    found = diagnose(run)
+    assert [suspect.nodes for suspect in found.matrices[1].suspects] == left
+    assert found.fine is (not left)
+    said = "\n".join(verdict(found))
+    assert ("node05 seemed slow at 256 KiB while others were measured, too" in said) is (not left)
 
 
 def test_a_slow_node_is_named_with_what_it_costs(tmp_path):

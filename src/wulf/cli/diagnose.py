@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
 from wulf import store
@@ -21,9 +22,12 @@ from wulf.procedure.begin import new_run
 from wulf.procedure.clusters import cluster as resolve
 from wulf.procedure.measuring import session
 from wulf.report import diagnosis as report
+from wulf.report.words import count
 from wulf.signals import end_gently
 from wulf.units import parse_duration
 
+#: Launches of each pair of suspects that is measured alone.
+AGAIN = 3
 #: When a run counts as worse than its baseline.
 FAIL_IF = "worse > 5%"
 
@@ -64,7 +68,8 @@ def command(
     Without a run all pairs are measured, at a small and a large size, pairs without a common node at the same time.
     A node is suspected that is slow with everybody, a link that is slower than both its nodes explain, a group that is
     slow with all others and quick among itself: something is between it and them. Of a cluster where all are alike
-    something is suspected in one case of a hundred.
+    something is suspected in one case of a hundred. Who is suspected is measured once more, alone, in half of the
+    budget at most, and named only if it is slow then, too.
 
     Beside this it says which known causes the figures look like, each with its evidence and the next step: MTU, delayed
     acknowledgements, interrupt moderation, packet filters, duplex, links below their speed, losses, socket buffers,
@@ -95,6 +100,7 @@ def command(
 
 
 def _measured(cluster_name: str | None, nodes: str | None, budget: str, runs: RunsOption) -> store.Run:
+    """Measure all pairs, several at once, and then who is suspected once more, alone."""
     config = resolve(cluster_name)
     chosen = config.select(nodes)
     if len(chosen) <= FEWEST_PARTNERS:
@@ -105,18 +111,34 @@ def _measured(cluster_name: str | None, nodes: str | None, budget: str, runs: Ru
     pairs = inventory.pairs("all", chosen)
     # Several pairs at once are one MPI job.
     mpi = bool(build.find_mpi(config.mpi.compiler))
-    with MeasureProgress() as progress:
-        request = session.MeasureRequest(
-            config=config,
-            pairs=pairs,
-            ops=["mpi_pingpong" if mpi else "tcp_rr"],
-            ladder="diagnose",
-            sizes_bytes=list(diagnosing.SIZES_BYTES),
-            mpi=config.mpi.compiler,
-            precision=0.05,
-            budget_s=parse_duration(budget),
-            max_launches=6,
-            at_once=mpi and len({node for pair in pairs for node in pair}) > 3,
+    request = session.MeasureRequest(
+        config=config,
+        pairs=pairs,
+        ops=["mpi_pingpong" if mpi else "tcp_rr"],
+        ladder="diagnose",
+        sizes_bytes=list(diagnosing.SIZES_BYTES),
+        mpi=config.mpi.compiler,
+        precision=0.05,
+        budget_s=parse_duration(budget),
+        max_launches=6,
+        at_once=mpi and len({node for pair in pairs for node in pair}) > 3,
+    )
+    measured = _run(request, new_run(None, runs))
+    suspected = diagnosing.again(measured)
+    if suspected:
+        sys.stderr.write(f"once more, one at a time: {count(len(suspected), 'pair')} of who is suspected\n")
+        alone = msgspec.structs.replace(
+            request,
+            pairs=suspected,
+            at_once=False,
+            min_launches=AGAIN,
+            max_launches=AGAIN,
+            budget_s=request.budget_s / 2,
         )
-        measured, _ = session.start(request, new_run(None, runs), progress)
+        _run(alone, diagnosing.path_again(measured))
     return measured
+
+
+def _run(request: session.MeasureRequest, path: Path) -> store.Run:
+    with MeasureProgress() as progress:
+        return session.start(request, path, progress)[0]

@@ -7,14 +7,15 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from wulf import store
+from wulf.diagnose import alone, tree
 from wulf.diagnose import pairs as between
-from wulf.diagnose import tree
 from wulf.diagnose.baseline import FALSE_ALARM, worse_nodes
 from wulf.diagnose.signatures import symptoms
 from wulf.errors import AnalysisError, UsageError
@@ -28,6 +29,8 @@ SIZES_BYTES = (64, 1 << 20)
 #: From this size on a message takes as long as its link makes it [B].
 LARGE_BYTES = 64 << 10
 CONFIDENCE = 0.95
+#: Chance that anything is suspected where all are alike, if it is measured again before it is named.
+SUSPICION = 0.1
 _FAIL_IF = re.compile(r"\s*worse\s*>\s*([0-9.]+\s*%)\s*")
 
 
@@ -67,19 +70,34 @@ def find(run: store.Run) -> Diagnosis:
     """Return what can be said of a run: without enough pairs nobody is judged, and causes may yet be seen."""
     analysis = run.analysis() or analyze(run)
     pairs = run.manifest.plan.workload.between_pairs
-    cells = [cell for cell in analysis.cells if cell.cell.op in pairs]
+    cells = _between_pairs(run)
     models = [model for model in analysis.models if model.op in pairs]
+    matrices = matrices_of(cells, run.nodes)
+    if (path_again(run) / store.MANIFEST).is_file():
+        times = _times(store.load(path_again(run)))
+        matrices = [
+            _confirmed(strict, lax, times.get((strict.op, strict.size_bytes), {}))
+            for strict, lax in zip(matrices, matrices_of(cells, run.nodes, SUSPICION), strict=True)
+        ]
     return Diagnosis(
         run_id=run.manifest.id,
         nodes=list(dict.fromkeys(node for cell in cells for node in cell.cell.place)),
-        matrices=matrices_of(cells, run.nodes),
+        matrices=matrices,
         margin=between.MARGIN,
         symptoms=symptoms(cells, models, run.nodes, {advice.kind for advice in analysis.warnings}),
     )
 
 
-def matrices_of(cells: Sequence[CellEstimate], nodes: Sequence[NodeRecord]) -> list[Matrix]:
-    """Return what the smallest and the largest size of each operation between pairs say of the nodes."""
+def matrices_of(
+    cells: Sequence[CellEstimate], nodes: Sequence[NodeRecord], false_alarm: float = between.FALSE_ALARM
+) -> list[Matrix]:
+    """Return what the smallest and the largest size of each operation between pairs say of the nodes.
+
+    Parameters
+    ----------
+    false_alarm
+        Chance that anything is suspected in one of them where all are alike.
+    """
     by_size: dict[tuple[str, int], list[CellEstimate]] = defaultdict(list)
     for cell in cells:
         # What comes through where most is lost is too little to have a time.
@@ -90,8 +108,39 @@ def matrices_of(cells: Sequence[CellEstimate], nodes: Sequence[NodeRecord]) -> l
         matrix
         for op in dict.fromkeys(op for op, _ in by_size)
         for size in _ends([size for name, size in by_size if name == op])
-        if (matrix := _matrix(op, size, by_size[op, size], links)) is not None
+        if (matrix := _matrix(op, size, by_size[op, size], links, false_alarm)) is not None
     ]
+
+
+def _between_pairs(run: store.Run) -> list[CellEstimate]:
+    pairs = run.manifest.plan.workload.between_pairs
+    return [cell for cell in (run.analysis() or analyze(run)).cells if cell.cell.op in pairs]
+
+
+def again(run: store.Run) -> list[Pair]:
+    """Return the pairs that tell, measured one at a time, whether who may be slow is; none where nobody may be."""
+    return alone.pairs(matrices_of(_between_pairs(run), run.nodes, SUSPICION))
+
+
+def path_again(run: store.Run) -> Path:
+    """Return where the run of the pairs of `again` is, if there is one: beside the run that they are suspected in."""
+    return run.path.with_name(f"{run.path.name}-again")
+
+
+def _confirmed(strict: Matrix, lax: Matrix, times: Mapping[Pair, float]) -> Matrix:
+    """Return a matrix with those of many suspects that are slow alone, too; with its own where that was not told."""
+    accused = frozenset(node for suspect in lax.suspects for node in suspect.nodes)
+    alike = {
+        (suspect.kind, *suspect.nodes): alone.is_slow(suspect, times, accused, between.MARGIN)
+        for suspect in lax.suspects
+    }
+    proven = [suspect for suspect in lax.suspects if alike[suspect.kind, *suspect.nodes]]
+    untold = [one for one in strict.suspects if alike.get((one.kind, *one.nodes)) is None]
+    return msgspec.structs.replace(
+        strict,
+        suspects=sorted([*proven, *untold], key=lambda one: -one.slower),
+        cleared=[one for one in strict.suspects if alike.get((one.kind, *one.nodes)) is False],
+    )
 
 
 def against(found: Diagnosis, run: store.Run, baseline: store.Run, margin: float) -> Diagnosis:
@@ -150,7 +199,9 @@ def _ends(sizes: Sequence[int]) -> list[int]:
     return list(dict.fromkeys((min(sizes), max(sizes))))
 
 
-def _matrix(op: str, size: int, cells: Sequence[CellEstimate], links: Mapping[str, float]) -> Matrix | None:
+def _matrix(
+    op: str, size: int, cells: Sequence[CellEstimate], links: Mapping[str, float], false_alarm: float
+) -> Matrix | None:
     """Return what the times at one size say; None where there are too few pairs."""
     times = {(cell.cell.place[0], cell.cell.place[1]): cell.time.value for cell in cells}
     everybody = len({node for place in times for node in place})
@@ -169,7 +220,7 @@ def _matrix(op: str, size: int, cells: Sequence[CellEstimate], links: Mapping[st
         scatter=fit.node_scatter,
         pairs=measured,
         missing=math.comb(everybody, 2) - measured,
-        suspects=between.suspects(logs, names),
+        suspects=between.suspects(logs, names, false_alarm=false_alarm),
         scores=_scores(logs, names, size, links),
         order=[names[place] for place in tree.order(symmetric)],
         branches=[

@@ -75,6 +75,8 @@ class Matrix(Record, frozen=True, kw_only=True):
     missing: int
     #: The worst first.
     suspects: list[Suspect]
+    #: Suspects that were not slow when they were measured again with nothing else beside.
+    cleared: list[Suspect] = []
     #: Every node, the worst first.
     scores: list[Score] = []
     #: Every node, with those as neighbours that are close to each other.

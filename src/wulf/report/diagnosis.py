@@ -124,6 +124,11 @@ def verdict(found: Diagnosis) -> Iterator[str]:
         for suspect in matrix.suspects:
             yield f"  {suspicion(suspect, matrix)}"
     for matrix in found.matrices:
+        for suspect in matrix.cleared:
+            nodes = fold(map(printable, suspect.nodes))
+            size = format_bytes(matrix.size_bytes)
+            yield f"  {nodes} seemed slow at {size} while others were measured, too; alone it was as the others"
+    for matrix in found.matrices:
         yield (
             f"{name(matrix.op)} at {format_bytes(matrix.size_bytes)}: {format_time(matrix.typical_s)} between "
             f"{count(matrix.pairs, 'pair')}; nodes that are alike differ by ±{percent(matrix.scatter)}"

@@ -1,0 +1,91 @@
+"""Suspects that are measured again with nothing else beside."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from wulf.diagnose import alone
+from wulf.records import Estimate
+from wulf.records.diagnosed import Matrix, Score, Suspect
+
+NODES = [f"n{number}" for number in range(8)]
+
+
+def suspect(*nodes, kind="node", slower=0.5):
+    return Suspect(kind=kind, nodes=list(nodes), slower=slower, scatter=0.02, p_value=1e-3)
+
+
+def matrix(*suspects):
+    ratios = {node: 1 + 0.01 * number for number, node in enumerate(NODES)}
+    return Matrix(
+        op="mpi_pingpong",
+        size_bytes=64,
+        typical_s=1e-5,
+        scatter=0.02,
+        pairs=28,
+        missing=0,
+        suspects=list(suspects),
+        scores=[
+            Score(
+                node=node,
+                ratio=Estimate(
+                    value=value, low=None, high=None, confidence=0.95, unit="ratio", n=7, method="test"
+                ),
+            )
+            for node, value in ratios.items()
+        ],
+    )
+
+
+def times(pairs, slow=lambda pair: 1.0, scatter=0.05, seed=0):
+    rng = np.random.default_rng(seed)
+    return {pair: 1e-5 * slow(pair) * math.exp(scatter * rng.standard_normal()) for pair in pairs}
+
+
+def test_a_suspect_is_measured_with_the_most_typical_nodes_and_these_among_themselves():
+    found = alone.pairs([matrix(suspect("n0"))])
+    well = ["n1", "n2", "n3", "n4"]
+    assert found == [*itertools.combinations(well, 2), *(("n0", node) for node in well)]
+
+
+def test_the_worst_suspects_come_first_and_no_pair_twice():
+    several = [suspect(node, slower=number) for number, node in enumerate(NODES[:5], 1)]
+    found = alone.pairs([matrix(*several), matrix(suspect("n4", slower=9.0))])
+    assert {pair[0] for pair in found if pair[0] in NODES[:5]} == {"n4", "n3"}, (
+        "twice the same is one of three"
+    )
+    assert len({frozenset(pair) for pair in found}) == len(found)
+    link = alone.pairs([matrix(suspect("n6", "n7", kind="link"))])
+    assert ("n6", "n7") in link
+
+
+@pytest.mark.parametrize("matrices", [[], [matrix()], [matrix(suspect(*NODES, kind="group"))]])
+def test_where_nobody_is_suspected_or_well_nothing_is_measured(matrices):
+    assert alone.pairs(matrices) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "slow"),
+    [
+        (suspect("n0"), lambda pair: 1.2 if "n0" in pair else 1.0),
+        (suspect("n5", "n6", "n7", kind="group"), lambda pair: 1.2 if {"n5", "n6"} & set(pair) else 1.0),
+        (suspect("n6", "n7", kind="link"), lambda pair: 1.5 if set(pair) == {"n6", "n7"} else 1.0),
+    ],
+)
+def test_who_is_slow_is_so_alone_too_and_who_is_not_is_cleared(one, slow):
+    accused = frozenset(one.nodes)
+    pairs = alone.pairs([matrix(one)])
+    kept = [alone.is_slow(one, times(pairs, slow, seed=seed), accused, 0.1) for seed in range(100)]
+    wrong = [alone.is_slow(one, times(pairs, seed=seed), accused, 0.1) for seed in range(100)]
+    assert kept.count(True) >= 90
+    assert wrong.count(True) <= 10
+
+
+def test_too_few_pairs_clear_nobody():
+    assert alone.is_slow(suspect("n0"), {}, frozenset({"n0"}), 0.1) is None
+    only = times([("n0", "n1"), ("n0", "n2")])
+    assert alone.is_slow(suspect("n0"), only, frozenset({"n0"}), 0.1) is None
