@@ -18,11 +18,25 @@ TOKEN = "5eed"
 TIMEOUT_S = 40
 
 #: Keys of every kind of line, as documented; a key that is there must be known, and the other way round.
-_HELLO = {"type", "protocol", "version", "program", "mpi", "hosts", "cpus", "yields", "pid", "clock"}
+_HELLO = {
+    *(
+        "type",
+        "protocol",
+        "version",
+        "program",
+        "mpi",
+        "eager_limits",
+        "hosts",
+        "cpus",
+        "yields",
+        "pid",
+        "clock",
+    ),
+}
 KEYS = {
     "hello": _HELLO | {"op", "seed"},
     "server": _HELLO | {"role", "port"},
-    "progress": {"type", "sweep", "sweeps", "visits_done", "visits"},
+    "progress": {"type", "sweep", "sweeps", "visits_done", "visits", "moved_bytes", "at_us"},
     "cell": {
         *("type", "op", "size", "timing", "divisor", "iterations", "batch_iterations", "min_ns", "max_ns"),
         *("histogram", "batch_medians_ns", "warmup_medians_ns", "warmup_settled", "lost", "warmup_lost"),
