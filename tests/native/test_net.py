@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -221,3 +222,17 @@ def test_requests_are_timed_beside_a_stream(net_probe: Path, percent: int) -> No
     assert lines_of(rest)[-1]["type"] == "end"
     assert cell["corrupt"] == 0 and cell["timing"] == "iteration"
     assert cell["min_ns"] > 1_000
+
+
+def test_says_meanwhile_what_a_stream_has_moved(net_probe: Path) -> None:
+    with server(net_probe) as (_, port):
+        long = ("--sweeps", "8", "--visit-us", "30000", "--reference-us", "0")
+        lines = run(client(net_probe, port, "tcp_stream", "4096", *long))
+    progress = [line for line in lines if line["type"] == "progress"]
+    assert len(progress) >= 2
+    assert [line["at_us"] for line in progress] == sorted({line["at_us"] for line in progress})
+    visit = 4096 * cells(lines)[4096]["batch_iterations"]
+    for before, after in pairwise(progress):
+        if before["visits_done"] > 0:
+            visits = after["visits_done"] - before["visits_done"]
+            assert after["moved_bytes"] - before["moved_bytes"] == visits * visit
