@@ -1,5 +1,6 @@
-/* Between a program and its MPI library (LD_PRELOAD): what rank 0 sends, and
- * what anybody lends, is not what it was given. */
+/* Between a program and its MPI library (LD_PRELOAD): what rank 0 sends, what
+ * anybody lends, and what anybody sends with MPI_Send that is more than a sign,
+ * is not what it was given. */
 #include <mpi.h>
 #include <stddef.h>
 
@@ -12,14 +13,17 @@ static int is_first(void) {
     return rank == 0;
 }
 
+enum { CONTROL = 2 };
+
 static void spoil(const void *message, int size, int tag) {
-    const int control = 2;
-    if (message != NULL && message != MPI_IN_PLACE && size > 0 && tag != control && is_first())
+    if (message != NULL && message != MPI_IN_PLACE && size > 0 && tag != CONTROL && is_first())
         *(unsigned char *)message = SPOILED;
 }
 
 int MPI_Send(const void *message, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
     spoil(message, count, tag);
+    if (count > 1 && tag != CONTROL)
+        *(unsigned char *)message = SPOILED;
     return PMPI_Send(message, count, type, to, tag, comm);
 }
 
