@@ -74,7 +74,7 @@ def network(made, monkeypatch, tmp_path):
     yield made
     guards = Guards(made, "test")
     back = change.roll_back(made, guards, cluster(), made.names, "original", deadline_s=30)
-    assert back.kept
+    assert (back.kept, back.notes) == (True, [])
     assert {name: state(made, name) for name in made.names} == before
 
 

@@ -209,8 +209,15 @@ def roll_back(
 def carrying(
     transport: Transport, config: ClusterConfig, nodes: Sequence[str], *, whole: bool = True
 ) -> Carrying:
-    """See what the nodes' measured interface carries before a change; see `Carrying`."""
-    return Carrying(effect_probe(transport, config, nodes), whole=whole).look()
+    """See what the nodes' measured interface carries before a change; see `Carrying`.
+
+    Where there are direct links the routes say which interface that is: a neighbour that is asked over the switch
+    may answer over its cable, where who asked does not listen.
+    """
+    probe = effect_probe(transport, config, nodes)
+    if config.links:
+        probe = msgspec.structs.replace(probe, interface="")
+    return Carrying(probe, whole=whole).look()
 
 
 def with_notes(outcome: ChangeOutcome, notes: Sequence[str]) -> ChangeOutcome:
