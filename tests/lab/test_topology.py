@@ -66,7 +66,9 @@ def measured(run, tmp_path, name):
     done = run("measure", name, "--plan", "plan.toml", "--pairs", pairs, *precise, "--budget", "5m")
     assert done.returncode in (0, 3), done.stderr
     cells = library.load(tmp_path / "runs" / name).analysis().cells
-    return {(one.cell.op, one.cell.place): one for one in cells}
+    found = {(one.cell.op, one.cell.place): one for one in cells}
+    assert len(found) == 4, done.stdout + done.stderr
+    return found
 
 
 def test_neighbours_use_their_cable_others_the_switch_and_rollback_undoes_it(ring, run, tmp_path):
