@@ -4,6 +4,7 @@
 #define WULF_BENCH_BARE_H
 
 #include <mpi.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { WINDOW = 64, STRIDE = 128, EXCHANGES = 4 };
