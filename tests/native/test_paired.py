@@ -1,4 +1,4 @@
-"""The program of bench probe-mpi: the probe's ping-pong and a bare loop in one launch."""
+"""The program of benches probe-mpi and ops-cost: an operation of the probe and a bare loop in one launch."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from bench import common
+from bench.ops_cost import OPS
 from bench.probe_mpi import ARMS, PAIRED, SOURCE, Visits, visits
 from tests.native.conftest import MpiProbe
 from tests.native.probe import TIMEOUT_S
@@ -25,8 +26,8 @@ def paired(mpi_probe: MpiProbe) -> Iterator[MpiProbe]:
     shutil.rmtree(path.parent)
 
 
-def run(paired: MpiProbe, *words: object) -> list[Visits]:
-    argv = paired.argv(2, *map(str, words))
+def run(paired: MpiProbe, *words: object, op: str = "mpi_pingpong") -> list[Visits]:
+    argv = paired.argv(2, op, *map(str, words))
     done = subprocess.run(argv, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return visits(done.stdout)
@@ -45,6 +46,14 @@ def test_every_block_has_a_visit_of_each_loop_in_random_order(paired: MpiProbe) 
         assert one.ratio("probe", ("bare", "again")) > 0
 
 
+@pytest.mark.parametrize("op", OPS)
+def test_every_operation_has_a_bare_loop_that_leaves_its_messages_as_they_were(
+    paired: MpiProbe, op: str
+) -> None:
+    said = run(paired, 50, 4, 1, 8, 4096, op=op)
+    assert [(one.size, one.corrupt) for one in said] == [(8, 0), (4096, 0)]
+
+
 def test_another_seed_is_another_order(paired: MpiProbe) -> None:
     orders = [[name for name, _ in run(paired, 50, BLOCKS, seed, 1)[0].visits] for seed in (1, 1, 2)]
     assert orders[0] == orders[1] != orders[2]
@@ -61,7 +70,7 @@ def test_another_seed_is_another_order(paired: MpiProbe) -> None:
     ],
 )
 def test_bad_arguments_end_the_job(paired: MpiProbe, ranks: int, words: str, message: str) -> None:
-    argv = paired.argv(ranks, *words.split())
+    argv = paired.argv(ranks, "mpi_pingpong", *words.split())
     done = subprocess.run(argv, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     assert done.returncode != 0
     assert message in done.stderr
