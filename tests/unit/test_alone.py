@@ -89,3 +89,9 @@ def test_too_few_pairs_clear_nobody():
     assert alone.is_slow(suspect("n0"), {}, frozenset({"n0"}), 0.1) is None
     only = times([("n0", "n1"), ("n0", "n2")])
     assert alone.is_slow(suspect("n0"), only, frozenset({"n0"}), 0.1) is None
+
+
+@pytest.mark.parametrize("kind", ["sending", "receiving"])
+def test_who_is_slow_in_one_direction_is_not_cleared_by_both_together(kind):
+    one = suspect("n0", kind=kind)
+    assert alone.is_slow(one, times(alone.pairs([matrix(one)])), frozenset({"n0"}), 0.1) is None

@@ -48,7 +48,9 @@ def _well(matrices: Sequence[Matrix]) -> list[str]:
 def is_slow(
     suspect: Suspect, times: Mapping[Pair, float], accused: frozenset[str], margin: float
 ) -> bool | None:
-    """Tell whether a suspect is slow among pairs that were measured one at a time; None where too few were.
+    """Tell whether a suspect is slow among pairs that were measured one at a time.
+
+    None where too few were, and of one that is slow in one direction: both together do not show that.
 
     Parameters
     ----------
@@ -61,7 +63,7 @@ def is_slow(
     """
     well = [math.log(time) for pair, time in times.items() if accused.isdisjoint(pair)]
     own = list(_own(suspect, times, accused))
-    if not own or len(well) < 2:
+    if suspect.kind in ("sending", "receiving") or not own or len(well) < 2:
         return None
     excess = float(np.mean(own) - np.mean(well))
     if len(own) == 1:

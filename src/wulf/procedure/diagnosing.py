@@ -20,7 +20,7 @@ from wulf.diagnose.baseline import FALSE_ALARM, worse_nodes
 from wulf.diagnose.signatures import symptoms
 from wulf.errors import AnalysisError, UsageError
 from wulf.procedure.analysis import analyze, compare
-from wulf.records import CellEstimate, Comparison, Estimate, NodeRecord, Pair
+from wulf.records import Analysis, CellEstimate, Comparison, Estimate, NodeRecord, Pair
 from wulf.records.diagnosed import Branch, Diagnosis, Gate, Matrix, Score, Worse
 from wulf.units import parse_percent
 
@@ -70,7 +70,7 @@ def find(run: store.Run) -> Diagnosis:
     """Return what can be said of a run: without enough pairs nobody is judged, and causes may yet be seen."""
     analysis = run.analysis() or analyze(run)
     pairs = run.manifest.plan.workload.between_pairs
-    cells = _between_pairs(run)
+    cells = _between_pairs(run, analysis)
     models = [model for model in analysis.models if model.op in pairs]
     matrices = matrices_of(cells, run.nodes)
     if (path_again(run) / store.MANIFEST).is_file():
@@ -112,14 +112,14 @@ def matrices_of(
     ]
 
 
-def _between_pairs(run: store.Run) -> list[CellEstimate]:
+def _between_pairs(run: store.Run, analysis: Analysis) -> list[CellEstimate]:
     pairs = run.manifest.plan.workload.between_pairs
-    return [cell for cell in (run.analysis() or analyze(run)).cells if cell.cell.op in pairs]
+    return [cell for cell in analysis.cells if cell.cell.op in pairs]
 
 
 def again(run: store.Run) -> list[Pair]:
     """Return the pairs that tell, measured one at a time, whether who may be slow is; none where nobody may be."""
-    return alone.pairs(matrices_of(_between_pairs(run), run.nodes, SUSPICION))
+    return alone.pairs(matrices_of(_between_pairs(run, run.analysis() or analyze(run)), run.nodes, SUSPICION))
 
 
 def path_again(run: store.Run) -> Path:
