@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.contract.site import local_cluster
+from wulf.apps import batch
 from wulf.cluster.transport import open_transport
-from wulf.probe import execute, start
+from wulf.errors import ConfigError
+from wulf.probe import command, execute, start
 from wulf.probe.schedule import LaunchPlan
 
 PROGRESS = '{"type":"progress","sweep":1,"sweeps":5,"visits_done":1,"visits":5}'
@@ -102,6 +105,63 @@ def test_a_command_is_a_launch_of_one_value(tmp_path):
     failed = launch(tmp_path, "", command="echo no such input >&2; exit 4", **words)
     assert (failed.launch.status, failed.samples) == ("failed", [])
     assert "no such input" in failed.launch.error
+    assert failed.output.stderr.endswith(b"no such input\n")
+
+
+def test_a_command_says_what_it_took_and_what_it_printed(tmp_path):
+    words = {"op": "run time", "transport": "command", "place": ("node01",), "sizes_bytes": [0]}
+    busy = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo 'rate 1.25e14 of 3'; echo oops >&2"
+    found = launch(tmp_path, "", command=busy, prints={"rate": r"rate (\S+)", "of": r"of (\d)"}, **words)
+    assert found.launch.status == "ok", found.launch.error
+    assert found.launch.usage.user_s + found.launch.usage.system_s == pytest.approx(
+        found.samples[0].min_ns * 1e-9, rel=0.9
+    )
+    assert (found.output.stdout, found.output.stderr) == (b"rate 1.25e14 of 3\n", b"oops\n")
+    values = {sample.cell.op: sample.histogram[0][0] * 1e-9 / sample.divisor for sample in found.samples[1:]}
+    assert values == {"rate": pytest.approx(1.25e14, rel=1e-11), "of": pytest.approx(3.0, rel=1e-11)}
+
+
+@pytest.mark.parametrize(
+    ("printed", "said"),
+    [
+        ("", "matches nothing in its output"),
+        ("rate fast", "'fast', which is no number"),
+        ("rate 0", "rate is 0"),
+    ],
+)
+def test_a_command_that_does_not_print_its_number_has_failed(tmp_path, printed, said):
+    words = {"op": "run time", "transport": "command", "place": ("node01",), "sizes_bytes": [0]}
+    found = launch(tmp_path, "", command=f"echo {printed}", prints={"rate": r"rate (\S+)"}, **words)
+    assert (found.launch.status, found.samples) == ("failed", [])
+    assert said in found.launch.error
+
+
+def test_a_job_is_timed_without_the_queue(tmp_path):
+    words = {"op": "run time", "transport": "command", "place": ("node01",), "sizes_bytes": [0]}
+    queue = "sleep 0.4; sh $script >$output 2>&1"
+    template = "#!/bin/sh\n#SBATCH --nodes=1\necho shell $$ here\n$command\n"
+    text = batch.job(template, "job.sh", "sleep 0.1; echo done; exit 3", queue, command.JOB_TIME)
+    found = launch(tmp_path, "", command=f"cd {tmp_path} && {text}", **words)
+    assert found.launch.status == "failed" and "code 3" in found.launch.error
+    good = batch.job(template, "job.sh", "sleep 0.1; echo done", queue, command.JOB_TIME)
+    found = launch(tmp_path, "", command=f"cd {tmp_path} && {good}", **words)
+    assert found.launch.status == "ok", found.launch.error
+    assert 0.1e9 < found.samples[0].min_ns < 0.4e9 < found.launch.duration_s * 1e9
+    assert re.fullmatch(rb"shell \d+ here\ndone\n\n", found.output.stdout)
+    assert [path.name for path in tmp_path.iterdir() if "wulf-job" in path.name] == []
+
+
+@pytest.mark.parametrize(
+    ("template", "submit", "said"),
+    [
+        ("echo $command\n", batch.SUBMIT, "job.sh: a batch script begins with its interpreter"),
+        ("#!/bin/sh\necho $commander\n", batch.SUBMIT, "job.sh: $command stands nowhere in it"),
+        ("#!/bin/sh\n${command}\n", "sbatch $script", "$output stands nowhere in it"),
+    ],
+)
+def test_a_template_without_its_places_is_refused(template, submit, said):
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        batch.job(template, "job.sh", "true", submit, command.JOB_TIME)
 
 
 LOST = '{"type":"error","code":"peer_lost","peer":"node03","message":"node03 has not answered for 10 s"}'

@@ -13,7 +13,7 @@ from wulf import store
 from wulf.procedure.analysis import analyze
 from wulf.records import LaunchResult
 from wulf.report import run
-from wulf.report.run import export, tables
+from wulf.report.run import across, export
 
 FOUR = ("node01", "node02", "node03", "node04")
 NODES = [FOUR, FOUR[:3]]
@@ -63,7 +63,7 @@ def test_a_share_below_zero_is_shown_as_measured(tmp_path):
     loaded = measured(tmp_path / "run", -0.25)
     found = analyze(loaded).overlaps
     assert all(one.share.high < -0.2 for one in found)
-    table = tables.overlaps_table(found, {})
+    table = across.overlaps_table(found, {})
     assert [row[1].text for row in table.rows] == ["8 B", "1 KiB"]
     assert "(least of 2)" in table.rows[0][2].text
     assert table.rows[0][3].text.startswith("−2") and table.rows[0][3].raw == pytest.approx(-0.25, abs=0.02)
@@ -90,7 +90,7 @@ def test_it_is_in_text_page_and_export(tmp_path):
     loaded = measured(tmp_path / "run", 0.5)
     analysis = analyze(loaded)
     launches = [result.launch for result in loaded.results]
-    said = tables.overlaps_table(analysis.overlaps, {}).rows[0][3].text
+    said = across.overlaps_table(analysis.overlaps, {}).rows[0][3].text
     assert said.endswith("%)")
     text = shown(loaded)
     assert "Overlap with computation" in text and said in text

@@ -36,6 +36,7 @@ VERBS = {
     "sudoers": "wulf.cli.sudoers",
     "topology": "wulf.cli.topology",
     "measure": "wulf.cli.measure",
+    "app": "wulf.cli.app",
     "diagnose": "wulf.cli.diagnose",
     "import": "wulf.cli.importing",
     "analyze": "wulf.cli.analyze",

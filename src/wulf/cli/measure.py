@@ -166,7 +166,7 @@ def command(
         with MeasureProgress() as progress:
             more_s = parse_duration(budget) if budget else None
             measured = session.go_on(run or "latest", runs, more_s, progress)
-        _show(measured)
+        show_measured(measured)
         return
     if ops == "list":
         _list_operations(mpi)
@@ -207,7 +207,7 @@ def command(
         return
     with MeasureProgress() as progress:
         measured = session.start(request, path, progress)
-    _show(measured)
+    show_measured(measured)
 
 
 def _experiments(
@@ -254,7 +254,8 @@ def _names(ops: str | None) -> list[str] | None:
     return names
 
 
-def _show(outcome: session.Outcome) -> None:
+def show_measured(outcome: session.Outcome) -> None:
+    """Print what a run gave; end with the exit code that says whether all of it was measured."""
     run, analysis = outcome
     run_report.render_text(run.manifest, run.nodes, run.launches, analysis, console(), brief=True)
     sys.stdout.write(f"\nrun: {run.path}\nnext: wulf report {run.path} --html (or --text, --csv, --json)\n")

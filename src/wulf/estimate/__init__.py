@@ -17,6 +17,7 @@ from wulf.estimate.interleaved import compare_interleaved
 from wulf.estimate.over_tcp import over_tcp
 from wulf.estimate.overlaps import overlaps
 from wulf.estimate.periods import periods, weekends
+from wulf.estimate.resources import resources
 from wulf.estimate.under_load import under_load
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "over_tcp",
     "overlaps",
     "periods",
+    "resources",
     "sample_mean",
     "sample_quantiles",
     "under_load",

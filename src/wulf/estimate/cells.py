@@ -77,12 +77,12 @@ def cells(
         Ordered by cell.
     """
     good = {launch.id: launch for launch in launches if launch.status == "ok"}
-    moves = {operation.name: operation.moves_bytes for operation in operations}
+    of = {operation.name: operation for operation in operations}
     grouped: dict[Cell, list[Sample]] = defaultdict(list)
     for sample in samples:
         if sample.launch in good and sample.histogram:
             grouped[sample.cell].append(sample)
-    return [_estimate(cell, grouped[cell], good, plan, moves.get(cell.op, False)) for cell in sorted(grouped)]
+    return [_estimate(cell, grouped[cell], good, plan, of.get(cell.op)) for cell in sorted(grouped)]
 
 
 def medians(result: LaunchResult) -> dict[Cell, Median]:
@@ -146,7 +146,11 @@ def common(points: Iterable[Median]) -> float:
 
 
 def _estimate(
-    cell: Cell, samples: Sequence[Sample], launches: Mapping[str, Launch], plan: Plan, moves: bool
+    cell: Cell,
+    samples: Sequence[Sample],
+    launches: Mapping[str, Launch],
+    plan: Plan,
+    operation: Operation | None,
 ) -> CellEstimate:
     ordered = sorted(samples, key=lambda sample: launches[sample.launch].index)
     points = [_point(sample, launches[sample.launch]) for sample in ordered]
@@ -155,8 +159,8 @@ def _estimate(
     between = modality.count_modes([point.median_s for point in points])
     return CellEstimate(
         cell=cell,
-        time=as_estimate(interval, "s"),
-        bandwidth=_bandwidth(cell.size_bytes, interval) if moves else None,
+        time=as_estimate(interval, operation.unit if operation else "s"),
+        bandwidth=_bandwidth(cell.size_bytes, interval) if operation and operation.moves_bytes else None,
         quantiles_s=pooled_quantiles(ordered),
         launches=points,
         iterations=sum(sample.iterations for sample in ordered),

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -93,6 +93,7 @@ def compare(
     plans: tuple[Plan, Plan] | None = None,
     *,
     candidate_is_earlier: bool = False,
+    higher: Collection[str] = (),
 ) -> Comparison:
     """Compare the cells that two runs have in common.
 
@@ -108,6 +109,8 @@ def compare(
         Of the runs: another way to measure is listed with the facts that differ.
     candidate_is_earlier
         Which run was measured first.
+    higher
+        Operations of which the larger values are the good ones.
     """
     firsts = {cell.cell: cell for cell in base.cells}
     pairs = [(firsts[cell.cell], cell) for cell in candidate.cells if cell.cell in firsts]
@@ -115,7 +118,8 @@ def compare(
     common = [pair for pair in pairs if all(point.median_s > 0 for cell in pair for point in cell.launches)]
     judge = _Judge(margin, candidate_is_earlier)
     pooled, grounds = _pooled(common, judge)
-    cells = _cells(common, grounds, judge)
+    pooled = {op: directed(found, higher) for op, found in pooled.items()}
+    cells = [directed(found, higher) for found in _cells(common, grounds, judge)]
     verdict, reason = _overall(pooled, grounds, common, margin)
     effects = {op: _smallest(found, grounds[op]) for op, found in pooled.items()}
     differing = (_ways(*plans) if plans else {}) | differing_facts(base_nodes, candidate_nodes)
@@ -308,6 +312,14 @@ def adjust(p_values: Sequence[float]) -> list[float]:
     if not p_values:
         return []
     return [float(p) for p in false_discovery_control(np.asarray(p_values), method="bh")]
+
+
+def directed(found: CellComparison, higher: Collection[str]) -> CellComparison:
+    """Return a comparison whose verdict was made for a time, as it is for an operation of which more is better."""
+    other: dict[Verdict, Verdict] = {"better": "worse", "worse": "better"}
+    if found.op not in higher or found.verdict not in other:
+        return found
+    return msgspec.structs.replace(found, verdict=other[found.verdict])
 
 
 def comparison(cell: Cell, found: Shift, p_adjusted: float, verdict: Verdict) -> CellComparison:

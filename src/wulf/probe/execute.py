@@ -58,6 +58,7 @@ class _Output(msgspec.Struct):
     reference_lines: list[parse.ReferenceLine] = []
     references: list[Reference] = []
     beside: list[Traffic] = []
+    ran: command.Ran | None = None
     error: str | None = None
 
 
@@ -104,8 +105,8 @@ def _attempt(plan: LaunchPlan, site: Site, output: _Output) -> None:
     try:
         if plan.command:
             output.argv[:] = ["sh", "-c", plan.command]
-            ran = command.run(site.transport, plan.place[0], plan.command, plan.env)
-            output.samples = [command.sample(plan, ran)]
+            ran = output.ran = command.run(site.transport, plan.place[0], plan.command, plan.env)
+            output.samples = command.samples(plan, ran)
             return
         with traffic(plan, site) as others, start(plan, site, output.argv) as process:
             _read(process, output, plan, others.check)
@@ -147,12 +148,14 @@ def _result(
         unreachable=sorted(around.unreachable),
         argv=output.argv,
         probe=None if output.info is None else parse.probe_info(output.info),
+        usage=None if output.ran is None else output.ran.usage,
         context=around.contexts,
         contamination=contamination,
     )
+    printed = None if output.ran is None else output.ran.output
     if failed:
-        return LaunchResult(launch=launch, samples=[])
-    return LaunchResult(launch=launch, samples=output.samples, references=output.references)
+        return LaunchResult(launch=launch, samples=[], output=printed)
+    return LaunchResult(launch=launch, samples=output.samples, references=output.references, output=printed)
 
 
 def limit_s(plan: LaunchPlan) -> float:

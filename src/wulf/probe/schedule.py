@@ -70,6 +70,8 @@ class LaunchPlan(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     #: For a shell, where it is no operation of the probe.
     command: str = ""
+    #: Operations whose value is a number that the command prints → what finds it.
+    prints: dict[str, str] = {}
     #: Environment of the job beyond the site's own.
     env: dict[str, str] = {}
     #: The second of two settings that are measured in turn; None where there is one.
@@ -227,6 +229,7 @@ def launch_plan(
     sizes: Sequence[int],
     index: int,
     purpose: Purpose,
+    printed: Iterable[Operation] = (),
 ) -> LaunchPlan:
     """Launch number `index` of a run; its seed follows from the run's seed and the number alone.
 
@@ -234,6 +237,8 @@ def launch_plan(
     ----------
     places
         Who is measured: one place, or several pairs at the same time.
+    printed
+        What the operation, a command, prints.
     """
     return LaunchPlan(
         id=f"{index:05d}",
@@ -242,6 +247,7 @@ def launch_plan(
         asked=operation.asked,
         transport=operation.transport,
         command=operation.command,
+        prints={figure.name: figure.match for figure in printed},
         place=tuple(node for place in places for node in place),
         pairs=[(first, second) for first, second in places] if len(places) > 1 else [],
         beside=free_pairs(plan, operation.name, places[0]) if operation.beside_traffic else [],

@@ -43,6 +43,7 @@ def compare(base: Run, candidate: Run, margin: float) -> Comparison:
         margin=margin,
         plans=(base.manifest.plan, candidate.manifest.plan),
         candidate_is_earlier=candidate.manifest.created_at < base.manifest.created_at,
+        higher=[operation.name for operation in base.manifest.operations if operation.better == "higher"],
     )
 
 
@@ -69,6 +70,7 @@ def analyze_results(
         overheads=list(estimate.over_tcp(cells, operations)),
         loads=list(estimate.under_load(cells, operations)),
         overlaps=list(estimate.overlaps(cells, operations)),
+        resources=list(estimate.resources(evidence, plan.confidence)),
         hosts=hosts.advise(estimate.host_noise(evidence, cells, operations, plan.confidence), nodes),
         periods=estimate.periods(samples, launches, plan),
         weekends=estimate.weekends(samples, launches, plan),

@@ -49,12 +49,14 @@ def install(
     Parameters
     ----------
     probes
-        The socket probe, and that with MPI if it is wanted.
+        The socket probe, and that with MPI if it is wanted; none where only commands are measured.
     launcher
         How the MPI job is started; None without MPI.
     nodes
         Those that answer.
     """
+    if not probes:
+        return Places(net={}, mpi=None, lacks_net={}, lacks_mpi={})
     net = probes[0]
     mpi = next((probe for probe in probes if probe.mpi is not None), None)
     if config.transport == "local":

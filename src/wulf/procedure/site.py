@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import shlex
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,7 +22,7 @@ from wulf.facts.capture import capture, snapshot
 from wulf.facts.context import Snapshot, contamination, difference
 from wulf.facts.values import cpu_list
 from wulf.nodeset import reasons_text
-from wulf.ports import Launcher, Transport
+from wulf.ports import Launcher, MpiJob, Transport
 from wulf.probe import build
 from wulf.probe.execute import LaunchContext, Observation
 from wulf.probe.schedule import LaunchPlan
@@ -70,7 +71,7 @@ def toolbox(ops: Sequence[str] | None, mpi: str | None, say: Say) -> Toolbox:
     ----------
     ops
         Names of operations; None for the usual ones, of which those that need MPI are left out (and that is
-        said) where there is no MPI library.
+        said) where there is no MPI library. Nothing is built where none is named.
     mpi
         Which library, as `wulf.probe.build.find_mpi` takes it.
 
@@ -81,6 +82,8 @@ def toolbox(ops: Sequence[str] | None, mpi: str | None, say: Say) -> Toolbox:
     BuildError
         A probe cannot be built, or an operation needs MPI and there is none.
     """
+    if ops is not None and not ops:
+        return Toolbox(probes=[], operations=[], known=[])
     say("building the probe")
     net = build.build(None)
     probes = [net]
@@ -210,6 +213,46 @@ def _needs_net(operation: Operation) -> bool:
 
 def _needs_mpi(operation: Operation) -> bool:
     return operation.transport == "mpi"
+
+
+def mpi_command(
+    config: ClusterConfig, nodes: Sequence[NodeRecord], mpi: str | None, place: Place, command: str
+) -> str:
+    """Return for a shell on the first node how an MPI program is started with a rank on each node of a place.
+
+    Parameters
+    ----------
+    mpi
+        Which library, as `wulf.probe.build.find_mpi` takes it.
+    command
+        The program and its arguments, quoted as for a shell.
+
+    Raises
+    ------
+    BuildError
+        There is no MPI library.
+    UsageError
+        It is no single program with its arguments.
+    """
+    libraries = build.find_mpi(mpi)
+    if not libraries:
+        raise BuildError("no MPI library was found: install one, or give the path of its compiler with --mpi")
+    try:
+        program, *arguments = shlex.split(command)
+    except ValueError as error:
+        raise UsageError(f"{printable(command, 200)!r}: {error}") from None
+    start = _launcher(config, libraries[0])
+    job = MpiJob(
+        program=program,
+        arguments=arguments,
+        hosts=[(node, config.address(node)) for node in place],
+        interface=config.interface,
+        subnet=_subnet(nodes),
+        shared_cpu=_sharing(config, nodes)(*place),
+        env=dict(config.mpi.env),
+    )
+    variables = [f"{name}={value}" for name, value in start.env(job).items()]
+    return shlex.join(["env", *variables, *start.argv(job)])
 
 
 def look_s(config: ClusterConfig, transport: Transport, nodes: Sequence[str]) -> float:

@@ -271,6 +271,22 @@ class Overlap(Record, frozen=True, kw_only=True):
     share: Estimate
 
 
+class Resources(Record, frozen=True, kw_only=True):
+    """What a launch of a command takes of the node that it is started on: medians over launches."""
+
+    op: str
+    #: Node of every rank, in rank order.
+    place: Place = msgspec.field(name="pair")
+    #: Time of CPUs [s]; null where the node's shell does not say.
+    cpu: Estimate | None
+    #: The part of it in the kernel [s].
+    kernel: Estimate | None
+    #: CPUs that it keeps busy on average: their time ÷ run time.
+    busy: Estimate | None
+    #: Memory of its largest process [B]; null where GNU time is not installed.
+    peak: Estimate | None
+
+
 class PeriodEstimate(Record, frozen=True, kw_only=True):
     """A cell in one part of the week or of the day."""
 
@@ -320,6 +336,8 @@ class Analysis(Record, frozen=True, kw_only=True):
     loads: list[Overhead] = []
     #: Overlap of non-blocking operations with a computation, where a run has them with and without.
     overlaps: list[Overlap] = []
+    #: What commands take of their node.
+    resources: list[Resources] = []
     #: What the nodes do by themselves, one for each where that was measured.
     hosts: list[HostNoise] = []
     #: Of a series: every cell on weekdays, at the weekend and at each hour of the day.

@@ -78,11 +78,40 @@ class Operation(Record, frozen=True, kw_only=True):
     command: str = ""
     #: Regular expression with one group around the number in its output that is the value; empty for the run time.
     match: str = ""
+    #: The operation whose launches print this number, too; empty for one that has launches of its own.
+    printed_by: str = ""
+    #: Unit of a value; seconds for all that is measured, anything for a number that a command prints.
+    unit: str = "s"
 
     @property
     def between_pairs(self) -> bool:
         """Whether it is measured between two nodes."""
         return self.ranks == RANKS_OF_A_PAIR
+
+
+class Printed(Record, frozen=True, kw_only=True):
+    """A number that a command prints beside what it does."""
+
+    name: str
+    #: Regular expression with one group around it.
+    match: str
+    unit: str = ""
+    better: Literal["lower", "higher"] = "lower"
+
+
+def printed_operation(printed: Printed, command: Operation) -> Operation:
+    """Return what a run says of a number that each launch of a command prints."""
+    return msgspec.structs.replace(
+        command,
+        name=printed.name,
+        quantity=printed.name,
+        better=printed.better,
+        summary=f"printed by {command.name}",
+        command="",
+        match=printed.match,
+        printed_by=command.name,
+        unit=printed.unit,
+    )
 
 
 def command_operation(command: str, *, name: str = "command", match: str = "") -> Operation:
@@ -280,6 +309,24 @@ class Traffic(Record, frozen=True, kw_only=True):
         return self.moved_bytes / self.lasted_s if self.lasted_s > 0 else 0.0
 
 
+class Usage(Record, frozen=True, kw_only=True):
+    """What the processes of a command took of the node that it was started on."""
+
+    #: Time of CPUs in the program itself, and in the kernel for it [s]; null where the shell does not say.
+    user_s: float | None
+    system_s: float | None
+    #: Memory of its largest process; null where GNU time is not installed there.
+    peak_bytes: int | None
+
+
+class Output(Record, frozen=True, kw_only=True):
+    """What a command printed."""
+
+    stdout: bytes
+    #: Its last 64 KiB.
+    stderr: bytes
+
+
 class Launch(Record, frozen=True, kw_only=True):
     """One fresh probe session: the unit of replication."""
 
@@ -315,6 +362,8 @@ class Launch(Record, frozen=True, kw_only=True):
     argv: list[str]
     #: What the probe said of itself; null when it did not get that far.
     probe: ProbeInfo | None
+    #: Of a command; null for the probe, and where it did not come to its end.
+    usage: Usage | None = None
     #: What else happened on its nodes.
     context: list[NodeContext]
     #: Why this launch is suspect (foreign load, steal, NIC errors); empty when it is clean.
@@ -335,6 +384,8 @@ class LaunchResult(Record, frozen=True, kw_only=True, tag="launch"):
     samples: list[Sample]
     #: One, or one for each pair that was measured at the same time; empty where none was made.
     references: list[Reference] = []
+    #: Of a command; it is kept in files of its own, not in the log.
+    output: Output | None = None
 
     @property
     def reference_s(self) -> float | None:

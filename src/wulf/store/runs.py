@@ -17,6 +17,7 @@ from wulf.records import (
     LogRecord,
     Manifest,
     NodeRecord,
+    Output,
     Sample,
 )
 from wulf.store import columns
@@ -36,6 +37,8 @@ from wulf.text import nearest, printable
 MANIFEST = "manifest.json"
 RECORDS = "records.jsonl"
 ANALYSIS = "analysis.json"
+#: Directory of what commands have printed: LAUNCH.stdout and LAUNCH.stderr.
+OUTPUT = "output"
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,7 +111,18 @@ class Writer(RunWriter[Manifest]):
 
     def append(self, record: LogRecord) -> None:
         """Write one record; it is on the disk when this returns."""
+        if isinstance(record, LaunchResult) and record.output is not None:
+            self._keep(record.launch.id, record.output)
+            record = msgspec.structs.replace(record, output=None)
         self._log.append(record)
+
+    def _keep(self, launch: str, output: Output) -> None:
+        try:
+            (self.path / OUTPUT).mkdir(exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"cannot make {self.path / OUTPUT}: {error.strerror}") from error
+        for name, content in (("stdout", output.stdout), ("stderr", output.stderr)):
+            write_atomically(self.path / OUTPUT / f"{launch}.{name}", content)
 
 
 def create(path: Path, manifest: Manifest) -> Writer:

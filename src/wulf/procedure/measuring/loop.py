@@ -199,7 +199,10 @@ class Session:
         self._run(op, [place for _, place in job], sizes, "scout" if alone else "measure")
 
     def _run(self, op: str, places: list[Place], sizes: list[int], purpose: schedule.Purpose) -> None:
-        plan = schedule.launch_plan(self.plan, self.operations[op], places, sizes, len(self.results), purpose)
+        printed = [one for one in self.operations.values() if one.printed_by == op]
+        plan = schedule.launch_plan(
+            self.plan, self.operations[op], places, sizes, len(self.results), purpose, printed
+        )
         begin = time.monotonic()
         result = self._launch(plan)
         wall_s = time.monotonic() - begin

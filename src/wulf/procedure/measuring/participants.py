@@ -14,7 +14,7 @@ class Task(NamedTuple):
 
     operation: Operation
     sizes_bytes: list[int]
-    #: How many ranks take part in an operation of all nodes; 0 for all.
+    #: How many ranks take part in an operation of all nodes, or in a command; 0 for all.
     ranks: int = 0
     #: Of each node.
     ranks_per_node: int = 1
@@ -30,22 +30,21 @@ def places(task: Task, pairs: Sequence[Pair], left_out: Sequence[LeftOut]) -> li
     """Return who takes part.
 
     That is the pairs; or of the nodes in them that can: all together, if two are left (no more than `task.ranks` of
-    their ranks), each alone (of `task.nodes`, where these are named) or with itself, or for a command the first.
+    their ranks), each alone (of `task.nodes`, where these are named) or with itself; for a command the ranks that it
+    has, one on the first node where it starts its own.
     """
     operation = task.operation
     if operation.between_pairs and not task.inside:
         return list(pairs)
     out = {absent.node for absent in left_out if operation.name in absent.ops}
     everybody = tuple(dict.fromkeys(node for pair in pairs for node in pair if node not in out))
-    if operation.command:
-        return [everybody[:1]]
     if task.inside:
         return [(node, node) for node in everybody]
-    if operation.ranks == 1:
+    if operation.ranks == 1 and not operation.command:
         return [(node,) for node in everybody if task.nodes is None or node in task.nodes]
     ranks = tuple(node for node in everybody for _ in range(task.ranks_per_node))
     ranks = ranks[: task.ranks or None]
-    return [ranks] if len(set(ranks)) > 1 else []
+    return [ranks] if len(set(ranks)) > 1 or operation.command else []
 
 
 def absent(workload: Workload, operations: Sequence[Operation], left_out: Sequence[LeftOut]) -> list[LeftOut]:

@@ -33,9 +33,11 @@ from wulf.records import (
     Pair,
     Part,
     Plan,
+    Printed,
     Series,
     Workload,
     command_operation,
+    printed_operation,
 )
 from wulf.stats.trend import TESTABLE
 from wulf.store.files import timestamp
@@ -59,8 +61,13 @@ class MeasureRequest(msgspec.Struct, frozen=True, kw_only=True):
     ops: list[str] | None = None
     #: Instead of `ops`: each with its own sizes and ranks; `ladder` then names where they come from.
     experiments: tuple[Experiment, ...] = ()
-    #: A command for a shell on the first node, whose run time is measured, too.
+    #: A command for a shell on the first node, whose run time is measured, too; and how that is called.
     command: str = ""
+    command_name: str = "command"
+    #: Numbers that it prints.
+    prints: tuple[Printed, ...] = ()
+    #: So many ranks of it are started on the nodes, as an MPI program; 0 for a command that starts its own.
+    command_ranks: int = 0
     #: MPI library: a family or the path of a compiler; None for the one that is found.
     mpi: str | None = None
     #: Launches are added until the interval is ± this wide, as a share.
@@ -97,6 +104,8 @@ class MeasureRequest(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(f"--visit {self.visit_us}us: a visit lasts between 10us and 1s")
         if self.ranks_per_node < 1 or self.ranks_per_node != int(self.ranks_per_node):
             raise UsageError(f"--ranks-per-node {self.ranks_per_node}: a whole number, 1 or more")
+        if self.command_ranks < 0:
+            raise UsageError(f"--ranks {self.command_ranks}: 1 or more")
         if self.seed < 0:
             raise UsageError("--seed must not be negative")
         if self.every_s is not None and not 1 <= self.every_s <= self.budget_s:
@@ -153,7 +162,11 @@ def go_on(name: str, runs: Path, budget_s: float | None, watcher: Watcher) -> Ou
         raise UsageError(f"{path} is a series and goes on until its own end: it takes no --budget")
     config = inventory.parse(manifest.cluster, str(path / store.MANIFEST))
     mpi = manifest.software.get("mpi_compiler")
-    asked = [operation.asked or operation.name for operation in manifest.operations if not operation.command]
+    asked = [
+        operation.asked or operation.name
+        for operation in manifest.operations
+        if operation.transport != "command"
+    ]
     tools = site.toolbox(list(dict.fromkeys(asked)), str(mpi) if mpi else None, watcher.stage)
     tools = msgspec.structs.replace(tools, operations=manifest.operations)
     members = sorted({node for place in manifest.plan.workload.places for node in place})
@@ -198,7 +211,10 @@ def _tools(request: MeasureRequest, watcher: Watcher) -> tuple[site.Toolbox, lis
             for operation in tools.operations
         ]
     if request.command:
-        tasks.append(Task(command_operation(request.command), request.sizes_bytes))
+        ranks = request.command_ranks
+        per_node = -(-ranks // len({node for pair in request.pairs for node in pair})) or 1
+        command = command_operation(request.command, name=request.command_name)
+        tasks.append(Task(command, request.sizes_bytes, ranks or 1, per_node))
     return msgspec.structs.replace(tools, operations=[task.operation for task in tasks]), tasks
 
 
@@ -247,8 +263,22 @@ def _looked(
         _say_lost(lost, records, watcher)
         measured = {node for pair in pairs for node in pair}
         tasks = list(_on_each_cpu(tasks, [one for one in records if one.node in measured], watcher))
+        if request.command_ranks:
+            tasks = [_as_mpi_job(request, task, pairs, records) for task in tasks]
         tools = msgspec.structs.replace(tools, operations=[task.operation for task in tasks])
         yield tools, tasks, transport, records, pairs
+
+
+def _as_mpi_job(
+    request: MeasureRequest, task: Task, pairs: Sequence[Pair], records: Sequence[NodeRecord]
+) -> Task:
+    """Return a task whose command, a program and its arguments, is started as an MPI job."""
+    operation = task.operation
+    if not operation.command:
+        return task
+    (place,) = places(task, pairs, [])
+    whole = site.mpi_command(request.config, records, request.mpi, place, operation.command)
+    return task._replace(operation=msgspec.structs.replace(operation, command=whole))
 
 
 def _on_each_cpu(tasks: Sequence[Task], records: Sequence[NodeRecord], watcher: Watcher) -> Iterator[Task]:
@@ -385,7 +415,13 @@ def _require_company(pairs: Sequence[Pair]) -> None:
 def _manifest(
     request: MeasureRequest, name: str, plan: Plan, operations: Sequence[Operation], ready: site.MeasuringSite
 ) -> Manifest:
-    return Manifest(**head(name, request.config, operations, ready.software), plan=plan)
+    printed = [
+        printed_operation(one, operation)
+        for operation in operations
+        if operation.command
+        for one in request.prints
+    ]
+    return Manifest(**head(name, request.config, [*operations, *printed], ready.software), plan=plan)
 
 
 def _measure(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-import re
 import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,7 +24,7 @@ from wulf.experiment import company, settling
 from wulf.experiment.objective import metric_name
 from wulf.nodeset import fold
 from wulf.ports import Transport
-from wulf.probe.command import run as run_command
+from wulf.probe import command
 from wulf.probe.schedule import Alternation, LaunchPlan
 from wulf.procedure import change
 from wulf.procedure.measuring.loop import RunLaunch
@@ -41,7 +40,6 @@ from wulf.records import (
     Values,
     Workload,
 )
-from wulf.text import last_line, printable
 
 #: After a change the guards' watchers still start or end; a short trial would measure that [s].
 SETTLE_S = 0.5
@@ -407,23 +405,15 @@ class TrialRunner:
             self._dwell_sweeps.setdefault(part.op, max(math.ceil(DWELL_S / sweep_s), FEWEST_SWEEPS))
         return result
 
-    def _command(self, command: Operation, node: str, env: Mapping[str, str]) -> float:
+    def _command(self, operation: Operation, node: str, env: Mapping[str, str]) -> float:
         """Run a command on a node; return its run time [s], or the number in its output."""
         try:
-            ran = run_command(self._transport, node, command.command, env)
+            ran = command.run(self._transport, node, operation.command, env)
+            if ran.error:
+                raise TrialError(ran.error)
+            return command.number(operation.match, ran) if operation.match else ran.nanoseconds * 1e-9
         except ProbeError as error:
             raise TrialError(str(error)) from None
-        if not command.match:
-            return ran.nanoseconds * 1e-9
-        found = re.findall(command.match, ran.text, re.MULTILINE)
-        try:
-            return float(found[-1])
-        except (IndexError, ValueError):
-            what = f"{printable(found[-1], 60)!r}, which is no number," if found else "nothing"
-            end = printable(last_line(ran.text.encode()) or "nothing", 100)
-            raise TrialError(
-                f"{command.command!r}: {command.match!r} matches {what} in its output, which ends: {end}"
-            ) from None
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from wulf.records.diagnosed import Diagnosis
 from wulf.report import audit as audit_view
 from wulf.report import diagnosis as diagnosis_view
 from wulf.report.parts import DiagnosisView, Figure, OperationView, Section, View
-from wulf.report.run import headline, hosts, loads, methods, over_time, provenance, ranking, tables
+from wulf.report.run import across, headline, hosts, loads, methods, over_time, provenance, ranking, tables
 from wulf.report.run.figures import figures
 from wulf.report.run.matrix import judged
 from wulf.report.words import Terms, estimate_item, name
@@ -76,12 +76,12 @@ def _across(
     """Yield what the run says of several operations together."""
     zone = manifest.plan.series.time_zone if manifest.plan.series else ""
     sections = (
-        Section("parameters", "Parameters of LogGP", tables.parameters_table(analysis.parameters)),
-        Section("overheads", "MPI over TCP", tables.overheads_table(analysis.overheads)),
+        Section("parameters", "Parameters of LogGP", across.parameters_table(analysis.parameters)),
+        Section("overheads", "MPI over TCP", across.overheads_table(analysis.overheads)),
         Section(
             "loads",
             "Under load, and beside traffic",
-            tables.loads_table(analysis.loads, launches),
+            across.loads_table(analysis.loads, launches),
             tuple(loads.curves(analysis.loads, known)),
         ),
         Section(
@@ -89,7 +89,8 @@ def _across(
             "Over time",
             over_time.table(analysis.periods, analysis.weekends, known, zone),
         ),
-        Section("overlaps", "Overlap with computation", tables.overlaps_table(analysis.overlaps, known)),
+        Section("overlaps", "Overlap with computation", across.overlaps_table(analysis.overlaps, known)),
+        Section("resources", "Resources", across.resources_table(analysis.resources)),
     )
     yield from (section for section in sections if section.table.rows)
 

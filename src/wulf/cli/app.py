@@ -1,0 +1,178 @@
+"""``wulf app``: any command as an experiment, repeated until its figures are precise."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Annotated, Literal, cast
+
+import typer
+
+from wulf.apps import batch
+from wulf.cli.facts import NodesOption
+from wulf.cli.measure import show_measured
+from wulf.cli.measure_progress import MeasureProgress
+from wulf.cli.options import RUNS, ClusterOption, RunsOption
+from wulf.errors import ConfigError, UsageError
+from wulf.probe.command import JOB_TIME
+from wulf.procedure.begin import new_run, new_seed
+from wulf.procedure.clusters import cluster as resolve
+from wulf.procedure.measuring import session
+from wulf.records import Printed
+from wulf.signals import end_gently
+from wulf.units import parse_duration, parse_percent
+
+BUDGET = "30m"
+NAME = "run time"
+#: Of a number that a command prints: ``performance [GFLOPS] higher``.
+_FIGURE = re.compile(r"(?P<name>[^\[\]]+?)(?:\s+\[(?P<unit>[^\[\]]*)\])?(?:\s+(?P<better>lower|higher))?")
+
+
+def command(
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="COMMAND...",
+            help="The command, after --. One word alone is read by a shell on the node, with pipes and variables.",
+        ),
+    ],
+    run: Annotated[str | None, typer.Option(metavar="RUN", help="Name of the new run.")] = None,
+    cluster_name: ClusterOption = None,
+    nodes: NodesOption = None,
+    directory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIRECTORY",
+            help="Where it runs, on the node. Default: the home there; on this machine the current directory.",
+        ),
+    ] = None,
+    ranks: Annotated[
+        int,
+        typer.Option(
+            help="The command is an MPI program: start so many ranks of it, spread over the nodes, as the cluster's "
+            "MPI library and network want it. Default: 0, the command starts its own."
+        ),
+    ] = 0,
+    mpi: Annotated[
+        str | None, typer.Option(help="With --ranks: openmpi, mpich, or the path of an mpicc.")
+    ] = None,
+    batch_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--batch",
+            metavar="FILE",
+            help="A batch script in which $command stands: every launch is a job of its own, whose time in the queue "
+            "does not count.",
+        ),
+    ] = None,
+    submit: Annotated[
+        str,
+        typer.Option(
+            help="With --batch: what hands $script to the queue, with $output, and waits for its end."
+        ),
+    ] = batch.SUBMIT,
+    match: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="REGEX",
+            help="Also a number in its output: a regular expression with one group around it; the last match counts. "
+            "May be repeated.",
+        ),
+    ] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--as",
+            metavar="NAME",
+            help="What the number of a --match is, in their order: 'performance [GFLOPS] higher' is its name, unit, "
+            "and that more is better. Default: 'result', lower is better.",
+        ),
+    ] = None,
+    repeat: Annotated[
+        int | None,
+        typer.Option(help="Exactly so many launches, however precise they are; an interval takes 6."),
+    ] = None,
+    precision: Annotated[
+        str, typer.Option(help="Launches are added until the 95 % interval is ± this wide.")
+    ] = "2%",
+    budget: Annotated[str, typer.Option(help="Time after which no launch is started.")] = BUDGET,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of all random orders. Default: a new one, stored.")
+    ] = None,
+    runs: RunsOption = RUNS,
+) -> None:
+    """Measure a command: its run time, numbers that it prints, and what it takes of the node.
+
+    It is launched again and again until the median of its run time, and of every number, is as precise as asked or the
+    budget is spent; a launch that fails is counted and shown with its reason. What each launch has printed is kept in
+    the run, in output/. 'wulf compare RUN RUN' compares two runs; 'wulf compare --interleaved A B --command COMMAND'
+    measures two settings in turn, and 'wulf tune --objective "app: COMMAND"' looks for better ones.
+
+    Exit code 3 when launches failed or the precision was not reached.
+    """
+    end_gently()
+    config = resolve(cluster_name)
+    chosen = config.select(nodes)
+    if batch_file is not None and ranks:
+        raise UsageError("--batch: the script says itself how ranks are started: it takes no --ranks")
+    text = words[0] if len(words) == 1 else shlex.join(words)
+    if batch_file is not None:
+        text = batch.job(_read(batch_file), str(batch_file), text, submit, JOB_TIME)
+    request = session.MeasureRequest(
+        config=config,
+        pairs=[(node, node) for node in chosen],
+        ladder="none",
+        sizes_bytes=[0],
+        command=f"cd {shlex.quote(directory)} && {text}" if directory else text,
+        command_name=NAME,
+        prints=_figures(match or [], names or []),
+        command_ranks=ranks,
+        mpi=mpi or config.mpi.compiler,
+        precision=parse_percent(precision),
+        budget_s=parse_duration(budget),
+        min_launches=repeat if repeat is not None else 6,
+        max_launches=repeat if repeat is not None else 40,
+        reference=False,
+        seed=new_seed(seed),
+    )
+    path = new_run(run, runs)
+    with MeasureProgress() as progress:
+        measured = session.start(request, path, progress)
+    show_measured(measured)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise ConfigError(f"cannot read {path}: {reason}") from None
+
+
+def _figures(matches: list[str], names: list[str]) -> tuple[Printed, ...]:
+    """Return the numbers that are looked for in the output."""
+    if len(names) > len(matches):
+        raise UsageError(f"--as {names[-1]!r}: there is no --match for it")
+    numbered = ["result" if number == 1 else f"result {number}" for number in range(1, len(matches) + 1)]
+    called = [*names, *numbered[len(names) :]]
+    found = tuple(_figure(regex, name) for regex, name in zip(matches, called, strict=True))
+    if len({NAME, *(figure.name for figure in found)}) <= len(found):
+        raise UsageError(f"--as: every number needs a name of its own, and {NAME!r} is taken")
+    return found
+
+
+def _figure(regex: str, name: str) -> Printed:
+    said = _FIGURE.fullmatch(name.strip())
+    if said is None:
+        raise UsageError(
+            f"--as {name!r}: a name, its unit in brackets if it has one, and 'higher' if more is better"
+        )
+    try:
+        groups = re.compile(regex).groups
+    except re.error as error:
+        raise UsageError(f"--match {regex!r} is not a regular expression: {error}") from None
+    if groups != 1:
+        raise UsageError(f"--match {regex!r}: one group (in parentheses) around the number")
+    better = cast("Literal['lower', 'higher']", said["better"] or "lower")
+    return Printed(name=said["name"], match=regex, unit=said["unit"] or "", better=better)

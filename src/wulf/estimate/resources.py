@@ -1,0 +1,46 @@
+"""What commands take of the node that they are started on.  Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from wulf.estimate.cells import as_estimate
+from wulf.records import Estimate, LaunchResult, Place, Resources, Usage
+from wulf.stats import intervals
+
+
+def resources(results: Sequence[LaunchResult], confidence: float) -> Iterator[Resources]:
+    """Yield the medians over the good launches of each command at a place."""
+    found: dict[tuple[str, Place], list[tuple[Usage, float]]] = defaultdict(list)
+    for result in results:
+        launch = result.launch
+        if launch.status == "ok" and launch.usage is not None:
+            run_s = result.samples[0].batch_medians_ns[0] * 1e-9
+            found[launch.op, launch.place].append((launch.usage, run_s))
+    for (op, place), used in found.items():
+        cpu = [_sum(usage) for usage, _ in used]
+        yield Resources(
+            op=op,
+            place=place,
+            cpu=_median(cpu, "s", confidence),
+            kernel=_median([usage.system_s for usage, _ in used], "s", confidence),
+            busy=_median(
+                [
+                    None if time_s is None else time_s / run_s
+                    for time_s, (_, run_s) in zip(cpu, used, strict=True)
+                ],
+                "ratio",
+                confidence,
+            ),
+            peak=_median([usage.peak_bytes for usage, _ in used], "B", confidence),
+        )
+
+
+def _sum(usage: Usage) -> float | None:
+    return None if usage.user_s is None or usage.system_s is None else usage.user_s + usage.system_s
+
+
+def _median(values: Sequence[float | None], unit: str, confidence: float) -> Estimate | None:
+    known = [value for value in values if value is not None]
+    return as_estimate(intervals.median(known, confidence), unit) if known else None

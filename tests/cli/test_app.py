@@ -1,0 +1,105 @@
+"""``wulf app`` as a user runs it, on this machine."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import wulf as library
+from tests.cli.command import wulf
+
+SOME = ["--cluster", "local", "--repeat", "12"]
+
+
+@pytest.mark.alone
+def test_a_command_its_numbers_its_output_and_what_it_takes(tmp_path):
+    figures = ["--match", r"took (\S+) s", "--match", r"rate=(\S+)", "--as", "loop time [s]"]
+    shown = [*figures, "--as", "performance [GFLOPS] higher"]
+    for name, rate in (("slow", "2"), ("quick", "3")):
+        done = wulf(
+            tmp_path,
+            "app",
+            "--run",
+            name,
+            *SOME,
+            *shown,
+            "--",
+            f"sleep 0.02; echo took 0.5 s; echo rate={rate}.00$(date +%N | cut -c 5-7)",
+        )
+        assert done.returncode in (0, 3), done.stderr
+        assert "run time: 2" in done.stdout or "run time: 3" in done.stdout, done.stdout
+        assert "loop time: 500" in done.stdout and f"performance: {rate}.00" in done.stdout
+    run = library.load(tmp_path / "runs" / "slow")
+    assert len(run.launches) == 12
+    cells = {cell.cell.op: cell.time for cell in run.analysis().cells}
+    assert (cells["performance"].unit, cells["performance"].n) == ("GFLOPS", 12)
+    assert cells["performance"].low == pytest.approx(2.0, rel=0.01)
+    assert (
+        (tmp_path / "runs" / "slow" / "output" / "00003.stdout")
+        .read_text()
+        .startswith("took 0.5 s\nrate=2.00")
+    )
+    (taken,) = run.analysis().resources
+    assert taken.op == "run time" and 0 <= taken.busy.value < 1
+    (comparison,) = json.loads(wulf(tmp_path, "compare", "slow", "quick", "--json").stdout)
+    verdicts = {cell["op"]: cell["verdict"] for cell in comparison["cells"]}
+    # More is better: half as much again is no run that got worse.
+    assert verdicts["performance"] == "better" and verdicts["loop time"] == "no difference"
+    report = wulf(tmp_path, "report", "slow", "--text").stdout
+    assert "What a launch takes of the node" in report and "GFLOPS" in report
+    assert wulf(tmp_path, "report", "slow", "--html").returncode == 0
+
+
+@pytest.mark.alone
+def test_launches_that_fail_are_counted_and_say_why(tmp_path):
+    flaky = (
+        "n=$(cat n 2>/dev/null || echo 0); echo $((n+1)) >n; echo begun; "
+        "[ $n -ne 2 ] || { echo lost a rank >&2; exit 9; }"
+    )
+    done = wulf(tmp_path, "app", "--run", "a", *SOME, "--", flaky)
+    assert done.returncode == 3, done.stderr
+    assert "1 failed of 13 launches" in done.stdout
+    failed = [one for one in library.load(tmp_path / "runs" / "a").launches if one.status == "failed"]
+    assert [one.index for one in failed] == [2] and "lost a rank" in failed[0].error
+    assert (tmp_path / "runs" / "a" / "output" / "00002.stderr").read_text().endswith("lost a rank\n")
+
+
+@pytest.mark.alone
+def test_an_mpi_program_is_started_on_the_nodes(tmp_path):
+    done = wulf(
+        tmp_path,
+        "app",
+        "--run",
+        "a",
+        *SOME,
+        "--ranks",
+        "3",
+        "--mpi",
+        "openmpi",
+        "--",
+        "printenv",
+        "OMPI_COMM_WORLD_RANK",
+    )
+    assert done.returncode in (0, 3), done.stderr
+    said = (tmp_path / "runs" / "a" / "output" / "00000.stdout").read_text()
+    assert sorted(said.split()) == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--as", "x", "--", "true"], "there is no --match for it"),
+        (["--match", "x", "--", "true"], "one group (in parentheses)"),
+        (["--match", "(x", "--", "true"], "is not a regular expression"),
+        (["--match", "(x)", "--as", "run time", "--", "true"], "'run time' is taken"),
+        (["--batch", "missing.sh", "--", "true"], "cannot read missing.sh: No such file or directory"),
+        (["--batch", "job.sh", "--ranks", "2", "--", "true"], "it takes no --ranks"),
+        (["--ranks", "-1", "--", "true"], "1 or more"),
+        (["--directory", "/nowhere", "--", "true"], "/nowhere"),
+    ],
+)
+def test_what_cannot_be_is_refused(tmp_path, words, said):
+    done = wulf(tmp_path, "app", "--cluster", "local", *words)
+    assert done.returncode in (1, 2) and said in done.stderr, done.stderr
+    assert "Traceback" not in done.stderr
