@@ -105,7 +105,7 @@ def test_a_command_is_a_launch_of_one_value(tmp_path):
     failed = launch(tmp_path, "", command="echo no such input >&2; exit 4", **words)
     assert (failed.launch.status, failed.samples) == ("failed", [])
     assert "no such input" in failed.launch.error
-    assert failed.output.stderr.endswith(b"no such input\n")
+    assert failed.output.stderr.endswith("no such input\n")
 
 
 def test_a_command_says_what_it_took_and_what_it_printed(tmp_path):
@@ -116,7 +116,7 @@ def test_a_command_says_what_it_took_and_what_it_printed(tmp_path):
     assert found.launch.usage.user_s + found.launch.usage.system_s == pytest.approx(
         found.samples[0].min_ns * 1e-9, rel=0.9
     )
-    assert (found.output.stdout, found.output.stderr) == (b"rate 1.25e14 of 3\n", b"oops\n")
+    assert (found.output.stdout, found.output.stderr) == ("rate 1.25e14 of 3\n", "oops\n")
     values = {sample.cell.op: sample.histogram[0][0] * 1e-9 / sample.divisor for sample in found.samples[1:]}
     assert values == {"rate": pytest.approx(1.25e14, rel=1e-11), "of": pytest.approx(3.0, rel=1e-11)}
 
@@ -147,7 +147,7 @@ def test_a_job_is_timed_without_the_queue(tmp_path):
     found = launch(tmp_path, "", command=f"cd {tmp_path} && {good}", **words)
     assert found.launch.status == "ok", found.launch.error
     assert 0.1e9 < found.samples[0].min_ns < 0.4e9 < found.launch.duration_s * 1e9
-    assert re.fullmatch(rb"shell \d+ here\ndone\n\n", found.output.stdout)
+    assert re.fullmatch(r"shell \d+ here\ndone\n\n", found.output.stdout)
     assert [path.name for path in tmp_path.iterdir() if "wulf-job" in path.name] == []
 
 

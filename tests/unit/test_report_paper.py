@@ -28,7 +28,7 @@ def test_the_methods_say_on_what_with_what_and_how_often(shown: View) -> None:
         "driver igb, 1 Gbit/s, MTU 1500 B;",
         "Linux 6.1.0-18-amd64 (node[01-02,04]), 6.1.0-21-amd64 (node03).",
         "Measured with wulf 0.1.0 over Open MPI 4.1.4,",
-        "mpi_pingpong (blocking MPI ping-pong; a time is the half round trip)",
+        "mpi_pingpong (blocking MPI ping-pong; a value is the half round trip)",
         "between 3 pairs of nodes, 12 message sizes from 0 B to 1 KiB.",
         "12 launches per cell",
         "with its 95 % interval (order statistics of launch medians)",

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from wulf.estimate.cells import as_estimate
 from wulf.records import Estimate, LaunchResult, Place, Resources, Usage
 from wulf.stats import intervals
+
+#: A kernel counts the time of processes in steps of this at the coarsest [s].
+STEP_S = 0.01
 
 
 def resources(results: Sequence[LaunchResult], confidence: float) -> Iterator[Resources]:
@@ -23,8 +27,8 @@ def resources(results: Sequence[LaunchResult], confidence: float) -> Iterator[Re
         yield Resources(
             op=op,
             place=place,
-            cpu=_median(cpu, "s", confidence),
-            kernel=_median([usage.system_s for usage, _ in used], "s", confidence),
+            cpu=_median(cpu, "s", confidence, STEP_S),
+            kernel=_median([usage.system_s for usage, _ in used], "s", confidence, STEP_S),
             busy=_median(
                 [
                     None if time_s is None else time_s / run_s
@@ -41,6 +45,17 @@ def _sum(usage: Usage) -> float | None:
     return None if usage.user_s is None or usage.system_s is None else usage.user_s + usage.system_s
 
 
-def _median(values: Sequence[float | None], unit: str, confidence: float) -> Estimate | None:
+def _median(
+    values: Sequence[float | None], unit: str, confidence: float, step: float = 0.0
+) -> Estimate | None:
+    """Return the median with its interval, no narrower than the step in which the values come."""
     known = [value for value in values if value is not None]
-    return as_estimate(intervals.median(known, confidence), unit) if known else None
+    if not known:
+        return None
+    found = intervals.median(known, confidence)
+    low, high = (
+        (None, None)
+        if found.low is None or found.high is None
+        else (max(min(found.low, found.value - step / 2), 0.0), max(found.high, found.value + step / 2))
+    )
+    return as_estimate(replace(found, low=low, high=high), unit)

@@ -51,11 +51,6 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     #: Why it did not end well; empty when it did.
     error: str
 
-    @property
-    def text(self) -> str:
-        """What it printed."""
-        return self.output.stdout.decode(errors="replace")
-
 
 def run(transport: Transport, node: str, command: str, env: Mapping[str, str]) -> Ran:
     """Run a command for a shell on a node; the time is taken there.
@@ -75,10 +70,14 @@ def run(transport: Transport, node: str, command: str, env: Mapping[str, str]) -
     return Ran(
         command=command,
         nanoseconds=int(in_a_job[1]) if in_a_job else nanoseconds,
-        output=Output(stdout=_JOB_TIME.sub(b"", stdout), stderr=answer.stderr),
+        output=Output(stdout=_text(_JOB_TIME.sub(b"", stdout)), stderr=_text(answer.stderr)),
         usage=usage,
         error="" if answer.status == "ok" else error,
     )
+
+
+def _text(printed: bytes) -> str:
+    return printed.decode(errors="surrogateescape")
 
 
 def _usage(said: str) -> tuple[int, Usage]:
@@ -102,12 +101,12 @@ def number(match: str, ran: Ran) -> float:
     ProbeError
         There is none; says what is there.
     """
-    found = re.findall(match, ran.text, re.MULTILINE)
+    found = re.findall(match, ran.output.stdout, re.MULTILINE)
     try:
         return float(found[-1])
     except (IndexError, ValueError):
         what = f"{printable(found[-1], 60)!r}, which is no number," if found else "nothing"
-        end = printable(last_line(ran.output.stdout) or "nothing", 100)
+        end = printable(last_line(ran.output.stdout.encode(errors="replace")) or "nothing", 100)
         raise ProbeError(
             f"{printable(ran.command, 200)!r}: {match!r} matches {what} in its output, which ends: {end}"
         ) from None

@@ -320,11 +320,12 @@ class Usage(Record, frozen=True, kw_only=True):
 
 
 class Output(Record, frozen=True, kw_only=True):
-    """What a command printed."""
+    """What a command printed; bytes that are no text are surrogate escapes."""
 
-    stdout: bytes
+    #: All of it.
+    stdout: str
     #: Its last 64 KiB.
-    stderr: bytes
+    stderr: str
 
 
 class Launch(Record, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 
 from wulf.report.parts import Ticks
-from wulf.units import format_bandwidth, format_bytes, format_column, format_time
+from wulf.units import format_bandwidth, format_bytes, format_column, format_time, format_value
 
 MANY_DECADES = 3.5
 SIZE_TICKS = 12
@@ -31,13 +31,13 @@ def sizes(values: Iterable[float]) -> Ticks:
     return Ticks(tuple(marks), tuple(format_bytes(int(mark)) for mark in marks))
 
 
-def times(values: Iterable[float]) -> Ticks:
-    """Mark a logarithmic axis of times [s]: decades, 1-2-5 where there are few, round numbers where it is narrow."""
+def times(values: Iterable[float], unit: str = "s") -> Ticks:
+    """Mark a logarithmic axis of times [s], or of another unit: decades, or 1-2-5; round numbers where it is narrow."""
     known = [value for value in values if value > 0]
-    marks = _logarithmic(known, format_time)
+    marks = _logarithmic(known, lambda value: format_value(value, unit))
     if sum(min(known) <= mark <= max(known) for mark in marks.values) >= FEWEST:
         return marks
-    return between(known, "s")
+    return between(known, unit)
 
 
 def linear_times(values: Iterable[float]) -> Ticks:

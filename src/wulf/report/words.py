@@ -96,6 +96,11 @@ class Terms:
         )
 
     @property
+    def unit(self) -> str:
+        """Unit of a value."""
+        return self.operation.unit if self.operation else "s"
+
+    @property
     def varied(self) -> bool:
         """Whether there is a curve: figures at several sizes."""
         return self.ends[0] < self.ends[1]

@@ -121,7 +121,8 @@ class Writer(RunWriter[Manifest]):
             (self.path / OUTPUT).mkdir(exist_ok=True)
         except OSError as error:
             raise StoreError(f"cannot make {self.path / OUTPUT}: {error.strerror}") from error
-        for name, content in (("stdout", output.stdout), ("stderr", output.stderr)):
+        for name, text in (("stdout", output.stdout), ("stderr", output.stderr)):
+            content = text.encode(errors="surrogateescape")
             write_atomically(self.path / OUTPUT / f"{launch}.{name}", content)
 
 

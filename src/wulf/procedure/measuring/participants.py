@@ -14,7 +14,7 @@ class Task(NamedTuple):
 
     operation: Operation
     sizes_bytes: list[int]
-    #: How many ranks take part in an operation of all nodes, or in a command; 0 for all.
+    #: How many ranks take part in an operation of all nodes, 0 for all; or in a command, 0 for one that starts its own.
     ranks: int = 0
     #: Of each node.
     ranks_per_node: int = 1
@@ -43,8 +43,10 @@ def places(task: Task, pairs: Sequence[Pair], left_out: Sequence[LeftOut]) -> li
     if operation.ranks == 1 and not operation.command:
         return [(node,) for node in everybody if task.nodes is None or node in task.nodes]
     ranks = tuple(node for node in everybody for _ in range(task.ranks_per_node))
+    if operation.command:
+        return [ranks[: task.ranks or 1]]
     ranks = ranks[: task.ranks or None]
-    return [ranks] if len(set(ranks)) > 1 or operation.command else []
+    return [ranks] if len(set(ranks)) > 1 else []
 
 
 def absent(workload: Workload, operations: Sequence[Operation], left_out: Sequence[LeftOut]) -> list[LeftOut]:

@@ -214,7 +214,7 @@ def _tools(request: MeasureRequest, watcher: Watcher) -> tuple[site.Toolbox, lis
         ranks = request.command_ranks
         per_node = -(-ranks // len({node for pair in request.pairs for node in pair})) or 1
         command = command_operation(request.command, name=request.command_name)
-        tasks.append(Task(command, request.sizes_bytes, ranks or 1, per_node))
+        tasks.append(Task(command, request.sizes_bytes, ranks, per_node))
     return msgspec.structs.replace(tools, operations=[task.operation for task in tasks]), tasks
 
 

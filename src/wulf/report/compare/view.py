@@ -23,6 +23,7 @@ from wulf.report.words import (
     percent,
     place_name,
     rest,
+    sentence,
     sized,
 )
 from wulf.text import printable
@@ -36,7 +37,8 @@ SUMMARIES = {
     "no decision": "No decision",
     "different": "Different runs: it may be an offset between them, and no effect",
 }
-CHANGE = "change of time"
+#: What is compared where nothing else is said.
+TIME = "time"
 #: Rows of a table that grows with the pairs; what is left out is counted.
 ROWS = 200
 #: Facts that are named in one row where they are known in one run only.
@@ -57,10 +59,16 @@ class _Part:
     each: str
     #: Name and cell of each row.
     rows: tuple[tuple[str, CellComparison], ...]
+    #: What changes: 'time', or the number that a command prints.
+    quantity: str = TIME
 
     @property
     def title(self) -> str:
         return f"{name(self.op)}, {self.where}" if self.where else name(self.op)
+
+    @property
+    def change(self) -> str:
+        return f"change of {self.quantity}"
 
 
 def build(comparison: Comparison, operations: Sequence[Operation] = ()) -> CompareView:
@@ -71,13 +79,12 @@ def build(comparison: Comparison, operations: Sequence[Operation] = ()) -> Compa
     base, candidate = name(comparison.base), name(comparison.candidate)
     return CompareView(
         title=f"{candidate} against {base}",
-        lede=f"{count(len(comparison.cells), 'cell')} that both {_sides(comparison)} have. A change is that of the "
-        "time, from base to candidate: negative is faster.",
+        lede=f"{count(len(comparison.cells), 'cell')} that both {_sides(comparison)} have. {_direction(parts)}",
         verdict=SUMMARIES[comparison.verdict] + _hidden(comparison, groups, known),
         flag=FLAGS[comparison.verdict],
         reason=printable(comparison.reason, 400),
         limits=_limits(comparison),
-        pooled=_pooled(comparison, _over(groups, known)),
+        pooled=_pooled(comparison, _over(groups, known), _change(parts)),
         pairs=_pairs(groups, known) if not parts or any(part.where for part in parts) else None,
         each=" or ".join(dict.fromkeys("size" if part.where else part.each for part in parts)) or "size",
         figures=tuple(
@@ -87,6 +94,22 @@ def build(comparison: Comparison, operations: Sequence[Operation] = ()) -> Compa
         cells=tuple(map(_cells, parts)),
         facts=_facts(comparison),
     )
+
+
+def _direction(parts: Sequence[_Part]) -> str:
+    if all(part.quantity == TIME for part in parts):
+        return "A change is that of the time, from base to candidate: negative is faster."
+    return "A change is from base to candidate: of a time negative is faster; the verdict says which way is better."
+
+
+def _change(parts: Sequence[_Part]) -> str:
+    """Return the head of a column of changes of several operations."""
+    kinds = {part.change for part in parts} or {f"change of {TIME}"}
+    return kinds.pop() if len(kinds) == 1 else "change"
+
+
+def _quantity(operation: Operation | None) -> str:
+    return TIME if operation is None or operation.unit == "s" else name(operation.quantity)
 
 
 def _sides(comparison: Comparison) -> str:
@@ -107,11 +130,12 @@ def _parts(groups: Groups, operations: Operations) -> list[_Part]:
         shown = place_name(place, operations.get(op))
         if sized(operations.get(op), (cell.size_bytes for cell in cells)):
             rows = tuple((format_bytes(cell.size_bytes), cell) for cell in cells)
-            parts[op, shown] = _Part(op, shown, "size", rows)
+            parts[op, shown] = _Part(op, shown, "size", rows, _quantity(operations.get(op)))
         else:
             before = parts[op, ""].rows if (op, "") in parts else ()
             each = noun(place, operations.get(op))
-            parts[op, ""] = _Part(op, "", each, (*before, *((shown, cell) for cell in cells)))
+            rows = (*before, *((shown, cell) for cell in cells))
+            parts[op, ""] = _Part(op, "", each, rows, _quantity(operations.get(op)))
     return list(parts.values())
 
 
@@ -181,13 +205,13 @@ def _verdict(cell: CellComparison) -> Item:
     return Item(cell.verdict, cell.verdict, FLAGS[cell.verdict])
 
 
-def _pooled(comparison: Comparison, over: str) -> Table:
+def _pooled(comparison: Comparison, over: str, change: str) -> Table:
     adjusted = any(one.ratio for one in comparison.adjusted.values())
     return Table(
         title=f"Over all {over}",
         columns=(
             Column("operation"),
-            Column(CHANGE, numeric=True),
+            Column(change, numeric=True),
             *((Column("adjusted", numeric=True),) if adjusted else ()),
             Column("verdict"),
             Column("may go unseen", narrow=False),
@@ -235,7 +259,7 @@ def _pairs(groups: Groups, operations: Operations) -> Table:
             Column(kind, whole=True),
             Column("verdict"),
             Column("sizes"),
-            Column(CHANGE, numeric=True),
+            Column(f"change of {TIME}", numeric=True),
         ),
         rows=tuple(rows[:ROWS]),
         note=rest(len(rows), ROWS, "rows", "wulf compare --json"),
@@ -262,7 +286,7 @@ def _cells(part: _Part) -> Table:
         title=part.title,
         columns=(
             Column(part.each, numeric=bool(part.where), whole=True),
-            Column(CHANGE, numeric=True),
+            Column(part.change, numeric=True),
             Column("p", numeric=True, narrow=False),
             Column("adjusted p", numeric=True),
             Column("launches", numeric=True, narrow=False),
@@ -342,16 +366,16 @@ def _forest(id_: str, part: _Part, operation: Operation | None, margin: float) -
         id=id_,
         chart=charts.FOREST,
         title=part.title,
-        x_title=CHANGE,
+        x_title=part.change,
         y_title=axis(operation) if part.where else part.each,
         x=ticks.changes([*bounds, low, high]),
         variants=(
             Variant(
                 label="",
                 datasets={"main": main, "limits": {"low": [low], "high": [high], "one": [1.0]}},
-                summary=f"Change of time per {part.each} of {name(part.op)}"
+                summary=f"{sentence(part.change)} per {part.each} of {name(part.op)}"
                 f"{f' on {part.where}' if part.where else ''}: {verdicts}.",
-                caption=f"Point: change of time; line: its interval; shaded: within ±{percent(margin)}, "
+                caption=f"Point: {part.change}; line: its interval; shaded: within ±{percent(margin)}, "
                 f"which counts as no difference. {verdicts.capitalize()}.",
             ),
         ),

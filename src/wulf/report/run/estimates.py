@@ -9,7 +9,7 @@ from wulf.report import ticks
 from wulf.report.parts import Columns, Figure, Variant, rounded
 from wulf.report.run import charts
 from wulf.report.words import Terms, percent, sentence
-from wulf.units import format_estimate, format_time
+from wulf.units import format_estimate, format_value
 
 #: Rows at most; the worst places come first, and the best one is the last.
 ROWS = 30
@@ -32,7 +32,7 @@ def estimates(
         title=sentence(terms.value) + (f" by {terms.noun}" if len(order) > 1 else ""),
         x_title=terms.quantity + (" (logarithmic)" if logarithmic else ""),
         y_title="",
-        x=ticks.times(values) if logarithmic else ticks.between(values, "s"),
+        x=ticks.times(values, terms.unit) if logarithmic else ticks.between(values, terms.unit),
         logarithmic=logarithmic,
         variants=(
             Variant(
@@ -67,7 +67,7 @@ def _launches(terms: Terms, points: Sequence[tuple[CellEstimate, LaunchPoint]]) 
         "place": [terms.name(cell.cell.place) for cell, _ in points],
         "launch": [point.launch for _, point in points],
         "median_s": rounded([point.median_s for _, point in points]),
-        "median": [format_time(point.median_s) for _, point in points],
+        "median": [format_value(point.median_s, terms.unit) for _, point in points],
         "contaminated": [int(point.contaminated) for _, point in points],
     }
 

@@ -20,7 +20,7 @@ from wulf.records import (
 from wulf.report.parts import Item, KeyFigure, Warning
 from wulf.report.words import Terms, count, estimate_item, listed, moment, name, percent
 from wulf.text import printable
-from wulf.units import format_bytes, format_time, format_value
+from wulf.units import format_bytes, format_value
 
 Trust = Literal["good", "fair", "poor", "nothing"]
 
@@ -217,7 +217,7 @@ def _why(estimate: Estimate, cell: CellEstimate | None) -> str:
         shares = " and ".join(percent(mode.share) for mode in cell.modes_within)
         said.append(f"two modes in {cell.launches_with_modes} of {of}, with {shares} of the messages")
     if cell.range_s is not None:
-        low, high = (format_time(time) for time in cell.range_s)
+        low, high = (format_value(value, cell.time.unit) for value in cell.range_s)
         groups = f", in {cell.modes_between} groups" if cell.modes_between > 1 else ""
         said.append(f"nine of ten launch medians lie between {low} and {high}{groups}")
     return f"no single figure: {'; '.join(said)}; median {estimate_item(estimate).text}"

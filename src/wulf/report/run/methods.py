@@ -115,7 +115,7 @@ def _operations(manifest: Manifest, cells: Sequence[CellEstimate]) -> str:
     said = []
     for op in ops:
         summary = f"{printable(known[op].summary, 120)}; " if op in known else ""
-        said.append(f"{name(op)} ({summary}a time is the {quantity(known.get(op))})")
+        said.append(f"{name(op)} ({summary}a value is the {quantity(known.get(op))})")
     return listed(said, len(said)) if said else "nothing"
 
 

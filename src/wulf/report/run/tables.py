@@ -33,7 +33,7 @@ from wulf.report.words import (
     sized,
 )
 from wulf.text import printable
-from wulf.units import format_bytes, format_sizes, format_time
+from wulf.units import format_bytes, format_sizes, format_time, format_value
 
 #: Rows of one operation in the table of targets that were not reached; beyond them its pairs are put together.
 OWN_ROWS = 8
@@ -235,7 +235,11 @@ def _first_exit(cell: CellEstimate) -> Item:
 
 def _quantile(cell: CellEstimate, quantile: str) -> Item:
     value = cell.quantiles_s.get(quantile)
-    return Item("unknown", None, "unknown") if value is None else Item(format_time(value), value)
+    return (
+        Item("unknown", None, "unknown")
+        if value is None
+        else Item(format_value(value, cell.time.unit), value)
+    )
 
 
 def _losses(number: int) -> Item:
