@@ -27,6 +27,8 @@ struct option {
 
 static const struct option OPTIONS[] = {
     {"--list", KIND_FLAG, BOTH, AT(list), 0, 0, "print the operations as JSON"},
+    {"--parameters", KIND_FLAG, PROGRAM_MPI, AT(parameters), 0, 0,
+     "print the parameters of the MPI library with their values, a line of JSON each"},
     {"--version", KIND_FLAG, BOTH, AT(version), 0, 0, "print the version"},
     {"--help", KIND_FLAG, BOTH, AT(help), 0, 0, "print this"},
     {"--server", KIND_FLAG, PROGRAM_NET, AT(server), 0, 0, "answer one client, then end"},
@@ -179,7 +181,7 @@ static int check_arms(const struct arguments *arguments, char *error) {
 }
 
 static int check(struct arguments *arguments, enum program program, char *error) {
-    if (arguments->help || arguments->list || arguments->version)
+    if (arguments->help || arguments->list || arguments->version || arguments->parameters)
         return 0;
     if (arguments->server && arguments->connect != NULL)
         return complain(error, "--server", "cannot be together with --connect", NULL);

@@ -11,7 +11,7 @@ enum { SIZES_MAX = 4096, ARGUMENT_ERROR_BYTES = 256 };
 enum program { PROGRAM_MPI = 1, PROGRAM_NET = 2 };
 
 struct arguments {
-    bool help, list, version, server, yield, token_stdin, at_once;
+    bool help, list, version, parameters, server, yield, token_stdin, at_once;
     const char *op, *label, *bind, *connect, *peer_name, *alternate, *arms; /* NULL when not given */
     uint64_t parameter;                                                     /* of the operation */
     uint64_t dwell_sweeps, settle_sweeps, port, sweeps, visit_us, reference_us, seed, peer_timeout_s,

@@ -7,8 +7,8 @@
 
 #include "probe/launch.h"
 #include "probe/mpi/at_once.h"
-#include "probe/mpi/limits.h"
 #include "probe/mpi/link.h"
+#include "probe/mpi/parameters.h"
 #include "probe/watchdog.h"
 
 enum { PAIR = 2, RESPONDER_PATIENCE_S = 2, LIMITS_MOST = 32 };
@@ -142,6 +142,11 @@ int main(int argc, char **argv) {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (arguments.parameters) {
+        const int printed = rank == 0 ? parameters_print(STDOUT_FILENO) : 0;
+        MPI_Finalize();
+        return printed == 0 ? 0 : FAILURE_EXIT;
+    }
     if (check_ranks(&arguments, ranks, &failure) != 0) {
         if (rank == 0)
             report_failure(&failure, STDOUT_FILENO);

@@ -138,6 +138,19 @@ def command_operation(command: str, *, name: str = "command", match: str = "") -
     )
 
 
+class MpiParameter(Record, frozen=True, kw_only=True):
+    """One parameter of an MPI library, as the library itself describes it."""
+
+    #: Of Open MPI the parameter, of MPICH and UCX the environment's variable.
+    name: str
+    #: What is in force where nothing is set.
+    value: str
+    #: In the library's words.
+    about: str
+    #: What it may be, where that is one of a few: number → name.
+    values: dict[str, str]
+
+
 class Cell(Record, frozen=True, kw_only=True, order=True):
     """What one figure is about: an operation at a size, between these nodes, under a setting."""
 

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from wulf.cluster.launcher.hosts import by_address
 from wulf.ports import MpiJob
 
+#: What a job sets to be bound otherwise; it is the environment of a parameter, which a word of mpirun would outweigh.
+BINDING = "OMPI_MCA_hwloc_base_binding_policy"
+
 
 class OpenMpi:
     """``mpirun`` of Open MPI.
@@ -28,7 +31,8 @@ class OpenMpi:
         words += ["--host", ",".join(f"{address}:{ranks}" for address, ranks in hosts.items())]
         # Binding to a core ignores the CPU set that the rank's node was given (taskset, a virtual node):
         # both ranks of a pair would meet on core 0. Unbound they inherit it.
-        words += ["--bind-to", "none"]
+        if BINDING not in job.env:
+            words += ["--bind-to", "none"]
         if job.interface is not None:
             words += ["--mca", "btl_tcp_if_include", job.interface]
         if job.shared_cpu:

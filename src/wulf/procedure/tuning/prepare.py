@@ -2,25 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from wulf import catalogue
+from wulf import access, catalogue
 from wulf.catalogue import Knob
 from wulf.change import steps
 from wulf.errors import ConfigError
 from wulf.experiment import candidates, objective
 from wulf.nodeset import fold, unfold
+from wulf.probe import build
+from wulf.probe.library import parameters
 from wulf.procedure import change, site
-from wulf.records import REFERENCE_US, Candidate, NodeRecord, Operation, Pair, Workload
+from wulf.records import (
+    REFERENCE_US,
+    Candidate,
+    FactValue,
+    MpiParameter,
+    NodeRecord,
+    Operation,
+    Pair,
+    Workload,
+)
 
 Say = Callable[[str], None]
 Better = Literal["lower", "higher"]
 #: Beginning of the ids of knobs that belong to an MPI library → its family.
 _LIBRARIES = {"ompi": "openmpi", "mpich": "mpich"}
+
+
+class Library(msgspec.Struct, frozen=True, kw_only=True):
+    """The MPI library that is measured, and its parameters as it says them itself."""
+
+    name: str
+    family: str
+    parameters: dict[str, MpiParameter]
+
+    def strange(self, knob: Knob) -> str:
+        """Return which parameter of a knob the library does not have; empty where it has all."""
+        return next((name for name in knob.access.target.split() if name not in self.parameters), "")
+
+    def values(self, knobs: Mapping[str, Knob]) -> dict[str, FactValue]:
+        """Return the present values of those knobs that are parameters of the library."""
+        return {
+            knob.id: " ".join(self.parameters[name].value for name in knob.access.target.split())
+            for knob in knobs.values()
+            if access.kinds()[knob.access.kind].variable and not self.strange(knob)
+        }
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,44 +110,68 @@ def tools_for(target: objective.Objective, mpi: str | None, say: Say) -> site.To
     return site.toolbox(list(target.probes), mpi, say) if target.probes else None
 
 
+def library_of(tools: site.Toolbox | None, mpi: str | None, say: Say) -> Library | None:
+    """Return the MPI library that is measured: that of the probe, or one that is named for a command.
+
+    Raises
+    ------
+    BuildError
+        The probe that asks it cannot be built, or the library does not say.
+    """
+    probes = tools.probes if tools is not None else []
+    probe = next((probe for probe in probes if probe.mpi is not None), None)
+    if probe is None and mpi is not None:
+        found = build.find_mpi(mpi)
+        probe = build.build(found[0]) if found else None
+    if probe is None or probe.mpi is None:
+        return None
+    say(f"asking {probe.mpi.version} for its parameters")
+    return Library(name=probe.mpi.version, family=probe.mpi.family, parameters=parameters(probe))
+
+
 def choose(
     records: Sequence[NodeRecord],
     target: objective.Objective,
     patterns: Sequence[str],
-    family: str | None,
+    library: Library | None,
     permissions: change.Permissions,
 ) -> Choice:
     """Return what is tried on nodes with these facts.
 
     Parameters
     ----------
-    family
-        Of the MPI library that is measured; None without one.
+    library
+        The MPI library that is measured; None without one.
     """
     knobs = catalogue.knobs()
     refusals = {
         name: reason
         for name, knob in knobs.items()
-        if (reason := _refusal(knob, records, family, permissions, named=bool(patterns)))
+        if (reason := _refusal(knob, records, library, permissions, named=bool(patterns)))
     }
-    found, left_out = candidates.choose(records, knobs, target.profile, refusals, steps, patterns)
+    now = library.values(knobs) if library is not None else {}
+    known = [msgspec.structs.replace(record, facts=record.facts | now) for record in records]
+    found, left_out = candidates.choose(known, knobs, target.profile, refusals, steps, patterns)
     return Choice(candidates=found, left_out=left_out)
 
 
 def _refusal(
     knob: Knob,
     records: Sequence[NodeRecord],
-    family: str | None,
+    library: Library | None,
     permissions: change.Permissions,
     *,
     named: bool,
 ) -> str:
     """Return why a knob must be left alone; empty when it may be tried."""
-    library = _LIBRARIES.get(knob.id.partition(".")[0])
-    if library is not None and library != family:
-        return f"it belongs to {library}, which is not measured"
+    family = _LIBRARIES.get(knob.id.partition(".")[0])
+    if family is not None and (library is None or library.family != family):
+        return f"it belongs to {family}, which is not measured"
+    if library is not None and family is not None and (strange := library.strange(knob)):
+        return f"{library.name} has no parameter {strange} here"
     if knob.access.kind == "environment":
-        return "" if named else "it belongs to a job: name it with --knobs to try it"
+        asked = library is not None and not library.strange(knob)
+        return "" if named or asked else "it belongs to a job: name it with --knobs to try it"
     refusal = catalogue.unsettable(knob)
     if refusal:
         return refusal

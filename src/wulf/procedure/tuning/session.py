@@ -100,7 +100,7 @@ def start(request: TuneRequest, path: Path, watcher: Watcher, *, set_kept: bool)
         site.connect(request.config, request.nodes, watcher.stage) as (transport, records),
         change.guarded(request.config, transport) as guards,
     ):
-        choice = _choose(request, records, tools)
+        choice = _choose(request, records, tools, watcher.stage)
         ready = runner_for(
             request.config, transport, guards, records, tools, request.goal.commands, watcher.stage
         )
@@ -168,7 +168,7 @@ def explain(
     """Return what would be tried: the choice, and knob and value → the commands on which nodes; change nothing."""
     tools = prepare.tools_for(request.goal, request.mpi, say)
     with site.connect(request.config, request.nodes, say) as (transport, records):
-        choice = _choose(request, records, tools)
+        choice = _choose(request, records, tools, say)
         commands = {
             (candidate.knob, value): _commands(request, transport, records, candidate, value)
             for candidate in choice.candidates
@@ -274,10 +274,10 @@ def _note_kept(path: Path, outcome: ChangeOutcome, watcher: Watcher) -> None:
 
 
 def _choose(
-    request: TuneRequest, records: Sequence[NodeRecord], tools: site.Toolbox | None
+    request: TuneRequest, records: Sequence[NodeRecord], tools: site.Toolbox | None, say: prepare.Say
 ) -> prepare.Choice:
-    family = tools.mpi.family if tools is not None and tools.mpi is not None else None
-    choice = prepare.choose(records, request.goal, request.patterns, family, request.permissions)
+    library = prepare.library_of(tools, request.mpi, say)
+    choice = prepare.choose(records, request.goal, request.patterns, library, request.permissions)
     if not choice.candidates:
         why = "\n".join(f"  {name}: {reason}" for name, reason in list(choice.left_out.items())[:20])
         raise UsageError(f"there is nothing to try:\n{why}")

@@ -1,0 +1,92 @@
+"""What an MPI library says of its own parameters."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+
+import msgspec
+
+from wulf.errors import BuildError
+from wulf.probe.build import Probe
+from wulf.records import MpiParameter
+from wulf.text import last_line
+
+#: A library that finds no network waits for one.
+_LIMIT_S = 60.0
+#: Names of parameters that only one kind of MPICH reads → what its device is called then.
+_DEVICES = (
+    (re.compile(r"_CH3_|_NEMESIS_"), "ch3"),
+    (re.compile(r"_CH4_"), "ch4"),
+    (re.compile(r"_OFI_"), "ofi"),
+    (re.compile(r"_UCX_"), "ucx"),
+)
+_DEVICE = re.compile(r"Device:\s+(\S+)")
+_UCX = re.compile(r"^(UCX_\w+)=(.*)$", re.MULTILINE)
+
+
+class _Version(msgspec.Struct, frozen=True, tag="library", tag_field="type"):
+    """The first line: which library, in its own words."""
+
+    version: str
+
+
+class _Parameter(msgspec.Struct, frozen=True, tag="parameter", tag_field="type"):
+    name: str
+    value: str
+    about: str
+    values: dict[str, str]
+
+
+def parameters(probe: Probe) -> dict[str, MpiParameter]:
+    """Name → parameter of the library that a probe was built with, as it is on this machine without any setting.
+
+    Those that the library knows and does not read, because it was built for another network, are not among them; where
+    it uses UCX, UCX's own are.
+
+    Raises
+    ------
+    BuildError
+        The library does not say; what it says instead is in the text.
+    """
+    words = [str(probe.path), "--parameters"]
+    try:
+        answer = subprocess.run(words, capture_output=True, timeout=_LIMIT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise BuildError(f"{probe.path} --parameters: {error}") from None
+    if answer.returncode != 0:
+        raise BuildError(f"{probe.path} --parameters: {last_line(answer.stderr) or 'it says nothing'}")
+    decoder = msgspec.json.Decoder(_Version | _Parameter)
+    try:
+        said = decoder.decode_lines(answer.stdout)
+    except msgspec.DecodeError as error:
+        raise BuildError(
+            f"{probe.path} --parameters is not understood ({error}): delete it, it will be built again"
+        ) from None
+    device = next(
+        (found[1] for one in said if isinstance(one, _Version) and (found := _DEVICE.search(one.version))), ""
+    )
+    known = {
+        one.name: MpiParameter(name=one.name, value=one.value, about=one.about, values=one.values)
+        for one in said
+        if isinstance(one, _Parameter) and _reads(device, one.name)
+    }
+    return known | (_of_ucx() if "ucx" in device else {})
+
+
+def _reads(device: str, name: str) -> bool:
+    """Whether a library of this device (``ch4:ucx``; empty for one without) reads a parameter."""
+    return not device or all(kind in device for pattern, kind in _DEVICES if pattern.search(name))
+
+
+def _of_ucx() -> dict[str, MpiParameter]:
+    """Return the parameters of UCX; none where its tool is not installed."""
+    program = shutil.which("ucx_info")
+    if program is None:
+        return {}
+    answer = subprocess.run([program, "-c"], capture_output=True, text=True, timeout=_LIMIT_S, check=False)
+    return {
+        name: MpiParameter(name=name, value=value, about="", values={})
+        for name, value in _UCX.findall(answer.stdout)
+    }
