@@ -67,6 +67,29 @@ def test_every_operation_moves_what_it_was_given(mpi_probe: MpiProbe) -> None:
             assert all(cell["corrupt"] == 0 and cell["iterations"] > 0 for cell in found.values()), name
 
 
+def test_the_library_says_its_parameters_as_the_environment_has_them(mpi_probe: MpiProbe) -> None:
+    name, variable, value = {
+        "openmpi": ("btl_tcp_eager_limit", "OMPI_MCA_btl_tcp_eager_limit", "4096"),
+        "mpich": ("MPIR_CVAR_POLLS_BEFORE_YIELD", "MPIR_CVAR_POLLS_BEFORE_YIELD", "7"),
+    }[mpi_probe.family]
+
+    def asked(**more: str) -> dict[str, dict]:
+        words = [mpi_probe.path, "--parameters"]
+        said = subprocess.run(
+            words, capture_output=True, check=True, timeout=TIMEOUT_S, env=os.environ | more
+        )
+        first, *rest = [json.loads(line) for line in said.stdout.splitlines()]
+        assert first["type"] == "library" and first["version"]
+        assert all(line["type"] == "parameter" for line in rest)
+        return {line["name"]: line for line in rest}
+
+    usual = asked()
+    assert len(usual) > 100 and usual[name]["value"] != value and usual[name]["about"]
+    assert asked(**{variable: value})[name]["value"] == value
+    if mpi_probe.family == "openmpi":
+        assert usual["coll_tuned_bcast_algorithm"]["values"]["1"]
+
+
 def _shim(mpi_probe: MpiProbe, directory: Path, name: str, *variables: str) -> list[str]:
     """Begin of a command line of two ranks with a library of ours between program and MPI."""
     shim = directory / f"{name}.so"

@@ -10,7 +10,7 @@ from wulf.experiment import candidates, objective
 from wulf.procedure import change
 from wulf.procedure.look import judge
 from wulf.procedure.tuning import prepare
-from wulf.records import NodeRecord
+from wulf.records import MpiParameter, NodeRecord
 
 LAN = {"nic.name": "eth0"}
 
@@ -242,6 +242,30 @@ def test_what_a_container_shares_with_its_host_is_left_alone():
         assert sorted(known) == sorted(tried)
     named = prepare.choose(records, goal, ["vm.thp"], None, change.Permissions())
     assert [one.knob for one in named.candidates] == ["vm.thp"]
+
+
+def test_parameters_that_the_library_does_not_have_are_not_tried():
+    def parameter(name, value):
+        return MpiParameter(name=name, value=value, about="", values={})
+
+    goal = objective.application("mpirun ./a", "", "lower", "s")
+    records = [NodeRecord(node="a", reachable=True, facts=LAN)]
+    had = [parameter("btl_tcp_links", "1"), parameter("btl_tcp_progress_thread", "0")]
+    library = prepare.Library(name="Open MPI 4", family="openmpi", parameters={one.name: one for one in had})
+    choice = prepare.choose(records, goal, [], library, change.Permissions())
+    tried = {one.knob: one.values for one in choice.candidates}
+    # What it has now is not tried.
+    assert tried["ompi.btl_tcp_progress_thread"] == ["1"] and "1" not in tried["ompi.btl_tcp_links"]
+    assert choice.left_out["ompi.btl_tcp_sndbuf"] == "Open MPI 4 has no parameter btl_tcp_sndbuf here"
+    assert choice.left_out["mpich.async_progress"] == "it belongs to mpich, which is not measured"
+    assert "ompi.btl_tcp_links" in prepare.choose(records, goal, [], None, change.Permissions()).left_out
+    had = [parameter("MPIR_CVAR_ASYNC_PROGRESS", "0")]
+    library = prepare.Library(name="MPICH 4", family="mpich", parameters={one.name: one for one in had})
+    choice = prepare.choose(records, goal, [], library, change.Permissions())
+    assert [one.knob for one in choice.candidates if one.knob.startswith("mpich.")] == [
+        "mpich.async_progress"
+    ]
+    assert choice.left_out["mpich.ch3_eager_max"].startswith("MPICH 4 has no parameter MPIR_CVAR_CH3")
 
 
 def test_pairs_follow_from_what_the_candidates_change():

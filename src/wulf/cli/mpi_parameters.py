@@ -33,7 +33,9 @@ def command(
     with staging() as say:
         found = build.find_mpi(mpi)
         if not found:
-            raise BuildError("no MPI library was found: install one, or give the path of its compiler with --mpi")
+            raise BuildError(
+                "no MPI library was found: install one, or give the path of its compiler with --mpi"
+            )
         say(f"building the probe with {found[0].version}")
         known = library.parameters(build.build(found[0]))
     chosen = [known[name] for name in sorted(known) if fnmatch.fnmatchcase(name, pattern)]
