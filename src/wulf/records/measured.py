@@ -84,6 +84,11 @@ class Operation(Record, frozen=True, kw_only=True):
         """Whether it is measured between two nodes."""
         return self.ranks == RANKS_OF_A_PAIR
 
+    @property
+    def of_all(self) -> bool:
+        """Whether as many ranks as there are take part at once."""
+        return self.ranks == 0
+
 
 def command_operation(command: str, *, name: str = "command", match: str = "") -> Operation:
     """Return what a run says of a command that it measures."""
