@@ -62,19 +62,20 @@ def tune(
     seed: SeedOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Find the algorithm that is best for each collective, message size and number of ranks, and write the library's file.
+    """Find the algorithm that is best for each collective, size and number of ranks, and write the library's file.
 
     The installed library says which algorithms it has. All are measured against its own decision, launches in random
-    order; at every size the better half goes on until one is left, which is then judged in launches of its own, where
-    the library's own decision runs against itself, too. What is not faster by more than that differs is not written. One
-    that fails, hangs or gives wrong data is struck out and named.
+    order; at every size the better half goes on until one is left. That one is judged in launches of its own, where the
+    library's own decision runs against itself, too: what is not faster by more than that differs is not written. An
+    algorithm that fails, hangs or gives wrong data is struck out and named.
 
-    The file has the format of the installed version (Open MPI: text of version 1 or 2, or JSON; MPICH: its decision tree, or
-    lines of variables) and leaves to the library what was not measured. It is tried, proven to be in effect (by the messages
-    that the library sends; MPICH must refuse a nonsense in its place), and measured against the default at sizes between.
+    The file has the format of the installed version (Open MPI: text of version 1 or 2, or JSON; MPICH: its decision
+    tree, or lines of variables) and leaves to the library what was not measured. It is tried, proven to be in effect
+    (by the messages that the library sends; MPICH must refuse a nonsense in its place), and measured against the
+    default at sizes between.
 
-    After Ctrl-C what was found until then is written. Exit code 3 when the file is not in effect, is refused, or is slower
-    somewhere.
+    After Ctrl-C what was found until then is written. Exit code 3 when the file is not in effect, is refused, or is
+    slower somewhere.
     """
     end_gently()
     config = resolve(cluster)
@@ -124,10 +125,10 @@ def compare(
     seed: SeedOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Measure two MPI libraries on the same nodes, launches in turn in random order, and show every ratio with its interval.
+    """Measure two MPI libraries on the same nodes, launches in turn, and show every ratio with its interval.
 
-    Operations between two nodes are measured between the pairs, collectives among all nodes. The first library is the base.
-    'wulf compare --interleaved mpi=…,KNOB=VALUE mpi=…' does the same with settings.
+    Operations between two nodes are measured between the pairs, collectives among all nodes. The first library is the
+    base. 'wulf compare --interleaved mpi=…,KNOB=VALUE mpi=…' does the same with settings.
 
     Exit code 3 when the second library is worse somewhere.
     """

@@ -1,4 +1,4 @@
-"""Open MPI's text of rules: version 1 (all of 4.1 and 5.0), and version 2 with a fifth number (from 5.0.7 on).  Pure."""
+"""Open MPI's text of rules: version 1 (4.1 and 5.0), and 2 with a fifth number (from 5.0.7 on).  Pure."""
 
 from __future__ import annotations
 

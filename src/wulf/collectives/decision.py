@@ -29,8 +29,8 @@ def decide(found: Findings, fanout: Mapping[str, int], counted: bool) -> Rules:
     """Return the rules of all that was found to help; collectives without any are left out.
 
     A choice reaches to halfway (in the logarithm) to a neighbouring size where it was not slower than the default
-    there, else it is for its own size alone. Sizes beyond those that were measured, and other numbers of ranks but those
-    between two that were measured, are left to the library.
+    there, else it is for its own size alone. Sizes beyond those that were measured, and other numbers of ranks but
+    those between two that were measured, are left to the library.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def decide(found: Findings, fanout: Mapping[str, int], counted: bool) -> Rules:
 
 def for_all_sizes(found: Findings) -> dict[str, Candidate]:
     """Return collective → the choice that helps at some size and nowhere hurts, where no file can tell sizes apart."""
-    chosen = {}
+    chosen: dict[str, Candidate] = {}
     for collective, by_ranks in found.items():
         cells = [one for ways in by_ranks.values() for one in ways]
         sizes = {one.size_bytes for one in cells}

@@ -1,4 +1,4 @@
-"""What an installed library says of itself: its algorithms, its parameters, and the files of rules that it reads.  Pure."""
+"""What an installed library says of itself: its algorithms, and the files of rules that it reads.  Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """MPICH's decision tree as JSON: found in the library itself, and changed for what was tuned.  Pure.
 
-Keys are conditions, siblings are tried in order. A file that is not whole, has an unknown key or is missing ends the job,
-so a tree is only made from the full one that the library of the same version has inside.
+Keys are conditions, siblings are tried in order. A file that is not whole, has an unknown key or is missing ends the
+job, so a tree is only made from the full one that the library of the same version has inside.
 """
 
 from __future__ import annotations

@@ -259,8 +259,10 @@ def _sharing(config: ClusterConfig, nodes: Sequence[NodeRecord]) -> Callable[...
     }
 
     def share(*place: str) -> bool:
+        # On one machine all ranks have the same CPUs, whatever their nodes are called.
+        where = [place[0]] * len(place) if config.transport == "local" and place else place
         return config.shares_cpu(*place) or any(
-            node in cpus and ranks > cpus[node] for node, ranks in Counter(place).items()
+            node in cpus and ranks > cpus[node] for node, ranks in Counter(where).items()
         )
 
     return share

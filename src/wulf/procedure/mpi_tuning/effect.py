@@ -85,11 +85,13 @@ def prove(
     env
         Environment in which a job uses it.
     """
-    look = _by_messages if library.family == "openmpi" else _by_breaking
     effects = []
     for collective, ranks, size, way in _some(wanted):
         try:
-            state, evidence = look(bench, library, text, (collective, ranks, size, way), env)
+            if library.family == "openmpi":
+                state, evidence = _by_messages(bench, library, (collective, ranks, size, way), env)
+            else:
+                state, evidence = _by_breaking(bench, library, text, (collective, ranks, size, way), env)
         except LaunchError as failure:
             state, evidence = "not in effect", f"with the file the job fails: {failure}"
         effects.append(
@@ -99,7 +101,7 @@ def prove(
 
 
 def _by_messages(
-    bench: Bench, library: Library, text: str, one: Wanted, env: Mapping[str, str]
+    bench: Bench, library: Library, one: Wanted, env: Mapping[str, str]
 ) -> tuple[EffectState, str]:
     """Compare the messages of a call with the file, without it, and with the algorithm forced."""
     collective, ranks, size, way = one
@@ -139,7 +141,7 @@ def _canary(bench: Bench, library: Library, one: Wanted, default: Pattern) -> tu
 def _by_breaking(
     bench: Bench, library: Library, text: str, one: Wanted, env: Mapping[str, str]
 ) -> tuple[EffectState, str]:
-    """A library that ends a job for a nonsense in the very place of the rule reads that place."""
+    """Put a nonsense in the very place of the rule: a library that ends the job for it reads that place."""
     collective, ranks, size, way = one
     bench.calls(collective, ranks, size, env)
     if library.format == "cvars":

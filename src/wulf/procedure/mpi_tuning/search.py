@@ -118,7 +118,7 @@ class Search:
 
     def _candidates(self) -> list[Candidate]:
         collective = self._unit.collective
-        segments = (0,)
+        segments: tuple[int, ...] = (0,)
         if collective in self._library.segmented and max(self._unit.sizes) >= SEGMENTED_FROM:
             segments = (0, *SEGMENTS)
         return [
@@ -128,14 +128,14 @@ class Search:
         ]
 
     def _round(self, end_s: float) -> bool:
-        """Launch all that are left once, in random order, with the default among them; False where there was no time."""
+        """Launch all that are left once, in random order, the default among them; False where there was no time."""
         launches = sorted({one for ways in self._alive.values() for one in ways})
         self._order.shuffle(launches)
         done = True
         times: dict[Candidate, dict[int, float]] = {}
         base = self._launch(None, self._unit.sizes)
         for place, one in enumerate(launches):
-            if self._ratios and time.monotonic() >= end_s:
+            if place and time.monotonic() >= end_s:
                 done = False
                 break
             if place and place % 8 == 0:

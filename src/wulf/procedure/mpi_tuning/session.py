@@ -26,7 +26,7 @@ from wulf.procedure.mpi_tuning import effect
 from wulf.procedure.mpi_tuning.bench import Bench, LaunchError, Unit, operation_of, place_of
 from wulf.procedure.mpi_tuning.search import FEWEST, MOST, Result, Say, Search, estimate_of, widest
 from wulf.records import SCHEMA_VERSION, Estimate, Operation
-from wulf.records.collectives import CollectiveTuning, HeldOut
+from wulf.records.collectives import CollectiveTuning, Effect, HeldOut
 from wulf.stats.paired import paired_shift
 from wulf.text import nearest
 
@@ -62,7 +62,7 @@ class _State(msgspec.Struct):
     for_all: dict[str, Candidate] = {}
     text: str = ""
     env: dict[str, str] = {}
-    effects: list[effect.Effect] = []
+    effects: list[Effect] = []
     held_out: list[HeldOut] = []
     mean: Estimate | None = None
     refused: str = ""
@@ -153,9 +153,8 @@ def _require_tunable(library: Library, collectives: Sequence[str]) -> None:
             )
     for name, priority in library.in_the_way.items():
         raise ProbeError(
-            f"coll/{name} (priority {priority}) takes the collectives between nodes before coll/tuned, whose rules would "
-            f'have no effect: say [mpi.env] OMPI_MCA_coll_{name}_priority = "0" in the cluster file, and the same for '
-            "your jobs"
+            f"coll/{name} (priority {priority}) takes collectives between nodes before the rules of coll/tuned: say "
+            f'[mpi.env] OMPI_MCA_coll_{name}_priority = "0" in the cluster file, and the same for your jobs'
         )
 
 

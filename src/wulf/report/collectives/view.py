@@ -31,9 +31,7 @@ def build(found: CollectiveTuning) -> CollectivesView:
     verdict, flag = _verdict(found)
     return CollectivesView(
         title=f"Collectives of {name(found.library)}",
-        lede=f"{count(len(found.nodes), 'node')}, {fold(map(printable, found.nodes))}; {count(found.launches, 'launch')} "
-        f"in {duration(round(found.lasted_s))}. A change is that of the time against the library's own decision: "
-        "negative is faster.",
+        lede=_lede(found),
         verdict=verdict,
         flag=flag,
         lines=tuple(_lines(found)),
@@ -45,6 +43,12 @@ def build(found: CollectiveTuning) -> CollectivesView:
         text=found.text if len(found.text) < 20_000 else "",
         usage=tuple(f"export {name}={value}" for name, value in found.environment.items()),
     )
+
+
+def _lede(found: CollectiveTuning) -> str:
+    nodes = f"{count(len(found.nodes), 'node')}, {fold(map(printable, found.nodes))}"
+    launches = f"{count(found.launches, 'launch')} in {duration(round(found.lasted_s))}"
+    return f"{nodes}; {launches}. Changes are of the time against the library's own decision: negative is faster."
 
 
 def _verdict(found: CollectiveTuning) -> tuple[str, Flag]:
@@ -73,8 +77,8 @@ def _lines(found: CollectiveTuning) -> list[str]:
     if found.mean is not None and found.held_out:
         worst = max(found.held_out, key=lambda cell: cell.ratio.value)
         lines += [
-            f"Sizes that nothing was decided by, with the file against without, launches in turn: {format_change(found.mean)} in "
-            f"the geometric mean over {count(len(found.held_out), 'size')}, 95 % interval in parentheses.",
+            f"At {count(len(found.held_out), 'size')} that nothing was decided by, the file against the default in turn: "
+            f"{format_change(found.mean)} in the geometric mean (95 % interval).",
             f"The worst of them: {worst.collective} of {worst.ranks} ranks at {format_bytes(worst.size_bytes)}, "
             f"{format_change(worst.ratio)}; up to +{percent(worst.limit - 1)} may be chance there.",
         ]
