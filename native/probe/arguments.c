@@ -51,6 +51,8 @@ static const struct option OPTIONS[] = {
      "read the secret that client and server share from standard input"},
     {"--at-once", KIND_FLAG, PROGRAM_MPI, AT(at_once), 0, 0,
      "ranks 0 and 1, 2 and 3 ... are pairs that measure at the same time"},
+    {"--calls", KIND_NUMBER, PROGRAM_MPI, AT(calls), 1, 1000000,
+     "make so many calls of a collective at its first size, and nothing else"},
     {"--alternate", KIND_TEXT, BOTH, AT(alternate), 0, 0,
      "PLACE where this node's guard makes the settings of --arms (PLACE.ask, PLACE.answer)"},
     {"--arms", KIND_TEXT, BOTH, AT(arms), 0, 0,

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/clock.h"
+#include "probe/buffers.h"
 #include "probe/launch.h"
 #include "probe/mpi/at_once.h"
 #include "probe/mpi/link.h"
@@ -96,6 +98,36 @@ static int respond(const struct arguments *arguments, struct mpi_link *link, int
     return sweep_respond(&responder, &channel, failure);
 }
 
+/* So many calls of a collective, and nothing else. */
+static int call_only(const struct arguments *arguments, struct mpi_link *link, int rank, int ranks,
+                     struct failure *failure) {
+    const struct operation *operation = operation_find(arguments->op);
+    const size_t size = arguments->sizes[0];
+    const uint64_t begin_ns = clock_now_ns();
+    struct buffers buffers;
+    if (!operation->tells_exits)
+        return failure_set(failure, "ranks", "", "--calls is about collectives, and %s is none",
+                           operation->name);
+    if (buffers_new(&buffers, operation->room == ROOM_EVERY_RANK ? size * (size_t)ranks : size) != 0)
+        return failure_set(failure, "system", "", "no memory for messages of %zu B", size);
+    struct visit visit = {.link = link,
+                          .buffer = buffers.first,
+                          .spare = buffers.second,
+                          .size = size,
+                          .iterations = arguments->calls,
+                          .seed = arguments->seed,
+                          .bare = true};
+    int result = operation->initiate(&visit, failure);
+    buffers_free(&buffers);
+    if (result == 0 && visit.corrupt)
+        result = failure_set(failure, "mpi", "", "%s gave wrong data", operation->name);
+    if (result != 0 || rank > 0)
+        return result;
+    if (report_end((double)(clock_now_ns() - begin_ns) / 1e9) == 0)
+        return 0;
+    return failure_set(failure, "system", "", "cannot write: %s", strerror(errno));
+}
+
 static int take_part(const struct arguments *arguments, int rank, int ranks, struct node *nodes,
                      struct failure *failure) {
     struct at_once at_once;
@@ -113,6 +145,8 @@ static int take_part(const struct arguments *arguments, int rank, int ranks, str
         link.peer_name = nodes[link.peer].host;
     if (guard(arguments, rank, link.peer_name, failure) != 0)
         return -1;
+    if (arguments->calls > 0)
+        return call_only(arguments, &link, rank, ranks, failure);
     if (arguments->at_once ? rank % PAIR != 0 : rank > 0)
         return respond(arguments, &link, arguments->at_once ? PAIR : ranks, failure);
     if (ranks > 1) {

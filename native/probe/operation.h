@@ -52,6 +52,9 @@ struct visit {
     uint64_t tolerance_ns, clock_error_ns;
     double *exits_ns; /* room for the median time of every rank, where ranks say it (see `tells_exits`) */
     bool corrupt;     /* the payload was not what had been sent */
+
+    /* Of a collective: the iterations alone, with no common start, and no time of them. */
+    bool bare;
 };
 
 /* All that is known of a benchmark is said here, and told by --list (docs/protocol.md). */

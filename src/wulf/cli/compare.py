@@ -124,12 +124,13 @@ def command(
         mpi=mpi or config.mpi.compiler,
         seed=new_seed(seed),
     )
-    _interleave(request, html_file, dry_run=dry_run, json=json)
+    measure_in_turn(request, html_file, dry_run=dry_run, json=json)
 
 
-def _interleave(
+def measure_in_turn(
     request: interleaving.InterleaveRequest, html_file: Path | None, *, dry_run: bool, json: bool
 ) -> None:
+    """Measure two sides in turn, and show how they differ."""
     with (
         telling_of_nodes(json=json),
         Display() as display,

@@ -41,6 +41,7 @@ VERBS = {
     "import": "wulf.cli.importing",
     "analyze": "wulf.cli.analyze",
     "compare": "wulf.cli.compare",
+    "mpi": "wulf.cli.mpi",
     "report": "wulf.cli.report",
     "list": "wulf.cli.listing",
     "lab": "wulf.cli.lab",

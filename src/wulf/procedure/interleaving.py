@@ -172,6 +172,8 @@ def prepared(request: InterleaveRequest, say: Say) -> Iterator[Ready]:
     members = list(
         dict.fromkeys(node for one in request.sides for pair in request.places(one) for node in pair)
     )
+    if any(operation.of_all for box in tools.values() for operation in box.operations):
+        members = list(dict.fromkeys([*members, *request.nodes]))
     with ExitStack() as stack:
         transport, records = stack.enter_context(site.connect(request.config, members, say))
         down = {record.node: record.error or "does not answer" for record in records if not record.reachable}
@@ -298,9 +300,9 @@ def _tools(request: InterleaveRequest, mpi: str | None, say: Say) -> site.Toolbo
         first = next(operation for operation in tools.operations if operation.pattern == "ping-pong")
         tools = msgspec.structs.replace(tools, operations=[first])
     for operation in tools.operations:
-        if not operation.between_pairs:
+        if not (operation.between_pairs or operation.of_all):
             raise UsageError(
-                f"--ops {operation.name}: only operations between two nodes are measured interleaved"
+                f"--ops {operation.name}: only operations between two nodes, or of all, are measured interleaved"
             )
     if any(one.mpi for one in request.sides) and tools.mpi is None:
         raise UsageError(
@@ -335,7 +337,8 @@ def _arm(
         Part(
             op=operation.name,
             sizes_bytes=ladder.sizes_of(operation, request.sizes_bytes),
-            places=list(places),
+            places=[tuple(request.nodes)] if operation.of_all else list(places),
+            group=operation.of_all,
         )
         for operation in tools.operations
     ]

@@ -57,6 +57,8 @@ class MeasuringSite(msgspec.Struct, frozen=True, kw_only=True):
 
     nodes: list[NodeRecord]
     launch: RunLaunch
+    #: What it runs on.
+    where: Site
     software: dict[str, FactValue]
     #: Nodes that answer but cannot take part in some of the operations.
     left_out: list[LeftOut]
@@ -175,20 +177,22 @@ def ready(
     mpi = tools.mpi
     start = _launcher(config, mpi) if mpi is not None else None
     places = install.install(config, transport, tools.probes, start, up, say)
+    where = Site(
+        transport=transport,
+        addresses={node: config.address(node) for node in config.nodes},
+        net_probes=places.net,
+        mpi_probe=places.mpi,
+        launcher=start,
+        mpi_env=dict(config.mpi.env),
+        interface=config.interface,
+        subnet=_subnet(nodes),
+        shares_cpu=_sharing(config, nodes),
+    )
     return MeasuringSite(
         nodes=nodes,
+        where=where,
         launch=launcher(
-            Site(
-                transport=transport,
-                addresses={node: config.address(node) for node in config.nodes},
-                net_probes=places.net,
-                mpi_probe=places.mpi,
-                launcher=start,
-                mpi_env=dict(config.mpi.env),
-                interface=config.interface,
-                subnet=_subnet(nodes),
-                shares_cpu=_sharing(config, nodes),
-            ),
+            where,
             _observation(config, transport),
             lambda contexts: contamination(contexts, shared_cpu=_share(config, contexts)),
         ),
@@ -298,8 +302,10 @@ def _sharing(config: ClusterConfig, nodes: Sequence[NodeRecord]) -> Callable[...
     }
 
     def share(*place: str) -> bool:
+        # On one machine all ranks have the same CPUs, whatever their nodes are called.
+        where = [place[0]] * len(place) if config.transport == "local" and place else place
         return config.shares_cpu(*place) or any(
-            node in cpus and ranks > cpus[node] for node, ranks in Counter(place).items()
+            node in cpus and ranks > cpus[node] for node, ranks in Counter(where).items()
         )
 
     return share

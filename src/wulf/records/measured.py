@@ -88,6 +88,11 @@ class Operation(Record, frozen=True, kw_only=True):
         """Whether it is measured between two nodes."""
         return self.ranks == RANKS_OF_A_PAIR
 
+    @property
+    def of_all(self) -> bool:
+        """Whether as many ranks as there are take part at once."""
+        return self.ranks == 0
+
 
 class Printed(Record, frozen=True, kw_only=True):
     """A number that a command prints beside what it does."""

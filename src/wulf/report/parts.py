@@ -305,6 +305,26 @@ class View:
 
 
 @dataclass(frozen=True)
+class CollectivesView:
+    """What was found of collectives, ready to be printed."""
+
+    title: str
+    lede: str
+    verdict: str
+    flag: Flag
+    lines: tuple[str, ...]
+    figures: tuple[Figure, ...]
+    #: For each figure its cells.
+    cells: tuple[Table, ...]
+    held_out: Table
+    effects: Table
+    struck_out: Table
+    #: The file, and how a job uses it.
+    text: str
+    usage: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class CompareView:
     """A comparison, ready to be printed."""
 

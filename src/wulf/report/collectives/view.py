@@ -1,0 +1,236 @@
+"""From what was found of collectives to what is shown of it.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wulf.nodeset import fold
+from wulf.records.collectives import CollectiveTuning, Effect, HeldOut, StruckOut, TunedCell
+from wulf.report.collectives import charts
+from wulf.report.parts import CollectivesView, Column, Columns, Figure, Flag, Item, Table, Variant
+from wulf.report.words import change_item, count, duration, name, percent
+from wulf.text import printable
+from wulf.units import format_bytes, format_change
+
+#: Where nothing is better.
+DEFAULT = "library's own"
+FORMATS = {
+    "classic-1": "Open MPI's text of rules, version 1",
+    "classic-2": "Open MPI's text of rules, version 2",
+    "json-3": "Open MPI's JSON of rules, version 3",
+    "mpich-tree": "MPICH's decision tree as JSON",
+    "cvars": "a variable of MPICH for each collective",
+}
+
+
+def build(found: CollectiveTuning) -> CollectivesView:
+    """Return all that is shown."""
+    groups = {
+        cell.collective: [c for c in found.cells if c.collective == cell.collective] for cell in found.cells
+    }
+    verdict, flag = _verdict(found)
+    return CollectivesView(
+        title=f"Collectives of {name(found.library)}",
+        lede=_lede(found),
+        verdict=verdict,
+        flag=flag,
+        lines=tuple(_lines(found)),
+        figures=tuple(_map(f"m{place}", one, cells) for place, (one, cells) in enumerate(groups.items())),
+        cells=tuple(_cells(one, cells) for one, cells in groups.items()),
+        held_out=_held_out(found.held_out),
+        effects=_effects(found.effects),
+        struck_out=_struck_out(found.struck_out),
+        text=found.text if len(found.text) < 20_000 else "",
+        usage=tuple(f"export {name}={value}" for name, value in found.environment.items()),
+    )
+
+
+def _lede(found: CollectiveTuning) -> str:
+    nodes = f"{count(len(found.nodes), 'node')}, {fold(map(printable, found.nodes))}"
+    launches = f"{count(found.launches, 'launch')} in {duration(round(found.lasted_s))}"
+    return f"{nodes}; {launches}. Changes are of the time against the library's own decision: negative is faster."
+
+
+def _verdict(found: CollectiveTuning) -> tuple[str, Flag]:
+    kept = sum(cell.kept for cell in found.cells)
+    if found.refused:
+        return "Refused: no file is written", "error"
+    if not found.text:
+        return (
+            "Nothing is proven to be better than the library's own decisions: no file is written",
+            "unknown",
+        )
+    better = f"{kept} of {count(len(found.cells), 'cell')} better than the library's own decision"
+    if not found.effects:
+        return f"{better}; whether the file is in effect was not looked at", "warning"
+    if not found.effective:
+        return f"{better}, but the file is NOT in effect", "error"
+    if found.slower:
+        return f"{better}; the file is in effect, but slower at some sizes between", "warning"
+    return f"{better}; the file is in effect", "good"
+
+
+def _lines(found: CollectiveTuning) -> list[str]:
+    lines = [printable(found.refused, 400)] if found.refused else []
+    if found.interrupted:
+        lines.append("Interrupted: what follows was found until then.")
+    if found.mean is not None and found.held_out:
+        worst = max(found.held_out, key=lambda cell: cell.ratio.value)
+        lines += [
+            f"At {count(len(found.held_out), 'size')} that nothing was decided by, the file against the default in turn: "
+            f"{format_change(found.mean)} in the geometric mean (95 % interval).",
+            f"The worst of them: {worst.collective} of {worst.ranks} ranks at {format_bytes(worst.size_bytes)}, "
+            f"{format_change(worst.ratio)}; up to +{percent(worst.limit - 1)} may be chance there.",
+        ]
+    if found.path:
+        lines.append(f"{found.path}: {FORMATS[found.format]}.")
+    return lines
+
+
+def _map(id_: str, collective: str, cells: Sequence[TunedCell]) -> Figure:
+    main: Columns = {
+        "size": [format_bytes(cell.size_bytes) for cell in cells],
+        "ranks": [str(cell.ranks) for cell in cells],
+        "wins": [_way(cell) if cell.kept else DEFAULT for cell in cells],
+        "gain": [_change(cell) if cell.kept else "" for cell in cells],
+        "change": [_full(cell) for cell in cells],
+        "control": [format_change(cell.control) if cell.control else "unknown" for cell in cells],
+        "why": [cell.reason or "kept" for cell in cells],
+        "size_bytes": [cell.size_bytes for cell in cells],
+    }
+    kept = sum(cell.kept for cell in cells)
+    return Figure(
+        id=id_,
+        chart=charts.MAP,
+        title=collective,
+        x_title="message size",
+        y_title="ranks",
+        variants=(
+            Variant(
+                label="",
+                datasets={"main": main},
+                summary=f"{collective}: an algorithm is better than the library's own decision in {kept} of "
+                f"{count(len(cells), 'cell')}.",
+                caption="Colour: the algorithm that wins; number: change of time against the library's own decision. "
+                "Without a number nothing is proven to be better.",
+            ),
+        ),
+    )
+
+
+def _way(cell: TunedCell) -> str:
+    parts = f", parts of {format_bytes(cell.segment_bytes)}" if cell.segment_bytes else ""
+    return f"{name(cell.algorithm)}{parts}"
+
+
+def _change(cell: TunedCell) -> str:
+    return f"{(cell.ratio.value - 1) * 100:+.0f} %".replace("-", "−") if cell.ratio else ""
+
+
+def _full(cell: TunedCell) -> str:
+    return format_change(cell.ratio) if cell.ratio else "unknown"
+
+
+def _cells(collective: str, cells: Sequence[TunedCell]) -> Table:
+    return Table(
+        title=collective,
+        columns=(
+            Column("ranks", numeric=True),
+            Column("size", numeric=True, whole=True),
+            Column("best"),
+            Column("change of time", numeric=True),
+            Column("default against itself", numeric=True, narrow=False),
+            Column("in the file"),
+        ),
+        rows=tuple(
+            (
+                Item(str(cell.ranks), cell.ranks),
+                Item(format_bytes(cell.size_bytes), cell.size_bytes),
+                Item(_way(cell) if cell.algorithm else "–"),
+                change_item(cell.ratio) if cell.ratio else Item("unknown", None, "unknown"),
+                change_item(cell.control) if cell.control else Item("unknown", None, "unknown"),
+                Item("yes", "yes", "good") if cell.kept else Item(f"no: {cell.reason}", "no"),
+            )
+            for cell in cells
+        ),
+        note="In launches of their own, after the search. Kept is what is proven to be faster by more than the default "
+        "differs from itself anywhere in this collective and number of ranks.",
+    )
+
+
+def _held_out(cells: Sequence[HeldOut]) -> Table:
+    return Table(
+        title="Held-out sizes, with the file against without",
+        columns=(
+            Column("collective"),
+            Column("ranks", numeric=True),
+            Column("size", numeric=True, whole=True),
+            Column("change of time", numeric=True),
+            Column("default against itself", numeric=True, narrow=False),
+            Column("chance up to", numeric=True),
+            Column("has a rule"),
+        ),
+        rows=tuple(
+            (
+                Item(cell.collective),
+                Item(str(cell.ranks), cell.ranks),
+                Item(format_bytes(cell.size_bytes), cell.size_bytes),
+                change_item(cell.ratio, "error" if cell.ratio.value > cell.limit else ""),
+                change_item(cell.control),
+                Item(f"±{percent(cell.limit - 1)}", cell.limit),
+                Item("yes" if cell.ruled else "no"),
+            )
+            for cell in cells
+        ),
+        empty="none was measured",
+    )
+
+
+def _effects(effects: Sequence[Effect]) -> Table:
+    flags: dict[str, Flag] = {
+        "in effect": "good",
+        "not in effect": "error",
+        "alike": "",
+        "unknown": "unknown",
+    }
+    return Table(
+        title="Whether the file is in effect",
+        columns=(
+            Column("collective"),
+            Column("ranks", numeric=True),
+            Column("size", numeric=True, whole=True),
+            Column("state"),
+            Column("what was seen"),
+        ),
+        rows=tuple(
+            (
+                Item(effect.collective),
+                Item(str(effect.ranks), effect.ranks),
+                Item(format_bytes(effect.size_bytes), effect.size_bytes),
+                Item(effect.state, effect.state, flags[effect.state]),
+                Item(printable(effect.evidence, 400)),
+            )
+            for effect in effects
+        ),
+        empty="there is no file to look at",
+    )
+
+
+def _struck_out(struck: Sequence[StruckOut]) -> Table:
+    return Table(
+        title="Struck out",
+        columns=(Column("collective"), Column("ranks", numeric=True), Column("algorithm"), Column("why")),
+        rows=tuple(
+            (
+                Item(one.collective),
+                Item(str(one.ranks), one.ranks),
+                Item(
+                    name(one.algorithm)
+                    + (f", parts of {format_bytes(one.segment_bytes)}" if one.segment_bytes else "")
+                ),
+                Item(printable(one.reason, 300)),
+            )
+            for one in struck
+        ),
+        empty="no algorithm failed, hung or gave wrong data",
+    )
