@@ -103,3 +103,29 @@ def test_what_cannot_be_is_refused(tmp_path, words, said):
     done = wulf(tmp_path, "app", "--cluster", "local", *words)
     assert done.returncode in (1, 2) and said in done.stderr, done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.alone
+def test_two_commands_in_turn(tmp_path):
+    words = ["--match", r"rate=(\S+)", "--as", "rate [1/s] higher", "--repeat", "10", "--html", "page.html"]
+    slow, quick = (f"echo rate={rate}.0$(date +%N | cut -c 5-7)" for rate in (2, 3))
+    done = wulf(tmp_path, "app", "--cluster", "local", *words, "--against", quick, "--", slow)
+    assert done.returncode == 0, done.stderr
+    assert "change of rate" in done.stdout and "better" in done.stdout
+    assert (tmp_path / "page.html").read_text().count("change of rate") > 0
+    assert wulf(tmp_path, "app", "--against", quick, "--ranks", "2", "--", slow).returncode == 2
+    setting = ["--interleaved", "original", "ompi.mpi_yield_when_idle=1", "--launches", "8", "--json"]
+    done = wulf(
+        tmp_path,
+        "compare",
+        "--cluster",
+        "local",
+        *setting,
+        "--command",
+        "echo ${OMPI_MCA_mpi_yield_when_idle:-5}",
+        "--match",
+        r"(\d+)",
+    )
+    (comparison,) = json.loads(done.stdout)
+    # The setting comes to the command by its environment: 1 instead of 5.
+    assert comparison["pooled"]["result"]["ratio"]["value"] == pytest.approx(0.2)

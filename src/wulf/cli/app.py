@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from pathlib import Path
-from typing import Annotated, Literal, cast
+from typing import Annotated
 
 import typer
 
 from wulf.apps import batch
+from wulf.cli.compare import LAUNCHES, measure_in_turn
 from wulf.cli.facts import NodesOption
 from wulf.cli.measure import show_measured
 from wulf.cli.measure_progress import MeasureProgress
 from wulf.cli.options import RUNS, ClusterOption, RunsOption
+from wulf.cli.printed import AsOption, MatchOption, printed
 from wulf.errors import ConfigError, UsageError
 from wulf.probe.command import JOB_TIME
+from wulf.procedure import change, interleaving
 from wulf.procedure.begin import new_run, new_seed
 from wulf.procedure.clusters import cluster as resolve
 from wulf.procedure.measuring import session
-from wulf.records import Printed
 from wulf.signals import end_gently
+from wulf.text import printable
 from wulf.units import parse_duration, parse_percent
 
 BUDGET = "30m"
-NAME = "run time"
-#: Of a number that a command prints: ``performance [GFLOPS] higher``.
-_FIGURE = re.compile(r"(?P<name>[^\[\]]+?)(?:\s+\[(?P<unit>[^\[\]]*)\])?(?:\s+(?P<better>lower|higher))?")
 
 
 def command(
@@ -72,22 +71,17 @@ def command(
             help="With --batch: what hands $script to the queue, with $output, and waits for its end."
         ),
     ] = batch.SUBMIT,
-    match: Annotated[
-        list[str] | None,
+    match: MatchOption = None,
+    names: AsOption = None,
+    against: Annotated[
+        str | None,
         typer.Option(
-            metavar="REGEX",
-            help="Also a number in its output: a regular expression with one group around it; the last match counts. "
-            "May be repeated.",
+            metavar="COMMAND",
+            help="Another command: measure both in pairs of launches in random order, and say how they differ.",
         ),
     ] = None,
-    names: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--as",
-            metavar="NAME",
-            help="What the number of a --match is, in their order: 'performance [GFLOPS] higher' is its name, unit, "
-            "and that more is better. Default: 'result', lower is better.",
-        ),
+    html_file: Annotated[
+        Path | None, typer.Option("--html", help="With --against: write a page to this file.", metavar="FILE")
     ] = None,
     repeat: Annotated[
         int | None,
@@ -114,9 +108,38 @@ def command(
     end_gently()
     config = resolve(cluster_name)
     chosen = config.select(nodes)
+    prints = printed(match or [], names or [])
+    if against is not None and (ranks or batch_file or run):
+        raise UsageError(
+            "--against compares two whole commands and stores no run: no --ranks, --batch or --run"
+        )
     if batch_file is not None and ranks:
         raise UsageError("--batch: the script says itself how ranks are started: it takes no --ranks")
     text = words[0] if len(words) == 1 else shlex.join(words)
+    if against is not None:
+        commands = [_in(directory, one) for one in (text, against)]
+        measure_in_turn(
+            interleaving.InterleaveRequest(
+                config=config,
+                nodes=chosen,
+                sides=(_side(text, commands[0]), _side(against, commands[1])),
+                ops=None,
+                sizes_bytes=[0],
+                pairs="ring",
+                command=commands[0],
+                prints=prints,
+                launches=repeat if repeat is not None else LAUNCHES,
+                budget_s=parse_duration(budget),
+                margin=parse_percent(precision),
+                permissions=change.Permissions(),
+                mpi=None,
+                seed=new_seed(seed),
+            ),
+            html_file,
+            dry_run=False,
+            json=False,
+        )
+        return
     if batch_file is not None:
         text = batch.job(_read(batch_file), str(batch_file), text, submit, JOB_TIME)
     request = session.MeasureRequest(
@@ -124,9 +147,9 @@ def command(
         pairs=[(node, node) for node in chosen],
         ladder="none",
         sizes_bytes=[0],
-        command=f"cd {shlex.quote(directory)} && {text}" if directory else text,
-        command_name=NAME,
-        prints=_figures(match or [], names or []),
+        command=_in(directory, text),
+        command_name=interleaving.RUN_TIME,
+        prints=prints,
         command_ranks=ranks,
         mpi=mpi or config.mpi.compiler,
         precision=parse_percent(precision),
@@ -142,37 +165,17 @@ def command(
     show_measured(measured)
 
 
+def _side(name: str, text: str) -> interleaving.Side:
+    return interleaving.Side(name=printable(name, 60), command=text)
+
+
+def _in(directory: str | None, text: str) -> str:
+    return f"cd {shlex.quote(directory)} && {text}" if directory else text
+
+
 def _read(path: Path) -> str:
     try:
         return path.read_text()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no text"
         raise ConfigError(f"cannot read {path}: {reason}") from None
-
-
-def _figures(matches: list[str], names: list[str]) -> tuple[Printed, ...]:
-    """Return the numbers that are looked for in the output."""
-    if len(names) > len(matches):
-        raise UsageError(f"--as {names[-1]!r}: there is no --match for it")
-    numbered = ["result" if number == 1 else f"result {number}" for number in range(1, len(matches) + 1)]
-    called = [*names, *numbered[len(names) :]]
-    found = tuple(_figure(regex, name) for regex, name in zip(matches, called, strict=True))
-    if len({NAME, *(figure.name for figure in found)}) <= len(found):
-        raise UsageError(f"--as: every number needs a name of its own, and {NAME!r} is taken")
-    return found
-
-
-def _figure(regex: str, name: str) -> Printed:
-    said = _FIGURE.fullmatch(name.strip())
-    if said is None:
-        raise UsageError(
-            f"--as {name!r}: a name, its unit in brackets if it has one, and 'higher' if more is better"
-        )
-    try:
-        groups = re.compile(regex).groups
-    except re.error as error:
-        raise UsageError(f"--match {regex!r} is not a regular expression: {error}") from None
-    if groups != 1:
-        raise UsageError(f"--match {regex!r}: one group (in parentheses) around the number")
-    better = cast("Literal['lower', 'higher']", said["better"] or "lower")
-    return Printed(name=said["name"], match=regex, unit=said["unit"] or "", better=better)

@@ -12,6 +12,7 @@ import typer
 from wulf.cli import complete
 from wulf.cli.facts import NodesOption
 from wulf.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console, open_run, print_json
+from wulf.cli.printed import AsOption, MatchOption, printed
 from wulf.cli.progress import Display
 from wulf.cli.set_values import RelaxOption, TakeOverOption, show_commands, show_rows, telling_of_nodes
 from wulf.errors import EXIT_FINDINGS, EXIT_INTERRUPTED, UsageError
@@ -63,6 +64,16 @@ def command(
             autocompletion=complete.operations,
         ),
     ] = None,
+    command_text: Annotated[
+        str,
+        typer.Option(
+            "--command",
+            metavar="COMMAND",
+            help=f"{_SECTION}: the run time of this command on the first node; with --ops, these operations, too.",
+        ),
+    ] = "",
+    match: MatchOption = None,
+    names_: AsOption = None,
     sizes: Annotated[str, typer.Option(help=f"{_SECTION}: message sizes.")] = SIZES,
     pairs: Annotated[
         str, typer.Option(help=f"{_SECTION}: all, ring, or pairs such as n1:n2,n3:n4.")
@@ -98,6 +109,10 @@ def command(
         raise UsageError("wulf compare needs at least two runs: the base, then what to compare with it")
     width = parse_percent(margin)
     if not interleaved:
+        if command_text or match:
+            raise UsageError(
+                "--command and --match are about --interleaved: stored runs say what they measured"
+            )
         if dry_run:
             raise UsageError("--dry-run is about --interleaved: a comparison of stored runs changes nothing")
         base, *candidates = [open_run(name, runs) for name in names]
@@ -117,6 +132,8 @@ def command(
         ops=[name.strip() for name in ops.split(",")] if ops else None,
         sizes_bytes=sorted({parse_size(size) for size in sizes.split(",")}),
         pairs=pairs,
+        command=command_text,
+        prints=printed(match or [], names_ or []),
         launches=launches,
         budget_s=parse_duration(budget),
         margin=width,

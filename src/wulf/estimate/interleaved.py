@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
-from wulf.estimate.compare import ALL_PAIRS, SIGNIFICANCE, adjust, comparison, overall
+from wulf.estimate.compare import ALL_PAIRS, SIGNIFICANCE, adjust, comparison, directed, overall
 from wulf.records import SCHEMA_VERSION, Cell, CellComparison, Comparison, Verdict
 from wulf.stats.paired import paired_shift
 from wulf.stats.shift import Shift
@@ -30,6 +30,7 @@ def compare_interleaved(
     margin: float = 0.02,
     failures: tuple[dict[str, int], dict[str, int]] = ({}, {}),
     differing: Mapping[str, tuple[str, str]] | None = None,
+    higher: Collection[str] = (),
 ) -> Comparison:
     """Compare two settings by pairs of launches.
 
@@ -46,6 +47,8 @@ def compare_interleaved(
         Reason → launches that failed for it, of base and candidate.
     differing
         What differs between the two, as `wulf.records.Comparison.differing_facts`.
+    higher
+        Operations of which the larger values are the good ones.
     """
     times: Times = defaultdict(list)
     votes: dict[str, list[float]] = defaultdict(list)
@@ -57,8 +60,9 @@ def compare_interleaved(
                 logs[cell.op].append(math.log(second[cell] / first[cell]))
         for op, ratios in logs.items():
             votes[op].append(sum(ratios) / len(ratios))
-    cells = _cells(times, margin)
-    pooled = _judged({op: paired_shift(ratios) for op, ratios in votes.items()}, margin)
+    cells = [directed(found, higher) for found in _cells(times, margin)]
+    judged = _judged({op: paired_shift(ratios) for op, ratios in votes.items()}, margin)
+    pooled = {op: directed(found, higher) for op, found in judged.items()}
     effects = {op: _smallest(found) for op, found in pooled.items()}
     verdict, reason = _overall(pooled, failures, len(pairs), margin)
     return Comparison(

@@ -25,13 +25,28 @@ from wulf.procedure.in_turn import in_turn
 from wulf.procedure.measuring.loop import RunLaunch
 from wulf.procedure.tuning.prepare import Say
 from wulf.procedure.tuning.runner import TrialError, TrialRunner, on_nodes, open_runner
-from wulf.records import Cell, Comparison, NodeRecord, Operation, Pair, Part, Values, Workload
+from wulf.records import (
+    Cell,
+    Comparison,
+    NodeRecord,
+    Operation,
+    Pair,
+    Part,
+    Place,
+    Printed,
+    Values,
+    Workload,
+    command_operation,
+    printed_operation,
+)
 from wulf.text import printable
 
 #: What a side may say beside knobs.
 MPI, PAIRS = "mpi", "pairs"
 #: How a side is called that changes nothing.
 ORIGINAL = "original"
+#: What the run time of a command is called.
+RUN_TIME = "run time"
 #: A comma of a list of values is not followed by NAME=.
 _BETWEEN = re.compile(r",(?=[^,=]+=)")
 SWEEPS, VISIT_US = 12, 1000
@@ -48,6 +63,8 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     mpi: str | None = None
     #: Pairs of nodes, as ``--pairs`` takes them; None for those of the comparison.
     pairs: str | None = None
+    #: A command; empty for that of the comparison.
+    command: str = ""
 
 
 class InterleaveRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +77,9 @@ class InterleaveRequest(msgspec.Struct, frozen=True, kw_only=True):
     ops: list[str] | None
     sizes_bytes: list[int]
     pairs: str
+    #: For a shell on the first node, beside the operations or instead of them; and numbers that it prints.
+    command: str = ""
+    prints: tuple[Printed, ...] = ()
     #: Pairs of launches.
     launches: int
     #: Time after which no pair of launches is begun [s].
@@ -90,7 +110,9 @@ class InterleaveRequest(msgspec.Struct, frozen=True, kw_only=True):
             )
 
     def places(self, side: Side) -> list[Pair]:
-        """Return the pairs of nodes between which a side is measured."""
+        """Return the pairs of nodes between which a side is measured; none where only a command is."""
+        if self.command and self.ops is None:
+            return []
         return inventory.pairs(side.pairs or self.pairs, self.nodes)
 
 
@@ -105,6 +127,7 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
 
     side: Side
     launch: RunLaunch
+    operations: list[Operation]
     workload: Workload
     #: What setting it means on the nodes.
     plan: change.ChangePlan
@@ -172,7 +195,7 @@ def prepared(request: InterleaveRequest, say: Say) -> Iterator[Ready]:
     members = list(
         dict.fromkeys(node for one in request.sides for pair in request.places(one) for node in pair)
     )
-    if any(operation.of_all for box in tools.values() for operation in box.operations):
+    if request.command or any(operation.of_all for box in tools.values() for operation in box.operations):
         members = list(dict.fromkeys([*members, *request.nodes]))
     with ExitStack() as stack:
         transport, records = stack.enter_context(site.connect(request.config, members, say))
@@ -185,7 +208,7 @@ def prepared(request: InterleaveRequest, say: Say) -> Iterator[Ready]:
             _arm(request, one, records, tools[one.mpi or request.mpi], sites[one.mpi or request.mpi])
             for one in request.sides
         ]
-        operations = tools[request.sides[0].mpi or request.mpi].operations
+        operations = arms[0].operations
         bench = TrialRunner(
             request.config,
             transport,
@@ -248,6 +271,7 @@ def interleave(request: InterleaveRequest, ready: Ready, say: Say) -> Outcome:
         request.margin,
         (dict(turns.failures[0]), dict(turns.failures[1])),
         _differing(request, ready.records),
+        [operation.name for operation in ready.operations if operation.better == "higher"],
     )
     return Outcome(comparison=found, operations=ready.operations, interrupted=interrupted)
 
@@ -275,7 +299,7 @@ class _Turns:
         try:
             if self.changes:
                 bench.set(arm.side.setting)
-            bench.use(arm.launch)
+            bench.use(arm.launch, arm.operations)
             results = bench.launches(arm.workload, self._seed + pair)
         except NotRestoredError:
             raise
@@ -288,15 +312,17 @@ class _Turns:
             for own, place in zip(here.places, there.places, strict=True)
         }
         return {
-            msgspec.structs.replace(cell, place=names[cell.op, cell.place], setting="default"): median
+            msgspec.structs.replace(
+                cell, place=names[result.launch.op, cell.place], setting="default"
+            ): median
             for result in results
             for cell, (median, _) in estimate.medians(result).items()
         }
 
 
 def _tools(request: InterleaveRequest, mpi: str | None, say: Say) -> site.Toolbox:
-    tools = site.toolbox(request.ops, mpi, say)
-    if request.ops is None:
+    tools = site.toolbox([] if request.command and request.ops is None else request.ops, mpi, say)
+    if request.ops is None and not request.command:
         first = next(operation for operation in tools.operations if operation.pattern == "ping-pong")
         tools = msgspec.structs.replace(tools, operations=[first])
     for operation in tools.operations:
@@ -332,19 +358,28 @@ def _arm(
     launch: RunLaunch,
 ) -> Arm:
     places = list(request.places(one))
+    command = one.command or request.command
+    operations = [*tools.operations, *([command_operation(command, name=RUN_TIME)] if command else [])]
     wanted = [steps.check(catalogue.knob(name), value) for name, value in on_nodes(one.setting).items()]
     parts = [
         Part(
             op=operation.name,
-            sizes_bytes=ladder.sizes_of(operation, request.sizes_bytes),
-            places=[tuple(request.nodes)] if operation.of_all else list(places),
-            group=operation.of_all,
+            sizes_bytes=[0] if operation.command else ladder.sizes_of(operation, request.sizes_bytes),
+            places=_places(operation, request, places),
+            group=not operation.between_pairs,
         )
-        for operation in tools.operations
+        for operation in operations
+    ]
+    operations += [
+        printed_operation(number, operation)
+        for operation in operations
+        if operation.command
+        for number in request.prints
     ]
     return Arm(
         side=one,
         launch=launch,
+        operations=operations,
         workload=Workload(parts=parts, sweeps=SWEEPS, visit_us=VISIT_US),
         plan=change.plan(
             records,
@@ -353,6 +388,13 @@ def _arm(
             request.permissions,
         ),
     )
+
+
+def _places(operation: Operation, request: InterleaveRequest, pairs: Sequence[Pair]) -> list[Place]:
+    """Return who takes part: the pairs, all nodes at once, or of a command the first node."""
+    if operation.between_pairs:
+        return list(pairs)
+    return [tuple(request.nodes) if operation.of_all else (request.nodes[0],)]
 
 
 def _differing(request: InterleaveRequest, records: Sequence[NodeRecord]) -> dict[str, tuple[str, str]]:
@@ -366,6 +408,8 @@ def _differing(request: InterleaveRequest, records: Sequence[NodeRecord]) -> dic
         found[f"{who}: {name}"] = (first.setting.get(name, now), second.setting.get(name, now))
     if first.mpi != second.mpi:
         found["MPI library"] = (first.mpi or request.mpi or "found", second.mpi or request.mpi or "found")
+    if first.command != second.command:
+        found["command"] = (first.command or request.command, second.command or request.command)
     if first.pairs != second.pairs:
         found["pairs of nodes"] = (first.pairs or request.pairs, second.pairs or request.pairs)
     return found

@@ -315,9 +315,10 @@ class TrialRunner:
             self._trial.make_part({node: _numbers(plan, wanted) for node, plan in opened.plans.items()})
         time.sleep(SETTLE_S)
 
-    def use(self, launch: RunLaunch) -> None:
-        """Launch in another way from now on, such as with another MPI library."""
+    def use(self, launch: RunLaunch, operations: Sequence[Operation]) -> None:
+        """Launch in another way from now on, such as with another MPI library or another command."""
         self._launch = launch
+        self._operations = {operation.name: operation for operation in operations}
 
     def launches(self, workload: Workload, seed: int) -> list[LaunchResult]:
         """Launch every operation of the workload once between each of its pairs, under the present setting.
@@ -376,12 +377,17 @@ class TrialRunner:
     ) -> LaunchResult:
         assert self._launch is not None, "a workload with probes needs them on the nodes"
         self._launches += 1
+        operation = self._operations[part.op]
         result = self._launch(
             LaunchPlan(
                 id=f"{self._launches:05d}",
                 index=self._launches,
                 op=part.op,
-                transport=self._operations[part.op].transport,
+                transport=operation.transport,
+                command=operation.command,
+                prints={
+                    one.name: one.match for one in self._operations.values() if one.printed_by == part.op
+                },
                 place=tuple(node for place in places for node in place),
                 pairs=[(first, second) for first, second in places] if len(places) > 1 else [],
                 setting=", ".join(f"{name}={value}" for name, value in self._setting.items()) or "original",
