@@ -20,16 +20,19 @@ void account_sent(struct account *account, uint64_t bytes) {
 int account_total(const struct account *account, struct total *total) {
     const uint64_t own[] = {account->communication_ns, account->messages, account->bytes};
     uint64_t sum[] = {0, 0, 0};
+    uint64_t longest_ns = 0;
     int ranks = 1;
     int code = MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (code == MPI_SUCCESS)
+        code = MPI_Reduce(&account->run_ns, &longest_ns, 1, MPI_UINT64_T, MPI_MAX, 0, MPI_COMM_WORLD);
+    if (code == MPI_SUCCESS)
         code = MPI_Reduce(own, sum, 3, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
-    *total = (struct total){(double)sum[0] / 1e9 / ranks, sum[1], sum[2]};
+    *total = (struct total){(double)longest_ns / 1e9, (double)sum[0] / 1e9 / ranks, sum[1], sum[2]};
     return code;
 }
 
-void account_print(const struct total *total, double run_s) {
-    printf("run_time_s %.6f\n", run_s);
+void account_print(const struct total *total) {
+    printf("run_time_s %.6f\n", total->run_s);
     printf("communication_s %.6f\n", total->communication_s);
     printf("messages %" PRIu64 "\n", total->messages);
     printf("bytes %" PRIu64 "\n", total->bytes);

@@ -153,14 +153,14 @@ static int alone(struct farm *farm) {
     return MPI_SUCCESS;
 }
 
-static int work(struct farm *farm, int rank, int ranks, double *run_s) {
+static int work(struct farm *farm, int rank, int ranks) {
     int code = MPI_Barrier(MPI_COMM_WORLD);
     const uint64_t begin_ns = clock_now_ns();
     if (code == MPI_SUCCESS)
         code = ranks == 1 ? alone(farm) : rank == 0 ? master(farm, ranks) : worker(farm);
     if (code == MPI_SUCCESS)
         code = MPI_Barrier(MPI_COMM_WORLD);
-    *run_s = (double)(clock_now_ns() - begin_ns) / 1e9;
+    farm->account.run_ns = clock_now_ns() - begin_ns;
     return code;
 }
 
@@ -170,16 +170,15 @@ static int run(struct farm *farm, double task_us) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     struct total total = {0};
-    double run_s = 0;
     farm->steps_mean = rank == 0 ? task_us * speed() : 0;
-    int code = work(farm, rank, ranks, &run_s);
+    int code = work(farm, rank, ranks);
     if (code == MPI_SUCCESS)
         code = account_total(&farm->account, &total);
     if (code == MPI_SUCCESS)
         code = MPI_Bcast(&farm->wrong, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
     if (code == MPI_SUCCESS && rank == 0) {
         printf("program farm\nranks %d\ntasks %" PRIu64 "\ntask_us %.0f\n", ranks, farm->tasks, task_us);
-        account_print(&total, run_s);
+        account_print(&total);
         printf("wrong %" PRIu64 "\nresult %s\n", farm->wrong, farm->wrong == 0 ? "right" : "wrong");
         if (farm->wrong > 0)
             fprintf(stderr, "wulf-farm: %" PRIu64 " of %" PRIu64 " results are wrong\n", farm->wrong,

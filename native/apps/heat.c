@@ -141,7 +141,7 @@ static double tolerance(const struct field *field, uint64_t steps) {
     return 2 * fabs(scheme - exp(-RATIO * n * rate)) + 1e-15 * (n + 10);
 }
 
-static int run(struct field *field, uint64_t steps, struct account *account, double *run_s) {
+static int run(struct field *field, uint64_t steps, struct account *account) {
     int code = MPI_Barrier(MPI_COMM_WORLD);
     const uint64_t begin_ns = clock_now_ns();
     for (uint64_t i = 0; i < steps && code == MPI_SUCCESS; i++) {
@@ -150,7 +150,7 @@ static int run(struct field *field, uint64_t steps, struct account *account, dou
     }
     if (code == MPI_SUCCESS)
         code = MPI_Barrier(MPI_COMM_WORLD);
-    *run_s = (double)(clock_now_ns() - begin_ns) / 1e9;
+    account->run_ns = clock_now_ns() - begin_ns;
     return code;
 }
 
@@ -166,14 +166,13 @@ static int solve(size_t rows, size_t columns, uint64_t steps) {
     struct field field = {0};
     struct account account = {0};
     struct total total = {0};
-    double run_s = 0;
     double error = NAN;
     int opened = field_open(&field, rows, columns, steps);
     int code = MPI_Allreduce(MPI_IN_PLACE, &opened, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (opened != 0 && field.rank == 0)
         fprintf(stderr, "wulf-heat: not enough memory for %zu x %zu points\n", rows, columns);
     if (opened == 0 && code == MPI_SUCCESS)
-        code = run(&field, steps, &account, &run_s);
+        code = run(&field, steps, &account);
     if (opened == 0 && code == MPI_SUCCESS)
         code = largest(distance(&field, steps), &error);
     if (opened == 0 && code == MPI_SUCCESS)
@@ -183,7 +182,7 @@ static int solve(size_t rows, size_t columns, uint64_t steps) {
     if (opened == 0 && code == MPI_SUCCESS && field.rank == 0) {
         printf("program heat\nranks %d\nrows %zu\ncolumns %zu\nsteps %" PRIu64 "\n", field.ranks, rows,
                columns, steps);
-        account_print(&total, run_s);
+        account_print(&total);
         printf("error %.3e\ntolerance %.3e\nresult %s\n", error, limit, right ? "right" : "wrong");
         if (!right)
             fprintf(stderr, "wulf-heat: the result is %.3e away from the analytic solution, more than %.3e\n",

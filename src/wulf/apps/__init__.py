@@ -1,0 +1,1 @@
+"""Applications: what is put into them, and what their output says.  Pure."""
