@@ -1,4 +1,4 @@
-"""The applications that come with the package, built with each MPI library of this machine; and the product of matrices."""
+"""The shipped applications, built with each MPI library of this machine; and the product of matrices."""
 
 from __future__ import annotations
 
@@ -40,9 +40,7 @@ class Application(msgspec.Struct, frozen=True):
         # MPI libraries leave memory behind.
         env = dict(os.environ, ASAN_OPTIONS="detect_leaks=0")
         argv = [*launch, "-np", str(ranks), *between, str(self.directory / SHIPPED[name].program), *words]
-        return subprocess.run(
-            argv, capture_output=True, text=True, timeout=TIMEOUT_S, env=env, check=False
-        )
+        return subprocess.run(argv, capture_output=True, text=True, timeout=TIMEOUT_S, env=env, check=False)
 
 
 def figures(done: subprocess.CompletedProcess[str]) -> dict[str, str]:

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from wulf.apps.shipped import SHIPPED
-from wulf.cli.options import ClusterOption, show_table
+from wulf.apps.shipped import SHIPPED, find
+from wulf.cli.options import ClusterOption, say, show_table
 from wulf.procedure import shipping
 from wulf.procedure.clusters import cluster as resolve
 
@@ -38,8 +38,9 @@ def command(
     if source:
         sys.stdout.write(f"{shipping.source(name)}\n")
         return
+    find(name)
     config = resolve(cluster_name)
-    path = shipping.ship(name, config, config.select(nodes), mpi or config.mpi.compiler, _say)
+    path = shipping.ship(name, config, config.select(nodes), mpi or config.mpi.compiler, say)
     sys.stdout.write(f"{path}\n")
 
 
@@ -50,7 +51,3 @@ def _list() -> None:
     for program in SHIPPED.values():
         table.add_row(program.name, program.summary, program.match)
     show_table(table)
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
