@@ -108,9 +108,12 @@ def environment(
     variables = {"LD_LIBRARY_PATH": _joined(str(place.parent), old.get("LD_LIBRARY_PATH"))}
     if place.name != LINKED:
         variables["LD_PRELOAD"] = _joined(path, old.get("LD_PRELOAD"))
-    if threads is not None:
-        variables |= dict.fromkeys(_THREADS, str(threads))
-    return variables
+    return variables | (thread_variables(threads) if threads is not None else {})
+
+
+def thread_variables(threads: int) -> dict[str, str]:
+    """Return the variables from which any of the libraries takes its number of threads."""
+    return dict.fromkeys(_THREADS, str(threads))
 
 
 def _joined(first: str, rest: str | None) -> str:

@@ -89,7 +89,7 @@ def compare(request: BlasRequest, say: Say) -> BlasComparison:
             raise TransportError(f"every node must take part: {reasons_text(down)}")
         bench = _Bench(
             transport=transport,
-            together=_together(request.config, request.nodes),
+            together=together(request.config, request.nodes),
             program=shipping.on_nodes(request.config, transport, program, request.nodes, say),
             threads=request.threads or fewest_cpus(records),
         )
@@ -266,7 +266,7 @@ def _of(rates: Mapping[str, Sequence[Mapping[str, float]]], node: str) -> dict[s
     }
 
 
-def _together(config: ClusterConfig, nodes: Sequence[str]) -> list[list[str]]:
+def together(config: ClusterConfig, nodes: Sequence[str]) -> list[list[str]]:
     """Return sets of nodes of which no two have a CPU in common: each set is measured at the same time."""
     sets: list[list[str]] = []
     for node in nodes:
