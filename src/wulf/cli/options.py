@@ -65,6 +65,11 @@ def print_json(value: object) -> None:
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=1).decode() + "\n")
 
 
+def say(text: str) -> None:
+    """Tell a person what is going on, beside the results."""
+    sys.stderr.write(f"{text}\n")
+
+
 def open_run(name: str, runs: Path) -> store.Run:
     """Load the run that a user names."""
     return store.load(store.find_run(name, runs))

@@ -1,4 +1,4 @@
-"""Find the MPI libraries of this machine and build the probe against each, once."""
+"""Find the MPI libraries of this machine and build the probe, and other programs, against each, once."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class MpiLibrary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Probe(msgspec.Struct, frozen=True, kw_only=True):
-    """A built probe."""
+    """A built program: a probe, or another one of ``native``."""
 
     path: Path
     #: First digits of the SHA-256 of the program; its name on the nodes contains it.
@@ -156,10 +156,19 @@ def build(mpi: MpiLibrary | None) -> Probe:
     BuildError
         A tool is missing or the compiler refuses; the text holds its last words and the log's place.
     """
+    return build_program(_program_name(mpi), mpi)
+
+
+def build_program(name: str, mpi: MpiLibrary | None) -> Probe:
+    """Build any program of ``native``, which has the name of its target, unless it has been built from these sources.
+
+    Raises
+    ------
+    BuildError
+        As of `build`.
+    """
     source = source_directory()
-    key = _fingerprint(source, mpi)
-    directory = cache_directory() / key
-    name = _program_name(mpi)
+    directory = cache_directory() / _fingerprint(source, mpi)
     program = directory / name
     if not program.is_file():
         _compile(source, directory, name, mpi)
@@ -272,8 +281,8 @@ def _logged(argv: Sequence[str], log: Path) -> None:
                 argv, stdout=file, stderr=subprocess.STDOUT, timeout=BUILD_TIMEOUT_S, check=False
             )
         except subprocess.TimeoutExpired:
-            raise BuildError(f"building the probe took longer than {BUILD_TIMEOUT_S} s; see {log}") from None
+            raise BuildError(f"building took longer than {BUILD_TIMEOUT_S} s; see {log}") from None
     if done.returncode != 0:
         lines = log.read_bytes().decode("utf-8", "replace").splitlines()
         said = next((line for line in lines if "error" in line.lower()), last_line("\n".join(lines)))
-        raise BuildError(f"the probe cannot be built: {printable(said, 300)} (whole log: {log})")
+        raise BuildError(f"a program cannot be built: {printable(said, 300)} (whole log: {log})")

@@ -100,7 +100,7 @@ def _operations(launches: Sequence[Imported]) -> dict[str, Operation]:
     operations: dict[str, Operation] = {}
     for launch in launches:
         for series in launch.series:
-            known = operations.setdefault(series.name, _operation(series))
+            known = operations.setdefault(series.name, operation_of(series))
             if (known.quantity, known.statistic) != (series.quantity, series.statistic):
                 raise UsageError(
                     f"{launch.file}: {series.name} is a {series.statistic} here, a {known.statistic} in another file: "
@@ -109,7 +109,8 @@ def _operations(launches: Sequence[Imported]) -> dict[str, Operation]:
     return operations
 
 
-def _operation(series: Series) -> Operation:
+def operation_of(series: Series) -> Operation:
+    """Return what a run says of an operation that another program has measured."""
     return Operation(
         name=series.name,
         transport="none",
@@ -153,7 +154,7 @@ def _results(launch: Imported, nodes: Sequence[str], operations: dict[str, Opera
                 contamination=[],
             ),
             samples=[
-                _sample(operations[series.name], size, seconds, _place(series.ranks, nodes, launch.file))
+                sample_of(operations[series.name], size, seconds, _place(series.ranks, nodes, launch.file))
                 for size, seconds in sorted(series.times_s.items())
             ],
         )
@@ -171,7 +172,8 @@ def _place(ranks: int, nodes: Sequence[str], file: Path) -> Place:
     return tuple(nodes[rank // each] for rank in range(ranks))
 
 
-def _sample(operation: Operation, size: int, seconds: float, place: Place) -> Sample:
+def sample_of(operation: Operation, size: int, seconds: float, place: Place) -> Sample:
+    """Return the one number [s] that another program says of a launch, whose name is put in later."""
     time_ns = max(round(seconds * 1e9), 1)
     return Sample(
         launch="",

@@ -72,6 +72,23 @@ def install(
     return Places(net=places, mpi=target, lacks_net=homeless | lacks_net, lacks_mpi=homeless | lacks_mpi)
 
 
+def install_program(
+    config: ClusterConfig, transport: Transport, program: Probe, nodes: Sequence[str]
+) -> tuple[str | None, Reasons]:
+    """Put a program on every node that does not have it, at the same path everywhere.
+
+    Returns
+    -------
+    tuple
+        The path, None where no node can take it; and the nodes on which it does not run, with the reasons.
+    """
+    if config.transport == "local":
+        return str(program.path), {}
+    homes, homeless = _homes(transport, nodes)
+    target, lacking = _same_path(transport, program, homes)
+    return target, homeless | lacking
+
+
 def _homes(transport: Transport, nodes: Sequence[str]) -> tuple[dict[str, str], Reasons]:
     answers = transport.run(["sh", "-c", "cd && pwd"], nodes, timeout_s=ASK_TIMEOUT_S)
     lost = _failed(answers, "cannot tell its home directory")
@@ -129,7 +146,7 @@ def _put(transport: Transport, probe: Probe, target: str, nodes: Sequence[str]) 
     tried = [node for node in nodes if node not in lost]
     hint = "; is the MPI library the same as on this machine?" if probe.mpi else ""
     answers = transport.run([target, "--version"], tried, timeout_s=ASK_TIMEOUT_S)
-    return lost | _failed(answers, f"the probe does not run there{hint}")
+    return lost | _failed(answers, f"{probe.path.name} does not run there{hint}")
 
 
 def _without_launcher(transport: Transport, launcher: Launcher, nodes: Sequence[str]) -> Reasons:

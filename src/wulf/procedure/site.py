@@ -175,7 +175,7 @@ def ready(
         down = {record.node: record.error or "does not answer" for record in nodes}
         raise TransportError(f"no node answers: {reasons_text(down)}")
     mpi = tools.mpi
-    start = _launcher(config, mpi) if mpi is not None else None
+    start = mpi_launcher(config, mpi) if mpi is not None else None
     places = install.install(config, transport, tools.probes, start, up, say)
     where = Site(
         transport=transport,
@@ -185,8 +185,8 @@ def ready(
         launcher=start,
         mpi_env=dict(config.mpi.env),
         interface=config.interface,
-        subnet=_subnet(nodes),
-        shares_cpu=_sharing(config, nodes),
+        subnet=subnet(nodes),
+        shares_cpu=sharing(config, nodes),
     )
     return MeasuringSite(
         nodes=nodes,
@@ -245,14 +245,14 @@ def mpi_command(
         program, *arguments = shlex.split(command)
     except ValueError as error:
         raise UsageError(f"{printable(command, 200)!r}: {error}") from None
-    start = _launcher(config, libraries[0])
+    start = mpi_launcher(config, libraries[0])
     job = MpiJob(
         program=program,
         arguments=arguments,
         hosts=[(node, config.address(node)) for node in place],
         interface=config.interface,
-        subnet=_subnet(nodes),
-        shared_cpu=_sharing(config, nodes)(*place),
+        subnet=subnet(nodes),
+        shared_cpu=sharing(config, nodes)(*place),
         env=dict(config.mpi.env),
     )
     variables = [f"{name}={value}" for name, value in start.env(job).items()]
@@ -282,18 +282,20 @@ def software(tools: Toolbox) -> dict[str, FactValue]:
     return facts
 
 
-def _launcher(config: ClusterConfig, mpi: build.MpiLibrary) -> Launcher:
+def mpi_launcher(config: ClusterConfig, mpi: build.MpiLibrary) -> Launcher:
+    """Return how jobs of a library are started: as the cluster's file says, else by the library's own means."""
     name = config.mpi.launcher or mpi.family
     command = mpi.mpirun if name == mpi.family else None
     return launcher_for(name, command, config.mpi.arguments)
 
 
-def _subnet(nodes: Iterable[NodeRecord]) -> str | None:
+def subnet(nodes: Iterable[NodeRecord]) -> str | None:
+    """Return the subnet of the measured interface (CIDR); None where the nodes have several."""
     subnets = {str(record.facts["nic.subnet"]) for record in nodes if "nic.subnet" in record.facts}
     return subnets.pop() if len(subnets) == 1 else None
 
 
-def _sharing(config: ClusterConfig, nodes: Sequence[NodeRecord]) -> Callable[..., bool]:
+def sharing(config: ClusterConfig, nodes: Sequence[NodeRecord]) -> Callable[..., bool]:
     """Return whether ranks on some nodes share a CPU: those of several nodes, or more than a node has CPUs."""
     cpus = {
         record.node: len(cpu_list(str(record.facts["cpu.allowed"])))

@@ -1,0 +1,528 @@
+"""HPC Challenge on the nodes: all together and each alone, in rounds; stored as a run, and what that says."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from wulf import store
+from wulf.apps import blas, hpcc
+from wulf.cluster.inventory import ClusterConfig
+from wulf.diagnose import apart
+from wulf.errors import AnalysisError, BuildError, ImportFormatError, ProbeError, TransportError
+from wulf.estimate.cells import as_estimate
+from wulf.importing import hpcc as output
+from wulf.importing.series import Series, Source
+from wulf.nodeset import fold, reasons_text
+from wulf.ports import Launcher, MpiJob, NodeResult, Transport
+from wulf.probe import build
+from wulf.procedure import site
+from wulf.procedure.analysis import analyze
+from wulf.procedure.begin import head
+from wulf.procedure.blas import fewest_cpus, together
+from wulf.procedure.importing import CONFIDENCE, PRECISION, operation_of, sample_of
+from wulf.records import (
+    SCHEMA_VERSION,
+    FactValue,
+    Launch,
+    LaunchResult,
+    Manifest,
+    NodeRecord,
+    Operation,
+    Part,
+    Place,
+    Plan,
+    Workload,
+)
+from wulf.records.hpcc import HpccDifference, HpccFigure, HpccResult
+from wulf.stats import intervals
+from wulf.stats.trend import TESTABLE
+from wulf.store.files import timestamp
+from wulf.text import last_line, printable
+
+ASK_TIMEOUT_S = 30.0
+#: A run may take so many times what it should, and as much again [s].
+PATIENCE, PATIENCE_S = 10.0, 120.0
+#: Results of a node alone in which nodes are compared: its processors, its memory, what lies between its ranks.
+COMPARED = (
+    "HPL_Tflops",
+    "StarDGEMM_Gflops",
+    "StarSTREAM_Triad",
+    "StarRandomAccess_GUPs",
+    "StarFFT_Gflops",
+    "RandomlyOrderedRingBandwidth_GBytes",
+)
+#: Nodes of one kind differ by less, as a share.
+MARGIN = 0.05
+#: Where runs are on the nodes, below the home directory.
+_DIRECTORY = ".cache/wulf/hpcc"
+
+Say = Callable[[str], None]
+
+
+class HpccRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be run, and for how long."""
+
+    config: ClusterConfig
+    nodes: list[str]
+    #: After which no round is begun [s].
+    time_s: float
+    #: Rounds at most.
+    launches: int
+    #: N of HPL on all nodes; None for what fits into the time and the memory.
+    size: int | None = None
+    #: None for as many as the node with the fewest CPUs has.
+    ranks_per_node: int | None = None
+    program: str = "hpcc"
+    seed: int = 0
+
+
+class _Job(msgspec.Struct, frozen=True, kw_only=True):
+    """Where one run of HPCC goes: on all nodes together, or on each of some alone, at the same time."""
+
+    #: Nodes on which one is started.
+    starts: list[str]
+    #: Node on which it is started → the node of every rank.
+    places: dict[str, Place]
+    mpi: MpiJob
+    size: int = hpcc.SCOUT_SIZE
+    expected_s: float = 0.0
+
+    @property
+    def together(self) -> bool:
+        """Whether it is the one of all nodes together."""
+        return len(set(next(iter(self.places.values())))) > 1 or len(self.places) == 1
+
+
+class _Run(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one run of HPCC."""
+
+    place: Place
+    argv: list[str]
+    started_at: str
+    duration_s: float
+    #: None where it failed.
+    summary: output.Summary | None
+    error: str = ""
+
+
+class _Bench(msgspec.Struct, frozen=True, kw_only=True):
+    """Where HPCC runs."""
+
+    transport: Transport
+    launcher: Launcher
+    #: On every node, below the home directory.
+    directory: str
+
+    def run(self, job: _Job) -> list[_Run]:
+        """Run HPCC once, or once on each of the job's nodes; whatever becomes of it."""
+        text = hpcc.input_file(job.size, len(job.mpi.hosts)).encode()
+        everyone = list(dict.fromkeys(node for place in job.places.values() for node in place))
+        ready = self._sh(hpcc.PREPARE, everyone, stdin=text)
+        argv = self.launcher.argv(job.mpi)
+        started_at, begin = timestamp("milliseconds"), time.monotonic()
+        lost = [answer.reason for answer in ready.values() if answer.status != "ok"]
+        ran: dict[str, NodeResult] = {}
+        if not lost:
+            limit_s = PATIENCE * job.expected_s + PATIENCE_S
+            ran = self.transport.run(argv, job.starts, timeout_s=limit_s, env=self.launcher.env(job.mpi))
+        took_s = time.monotonic() - begin
+        said = self._sh(hpcc.COLLECT, [node for node, answer in ran.items() if answer.status == "ok"])
+        return [
+            _outcome(
+                _Run(place=place, argv=argv, started_at=started_at, duration_s=took_s, summary=None),
+                "; ".join(lost) or _complaint(ran[node]),
+                said.get(node),
+            )
+            for node, place in job.places.items()
+        ]
+
+    def _sh(self, script: str, nodes: Sequence[str], stdin: bytes | None = None) -> dict[str, NodeResult]:
+        if not nodes:
+            return {}
+        argv = ["sh", "-c", script, "sh", self.directory]
+        return self.transport.run(argv, nodes, timeout_s=ASK_TIMEOUT_S, stdin=stdin)
+
+    def remove(self, nodes: Sequence[str]) -> None:
+        """Remove what was written on the nodes."""
+        self._sh(hpcc.REMOVE, nodes)
+
+
+def measure(request: HpccRequest, path: Path, say: Say) -> store.Run:
+    """Run HPCC on all nodes together and on each alone, and store it as a run that is analysed.
+
+    After Ctrl-C, and when the time is over, the rounds that are whole are kept.
+
+    Raises
+    ------
+    ProbeError
+        HPCC is missing on a node, or the first run, of a small problem, fails; says why.
+    TransportError
+        A node does not answer.
+    """
+    begin = time.monotonic()
+    with _bench(request, path, say) as (bench, jobs, records, software):
+        say("a small problem first, to see how long it takes")
+        scouted = [(job, *_scout(bench, job)) for job in jobs]
+        left_s = request.time_s - (time.monotonic() - begin)
+        sized = list(_sized(request, scouted, records, left_s / (request.launches * len(jobs))))
+        operations = _operations(sized, scouted)
+        manifest = Manifest(
+            **head(path.name, request.config, list(operations.values()), software),
+            plan=_plan(request, sized, scouted),
+        )
+        with store.create(path, manifest) as writer:
+            for record in records:
+                writer.append(record)
+            try:
+                done = _rounds(request, bench, sized, (writer, operations), begin, say)
+                writer.update(status="complete" if done else "budget")
+            except KeyboardInterrupt:
+                writer.update(status="interrupted")
+    run = store.load(path)
+    store.save_analysis(path, analyze(run))
+    return run
+
+
+def _rounds(
+    request: HpccRequest,
+    bench: _Bench,
+    jobs: Sequence[_Job],
+    kept: tuple[store.Writer, Mapping[str, Operation]],
+    begin: float,
+    say: Say,
+) -> bool:
+    """Run all jobs in rounds of random order; False when the time ended it."""
+    writer, operations = kept
+    order = random.Random(request.seed)  # noqa: S311 - reproducible, not secret
+    index = 0
+    longest_s = 0.0
+    for number in range(request.launches):
+        passed_s = time.monotonic() - begin
+        if number and passed_s + longest_s > request.time_s:
+            return False
+        say(f"round {number + 1} of {request.launches}, {passed_s:.0f} s of {request.time_s:.0f} s")
+        runs = [run for job in order.sample(jobs, len(jobs)) for run in bench.run(job)]
+        for run in runs:  # a round is stored as a whole: nodes are compared round by round
+            for result in _results(run, operations, index, number):
+                writer.append(result)
+                index += 1
+            if run.error:
+                say(f"  {fold(set(run.place))}: failed: {run.error}")
+        longest_s = max(longest_s, time.monotonic() - begin - passed_s)
+    return True
+
+
+@contextmanager
+def _bench(
+    request: HpccRequest, path: Path, say: Say
+) -> Iterator[tuple[_Bench, list[_Job], list[NodeRecord], dict[str, FactValue]]]:
+    config, nodes = request.config, request.nodes
+    with site.connect(config, nodes, say) as (transport, records):
+        down = {record.node: record.error or "does not answer" for record in records if not record.reachable}
+        if down:
+            raise TransportError(f"every node must take part: {reasons_text(down)}")
+        library = _library(config, _family(transport, nodes, request.program))
+        launcher = site.mpi_launcher(config, library)
+        ranks = request.ranks_per_node or fewest_cpus(records)
+        bench = _Bench(transport=transport, launcher=launcher, directory=f"{_DIRECTORY}/{path.name}")
+        jobs = _jobs(request, records, ranks, launcher.name, bench.directory)
+        software: dict[str, FactValue] = {"mpi": library.version, "hpcc": request.program}
+        try:
+            yield bench, jobs, records, software
+        finally:
+            bench.remove(nodes)
+
+
+def _family(transport: Transport, nodes: Sequence[str], program: str) -> str:
+    """Return which MPI library the program is linked with.
+
+    Raises
+    ------
+    ProbeError
+        A node does not have it.
+    """
+    answers = transport.run(["sh", "-c", hpcc.LOOK, "sh", program], nodes, timeout_s=ASK_TIMEOUT_S)
+    missing = {
+        node: f"{node}: {last_line(answer.stderr) or answer.reason}"
+        for node, answer in answers.items()
+        if answer.status != "ok"
+    }
+    if missing:
+        raise ProbeError(f"{'; '.join(missing.values())}: {hpcc.MISSING}")
+    said = b"".join(answer.stdout for answer in answers.values())
+    return "mpich" if b"libmpich" in said else "openmpi"
+
+
+def _library(config: ClusterConfig, family: str) -> build.MpiLibrary:
+    """Return the library that starts the program: the site's own, where it is of that family."""
+    libraries = build.find_mpi(config.mpi.compiler)
+    own = next((library for library in libraries if library.family == family), None)
+    if own is not None:
+        return own
+    found = build.find_mpi(family)
+    if not found:
+        raise BuildError(f"HPCC is linked with {family}, of which there is no mpicc here: install it")
+    return found[0]
+
+
+def _jobs(
+    request: HpccRequest, records: Sequence[NodeRecord], ranks: int, launcher: str, directory: str
+) -> list[_Job]:
+    config, nodes = request.config, request.nodes
+    shares = site.sharing(config, records)
+
+    def job(hosts: list[tuple[str, str]], places: dict[str, Place], *, inside: bool) -> _Job:
+        return _Job(
+            starts=list(places),
+            places=places,
+            mpi=MpiJob(
+                program="sh",
+                arguments=["-c", hpcc.RUN, "sh", directory, request.program],
+                hosts=hosts,
+                interface=None if inside else config.interface,
+                subnet=None if inside else site.subnet(records),
+                shared_cpu=any(shares(*place) for place in places.values()),
+                env=dict(config.mpi.env) | blas.thread_variables(1),
+            ),
+        )
+
+    whole = tuple(node for node in nodes for _ in range(ranks))
+    jobs = [job([(node, config.address(node)) for node in whole], {nodes[0]: whole}, inside=len(nodes) == 1)]
+    if len(nodes) == 1:
+        return jobs
+    # Each node starts its own job, of itself; srun starts them by name, one after the other.
+    sets = [[node] for node in nodes] if launcher == "srun" else together(config, nodes)
+    for alone in sets:
+        host = alone[0] if launcher == "srun" else "localhost"
+        hosts = [(alone[0], host)] * ranks
+        jobs.append(job(hosts, {node: (node,) * ranks for node in alone}, inside=True))
+    return jobs
+
+
+def _scout(bench: _Bench, job: _Job) -> tuple[output.Summary, float]:
+    """Return what a small problem says, and how long it took [s]."""
+    runs = bench.run(msgspec.structs.replace(job, expected_s=60.0))
+    failed = [f"{fold(set(run.place))}: {run.error}" for run in runs if run.summary is None]
+    if failed:
+        raise ProbeError("; ".join(failed))
+    return next(run.summary for run in runs if run.summary is not None), runs[0].duration_s
+
+
+def _sized(
+    request: HpccRequest,
+    scouted: Sequence[tuple[_Job, output.Summary, float]],
+    records: Sequence[NodeRecord],
+    each_s: float,
+) -> Iterator[_Job]:
+    """Yield the jobs with the N that fits into their part of the time, and into memory."""
+    memory = min((_memory(record) for record in records), default=0.0)
+    for job, summary, took_s in scouted:
+        hpl_s = next((one.value for one in summary.figures if one.name == "HPL_time"), took_s)
+        size = hpcc.size_for(each_s, took_s, hpl_s)
+        if request.size is not None and job.together:
+            size = request.size
+        elif request.size is not None:
+            # As much on each node as in the run of all of them.
+            size = round(request.size / len(request.nodes) ** 0.5)
+        nodes = len(set(next(iter(job.places.values()))))
+        size = size if request.size is not None else hpcc.fitting(size, memory * nodes)
+        yield msgspec.structs.replace(job, size=max(size, hpcc.SMALLEST), expected_s=max(each_s, took_s))
+
+
+def _memory(record: NodeRecord) -> float:
+    total = record.facts.get("memory.total_bytes")
+    return float(total) if isinstance(total, int | float) else 2.0**30
+
+
+def _operations(
+    jobs: Sequence[_Job], scouted: Sequence[tuple[_Job, output.Summary, float]]
+) -> dict[str, Operation]:
+    found: dict[str, Operation] = {}
+    for job, (_, summary, _) in zip(jobs, scouted, strict=True):
+        for series in _series(_of_size(summary, job.size)):
+            found.setdefault(
+                series.name, msgspec.structs.replace(operation_of(series), summary="HPC Challenge")
+            )
+    return found
+
+
+def _of_size(summary: output.Summary, size: int) -> output.Summary:
+    return msgspec.structs.replace(summary, settings=summary.settings | {"HPL_N": str(size)})
+
+
+def _series(summary: output.Summary) -> list[Series]:
+    """Return the results; all are of all ranks, whichever of them a test has chosen."""
+    return [msgspec.structs.replace(output.series(figure, summary), ranks=0) for figure in summary.figures]
+
+
+def _plan(
+    request: HpccRequest, jobs: Sequence[_Job], scouted: Sequence[tuple[_Job, output.Summary, float]]
+) -> Plan:
+    places: dict[str, list[Place]] = defaultdict(list)
+    sizes: dict[str, int] = {}
+    for job, (_, summary, _) in zip(jobs, scouted, strict=True):
+        for series in _series(_of_size(summary, job.size)):
+            places[series.name] += job.places.values()
+            sizes[series.name] = min(series.times_s)
+    parts = [
+        Part(op=op, sizes_bytes=[sizes[op]], places=list(dict.fromkeys(of_op)), group=True)
+        for op, of_op in places.items()
+    ]
+    return Plan(
+        workload=Workload(parts=parts, sweeps=1, visit_us=0),
+        ladder="hpcc",
+        max_size_bytes=max(sizes.values()),
+        precision=PRECISION,
+        confidence=CONFIDENCE,
+        budget_s=request.time_s,
+        min_launches=min(6, request.launches),
+        max_launches=request.launches,
+        tested_launches=TESTABLE,
+        seed=request.seed,
+    )
+
+
+def _complaint(answer: NodeResult) -> str:
+    if answer.status == "ok":
+        return ""
+    return last_line(answer.stderr) or last_line(answer.stdout) or answer.reason
+
+
+def _outcome(run: _Run, complaint: str, said: NodeResult | None) -> _Run:
+    """Judge a run: it is good where it came to its end, with the ranks that were meant, and passed all its checks."""
+    if complaint or said is None:
+        return msgspec.structs.replace(run, error=complaint or "there is no output")
+    if said.status != "ok":
+        return msgspec.structs.replace(run, error=last_line(said.stderr) or said.reason)
+    try:
+        summary = output.summary(Source(said.stdout.decode(errors="replace"), f"{said.node}: hpccoutf.txt"))
+    except ImportFormatError as error:
+        return msgspec.structs.replace(run, error=str(error))
+    if summary.ranks != len(run.place):
+        why = f"{summary.ranks} of {len(run.place)} ranks took part: is mpirun of the MPI library HPCC is linked with?"
+        return msgspec.structs.replace(run, error=why)
+    if summary.failures:
+        return msgspec.structs.replace(run, error="; ".join(summary.failures))
+    return msgspec.structs.replace(run, summary=summary)
+
+
+def _results(run: _Run, operations: Mapping[str, Operation], index: int, seed: int) -> Iterator[LaunchResult]:
+    """Yield a launch for each result, as a run has one of each operation; of a run that failed, one."""
+    if run.summary is None:
+        yield LaunchResult(launch=_launch(run, next(iter(operations)), [0], index, seed), samples=[])
+        return
+    for series in _series(run.summary):
+        if series.name not in operations:
+            continue  # the small problem did not have it, such as the time of a step that was too short
+        (size, seconds) = next(iter(series.times_s.items()))
+        launch = _launch(run, series.name, [size], index, seed)
+        sample = sample_of(operations[series.name], size, seconds, run.place)
+        yield LaunchResult(launch=launch, samples=[msgspec.structs.replace(sample, launch=launch.id)])
+        index += 1
+
+
+def _launch(run: _Run, op: str, sizes: list[int], index: int, seed: int) -> Launch:
+    return Launch(
+        id=f"{index:05d}",
+        index=index,
+        op=op,
+        place=run.place,
+        setting="default",
+        sizes_bytes=sizes,
+        seed=seed,
+        started_at=run.started_at,
+        duration_s=run.duration_s,
+        status="ok" if run.summary is not None else "failed",
+        error=None if run.summary is not None else printable(run.error, 1000),
+        argv=run.argv,
+        probe=None,
+        context=[],
+        contamination=[],
+    )
+
+
+def result(run: store.Run) -> HpccResult:
+    """Return what a stored run of HPCC says.
+
+    Raises
+    ------
+    AnalysisError
+        It is no run of HPCC, or none of its launches ended well.
+    """
+    values: dict[Place, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
+    sizes: dict[Place, int] = {}
+    for one in run.results:
+        name = output.name_of(one.launch.op)
+        kind = output.kind_of(name)
+        if kind is None or not one.samples:
+            continue
+        value = output.value_of(kind, one.samples[0].batch_medians_ns[0] * 1e-9)
+        values[one.launch.place][name][one.launch.seed] = value
+        size = one.launch.op.partition(" N ")[2]
+        if size:
+            sizes[one.launch.place] = int(size)
+    if not values:
+        why = next(
+            (one.launch.error for one in run.results if one.launch.error), "it is no run of 'wulf hpcc'"
+        )
+        raise AnalysisError(f"{run.path}: there are no results of HPCC: {why}")
+    whole = max(run.manifest.plan.workload.places, key=lambda place: len(set(place)))
+    nodes = list(dict.fromkeys(whole))
+    alone = {place[0]: place for place in values if len(set(place)) == 1 and len(nodes) > 1}
+    failed = Counter(
+        (one.launch.place, one.launch.started_at, one.launch.error) for one in run.results if one.launch.error
+    )
+    return HpccResult(
+        schema_version=SCHEMA_VERSION,
+        run_id=run.manifest.id,
+        nodes=nodes,
+        ranks_per_node=len(whole) // len(nodes),
+        sizes={
+            "together": sizes.get(whole, 0),
+            **({"alone": sizes[next(iter(alone.values()))]} if alone else {}),
+        },
+        figures=_figures(values.get(whole, {})),
+        by_node={node: _figures(values[alone[node]]) for node in nodes if node in alone},
+        different=sorted(
+            _different({node: values[place] for node, place in alone.items()}),
+            key=lambda one: -one.ratio.value,
+        ),
+        compared=list(COMPARED) if len(alone) > 1 else [],
+        margin=MARGIN,
+        false_alarm=apart.FALSE_ALARM,
+        launches_ok=len({(one.launch.place, one.launch.seed) for one in run.results if one.samples}),
+        failures=dict(Counter(f"{fold(set(place))}: {error}" for place, _, error in failed)),
+    )
+
+
+def _figures(values: Mapping[str, Mapping[int, float]]) -> list[HpccFigure]:
+    found = []
+    for name, by_round in values.items():
+        kind = output.kind_of(name)
+        if kind is not None:
+            middle = intervals.median(list(by_round.values()), CONFIDENCE)
+            found.append(HpccFigure(name=name, value=as_estimate(middle, kind.unit), better=kind.better))
+    return found
+
+
+def _different(values: Mapping[str, Mapping[str, Mapping[int, float]]]) -> Iterator[HpccDifference]:
+    """Yield the nodes that differ, over the rounds that all nodes have."""
+    for name in COMPARED:
+        kind = output.kind_of(name)
+        rounds = [set(of_node.get(name, {})) for of_node in values.values()]
+        if kind is None or not rounds:
+            continue
+        shared = sorted(set.intersection(*rounds))
+        times = {
+            node: [output.seconds(kind, of_node[name][number]) for number in shared]
+            for node, of_node in values.items()
+        }
+        for node, ratio in apart.differing(times, MARGIN, apart.FALSE_ALARM / len(COMPARED)):
+            yield HpccDifference(node=node, name=name, ratio=ratio)

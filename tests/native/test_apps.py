@@ -1,0 +1,212 @@
+"""The shipped applications, built with each MPI library of this machine; and the product of matrices."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.native.conftest import SOURCE, build
+from wulf.apps.shipped import SHIPPED
+
+TIMEOUT_S = 120
+BLAS = Path("/usr/lib/x86_64-linux-gnu/blas/libblas.so.3")
+
+
+class Application(msgspec.Struct, frozen=True):
+    """Programs built with one MPI library, and how ranks of them are started here."""
+
+    family: str
+    directory: Path
+    #: Both sanitizers are in it.
+    sanitized: bool = False
+
+    def run(
+        self, name: str, ranks: int, *words: str, preload: Path | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        launch = [str(shutil.which(f"mpirun.{self.family}"))]
+        if self.family == "openmpi":
+            launch += ["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
+            launch += ["--mca", "mpi_yield_when_idle", "1", "--mca", "btl", "self,tcp"]
+        else:
+            launch += ["-launcher", "fork"]
+        between = ["env", f"LD_PRELOAD={preload}"] if preload else []
+        # MPI libraries leave memory behind.
+        env = dict(os.environ, ASAN_OPTIONS="detect_leaks=0")
+        argv = [*launch, "-np", str(ranks), *between, str(self.directory / SHIPPED[name].program), *words]
+        return subprocess.run(argv, capture_output=True, text=True, timeout=TIMEOUT_S, env=env, check=False)
+
+
+def figures(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
+    """Return what a program said, by name."""
+    return dict(line.split(" ", 1) for line in done.stdout.splitlines() if " " in line)
+
+
+def _built(tmp_path_factory: pytest.TempPathFactory, family: str, *options: str) -> Path:
+    compiler = shutil.which(f"mpicc.{family}")
+    if compiler is None:
+        pytest.skip(f"{family} is not installed")
+    directory = tmp_path_factory.mktemp(f"apps-{family}")
+    for name in ("heat", "farm"):
+        build(directory, SHIPPED[name].program, f"-DWULF_MPI={compiler}", *options)
+    return directory
+
+
+@pytest.fixture(scope="module", params=["openmpi", "mpich"])
+def application(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Application:
+    return Application(request.param, _built(tmp_path_factory, request.param))
+
+
+@pytest.fixture(scope="module")
+def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Application:
+    return Application("openmpi", _built(tmp_path_factory, "openmpi", "-DWULF_SANITIZE=ON"), sanitized=True)
+
+
+@pytest.fixture(scope="module")
+def dgemm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("dgemm"), "wulf-dgemm", "-DWULF_SANITIZE=ON")
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+@pytest.mark.parametrize("columns", [1, 2, 33])
+def test_heat_decays_as_the_equation_says(application: Application, ranks: int, columns: int) -> None:
+    done = application.run("heat", ranks, "--rows", "203", "--columns", str(columns), "--steps", "30")
+    assert done.returncode == 0, done.stderr
+    said = figures(done)
+    assert said["result"] == "right" and said["ranks"] == str(ranks)
+    assert 0 < float(said["error"]) <= float(said["tolerance"]) < 0.02
+    messages = 2 * 30 * ranks if ranks > 1 else 0
+    assert int(said["messages"]) == messages and int(said["bytes"]) == messages * columns * 8
+    found = re.search(SHIPPED["heat"].match, done.stdout)
+    assert found and float(found[1]) > 0
+    assert 0 <= float(said["communication_s"]) <= float(found[1])
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_farm_gets_every_task_back(application: Application, ranks: int) -> None:
+    done = application.run("farm", ranks, "--tasks", "57", "--task-us", "50", "--bytes", "4096")
+    assert done.returncode == 0, done.stderr
+    said = figures(done)
+    assert said["result"] == "right" and said["wrong"] == "0"
+    # A task and its result each, and to every worker that there is no more.
+    messages = 2 * 57 + ranks - 1 if ranks > 1 else 0
+    assert int(said["messages"]) == messages and int(said["bytes"]) == messages * 4096
+
+
+@pytest.mark.mpi
+def test_a_row_that_is_not_what_was_sent_is_seen(application: Application, tmp_path: Path) -> None:
+    done = application.run(
+        "heat", 2, "--rows", "200", "--steps", "30", preload=_shim(application, tmp_path, "spoiled_row")
+    )
+    assert done.returncode == 1
+    assert figures(done)["result"] == "wrong" and "away from the analytic solution" in done.stderr
+
+
+@pytest.mark.mpi
+def test_a_result_that_is_not_what_was_sent_is_seen(application: Application, tmp_path: Path) -> None:
+    done = application.run("farm", 2, "--tasks", "20", preload=_shim(application, tmp_path, "corrupting"))
+    assert done.returncode == 1
+    assert figures(done)["result"] == "wrong" and "results are wrong" in done.stderr
+
+
+def _shim(application: Application, directory: Path, name: str) -> Path:
+    shim = directory / f"{name}.so"
+    compiler = str(shutil.which(f"mpicc.{application.family}"))
+    source = Path(__file__).parent / f"{name}.c"
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", shim, source], check=True, timeout=TIMEOUT_S)
+    return shim
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(
+    ("name", "words", "complaint"),
+    [
+        ("heat", ["--steps", "0"], "--steps takes a number from 1"),
+        ("heat", ["--step", "1"], "there is no option --step"),
+        ("heat", ["--rows"], "--rows takes a number"),
+        ("farm", ["--bytes", "8"], "--bytes takes a number from 24"),
+    ],
+)
+def test_wrong_usage_is_said_once(
+    application: Application, name: str, words: list[str], complaint: str
+) -> None:
+    done = application.run(name, 2, *words)
+    assert done.returncode == 2
+    assert done.stderr.count(complaint) == 1
+    assert "result" not in figures(done)
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("heat", ["--rows", "37", "--columns", "19", "--steps", "20"]),
+        ("heat", ["--rows", "16", "--columns", "1", "--steps", "20"]),
+        ("farm", ["--tasks", "9", "--task-us", "0", "--bytes", "24"]),
+    ],
+)
+def test_the_sanitizers_find_nothing(sanitized: Application, name: str, words: list[str]) -> None:
+    for ranks in (1, 2, 4):
+        done = sanitized.run(name, ranks, *words)
+        assert done.returncode == 0, done.stderr
+        assert "runtime error" not in done.stderr and "AddressSanitizer" not in done.stderr
+
+
+def multiply(dgemm: Path, *words: object) -> subprocess.CompletedProcess[str]:
+    # The library is not built with the sanitizers, and keeps its buffers.
+    env = dict(os.environ, ASAN_OPTIONS="detect_leaks=0")
+    argv = [dgemm, *map(str, words)]
+    return subprocess.run(argv, capture_output=True, text=True, timeout=TIMEOUT_S, env=env, check=False)
+
+
+def test_a_product_is_timed_and_checked(dgemm: Path) -> None:
+    if not BLAS.exists():
+        pytest.skip("libblas3 is not installed")
+    done = multiply(dgemm, BLAS, "--size", 101, "--products", 4, "--for-ms", 0)
+    assert done.returncode == 0, done.stderr
+    library, *products = map(json.loads, done.stdout.splitlines())
+    assert library == {"type": "library", "path": str(BLAS.resolve()), "version": ""}
+    assert len(products) == 4
+    for product in products:
+        assert product["gflops"] == pytest.approx(2e-9 * 101**3 / product["time_s"], rel=1e-3)
+        assert 0 <= product["residual"] < 1 and product["busy_cpus"] > 0
+
+
+def test_a_product_that_is_wrong_is_seen(dgemm: Path, tmp_path: Path) -> None:
+    """A library whose products lack one summand of one element."""
+    source = tmp_path / "wrong.c"
+    source.write_text(
+        "#include <stddef.h>\n"
+        "void dgemm_(const char *a, const char *b, const int *m, const int *n, const int *k, const double *p,\n"
+        "            const double *x, const int *i, const double *y, const int *j, const double *q, double *z,\n"
+        "            const int *l) {\n"
+        "    for (int c = 0; c < *n; c++)\n"
+        "        for (int r = 0; r < *m; r++) {\n"
+        "            double s = 0;\n"
+        "            for (int h = r == 7 && c == 9 ? 1 : 0; h < *k; h++) s += x[h * *i + r] * y[c * *j + h];\n"
+        "            z[c * *l + r] = s;\n"
+        "        }\n"
+        "}\n"
+    )
+    library = tmp_path / "libwrong.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True, timeout=TIMEOUT_S)
+    done = multiply(dgemm, library, "--size", 64, "--products", 1, "--for-ms", 0)
+    assert done.returncode == 1 and "a product is wrong" in done.stderr
+
+
+def test_what_is_no_library_is_refused(dgemm: Path, tmp_path: Path) -> None:
+    for path, complaint in ((tmp_path / "none.so", "cannot open"), ("libm.so.6", "has no dgemm_")):
+        done = multiply(dgemm, path)
+        assert done.returncode == 2 and complaint in done.stderr
+
+
+def test_every_shipped_program_has_its_source() -> None:
+    assert all((SOURCE / program.source).is_file() for program in SHIPPED.values())
