@@ -129,3 +129,29 @@ def test_two_commands_in_turn(tmp_path):
     (comparison,) = json.loads(done.stdout)
     # The setting comes to the command by its environment: 1 instead of 5.
     assert comparison["pooled"]["result"]["ratio"]["value"] == pytest.approx(0.2)
+
+
+@pytest.mark.alone
+@pytest.mark.mpi
+def test_programs_are_characterised_and_settings_tried_with_them(tmp_path):
+    heat = wulf(tmp_path, "shipped", "heat", "--cluster", "local", "--mpi", "openmpi").stdout.strip()
+    job = ["--cluster", "local", "--repeat", "6", "--ranks", "2", "--mpi", "openmpi"]
+    done = wulf(tmp_path, "app", "--run", "heat", *job, "--", heat, "--steps", "50")
+    assert done.returncode in (0, 3), done.stderr
+    setting = ["--setting", "ompi.btl_tcp_eager_limit=4096", "--launches", "8", "--json"]
+    done = wulf(tmp_path, "characterise", "heat", "--mpi", "openmpi", *setting)
+    assert done.returncode == 0, done.stderr
+    (program,) = json.loads(done.stdout)["programs"]
+    assert (program["ranks"], program["partners"]) == (2, 1) and 0 < program["share"][0] < 1
+    assert program["gains"][0]["setting"] == "ompi.btl_tcp_eager_limit=4096"
+    assert program["gains"][0]["ratio"]["low"] is not None
+    # The profile is kept: another look starts nothing.
+    shown = wulf(tmp_path, "characterise", "heat")
+    assert (
+        shown.returncode == 0
+        and "What programs do with MPI" in shown.stdout
+        and "counted" not in shown.stderr
+    )
+    wulf(tmp_path, "app", "--run", "none", "--cluster", "local", "--repeat", "6", "--", "true")
+    none = wulf(tmp_path, "characterise", "none", "--mpi", "openmpi")
+    assert none.returncode == 1 and "no call of MPI was seen" in none.stderr

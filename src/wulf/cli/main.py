@@ -37,6 +37,7 @@ VERBS = {
     "topology": "wulf.cli.topology",
     "measure": "wulf.cli.measure",
     "app": "wulf.cli.app",
+    "characterise": "wulf.cli.characterise",
     "diagnose": "wulf.cli.diagnose",
     "blas": "wulf.cli.blas",
     "hpcc": "wulf.cli.hpcc",

@@ -145,8 +145,16 @@ def _put(transport: Transport, probe: Probe, target: str, nodes: Sequence[str]) 
         )
     tried = [node for node in nodes if node not in lost]
     hint = "; is the MPI library the same as on this machine?" if probe.mpi else ""
-    answers = transport.run([target, "--version"], tried, timeout_s=ASK_TIMEOUT_S)
+    answers = transport.run(_trial(target), tried, timeout_s=ASK_TIMEOUT_S)
     return lost | _failed(answers, f"{probe.path.name} does not run there{hint}")
+
+
+def _trial(target: str) -> list[str]:
+    """Return a command that succeeds where a program runs, or a library can be loaded into one."""
+    if ".so" not in target:
+        return [target, "--version"]
+    # The loader goes on without a library that it cannot load, and says so.
+    return ["sh", "-c", 'said=$(LD_PRELOAD=$1 true 2>&1); echo "$said" >&2; [ -z "$said" ]', "sh", target]
 
 
 def _without_launcher(transport: Transport, launcher: Launcher, nodes: Sequence[str]) -> Reasons:

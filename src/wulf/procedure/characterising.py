@@ -1,0 +1,197 @@
+"""Programs side by side: what they do with MPI, and what settings bring them."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from wulf.apps import profile
+from wulf.cluster import inventory
+from wulf.cluster.inventory import ClusterConfig
+from wulf.cluster.transport import open_transport
+from wulf.errors import BuildError, ProbeError, TransportError, UsageError
+from wulf.nodeset import reasons_text
+from wulf.ports import Transport
+from wulf.probe import build, command
+from wulf.procedure import change, install, interleaving
+from wulf.procedure.tuning.prepare import Say
+from wulf.records import SCHEMA_VERSION, Operation, Printed, Values
+from wulf.records.profiled import Characters, Gain, MpiProfile
+from wulf.store import MANIFEST, Run, write_atomically
+from wulf.store.tuning import TuningRun
+from wulf.text import printable
+
+#: File of a run with what its program did with MPI.
+PROFILE = "profile.json"
+LIBRARY = "libwulf-profile.so"
+#: Asking for a file and taking it away may take so long [s].
+ASK_S = 20.0
+
+
+class CharacteriseRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Which programs, and what is tried with each."""
+
+    runs: list[Run]
+    settings: list[interleaving.Side]
+    mpi: str | None
+    launches: int
+    #: For each program and setting: time after which no pair of launches is begun [s].
+    budget_s: float
+    margin: float
+    permissions: change.Permissions
+    seed: int
+
+
+def characterise(request: CharacteriseRequest, say: Say) -> Characters:
+    """Return what each program is like, and what each setting changes of its run time.
+
+    A run that has no profile yet gets one, from one more launch of its command. Launches with a setting take turns
+    with launches without; everything is put back.
+
+    Raises
+    ------
+    UsageError
+        A run is not that of one command.
+    ProbeError
+        A program does not run any more, or does nothing with MPI.
+    """
+    programs = []
+    for run in request.runs:
+        operation = _operation(run)
+        found = profile.character(
+            run.manifest.id, operation.command, _profile(run, operation, request.mpi, say)
+        )
+        gains = [_gain(request, run, operation, side, say) for side in request.settings]
+        programs.append(msgspec.structs.replace(found, gains=gains))
+    return Characters(schema_version=SCHEMA_VERSION, programs=programs)
+
+
+def kept(run: TuningRun) -> list[interleaving.Side]:
+    """Return the settings that a search has kept, each alone, and all of them together."""
+    values: Values = run.result.kept if run.result is not None else {}
+    if not values:
+        raise UsageError(f"{run.path} has kept nothing: there is no setting to try")
+    single = [
+        interleaving.Side(name=f"{knob}={value}", setting={knob: value}) for knob, value in values.items()
+    ]
+    together = interleaving.Side(name=", ".join(one.name for one in single), setting=values)
+    return [*single, *([together] if len(single) > 1 else [])]
+
+
+def _operation(run: Run) -> Operation:
+    commands = [operation for operation in run.manifest.operations if operation.command]
+    if len(commands) != 1:
+        raise UsageError(f"{run.path} is no run of one command: make one with 'wulf app -- COMMAND'")
+    return commands[0]
+
+
+def _profile(run: Run, operation: Operation, mpi: str | None, say: Say) -> MpiProfile:
+    """Return the profile of a run's program, made by one more launch where there is none."""
+    path = run.path / PROFILE
+    if not path.exists():
+        config = _cluster(run)
+        nodes = list(dict.fromkeys(node for place in run.manifest.plan.workload.places for node in place))
+        transport = open_transport(config)
+        try:
+            text = _launched(config, transport, nodes, operation, mpi, say)
+        finally:
+            transport.close()
+        profile.read(text, str(path))
+        write_atomically(path, text)
+    found = profile.read(path.read_bytes(), str(path))
+    # Of several jobs in one command the longest is what it is about.
+    return max(found, key=lambda one: max(rank.run_ns for rank in one.ranks))
+
+
+def _cluster(run: Run) -> ClusterConfig:
+    return inventory.parse(run.manifest.cluster, str(run.path / MANIFEST))
+
+
+def _launched(
+    config: ClusterConfig,
+    transport: Transport,
+    nodes: Sequence[str],
+    operation: Operation,
+    mpi: str | None,
+    say: Say,
+) -> bytes:
+    """Launch a program once with the library that counts; return what that wrote."""
+    libraries = build.find_mpi(mpi)
+    if not libraries:
+        raise BuildError("no MPI library was found: name that of the program with --mpi")
+    say(f"building what counts calls, with {libraries[0].version}")
+    program = build.build_program(LIBRARY, libraries[0])
+    path, lacking = install.install_program(config, transport, program, config.nodes)
+    if path is None or lacking:
+        raise TransportError(reasons_text(lacking))
+    say(f"one launch of {printable(operation.command, 80)}, counted")
+    target = f"/tmp/wulf-profile-{secrets.token_hex(8)}"  # noqa: S108 - nobody can guess it
+    ran = command.run(transport, nodes[0], operation.command, _environment(path, target))
+    if ran.error:
+        raise ProbeError(
+            f"{ran.error} (with {LIBRARY} loaded; is it built with the program's own MPI, see --mpi?)"
+        )
+    answer = transport.run(["cat", target], [nodes[0]], timeout_s=ASK_S)[nodes[0]]
+    if answer.status != "ok":
+        raise ProbeError(
+            f"{printable(operation.command, 200)!r}: no call of MPI was seen: it uses another MPI library than "
+            f"{libraries[0].version} (see --mpi), is linked statically, or calls it from Fortran"
+        )
+    transport.run(["rm", "-f", target], [nodes[0]], timeout_s=ASK_S)
+    return answer.stdout
+
+
+def _environment(library: str, target: str) -> dict[str, str]:
+    """Return what lets every rank load the library; Open MPI passes on only what it is told to."""
+    variables = {"LD_PRELOAD": library, "WULF_PROFILE": target}
+    return {**variables, "OMPI_MCA_mca_base_env_list": ";".join(f"{k}={v}" for k, v in variables.items())}
+
+
+def _gain(
+    request: CharacteriseRequest, run: Run, operation: Operation, side: interleaving.Side, say: Say
+) -> Gain:
+    config = _cluster(run)
+    nodes = list(
+        dict.fromkeys(
+            [*(node for place in run.manifest.plan.workload.places for node in place), *config.nodes]
+        )
+    )
+    asked = interleaving.InterleaveRequest(
+        config=config,
+        nodes=nodes,
+        sides=(interleaving.Side(name=interleaving.ORIGINAL), side),
+        ops=None,
+        sizes_bytes=[0],
+        pairs="ring",
+        command=operation.command,
+        prints=tuple(_printed(run)),
+        launches=request.launches,
+        budget_s=request.budget_s,
+        margin=request.margin,
+        permissions=request.permissions,
+        mpi=request.mpi,
+        seed=request.seed,
+    )
+
+    def tell(text: str) -> None:
+        say(f"{run.manifest.id}, {side.name}: {text}")
+
+    with interleaving.prepared(asked, tell) as ready:
+        found = interleaving.interleave(asked, ready, tell).comparison
+    whole = found.pooled.get(interleaving.RUN_TIME)
+    return Gain(
+        setting=side.name,
+        ratio=whole.ratio if whole else None,
+        verdict=whole.verdict if whole else "no decision",
+        reason=found.reason,
+    )
+
+
+def _printed(run: Run) -> Iterator[Printed]:
+    for operation in run.manifest.operations:
+        if operation.printed_by:
+            yield Printed(
+                name=operation.name, match=operation.match, unit=operation.unit, better=operation.better
+            )
