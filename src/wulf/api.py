@@ -65,6 +65,7 @@ def measure(
     at_once: bool = False,
     ranks_per_node: int = 1,
     reference: bool = True,
+    every_s: float | None = None,
 ) -> Run:
     """Measure the interconnect between pairs of nodes, as ``wulf measure`` does.
 
@@ -85,7 +86,7 @@ def measure(
     precision
         Launches are added until every 95 % interval is ± this wide, as a share.
     budget_s
-        Time after which no launch is started [s].
+        Time after which no launch is started [s]; of a series how long it is.
 
     at_once
         Measure pairs that have no node in common at the same time, in one MPI job.
@@ -93,6 +94,8 @@ def measure(
         Of operations in which all nodes take part.
     reference
         Also time something that only the node takes part in, between the visits.
+    every_s
+        Measure a series: a block with one launch of everything each so often [s].
 
     Returns
     -------
@@ -120,6 +123,7 @@ def measure(
         at_once=at_once,
         ranks_per_node=ranks_per_node,
         reference=reference,
+        every_s=every_s,
     )
     run, _ = measuring.start(request, _place(path), Logged())
     return run

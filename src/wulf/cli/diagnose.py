@@ -15,7 +15,7 @@ from wulf.cli.measure_progress import MeasureProgress
 from wulf.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console, open_run, print_json
 from wulf.cluster import inventory
 from wulf.diagnose.pairs import FEWEST_PARTNERS
-from wulf.errors import EXIT_FINDINGS, UsageError
+from wulf.errors import EXIT_FINDINGS, ProbeError, TransportError, UsageError
 from wulf.probe import build
 from wulf.procedure import diagnosing
 from wulf.procedure.begin import new_run
@@ -135,7 +135,11 @@ def _measured(cluster_name: str | None, nodes: str | None, budget: str, runs: Ru
             max_launches=AGAIN,
             budget_s=request.budget_s / 2,
         )
-        _run(alone, diagnosing.path_again(measured))
+        try:
+            _run(alone, diagnosing.path_again(measured))
+        except (ProbeError, TransportError) as error:
+            # A node that has gone since: what was seen before stands, with what was measured again until then.
+            sys.stderr.write(f"not all was measured again, the verdict is that of before: {error}\n")
     return measured
 
 

@@ -219,6 +219,8 @@ def _inflation(values: Sequence[float], plan: Plan) -> float:
 
 
 def _reached(interval: intervals.Interval, plan: Plan) -> bool:
+    if plan.series is not None:
+        return True  # it lasts as long as was asked, and is as precise as that makes it
     half = interval.half_width_ratio
     return interval.n >= plan.min_launches and half is not None and half <= plan.precision
 

@@ -108,7 +108,7 @@ class CellEstimate(Record, frozen=True, kw_only=True):
     modes_between: int
     #: Precision that was wanted, relative.
     target: float
-    #: Whether half the interval's width is within the target.
+    #: Whether half the interval's width is within the target; true in a series, which has none.
     reached: bool
     #: The time with what the reference explains taken out; null where that is not proven to help.
     adjusted: Adjusted | None = None

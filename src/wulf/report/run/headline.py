@@ -98,7 +98,9 @@ def trust_text(manifest: Manifest, analysis: Analysis, nodes: Sequence[NodeRecor
     plan = manifest.plan
     cells = analysis.cells
     lines = []
-    if cells:
+    if cells and plan.series is not None:
+        lines.append(f"{count(len(cells), 'cell')} over time, as precise as that makes them.")
+    elif cells:
         reached = sum(cell.reached for cell in cells)
         lines.append(
             f"{reached} of {count(len(cells), 'cell')} reached ±{percent(plan.precision)} "
