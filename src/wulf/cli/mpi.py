@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from wulf.cli import mpi_parameters
 from wulf.cli.compare import BUDGET as COMPARE_BUDGET
 from wulf.cli.compare import LAUNCHES, measure_in_turn
 from wulf.cli.facts import NodesOption
@@ -34,6 +35,8 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+
+app.command("parameters")(mpi_parameters.command)
 
 HtmlOption = Annotated[Path | None, typer.Option("--html", help="Write a page to this file.", metavar="FILE")]
 SeedOption = Annotated[int | None, typer.Option(help="Seed of all random orders.")]
