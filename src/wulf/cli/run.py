@@ -18,7 +18,7 @@ from wulf.cli.report import write_tuning_page
 from wulf.cli.set_values import AllowMissingOption, RelaxOption, TakeOverOption, show, telling_of_nodes
 from wulf.cli.tune_progress import TuneProgress
 from wulf.errors import EXIT_ERROR
-from wulf.procedure import change
+from wulf.procedure import allocation, change
 from wulf.procedure import whole as procedure
 from wulf.procedure.begin import new_run, new_seed
 from wulf.procedure.clusters import cluster
@@ -77,6 +77,10 @@ class Shown:
         tune.show(run)
 
 
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+
+
 def command(
     run: Annotated[str | None, typer.Argument(metavar="[RUN]", help="Name of the new run.")] = None,
     cluster_name: ClusterOption = None,
@@ -123,7 +127,7 @@ def command(
         goal=goal,
         patterns=tune.patterns_of(knobs),
         mpi=compiler,
-        budget_s=parse_duration(budget),
+        budget_s=allocation.capped(parse_duration(budget), _say),
         margin=parse_percent(margin),
         seed=new_seed(seed),
         permissions=change.Permissions(take_over=take_over, relax=relax),

@@ -15,6 +15,7 @@ import msgspec
 from wulf import __version__, catalogue
 from wulf.cluster.inventory import ClusterConfig
 from wulf.cluster.launcher import launcher_for
+from wulf.cluster.launcher.srun import Srun
 from wulf.cluster.transport import open_transport
 from wulf.errors import BuildError, TransportError, UnreachableError, UsageError
 from wulf.facts.capture import capture, snapshot
@@ -26,7 +27,7 @@ from wulf.probe import build
 from wulf.probe.execute import LaunchContext, Observation
 from wulf.probe.schedule import LaunchPlan
 from wulf.probe.start import Site
-from wulf.procedure import install
+from wulf.procedure import allocation, install
 from wulf.procedure.level import require_level
 from wulf.procedure.measuring.loop import RunLaunch, launcher
 from wulf.records import FactValue, LeftOut, NodeContext, NodeRecord, Operation, Place
@@ -142,7 +143,10 @@ def connect(
     ------
     BehindError
         A node has missed a change and is not as the others.
+    UsageError
+        A node is not of the Slurm allocation in which srun starts the jobs.
     """
+    allocation.require_inside(config, nodes)
     transport = open_transport(config)
     try:
         say(f"looking at {len(nodes)} nodes" if len(nodes) > 1 else f"looking at {nodes[0]}")
@@ -170,7 +174,7 @@ def ready(
         down = {record.node: record.error or "does not answer" for record in nodes}
         raise TransportError(f"no node answers: {reasons_text(down)}")
     mpi = tools.mpi
-    start = _launcher(config, mpi) if mpi is not None else None
+    start = _launcher(config, mpi, transport, up, say) if mpi is not None else None
     places = install.install(config, transport, tools.probes, start, up, say)
     return MeasuringSite(
         nodes=nodes,
@@ -235,8 +239,12 @@ def software(tools: Toolbox) -> dict[str, FactValue]:
     return facts
 
 
-def _launcher(config: ClusterConfig, mpi: build.MpiLibrary) -> Launcher:
+def _launcher(
+    config: ClusterConfig, mpi: build.MpiLibrary, transport: Transport, nodes: Sequence[str], say: Say
+) -> Launcher:
     name = config.mpi.launcher or mpi.family
+    if name == Srun.name:
+        return allocation.srun(config, mpi, transport, nodes, say)
     command = mpi.mpirun if name == mpi.family else None
     return launcher_for(name, command, config.mpi.arguments)
 
