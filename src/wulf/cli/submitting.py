@@ -34,7 +34,7 @@ class Following:
 
     def printed(self, text: str) -> None:
         """Pass on what the job prints."""
-        sys.stdout.write(printable(text))
+        sys.stdout.write(printable(text, len(text)))
         sys.stdout.flush()
 
 
@@ -131,5 +131,7 @@ def _standing(job: Job) -> str:
     if job.state == "RUNNING":
         limit = "any time" if job.limit_s is None else f"{job.limit_s / 60:.0f} min"
         return f"{state}{where}, for {limit} at most"
+    if job.state == "FAILED" and job.exit_code:
+        return f"ended{where} with exit code {job.exit_code}"
     why = f" ({job.reason})" if job.reason else ""
     return f"{state}{where}{why}"

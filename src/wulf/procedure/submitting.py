@@ -95,10 +95,10 @@ def follow(job: str, watcher: Watcher) -> slurm.Job:
     """
     seen = 0
     while True:
+        # What it has printed at last is there when Slurm says that it is over.
         found = slurm.look(job)
-        watcher.looked(found)
-        # What it prints at last is there when Slurm says that it is over.
         seen = _pass_on(found.output, seen, watcher)
+        watcher.looked(found)
         if found.over:
             return found
         time.sleep(LOOK_EVERY_S)
