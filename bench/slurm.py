@@ -1,9 +1,9 @@
 """How long does all that wulf does with Slurm take, from an empty lab, and does it hold?
 
-A virtual cluster with Slurm is raised; a run is submitted and followed, inside which the allocation is the cluster, srun starts MPI
-and the end of the allocation caps the budget; a run is measured on other nodes in an allocation of salloc; a search is cancelled
-in the middle of a trial and leaves the nodes as they were, with its results; the cluster is taken down. Goals: five minutes, and no
-statement that does not hold.
+A virtual cluster with Slurm is raised; a run is submitted and followed, inside which the allocation is the
+cluster, srun starts MPI and the end of the allocation caps the budget; a run is measured on other nodes in an
+allocation of salloc; a search is cancelled in the middle of a trial and leaves the nodes as they were, with
+its results; the cluster is taken down. Goals: five minutes, and no statement that does not hold.
 """
 
 from __future__ import annotations
@@ -92,10 +92,13 @@ def wait_until(condition: Callable[[], bool]) -> bool:
 def submitted(scene: Scene, statements: Statements) -> None:
     """A batch job that is written, submitted and followed."""
     code, said = scene.on(
-        "node01", f"wulf measure one --ops mpi_pingpong {RUN} --budget 1h --submit '--nodes=2 --time=00:02:00'"
+        "node01",
+        f"wulf measure one --ops mpi_pingpong {RUN} --budget 1h --submit '--nodes=2 --time=00:02:00'",
     )
     statements.say("wulf measure --submit ends as the job does", code in (0, 3))
-    statements.say("its state and its output are shown", "job 1: running on" in said and "run: runs/one" in said)
+    statements.say(
+        "its state and its output are shown", "job 1: running on" in said and "run: runs/one" in said
+    )
     statements.say("the end of the allocation caps the budget", "are kept to put everything back" in said)
     run = load(scene.runs / "one")
     launches = [launch for launch in run.launches if launch.status == "ok"]
@@ -112,7 +115,8 @@ def allocated(scene: Scene, statements: Statements) -> None:
     run = load(scene.runs / "two")
     hosts = {host for launch in run.launches if launch.probe for host in launch.probe.hosts}
     statements.say(
-        "wulf measure --cluster slurm uses exactly its nodes", code in (0, 3) and hosts == {"node03", "node04"}
+        "wulf measure --cluster slurm uses exactly its nodes",
+        code in (0, 3) and hosts == {"node03", "node04"},
     )
 
 

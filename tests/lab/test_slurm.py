@@ -80,7 +80,9 @@ def test_a_run_is_submitted_and_stays_within_its_allocation(cluster):
 
 
 def test_ctrl_c_leaves_the_job_alone_and_it_is_followed_again(cluster):
-    command = f"wulf measure two --ops mpi_pingpong --mpi mpich {SHORT} --budget 30s --submit '--hold --nodes=2'"
+    command = (
+        f"wulf measure two --ops mpi_pingpong --mpi mpich {SHORT} --budget 30s --submit '--hold --nodes=2'"
+    )
     done = submitted(cluster, f"timeout --preserve-status -s INT 6 {command}")
     assert done.returncode == 130, done.stdout + done.stderr
     assert "job 1: pending, waits for JobHeldUser" in done.stderr
