@@ -198,3 +198,36 @@ def test_the_command_of_the_job() -> None:
     words = ["measure", "--ops", "x", "--submit", "--time=5 --nodes=2", "--budget", "1m"]
     assert cli.words(words, "r") == ["measure", "r", "--ops", "x", "--budget", "1m"]
     assert cli.words(["measure", "r", "--submit=", "--dry-run"], "") == ["measure", "r"]
+
+
+class Seen:
+    """Keeps what a follower is told."""
+
+    def __init__(self) -> None:
+        self.states: list[str] = []
+        self.text = ""
+
+    def looked(self, job: slurm.Job) -> None:
+        self.states.append(job.state)
+
+    def printed(self, text: str) -> None:
+        self.text += text
+
+
+def test_a_job_is_followed_to_the_last_thing_that_it_says(
+    scontrol: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "out"
+    output.write_bytes(b"one\ntw")
+    scontrol.write_text(RUNNING.replace("/tmp/ms/out 2", str(output)))
+    seen = Seen()
+
+    def a_second_later(_: float) -> None:
+        assert seen.text == "one\n"
+        output.write_bytes(b"one\ntwo\nthree")
+        scontrol.write_text(scontrol.read_text().replace("RUNNING", "COMPLETED"))
+
+    monkeypatch.setattr(submitting.time, "sleep", a_second_later)
+    assert submitting.follow("7", seen).over
+    assert seen.states == ["RUNNING", "COMPLETED"]
+    assert seen.text == "one\ntwo\nthree"

@@ -13,7 +13,7 @@ from wulf.cli import persist, tune
 from wulf.cli.facts import NodesOption
 from wulf.cli.measure_progress import MeasureProgress
 from wulf.cli.options import RUNS, ClusterOption, RunsOption, console
-from wulf.cli.progress import Counting, Display, counting, staging
+from wulf.cli.progress import Counting, Display, counting, note, staging
 from wulf.cli.report import write_tuning_page
 from wulf.cli.set_values import AllowMissingOption, RelaxOption, TakeOverOption, show, telling_of_nodes
 from wulf.cli.tune_progress import TuneProgress
@@ -77,10 +77,6 @@ class Shown:
         tune.show(run)
 
 
-def _say(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
-
-
 def command(
     run: Annotated[str | None, typer.Argument(metavar="[RUN]", help="Name of the new run.")] = None,
     cluster_name: ClusterOption = None,
@@ -127,7 +123,7 @@ def command(
         goal=goal,
         patterns=tune.patterns_of(knobs),
         mpi=compiler,
-        budget_s=allocation.capped(parse_duration(budget), _say),
+        budget_s=allocation.capped(parse_duration(budget), note),
         margin=parse_percent(margin),
         seed=new_seed(seed),
         permissions=change.Permissions(take_over=take_over, relax=relax),

@@ -97,22 +97,23 @@ def follow(job: str, watcher: Watcher) -> slurm.Job:
     while True:
         # What it has printed at last is there when Slurm says that it is over.
         found = slurm.look(job)
-        seen = _pass_on(found.output, seen, watcher)
+        seen = _pass_on(found, seen, watcher)
         watcher.looked(found)
         if found.over:
             return found
         time.sleep(LOOK_EVERY_S)
 
 
-def _pass_on(output: Path | None, seen: int, watcher: Watcher) -> int:
-    """Show what a file has from byte `seen` on; return how far that is."""
-    if output is None or not output.is_file():
+def _pass_on(job: slurm.Job, seen: int, watcher: Watcher) -> int:
+    """Show what a job has printed from byte `seen` on; return how far that is."""
+    if job.output is None or not job.output.is_file():
         return seen
-    with output.open("rb") as file:
+    with job.output.open("rb") as file:
         file.seek(seen)
         fresh = file.read()
-    # A line that is being written is shown when it is whole.
-    whole = fresh[: fresh.rfind(b"\n") + 1]
-    if whole:
-        watcher.printed(whole.decode(errors="replace"))
-    return seen + len(whole)
+    if not job.over:
+        # A line that is being written is shown when it is whole.
+        fresh = fresh[: fresh.rfind(b"\n") + 1]
+    if fresh:
+        watcher.printed(fresh.decode(errors="replace"))
+    return seen + len(fresh)
