@@ -38,6 +38,7 @@ NAMES = (
     "collectives-spread",
     "slow-node",
     "app-overhead",
+    "slurm",
 )
 TABLE = Path(__file__).parent / "RESULTS.md"
 

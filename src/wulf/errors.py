@@ -44,6 +44,10 @@ class UnreachableError(TransportError):
         self.nodes = nodes
 
 
+class SchedulerError(WulfError):
+    """Slurm that does not answer, or does not take or know a job."""
+
+
 class BuildError(WulfError):
     """The probe could not be built."""
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from wulf.cluster import inventory
 from wulf.errors import UsageError
-from wulf.lab import topology
+from wulf.lab import slurm, topology
 from wulf.lab.topology import Link
 
 
@@ -155,3 +155,27 @@ def test_a_cluster_of_64_nodes_has_addresses_for_all_cables_of_a_hypercube() -> 
     addresses = [end.address for cable in layout.cables for end in cable.ends]
     assert len(set(addresses)) == 384
     assert all(len(end.outside()) <= 15 for cable in layout.cables for end in cable.ends)
+
+
+def test_slurm_knows_every_node_with_its_own_cpus() -> None:
+    layout = topology.plan(3, [0, 1, 2, 3, 4, 5], Link())
+    lines = slurm.configuration(layout).splitlines()
+    assert "SlurmctldHost=node01(198.18.0.10)" in lines
+    assert "NodeName=node03 NodeAddr=198.18.0.12 CPUs=2 State=UNKNOWN" in lines
+    assert "slurmctld.service" in slurm.units(layout, layout.nodes[0])
+    assert "slurmctld.service" not in slurm.units(layout, layout.nodes[1])
+
+
+def test_a_host_that_runs_slurm_itself_does_not_run_its_controller_in_every_node() -> None:
+    layout = topology.plan(2, [0], Link())
+    enabled = ["munge.service", "slurmd.service", "slurmctld.service", "cron.service"]
+    masked = topology.units_to_mask(enabled, slurm.units(layout, layout.nodes[1]))
+    assert set(enabled) & set(masked) == {"slurmctld.service", "cron.service"}
+    assert set(enabled) <= set(topology.units_to_mask(enabled))
+
+
+def test_the_cluster_file_inside_the_nodes_names_no_ssh_configuration() -> None:
+    layout = topology.plan(4, [0, 1], Link())
+    config = inventory.parse(topology.cluster_toml(layout, None), "cluster.toml")
+    assert config.ssh.config is None
+    assert config.shared_cpus == (("node01", "node03"), ("node02", "node04"))

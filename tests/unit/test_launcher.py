@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from wulf.cluster.launcher import launcher_for
+from wulf.cluster.launcher.srun import Srun
 from wulf.errors import BuildError, ConfigError, UsageError
 from wulf.ports import MpiJob
 from wulf.probe.build import find_mpi
@@ -53,7 +54,20 @@ def test_srun() -> None:
     words = launcher.argv(JOB)
     assert words[words.index("--nodelist") + 1] == "node02,node01"
     assert "--distribution=arbitrary" in words
+    assert not {word.partition("=")[0] for word in words} & {"--jobid", "--mpi", "--overcommit"}
     assert launcher.env(JOB)["OMPI_MCA_btl_tcp_if_include"] == "eth1"
+
+
+def test_srun_in_an_allocation() -> None:
+    launcher = Srun(arguments=["--mpi=pmi2"], allocation="12", plugin="pmix")
+    job = MpiJob(program="x", arguments=[], hosts=[*JOB.hosts, *JOB.hosts], shared_cpu=True)
+    words = launcher.argv(job)
+    assert words[:4] == ["srun", "--jobid=12", "--overlap", "--mpi=pmix"]
+    assert words[-2:] == ["--mpi=pmi2", "x"]  # the last one counts
+    assert words[words.index("--nodes") + 1] == "2"
+    assert words[words.index("--ntasks") + 1] == "4"
+    assert words[words.index("--nodelist") + 1] == "node02,node01,node02,node01"
+    assert "--overcommit" in words and "--cpu-bind=none" in words
 
 
 @pytest.mark.parametrize("address", ["fd00::1", "a,b", "-x", "", "a b"])

@@ -13,11 +13,12 @@ from wulf import store
 from wulf.cli import complete
 from wulf.cli.measure_progress import MeasureProgress
 from wulf.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console, open_run, print_json
+from wulf.cli.progress import note
 from wulf.cluster import inventory
 from wulf.diagnose.pairs import FEWEST_PARTNERS
 from wulf.errors import EXIT_FINDINGS, ProbeError, TransportError, UsageError
 from wulf.probe import build
-from wulf.procedure import diagnosing
+from wulf.procedure import allocation, diagnosing
 from wulf.procedure.begin import new_run
 from wulf.procedure.clusters import cluster as resolve
 from wulf.procedure.measuring import session
@@ -28,6 +29,8 @@ from wulf.units import parse_duration
 
 #: Launches of each pair of suspects that is measured alone.
 AGAIN = 3
+#: Time for that, as a share of the time for all pairs.
+AGAIN_SHARE = 0.5
 #: When a run counts as worse than its baseline.
 FAIL_IF = "worse > 5%"
 
@@ -119,7 +122,7 @@ def _measured(cluster_name: str | None, nodes: str | None, budget: str, runs: Ru
         sizes_bytes=list(diagnosing.SIZES_BYTES),
         mpi=config.mpi.compiler,
         precision=0.05,
-        budget_s=parse_duration(budget),
+        budget_s=_budget_s(budget),
         max_launches=6,
         at_once=mpi and len({node for pair in pairs for node in pair}) > 3,
     )
@@ -133,7 +136,7 @@ def _measured(cluster_name: str | None, nodes: str | None, budget: str, runs: Ru
             at_once=False,
             min_launches=AGAIN,
             max_launches=AGAIN,
-            budget_s=request.budget_s / 2,
+            budget_s=request.budget_s * AGAIN_SHARE,
         )
         try:
             _run(alone, diagnosing.path_again(measured))
@@ -141,6 +144,12 @@ def _measured(cluster_name: str | None, nodes: str | None, budget: str, runs: Ru
             # A node that has gone since: what was seen before stands, with what was measured again until then.
             sys.stderr.write(f"not all was measured again, the verdict is that of before: {error}\n")
     return measured
+
+
+def _budget_s(text: str) -> float:
+    """Return the time for measuring [s]; an allocation has to last for measuring again, too."""
+    both = 1 + AGAIN_SHARE
+    return allocation.capped(parse_duration(text) * both, note) / both
 
 
 def _run(request: session.MeasureRequest, path: Path) -> store.Run:

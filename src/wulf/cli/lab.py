@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ from wulf.cli.options import print_json, show_table
 from wulf.errors import LabError, UsageError
 from wulf.lab import topology
 from wulf.lab.planted import MISTAKES
+from wulf.lab.slurm import PARTITION, SHARED
 from wulf.nodeset import fold
 from wulf.signals import end_gently
 from wulf.topology import shapes
@@ -52,9 +54,17 @@ def up(
             "--mtu, --rate and --delay are not theirs.",
         ),
     ] = None,
+    slurm: Annotated[
+        bool,
+        typer.Option(
+            "--slurm",
+            help="Run Slurm on the nodes, its controller on node01; /shared is a directory of all nodes, with wulf "
+            "in their PATH.",
+        ),
+    ] = False,
 ) -> None:
     """Raise a virtual cluster; do nothing when the same is up already."""
-    missing = lab.supported()
+    missing = lab.supported(slurm=slurm)
     if missing:
         raise LabError(
             "this machine cannot run a virtual cluster; missing:\n" + "\n".join(f"  {m}" for m in missing)
@@ -66,7 +76,9 @@ def up(
     end_gently()
     begin = time.monotonic()
     with Console(stderr=True).status("raising the virtual cluster") as status:
-        raised, was_up = lab.up(count, topology.link(mtu, rate, delay), overrides, status.update, edges)
+        raised, was_up = lab.up(
+            count, topology.link(mtu, rate, delay), overrides, status.update, edges, slurm=slurm
+        )
     names = raised.layout.names()
     if was_up:
         sys.stdout.write(f"already up: {len(names)} nodes, {names[0]} to {names[-1]}\n")
@@ -79,6 +91,11 @@ def up(
     if raised.layout.cables:
         sys.stdout.write(f"{len(raised.layout.cables)} direct cables: wulf topology --cluster lab\n")
     sys.stdout.write(f"cluster file: {raised.cluster_file}\n")
+    if slurm:
+        sys.stdout.write(f"Slurm: partition {PARTITION}, controller {names[0]}, {SHARED} on all nodes\n")
+        inner = shlex.quote(f"cd {SHARED} && wulf measure --submit --time=00:10:00")
+        sys.stdout.write(f"next: wulf lab ssh {names[0]} -- sh -c {inner}\n")
+        return
     sys.stdout.write("next: wulf measure --cluster lab\n")
 
 

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from wulf import store
-from wulf.cli import complete
+from wulf.cli import complete, submitting
 from wulf.cli.measure_progress import MeasureProgress, what_fits
 from wulf.cli.options import RUNS, ClusterOption, RunsOption, console, show_table
 from wulf.cli.progress import staging
@@ -147,6 +147,19 @@ def command(
         ),
     ] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was interrupted.")] = False,
+    submit: Annotated[
+        str | None,
+        typer.Option(
+            "--submit",
+            metavar="OPTIONS",
+            help="Do it as a batch job of Slurm, and follow that: options for sbatch in one word, such as "
+            "'--nodes=4 --time=00:30:00' ('' for none), or a file, a batch script with {wulf} where the command goes.",
+        ),
+    ] = None,
+    follow: Annotated[
+        str | None,
+        typer.Option("--follow", metavar="JOB", help="Only follow a job that was submitted before."),
+    ] = None,
     runs: RunsOption = RUNS,
 ) -> None:
     """Measure the interconnect between pairs of nodes.
@@ -157,9 +170,19 @@ def command(
     --resume goes on, as the run was begun: of the other options only --budget and --runs count then. Blocks of a
     series (--every) that an interruption has missed are left out.
 
+    Inside a Slurm allocation its nodes are measured and no others; its end caps the budget, less a minute to put
+    everything back. --submit asks for an allocation and does it there. Ctrl-C then leaves the job alone.
+
     Exit code 3 when something could not be measured or the precision was not reached.
     """
+    if follow is not None:
+        submitting.follow(follow)
+        return
     end_gently()
+    if resume and submit is not None:
+        found = store.find_run(run or "latest", runs)
+        submitting.submit(submit, found, named=run is not None, dry_run=dry_run)
+        return
     if resume and dry_run:
         raise UsageError("--dry-run is about a new run: it takes no --resume")
     if resume:
@@ -174,6 +197,9 @@ def command(
     experiments = _experiments(suite, plan_file, ops, ladder_name)
     from_where = f"suite {suite}" if suite is not None else str(plan_file)
     largest = parse_size(max_size) if max_size else None
+    if submit is not None:
+        submitting.submit(submit, new_run(run, runs), named=run is not None, dry_run=dry_run)
+        return
     path = None if dry_run else new_run(run, runs)
     config = resolve(cluster_name)
     chosen = config.select(nodes)

@@ -33,7 +33,7 @@ ClusterOption = Annotated[
         "--cluster",
         help="A cluster file, 'lab' (the virtual cluster), 'slurm' (this allocation) or 'local' "
         "(this machine). "
-        "Default: ./cluster.toml, else the Slurm allocation, else the virtual cluster that is up.",
+        "Default: the Slurm allocation that this runs in, else ./cluster.toml, else the virtual cluster that is up.",
         autocompletion=complete.clusters,
     ),
 ]

@@ -46,6 +46,11 @@ def counting(what: str) -> Iterator[Counting]:
         )
 
 
+def note(text: str) -> None:
+    """Say something before anything is shown."""
+    sys.stderr.write(f"{printable(text)}\n")
+
+
 def waiting_for(nodes: Collection[str]) -> str:
     """Return which nodes have not answered, when they are few."""
     return printable(f"waiting for {fold(nodes)}", 60) if 0 < len(nodes) <= MANY else ""

@@ -13,12 +13,12 @@ from wulf.cli import persist, tune
 from wulf.cli.facts import NodesOption
 from wulf.cli.measure_progress import MeasureProgress
 from wulf.cli.options import RUNS, ClusterOption, RunsOption, console
-from wulf.cli.progress import Counting, Display, counting, staging
+from wulf.cli.progress import Counting, Display, counting, note, staging
 from wulf.cli.report import write_tuning_page
 from wulf.cli.set_values import AllowMissingOption, RelaxOption, TakeOverOption, show, telling_of_nodes
 from wulf.cli.tune_progress import TuneProgress
 from wulf.errors import EXIT_ERROR
-from wulf.procedure import change
+from wulf.procedure import allocation, change
 from wulf.procedure import whole as procedure
 from wulf.procedure.begin import new_run, new_seed
 from wulf.procedure.clusters import cluster
@@ -123,7 +123,7 @@ def command(
         goal=goal,
         patterns=tune.patterns_of(knobs),
         mpi=compiler,
-        budget_s=parse_duration(budget),
+        budget_s=allocation.capped(parse_duration(budget), note),
         margin=parse_percent(margin),
         seed=new_seed(seed),
         permissions=change.Permissions(take_over=take_over, relax=relax),

@@ -18,11 +18,12 @@ from typing import Literal
 import msgspec
 
 from wulf.errors import LabError
-from wulf.lab import connect, nodes, system, topology
+from wulf.lab import connect, nodes, slurm, system, topology
 from wulf.lab.topology import Link, Node, Topology
 
 BRIDGE = "wulf0"
 BOOT_TIMEOUT_S = 90
+SLURM_TIMEOUT_S = 60
 #: A lab raised by a wulf that kept it differently is taken down by the next `up`, and not used.
 STATE_VERSION = 3
 DEFAULT_DIRECTORY = "/var/lib/wulf/lab"
@@ -147,11 +148,28 @@ class Lab:
         nodes.make_keys(self.directory)
         self._write_ssh()
         self.cluster_file.write_text(self.cluster_toml())
+        if self.layout.slurm:
+            slurm.prepare(self.directory, self.layout)
         for node in self.layout.nodes:
             progress(f"preparing {node.name}")
             nodes.prepare(self._directory(node.name), node, self.layout, self.directory)
         progress(f"booting {len(self.layout.nodes)} nodes")
         self._boot(self.layout.nodes)
+        if self.layout.slurm:
+            progress("waiting for Slurm")
+            self._await_slurm()
+
+    def _await_slurm(self) -> None:
+        """Return when all nodes can be allocated."""
+        head = self.layout.names()[0]
+        deadline = time.monotonic() + SLURM_TIMEOUT_S
+        while self._ask([head], slurm.READY, timeout_s=15)[head] != str(len(self.layout.nodes)):
+            if time.monotonic() > deadline:
+                raise LabError(
+                    f"Slurm has not all nodes idle after {SLURM_TIMEOUT_S} s; {self._console(head)}\n"
+                    "('journalctl -u slurmctld -u slurmd -u munge' in the nodes says more)"
+                )
+            time.sleep(0.5)
 
     def _write_ssh(self) -> None:
         script = self.directory / "connect.py"
@@ -271,6 +289,8 @@ def up(
     overrides: dict[str, Link] | None = None,
     progress: Progress = _silent,
     cables: Sequence[tuple[int, int]] = (),
+    *,
+    slurm: bool = False,
 ) -> tuple[Lab, bool]:
     """Raise a lab.
 
@@ -278,6 +298,8 @@ def up(
     ----------
     cables
         Direct cables between nodes beside the switch: the numbers of the two nodes, from 0.
+    slurm
+        Whether the nodes run Slurm.
 
     Returns
     -------
@@ -290,7 +312,7 @@ def up(
         The machine cannot, another lab is up, or a node did not boot. Nothing is left behind.
     """
     wanted = topology.plan(count, sorted(os.sched_getaffinity(0)), link or Link(), overrides, cables)
-    wanted = msgspec.structs.replace(wanted, isolated=system.enable_cpusets())
+    wanted = msgspec.structs.replace(wanted, isolated=system.enable_cpusets(), slurm=slurm)
     _require_kernel(wanted)
     before = remains()
     if before is not None:

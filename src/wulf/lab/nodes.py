@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 from wulf.errors import LabError
-from wulf.lab import system, topology
+from wulf.lab import slurm, system, topology
 from wulf.text import printable
 
 _SSHD_CONFIG = """\
@@ -44,7 +45,7 @@ while :; do
         ip link set "vb-$2" master "$4" up
         {cables}
     ) &
-    systemd-nspawn --quiet --directory="$1" --machine="$3" --network-veth-extra="vb-$2:host0" {veths}\\
+    systemd-nspawn --quiet --directory="$1" --machine="$3" --network-veth-extra="vb-$2:host0" {veths}{binds}\\
         --register=no --keep-unit --boot --console=pipe --link-journal=no --resolv-conf=off --timezone=off
     [ $? -eq 133 ] || exit
 done
@@ -59,7 +60,8 @@ def prepare(directory: Path, node: topology.Node, whole: topology.Topology, keys
     directory
         The node's own directory.
     keys
-        Directory with ``key``, ``key.pub``, ``hostkey`` and ``hostkey.pub``.
+        The lab's directory, with ``key``, ``key.pub``, ``hostkey`` and ``hostkey.pub``; for Slurm what
+        `wulf.lab.slurm.prepare` made, too.
     """
     upper = directory / "upper"
     for part in ("upper", "work", "root"):
@@ -68,7 +70,10 @@ def prepare(directory: Path, node: topology.Node, whole: topology.Topology, keys
     _write_identity(upper / "etc", node, whole)
     _write_ssh(upper, whole, keys)
     plugs = whole.plugs(node.name)
-    _write_units(upper / "etc/systemd/system", node, [end for _, end in plugs])
+    own = slurm.units(whole, node) if whole.slurm else []
+    _write_units(upper / "etc/systemd/system", node, [end for _, end in plugs], own)
+    if whole.slurm:
+        slurm.install(upper, whole, keys)
     supervisor = directory / "supervisor"
     limits = topology.shaping(node.link, f"vb-{node.name}")
     if node.link.mtu:
@@ -77,7 +82,8 @@ def prepare(directory: Path, node: topology.Node, whole: topology.Topology, keys
         f"await {end.outside()}; ip link set {end.outside()} master {cable.name} up" for cable, end in plugs
     ]
     veths = "".join(f"--network-veth-extra={end.outside()}:{end.interface} " for _, end in plugs)
-    text = _SUPERVISOR.replace("{veths}", veths)
+    binds = " ".join(map(shlex.quote, slurm.binds(keys))) + " " if whole.slurm else ""
+    text = _SUPERVISOR.replace("{veths}", veths).replace("{binds}", binds)
     for part, lines in (("{limits}", limits), ("{cables}", cables)):
         text = text.replace(part, "\n        ".join(lines or [":"]))
     supervisor.write_text(text)
@@ -116,11 +122,13 @@ def _write_ssh(upper: Path, whole: topology.Topology, keys: Path) -> None:
         private.chmod(0o600)
 
 
-def _write_units(units: Path, node: topology.Node, plugs: Sequence[topology.Plug]) -> None:
+def _write_units(
+    units: Path, node: topology.Node, plugs: Sequence[topology.Plug], own: Sequence[str]
+) -> None:
     enabled = enabled_units()
     wants = units / "multi-user.target.wants"
     wants.mkdir(parents=True)
-    for unit in topology.units_to_mask(enabled):
+    for unit in topology.units_to_mask(enabled, own):
         (units / unit).symlink_to("/dev/null")
     for unit in topology.units_to_disable(enabled):
         for link in Path("/etc/systemd/system").glob(f"*.wants/{unit}"):
@@ -130,6 +138,8 @@ def _write_units(units: Path, node: topology.Node, plugs: Sequence[topology.Plug
     (units / "default.target").symlink_to("/usr/lib/systemd/system/multi-user.target")
     (units / "wulf-lab-network.service").write_text(topology.network_unit(node, plugs))
     (wants / "wulf-lab-network.service").symlink_to("/etc/systemd/system/wulf-lab-network.service")
+    for unit in own:
+        (wants / unit).symlink_to(f"/usr/lib/systemd/system/{unit}")
 
 
 def enabled_units() -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 from wulf.lab import system
@@ -23,20 +24,28 @@ _PROGRAMS = {
     "mount": "mount",
     "dbus-daemon": "dbus",
 }
+#: The same, of a cluster with Slurm.
+_SLURM = {
+    "slurmctld": "slurm-wlm",
+    "slurmd": "slurm-wlm",
+    "srun": "slurm-wlm",
+    "munged": "munge",
+}
 
 
-def supported() -> list[str]:
+def supported(*, slurm: bool = False) -> list[str]:
     """List what is missing, each with how to get it; empty when a virtual cluster can be raised here."""
-    return [*_missing_rights(), *_missing_programs(), *_missing_kernel()]
+    programs = _PROGRAMS | _SLURM if slurm else _PROGRAMS
+    return [*_missing_rights(), *_missing_programs(programs), *_missing_kernel()]
 
 
 def _missing_rights() -> list[str]:
     return [] if os.geteuid() == 0 else ["root: run it with sudo"]
 
 
-def _missing_programs() -> list[str]:
+def _missing_programs(programs: Mapping[str, str]) -> list[str]:
     path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
-    packages = sorted({package for name, package in _PROGRAMS.items() if not shutil.which(name, path=path)})
+    packages = sorted({package for name, package in programs.items() if not shutil.which(name, path=path)})
     missing = [f"the package {package}: apt-get install {package}" for package in packages]
     if not Path("/lib/systemd/systemd").exists():
         missing.append("systemd inside the nodes: apt-get install systemd")

@@ -117,6 +117,14 @@ def hide_host(upper: Path) -> None:
             os.mknod(upper / entry.name, stat.S_IFCHR, os.makedev(0, 0))
 
 
+def is_hidden(path: Path) -> bool:
+    """Whether nodes do not see what the host has at `path`."""
+    first, *_ = path.relative_to("/").parts
+    return first not in _SYSTEM_DIRECTORIES or any(
+        path.is_relative_to(f"/{one}") for one in _EMPTY_DIRECTORIES
+    )
+
+
 def mount_overlay(upper: Path, work: Path, root: Path) -> None:
     """Mount the host's file system with a writable layer on it."""
     options = f"lowerdir=/,upperdir={upper},workdir={work}"

@@ -70,6 +70,8 @@ class Topology(msgspec.Struct, frozen=True, kw_only=True):
     cables: list[Cable] = []
     #: Whether a node's CPUs are a control group's, which programs in the node cannot leave.
     isolated: bool = True
+    #: Whether the nodes run Slurm, with its controller on the first.
+    slurm: bool = False
 
     def names(self) -> list[str]:
         """Node names in order."""
@@ -251,8 +253,8 @@ def node_ssh_config() -> str:
     return "Host node*\n  IdentityFile /root/.ssh/id_ed25519\n  StrictHostKeyChecking yes\n  LogLevel ERROR\n"
 
 
-def cluster_toml(topology: Topology, config: str) -> str:
-    """Cluster file of the lab."""
+def cluster_toml(topology: Topology, config: str | None) -> str:
+    """Cluster file of the lab; in the nodes themselves, which reach each other without, ssh has no `config`."""
     names = topology.names()
     width = f"node[{names[0][4:]}-{names[-1][4:]}]" if len(names) > 1 else names[0]
     shared = topology.shared_cpus()
@@ -264,9 +266,7 @@ def cluster_toml(topology: Topology, config: str) -> str:
         'transport = "ssh"',
         *([f"shared_cpus = {json.dumps(shared)}"] if shared else []),
         *(["links = [", *map(_link_line, topology.cables), "]"] if topology.cables else []),
-        "",
-        "[ssh]",
-        f"config = {json.dumps(config)}",
+        *(["", "[ssh]", f"config = {json.dumps(config)}"] if config is not None else []),
         "",
         "[addresses]",
         *(f'{node.name} = "{node.address}"' for node in topology.nodes),
@@ -345,9 +345,9 @@ DISABLED_UNITS = frozenset(
 )
 
 
-def units_to_mask(enabled: Sequence[str]) -> list[str]:
-    """Units to mask in a node, from those that the host has enabled."""
-    foreign = {unit for unit in enabled if unit not in KEPT_UNITS | DISABLED_UNITS}
+def units_to_mask(enabled: Sequence[str], own: Sequence[str] = ()) -> list[str]:
+    """Units to mask in a node, from those that the host has enabled; the node's own are left."""
+    foreign = {unit for unit in enabled if unit not in KEPT_UNITS | DISABLED_UNITS | set(own)}
     return sorted(foreign | set(USELESS_UNITS))
 
 

@@ -6,10 +6,14 @@ import os
 import shutil
 from pathlib import Path
 
+import msgspec
+
 from wulf.cluster import inventory
 from wulf.errors import UsageError
 from wulf.lab import current as current_lab
 from wulf.nodeset import fold
+
+_FILE = Path("cluster.toml")
 
 
 def cluster(name: str | None) -> inventory.ClusterConfig:
@@ -42,8 +46,9 @@ def cluster(name: str | None) -> inventory.ClusterConfig:
 
 
 def _slurm() -> inventory.ClusterConfig:
-    config = inventory.from_slurm(os.environ)
-    if shutil.which("srun") is None:
+    """Return the allocation; its nodes have what ./cluster.toml says of them, where that has them all."""
+    config = _settings_for(inventory.from_slurm(os.environ))
+    if config.mpi.launcher == "srun" and shutil.which("srun") is None:
         raise UsageError(
             f"--cluster slurm: there is no srun here, which would start every MPI job on {fold(config.nodes)}. "
             "Slurm is not installed, or not in PATH: name a cluster file with --cluster ('wulf init' writes one)"
@@ -51,11 +56,24 @@ def _slurm() -> inventory.ClusterConfig:
     return config
 
 
+def _settings_for(allocation: inventory.ClusterConfig) -> inventory.ClusterConfig:
+    if not _FILE.exists():
+        return allocation
+    whole = inventory.load(_FILE)
+    outside = set(whole.nodes) - set(allocation.nodes)
+    if len(whole.nodes) - len(outside) < len(allocation.nodes):
+        return allocation
+    mpi = msgspec.structs.replace(whole.mpi, launcher=whole.mpi.launcher or allocation.mpi.launcher)
+    return msgspec.structs.replace(
+        whole.without(outside), name=allocation.name, origin=allocation.origin, mpi=mpi
+    )
+
+
 def _default_cluster() -> str:
-    if Path("cluster.toml").exists():
-        return "cluster.toml"
     if "SLURM_JOB_NODELIST" in os.environ:
         return "slurm"
+    if _FILE.exists():
+        return str(_FILE)
     if current_lab() is not None:
         return "lab"
     raise UsageError(

@@ -229,7 +229,7 @@ def _bench(
         if down:
             raise TransportError(f"every node must take part: {reasons_text(down)}")
         library = _library(config, _family(transport, nodes, request.program))
-        launcher = site.mpi_launcher(config, library)
+        launcher = site.mpi_launcher(config, library, transport, nodes, say)
         ranks = request.ranks_per_node or fewest_cpus(records)
         bench = _Bench(transport=transport, launcher=launcher, directory=f"{_DIRECTORY}/{path.name}")
         jobs = _jobs(request, records, ranks, launcher.name, bench.directory)

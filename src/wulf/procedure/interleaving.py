@@ -20,7 +20,7 @@ from wulf.errors import ProbeError, TransportError, UsageError
 from wulf.nodeset import fold, reasons_text
 from wulf.ports import Transport
 from wulf.probe import ladder
-from wulf.procedure import change, site
+from wulf.procedure import allocation, change, site
 from wulf.procedure.in_turn import in_turn
 from wulf.procedure.measuring.loop import RunLaunch
 from wulf.procedure.tuning.prepare import Say
@@ -238,15 +238,14 @@ def interleave(request: InterleaveRequest, ready: Ready, say: Say) -> Outcome:
     NotRestoredError
         A node could not be put back.
     """
+    budget_s = allocation.capped(request.budget_s, say)
     turns = _Turns(request, ready)
     pairs: list[tuple[dict[Cell, float], dict[Cell, float]]] = []
     begin = time.monotonic()
     interrupted = False
 
     def announce(number: int, passed_s: float) -> None:
-        left_s = (
-            min(passed_s / number * (request.launches - number), request.budget_s - passed_s) if number else 0
-        )
+        left_s = min(passed_s / number * (request.launches - number), budget_s - passed_s) if number else 0
         left = f", about {left_s:.0f} s left" if number else ""
         say(f"measuring both in turn: {number + 1} of {request.launches}{left}")
 
@@ -256,7 +255,7 @@ def interleave(request: InterleaveRequest, ready: Ready, say: Say) -> Outcome:
         try:
             for pair in islice(in_turn(turns.measure, request.seed, announce), request.launches):
                 pairs.append(pair)
-                if time.monotonic() - begin >= request.budget_s or turns.hopeless(len(pairs)):
+                if time.monotonic() - begin >= budget_s or turns.hopeless(len(pairs)):
                     break
         except KeyboardInterrupt:
             if not pairs:

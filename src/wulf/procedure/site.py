@@ -16,6 +16,7 @@ import msgspec
 from wulf import __version__, catalogue
 from wulf.cluster.inventory import ClusterConfig
 from wulf.cluster.launcher import launcher_for
+from wulf.cluster.launcher.srun import Srun
 from wulf.cluster.transport import open_transport
 from wulf.errors import BuildError, TransportError, UnreachableError, UsageError
 from wulf.facts.capture import capture, snapshot
@@ -27,7 +28,7 @@ from wulf.probe import build
 from wulf.probe.execute import LaunchContext, Observation
 from wulf.probe.schedule import LaunchPlan
 from wulf.probe.start import Site
-from wulf.procedure import install
+from wulf.procedure import allocation, install
 from wulf.procedure.level import require_level
 from wulf.procedure.measuring.loop import RunLaunch, launcher
 from wulf.records import FactValue, LeftOut, NodeContext, NodeRecord, Operation, Place
@@ -147,7 +148,10 @@ def connect(
     ------
     BehindError
         A node has missed a change and is not as the others.
+    UsageError
+        A node is not of the Slurm allocation in which srun starts the jobs.
     """
+    allocation.require_inside(config, nodes)
     transport = open_transport(config)
     try:
         say(f"looking at {len(nodes)} nodes" if len(nodes) > 1 else f"looking at {nodes[0]}")
@@ -175,7 +179,7 @@ def ready(
         down = {record.node: record.error or "does not answer" for record in nodes}
         raise TransportError(f"no node answers: {reasons_text(down)}")
     mpi = tools.mpi
-    start = mpi_launcher(config, mpi) if mpi is not None else None
+    start = mpi_launcher(config, mpi, transport, up, say) if mpi is not None else None
     places = install.install(config, transport, tools.probes, start, up, say)
     where = Site(
         transport=transport,
@@ -220,7 +224,13 @@ def _needs_mpi(operation: Operation) -> bool:
 
 
 def mpi_command(
-    config: ClusterConfig, nodes: Sequence[NodeRecord], mpi: str | None, place: Place, command: str
+    config: ClusterConfig,
+    transport: Transport,
+    nodes: Sequence[NodeRecord],
+    mpi: str | None,
+    place: Place,
+    command: str,
+    say: Say,
 ) -> str:
     """Return for a shell on the first node how an MPI program is started with a rank on each node of a place.
 
@@ -245,7 +255,7 @@ def mpi_command(
         program, *arguments = shlex.split(command)
     except ValueError as error:
         raise UsageError(f"{printable(command, 200)!r}: {error}") from None
-    start = mpi_launcher(config, libraries[0])
+    start = mpi_launcher(config, libraries[0], transport, list(dict.fromkeys(place)), say)
     job = MpiJob(
         program=program,
         arguments=arguments,
@@ -282,9 +292,13 @@ def software(tools: Toolbox) -> dict[str, FactValue]:
     return facts
 
 
-def mpi_launcher(config: ClusterConfig, mpi: build.MpiLibrary) -> Launcher:
-    """Return how jobs of a library are started: as the cluster's file says, else by the library's own means."""
+def mpi_launcher(
+    config: ClusterConfig, mpi: build.MpiLibrary, transport: Transport, nodes: Sequence[str], say: Say
+) -> Launcher:
+    """Return how jobs of a library are started on nodes: as the cluster's file says, else by the library itself."""
     name = config.mpi.launcher or mpi.family
+    if name == Srun.name:
+        return allocation.srun(config, mpi, transport, nodes, say)
     command = mpi.mpirun if name == mpi.family else None
     return launcher_for(name, command, config.mpi.arguments)
 

@@ -6,22 +6,45 @@ from collections.abc import Sequence
 
 from wulf.ports import MpiJob
 
+#: MPI library → the plugin by which its ranks find each other when srun starts them: Open MPI takes PMIx only,
+#: MPICH the protocol of PMI-1 and PMI-2.
+PLUGINS = {"openmpi": "pmix", "mpich": "pmi2"}
+
 
 class Srun:
-    """``srun`` inside an allocation. The library is told about interfaces as each of them wants it."""
+    """``srun`` inside an allocation. The library is told about interfaces as each of them wants it.
+
+    Parameters
+    ----------
+    allocation
+        Number of the job: srun is started by way of ssh, where nothing else says it.
+    plugin
+        Of `PLUGINS`; empty for Slurm's own default, or where `arguments` name one.
+    """
 
     name = "srun"
 
-    def __init__(self, command: str = "srun", arguments: Sequence[str] = ()) -> None:
+    def __init__(
+        self, command: str = "srun", arguments: Sequence[str] = (), *, allocation: str = "", plugin: str = ""
+    ) -> None:
         self._command = command
         self._arguments = list(arguments)
+        self._allocation = allocation
+        self._plugin = plugin
 
     def argv(self, job: MpiJob) -> list[str]:
         """Command line that starts the job; ranks are on the hosts in the order given."""
-        count = str(len(job.hosts))
-        words = [self._command, "--nodes", count, "--ntasks", count, "--distribution=arbitrary"]
-        words += ["--nodelist", ",".join(node for node, _ in job.hosts), "--export=ALL"]
-        words += ["--cpu-bind=none" if job.shared_cpu else "--cpu-bind=cores"]
+        nodes = [node for node, _ in job.hosts]
+        words = [self._command]
+        if self._allocation:
+            # Steps beside each other: a pair at a time may be measured while others are.
+            words += [f"--jobid={self._allocation}", "--overlap"]
+        if self._plugin:
+            words += [f"--mpi={self._plugin}"]
+        words += ["--nodes", str(len(set(nodes))), "--ntasks", str(len(nodes))]
+        # A node may be named several times, and the order counts, with this distribution only.
+        words += ["--distribution=arbitrary", "--nodelist", ",".join(nodes), "--export=ALL"]
+        words += ["--cpu-bind=none", "--overcommit"] if job.shared_cpu else ["--cpu-bind=cores"]
         return [*words, *self._arguments, job.program, *job.arguments]
 
     def env(self, job: MpiJob) -> dict[str, str]:

@@ -17,7 +17,7 @@ from wulf.nodeset import fold, fold_reasons, reasons_text
 from wulf.ports import Transport
 from wulf.probe import budget, ladder, schedule, suites
 from wulf.probe.suites import Experiment
-from wulf.procedure import site
+from wulf.procedure import allocation, site
 from wulf.procedure.begin import head, new_seed
 from wulf.procedure.measuring import fitting, loop, series
 from wulf.procedure.measuring.participants import Task, absent, places
@@ -132,6 +132,7 @@ def start(request: MeasureRequest, path: Path, watcher: Watcher) -> Outcome:
     """
     with _looked(request, watcher) as (tools, tasks, transport, records, pairs):
         ready = site.ready(request.config, transport, records, tools, watcher.stage)
+        request = _within_allocation(request, watcher)
         plan = _plan(request, tasks, pairs, ready.left_out)
         _require_some(plan, watcher)
         with store.create(path, _manifest(request, path.name, plan, tools.operations, ready)) as writer:
@@ -178,7 +179,7 @@ def go_on(name: str, runs: Path, budget_s: float | None, watcher: Watcher) -> Ou
         with writer:
             plan = msgspec.structs.replace(
                 manifest.plan,
-                budget_s=budget_s or manifest.plan.budget_s,
+                budget_s=_rest_s(manifest.plan, budget_s, watcher),
                 left_out=absent(manifest.plan.workload, manifest.operations, ready.left_out),
             )
             _require_some(plan, watcher)
@@ -190,10 +191,21 @@ def go_on(name: str, runs: Path, budget_s: float | None, watcher: Watcher) -> Ou
 def foretell(request: MeasureRequest, watcher: Watcher) -> tuple[Plan, budget.Fit]:
     """Return what would be measured, and what of it fits into the budget; start nothing on the nodes."""
     with _looked(request, watcher) as (tools, tasks, transport, _, pairs):
-        plan = _plan(request, tasks, pairs, [])
+        plan = _plan(_within_allocation(request, watcher), tasks, pairs, [])
         _require_some(plan, watcher)
         look_s = site.look_s(request.config, transport, pairs[0])
     return plan, fitting.forecast(plan, tools.operations, look_s)
+
+
+def _within_allocation(request: MeasureRequest, watcher: Watcher) -> MeasureRequest:
+    return msgspec.structs.replace(request, budget_s=allocation.capped(request.budget_s, watcher.note))
+
+
+def _rest_s(plan: Plan, budget_s: float | None, watcher: Watcher) -> float:
+    """Return the time for the rest of a run [s]; a series has its own end."""
+    if plan.series is not None:
+        return plan.budget_s
+    return allocation.capped(budget_s or plan.budget_s, watcher.note)
 
 
 def _tools(request: MeasureRequest, watcher: Watcher) -> tuple[site.Toolbox, list[Task]]:
@@ -264,20 +276,27 @@ def _looked(
         measured = {node for pair in pairs for node in pair}
         tasks = list(_on_each_cpu(tasks, [one for one in records if one.node in measured], watcher))
         if request.command_ranks:
-            tasks = [_as_mpi_job(request, task, pairs, records) for task in tasks]
+            tasks = [_as_mpi_job(request, task, pairs, transport, records, watcher) for task in tasks]
         tools = msgspec.structs.replace(tools, operations=[task.operation for task in tasks])
         yield tools, tasks, transport, records, pairs
 
 
 def _as_mpi_job(
-    request: MeasureRequest, task: Task, pairs: Sequence[Pair], records: Sequence[NodeRecord]
+    request: MeasureRequest,
+    task: Task,
+    pairs: Sequence[Pair],
+    transport: Transport,
+    records: Sequence[NodeRecord],
+    watcher: Watcher,
 ) -> Task:
     """Return a task whose command, a program and its arguments, is started as an MPI job."""
     operation = task.operation
     if not operation.command:
         return task
     (place,) = places(task, pairs, [])
-    whole = site.mpi_command(request.config, records, request.mpi, place, operation.command)
+    whole = site.mpi_command(
+        request.config, transport, records, request.mpi, place, operation.command, watcher.stage
+    )
     return task._replace(operation=msgspec.structs.replace(operation, command=whole))
 
 

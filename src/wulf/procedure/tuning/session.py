@@ -15,7 +15,7 @@ from wulf.cluster import inventory
 from wulf.errors import ProbeError, UsageError
 from wulf.experiment import objective
 from wulf.ports import Transport
-from wulf.procedure import change, site
+from wulf.procedure import allocation, change, site
 from wulf.procedure.begin import head
 from wulf.procedure.tuning import apply_result, loop, prepare
 from wulf.procedure.tuning.runner import TrialRunner, job_line, open_runner
@@ -113,6 +113,9 @@ def start(request: TuneRequest, path: Path, watcher: Watcher, *, set_kept: bool)
             )
             if workload.at_once:
                 trial_s = loop.pilot(ready.bench, workload, request.goal.figures, request.seed)
+            request = msgspec.structs.replace(
+                request, budget_s=allocation.capped(request.budget_s, watcher.note)
+            )
             manifest = _manifest(request, path.name, choice, ready, records, workload, trial_s=trial_s)
             with create_tuning(path, manifest) as writer:
                 watcher.begun(path, manifest)
@@ -153,7 +156,8 @@ def go_on(name: str, runs: Path, budget_s: float | None, watcher: Watcher, *, se
             loop.pilot(ready.bench, manifest.workload, figures, manifest.plan.seed)
             earlier, writer = resume_tuning(path)
             with writer:
-                plan = msgspec.structs.replace(manifest.plan, budget_s=budget_s or manifest.plan.budget_s)
+                rest_s = allocation.capped(budget_s or manifest.plan.budget_s, watcher.note)
+                plan = msgspec.structs.replace(manifest.plan, budget_s=rest_s)
                 writer.resumed(plan)
                 watcher.note(f"run: {path}, going on after {len(earlier.trials)} trials")
                 result = _search(writer, earlier.trials, ready.bench, watcher)
