@@ -39,7 +39,7 @@ def bare(text: str) -> float:
 
 def launched(transport: Transport, node: str, text: str) -> float:
     """Return the run time that a launch says [s]."""
-    return command.run(transport, node, text, {}).nanoseconds * 1e-9
+    return command.run_time_s(command.run(transport, node, text, {}))
 
 
 def compared(transport: Transport, node: str, text: str, rounds: int) -> Figure:

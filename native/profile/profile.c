@@ -22,12 +22,13 @@ static struct {
     atomic_uint_fast64_t ns[KINDS], calls[KINDS];
     atomic_uint_fast64_t messages[KINDS][SIZES], bytes[KINDS][SIZES];
     atomic_uint_fast64_t partners[PARTNERS_MOST / WORD_BITS];
+    atomic_uint_fast64_t started, threads;
     uint64_t begun_ns;
 } own;
 
 /* As it is sent to rank 0. */
 struct summary {
-    uint64_t run_ns, partners;
+    uint64_t run_ns, partners, started, threads;
     uint64_t ns[KINDS], calls[KINDS];
     uint64_t messages[KINDS][SIZES], bytes[KINDS][SIZES];
 };
@@ -36,6 +37,7 @@ static const char *const KIND_NAMES[KINDS] = {"point to point", "waiting", "coll
 
 /* A library may call MPI in MPI: the outermost call has the time. */
 static _Thread_local unsigned depth;
+static _Thread_local bool known;
 
 static void add(atomic_uint_fast64_t *counter, uint64_t value) {
     atomic_fetch_add_explicit(counter, value, memory_order_relaxed);
@@ -48,6 +50,9 @@ void profile_leave(uint64_t entered_ns, enum kind kind) {
         return;
     add(&own.ns[kind], clock_now_ns() - entered_ns);
     add(&own.calls[kind], 1);
+    if (!known)
+        add(&own.threads, 1);
+    known = true;
 }
 
 void profile_moved(enum kind kind, int count, MPI_Datatype type) {
@@ -61,6 +66,25 @@ void profile_moved(enum kind kind, int count, MPI_Datatype type) {
     add(&own.messages[kind][class], 1);
     add(&own.bytes[kind][class], bytes);
 }
+
+void profile_to_all(int count, MPI_Datatype type, MPI_Comm comm) {
+    int ranks = 1;
+    PMPI_Comm_size(comm, &ranks);
+    for (int rank = 1; rank < ranks; rank++)
+        profile_moved(KIND_COLLECTIVE, count, type);
+}
+
+void profile_to_each(const int counts[], MPI_Datatype type, MPI_Comm comm) {
+    int ranks = 1;
+    int self = 0;
+    PMPI_Comm_size(comm, &ranks);
+    PMPI_Comm_rank(comm, &self);
+    for (int rank = 0; rank < ranks; rank++)
+        if (rank != self)
+            profile_moved(KIND_COLLECTIVE, counts[rank], type);
+}
+
+void profile_started(int count) { add(&own.started, (uint64_t)count); }
 
 void profile_partner(int rank, MPI_Comm comm) {
     int same = MPI_UNEQUAL;
@@ -89,6 +113,8 @@ EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 static void summarise(struct summary *summary) {
     memset(summary, 0, sizeof *summary);
     summary->run_ns = clock_now_ns() - own.begun_ns;
+    summary->started = own.started;
+    summary->threads = own.threads;
     for (size_t word = 0; word < PARTNERS_MOST / WORD_BITS; word++)
         summary->partners += (uint64_t)__builtin_popcountll(own.partners[word]);
     for (size_t kind = 0; kind < KINDS; kind++) {
@@ -108,6 +134,12 @@ static void add_ranks(struct record *record, const struct summary *all, size_t r
         record_open(record, '{');
         record_pair_unsigned(record, "run_ns", all[rank].run_ns);
         record_pair_unsigned(record, "partners", all[rank].partners);
+        record_pair_unsigned(record, "started", all[rank].started);
+        record_pair_unsigned(record, "threads", all[rank].threads);
+        uint64_t calls = 0;
+        for (size_t kind = 0; kind < KINDS; kind++)
+            calls += all[rank].calls[kind];
+        record_pair_unsigned(record, "calls", calls);
         record_key(record, "ns");
         record_open(record, '{');
         for (size_t kind = 0; kind < KINDS; kind++)

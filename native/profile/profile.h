@@ -14,6 +14,12 @@ uint64_t profile_enter(void);
 void profile_leave(uint64_t entered_ns, enum kind kind);
 /* A message to another rank, or this rank's part in a collective. */
 void profile_moved(enum kind kind, int count, MPI_Datatype type);
+/* As many of one size as there are ranks but this one; `type` is that of each. */
+void profile_to_all(int count, MPI_Datatype type, MPI_Comm comm);
+/* One for each rank but this one. */
+void profile_to_each(const int counts[], MPI_Datatype type, MPI_Comm comm);
 void profile_partner(int rank, MPI_Comm comm);
+/* A persistent request was started: what it sends was said long before, and is not counted. */
+void profile_started(int count);
 
 #endif

@@ -1,4 +1,6 @@
-/* The calls of MPI-3.1 that move data or wait for it, each timed around the library's own. */
+/* The calls of C programs that move data or wait for it, each timed around the library's own: point to point,
+ * persistent (timed, not counted), all collectives, matched probes, one-sided. Not there: those for files,
+ * and the atomic and request-based ones of one-sided memory. */
 #include "profile/profile.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -15,8 +17,16 @@
     }
 
 #define NOTHING (void)0
-#define SENT (profile_moved(KIND_POINT, count, type), profile_partner(peer, comm))
+#define SENT                                                                                                 \
+    (peer == MPI_PROC_NULL ? NOTHING : (profile_moved(KIND_POINT, count, type), profile_partner(peer, comm)))
 #define OWN_PART profile_moved(KIND_COLLECTIVE, count, type)
+/* IN_PLACE gives no count of what is sent: that of what is received stands for it. */
+#define TO_ALL                                                                                               \
+    profile_to_all(data == MPI_IN_PLACE ? receive_count : count, data == MPI_IN_PLACE ? receive_type : type, \
+                   comm)
+#define TO_EACH                                                                                              \
+    profile_to_each(data == MPI_IN_PLACE ? receive_counts : counts,                                          \
+                    data == MPI_IN_PLACE ? receive_type : type, comm)
 
 #define SEND(name)                                                                                           \
     WRAP(name, KIND_POINT,                                                                                   \
@@ -70,8 +80,8 @@ WRAP(Testany, KIND_WAIT, (int count, MPI_Request *requests, int *index, int *fla
      (count, requests, index, flag, status), NOTHING)
 WRAP(Testsome, KIND_WAIT, (int count, MPI_Request *requests, int *done, int *indices, MPI_Status *statuses),
      (count, requests, done, indices, statuses), NOTHING)
-WRAP(Start, KIND_POINT, (MPI_Request * request), (request), NOTHING)
-WRAP(Startall, KIND_POINT, (int count, MPI_Request *requests), (count, requests), NOTHING)
+WRAP(Start, KIND_POINT, (MPI_Request * request), (request), profile_started(1))
+WRAP(Startall, KIND_POINT, (int count, MPI_Request *requests), (count, requests), profile_started(count))
 
 WRAP(Barrier, KIND_COLLECTIVE, (MPI_Comm comm), (comm), NOTHING)
 WRAP(Bcast, KIND_COLLECTIVE, (void *data, int count, MPI_Datatype type, int root, MPI_Comm comm),
@@ -89,8 +99,7 @@ REDUCTION(Exscan)
 REDUCTION(Reduce_scatter_block)
 WRAP(Reduce_scatter, KIND_COLLECTIVE,
      (const void *data, void *result, const int *counts, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
-     (data, result, counts, type, op, comm), profile_moved(KIND_COLLECTIVE, counts[0], type))
-/* IN_PLACE gives no count of what is sent: that of what is received stands for it. */
+     (data, result, counts, type, op, comm), profile_to_each(counts, type, comm))
 #define GATHERED                                                                                             \
     profile_moved(KIND_COLLECTIVE, data == MPI_IN_PLACE ? receive_count : count,                             \
                   data == MPI_IN_PLACE ? receive_type : type)
@@ -131,21 +140,72 @@ WRAP(Allgatherv, KIND_COLLECTIVE,
 WRAP(Alltoall, KIND_COLLECTIVE,
      (const void *data, int count, MPI_Datatype type, void *received, int receive_count,
       MPI_Datatype receive_type, MPI_Comm comm),
-     (data, count, type, received, receive_count, receive_type, comm), GATHERED)
+     (data, count, type, received, receive_count, receive_type, comm), TO_ALL)
+WRAP(Ialltoall, KIND_COLLECTIVE,
+     (const void *data, int count, MPI_Datatype type, void *received, int receive_count,
+      MPI_Datatype receive_type, MPI_Comm comm, MPI_Request *request),
+     (data, count, type, received, receive_count, receive_type, comm, request), TO_ALL)
+WRAP(Iallgather, KIND_COLLECTIVE,
+     (const void *data, int count, MPI_Datatype type, void *received, int receive_count,
+      MPI_Datatype receive_type, MPI_Comm comm, MPI_Request *request),
+     (data, count, type, received, receive_count, receive_type, comm, request), GATHERED)
 WRAP(Alltoallv, KIND_COLLECTIVE,
      (const void *data, const int *counts, const int *places, MPI_Datatype type, void *received,
       const int *receive_counts, const int *receive_places, MPI_Datatype receive_type, MPI_Comm comm),
-     (data, counts, places, type, received, receive_counts, receive_places, receive_type, comm),
-     profile_moved(KIND_COLLECTIVE, data == MPI_IN_PLACE ? receive_counts[0] : counts[0],
-                   data == MPI_IN_PLACE ? receive_type : type))
+     (data, counts, places, type, received, receive_counts, receive_places, receive_type, comm), TO_EACH)
+WRAP(Ialltoallv, KIND_COLLECTIVE,
+     (const void *data, const int *counts, const int *places, MPI_Datatype type, void *received,
+      const int *receive_counts, const int *receive_places, MPI_Datatype receive_type, MPI_Comm comm,
+      MPI_Request *request),
+     (data, counts, places, type, received, receive_counts, receive_places, receive_type, comm, request),
+     TO_EACH)
+WRAP(Alltoallw, KIND_COLLECTIVE,
+     (const void *data, const int *counts, const int *places, const MPI_Datatype *types, void *received,
+      const int *receive_counts, const int *receive_places, const MPI_Datatype *receive_types, MPI_Comm comm),
+     (data, counts, places, types, received, receive_counts, receive_places, receive_types, comm),
+     profile_to_each(data == MPI_IN_PLACE ? receive_counts : counts,
+                     data == MPI_IN_PLACE ? receive_types[0] : types[0], comm))
 WRAP(Ibarrier, KIND_COLLECTIVE, (MPI_Comm comm, MPI_Request *request), (comm, request), NOTHING)
 WRAP(Ibcast, KIND_COLLECTIVE,
      (void *data, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request *request),
      (data, count, type, root, comm, request), OWN_PART)
-WRAP(Iallreduce, KIND_COLLECTIVE,
-     (const void *data, void *result, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+#define IREDUCTION(name)                                                                                     \
+    WRAP(name, KIND_COLLECTIVE,                                                                              \
+         (const void *data, void *result, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,            \
+          MPI_Request *request),                                                                             \
+         (data, result, count, type, op, comm, request), OWN_PART)
+IREDUCTION(Iallreduce)
+IREDUCTION(Iscan)
+IREDUCTION(Iexscan)
+IREDUCTION(Ireduce_scatter_block)
+WRAP(Ireduce, KIND_COLLECTIVE,
+     (const void *data, void *result, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
       MPI_Request *request),
-     (data, result, count, type, op, comm, request), OWN_PART)
+     (data, result, count, type, op, root, comm, request), OWN_PART)
+WRAP(Igather, KIND_COLLECTIVE,
+     (const void *data, int count, MPI_Datatype type, void *received, int receive_count,
+      MPI_Datatype receive_type, int root, MPI_Comm comm, MPI_Request *request),
+     (data, count, type, received, receive_count, receive_type, root, comm, request), GATHERED)
+WRAP(Iscatter, KIND_COLLECTIVE,
+     (const void *data, int count, MPI_Datatype type, void *received, int receive_count,
+      MPI_Datatype receive_type, int root, MPI_Comm comm, MPI_Request *request),
+     (data, count, type, received, receive_count, receive_type, root, comm, request),
+     profile_moved(KIND_COLLECTIVE, received == MPI_IN_PLACE ? count : receive_count,
+                   received == MPI_IN_PLACE ? type : receive_type))
+/* A neighbourhood has fewer partners than the communicator: one part stands for them. */
+WRAP(Neighbor_allgather, KIND_COLLECTIVE,
+     (const void *data, int count, MPI_Datatype type, void *received, int receive_count,
+      MPI_Datatype receive_type, MPI_Comm comm),
+     (data, count, type, received, receive_count, receive_type, comm), OWN_PART)
+WRAP(Neighbor_alltoall, KIND_COLLECTIVE,
+     (const void *data, int count, MPI_Datatype type, void *received, int receive_count,
+      MPI_Datatype receive_type, MPI_Comm comm),
+     (data, count, type, received, receive_count, receive_type, comm), OWN_PART)
+WRAP(Neighbor_alltoallv, KIND_COLLECTIVE,
+     (const void *data, const int *counts, const int *places, MPI_Datatype type, void *received,
+      const int *receive_counts, const int *receive_places, MPI_Datatype receive_type, MPI_Comm comm),
+     (data, counts, places, type, received, receive_counts, receive_places, receive_type, comm),
+     profile_moved(KIND_COLLECTIVE, counts[0], type))
 
 WRAP(Put, KIND_ONE_SIDED,
      (const void *data, int count, MPI_Datatype type, int peer, MPI_Aint at, int target_count,
@@ -167,3 +227,19 @@ WRAP(Win_lock, KIND_ONE_SIDED, (int type, int peer, int assertion, MPI_Win windo
      (type, peer, assertion, window), NOTHING)
 WRAP(Win_unlock, KIND_ONE_SIDED, (int peer, MPI_Win window), (peer, window), NOTHING)
 WRAP(Win_flush, KIND_ONE_SIDED, (int peer, MPI_Win window), (peer, window), NOTHING)
+WRAP(Win_lock_all, KIND_ONE_SIDED, (int assertion, MPI_Win window), (assertion, window), NOTHING)
+WRAP(Win_unlock_all, KIND_ONE_SIDED, (MPI_Win window), (window), NOTHING)
+WRAP(Win_flush_all, KIND_ONE_SIDED, (MPI_Win window), (window), NOTHING)
+WRAP(Win_post, KIND_ONE_SIDED, (MPI_Group group, int assertion, MPI_Win window), (group, assertion, window),
+     NOTHING)
+WRAP(Win_start, KIND_ONE_SIDED, (MPI_Group group, int assertion, MPI_Win window), (group, assertion, window),
+     NOTHING)
+WRAP(Win_complete, KIND_ONE_SIDED, (MPI_Win window), (window), NOTHING)
+WRAP(Win_wait, KIND_ONE_SIDED, (MPI_Win window), (window), NOTHING)
+WRAP(Mprobe, KIND_WAIT, (int peer, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status),
+     (peer, tag, comm, message, status), NOTHING)
+WRAP(Mrecv, KIND_POINT, (void *data, int count, MPI_Datatype type, MPI_Message *message, MPI_Status *status),
+     (data, count, type, message, status), NOTHING)
+WRAP(Imrecv, KIND_POINT,
+     (void *data, int count, MPI_Datatype type, MPI_Message *message, MPI_Request *request),
+     (data, count, type, message, request), NOTHING)

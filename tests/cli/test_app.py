@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import signal
+import time
+from pathlib import Path
 
 import pytest
 
 import wulf as library
-from tests.cli.command import wulf
+from tests.cli.command import start, wulf
 
 SOME = ["--cluster", "local", "--repeat", "12"]
 
@@ -84,6 +87,11 @@ def test_an_mpi_program_is_started_on_the_nodes(tmp_path):
     assert done.returncode in (0, 3), done.stderr
     said = (tmp_path / "runs" / "a" / "output" / "00000.stdout").read_text()
     assert sorted(said.split()) == ["0", "1", "2"]
+    (tmp_path / "there").mkdir()
+    words = ["--repeat", "6", "--ranks", "2", "--mpi", "openmpi", "--directory", str(tmp_path / "there")]
+    done = wulf(tmp_path, "app", "--run", "b", "--cluster", "local", *words, "--", "pwd")
+    said = (tmp_path / "runs" / "b" / "output" / "00000.stdout").read_text()
+    assert said.split() == [str(tmp_path / "there")] * 2
 
 
 @pytest.mark.parametrize(
@@ -93,6 +101,12 @@ def test_an_mpi_program_is_started_on_the_nodes(tmp_path):
         (["--match", "x", "--", "true"], "one group (in parentheses)"),
         (["--match", "(x", "--", "true"], "is not a regular expression"),
         (["--match", "(x)", "--as", "run time", "--", "true"], "'run time' is taken"),
+        (["--html", "p.html", "--", "true"], "--html and --margin are about --against"),
+        (["--submit", "x", "--", "true"], "--submit is about --batch"),
+        (["--mpi", "mpich", "--", "true"], "--mpi is about --ranks"),
+        (["--repeat", "7", "--against", "true", "--", "true"], "--repeat 7: with --against at least 8"),
+        (["--ranks", "2", "--", "OMP_NUM_THREADS=4 ./a"], "is not a program with its arguments"),
+        (["--ranks", "2", "--", "./a | tee log"], "is not a program with its arguments"),
         (["--batch", "missing.sh", "--", "true"], "cannot read missing.sh: No such file or directory"),
         (["--batch", "job.sh", "--ranks", "2", "--", "true"], "it takes no --ranks"),
         (["--ranks", "-1", "--", "true"], "1 or more"),
@@ -155,3 +169,15 @@ def test_programs_are_characterised_and_settings_tried_with_them(tmp_path):
     wulf(tmp_path, "app", "--run", "none", "--cluster", "local", "--repeat", "6", "--", "true")
     none = wulf(tmp_path, "characterise", "none", "--mpi", "openmpi")
     assert none.returncode == 1 and "no call of MPI was seen" in none.stderr
+
+
+def test_ctrl_c_ends_the_command(tmp_path):
+    process = start(tmp_path, "app", "--cluster", "local", "--", "echo $$ >pid; sleep 300")
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "pid").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert not Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}").exists()

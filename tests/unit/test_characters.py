@@ -22,7 +22,12 @@ def rank(
     spent = {"point to point": point, "waiting": 0.0, "collective": collective, "one-sided": one_sided}
     whole = computing + sum(spent.values())
     return RankProfile(
-        run_ns=round(whole * SECOND), partners=2, ns={kind: round(s * SECOND) for kind, s in spent.items()}
+        run_ns=round(whole * SECOND),
+        partners=2,
+        started=0,
+        threads=1,
+        calls=1000,
+        ns={kind: round(s * SECOND) for kind, s in spent.items()},
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -136,32 +137,83 @@ def test_a_command_that_does_not_print_its_number_has_failed(tmp_path, printed, 
     assert said in found.launch.error
 
 
+COMMAND = {"op": "run time", "transport": "command", "place": ("node01",), "sizes_bytes": [0]}
+QUEUE = "sleep 0.4; sh $script >$output 2>&1"
+
+
+def job(tmp_path: Path, text: str, template: str = "#!/bin/sh\n$command\n"):
+    whole = batch.job(template, "job.sh", text, QUEUE, command.JOB_TIME)
+    return launch(tmp_path, "", command=f"cd {tmp_path}\n{whole}", **COMMAND)
+
+
 def test_a_job_is_timed_without_the_queue(tmp_path):
-    words = {"op": "run time", "transport": "command", "place": ("node01",), "sizes_bytes": [0]}
-    queue = "sleep 0.4; sh $script >$output 2>&1"
-    template = "#!/bin/sh\n#SBATCH --nodes=1\necho shell $$ here\n$command\n"
-    text = batch.job(template, "job.sh", "sleep 0.1; echo done; exit 3", queue, command.JOB_TIME)
-    found = launch(tmp_path, "", command=f"cd {tmp_path} && {text}", **words)
-    assert found.launch.status == "failed" and "code 3" in found.launch.error
-    good = batch.job(template, "job.sh", "sleep 0.1; echo done", queue, command.JOB_TIME)
-    found = launch(tmp_path, "", command=f"cd {tmp_path} && {good}", **words)
+    template = (
+        "#!/bin/sh\n#SBATCH --nodes=1\n# $command comes below\necho shell $$ here\nenv X=1 $command >log\n"
+    )
+    found = job(tmp_path, "sleep 0.1; echo done $X", template)
     assert found.launch.status == "ok", found.launch.error
     assert 0.1e9 < found.samples[0].min_ns < 0.4e9 < found.launch.duration_s * 1e9
-    assert re.fullmatch(r"shell \d+ here\ndone\n\n", found.output.stdout)
+    assert re.fullmatch(r"shell \d+ here\n\n", found.output.stdout)
+    assert (tmp_path / "log").read_text() == "done 1\n"
+    # What it took is what the queue's own command took: nobody is told that.
+    assert found.launch.usage is None
     assert [path.name for path in tmp_path.iterdir() if "wulf-job" in path.name] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "template", "said"),
+    [
+        # What comes after the command hides how it ended.
+        ("exit 7", "#!/bin/sh\n$command\necho cleaned up\n", "exit code 7"),
+        ("true", "#!/bin/sh\nfor i in 1 2; do $command; done\n", "the command ran 2 times in the job"),
+        ("true", "#!/bin/sh\nexit 4\n$command\n", "the command ran 0 times in the job (exit code 4)"),
+    ],
+)
+def test_a_job_that_did_not_run_the_command_once_and_well_has_failed(tmp_path, text, template, said):
+    found = job(tmp_path, text, template)
+    assert (found.launch.status, found.samples) == ("failed", [])
+    assert said in found.launch.error
 
 
 @pytest.mark.parametrize(
     ("template", "submit", "said"),
     [
         ("echo $command\n", batch.SUBMIT, "job.sh: a batch script begins with its interpreter"),
-        ("#!/bin/sh\necho $commander\n", batch.SUBMIT, "job.sh: $command stands nowhere in it"),
+        ("#!/bin/sh\necho $commander\n", batch.SUBMIT, "job.sh: $command stands on 0 lines"),
+        ("#!/bin/sh\n$command\n$command\n", batch.SUBMIT, "job.sh: $command stands on 2 lines"),
         ("#!/bin/sh\n${command}\n", "sbatch $script", "$output stands nowhere in it"),
     ],
 )
 def test_a_template_without_its_places_is_refused(template, submit, said):
     with pytest.raises(ConfigError, match=re.escape(said)):
         batch.job(template, "job.sh", "true", submit, command.JOB_TIME)
+
+
+def test_what_a_command_leaves_running_is_ended_with_it(tmp_path):
+    begin = time.monotonic()
+    found = launch(tmp_path, "", command=f"sleep 333 & echo $! >{tmp_path}/child; echo 5", **COMMAND)
+    assert found.launch.status == "ok", found.launch.error
+    assert time.monotonic() - begin < 30
+    child = (tmp_path / "child").read_text().strip()
+    assert not Path(f"/proc/{child}").exists()
+
+
+def test_any_bytes_may_be_printed_and_the_end_of_very_many_is_kept(tmp_path, monkeypatch):
+    found = launch(tmp_path, "", command="printf 'Gr\\344\\337e 5\\n'", **COMMAND)
+    assert found.launch.status == "ok", found.launch.error
+    assert found.output.stdout.encode(errors="surrogateescape") == b"Gr\xe4\xdfe 5\n"
+    monkeypatch.setattr(command, "OUTPUT_BYTES", 1000)
+    found = launch(
+        tmp_path, "", command="seq 10000; echo 'rate 7'", prints={"rate": r"rate (\S+)"}, **COMMAND
+    )
+    assert found.launch.status == "ok", found.launch.error
+    assert found.output.stdout.endswith("9999\n10000\nrate 7\n") and len(found.output.stdout) < 1100
+
+
+def test_a_command_that_is_killed_has_failed_and_its_output_is_kept(tmp_path):
+    found = launch(tmp_path, "", command="echo begun; echo why >&2; kill -9 $PPID; sleep 1", **COMMAND)
+    assert found.launch.status == "failed" and found.output.stdout.startswith("begun\n")
+    assert "why" in found.launch.error
 
 
 LOST = '{"type":"error","code":"peer_lost","peer":"node03","message":"node03 has not answered for 10 s"}'

@@ -111,6 +111,10 @@ static bool as_text(MPI_Datatype type, const union value *value, char text[TEXT_
         snprintf(text, TEXT_BYTES, "%" PRIu64, size);
     else if (type == MPI_INT)
         snprintf(text, TEXT_BYTES, "%d", value->as_int);
+    else if (type == MPI_LONG)
+        snprintf(text, TEXT_BYTES, "%ld", (long)value->as_long);
+    else if (type == MPI_LONG_LONG || type == MPI_INT64_T)
+        snprintf(text, TEXT_BYTES, "%lld", (long long)value->as_long_long);
     else
         return false;
     return true;

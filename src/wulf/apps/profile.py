@@ -38,7 +38,21 @@ def read(text: bytes, origin: str) -> list[MpiProfile]:
 
 
 def character(run: str, command: str, profile: MpiProfile) -> Character:
-    """Return what a program is like."""
+    """Return what a program is like.
+
+    Raises
+    ------
+    ProbeError
+        That cannot be told from its calls; says why.
+    """
+    if not any(rank.calls for rank in profile.ranks):
+        raise ProbeError(
+            f"{run}: between MPI_Init and MPI_Finalize no call of MPI was seen: are they made from Fortran?"
+        )
+    if any(rank.threads > 1 for rank in profile.ranks):
+        raise ProbeError(
+            f"{run}: several threads of a rank call MPI at once: their times are no part of its run time"
+        )
     shares = [_mpi_ns(rank) / rank.run_ns for rank in profile.ranks]
     share = statistics.fmean(shares)
     collective = _part(profile.ranks, "collective")
@@ -75,7 +89,8 @@ def _class(profile: MpiProfile, share: float, imbalance: float) -> ProgramClass:
         return "computes"
     if imbalance > MOST * share:
         return "uneven ranks"
-    if _cost_s(profile) < EXPLAINED * 1e-9 * sum(map(_mpi_ns, profile.ranks)):
+    counted = not any(rank.started for rank in profile.ranks)
+    if counted and _cost_s(profile) < EXPLAINED * 1e-9 * sum(map(_mpi_ns, profile.ranks)):
         return "waiting"
     if _part(profile.ranks, "one-sided") > MOST:
         return "one-sided"

@@ -26,6 +26,7 @@ from wulf.text import printable
 from wulf.units import parse_duration, parse_percent
 
 BUDGET = "30m"
+MARGIN = "2%"
 
 
 def command(
@@ -66,11 +67,12 @@ def command(
         ),
     ] = None,
     submit: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="With --batch: what hands $script to the queue, with $output, and waits for its end."
+            help="With --batch: what hands $script to the queue, with $output, and waits for its end. "
+            f"Default: {batch.SUBMIT}."
         ),
-    ] = batch.SUBMIT,
+    ] = None,
     match: MatchOption = None,
     names: AsOption = None,
     against: Annotated[
@@ -82,6 +84,10 @@ def command(
     ] = None,
     html_file: Annotated[
         Path | None, typer.Option("--html", help="With --against: write a page to this file.", metavar="FILE")
+    ] = None,
+    margin: Annotated[
+        str | None,
+        typer.Option(help=f"With --against: differences smaller than this do not matter. Default: {MARGIN}."),
     ] = None,
     repeat: Annotated[
         int | None,
@@ -109,10 +115,19 @@ def command(
     config = resolve(cluster_name)
     chosen = config.select(nodes)
     prints = printed(match or [], names or [])
-    if against is not None and (ranks or batch_file or run):
-        raise UsageError(
-            "--against compares two whole commands and stores no run: no --ranks, --batch or --run"
-        )
+    _require_sense(
+        (
+            "--against compares two commands and stores no run: no --ranks, --batch or --run",
+            against and (ranks or batch_file or run),
+        ),
+        ("--html and --margin are about --against", against is None and (html_file or margin)),
+        ("--submit is about --batch", submit and batch_file is None),
+        ("--mpi is about --ranks", mpi and not ranks),
+        (
+            f"--repeat {repeat}: with --against at least {interleaving.FEWEST}: fewer show no difference",
+            against and repeat is not None and repeat < interleaving.FEWEST,
+        ),
+    )
     if batch_file is not None and ranks:
         raise UsageError("--batch: the script says itself how ranks are started: it takes no --ranks")
     text = words[0] if len(words) == 1 else shlex.join(words)
@@ -130,7 +145,7 @@ def command(
                 prints=prints,
                 launches=repeat if repeat is not None else LAUNCHES,
                 budget_s=parse_duration(budget),
-                margin=parse_percent(precision),
+                margin=parse_percent(margin or MARGIN),
                 permissions=change.Permissions(),
                 mpi=None,
                 seed=new_seed(seed),
@@ -141,13 +156,14 @@ def command(
         )
         return
     if batch_file is not None:
-        text = batch.job(_read(batch_file), str(batch_file), text, submit, JOB_TIME)
+        text = batch.job(_read(batch_file), str(batch_file), text, submit or batch.SUBMIT, JOB_TIME)
     request = session.MeasureRequest(
         config=config,
         pairs=[(node, node) for node in chosen],
         ladder="none",
         sizes_bytes=[0],
-        command=_in(directory, text),
+        command=text,
+        command_directory=directory or "",
         command_name=interleaving.RUN_TIME,
         prints=prints,
         command_ranks=ranks,
@@ -165,12 +181,19 @@ def command(
     show_measured(measured)
 
 
+def _require_sense(*refusals: tuple[str, object]) -> None:
+    """Refuse options that would do nothing, or cannot be together."""
+    for reason, applies in refusals:
+        if applies:
+            raise UsageError(reason)
+
+
 def _side(name: str, text: str) -> interleaving.Side:
     return interleaving.Side(name=printable(name, 60), command=text)
 
 
 def _in(directory: str | None, text: str) -> str:
-    return f"cd {shlex.quote(directory)} && {text}" if directory else text
+    return f"cd {shlex.quote(directory)} || exit\n{text}" if directory else text
 
 
 def _read(path: Path) -> str:

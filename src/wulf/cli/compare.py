@@ -109,9 +109,9 @@ def command(
         raise UsageError("wulf compare needs at least two runs: the base, then what to compare with it")
     width = parse_percent(margin)
     if not interleaved:
-        if command_text or match:
+        if command_text or match or names_:
             raise UsageError(
-                "--command and --match are about --interleaved: stored runs say what they measured"
+                "--command, --match and --as are about --interleaved: stored runs say what they measured"
             )
         if dry_run:
             raise UsageError("--dry-run is about --interleaved: a comparison of stored runs changes nothing")
@@ -122,6 +122,8 @@ def command(
     end_gently()
     if len(names) != 2:
         raise UsageError("--interleaved compares two sides")
+    if match and not command_text:
+        raise UsageError("--match is a number that a command prints: it takes --command")
     if dry_run and json:
         raise UsageError("--dry-run has no --json: it prints commands for people")
     config = resolve(cluster)

@@ -24,9 +24,9 @@ def command(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Show the parameters of the MPI library with the values that are in force on this machine.
+    """Show the parameters of the MPI library with the values that are in force on this machine where nothing is set.
 
-    The library is asked by its tool interface (MPI_T), and UCX by ucx_info where the library uses it. A job takes a
+    The library is asked by its tool interface (MPI_T), and UCX by ucx_info where MPICH was built for it. A job takes a
     parameter from its environment: of Open MPI OMPI_MCA_NAME, of MPICH and UCX the name itself. 'wulf tune' tries
     those of them that are knobs.
     """
@@ -37,7 +37,7 @@ def command(
                 "no MPI library was found: install one, or give the path of its compiler with --mpi"
             )
         say(f"building the probe with {found[0].version}")
-        known = library.parameters(build.build(found[0]))
+        known = library.parameters(build.build(found[0]), {})
     chosen = [known[name] for name in sorted(known) if fnmatch.fnmatchcase(name, pattern)]
     if not chosen:
         raise UsageError(f"{found[0].version} has no parameter {pattern!r}{nearest(pattern, known)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -24,19 +25,15 @@ def resources(results: Sequence[LaunchResult], confidence: float) -> Iterator[Re
             found[launch.op, launch.place].append((launch.usage, run_s))
     for (op, place), used in found.items():
         cpu = [_sum(usage) for usage, _ in used]
+        busy = [
+            None if time_s is None else time_s / run_s for time_s, (_, run_s) in zip(cpu, used, strict=True)
+        ]
         yield Resources(
             op=op,
             place=place,
             cpu=_median(cpu, "s", confidence, STEP_S),
             kernel=_median([usage.system_s for usage, _ in used], "s", confidence, STEP_S),
-            busy=_median(
-                [
-                    None if time_s is None else time_s / run_s
-                    for time_s, (_, run_s) in zip(cpu, used, strict=True)
-                ],
-                "ratio",
-                confidence,
-            ),
+            busy=_median(busy, "ratio", confidence, STEP_S / statistics.median(run_s for _, run_s in used)),
             peak=_median([usage.peak_bytes for usage, _ in used], "B", confidence),
         )
 

@@ -4,34 +4,37 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from wulf.errors import ProbeError
-from wulf.ports import Transport
+from wulf.errors import ProbeError, TransportError
+from wulf.ports import RemoteProcess, Transport
 from wulf.probe.schedule import LaunchPlan
 from wulf.records import Cell, Output, Sample, Usage
 from wulf.text import last_line, printable
 
 #: A command may run so long [s].
 LIMIT_S = 86400.0
-#: What a batch script prints of the command in it: how long it ran, without the time in the queue.
+#: Of what a command prints the end is kept [B].
+OUTPUT_BYTES = 16 << 20
+#: Nothing holds it up once its output has ended [s].
+_END_S = 10.0
+#: What a job of a queue says last: how long the command in it ran [ns], without the time in the queue.
 JOB_TIME = "wulf-job-time"
 _RUN_TIME = "wulf-run-time"
-#: Prints how long the command took, its memory and its CPU times; its own output and exit code pass through.
-_TIMED = f"""
-memory=
-[ -x /usr/bin/time ] && memory=$(mktemp)
-begin=$(date +%s%N)
-if [ -n "$memory" ]; then /usr/bin/time -q -o "$memory" -f %M sh -c "$1"; else sh -c "$1"; fi
-code=$?
-end=$(date +%s%N)
-printf '\\n{_RUN_TIME} %s %s\\n' $((end - begin)) "$([ -n "$memory" ] && cat "$memory" && rm -f "$memory")"
-times
-exit $code
-"""
+#: Prints how long the command took, its memory and its CPU times; its own output and exit code pass through. One line:
+#: a login shell may be a csh. GNU time is tried first: others have no -q.
+_TIMED = (
+    "m=; t=/usr/bin/time; [ -x $t ] && $t -q -o /dev/null true 2>/dev/null && m=$(mktemp); "
+    "trap 'rm -f \"$m\"' EXIT; trap 'exit 143' TERM INT HUP; "
+    'b=$(date +%s%N); if [ -n "$m" ]; then $t -q -o "$m" -f %M sh -c "$1"; else sh -c "$1"; fi; c=$?; e=$(date +%s%N); '
+    f'echo; echo "{_RUN_TIME} $b $e $([ -n "$m" ] && tail -n 1 "$m")"; LC_ALL=C; export LC_ALL; times; exit $c'
+)
 _JOB_TIME = re.compile(rf"^{JOB_TIME} (\d+)\n?".encode(), re.MULTILINE)
+#: Seconds and nine digits: date(1) has no nanoseconds everywhere.
+_CLOCK = re.compile(r"\d{19}")
 #: Of the shell and of its children: time in the program, time in the kernel.
 _CPU_TIMES = re.compile(r"(\d+)m([0-9.]+)s")
 _TIMES = 4
@@ -40,14 +43,15 @@ _DIGITS = 12
 
 
 class Ran(msgspec.Struct, frozen=True, kw_only=True):
-    """A command that came to an end."""
+    """A command that was started."""
 
     #: As it was given to the shell.
     command: str
-    #: Without the time in a queue.
-    nanoseconds: int
+    #: Without the time in a queue; None where it did not come to its end.
+    nanoseconds: int | None
     output: Output
-    usage: Usage
+    #: None where that is not known, as of a job that ran elsewhere.
+    usage: Usage | None
     #: Why it did not end well; empty when it did.
     error: str
 
@@ -55,24 +59,54 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
 def run(transport: Transport, node: str, command: str, env: Mapping[str, str]) -> Ran:
     """Run a command for a shell on a node; the time is taken there.
 
-    Raises
-    ------
-    ProbeError
-        It did not come to an end; says how.
+    What it leaves running in its process group is ended with it, and so is all of it when this is interrupted.
     """
-    answer = transport.run(["sh", "-c", _TIMED, "sh", command], [node], timeout_s=LIMIT_S, env=env)[node]
-    error = f"{printable(command, 200)!r}: {last_line(answer.stderr) or answer.reason}"
-    stdout, mark, said = answer.stdout.rpartition(f"\n{_RUN_TIME} ".encode())
+    argv = ["sh", "-c", _TIMED, "sh", command]
+    kept: deque[bytes] = deque()
+    with transport.start(argv, node, env=env) as process:
+        try:
+            _read(process.lines(LIMIT_S, LIMIT_S), kept)
+            code = process.wait(_END_S)
+        except TransportError as failure:
+            return _failed(command, kept, process, str(failure))
+        stderr = process.stderr()
+    printed = b"".join(kept)
+    stdout, mark, said = printed.rpartition(f"\n{_RUN_TIME} ".encode())
     if not mark:
-        raise ProbeError(error)
-    nanoseconds, usage = _usage(said.decode(errors="replace"))
+        return _failed(command, kept, process, f"it was ended from outside (exit code {code})")
+    nanoseconds, usage = _usage(command, said.decode(errors="replace"))
     in_a_job = _JOB_TIME.search(stdout)
+    error = ""
+    if code != 0:
+        last = last_line(stderr)
+        error = f"{printable(command, 200)!r}: exit code {code}" + (f": {last}" if last else "")
     return Ran(
         command=command,
         nanoseconds=int(in_a_job[1]) if in_a_job else nanoseconds,
-        output=Output(stdout=_text(_JOB_TIME.sub(b"", stdout)), stderr=_text(answer.stderr)),
-        usage=usage,
-        error="" if answer.status == "ok" else error,
+        output=Output(stdout=_text(_JOB_TIME.sub(b"", stdout)), stderr=_text(stderr)),
+        usage=None if in_a_job else usage,
+        error=error,
+    )
+
+
+def _read(lines: Iterable[bytes], kept: deque[bytes]) -> None:
+    """Keep the end of what is printed."""
+    size = 0
+    for line in lines:
+        kept.append(line + b"\n")
+        size += len(line) + 1
+        while size > OUTPUT_BYTES and len(kept) > 1:
+            size -= len(kept.popleft())
+
+
+def _failed(command: str, kept: Iterable[bytes], process: RemoteProcess, reason: str) -> Ran:
+    stderr = process.stderr()
+    return Ran(
+        command=command,
+        nanoseconds=None,
+        output=Output(stdout=_text(b"".join(kept)), stderr=_text(stderr)),
+        usage=None,
+        error=f"{printable(command, 200)!r}: {reason}" + (f": {last_line(stderr)}" if stderr.strip() else ""),
     )
 
 
@@ -80,17 +114,37 @@ def _text(printed: bytes) -> str:
     return printed.decode(errors="surrogateescape")
 
 
-def _usage(said: str) -> tuple[int, Usage]:
+def _usage(command: str, said: str) -> tuple[int, Usage]:
     """Return the run time [ns], and what was taken, as the shell printed them."""
     first, _, rest = said.partition("\n")
-    nanoseconds, *memory = first.split()
+    begin, end, *memory = [*first.split(), "", ""][:3]
+    if not (_CLOCK.fullmatch(begin) and _CLOCK.fullmatch(end)):
+        raise ProbeError(
+            f"{printable(command, 200)!r}: date +%s%N says {printable(first, 60)!r} on the node: no nanoseconds"
+        )
     # Of the shell itself, then of what it ran.
     times_s = [60 * int(minutes) + float(seconds) for minutes, seconds in _CPU_TIMES.findall(rest)]
-    return int(nanoseconds), Usage(
+    peak = memory[0]
+    return int(end) - int(begin), Usage(
         user_s=times_s[2] if len(times_s) == _TIMES else None,
         system_s=times_s[3] if len(times_s) == _TIMES else None,
-        peak_bytes=1024 * int(memory[-1]) if memory else None,
+        peak_bytes=1024 * int(peak) if peak.isdigit() else None,
     )
+
+
+def run_time_s(ran: Ran) -> float:
+    """Return the run time of a command that ended well [s].
+
+    Raises
+    ------
+    ProbeError
+        It did not; says how.
+    """
+    if ran.error or ran.nanoseconds is None:
+        raise ProbeError(ran.error)
+    if ran.nanoseconds <= 0:
+        raise ProbeError(f"{printable(ran.command, 200)!r}: the node's clock went back while it ran")
+    return ran.nanoseconds * 1e-9
 
 
 def number(match: str, ran: Ran) -> float:
@@ -103,7 +157,8 @@ def number(match: str, ran: Ran) -> float:
     """
     found = re.findall(match, ran.output.stdout, re.MULTILINE)
     try:
-        return float(found[-1])
+        # Fortran writes 1.0D+03.
+        return float(found[-1].replace("D", "E").replace("d", "e"))
     except (IndexError, ValueError):
         what = f"{printable(found[-1], 60)!r}, which is no number," if found else "nothing"
         end = printable(last_line(ran.output.stdout.encode(errors="replace")) or "nothing", 100)
@@ -120,19 +175,16 @@ def samples(plan: LaunchPlan, ran: Ran) -> list[Sample]:
     ProbeError
         It did not end well, or did not print a number; says so.
     """
-    if ran.error:
-        raise ProbeError(ran.error)
     return [
-        _sample(plan, plan.op, ran.nanoseconds, 1.0),
-        *(_number_sample(plan, op, match, ran) for op, match in plan.prints.items()),
+        _sample(plan, plan.op, round(run_time_s(ran) * 1e9), 1.0),
+        *(_number_sample(plan, op, number(match, ran)) for op, match in plan.prints.items()),
     ]
 
 
-def _number_sample(plan: LaunchPlan, op: str, match: str, ran: Ran) -> Sample:
-    value = number(match, ran)
-    if not 0 < value < math.inf:
+def _number_sample(plan: LaunchPlan, op: str, value: float) -> Sample:
+    if not 1e-290 < value < 1e290:
         raise ProbeError(
-            f"{plan.command!r}: {op} is {value:g}: only numbers above zero can be compared as ratios"
+            f"{printable(plan.command, 200)!r}: {op} is {value:g}: only numbers above zero can be compared as ratios"
         )
     # A histogram holds whole numbers: as many digits of any value, small or large.
     divisor = 10.0 ** (_DIGITS - 9 - math.floor(math.log10(value)))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
 import shutil
 import subprocess
+from collections.abc import Mapping
 
 import msgspec
 
@@ -23,6 +26,8 @@ _DEVICES = (
     (re.compile(r"_UCX_"), "ucx"),
 )
 _DEVICE = re.compile(r"Device:\s+(\S+)")
+#: What the names of parameters in an environment begin with.
+_PREFIXES = ("OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_", "MPIR_CVAR_", "MPICH_", "UCX_", "FI_")
 _UCX = re.compile(r"^(UCX_\w+)=(.*)$", re.MULTILINE)
 
 
@@ -39,8 +44,13 @@ class _Parameter(msgspec.Struct, frozen=True, tag="parameter", tag_field="type")
     values: dict[str, str]
 
 
-def parameters(probe: Probe) -> dict[str, MpiParameter]:
-    """Name → parameter of the library that a probe was built with, as it is on this machine without any setting.
+def parameters(probe: Probe, env: Mapping[str, str]) -> dict[str, MpiParameter]:
+    """Name → parameter of the library that a probe was built with, as it is on this machine.
+
+    Parameters
+    ----------
+    env
+        What jobs of the site have; of this process's own environment no parameter counts.
 
     Those that the library knows and does not read, because it was built for another network, are not among them; where
     it uses UCX, UCX's own are.
@@ -50,16 +60,11 @@ def parameters(probe: Probe) -> dict[str, MpiParameter]:
     BuildError
         The library does not say; what it says instead is in the text.
     """
-    words = [str(probe.path), "--parameters"]
-    try:
-        answer = subprocess.run(words, capture_output=True, timeout=_LIMIT_S, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise BuildError(f"{probe.path} --parameters: {error}") from None
-    if answer.returncode != 0:
-        raise BuildError(f"{probe.path} --parameters: {last_line(answer.stderr) or 'it says nothing'}")
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(_PREFIXES)}
+    printed = _printed([str(probe.path), "--parameters"], plain | dict(env))
     decoder = msgspec.json.Decoder(_Version | _Parameter)
     try:
-        said = decoder.decode_lines(answer.stdout)
+        said = decoder.decode_lines(printed)
     except msgspec.DecodeError as error:
         raise BuildError(
             f"{probe.path} --parameters is not understood ({error}): delete it, it will be built again"
@@ -72,7 +77,7 @@ def parameters(probe: Probe) -> dict[str, MpiParameter]:
         for one in said
         if isinstance(one, _Parameter) and _reads(device, one.name)
     }
-    return known | (_of_ucx() if "ucx" in device else {})
+    return known | (_of_ucx(plain | dict(env)) if "ucx" in device else {})
 
 
 def _reads(device: str, name: str) -> bool:
@@ -80,13 +85,24 @@ def _reads(device: str, name: str) -> bool:
     return not device or all(kind in device for pattern, kind in _DEVICES if pattern.search(name))
 
 
-def _of_ucx() -> dict[str, MpiParameter]:
+def _of_ucx(env: Mapping[str, str]) -> dict[str, MpiParameter]:
     """Return the parameters of UCX; none where its tool is not installed."""
     program = shutil.which("ucx_info")
     if program is None:
         return {}
-    answer = subprocess.run([program, "-c"], capture_output=True, text=True, timeout=_LIMIT_S, check=False)
+    said = _printed([program, "-c"], env).decode(errors="replace")
     return {
-        name: MpiParameter(name=name, value=value, about="", values={})
-        for name, value in _UCX.findall(answer.stdout)
+        name: MpiParameter(name=name, value=value, about="", values={}) for name, value in _UCX.findall(said)
     }
+
+
+def _printed(words: list[str], env: Mapping[str, str]) -> bytes:
+    try:
+        answer = subprocess.run(words, capture_output=True, timeout=_LIMIT_S, check=False, env=env)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise BuildError(f"{shlex.join(words)}: {error}") from None
+    if answer.returncode != 0:
+        raise BuildError(
+            f"{shlex.join(words)}: {last_line(answer.stderr) or f'exit code {answer.returncode}'}"
+        )
+    return answer.stdout

@@ -20,11 +20,14 @@ from wulf.procedure.tuning.prepare import Say
 from wulf.records import SCHEMA_VERSION, Operation, Printed, Values
 from wulf.records.profiled import Characters, Gain, MpiProfile
 from wulf.store import MANIFEST, Run, write_atomically
+from wulf.store.files import decode_file
 from wulf.store.tuning import TuningRun
 from wulf.text import printable
 
 #: File of a run with what its program did with MPI.
 PROFILE = "profile.json"
+#: And with what settings bring it.
+GAINS = "gains.json"
 LIBRARY = "libwulf-profile.so"
 #: Asking for a file and taking it away may take so long [s].
 ASK_S = 20.0
@@ -48,10 +51,12 @@ def characterise(request: CharacteriseRequest, say: Say) -> Characters:
     """Return what each program is like, and what each setting changes of its run time.
 
     A run that has no profile yet gets one, from one more launch of its command. Launches with a setting take turns
-    with launches without; everything is put back.
+    with launches without; everything is put back. Profile and gains are kept with the run, and not made again.
 
     Raises
     ------
+    KeyboardInterrupt
+        What was whole is kept, and everything is put back.
     UsageError
         A run is not that of one command.
     ProbeError
@@ -92,10 +97,9 @@ def _profile(run: Run, operation: Operation, mpi: str | None, say: Say) -> MpiPr
     path = run.path / PROFILE
     if not path.exists():
         config = _cluster(run)
-        nodes = list(dict.fromkeys(node for place in run.manifest.plan.workload.places for node in place))
         transport = open_transport(config)
         try:
-            text = _launched(config, transport, nodes, operation, mpi, say)
+            text = _launched(config, transport, _nodes(run), operation, mpi, say)
         finally:
             transport.close()
         profile.read(text, str(path))
@@ -103,6 +107,12 @@ def _profile(run: Run, operation: Operation, mpi: str | None, say: Say) -> MpiPr
     found = profile.read(path.read_bytes(), str(path))
     # Of several jobs in one command the longest is what it is about.
     return max(found, key=lambda one: max(rank.run_ns for rank in one.ranks))
+
+
+def _nodes(run: Run) -> list[str]:
+    """Return the nodes of a run, the one on which its command is started first."""
+    first = [node for place in run.manifest.plan.workload.places for node in place]
+    return list(dict.fromkeys([*first, *(record.node for record in run.nodes if record.reachable)]))
 
 
 def _cluster(run: Run) -> ClusterConfig:
@@ -123,41 +133,60 @@ def _launched(
         raise BuildError("no MPI library was found: name that of the program with --mpi")
     say(f"building what counts calls, with {libraries[0].version}")
     program = build.build_program(LIBRARY, libraries[0])
-    path, lacking = install.install_program(config, transport, program, config.nodes)
+    path, lacking = install.install_program(config, transport, program, nodes)
     if path is None or lacking:
         raise TransportError(reasons_text(lacking))
     say(f"one launch of {printable(operation.command, 80)}, counted")
     target = f"/tmp/wulf-profile-{secrets.token_hex(8)}"  # noqa: S108 - nobody can guess it
-    ran = command.run(transport, nodes[0], operation.command, _environment(path, target))
-    if ran.error:
-        raise ProbeError(
-            f"{ran.error} (with {LIBRARY} loaded; is it built with the program's own MPI, see --mpi?)"
+    try:
+        ran = command.run(
+            transport, nodes[0], operation.command, _environment(operation.command, path, target)
         )
-    answer = transport.run(["cat", target], [nodes[0]], timeout_s=ASK_S)[nodes[0]]
-    if answer.status != "ok":
+        if ran.error:
+            raise ProbeError(
+                f"{ran.error} (with {LIBRARY} loaded; is it built with the program's own MPI, see --mpi?)"
+            )
+        answer = transport.run(["cat", target], [nodes[0]], timeout_s=ASK_S)[nodes[0]]
+    finally:
+        transport.run(["rm", "-f", target], nodes, timeout_s=ASK_S)
+    if answer.status != "ok" or not answer.stdout.strip():
         raise ProbeError(
-            f"{printable(operation.command, 200)!r}: no call of MPI was seen: it uses another MPI library than "
-            f"{libraries[0].version} (see --mpi), is linked statically, or calls it from Fortran"
+            f"{printable(operation.command, 200)!r}: no call of MPI was seen on {nodes[0]}: the program uses another "
+            f"MPI library than {libraries[0].version} (see --mpi), is linked statically, calls MPI from Fortran, ends "
+            "without MPI_Finalize, or its rank 0 is on another node"
         )
-    transport.run(["rm", "-f", target], [nodes[0]], timeout_s=ASK_S)
     return answer.stdout
 
 
-def _environment(library: str, target: str) -> dict[str, str]:
-    """Return what lets every rank load the library; Open MPI passes on only what it is told to."""
+def _environment(text: str, library: str, target: str) -> dict[str, str]:
+    """Return what lets every rank load the library.
+
+    Open MPI passes on only what it is told to, and takes that from its environment or from its options, not from both.
+    """
     variables = {"LD_PRELOAD": library, "WULF_PROFILE": target}
+    if " -x " in text:
+        return variables
     return {**variables, "OMPI_MCA_mca_base_env_list": ";".join(f"{k}={v}" for k, v in variables.items())}
 
 
 def _gain(
     request: CharacteriseRequest, run: Run, operation: Operation, side: interleaving.Side, say: Say
 ) -> Gain:
+    """Return what a setting brings a program: as it is kept with the run, or measured now and kept."""
+    path = run.path / GAINS
+    known = decode_file(path, list[Gain]) if path.exists() else []
+    found = next((gain for gain in known if gain.setting == side.name), None)
+    if found is None:
+        found = _measured_gain(request, run, operation, side, say)
+        write_atomically(path, msgspec.json.format(msgspec.json.encode([*known, found]), indent=1))
+    return found
+
+
+def _measured_gain(
+    request: CharacteriseRequest, run: Run, operation: Operation, side: interleaving.Side, say: Say
+) -> Gain:
     config = _cluster(run)
-    nodes = list(
-        dict.fromkeys(
-            [*(node for place in run.manifest.plan.workload.places for node in place), *config.nodes]
-        )
-    )
+    nodes = _nodes(run)
     asked = interleaving.InterleaveRequest(
         config=config,
         nodes=nodes,
@@ -179,7 +208,10 @@ def _gain(
         say(f"{run.manifest.id}, {side.name}: {text}")
 
     with interleaving.prepared(asked, tell) as ready:
-        found = interleaving.interleave(asked, ready, tell).comparison
+        outcome = interleaving.interleave(asked, ready, tell)
+    if outcome.interrupted:
+        raise KeyboardInterrupt
+    found = outcome.comparison
     whole = found.pooled.get(interleaving.RUN_TIME)
     return Gain(
         setting=side.name,

@@ -251,10 +251,7 @@ def mpi_command(
     libraries = build.find_mpi(mpi)
     if not libraries:
         raise BuildError("no MPI library was found: install one, or give the path of its compiler with --mpi")
-    try:
-        program, *arguments = shlex.split(command)
-    except ValueError as error:
-        raise UsageError(f"{printable(command, 200)!r}: {error}") from None
+    program, *arguments = _words(command)
     start = mpi_launcher(config, libraries[0], transport, list(dict.fromkeys(place)), say)
     job = MpiJob(
         program=program,
@@ -267,6 +264,23 @@ def mpi_command(
     )
     variables = [f"{name}={value}" for name, value in start.env(job).items()]
     return shlex.join(["env", *variables, *start.argv(job)])
+
+
+def _words(command: str) -> list[str]:
+    """Return a program and its arguments; refuse what only a shell understands: ranks are not started by one."""
+    try:
+        lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+        lexer.whitespace_split = True
+        words = list(lexer)
+    except ValueError as error:
+        raise UsageError(f"{printable(command, 200)!r}: {error}") from None
+    strange = [word for word in words if word and set(word) <= set("();<>|&")]
+    if not words or strange or "=" in words[0]:
+        raise UsageError(
+            f"--ranks: {printable(command, 200)!r} is not a program with its arguments, and ranks are not started by a "
+            "shell: put the rest into a script"
+        )
+    return words
 
 
 def look_s(config: ClusterConfig, transport: Transport, nodes: Sequence[str]) -> float:

@@ -340,7 +340,7 @@ class Usage(Record, frozen=True, kw_only=True):
 class Output(Record, frozen=True, kw_only=True):
     """What a command printed; bytes that are no text are surrogate escapes."""
 
-    #: All of it.
+    #: Its last 16 MiB.
     stdout: str
     #: Its last 64 KiB.
     stderr: str

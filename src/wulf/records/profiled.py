@@ -26,6 +26,12 @@ class RankProfile(Record, frozen=True, kw_only=True):
     run_ns: int
     #: Ranks that it sent messages to, by number in MPI_COMM_WORLD.
     partners: int
+    #: Persistent requests that it started; what they send is not counted.
+    started: int
+    #: That called MPI.
+    threads: int
+    #: Of MPI that were seen.
+    calls: int
     #: Kind of call → time in such calls [ns].
     ns: dict[Kind, int]
 

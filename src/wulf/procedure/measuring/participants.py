@@ -42,11 +42,16 @@ def places(task: Task, pairs: Sequence[Pair], left_out: Sequence[LeftOut]) -> li
         return [(node, node) for node in everybody]
     if operation.ranks == 1 and not operation.command:
         return [(node,) for node in everybody if task.nodes is None or node in task.nodes]
-    ranks = tuple(node for node in everybody for _ in range(task.ranks_per_node))
     if operation.command:
-        return [ranks[: task.ranks or 1]]
+        return [_spread(everybody, task.ranks or 1)]
+    ranks = tuple(node for node in everybody for _ in range(task.ranks_per_node))
     ranks = ranks[: task.ranks or None]
     return [ranks] if len(set(ranks)) > 1 else []
+
+
+def _spread(nodes: Place, ranks: int) -> Place:
+    """Return the node of every rank: as many on each as on the others, or one more, those of a node in a row."""
+    return tuple(nodes[index] for index in sorted(rank % len(nodes) for rank in range(ranks)))
 
 
 def absent(workload: Workload, operations: Sequence[Operation], left_out: Sequence[LeftOut]) -> list[LeftOut]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -68,6 +69,8 @@ class MeasureRequest(msgspec.Struct, frozen=True, kw_only=True):
     prints: tuple[Printed, ...] = ()
     #: So many ranks of it are started on the nodes, as an MPI program; 0 for a command that starts its own.
     command_ranks: int = 0
+    #: Where it runs on the node; empty for where a login there begins.
+    command_directory: str = ""
     #: MPI library: a family or the path of a compiler; None for the one that is found.
     mpi: str | None = None
     #: Launches are added until the interval is ± this wide, as a share.
@@ -223,10 +226,8 @@ def _tools(request: MeasureRequest, watcher: Watcher) -> tuple[site.Toolbox, lis
             for operation in tools.operations
         ]
     if request.command:
-        ranks = request.command_ranks
-        per_node = -(-ranks // len({node for pair in request.pairs for node in pair})) or 1
         command = command_operation(request.command, name=request.command_name)
-        tasks.append(Task(command, request.sizes_bytes, ranks, per_node))
+        tasks.append(Task(command, request.sizes_bytes, request.command_ranks))
     return msgspec.structs.replace(tools, operations=[task.operation for task in tasks]), tasks
 
 
@@ -275,13 +276,14 @@ def _looked(
         _say_lost(lost, records, watcher)
         measured = {node for pair in pairs for node in pair}
         tasks = list(_on_each_cpu(tasks, [one for one in records if one.node in measured], watcher))
-        if request.command_ranks:
-            tasks = [_as_mpi_job(request, task, pairs, transport, records, watcher) for task in tasks]
+        if request.command_ranks and lost:
+            raise TransportError(f"every node must take part in an MPI job of {request.command_ranks} ranks")
+        tasks = [_as_started(request, task, pairs, transport, records, watcher) for task in tasks]
         tools = msgspec.structs.replace(tools, operations=[task.operation for task in tasks])
         yield tools, tasks, transport, records, pairs
 
 
-def _as_mpi_job(
+def _as_started(
     request: MeasureRequest,
     task: Task,
     pairs: Sequence[Pair],
@@ -289,14 +291,16 @@ def _as_mpi_job(
     records: Sequence[NodeRecord],
     watcher: Watcher,
 ) -> Task:
-    """Return a task whose command, a program and its arguments, is started as an MPI job."""
+    """Return a task whose command is started where it is to run, as an MPI job if it is to have ranks."""
     operation = task.operation
     if not operation.command:
         return task
-    (place,) = places(task, pairs, [])
-    whole = site.mpi_command(
-        request.config, transport, records, request.mpi, place, operation.command, watcher.stage
-    )
+    whole = operation.command
+    if request.command_ranks:
+        (place,) = places(task, pairs, [])
+        whole = site.mpi_command(request.config, transport, records, request.mpi, place, whole, watcher.stage)
+    if request.command_directory:
+        whole = f"cd {shlex.quote(request.command_directory)} || exit\n{whole}"
     return task._replace(operation=msgspec.structs.replace(operation, command=whole))
 
 

@@ -110,8 +110,15 @@ def tools_for(target: objective.Objective, mpi: str | None, say: Say) -> site.To
     return site.toolbox(list(target.probes), mpi, say) if target.probes else None
 
 
-def library_of(tools: site.Toolbox | None, mpi: str | None, say: Say) -> Library | None:
+def library_of(
+    tools: site.Toolbox | None, mpi: str | None, env: Mapping[str, str], say: Say
+) -> Library | None:
     """Return the MPI library that is measured: that of the probe, or one that is named for a command.
+
+    Parameters
+    ----------
+    env
+        What jobs of the site have.
 
     Raises
     ------
@@ -126,7 +133,7 @@ def library_of(tools: site.Toolbox | None, mpi: str | None, say: Say) -> Library
     if probe is None or probe.mpi is None:
         return None
     say(f"asking {probe.mpi.version} for its parameters")
-    return Library(name=probe.mpi.version, family=probe.mpi.family, parameters=parameters(probe))
+    return Library(name=probe.mpi.version, family=probe.mpi.family, parameters=parameters(probe, env))
 
 
 def choose(

@@ -415,9 +415,8 @@ class TrialRunner:
         """Run a command on a node; return its run time [s], or the number in its output."""
         try:
             ran = command.run(self._transport, node, operation.command, env)
-            if ran.error:
-                raise TrialError(ran.error)
-            return command.number(operation.match, ran) if operation.match else ran.nanoseconds * 1e-9
+            run_time_s = command.run_time_s(ran)
+            return command.number(operation.match, ran) if operation.match else run_time_s
         except ProbeError as error:
             raise TrialError(str(error)) from None
 
