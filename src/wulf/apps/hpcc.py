@@ -24,10 +24,10 @@ RUN = 'cd && cd "$1/$(uname -n)" && exec "$2"'
 COLLECT = 'cd && cat "$1/$(uname -n)/hpccoutf.txt"'
 #: Removes all of it.
 REMOVE = 'cd && rm -rf "$1"'
-#: Prints where the program is, and what it is linked with.
+#: Prints what the program is linked with.
 LOOK = """
 program=$(command -v "$1") || { echo "there is no $1" >&2; exit 1; }
-printf '%s\\n' "$program" && ldd "$program"
+ldd "$program" 2>/dev/null || echo "a script, or linked statically"
 """
 
 _INPUT = """HPLinpack benchmark input file

@@ -240,8 +240,8 @@ def _bench(
             bench.remove(nodes)
 
 
-def _family(transport: Transport, nodes: Sequence[str], program: str) -> str:
-    """Return which MPI library the program is linked with.
+def _family(transport: Transport, nodes: Sequence[str], program: str) -> str | None:
+    """Return which MPI library the program is linked with; None where that cannot be seen, as of a script.
 
     Raises
     ------
@@ -257,18 +257,21 @@ def _family(transport: Transport, nodes: Sequence[str], program: str) -> str:
     if missing:
         raise ProbeError(f"{'; '.join(missing.values())}: {hpcc.MISSING}")
     said = b"".join(answer.stdout for answer in answers.values())
-    return "mpich" if b"libmpich" in said else "openmpi"
+    families = {b"libmpich.so": "mpich", b"libmpi.so": "openmpi"}
+    return next((family for library, family in families.items() if library in said), None)
 
 
-def _library(config: ClusterConfig, family: str) -> build.MpiLibrary:
+def _library(config: ClusterConfig, family: str | None) -> build.MpiLibrary:
     """Return the library that starts the program: the site's own, where it is of that family."""
     libraries = build.find_mpi(config.mpi.compiler)
-    own = next((library for library in libraries if library.family == family), None)
+    own = next((library for library in libraries if family in (None, library.family)), None)
     if own is not None:
         return own
     found = build.find_mpi(family)
     if not found:
-        raise BuildError(f"HPCC is linked with {family}, of which there is no mpicc here: install it")
+        raise BuildError(
+            "there is no MPI library here to start HPCC with: install one, or name it in cluster.toml"
+        )
     return found[0]
 
 
