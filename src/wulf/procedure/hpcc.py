@@ -479,6 +479,7 @@ def result(run: store.Run) -> HpccResult:
     whole = max(run.manifest.plan.workload.places, key=lambda place: len(set(place)))
     nodes = list(dict.fromkeys(whole))
     alone = {place[0]: place for place in values if len(set(place)) == 1 and len(nodes) > 1}
+    comparable = _comparable({node: values[place] for node, place in alone.items()})
     failed = Counter(
         (one.launch.place, one.launch.started_at, one.launch.error) for one in run.results if one.launch.error
     )
@@ -493,11 +494,8 @@ def result(run: store.Run) -> HpccResult:
         },
         figures=_figures(values.get(whole, {})),
         by_node={node: _figures(values[alone[node]]) for node in nodes if node in alone},
-        different=sorted(
-            _different({node: values[place] for node, place in alone.items()}),
-            key=lambda one: -one.ratio.value,
-        ),
-        compared=list(COMPARED) if len(alone) > 1 else [],
+        different=sorted(_different(comparable), key=lambda one: -one.ratio.value),
+        compared=list(comparable),
         margin=MARGIN,
         false_alarm=apart.FALSE_ALARM,
         launches_ok=len({(one.launch.place, one.launch.seed) for one in run.results if one.samples}),
@@ -515,17 +513,23 @@ def _figures(values: Mapping[str, Mapping[int, float]]) -> list[HpccFigure]:
     return found
 
 
-def _different(values: Mapping[str, Mapping[str, Mapping[int, float]]]) -> Iterator[HpccDifference]:
-    """Yield the nodes that differ, over the rounds that all nodes have."""
-    for name in COMPARED:
+def _comparable(
+    values: Mapping[str, Mapping[str, Mapping[int, float]]],
+) -> dict[str, dict[str, list[float]]]:
+    """Return result → node → its times [s], in the rounds that all nodes have; of results with enough of them."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for name in COMPARED if len(values) > 1 else ():
         kind = output.kind_of(name)
-        rounds = [set(of_node.get(name, {})) for of_node in values.values()]
-        if kind is None or not rounds:
-            continue
-        shared = sorted(set.intersection(*rounds))
-        times = {
-            node: [output.seconds(kind, of_node[name][number]) for number in shared]
-            for node, of_node in values.items()
-        }
-        for node, ratio in apart.differing(times, MARGIN, apart.FALSE_ALARM / len(COMPARED)):
+        shared = sorted(set.intersection(*(set(of_node.get(name, {})) for of_node in values.values())))
+        if kind is not None and len(shared) >= apart.FEWEST_ROUNDS:
+            found[name] = {
+                node: [output.seconds(kind, of_node[name][number]) for number in shared]
+                for node, of_node in values.items()
+            }
+    return found
+
+
+def _different(comparable: Mapping[str, Mapping[str, Sequence[float]]]) -> Iterator[HpccDifference]:
+    for name, times in comparable.items():
+        for node, ratio in apart.differing(times, MARGIN, apart.FALSE_ALARM / len(comparable)):
             yield HpccDifference(node=node, name=name, ratio=ratio)
