@@ -1,4 +1,4 @@
-"""A node whose default BLAS library is another one is named by HPC Challenge; and put right, by nothing but its path."""
+"""A node whose default BLAS library is another one is named by HPC Challenge; a path makes it like the others."""
 
 from __future__ import annotations
 

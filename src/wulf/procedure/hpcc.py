@@ -64,6 +64,8 @@ MARGIN = 0.05
 _DIRECTORY = ".cache/wulf/hpcc"
 
 Say = Callable[[str], None]
+#: Seed of a round; and a number where several have the same, as launches that were imported.
+_Round = tuple[int, int]
 
 
 class HpccRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,13 +93,10 @@ class _Job(msgspec.Struct, frozen=True, kw_only=True):
     #: Node on which it is started → the node of every rank.
     places: dict[str, Place]
     mpi: MpiJob
+    #: Nodes of one run.
+    nodes: int
     size: int = hpcc.SCOUT_SIZE
     expected_s: float = 0.0
-
-    @property
-    def together(self) -> bool:
-        """Whether it is the one of all nodes together."""
-        return len(set(next(iter(self.places.values())))) > 1 or len(self.places) == 1
 
 
 class _Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -200,7 +199,6 @@ def _rounds(
 ) -> bool:
     """Run all jobs in rounds of random order; False when the time ended it."""
     writer, operations = kept
-    order = random.Random(request.seed)  # noqa: S311 - reproducible, not secret
     index = 0
     longest_s = 0.0
     for number in range(request.launches):
@@ -208,9 +206,11 @@ def _rounds(
         if number and passed_s + longest_s > request.time_s:
             return False
         say(f"round {number + 1} of {request.launches}, {passed_s:.0f} s of {request.time_s:.0f} s")
+        seed = request.seed + number
+        order = random.Random(seed)  # noqa: S311 - reproducible, not secret
         runs = [run for job in order.sample(jobs, len(jobs)) for run in bench.run(job)]
         for run in runs:  # a round is stored as a whole: nodes are compared round by round
-            for result in _results(run, operations, index, number):
+            for result in _results(run, operations, index, seed):
                 writer.append(result)
                 index += 1
             if run.error:
@@ -285,6 +285,7 @@ def _jobs(
         return _Job(
             starts=list(places),
             places=places,
+            nodes=1 if inside else len(nodes),
             mpi=MpiJob(
                 program="sh",
                 arguments=["-c", hpcc.RUN, "sh", directory, request.program],
@@ -324,19 +325,20 @@ def _sized(
     records: Sequence[NodeRecord],
     each_s: float,
 ) -> Iterator[_Job]:
-    """Yield the jobs with the N that fits into their part of the time, and into memory."""
-    memory = min((_memory(record) for record in records), default=0.0)
+    """Yield the jobs with the N that fits into their part of the time, and into memory; the same N on each node."""
+    memory = min(map(_memory, records))
+    sizes: dict[int, int] = {}
     for job, summary, took_s in scouted:
         hpl_s = next((one.value for one in summary.figures if one.name == "HPL_time"), took_s)
-        size = hpcc.size_for(each_s, took_s, hpl_s)
-        if request.size is not None and job.together:
-            size = request.size
-        elif request.size is not None:
+        size = hpcc.fitting(hpcc.size_for(each_s, took_s, hpl_s), memory * job.nodes)
+        if request.size is not None:
             # As much on each node as in the run of all of them.
-            size = round(request.size / len(request.nodes) ** 0.5)
-        nodes = len(set(next(iter(job.places.values()))))
-        size = size if request.size is not None else hpcc.fitting(size, memory * nodes)
-        yield msgspec.structs.replace(job, size=max(size, hpcc.SMALLEST), expected_s=max(each_s, took_s))
+            size = round(request.size * (job.nodes / len(request.nodes)) ** 0.5)
+        sizes[job.nodes] = min(sizes.get(job.nodes, size), size)
+    for job, _, took_s in scouted:
+        yield msgspec.structs.replace(
+            job, size=max(sizes[job.nodes], hpcc.SMALLEST), expected_s=max(each_s, took_s)
+        )
 
 
 def _memory(record: NodeRecord) -> float:
@@ -459,7 +461,8 @@ def result(run: store.Run) -> HpccResult:
     AnalysisError
         It is no run of HPCC, or none of its launches ended well.
     """
-    values: dict[Place, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
+    values: dict[Place, dict[str, dict[_Round, float]]] = defaultdict(lambda: defaultdict(dict))
+    seen: Counter[tuple[Place, str, int]] = Counter()
     sizes: dict[Place, int] = {}
     for one in run.results:
         name = output.name_of(one.launch.op)
@@ -467,7 +470,9 @@ def result(run: store.Run) -> HpccResult:
         if kind is None or not one.samples:
             continue
         value = output.value_of(kind, one.samples[0].batch_medians_ns[0] * 1e-9)
-        values[one.launch.place][name][one.launch.seed] = value
+        key = (one.launch.place, name, one.launch.seed)
+        values[one.launch.place][name][one.launch.seed, seen[key]] = value
+        seen[key] += 1
         size = one.launch.op.partition(" N ")[2]
         if size:
             sizes[one.launch.place] = int(size)
@@ -498,12 +503,12 @@ def result(run: store.Run) -> HpccResult:
         compared=list(comparable),
         margin=MARGIN,
         false_alarm=apart.FALSE_ALARM,
-        launches_ok=len({(one.launch.place, one.launch.seed) for one in run.results if one.samples}),
+        launches_ok=len({(p, key) for p, named in values.items() for one in named.values() for key in one}),
         failures=dict(Counter(f"{fold(set(place))}: {error}" for place, _, error in failed)),
     )
 
 
-def _figures(values: Mapping[str, Mapping[int, float]]) -> list[HpccFigure]:
+def _figures(values: Mapping[str, Mapping[_Round, float]]) -> list[HpccFigure]:
     found = []
     for name, by_round in values.items():
         kind = output.kind_of(name)
@@ -514,7 +519,7 @@ def _figures(values: Mapping[str, Mapping[int, float]]) -> list[HpccFigure]:
 
 
 def _comparable(
-    values: Mapping[str, Mapping[str, Mapping[int, float]]],
+    values: Mapping[str, Mapping[str, Mapping[_Round, float]]],
 ) -> dict[str, dict[str, list[float]]]:
     """Return result → node → its times [s], in the rounds that all nodes have; of results with enough of them."""
     found: dict[str, dict[str, list[float]]] = {}
