@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from rich.console import Console
 
 from wulf.nodeset import fold
+from wulf.records.base import Estimate
 from wulf.records.hpcc import HpccFigure, HpccResult
 from wulf.report.parts import Column, Item, Table
 from wulf.report.terminal import Printer
-from wulf.report.words import count, estimate_item, name, percent
+from wulf.report.words import count, name, percent
 from wulf.text import printable
 from wulf.units import format_change, format_value
 
@@ -70,12 +71,19 @@ def _table(found: HpccResult) -> Table:
         title="Results, medians over runs",
         columns=tuple(columns),
         rows=tuple(
-            (Item(name(figure.name)), estimate_item(figure.value), *_of_nodes(figure, alone))
-            for figure in shown
+            (Item(name(figure.name)), _spread(figure.value), *_of_nodes(figure, alone)) for figure in shown
         ),
         empty="no run on all nodes together ended well",
         note="run times of the tests: --json",
     )
+
+
+def _spread(value: Estimate) -> Item:
+    """Return a result with its bounds, which a network test has often far to one side."""
+    shown = format_value(value.value, value.unit)
+    if value.low is None or value.high is None:
+        return Item(f"{shown} (no interval)", value.value)
+    return Item(f"{shown} ({value.low:.3g} to {value.high:.3g})", value.value)
 
 
 def _of_nodes(figure: HpccFigure, alone: Mapping[str, Mapping[str, HpccFigure]]) -> Iterator[Item]:
@@ -86,7 +94,7 @@ def _of_nodes(figure: HpccFigure, alone: Mapping[str, Mapping[str, HpccFigure]])
         (figures[figure.name].value.value, node) for node, figures in alone.items() if figure.name in figures
     )
     if not values:
-        yield from [Item("unknown", None, "unknown")] * 3
+        yield from [Item("–")] * 3  # one rank alone has nobody to send to
         return
     for value, node in (values[len(values) // 2], values[0], values[-1]):
         text = format_value(value, figure.value.unit)
