@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
+import subprocess
+import time
 
 import pytest
 
-from tests.cli.command import wulf
+from tests.cli.command import start, wulf
 
 pytestmark = [
     pytest.mark.mpi,
@@ -69,3 +72,21 @@ def test_what_cannot_be_is_said(tmp_path):
     small = wulf(tmp_path, "hpcc", "--cluster", "local", "--size", "1")
     assert small.returncode == 2 and "N is from 200" in small.stderr
     assert not (tmp_path / "runs").exists()
+
+
+def test_what_is_interrupted_is_kept_and_nothing_runs_on(tmp_path):
+    process = start(tmp_path, *RUN[:-1], "50", "--name", "cut", HOME=str(tmp_path))
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("round 2"):
+            break
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "interrupted: rounds that were whole are kept" in out and "1 run of HPCC passed all checks" in out
+    again = wulf(tmp_path, "hpcc", "cut", "--json")
+    assert again.returncode == 0 and json.loads(again.stdout)["status"] == "interrupted"
+    assert not list((tmp_path / ".cache" / "wulf" / "hpcc").iterdir())
+    running = subprocess.run(["pgrep", "-f", ".cache/wulf/hpcc/cut"], capture_output=True, check=False)
+    assert not running.stdout

@@ -9,7 +9,7 @@ import typer
 from wulf.apps.hpcc import check_size
 from wulf.cli import complete
 from wulf.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console, open_run, print_json, say
-from wulf.errors import EXIT_FINDINGS
+from wulf.errors import EXIT_FINDINGS, EXIT_INTERRUPTED
 from wulf.procedure import hpcc
 from wulf.procedure.begin import new_run, new_seed
 from wulf.procedure.clusters import cluster as resolve
@@ -81,5 +81,7 @@ def command(
             markup=False,
             soft_wrap=True,
         )
+    if run is None and found.status == "interrupted":
+        raise typer.Exit(EXIT_INTERRUPTED)
     if found.different or found.failures:
         raise typer.Exit(EXIT_FINDINGS)

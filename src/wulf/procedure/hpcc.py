@@ -6,7 +6,7 @@ import random
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import msgspec
@@ -20,7 +20,7 @@ from wulf.estimate.cells import as_estimate
 from wulf.importing import hpcc as output
 from wulf.importing.series import Series, Source
 from wulf.nodeset import fold, reasons_text
-from wulf.ports import Launcher, MpiJob, NodeResult, Transport
+from wulf.ports import Launcher, MpiJob, NodeResult, RemoteProcess, Transport
 from wulf.probe import build
 from wulf.procedure import site
 from wulf.procedure.analysis import analyze
@@ -88,8 +88,6 @@ class HpccRequest(msgspec.Struct, frozen=True, kw_only=True):
 class _Job(msgspec.Struct, frozen=True, kw_only=True):
     """Where one run of HPCC goes: on all nodes together, or on each of some alone, at the same time."""
 
-    #: Nodes on which one is started.
-    starts: list[str]
     #: Node on which it is started → the node of every rank.
     places: dict[str, Place]
     mpi: MpiJob
@@ -127,20 +125,33 @@ class _Bench(msgspec.Struct, frozen=True, kw_only=True):
         argv = self.launcher.argv(job.mpi)
         started_at, begin = timestamp("milliseconds"), time.monotonic()
         lost = [answer.reason for answer in ready.values() if answer.status != "ok"]
-        ran: dict[str, NodeResult] = {}
-        if not lost:
-            limit_s = PATIENCE * job.expected_s + PATIENCE_S
-            ran = self.transport.run(argv, job.starts, timeout_s=limit_s, env=self.launcher.env(job.mpi))
+        complaints = dict.fromkeys(job.places, "; ".join(lost)) if lost else self._start(job, argv)
         took_s = time.monotonic() - begin
-        said = self._sh(hpcc.COLLECT, [node for node, answer in ran.items() if answer.status == "ok"])
+        said = self._sh(hpcc.COLLECT, [node for node, complaint in complaints.items() if not complaint])
         return [
             _outcome(
                 _Run(place=place, argv=argv, started_at=started_at, duration_s=took_s, summary=None),
-                "; ".join(lost) or _complaint(ran[node]),
+                complaints[node],
                 said.get(node),
             )
             for node, place in job.places.items()
         ]
+
+    def _start(self, job: _Job, argv: Sequence[str]) -> dict[str, str]:
+        """Run it where it is started, everywhere at the same time; return what went wrong there, or nothing.
+
+        Whatever happens here, Ctrl-C too, it is ended there.
+        """
+        end = time.monotonic() + PATIENCE * job.expected_s + PATIENCE_S
+        with ExitStack() as stack:
+            started = {
+                node: stack.enter_context(self.transport.start(argv, node, env=self.launcher.env(job.mpi)))
+                for node in job.places
+            }
+            return {
+                node: _complaint(process, node, max(end - time.monotonic(), 0.0))
+                for node, process in started.items()
+            }
 
     def _sh(self, script: str, nodes: Sequence[str], stdin: bytes | None = None) -> dict[str, NodeResult]:
         if not nodes:
@@ -160,6 +171,8 @@ def measure(request: HpccRequest, path: Path, say: Say) -> store.Run:
 
     Raises
     ------
+    KeyboardInterrupt
+        Before the first round was whole.
     ProbeError
         HPCC is missing on a node, or the first run, of a small problem, fails; says why.
     TransportError
@@ -185,6 +198,8 @@ def measure(request: HpccRequest, path: Path, say: Say) -> store.Run:
             except KeyboardInterrupt:
                 writer.update(status="interrupted")
     run = store.load(path)
+    if not run.results and run.manifest.status == "interrupted":
+        raise KeyboardInterrupt
     store.save_analysis(path, analyze(run))
     return run
 
@@ -283,7 +298,6 @@ def _jobs(
 
     def job(hosts: list[tuple[str, str]], places: dict[str, Place], *, inside: bool) -> _Job:
         return _Job(
-            starts=list(places),
             places=places,
             nodes=1 if inside else len(nodes),
             mpi=MpiJob(
@@ -394,10 +408,13 @@ def _plan(
     )
 
 
-def _complaint(answer: NodeResult) -> str:
-    if answer.status == "ok":
-        return ""
-    return last_line(answer.stderr) or last_line(answer.stdout) or answer.reason
+def _complaint(process: RemoteProcess, node: str, limit_s: float) -> str:
+    """Wait for the end of a run; return why it failed, or nothing."""
+    try:
+        code = process.wait(limit_s)
+    except TransportError as failure:
+        return str(failure)
+    return "" if code == 0 else last_line(process.stderr()) or f"{node}: exit code {code}"
 
 
 def _outcome(run: _Run, complaint: str, said: NodeResult | None) -> _Run:
@@ -491,6 +508,7 @@ def result(run: store.Run) -> HpccResult:
     return HpccResult(
         schema_version=SCHEMA_VERSION,
         run_id=run.manifest.id,
+        status=run.manifest.status,
         nodes=nodes,
         ranks_per_node=len(whole) // len(nodes),
         sizes={

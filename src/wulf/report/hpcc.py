@@ -17,6 +17,10 @@ from wulf.units import format_change, format_value
 
 #: How long the steps of a test took: in --json.
 _TIMES = "s"
+_ENDED = {
+    "budget": "the time ended it before all rounds were made: give it more with --time",
+    "interrupted": "interrupted: rounds that were whole are kept",
+}
 
 
 def render_text(found: HpccResult, console: Console) -> None:
@@ -45,6 +49,8 @@ def verdict(found: HpccResult) -> Iterator[str]:
         yield f"  {printable(one.node)}: {one.name}: {format_change(one.ratio)} time for the same work"
     for reason, times in found.failures.items():
         yield f"  {count(times, 'run')} failed: {printable(reason, 300)}"
+    if found.status in _ENDED:
+        yield _ENDED[found.status]
     sizes = ", ".join(f"N {size} {how}" for how, size in found.sizes.items() if size)
     yield (
         f"{count(found.launches_ok, 'run')} of HPCC passed all checks; {count(found.ranks_per_node, 'rank')} on each "
