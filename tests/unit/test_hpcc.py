@@ -113,9 +113,9 @@ def test_the_input_has_as_square_a_grid_as_can_be():
 
 
 def test_the_size_fits_into_time_and_memory():
-    assert hpcc.size_for(10.0, 10.0, 2.0) == hpcc.SCOUT_SIZE
-    assert hpcc.size_for(8000.0, 10.0, 8.0) == pytest.approx(9915, rel=0.01)
-    assert hpcc.size_for(0.001, 10.0, 2.0) == hpcc.SMALLEST
+    assert hpcc.size_for(10.0, (1000, 10.0, 2.0)) == 1000
+    assert hpcc.size_for(8000.0, (1000, 10.0, 8.0)) == pytest.approx(9915, rel=0.01)
+    assert hpcc.size_for(0.001, (1000, 10.0, 2.0)) == hpcc.SMALLEST
     size = hpcc.fitting(10**6, 16e9)
     assert size == 31000 and 8 * size**2 <= hpcc.MEMORY_SHARE * 16e9
     assert hpcc.fitting(1234, 16e9) == 1200

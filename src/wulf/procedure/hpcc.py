@@ -181,9 +181,14 @@ def measure(request: HpccRequest, path: Path, say: Say) -> store.Run:
     begin = time.monotonic()
     with _bench(request, path, say) as (bench, jobs, records, software):
         say("a small problem first, to see how long it takes")
-        scouted = [(job, *_scout(bench, job)) for job in jobs]
-        left_s = request.time_s - (time.monotonic() - begin)
-        sized = list(_sized(request, scouted, records, left_s / (request.launches * len(jobs))))
+        scouted = [_scout(bench, job) for job in jobs]
+        each_s = (request.time_s - (time.monotonic() - begin)) / (request.launches * len(jobs))
+        if request.size is None:
+            say("a larger one")
+            nearer = hpcc.SCOUT_SHARE * each_s
+            scouted = [_scout(bench, job) for job in _sized(request, scouted, records, nearer)]
+            each_s = (request.time_s - (time.monotonic() - begin)) / (request.launches * len(jobs))
+        sized = list(_sized(request, scouted, records, each_s))
         operations = _operations(sized, scouted)
         manifest = Manifest(
             **head(path.name, request.config, list(operations.values()), software),
@@ -324,35 +329,46 @@ def _jobs(
     return jobs
 
 
-def _scout(bench: _Bench, job: _Job) -> tuple[output.Summary, float]:
-    """Return what a small problem says, and how long it took [s]."""
-    runs = bench.run(msgspec.structs.replace(job, expected_s=60.0))
+class _Scouted(msgspec.Struct, frozen=True, kw_only=True):
+    """What a smaller problem showed."""
+
+    job: _Job
+    summary: output.Summary
+    took_s: float
+
+    @property
+    def times(self) -> tuple[int, float, float]:
+        """Return its N, its time, and that of its HPL [s]."""
+        hpl_s = next((one.value for one in self.summary.figures if one.name == "HPL_time"), self.took_s)
+        return self.job.size, self.took_s, hpl_s
+
+
+def _scout(bench: _Bench, job: _Job) -> _Scouted:
+    """Run a job once, to see how long it takes."""
+    runs = bench.run(msgspec.structs.replace(job, expected_s=max(job.expected_s, 60.0)))
     failed = [f"{fold(set(run.place))}: {run.error}" for run in runs if run.summary is None]
     if failed:
         raise ProbeError("; ".join(failed))
-    return next(run.summary for run in runs if run.summary is not None), runs[0].duration_s
+    summary = next(run.summary for run in runs if run.summary is not None)
+    return _Scouted(job=job, summary=summary, took_s=runs[0].duration_s)
 
 
 def _sized(
-    request: HpccRequest,
-    scouted: Sequence[tuple[_Job, output.Summary, float]],
-    records: Sequence[NodeRecord],
-    each_s: float,
+    request: HpccRequest, scouted: Sequence[_Scouted], records: Sequence[NodeRecord], each_s: float
 ) -> Iterator[_Job]:
     """Yield the jobs with the N that fits into their part of the time, and into memory; the same N on each node."""
     memory = min(map(_memory, records))
     sizes: dict[int, int] = {}
-    for job, summary, took_s in scouted:
-        hpl_s = next((one.value for one in summary.figures if one.name == "HPL_time"), took_s)
-        size = hpcc.fitting(hpcc.size_for(each_s, took_s, hpl_s), memory * job.nodes)
+    for scout in scouted:
+        nodes = scout.job.nodes
+        size = hpcc.fitting(hpcc.size_for(each_s, scout.times), memory * nodes)
         if request.size is not None:
             # As much on each node as in the run of all of them.
-            size = round(request.size * (job.nodes / len(request.nodes)) ** 0.5)
-        sizes[job.nodes] = min(sizes.get(job.nodes, size), size)
-    for job, _, took_s in scouted:
-        yield msgspec.structs.replace(
-            job, size=max(sizes[job.nodes], hpcc.SMALLEST), expected_s=max(each_s, took_s)
-        )
+            size = round(request.size * (nodes / len(request.nodes)) ** 0.5)
+        sizes[nodes] = min(sizes.get(nodes, size), size)
+    for scout in scouted:
+        size = max(sizes[scout.job.nodes], hpcc.SMALLEST)
+        yield msgspec.structs.replace(scout.job, size=size, expected_s=max(each_s, scout.took_s))
 
 
 def _memory(record: NodeRecord) -> float:
@@ -360,12 +376,10 @@ def _memory(record: NodeRecord) -> float:
     return float(total) if isinstance(total, int | float) else 2.0**30
 
 
-def _operations(
-    jobs: Sequence[_Job], scouted: Sequence[tuple[_Job, output.Summary, float]]
-) -> dict[str, Operation]:
+def _operations(jobs: Sequence[_Job], scouted: Sequence[_Scouted]) -> dict[str, Operation]:
     found: dict[str, Operation] = {}
-    for job, (_, summary, _) in zip(jobs, scouted, strict=True):
-        for series in _series(_of_size(summary, job.size)):
+    for job, scout in zip(jobs, scouted, strict=True):
+        for series in _series(_of_size(scout.summary, job.size)):
             found.setdefault(
                 series.name, msgspec.structs.replace(operation_of(series), summary="HPC Challenge")
             )
@@ -381,13 +395,11 @@ def _series(summary: output.Summary) -> list[Series]:
     return [msgspec.structs.replace(output.series(figure, summary), ranks=0) for figure in summary.figures]
 
 
-def _plan(
-    request: HpccRequest, jobs: Sequence[_Job], scouted: Sequence[tuple[_Job, output.Summary, float]]
-) -> Plan:
+def _plan(request: HpccRequest, jobs: Sequence[_Job], scouted: Sequence[_Scouted]) -> Plan:
     places: dict[str, list[Place]] = defaultdict(list)
     sizes: dict[str, int] = {}
-    for job, (_, summary, _) in zip(jobs, scouted, strict=True):
-        for series in _series(_of_size(summary, job.size)):
+    for job, scout in zip(jobs, scouted, strict=True):
+        for series in _series(_of_size(scout.summary, job.size)):
             places[series.name] += job.places.values()
             sizes[series.name] = min(series.times_s)
     parts = [
