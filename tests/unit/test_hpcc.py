@@ -11,7 +11,7 @@ from wulf.errors import AnalysisError, ImportFormatError, UsageError
 from wulf.importing import formats
 from wulf.importing import hpcc as output
 from wulf.importing.series import Source
-from wulf.procedure.hpcc import COMPARED, result
+from wulf.procedure.hpcc_result import COMPARED, result
 from wulf.procedure.importing import import_run, read_files
 
 OUTPUT = Path(__file__).parents[1] / "golden" / "imports" / "hpcc.txt"
