@@ -14,7 +14,7 @@ import typer
 from wulf import catalogue, lab, records
 from wulf.cli import knob, listing, verify
 from wulf.cli.main import app
-from wulf.records import diagnosed, profiled
+from wulf.records import blas, diagnosed, hpcc, profiled
 from wulf.report.run import export
 
 #: Fields that mean the same in every record.
@@ -66,6 +66,8 @@ OUTPUTS: dict[str, Any] = {
     "wulf diagnose --json": diagnosed.Diagnosis,
     "wulf characterise --json": profiled.Characters,
     "wulf mpi parameters --json": list[records.MpiParameter],
+    "wulf blas --json": blas.BlasComparison,
+    "wulf hpcc --json": hpcc.HpccResult,
     "wulf list --json": list[listing.Entry],
     "wulf topology --json": records.LinkTopology,
     "wulf topology --embed SHAPE --json": records.Embedding,

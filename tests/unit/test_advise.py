@@ -179,6 +179,11 @@ def test_a_scheduler_tick_is_explained():
     assert advice.severity == "error"
 
 
+def test_a_program_may_run_as_long_as_a_tick():
+    program = replace(make.operation(), pattern="application")
+    assert "scheduler_tick" not in kinds(quiet(time_ns=8_000_000), operation=program)
+
+
 def test_a_clock_that_costs_too_much():
     dear = [with_probe(result, cost_ns=2500.0) for result in quiet()]
     assert "% of the fastest" in only(dear, "clock_cost").text

@@ -8,8 +8,10 @@ from wulf.errors import UsageError
 
 #: Columns of a block.
 BLOCK = 128
-#: Of the scout that says how long the tests take.
+#: Of the first scout that says how long the tests take.
 SCOUT_SIZE = 1000
+#: Of the time of a run, what the second scout takes by the word of the first: its data is less in the caches.
+SCOUT_SHARE = 0.2
 SMALLEST, LARGEST = 200, 2_000_000
 #: Part of the memory that the matrix may take: the system and the MPI library need some, too.
 MEMORY_SHARE = 0.5
@@ -24,10 +26,10 @@ RUN = 'cd && cd "$1/$(uname -n)" && exec "$2"'
 COLLECT = 'cd && cat "$1/$(uname -n)/hpccoutf.txt"'
 #: Removes all of it.
 REMOVE = 'cd && rm -rf "$1"'
-#: Prints where the program is, and what it is linked with.
+#: Prints what the program is linked with.
 LOOK = """
 program=$(command -v "$1") || { echo "there is no $1" >&2; exit 1; }
-printf '%s\\n' "$program" && ldd "$program"
+ldd "$program" 2>/dev/null || echo "a script, or linked statically"
 """
 
 _INPUT = """HPLinpack benchmark input file
@@ -76,24 +78,25 @@ def grid(ranks: int) -> tuple[int, int]:
     return rows, ranks // rows
 
 
-def size_for(seconds: float, scout_s: float, scout_hpl_s: float) -> int:
-    """Return the N whose run takes so long, from one of `SCOUT_SIZE`.
+def size_for(seconds: float, scout: tuple[int, float, float]) -> int:
+    """Return the N whose run takes so long, from that of a scout.
 
-    The time of HPL grows with the cube of N, that of the other tests at most with its square, as their data does. Both
-    are quicker at larger sizes, so a run is rather shorter than that.
+    The time of HPL grows with the cube of N, that of the other tests with its square, as their data does. That holds
+    for a scout whose data is no more in the caches than that of the run.
 
     Parameters
     ----------
     seconds
         Of one run.
-    scout_s, scout_hpl_s
-        Time of the whole run of the scout, and of its HPL [s].
+    scout
+        N of the scout, the time of the whole of it, and that of its HPL [s].
     """
+    size, whole_s, hpl_s = scout
     low, high = SMALLEST, LARGEST
     while high - low > 1:
         middle = (low + high) // 2
-        ratio = middle / SCOUT_SIZE
-        needed = scout_hpl_s * ratio**3 + max(scout_s - scout_hpl_s, 0.0) * ratio**2
+        ratio = middle / size
+        needed = hpl_s * ratio**3 + max(whole_s - hpl_s, 0.0) * ratio**2
         low, high = (middle, high) if needed <= seconds else (low, middle)
     return low
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from wulf.cli.options import ClusterOption, JsonOption, console, print_json, say
-from wulf.errors import UsageError
+from wulf.errors import EXIT_INTERRUPTED, UsageError
 from wulf.procedure import blas
 from wulf.procedure.begin import new_seed
 from wulf.procedure.clusters import cluster as resolve
@@ -66,6 +66,8 @@ def command(
         print_json(found)
     else:
         report.render_text(found, console())
+    if found.interrupted:
+        raise typer.Exit(EXIT_INTERRUPTED)
 
 
 def _paths(text: str) -> list[str] | None:

@@ -9,8 +9,8 @@ import typer
 from wulf.apps.hpcc import check_size
 from wulf.cli import complete
 from wulf.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console, open_run, print_json, say
-from wulf.errors import EXIT_FINDINGS
-from wulf.procedure import hpcc
+from wulf.errors import EXIT_FINDINGS, EXIT_INTERRUPTED
+from wulf.procedure import hpcc, hpcc_result
 from wulf.procedure.begin import new_run, new_seed
 from wulf.procedure.clusters import cluster as resolve
 from wulf.report import hpcc as report
@@ -71,7 +71,7 @@ def command(
         measured = hpcc.measure(request, new_run(name, runs), say)
     else:
         measured = open_run(run, runs)
-    found = hpcc.result(measured)
+    found = hpcc_result.result(measured)
     if json:
         print_json(found)
     else:
@@ -81,5 +81,7 @@ def command(
             markup=False,
             soft_wrap=True,
         )
+    if run is None and found.status == "interrupted":
+        raise typer.Exit(EXIT_INTERRUPTED)
     if found.different or found.failures:
         raise typer.Exit(EXIT_FINDINGS)

@@ -84,6 +84,8 @@ def advise(
     """
     streams = _streams(cells)
     silent = {operation.name for operation in operations if operation.pattern == "none"}
+    # A program may run for any time; a message that takes as long as a tick has waited for one.
+    programs = {operation.name for operation in operations if operation.pattern == "application"}
     found = [
         *_unreachable(nodes),
         *_left_out(plan),
@@ -93,6 +95,7 @@ def advise(
             advice
             for stream, group in streams.items()
             for look in _LOOKS
+            if look is not _tick or stream[0] not in programs
             for advice in look(stream, group, plan)
         ),
         *_dependent(streams, plan),

@@ -1,12 +1,12 @@
-"""HPC Challenge on the nodes: all together and each alone, in rounds; stored as a run, and what that says."""
+"""HPC Challenge on the nodes: all together and each alone, in rounds; stored as a run."""
 
 from __future__ import annotations
 
 import random
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import msgspec
@@ -14,13 +14,11 @@ import msgspec
 from wulf import store
 from wulf.apps import blas, hpcc
 from wulf.cluster.inventory import ClusterConfig
-from wulf.diagnose import apart
-from wulf.errors import AnalysisError, BuildError, ImportFormatError, ProbeError, TransportError
-from wulf.estimate.cells import as_estimate
+from wulf.errors import BuildError, ImportFormatError, ProbeError, TransportError
 from wulf.importing import hpcc as output
 from wulf.importing.series import Series, Source
 from wulf.nodeset import fold, reasons_text
-from wulf.ports import Launcher, MpiJob, NodeResult, Transport
+from wulf.ports import Launcher, MpiJob, NodeResult, RemoteProcess, Transport
 from wulf.probe import build
 from wulf.procedure import site
 from wulf.procedure.analysis import analyze
@@ -28,7 +26,6 @@ from wulf.procedure.begin import head
 from wulf.procedure.blas import fewest_cpus, together
 from wulf.procedure.importing import CONFIDENCE, PRECISION, operation_of, sample_of
 from wulf.records import (
-    SCHEMA_VERSION,
     FactValue,
     Launch,
     LaunchResult,
@@ -40,8 +37,6 @@ from wulf.records import (
     Plan,
     Workload,
 )
-from wulf.records.hpcc import HpccDifference, HpccFigure, HpccResult
-from wulf.stats import intervals
 from wulf.stats.trend import TESTABLE
 from wulf.store.files import timestamp
 from wulf.text import last_line, printable
@@ -49,17 +44,6 @@ from wulf.text import last_line, printable
 ASK_TIMEOUT_S = 30.0
 #: A run may take so many times what it should, and as much again [s].
 PATIENCE, PATIENCE_S = 10.0, 120.0
-#: Results of a node alone in which nodes are compared: its processors, its memory, what lies between its ranks.
-COMPARED = (
-    "HPL_Tflops",
-    "StarDGEMM_Gflops",
-    "StarSTREAM_Triad",
-    "StarRandomAccess_GUPs",
-    "StarFFT_Gflops",
-    "RandomlyOrderedRingBandwidth_GBytes",
-)
-#: Nodes of one kind differ by less, as a share.
-MARGIN = 0.05
 #: Where runs are on the nodes, below the home directory.
 _DIRECTORY = ".cache/wulf/hpcc"
 
@@ -86,18 +70,13 @@ class HpccRequest(msgspec.Struct, frozen=True, kw_only=True):
 class _Job(msgspec.Struct, frozen=True, kw_only=True):
     """Where one run of HPCC goes: on all nodes together, or on each of some alone, at the same time."""
 
-    #: Nodes on which one is started.
-    starts: list[str]
     #: Node on which it is started → the node of every rank.
     places: dict[str, Place]
     mpi: MpiJob
+    #: Nodes of one run.
+    nodes: int
     size: int = hpcc.SCOUT_SIZE
     expected_s: float = 0.0
-
-    @property
-    def together(self) -> bool:
-        """Whether it is the one of all nodes together."""
-        return len(set(next(iter(self.places.values())))) > 1 or len(self.places) == 1
 
 
 class _Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,20 +107,33 @@ class _Bench(msgspec.Struct, frozen=True, kw_only=True):
         argv = self.launcher.argv(job.mpi)
         started_at, begin = timestamp("milliseconds"), time.monotonic()
         lost = [answer.reason for answer in ready.values() if answer.status != "ok"]
-        ran: dict[str, NodeResult] = {}
-        if not lost:
-            limit_s = PATIENCE * job.expected_s + PATIENCE_S
-            ran = self.transport.run(argv, job.starts, timeout_s=limit_s, env=self.launcher.env(job.mpi))
+        complaints = dict.fromkeys(job.places, "; ".join(lost)) if lost else self._start(job, argv)
         took_s = time.monotonic() - begin
-        said = self._sh(hpcc.COLLECT, [node for node, answer in ran.items() if answer.status == "ok"])
+        said = self._sh(hpcc.COLLECT, [node for node, complaint in complaints.items() if not complaint])
         return [
             _outcome(
                 _Run(place=place, argv=argv, started_at=started_at, duration_s=took_s, summary=None),
-                "; ".join(lost) or _complaint(ran[node]),
+                complaints[node],
                 said.get(node),
             )
             for node, place in job.places.items()
         ]
+
+    def _start(self, job: _Job, argv: Sequence[str]) -> dict[str, str]:
+        """Run it where it is started, everywhere at the same time; return what went wrong there, or nothing.
+
+        Whatever happens here, Ctrl-C too, it is ended there.
+        """
+        end = time.monotonic() + PATIENCE * job.expected_s + PATIENCE_S
+        with ExitStack() as stack:
+            started = {
+                node: stack.enter_context(self.transport.start(argv, node, env=self.launcher.env(job.mpi)))
+                for node in job.places
+            }
+            return {
+                node: _complaint(process, node, max(end - time.monotonic(), 0.0))
+                for node, process in started.items()
+            }
 
     def _sh(self, script: str, nodes: Sequence[str], stdin: bytes | None = None) -> dict[str, NodeResult]:
         if not nodes:
@@ -161,6 +153,8 @@ def measure(request: HpccRequest, path: Path, say: Say) -> store.Run:
 
     Raises
     ------
+    KeyboardInterrupt
+        Before the first round was whole.
     ProbeError
         HPCC is missing on a node, or the first run, of a small problem, fails; says why.
     TransportError
@@ -169,9 +163,14 @@ def measure(request: HpccRequest, path: Path, say: Say) -> store.Run:
     begin = time.monotonic()
     with _bench(request, path, say) as (bench, jobs, records, software):
         say("a small problem first, to see how long it takes")
-        scouted = [(job, *_scout(bench, job)) for job in jobs]
-        left_s = request.time_s - (time.monotonic() - begin)
-        sized = list(_sized(request, scouted, records, left_s / (request.launches * len(jobs))))
+        scouted = [_scout(bench, job) for job in jobs]
+        each_s = (request.time_s - (time.monotonic() - begin)) / (request.launches * len(jobs))
+        if request.size is None:
+            say("a larger one")
+            nearer = hpcc.SCOUT_SHARE * each_s
+            scouted = [_scout(bench, job) for job in _sized(request, scouted, records, nearer)]
+            each_s = (request.time_s - (time.monotonic() - begin)) / (request.launches * len(jobs))
+        sized = list(_sized(request, scouted, records, each_s))
         operations = _operations(sized, scouted)
         manifest = Manifest(
             **head(path.name, request.config, list(operations.values()), software),
@@ -186,6 +185,8 @@ def measure(request: HpccRequest, path: Path, say: Say) -> store.Run:
             except KeyboardInterrupt:
                 writer.update(status="interrupted")
     run = store.load(path)
+    if not run.results and run.manifest.status == "interrupted":
+        raise KeyboardInterrupt
     store.save_analysis(path, analyze(run))
     return run
 
@@ -200,7 +201,6 @@ def _rounds(
 ) -> bool:
     """Run all jobs in rounds of random order; False when the time ended it."""
     writer, operations = kept
-    order = random.Random(request.seed)  # noqa: S311 - reproducible, not secret
     index = 0
     longest_s = 0.0
     for number in range(request.launches):
@@ -208,9 +208,11 @@ def _rounds(
         if number and passed_s + longest_s > request.time_s:
             return False
         say(f"round {number + 1} of {request.launches}, {passed_s:.0f} s of {request.time_s:.0f} s")
+        seed = request.seed + number
+        order = random.Random(seed)  # noqa: S311 - reproducible, not secret
         runs = [run for job in order.sample(jobs, len(jobs)) for run in bench.run(job)]
         for run in runs:  # a round is stored as a whole: nodes are compared round by round
-            for result in _results(run, operations, index, number):
+            for result in _results(run, operations, index, seed):
                 writer.append(result)
                 index += 1
             if run.error:
@@ -240,8 +242,8 @@ def _bench(
             bench.remove(nodes)
 
 
-def _family(transport: Transport, nodes: Sequence[str], program: str) -> str:
-    """Return which MPI library the program is linked with.
+def _family(transport: Transport, nodes: Sequence[str], program: str) -> str | None:
+    """Return which MPI library the program is linked with; None where that cannot be seen, as of a script.
 
     Raises
     ------
@@ -257,18 +259,21 @@ def _family(transport: Transport, nodes: Sequence[str], program: str) -> str:
     if missing:
         raise ProbeError(f"{'; '.join(missing.values())}: {hpcc.MISSING}")
     said = b"".join(answer.stdout for answer in answers.values())
-    return "mpich" if b"libmpich" in said else "openmpi"
+    families = {b"libmpich.so": "mpich", b"libmpi.so": "openmpi"}
+    return next((family for library, family in families.items() if library in said), None)
 
 
-def _library(config: ClusterConfig, family: str) -> build.MpiLibrary:
+def _library(config: ClusterConfig, family: str | None) -> build.MpiLibrary:
     """Return the library that starts the program: the site's own, where it is of that family."""
     libraries = build.find_mpi(config.mpi.compiler)
-    own = next((library for library in libraries if library.family == family), None)
+    own = next((library for library in libraries if family in (None, library.family)), None)
     if own is not None:
         return own
     found = build.find_mpi(family)
     if not found:
-        raise BuildError(f"HPCC is linked with {family}, of which there is no mpicc here: install it")
+        raise BuildError(
+            "there is no MPI library here to start HPCC with: install one, or name it in cluster.toml"
+        )
     return found[0]
 
 
@@ -280,8 +285,8 @@ def _jobs(
 
     def job(hosts: list[tuple[str, str]], places: dict[str, Place], *, inside: bool) -> _Job:
         return _Job(
-            starts=list(places),
             places=places,
+            nodes=1 if inside else len(nodes),
             mpi=MpiJob(
                 program="sh",
                 arguments=["-c", hpcc.RUN, "sh", directory, request.program],
@@ -306,34 +311,46 @@ def _jobs(
     return jobs
 
 
-def _scout(bench: _Bench, job: _Job) -> tuple[output.Summary, float]:
-    """Return what a small problem says, and how long it took [s]."""
-    runs = bench.run(msgspec.structs.replace(job, expected_s=60.0))
+class _Scouted(msgspec.Struct, frozen=True, kw_only=True):
+    """What a smaller problem showed."""
+
+    job: _Job
+    summary: output.Summary
+    took_s: float
+
+    @property
+    def times(self) -> tuple[int, float, float]:
+        """Return its N, its time, and that of its HPL [s]."""
+        hpl_s = next((one.value for one in self.summary.figures if one.name == "HPL_time"), self.took_s)
+        return self.job.size, self.took_s, hpl_s
+
+
+def _scout(bench: _Bench, job: _Job) -> _Scouted:
+    """Run a job once, to see how long it takes."""
+    runs = bench.run(msgspec.structs.replace(job, expected_s=max(job.expected_s, 60.0)))
     failed = [f"{fold(set(run.place))}: {run.error}" for run in runs if run.summary is None]
     if failed:
         raise ProbeError("; ".join(failed))
-    return next(run.summary for run in runs if run.summary is not None), runs[0].duration_s
+    summary = next(run.summary for run in runs if run.summary is not None)
+    return _Scouted(job=job, summary=summary, took_s=runs[0].duration_s)
 
 
 def _sized(
-    request: HpccRequest,
-    scouted: Sequence[tuple[_Job, output.Summary, float]],
-    records: Sequence[NodeRecord],
-    each_s: float,
+    request: HpccRequest, scouted: Sequence[_Scouted], records: Sequence[NodeRecord], each_s: float
 ) -> Iterator[_Job]:
-    """Yield the jobs with the N that fits into their part of the time, and into memory."""
-    memory = min((_memory(record) for record in records), default=0.0)
-    for job, summary, took_s in scouted:
-        hpl_s = next((one.value for one in summary.figures if one.name == "HPL_time"), took_s)
-        size = hpcc.size_for(each_s, took_s, hpl_s)
-        if request.size is not None and job.together:
-            size = request.size
-        elif request.size is not None:
+    """Yield the jobs with the N that fits into their part of the time, and into memory; the same N on each node."""
+    memory = min(map(_memory, records))
+    sizes: dict[int, int] = {}
+    for scout in scouted:
+        nodes = scout.job.nodes
+        size = hpcc.fitting(hpcc.size_for(each_s, scout.times), memory * nodes)
+        if request.size is not None:
             # As much on each node as in the run of all of them.
-            size = round(request.size / len(request.nodes) ** 0.5)
-        nodes = len(set(next(iter(job.places.values()))))
-        size = size if request.size is not None else hpcc.fitting(size, memory * nodes)
-        yield msgspec.structs.replace(job, size=max(size, hpcc.SMALLEST), expected_s=max(each_s, took_s))
+            size = round(request.size * (nodes / len(request.nodes)) ** 0.5)
+        sizes[nodes] = min(sizes.get(nodes, size), size)
+    for scout in scouted:
+        size = max(sizes[scout.job.nodes], hpcc.SMALLEST)
+        yield msgspec.structs.replace(scout.job, size=size, expected_s=max(each_s, scout.took_s))
 
 
 def _memory(record: NodeRecord) -> float:
@@ -341,12 +358,10 @@ def _memory(record: NodeRecord) -> float:
     return float(total) if isinstance(total, int | float) else 2.0**30
 
 
-def _operations(
-    jobs: Sequence[_Job], scouted: Sequence[tuple[_Job, output.Summary, float]]
-) -> dict[str, Operation]:
+def _operations(jobs: Sequence[_Job], scouted: Sequence[_Scouted]) -> dict[str, Operation]:
     found: dict[str, Operation] = {}
-    for job, (_, summary, _) in zip(jobs, scouted, strict=True):
-        for series in _series(_of_size(summary, job.size)):
+    for job, scout in zip(jobs, scouted, strict=True):
+        for series in _series(_of_size(scout.summary, job.size)):
             found.setdefault(
                 series.name, msgspec.structs.replace(operation_of(series), summary="HPC Challenge")
             )
@@ -362,13 +377,11 @@ def _series(summary: output.Summary) -> list[Series]:
     return [msgspec.structs.replace(output.series(figure, summary), ranks=0) for figure in summary.figures]
 
 
-def _plan(
-    request: HpccRequest, jobs: Sequence[_Job], scouted: Sequence[tuple[_Job, output.Summary, float]]
-) -> Plan:
+def _plan(request: HpccRequest, jobs: Sequence[_Job], scouted: Sequence[_Scouted]) -> Plan:
     places: dict[str, list[Place]] = defaultdict(list)
     sizes: dict[str, int] = {}
-    for job, (_, summary, _) in zip(jobs, scouted, strict=True):
-        for series in _series(_of_size(summary, job.size)):
+    for job, scout in zip(jobs, scouted, strict=True):
+        for series in _series(_of_size(scout.summary, job.size)):
             places[series.name] += job.places.values()
             sizes[series.name] = min(series.times_s)
     parts = [
@@ -389,10 +402,13 @@ def _plan(
     )
 
 
-def _complaint(answer: NodeResult) -> str:
-    if answer.status == "ok":
-        return ""
-    return last_line(answer.stderr) or last_line(answer.stdout) or answer.reason
+def _complaint(process: RemoteProcess, node: str, limit_s: float) -> str:
+    """Wait for the end of a run; return why it failed, or nothing."""
+    try:
+        code = process.wait(limit_s)
+    except TransportError as failure:
+        return str(failure)
+    return "" if code == 0 else last_line(process.stderr()) or f"{node}: exit code {code}"
 
 
 def _outcome(run: _Run, complaint: str, said: NodeResult | None) -> _Run:
@@ -446,83 +462,3 @@ def _launch(run: _Run, op: str, sizes: list[int], index: int, seed: int) -> Laun
         context=[],
         contamination=[],
     )
-
-
-def result(run: store.Run) -> HpccResult:
-    """Return what a stored run of HPCC says.
-
-    Raises
-    ------
-    AnalysisError
-        It is no run of HPCC, or none of its launches ended well.
-    """
-    values: dict[Place, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
-    sizes: dict[Place, int] = {}
-    for one in run.results:
-        name = output.name_of(one.launch.op)
-        kind = output.kind_of(name)
-        if kind is None or not one.samples:
-            continue
-        value = output.value_of(kind, one.samples[0].batch_medians_ns[0] * 1e-9)
-        values[one.launch.place][name][one.launch.seed] = value
-        size = one.launch.op.partition(" N ")[2]
-        if size:
-            sizes[one.launch.place] = int(size)
-    if not values:
-        why = next(
-            (one.launch.error for one in run.results if one.launch.error), "it is no run of 'wulf hpcc'"
-        )
-        raise AnalysisError(f"{run.path}: there are no results of HPCC: {why}")
-    whole = max(run.manifest.plan.workload.places, key=lambda place: len(set(place)))
-    nodes = list(dict.fromkeys(whole))
-    alone = {place[0]: place for place in values if len(set(place)) == 1 and len(nodes) > 1}
-    failed = Counter(
-        (one.launch.place, one.launch.started_at, one.launch.error) for one in run.results if one.launch.error
-    )
-    return HpccResult(
-        schema_version=SCHEMA_VERSION,
-        run_id=run.manifest.id,
-        nodes=nodes,
-        ranks_per_node=len(whole) // len(nodes),
-        sizes={
-            "together": sizes.get(whole, 0),
-            **({"alone": sizes[next(iter(alone.values()))]} if alone else {}),
-        },
-        figures=_figures(values.get(whole, {})),
-        by_node={node: _figures(values[alone[node]]) for node in nodes if node in alone},
-        different=sorted(
-            _different({node: values[place] for node, place in alone.items()}),
-            key=lambda one: -one.ratio.value,
-        ),
-        compared=list(COMPARED) if len(alone) > 1 else [],
-        margin=MARGIN,
-        false_alarm=apart.FALSE_ALARM,
-        launches_ok=len({(one.launch.place, one.launch.seed) for one in run.results if one.samples}),
-        failures=dict(Counter(f"{fold(set(place))}: {error}" for place, _, error in failed)),
-    )
-
-
-def _figures(values: Mapping[str, Mapping[int, float]]) -> list[HpccFigure]:
-    found = []
-    for name, by_round in values.items():
-        kind = output.kind_of(name)
-        if kind is not None:
-            middle = intervals.median(list(by_round.values()), CONFIDENCE)
-            found.append(HpccFigure(name=name, value=as_estimate(middle, kind.unit), better=kind.better))
-    return found
-
-
-def _different(values: Mapping[str, Mapping[str, Mapping[int, float]]]) -> Iterator[HpccDifference]:
-    """Yield the nodes that differ, over the rounds that all nodes have."""
-    for name in COMPARED:
-        kind = output.kind_of(name)
-        rounds = [set(of_node.get(name, {})) for of_node in values.values()]
-        if kind is None or not rounds:
-            continue
-        shared = sorted(set.intersection(*rounds))
-        times = {
-            node: [output.seconds(kind, of_node[name][number]) for number in shared]
-            for node, of_node in values.items()
-        }
-        for node, ratio in apart.differing(times, MARGIN, apart.FALSE_ALARM / len(COMPARED)):
-            yield HpccDifference(node=node, name=name, ratio=ratio)

@@ -32,6 +32,8 @@ class HpccResult(Record, frozen=True, kw_only=True):
     schema_version: int
     #: Name of the run.
     run_id: str
+    #: ``budget``: the time ended it before all rounds were made.
+    status: Literal["running", "complete", "budget", "interrupted", "failed"]
     nodes: list[str]
     #: Ranks on each node.
     ranks_per_node: int

@@ -7,15 +7,20 @@ from collections.abc import Iterator, Mapping
 from rich.console import Console
 
 from wulf.nodeset import fold
+from wulf.records.base import Estimate
 from wulf.records.hpcc import HpccFigure, HpccResult
 from wulf.report.parts import Column, Item, Table
 from wulf.report.terminal import Printer
-from wulf.report.words import count, estimate_item, name, percent
+from wulf.report.words import count, name, percent
 from wulf.text import printable
 from wulf.units import format_change, format_value
 
 #: How long the steps of a test took: in --json.
 _TIMES = "s"
+_ENDED = {
+    "budget": "the time ended it before all rounds were made: give it more with --time",
+    "interrupted": "interrupted: rounds that were whole are kept",
+}
 
 
 def render_text(found: HpccResult, console: Console) -> None:
@@ -44,6 +49,8 @@ def verdict(found: HpccResult) -> Iterator[str]:
         yield f"  {printable(one.node)}: {one.name}: {format_change(one.ratio)} time for the same work"
     for reason, times in found.failures.items():
         yield f"  {count(times, 'run')} failed: {printable(reason, 300)}"
+    if found.status in _ENDED:
+        yield _ENDED[found.status]
     sizes = ", ".join(f"N {size} {how}" for how, size in found.sizes.items() if size)
     yield (
         f"{count(found.launches_ok, 'run')} of HPCC passed all checks; {count(found.ranks_per_node, 'rank')} on each "
@@ -70,12 +77,19 @@ def _table(found: HpccResult) -> Table:
         title="Results, medians over runs",
         columns=tuple(columns),
         rows=tuple(
-            (Item(name(figure.name)), estimate_item(figure.value), *_of_nodes(figure, alone))
-            for figure in shown
+            (Item(name(figure.name)), _spread(figure.value), *_of_nodes(figure, alone)) for figure in shown
         ),
         empty="no run on all nodes together ended well",
         note="run times of the tests: --json",
     )
+
+
+def _spread(value: Estimate) -> Item:
+    """Return a result with its bounds, which a network test has often far to one side."""
+    shown = format_value(value.value, value.unit)
+    if value.low is None or value.high is None:
+        return Item(f"{shown} (no interval)", value.value)
+    return Item(f"{shown} ({value.low:.3g} to {value.high:.3g})", value.value)
 
 
 def _of_nodes(figure: HpccFigure, alone: Mapping[str, Mapping[str, HpccFigure]]) -> Iterator[Item]:
@@ -86,7 +100,7 @@ def _of_nodes(figure: HpccFigure, alone: Mapping[str, Mapping[str, HpccFigure]])
         (figures[figure.name].value.value, node) for node, figures in alone.items() if figure.name in figures
     )
     if not values:
-        yield from [Item("unknown", None, "unknown")] * 3
+        yield from [Item("–")] * 3  # one rank alone has nobody to send to
         return
     for value, node in (values[len(values) // 2], values[0], values[-1]):
         text = format_value(value, figure.value.unit)
