@@ -25,8 +25,6 @@ DEPTHS = (0, 1)
 SWAPS = (0, 1, 2)
 #: A grid with more columns for each row than this is flat: only one on a wire, never on a switch (HPL's FAQ: 1:1 to 1:3).
 FLATTEST = 8
-BROADCAST_NAMES = ("1ring", "1ringM", "2ring", "2ringM", "long", "longM")
-SWAP_NAMES = ("binary exchange", "long", "mix")
 #: Variables by which BLAS libraries take the number of their threads.
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS", "MKL_NUM_THREADS")
 #: Files that the programs read and write where they are started.
@@ -129,15 +127,6 @@ def largest_order(memory_bytes: float, nb: int = max(BLOCKS)) -> int:
 def environment(chosen: HplSetting) -> dict[str, str]:
     """Return what tells the BLAS library its threads."""
     return dict.fromkeys(THREAD_VARIABLES, str(chosen.threads))
-
-
-def words(chosen: HplSetting) -> str:
-    """Return a setting for people: ``2×4, NB 192, 1 thread, 1ringM, depth 1, mix``."""
-    threads = f"{chosen.threads} thread{'s' if chosen.threads > 1 else ''}"
-    return (
-        f"{chosen.p}×{chosen.q}, NB {chosen.nb}, {threads}, {BROADCAST_NAMES[chosen.bcast]}, depth {chosen.depth}, "
-        f"{SWAP_NAMES[chosen.swap]}"
-    )
 
 
 def hpl_dat(orders: Sequence[int], chosen: HplSetting) -> str:

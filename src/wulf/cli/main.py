@@ -37,6 +37,7 @@ VERBS = {
     "topology": "wulf.cli.topology",
     "measure": "wulf.cli.measure",
     "diagnose": "wulf.cli.diagnose",
+    "hpl": "wulf.cli.hpl",
     "import": "wulf.cli.importing",
     "analyze": "wulf.cli.analyze",
     "compare": "wulf.cli.compare",

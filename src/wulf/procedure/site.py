@@ -183,7 +183,7 @@ def ready(
                 launcher=start,
                 mpi_env=dict(config.mpi.env),
                 interface=config.interface,
-                subnet=_subnet(nodes),
+                subnet=subnet(nodes),
                 shares_cpu=_sharing(config, nodes),
             ),
             _observation(config, transport),
@@ -241,7 +241,8 @@ def _launcher(config: ClusterConfig, mpi: build.MpiLibrary) -> Launcher:
     return launcher_for(name, command, config.mpi.arguments)
 
 
-def _subnet(nodes: Iterable[NodeRecord]) -> str | None:
+def subnet(nodes: Iterable[NodeRecord]) -> str | None:
+    """Return the subnet that all nodes are measured on; None where there are several or none."""
     subnets = {str(record.facts["nic.subnet"]) for record in nodes if "nic.subnet" in record.facts}
     return subnets.pop() if len(subnets) == 1 else None
 

@@ -8,6 +8,10 @@ from wulf.records.base import Estimate, Record
 from wulf.records.measured import NodeRecord, RunHead
 
 
+BROADCASTS = ("1ring", "1ringM", "2ring", "2ringM", "long", "longM")
+SWAPS = ("binary exchange", "long", "mix")
+
+
 class HplSetting(Record, frozen=True, kw_only=True):
     """How a problem is solved: all that HPL.dat says but the order, and the threads of a rank."""
 
@@ -48,6 +52,17 @@ class HplSetting(Record, frozen=True, kw_only=True):
     def ranks(self) -> int:
         """Ranks of the job."""
         return self.p * self.q
+
+    @property
+    def layout(self) -> str:
+        """For people: ``2×4, 1 thread``."""
+        return f"{self.p}×{self.q}, {self.threads} thread{'s' if self.threads > 1 else ''}"
+
+    @property
+    def shown(self) -> str:
+        """For people: ``2×4, 1 thread, NB 192, 1ringM, depth 1, mix``."""
+        broadcast, swap = BROADCASTS[self.bcast], SWAPS[self.swap]
+        return f"{self.layout}, NB {self.nb}, {broadcast}, depth {self.depth}, {swap}"
 
 
 HplPhase = Literal["size", "search", "large", "confirm"]
