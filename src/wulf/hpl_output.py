@@ -18,15 +18,36 @@ _VERSION = re.compile(r"^HPLinpack\s+(\S+)\s+--")
 _PARAMETER = re.compile(r"^([A-Z][A-Z0-9]*)\s{0,6}: +(\S.*)$")
 _MORE = re.compile(r"^ {8,}\w")
 #: Names that are first explained, with a full stop at the end, and then given values.
-_NAMES = ("N", "NB", "PMAP", "P", "Q", "PFACT", "NBMIN", "NDIV", "RFACT", "BCAST", "DEPTH", "SWAP", "L1", "U")
-_NAMES += ("EQUIL", "ALIGN")
+_NAMES = frozenset(
+    {
+        "N",
+        "NB",
+        "PMAP",
+        "P",
+        "Q",
+        "PFACT",
+        "NBMIN",
+        "NDIV",
+        "RFACT",
+        "BCAST",
+        "DEPTH",
+        "SWAP",
+        "L1",
+        "U",
+        "EQUIL",
+    }
+    | {"ALIGN"}
+)
 _EPSILON = re.compile(rf"relative machine precision \(eps\) is taken to be\s+({_NUMBER})")
 _THRESHOLD = re.compile(rf"scaled residuals are less than\s+({_NUMBER})")
 _RESIDUAL = re.compile(rf"^\|\|Ax-b\|\|_oo\s*/.*=\s*({_NUMBER})\s*\.{{3,}}\s*(PASSED|FAILED)", re.IGNORECASE)
+_NORM = re.compile(rf"^(\|\|\S+\|\|_\w+)[ .]*=\s*({_NUMBER})\s*$", re.IGNORECASE)
 _TIMING = re.compile(rf"^\+?\s*Max aggregated wall time (\w[\w ]*?)[ .]*:\s*({_NUMBER})\s*$")
 _PROGRESS = re.compile(rf"^Column=\s*(\d+)\s+Fraction=\s*({_NUMBER})%\s+Gflops=\s*({_NUMBER})\s*$")
 _MOMENT = re.compile(r"^HPL_pdgesv\(\) (start|end) time\s+(\S.*)$")
-_COUNT = re.compile(r"^\s*(?:Finished)?\s*(\d+) tests (with|completed and passed|completed and failed|completed|skipped)")
+_COUNT = re.compile(
+    r"^\s*(?:Finished)?\s*(\d+) tests (with|completed and passed|completed and failed|completed|skipped)"
+)
 _ERROR = re.compile(r"^HPL (?:ERROR|WARNING)\b")
 _SAID = re.compile(r"^>>> (.*?)(?: <<<.*)?$")
 _VARIANT = re.compile(r"^W([RC])(\d+)([0-5])([LCR])(\d+)([LCR])(\d+)$")
@@ -64,6 +85,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     gflops: float
     #: HPL before 2.0 prints three, later versions one; none when the check was skipped or never made.
     residuals: list[Residual] = []
+    #: Norms of the matrix and the vectors, which are printed when the check has failed.
+    norms: dict[str, float] = {}
     #: Parts of the factorisation [s], of builds with ``HPL_DETAILED_TIMING``: rfact, pfact, mxswp, update, laswp, …
     timings_s: dict[str, float] = {}
     #: What came before the row.
@@ -216,6 +239,8 @@ class _Reader:
         if found := _RESIDUAL.match(line):
             residual = Residual(value=float(found[1]), passed=found[2].upper() == "PASSED")
             row = msgspec.structs.replace(row, residuals=[*row.residuals, residual])
+        elif found := _NORM.match(line):
+            row = msgspec.structs.replace(row, norms={**row.norms, found[1]: float(found[2])})
         elif found := _TIMING.match(line):
             row = msgspec.structs.replace(row, timings_s={**row.timings_s, found[1].strip(): float(found[2])})
         elif found := _MOMENT.match(line):

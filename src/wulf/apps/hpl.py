@@ -23,7 +23,8 @@ BLOCKS = (32, 64, 96, 128, 192, 256, 384)
 BROADCASTS = (0, 1, 2, 3, 4, 5)
 DEPTHS = (0, 1)
 SWAPS = (0, 1, 2)
-#: A grid with more columns for each row than this is flat: only one on a wire, never on a switch (HPL's FAQ: 1:1 to 1:3).
+#: Columns for each row of the flattest grid that is tried, if there is a squarer one (HPL's FAQ: 1:1 to 1:3, on a plain
+#: Ethernet flat ones, too).
 FLATTEST = 8
 #: Variables by which BLAS libraries take the number of their threads.
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -206,4 +207,6 @@ def _not_asked(row: hpl_output.Row, n: int, chosen: HplSetting) -> str:
     if said is not None:
         for name in said.__struct_fields__:
             found[name], asked[name] = getattr(said, name), getattr(chosen, name)
-    return ", ".join(f"{name} {found[name]} for {asked[name]}" for name in asked if found[name] != asked[name])
+    return ", ".join(
+        f"{name} {found[name]} for {asked[name]}" for name in asked if found[name] != asked[name]
+    )

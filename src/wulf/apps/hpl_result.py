@@ -142,8 +142,8 @@ def _notes(manifest: HplManifest, confirming: Sequence[HplLaunch], gflops: Estim
         )
     if plan.kind == "hpcc":
         found.append(
-            "HPL ran within hpcc, which makes all its other tests first at every launch: with an xhpl more settings are "
-            "tried in the same time, and bad ones are cut short"
+            "HPL ran within hpcc, which makes all its other tests first at every launch: with an xhpl more settings "
+            "are tried in the same time, and bad ones are cut short"
         )
     failed = [launch for launch in confirming if launch.status == "failed"]
     found += [f"launch {launch.index} of the chosen setting failed: {launch.reason}" for launch in failed]

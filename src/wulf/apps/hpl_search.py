@@ -1,7 +1,7 @@
 """The search for the quickest setting: cheap small problems first, then the best of them at the large one.
 
-The logarithm of the time is a Gaussian process over the parameters, with the noise of single launches. Parameters that do
-not matter are found out by their likelihood, so that what is learnt of one setting counts for many others.
+The logarithm of the time is a Gaussian process over the parameters, with the noise of single launches. Parameters that
+do not matter are found out by their likelihood, so that what is learnt of one setting counts for many others.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ _FIT_EVERY = 4
 #: Rates: threads, shape of the grid, NB, depth, swap, broadcast, order. All columns of the broadcast share theirs.
 _RATES = 7
 _RATE_OF = [0, 1, 2, 3, 4]
-#: Where the logarithms of the scales are likely to be, and how far from it: parameters do about 30 %, launches scatter by 3 %.
+#: Where the logarithms of the scales are likely to be, and how far from it: parameters do about 30 %, launches scatter
+#: by 3 %.
 _PRIOR = np.array([math.log(0.3), math.log(0.03), *[-2.0] * _RATES])
 _PRIOR_WIDTH = np.array([0.7, 0.7, *[1.5] * _RATES])
 _BOUNDS = [(-4.0, 1.0), (-9.0, -1.0), *[(-7.0, 2.0)] * _RATES]
@@ -107,9 +108,9 @@ class Search:
             self._seen[order].append((index, math.log(time_s)))
 
     def best(self) -> int | None:
-        """Return the setting that is expected to be the quickest at the large order; None before any was launched there.
+        """Return the setting that is expected to be the quickest at the large order, of those that were launched there.
 
-        Only settings that were launched there count.
+        None before any was.
         """
         if not self._seen["large"]:
             return None
@@ -224,12 +225,14 @@ class _Scales(msgspec.Struct, frozen=True):
 
 
 def _fit(rows: Floats, centred: Floats, start: Floats) -> _Scales:
-    """Return the scales that make values most likely, near what is usual: few launches must not make anything certain."""
+    """Return the scales that make values most likely, near what is usual: few launches make nothing certain."""
 
     def cost(point: Floats) -> float:
         scales = _Scales(point)
         factor = cho_factor(scales.kernel(rows, rows) + scales.noise * np.eye(len(rows)), lower=True)
-        likelihood = -0.5 * float(centred @ cho_solve(factor, centred)) - float(np.log(np.diag(factor[0])).sum())
+        likelihood = -0.5 * float(centred @ cho_solve(factor, centred)) - float(
+            np.log(np.diag(factor[0])).sum()
+        )
         return 0.5 * float((((point - _PRIOR) / _PRIOR_WIDTH) ** 2).sum()) - likelihood
 
     return _Scales(minimize(cost, start, method="L-BFGS-B", bounds=_BOUNDS, options={"maxiter": 15}).x)
@@ -248,7 +251,7 @@ def _posterior(scales: _Scales, rows: Floats, centred: Floats, wanted: Floats) -
 
 
 def _means(rows: Floats, values: Floats) -> tuple[float, float]:
-    """Return the mean at the small and at the large order: the step between them by settings that were launched at both."""
+    """Return the mean at the small and at the large order; the step between them by settings launched at both."""
     at: tuple[dict[bytes, list[float]], dict[bytes, list[float]]] = ({}, {})
     for row, value in zip(rows, values, strict=True):
         at[int(row[-1])].setdefault(row[:-1].tobytes(), []).append(float(value))

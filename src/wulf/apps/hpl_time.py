@@ -40,7 +40,9 @@ def fit(timings: Sequence[tuple[int, float]]) -> TimeModel:
             f"{len(timings)} launches of {len({n for n, _ in timings})} orders say nothing of other orders"
         )
     for powers in ((2, 3), (3,)):
-        found = linear.fit(_rows([n for n, _ in timings], [seconds for _, seconds in timings], powers), _ones(timings))
+        found = linear.fit(
+            _rows([n for n, _ in timings], [seconds for _, seconds in timings], powers), _ones(timings)
+        )
         if all(coefficient > 0 for coefficient in found.coefficients):
             break
     surface, volume = (0.0, *found.coefficients)[-2:]

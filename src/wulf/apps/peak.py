@@ -35,7 +35,10 @@ class Core(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             facts.get("cpu.vendor") == self.vendor
             and facts.get("cpu.family") == self.family
             and self.vector in (None, facts.get("cpu.vector"))
-            and (not self.models or any(low <= model <= high for low, high in self.models if isinstance(model, int)))
+            and (
+                not self.models
+                or any(low <= model <= high for low, high in self.models if isinstance(model, int))
+            )
         )
 
 
@@ -112,4 +115,8 @@ def _clock(record: NodeRecord) -> float:
 
 
 def _clock_source(record: NodeRecord) -> str:
-    return "nominal, of the time stamp counter" if "cpu.nominal_hz" in record.facts else "highest that cpufreq allows"
+    return (
+        "nominal, of the time stamp counter"
+        if "cpu.nominal_hz" in record.facts
+        else "highest that cpufreq allows"
+    )

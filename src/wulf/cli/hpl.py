@@ -71,21 +71,29 @@ def command(
     price: Annotated[
         float | None, typer.Option(min=0, help="Price of the whole machine, in any currency.")
     ] = None,
-    watts: Annotated[float | None, typer.Option(min=0, help="What the whole machine takes under load.")] = None,
+    watts: Annotated[
+        float | None, typer.Option(min=0, help="What the whole machine takes under load.")
+    ] = None,
     peak: Annotated[
         float | None,
-        typer.Option(min=0, help="Theoretical peak of the nodes [GFLOPS], where it is not known or is not right."),
+        typer.Option(
+            min=0, help="Theoretical peak of the nodes [GFLOPS], where it is not known or is not right."
+        ),
     ] = None,
     mpi: Annotated[
         str | None,
-        typer.Option(help="MPI library that starts the job: 'openmpi', 'mpich' or a compiler. Default: that of HPL."),
+        typer.Option(
+            help="MPI library that starts the job: 'openmpi', 'mpich' or a compiler. Default: that of HPL."
+        ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Of the search.")] = None,
     run: Annotated[str | None, typer.Option(help="Name of the run. Default: date and time.")] = None,
     runs: RunsOption = RUNS,
     resume: Annotated[
         str | None,
-        typer.Option(metavar="RUN", help="Go on with a run that was interrupted.", autocompletion=complete.runs),
+        typer.Option(
+            metavar="RUN", help="Go on with a run that was interrupted.", autocompletion=complete.runs
+        ),
     ] = None,
     json: JsonOption = False,
 ) -> None:
@@ -93,13 +101,13 @@ def command(
 
     Small problems say how long a problem takes. Then process grid, threads, block size, broadcast, depth and row
     exchange are searched: first with small problems, the best of them with larger ones; launches that are much slower
-    than the best are cut short where HPL says how far it is. A model of these times predicts the large problem, which is
-    as large as the rest of the time and the memory allow. What is chosen is launched afresh, several times: the figure is
-    the median of these launches with its interval, not the best one. A result that fails HPL's own check counts as
-    failed.
+    than the best are cut short, early where HPL says how far it is. A model of these times predicts the large
+    problem, which is as large as the rest of the time and the memory allow. What is chosen is launched afresh, several
+    times: the figure is the median of these launches with its interval, not the best one. A result that fails HPL's
+    own check counts as failed.
 
-    The percentage of the theoretical peak needs to know the CPU: how it is derived is shown, --peak overrides it. --price
-    and --watts give the price of a GFLOPS and MFLOPS/W.
+    The percentage of the theoretical peak needs to know the CPU: how it is derived is shown, --peak overrides it.
+    --price and --watts give the price of a GFLOPS and MFLOPS/W.
 
     Debian has HPL within its package hpcc, which makes all its other tests at every launch, so that fewer settings are
     tried. Exit code 3 when the time ended it before all launches were made.
@@ -107,7 +115,9 @@ def command(
     end_gently()
     with HplProgress() as progress:
         if resume is not None:
-            finished = session.go_on(find_run(resume, runs, HEAD), parse_duration(time) if time else None, progress)
+            finished = session.go_on(
+                find_run(resume, runs, HEAD), parse_duration(time) if time else None, progress
+            )
         else:
             config = resolve(cluster_name)
             request = session.HplRequest(

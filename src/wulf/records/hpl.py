@@ -7,7 +7,6 @@ from typing import Literal
 from wulf.records.base import Estimate, Record
 from wulf.records.measured import NodeRecord, RunHead
 
-
 BROADCASTS = ("1ring", "1ringM", "2ring", "2ringM", "long", "longM")
 SWAPS = ("binary exchange", "long", "mix")
 

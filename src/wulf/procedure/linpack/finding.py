@@ -49,9 +49,13 @@ def program(transport: Transport, nodes: Sequence[str], wanted: str | None) -> s
     }
     without = [node for node in nodes if node not in places]
     if len(without) == len(nodes):
-        raise UsageError(hpl.HOW_TO_GET if wanted is None else f"--program {wanted}: it is on none of the nodes")
+        raise UsageError(
+            hpl.HOW_TO_GET if wanted is None else f"--program {wanted}: it is on none of the nodes"
+        )
     if without:
-        raise UsageError(f"{fold(without)}: no {wanted or 'xhpl and no hpcc'}; all nodes need it at the same path")
+        raise UsageError(
+            f"{fold(without)}: no {wanted or 'xhpl and no hpcc'}; all nodes need it at the same path"
+        )
     usual, _ = Counter(places.values()).most_common(1)[0]
     others = [node for node, path in places.items() if path != usual]
     if others:

@@ -80,7 +80,7 @@ def launch(
     argv = site.launcher.argv(_job(site, chosen))
     _write(site, n, chosen)
     ran = _run(site, argv, chosen, limit)
-    text = _output(site) if site.kind == "hpcc" else ran.text
+    text = f"{ran.text}\n{_output(site)}" if site.kind == "hpcc" else ran.text
     wall_s = time.monotonic() - begin
     record = HplLaunch(
         index=index,
@@ -173,7 +173,7 @@ def _run(site: HplSite, argv: Sequence[str], chosen: HplSetting, limit: Limit | 
                 lines.append(line)
                 ran.progress = hpl_output.progress(line) or ran.progress
                 if ran.progress is not None and limit is not None and limit.too_slow(ran.progress):
-                    ran.cut = f"at {ran.progress.fraction:.0%} of its columns it was {limit.factor:g} × slower than the best"
+                    ran.cut = f"{limit.factor:g} × slower than the best at {ran.progress.fraction:.0%} of its columns"
                     break
             else:
                 code = process.wait(ASK_S)
@@ -184,6 +184,8 @@ def _run(site: HplSite, argv: Sequence[str], chosen: HplSetting, limit: Limit | 
             ran.cut = f"it took {limit.factor if limit else 0:g} × as long as the best"
         except (TransportError, ProbeError) as error:
             ran.error = str(error)
+        # What HPL refuses it says there.
+        lines += process.stderr().decode(errors="replace").splitlines()
     ran.text = "\n".join(lines)
     return ran
 

@@ -118,7 +118,9 @@ def go_on(path: Path, time_s: float | None, watcher: Watcher) -> HplRun:
         site = finding.site(config, transport, manifest.plan, records, None)
         run, writer = resume_hpl(path)
         with writer:
-            writer.resumed(msgspec.structs.replace(run.manifest.plan, time_s=time_s or run.manifest.plan.time_s))
+            writer.resumed(
+                msgspec.structs.replace(run.manifest.plan, time_s=time_s or run.manifest.plan.time_s)
+            )
             watcher.begun(path, writer.manifest)
             _carry_out(writer, run.launches, site, watcher)
     return load_hpl(path)
@@ -309,7 +311,7 @@ def _plain(run: _Run) -> HplSetting:
 
 
 def _small_order(run: _Run) -> int:
-    """Return the order at which settings are tried first; problems grow until they are as long as there is time for."""
+    """Return the order at which settings are tried first; problems grow until they take as long as there is time."""
     wanted_s = max(SEARCH_SHARE * run.plan.time_s / 2 / SMALL_LAUNCHES, SHORTEST_S)
     done = [launch for launch in run.of("size") if launch.setting == _plain(run)]
     n = run.limit(FIRST_ORDER)
@@ -355,12 +357,18 @@ def _search(run: _Run, small: int) -> HplSetting:
 
 
 def _order(run: _Run, chosen: HplSetting, small: int) -> int:
-    """Return the order of the result: what fits into the memory, and what the rest of the time is expected to suffice for."""
+    """Return the order of the result: what fits into the memory, and is expected to fit into the rest of the time."""
     confirmed = [launch.n for launch in run.launches if launch.phase == "confirm"]
     if confirmed:
         return confirmed[-1]
     for n in (small, _large_order(run, small)):
-        while sum(launch.n == n and launch.setting == chosen and launch.phase != "confirm" for launch in run.launches) < FOR_MODEL:
+        while (
+            sum(
+                launch.n == n and launch.setting == chosen and launch.phase != "confirm"
+                for launch in run.launches
+            )
+            < FOR_MODEL
+        ):
             if run.launch("size", n, chosen, None).status != "ok":
                 raise AnalysisError(f"the setting that was best fails now: {run.launches[-1].reason}")
     model = hpl_result.model(run.launches, chosen)

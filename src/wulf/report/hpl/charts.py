@@ -23,7 +23,9 @@ def _phase(figure: Figure) -> tuple[alt.Color, alt.Shape]:
 def _path(figure: Figure) -> Layer:
     color, shape = _phase(figure)
     base = alt.Chart(alt.NamedData("main"))
-    x = alt.X("launch:Q", scale=alt.Scale(nice=False, padding=8), axis=alt.Axis(title=figure.x_title, format="d"))
+    x = alt.X(
+        "launch:Q", scale=alt.Scale(nice=False, padding=8), axis=alt.Axis(title=figure.x_title, format="d")
+    )
     y = alt.Y("rate:Q", axis=alt.Axis(title=figure.y_title))
     lines = base.mark_line(interpolate="step-after", opacity=0.6).encode(
         x=x, y=alt.Y("best:Q"), color=color, detail="N:N"

@@ -51,7 +51,8 @@ def path(launches: Sequence[HplLaunch]) -> Figure | None:
                 label="",
                 datasets={"main": main},
                 summary=f"Rates of {count(len(shown), 'launch', 'launches')} in time order.",
-                caption="Every launch in time order; the line is the best so far of its order. Larger problems are faster.",
+                caption="Every launch in time order; the line is the best so far of its order. "
+                "Larger problems are faster.",
             ),
         ),
     )
@@ -86,9 +87,10 @@ def surface(launches: Sequence[HplLaunch]) -> Figure | None:
             Variant(
                 label="",
                 datasets={"main": main},
-                summary=f"Best rate of {count(len(keys), 'combination')} of block size and grid; highest: {best.setting.shown}.",
-                caption="Best single launch of each combination over all broadcasts, depths and exchanges that were tried with it; "
-                "where there is no field it was not tried.",
+                summary=f"Best rate of {count(len(keys), 'combination')} of block size and grid; "
+                f"highest: {best.setting.shown}.",
+                caption="Best single launch of each combination over all broadcasts, depths and exchanges that were "
+                "tried with it; where there is no field it was not tried.",
             ),
         ),
     )
@@ -109,8 +111,13 @@ def orders(launches: Sequence[HplLaunch], result: HplResult) -> Figure | None:
         "phase": [NAMES[launch.phase] for launch in mine],
         "shown": [format_value(launch.gflops or 0.0, "GFLOPS") for launch in mine],
     }
-    by_order = {n: [launch.gflops or 0.0 for launch in mine if launch.n == n] for n in {one.n for one in mine}}
-    medians = {"N": sorted(by_order), "rate": rounded([statistics.median(by_order[n]) for n in sorted(by_order)])}
+    by_order = {
+        n: [launch.gflops or 0.0 for launch in mine if launch.n == n] for n in {one.n for one in mine}
+    }
+    medians = {
+        "N": sorted(by_order),
+        "rate": rounded([statistics.median(by_order[n]) for n in sorted(by_order)]),
+    }
     return Figure(
         id="orders",
         chart=charts.ORDERS,
@@ -122,7 +129,8 @@ def orders(launches: Sequence[HplLaunch], result: HplResult) -> Figure | None:
                 label="",
                 datasets={"main": main, "medians": medians},
                 summary=f"Rates of the chosen setting at {count(len(by_order), 'order')}.",
-                caption=f"The chosen setting: {result.setting.shown if result.setting else ''}. The line goes through the medians.",
+                caption=f"The chosen setting: {result.setting.shown if result.setting else ''}. "
+                "The line goes through the medians.",
             ),
         ),
     )
