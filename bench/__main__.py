@@ -37,6 +37,7 @@ NAMES = (
     "ops-cost",
     "collectives-spread",
     "slow-node",
+    "hpl-search",
 )
 TABLE = Path(__file__).parent / "RESULTS.md"
 

@@ -138,7 +138,7 @@ def _notes(manifest: HplManifest, confirming: Sequence[HplLaunch], gflops: Estim
     elif confirming and confirming[-1].n < plan.largest_n:
         found.append(
             f"the order {confirming[-1].n} is limited by time: {plan.largest_n} would fill "
-            f"{hpl.MEMORY_SHARE:.0%} of the memory, and is faster as a rule"
+            f"{100 * hpl.MEMORY_SHARE:.0f} % of the memory, and is faster as a rule"
         )
     if plan.kind == "hpcc":
         found.append(

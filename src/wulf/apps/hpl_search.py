@@ -108,15 +108,16 @@ class Search:
             self._seen[order].append((index, math.log(time_s)))
 
     def best(self) -> int | None:
-        """Return the setting that is expected to be the quickest at the large order, of those that were launched there.
+        """Return the setting that is expected to be the quickest at the large order; None before any was launched.
 
-        None before any was.
+        Only settings that were launched there count, unless none was.
         """
-        if not self._seen["large"]:
+        order: Order = "large" if self._seen["large"] else "small"
+        measured = sorted({index for index, _ in self._seen[order]} - self._failed)
+        if not measured:
             return None
-        measured = sorted({index for index, _ in self._seen["large"]} - self._failed)
-        means, _ = self._predict("large", measured)
-        return measured[int(np.argmin(means))] if measured else None
+        means, _ = self._predict(order, measured)
+        return measured[int(np.argmin(means))]
 
     def _limit_s(self, order: Order) -> float | None:
         seen = self._seen[order]

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from wulf.apps.hpl_result import conclude
 from wulf.cli import complete
 from wulf.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console, print_json
 from wulf.cli.progress import Display, duration
@@ -143,10 +144,11 @@ def _positive(name: str, value: float | None) -> float | None:
 
 
 def _show(run: HplRun, *, json: bool) -> None:
+    result = conclude(run.manifest, run.launches)
     if json:
-        print_json(run.result)
+        print_json(result)
     else:
-        report.render_text(run.manifest, run.launches, run.result, console())
+        report.render_text(run.manifest, run.launches, result, console())
         sys.stdout.write(f"\nrun: {run.path}\nnext: wulf report {run.path}\n")
     if run.manifest.status != "complete":
         raise typer.Exit(EXIT_FINDINGS)

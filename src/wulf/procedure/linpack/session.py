@@ -22,7 +22,7 @@ from wulf.procedure import site as cluster_site
 from wulf.procedure.begin import head
 from wulf.procedure.linpack import finding, launching
 from wulf.records import NodeRecord
-from wulf.records.hpl import HplLaunch, HplManifest, HplPhase, HplPlan, HplSetting, Peak
+from wulf.records.hpl import HplLaunch, HplManifest, HplPhase, HplPlan, HplSetting, Peak, TimeModel
 from wulf.store.hpl import HEAD, HplRun, HplWriter, create_hpl, load_hpl, resume_hpl
 
 #: Shares of the whole time until which settings are searched; the rest is for the result.
@@ -361,16 +361,8 @@ def _order(run: _Run, chosen: HplSetting, small: int) -> int:
     confirmed = [launch.n for launch in run.launches if launch.phase == "confirm"]
     if confirmed:
         return confirmed[-1]
-    for n in (small, _large_order(run, small)):
-        while (
-            sum(
-                launch.n == n and launch.setting == chosen and launch.phase != "confirm"
-                for launch in run.launches
-            )
-            < FOR_MODEL
-        ):
-            if run.launch("size", n, chosen, None).status != "ok":
-                raise AnalysisError(f"the setting that was best fails now: {run.launches[-1].reason}")
+    for n in dict.fromkeys((small, _large_order(run, small))):
+        _for_model(run, n, chosen)
     model = hpl_result.model(run.launches, chosen)
     if model is None:
         return _large_order(run, small)
@@ -384,7 +376,19 @@ def _order(run: _Run, chosen: HplSetting, small: int) -> int:
     return max(n, model.n_max // chosen.nb * chosen.nb)
 
 
-def _upper_s(model: hpl_time.TimeModel, n: int) -> float:
+def _for_model(run: _Run, n: int, chosen: HplSetting) -> None:
+    """Launch a setting as often at an order as the model takes, while there is time."""
+    while run.left_s > 0:
+        known = [
+            one for one in run.launches if one.n == n and one.setting == chosen and one.phase != "confirm"
+        ]
+        if len(known) >= FOR_MODEL:
+            return
+        if run.launch("size", n, chosen, None).status != "ok":
+            raise AnalysisError(f"the setting that was best fails now: {run.launches[-1].reason}")
+
+
+def _upper_s(model: TimeModel, n: int) -> float:
     upper = hpl_time.forecast(model, n).time.high
     assert upper is not None
     return upper

@@ -27,7 +27,8 @@ def _path(figure: Figure) -> Layer:
         "launch:Q", scale=alt.Scale(nice=False, padding=8), axis=alt.Axis(title=figure.x_title, format="d")
     )
     y = alt.Y("rate:Q", axis=alt.Axis(title=figure.y_title))
-    lines = base.mark_line(interpolate="step-after", opacity=0.6).encode(
+    searched = base.transform_filter("isValid(datum.best)")
+    lines = searched.mark_line(interpolate="step-after", opacity=0.6).encode(
         x=x, y=alt.Y("best:Q"), color=color, detail="N:N"
     )
     points = base.mark_point(size=34, strokeWidth=1.5).encode(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from wulf.records.hpl import HplLaunch, HplResult
 from wulf.report.hpl import charts
-from wulf.report.parts import Figure, Variant, rounded
+from wulf.report.parts import Columns, Figure, Variant, rounded
 from wulf.report.words import count
 from wulf.units import format_value
 
@@ -27,10 +27,11 @@ def path(launches: Sequence[HplLaunch]) -> Figure | None:
     best: dict[int, float] = {}
     tops = []
     for launch in shown:
-        if launch.status == "ok":
+        searching = launch.phase in ("search", "large")
+        if launch.status == "ok" and searching:
             best[launch.n] = max(best.get(launch.n, 0.0), launch.gflops or 0.0)
-        tops.append(best.get(launch.n))
-    main = {
+        tops.append(best.get(launch.n) if searching else None)
+    main: Columns = {
         "launch": [launch.index + 1 for launch in shown],
         "rate": rounded([launch.gflops for launch in shown]),
         "phase": [NAMES[launch.phase] for launch in shown],
@@ -51,7 +52,7 @@ def path(launches: Sequence[HplLaunch]) -> Figure | None:
                 label="",
                 datasets={"main": main},
                 summary=f"Rates of {count(len(shown), 'launch', 'launches')} in time order.",
-                caption="Every launch in time order; the line is the best so far of its order. "
+                caption="Every launch in time order; the lines are the best so far of each order of the search. "
                 "Larger problems are faster.",
             ),
         ),
@@ -68,7 +69,7 @@ def surface(launches: Sequence[HplLaunch]) -> Figure | None:
         return None
     keys = sorted(cells, key=lambda key: (key[0], key[1]))
     tops = [max(cells[key], key=lambda launch: launch.gflops or 0.0) for key in keys]
-    main = {
+    main: Columns = {
         "layout": [layout for layout, _ in keys],
         "nb": [nb for _, nb in keys],
         "rate": rounded([top.gflops for top in tops]),
@@ -105,7 +106,7 @@ def orders(launches: Sequence[HplLaunch], result: HplResult) -> Figure | None:
     ]
     if len({launch.n for launch in mine}) < 2:
         return None
-    main = {
+    main: Columns = {
         "N": [launch.n for launch in mine],
         "rate": rounded([launch.gflops for launch in mine]),
         "phase": [NAMES[launch.phase] for launch in mine],
@@ -114,7 +115,7 @@ def orders(launches: Sequence[HplLaunch], result: HplResult) -> Figure | None:
     by_order = {
         n: [launch.gflops or 0.0 for launch in mine if launch.n == n] for n in {one.n for one in mine}
     }
-    medians = {
+    medians: Columns = {
         "N": sorted(by_order),
         "rate": rounded([statistics.median(by_order[n]) for n in sorted(by_order)]),
     }

@@ -246,7 +246,7 @@ def _failures(launches: Sequence[HplLaunch]) -> Table:
 _METHOD = (
     "The figure is the median over fresh launches of the chosen setting with its 95 % interval (order statistics); "
     "launches of the search are not among them, as what is chosen for being quick was lucky, too. A launch counts "
-    "only if HPL's own check passed. Times of short problems are taken from the printed rate, which has more digits. The "
-    "prediction is surface × n² + volume × n³, fitted to the search's launches of the chosen setting, with Student's "
-    "t. The theoretical peak is cores × operations a cycle × clock; a CPU that raises its clock may exceed it."
+    "only if HPL's own check passed. Times of short problems are taken from the printed rate, which has more digits. "
+    "The prediction is surface × n² + volume × n³, fitted to the search's launches of the chosen setting, with "
+    "Student's t. The theoretical peak is cores × operations a cycle × clock; a CPU that raises its clock may be above."
 )
