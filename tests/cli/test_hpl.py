@@ -47,7 +47,9 @@ def test_hpl_within_hpcc_gives_a_figure_and_says_what_that_costs(tmp_path):
 
 @needs_xhpl
 def test_a_run_that_was_interrupted_keeps_what_it_measured_and_goes_on(tmp_path):
-    process = start(tmp_path, "hpl", "--cluster", "local", "--program", str(XHPL), "--time", "30s", "--run", "two")
+    process = start(
+        tmp_path, "hpl", "--cluster", "local", "--program", str(XHPL), "--time", "30s", "--run", "two"
+    )
     log = tmp_path / "runs" / "two" / "launches.jsonl"
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and not (log.exists() and log.read_bytes().count(b"\n") >= 4):

@@ -14,9 +14,8 @@ from wulf.apps import hpl, hpl_result, hpl_time, peak
 from wulf.apps.hpl_search import CUT, Order, Search, Values
 from wulf.cluster import inventory
 from wulf.cluster.inventory import ClusterConfig
-from wulf.errors import AnalysisError, UsageError
+from wulf.errors import AnalysisError, UsageError, WulfError
 from wulf.facts.values import cpu_list
-from wulf.nodeset import fold
 from wulf.ports import Transport
 from wulf.procedure import site as cluster_site
 from wulf.procedure.begin import head
@@ -132,21 +131,22 @@ def _manifest(
     cluster_site.measurable([tuple(record.node for record in records)], records)
     nodes = [record.node for record in records]
     program = finding.program(transport, nodes, request.program)
-    cores = _cores(request.config, records)
-    space = hpl.space(len(nodes), min(count for count in _cpus(records).values()))
+    cpus = min(_cpus(records).values())
     memory = _memory(request.config, records)
-    found, unknown = _peak(request.peak_gflops, records, cores)
+    found, unknown = _peak(request.peak_gflops, records, _cores(request.config, records))
     plan = HplPlan(
         program=program,
         kind=hpl.kind_of(program),
         nodes=nodes,
-        cpus=min(_cpus(records).values()),
+        cpus=cpus,
         memory_bytes=memory,
         largest_n=hpl.largest_order(memory) if memory else None,
         time_s=request.time_s,
         repeats=request.repeats,
         seed=request.seed,
-        values={key: [_shown(value) for value in values] for key, values in space.items()},
+        values={
+            key: [_shown(value) for value in values] for key, values in hpl.space(len(nodes), cpus).items()
+        },
         env={**request.config.mpi.env, **request.env},
         price=request.price,
         watts=request.watts,
@@ -272,15 +272,18 @@ def _carry_out(
     writer: HplWriter, launches: Sequence[HplLaunch], site: launching.HplSite, watcher: Watcher
 ) -> None:
     run = _Run(writer, launches, site, watcher)
-    status = "failed"
+    status, message = "failed", None
     try:
         status = _phases(run, watcher)
     except KeyboardInterrupt:
         status = "interrupted"
         watcher.interrupted(writer.path)
         raise
+    except WulfError as error:
+        message = str(error)
+        raise
     finally:
-        writer.update(status=status)
+        writer.update(status=status, message=message)
         result = hpl_result.conclude(writer.manifest, run.launches)
         writer.conclude(result)
         if result.n is not None and result.setting is not None:
@@ -312,6 +315,9 @@ def _plain(run: _Run) -> HplSetting:
 
 def _small_order(run: _Run) -> int:
     """Return the order at which settings are tried first; problems grow until they take as long as there is time."""
+    searched = [launch.n for launch in run.launches if launch.phase == "search"]
+    if searched:
+        return searched[0]
     wanted_s = max(SEARCH_SHARE * run.plan.time_s / 2 / SMALL_LAUNCHES, SHORTEST_S)
     done = [launch for launch in run.of("size") if launch.setting == _plain(run)]
     n = run.limit(FIRST_ORDER)
@@ -322,7 +328,9 @@ def _small_order(run: _Run) -> int:
         if launch.status != "ok":
             raise AnalysisError(f"HPL does not run here: {launch.reason} (command: {' '.join(launch.argv)})")
         done.append(launch)
-    return done[-1].n
+    # The last one may have taken much longer than is wanted.
+    shrunk = done[-1].n * min(1.0, (wanted_s / done[-1].wall_s) ** (1 / 3))
+    return max(int(shrunk) // 64 * 64, run.limit(FIRST_ORDER))
 
 
 def _large_order(run: _Run, small: int) -> int:
@@ -337,6 +345,9 @@ def _search(run: _Run, small: int) -> HplSetting:
     AnalysisError
         Every launch failed.
     """
+    confirmed = [launch.setting for launch in run.launches if launch.phase == "confirm"]
+    if confirmed:
+        return confirmed[-1]
     orders: dict[Order, int] = {"small": small, "large": _large_order(run, small)}
     phases: dict[Order, HplPhase] = {"small": "search", "large": "large"}
     known = {msgspec.json.encode(hpl.setting(values)): place for place, values in enumerate(run.settings)}
@@ -346,7 +357,7 @@ def _search(run: _Run, small: int) -> HplSetting:
         for order, phase in phases.items():
             if launch.phase == phase:
                 search.add(known[msgspec.json.encode(launch.setting)], order, launch.time_s, launch.wall_s)
-    while not run.of("confirm") and (proposal := search.propose()) is not None:
+    while (proposal := search.propose()) is not None:
         chosen = hpl.setting(run.settings[proposal.index])
         done = run.launch(phases[proposal.order], orders[proposal.order], chosen, proposal.limit_s)
         search.add(proposal.index, proposal.order, done.time_s, done.wall_s)
@@ -402,8 +413,3 @@ def _confirm(run: _Run, n: int, chosen: HplSetting) -> str:
             return "budget"
         run.launch("confirm", n, chosen, None)
     return "complete" if run.of("confirm") else "failed"
-
-
-def nodes_of(run: HplRun) -> str:
-    """Return the nodes of a run, folded."""
-    return fold(run.manifest.plan.nodes)
