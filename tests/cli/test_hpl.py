@@ -11,7 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import start, wulf
-from wulf.records.hpl import HplLaunch
+from wulf.cluster import inventory
+from wulf.cluster.launcher import launcher_for
+from wulf.cluster.transport import open_transport
+from wulf.procedure.linpack.launching import HplSite, Limit, launch
+from wulf.records.hpl import HplLaunch, HplSetting
 from wulf.store.hpl import load_hpl
 
 XHPL = shutil.which("xhpl")
@@ -66,6 +70,35 @@ def test_a_run_that_was_interrupted_keeps_what_it_measured_and_goes_on(tmp_path)
     fresh = [launch for launch in after.launches if launch.phase == "confirm"]
     assert fresh and len({(launch.n, launch.setting.shown) for launch in fresh}) == 1
     assert all(isinstance(launch, HplLaunch) and launch.status != "failed" for launch in after.launches)
+
+
+@needs_xhpl
+def test_a_launch_that_falls_far_behind_the_best_is_ended(tmp_path):
+    config = inventory.local()
+    chosen = HplSetting(nb=64, p=1, q=2, threads=1, bcast=1, depth=1, swap=2)
+    site = HplSite(
+        transport=open_transport(config),
+        launcher=launcher_for("openmpi", shutil.which("mpirun.openmpi")),
+        program=str(XHPL),
+        kind="xhpl",
+        nodes=["local1"],
+        addresses={"local1": "127.0.0.1"},
+        directory=str(tmp_path / "hpl"),
+        interface=None,
+        subnet=None,
+        shared_cpu=True,
+        env={},
+    )
+    whole = launch(site, 0, "search", 2000, chosen, None)
+    assert (whole.status, whole.residual < 16) == ("ok", True)
+    if not whole.progress:
+        pytest.skip("this xhpl does not say how far it is")
+    # A best that nobody reaches: 1000 times as quick.
+    best = [(share, 1000 * rate) for share, rate in whole.progress]
+    limit = Limit(time_s=60.0, beside_s=60.0, best=best, factor=1.5)
+    cut = launch(site, 1, "search", 2000, chosen, limit)
+    assert cut.status == "cut" and "slower than the best at" in cut.reason
+    assert cut.time_s > 0 and cut.residual is None
 
 
 def test_a_program_that_is_not_there_is_said_before_anything_is_stored(tmp_path):
