@@ -121,7 +121,12 @@ class Search:
 
     def _limit_s(self, order: Order) -> float | None:
         seen = self._seen[order]
-        return CUT * math.exp(min(value for _, value in seen)) if seen else None
+        if not seen:
+            return None
+        # What the best is expected to take: the quickest launch may have been lucky.
+        launched = sorted({index for index, _ in seen})
+        means, _ = self._predict(order, launched)
+        return CUT * math.exp(float(means.min()))
 
     def _expected_s(self, order: Order) -> float:
         """Return what a launch costs; at first that of the large order is as much dearer as its time is longer."""

@@ -261,7 +261,8 @@ class _Run:
         same = [launch for launch in self.launches if launch.n == n and launch.status == "ok"]
         if limit_s is None or not same:
             return None
-        best = min(same, key=lambda launch: launch.time_s or 0.0)
+        # Of the launches the one that is what the best is expected to be.
+        best = min(same, key=lambda launch: abs((launch.time_s or 0.0) - limit_s / CUT))
         beside = max(launch.wall_s - (launch.time_s or 0.0) for launch in same)
         return launching.Limit(
             time_s=limit_s, beside_s=PATIENCE * beside + LITTLE_S, best=best.progress, factor=CUT

@@ -61,7 +61,7 @@ def path(launches: Sequence[HplLaunch]) -> Figure | None:
 
 def surface(launches: Sequence[HplLaunch]) -> Figure | None:
     """Return the best rate by block size and grid, at the small order; None where fewer than two were tried."""
-    small = [launch for launch in launches if launch.phase == "search" and launch.status == "ok"]
+    small = [launch for launch in launches if launch.phase == "search" and launch.gflops]
     cells: dict[tuple[str, int], list[HplLaunch]] = {}
     for launch in small:
         cells.setdefault((launch.setting.layout, launch.setting.nb), []).append(launch)
@@ -91,7 +91,7 @@ def surface(launches: Sequence[HplLaunch]) -> Figure | None:
                 summary=f"Best rate of {count(len(keys), 'combination')} of block size and grid; "
                 f"highest: {best.setting.shown}.",
                 caption="Best single launch of each combination over all broadcasts, depths and exchanges that were "
-                "tried with it; where there is no field it was not tried.",
+                "tried with it, of one that was cut at most that rate; where there is no field it was not tried.",
             ),
         ),
     )

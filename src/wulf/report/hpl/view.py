@@ -179,7 +179,6 @@ def _fresh(launches: Sequence[HplLaunch]) -> Table:
         title="Fresh launches of the choice",
         columns=(
             Column("launch", numeric=True),
-            Column("begun"),
             Column("rate", numeric=True),
             Column("time", numeric=True),
             Column("residual", numeric=True),
@@ -188,7 +187,6 @@ def _fresh(launches: Sequence[HplLaunch]) -> Table:
         rows=tuple(
             (
                 Item(str(launch.index), launch.index),
-                Item(moment(launch.started_at)),
                 Item(format_value(launch.gflops, "GFLOPS") if launch.gflops else "–", launch.gflops),
                 Item(format_value(launch.time_s, "s") if launch.time_s else "–", launch.time_s),
                 Item(f"{launch.residual:.3g}" if launch.residual is not None else "–", launch.residual),
