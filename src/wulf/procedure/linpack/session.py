@@ -191,13 +191,14 @@ def _cores(config: ClusterConfig, records: Sequence[NodeRecord]) -> dict[str, in
 
 
 def _memory(config: ClusterConfig, records: Sequence[NodeRecord]) -> int | None:
-    """Return the memory of all nodes together, as the smallest allows [B]; virtual nodes have that of their host."""
+    """Return the memory of all nodes together, as the smallest allows [B]; containers have that of one host."""
     sizes = [record.facts.get("memory.total_bytes") for record in records]
     known = [size for size in sizes if isinstance(size, int) and size > 0]
     if len(known) < len(sizes):
         return None
     nodes = [record.node for record in records]
-    return min(known) if config.shares_cpu(*nodes) else min(known) * len(known)
+    contained = any(record.facts.get("node.container", "none") != "none" for record in records)
+    return min(known) if contained or config.shares_cpu(*nodes) else min(known) * len(known)
 
 
 def _peak(
@@ -391,9 +392,7 @@ def _order(run: _Run, chosen: HplSetting, small: int) -> int:
 def _for_model(run: _Run, n: int, chosen: HplSetting) -> None:
     """Launch a setting as often at an order as the model takes, while there is time."""
     while run.left_s > 0:
-        known = [
-            one for one in run.launches if one.n == n and one.setting == chosen and one.phase != "confirm"
-        ]
+        known = [one for one in run.launches if (one.n, one.setting, one.status) == (n, chosen, "ok")]
         if len(known) >= FOR_MODEL:
             return
         if run.launch("size", n, chosen, None).status != "ok":
