@@ -39,6 +39,7 @@ NAMES = (
     "slow-node",
     "app-overhead",
     "slurm",
+    "hpl-search",
 )
 TABLE = Path(__file__).parent / "RESULTS.md"
 

@@ -14,7 +14,7 @@ import typer
 from wulf import catalogue, lab, records
 from wulf.cli import knob, listing, verify
 from wulf.cli.main import app
-from wulf.records import blas, diagnosed, hpcc, profiled
+from wulf.records import blas, diagnosed, hpcc, hpl, profiled
 from wulf.report.run import export
 
 #: Fields that mean the same in every record.
@@ -68,6 +68,7 @@ OUTPUTS: dict[str, Any] = {
     "wulf mpi parameters --json": list[records.MpiParameter],
     "wulf blas --json": blas.BlasComparison,
     "wulf hpcc --json": hpcc.HpccResult,
+    "wulf hpl --json, wulf report --json (of a run of HPL), RUN/result.json": hpl.HplResult,
     "wulf list --json": list[listing.Entry],
     "wulf topology --json": records.LinkTopology,
     "wulf topology --embed SHAPE --json": records.Embedding,
@@ -85,6 +86,8 @@ OUTPUTS: dict[str, Any] = {
     "wulf report --json (of a tuning run), RUN/result.json": records.Tuning,
     "RUN/tuning.json": records.TuneManifest,
     "RUN/trials.jsonl (one object a line)": records.Trial,
+    "RUN/hpl.json": hpl.HplManifest,
+    "RUN/launches.jsonl (one object a line)": hpl.HplLaunch,
     "RUN/manifest.json": records.Manifest,
     "RUN/records.jsonl (one object a line)": records.NodeRecord | records.LaunchResult,
     "RUN/analysis.json": records.Analysis,

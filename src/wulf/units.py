@@ -348,6 +348,8 @@ def _scale(value: float, unit: str) -> tuple[float, str]:
     if unit == "s/B":
         name = _time_unit(value * 1e3)
         return _TIMES[name] / 1e3, f"{name}/kB"
+    if unit == "GFLOPS" and abs(value) >= 1e4:
+        return 1e3, "TFLOPS"
     if unit == "B" and abs(value) >= 1024:
         return 1024.0, "KiB"
     return 1.0, "" if unit in ("ratio", "") else unit

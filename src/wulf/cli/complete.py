@@ -10,6 +10,7 @@ import typer
 from wulf import catalogue, store
 from wulf.errors import WulfError
 from wulf.probe import build
+from wulf.store.hpl import HEAD as HPL
 from wulf.store.tuning import HEAD
 
 
@@ -17,7 +18,7 @@ def runs(ctx: typer.Context, incomplete: str) -> list[str]:
     """Offer the runs of all kinds, and ``latest``."""
     root = Path(str(ctx.params.get("runs") or "runs"))
     try:
-        found = [*store.list_runs(root), *store.list_runs(root, HEAD)]
+        found = [*store.list_runs(root), *store.list_runs(root, HEAD), *store.list_runs(root, HPL)]
     except WulfError:
         found = []
     return _beginning(incomplete, ["latest", *(path.name for path in found)])

@@ -12,10 +12,12 @@ from rich.table import Table
 from wulf import store
 from wulf.cli.options import RUNS, JsonOption, RunsOption, print_json, show_table
 from wulf.errors import StoreError
+from wulf.store.hpl import HEAD as HPL
+from wulf.store.hpl import load_hpl
 from wulf.store.tuning import HEAD, load_tuning
 from wulf.text import printable
 
-Kind = Literal["measurement", "tuning", "unknown"]
+Kind = Literal["measurement", "tuning", "hpl", "unknown"]
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,7 +29,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     created_at: str | None
     #: As in its manifest, or what is wrong with it.
     status: str
-    #: Measured, or a search for better settings; unknown when its directory cannot be read.
+    #: Measured, a search for better settings, or HPL; unknown when its directory cannot be read.
     kind: Kind
     #: Operations, or the objective.
     ops: list[str]
@@ -42,6 +44,7 @@ def command(runs: RunsOption = RUNS, json: JsonOption = False) -> None:
     entries = [
         *(_entry(path) for path in store.list_runs(runs)),
         *(_tuning(path) for path in store.list_runs(runs, HEAD)),
+        *(_hpl(path) for path in store.list_runs(runs, HPL)),
         *(
             _broken(path, f"unreadable: {why}", "unknown")
             for path, why in store.unreadable_runs(runs).items()
@@ -105,6 +108,22 @@ def _tuning(path: Path) -> Entry:
         ops=[run.manifest.plan.objective],
         pairs=len(run.manifest.workload.places),
         launches=len(run.trials),
+    )
+
+
+def _hpl(path: Path) -> Entry:
+    try:
+        run = load_hpl(path)
+    except StoreError as error:
+        return _damaged(path, error, "hpl")
+    return Entry(
+        run=path.name,
+        created_at=run.manifest.created_at,
+        status=_status(run.manifest.status, run.path),
+        kind="hpl",
+        ops=["HPL"],
+        pairs=0,
+        launches=len(run.launches),
     )
 
 

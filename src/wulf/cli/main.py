@@ -42,6 +42,7 @@ VERBS = {
     "blas": "wulf.cli.blas",
     "hpcc": "wulf.cli.hpcc",
     "shipped": "wulf.cli.shipped",
+    "hpl": "wulf.cli.hpl",
     "import": "wulf.cli.importing",
     "analyze": "wulf.cli.analyze",
     "compare": "wulf.cli.compare",

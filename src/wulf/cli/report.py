@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 import msgspec
 import typer
 
+from wulf.apps.hpl_result import conclude
 from wulf.cli.options import RUNS, RunArgument, RunsOption, console
 from wulf.errors import StoreError, UsageError
 from wulf.procedure import diagnosing
@@ -19,13 +20,15 @@ from wulf.procedure.analysis import analyze
 from wulf.procedure.look import judge
 from wulf.procedure.tuning import apply_result
 from wulf.records import Analysis, Manifest, TuneManifest
+from wulf.report import hpl, tuning
 from wulf.report import run as run_report
-from wulf.report import tuning
 from wulf.report.parts import Figure
 from wulf.report.pictures import pictures
 from wulf.report.run import export, paper, view
 from wulf.report.terminal import plain
 from wulf.store import MANIFEST, Run, find_run, load, write_atomically
+from wulf.store.hpl import HEAD as HPL
+from wulf.store.hpl import HplRun, load_hpl
 from wulf.store.tuning import HEAD, TuningRun, load_tuning
 
 Form = Literal["html", "text", "json", "csv", "markdown", "latex", "bibtex", "svg", "pdf"]
@@ -63,7 +66,7 @@ def command(
         bool, typer.Option("--open", help="Open the page in a browser when there is one.")
     ] = False,
 ) -> None:
-    """Report a measured run or a tuning run. Without an option an HTML file is written into it.
+    """Report a measured run, a tuning run or a run of HPL. Without an option an HTML file is written into it.
 
     --markdown and --latex give the tables that papers print: of a measured run its pairs and the sizes of the worst
     one, of a tuning run (with --csv, too) setting, mean, deviation, quantiles. --svg and --pdf write the charts into
@@ -84,9 +87,12 @@ def command(
     if len(chosen) > 1:
         raise UsageError(f"choose one of {', '.join(f'--{form}' for form in forms)}")
     form: Form = chosen[0] if chosen else "html"
-    path = find_run(run, runs, MANIFEST, HEAD)
+    path = find_run(run, runs, MANIFEST, HEAD, HPL)
     if (path / HEAD).is_file():
         _tuning(load_tuning(path), form, output, show=show)
+        return
+    if (path / HPL).is_file():
+        _hpl(load_hpl(path), form, output, show=show)
         return
     loaded = load(path)
     analysis = loaded.analysis() or analyze(loaded)
@@ -126,6 +132,29 @@ def _tuning(run: TuningRun, form: Form, output: Path | None, *, show: bool) -> N
         _draw([("tuning", figure) for figure in figures], form, output or run.path / CHARTS)
     else:
         _emit(_tuning_data(run, form), output)
+
+
+def _hpl(run: HplRun, form: Form, output: Path | None, *, show: bool) -> None:
+    # What an older version concluded, or one that was killed, is not what this one would.
+    result = conclude(run.manifest, run.launches)
+    if form == "html":
+        page = output or run.path / "report.html"
+        write_atomically(page, hpl.render_html(run.manifest, run.launches, result).encode())
+        sys.stdout.write(f"report: {page.resolve()}\n")
+        if show:
+            _open(page)
+    elif form == "text":
+        _emit(
+            plain(lambda console: hpl.render_text(run.manifest, run.launches, result, console)).encode(),
+            output,
+        )
+    elif form in ("svg", "pdf"):
+        figures = hpl.charts(run.manifest, run.launches, result)
+        _draw([("hpl", figure) for figure in figures], form, output or run.path / CHARTS)
+    elif form == "json":
+        _emit(msgspec.json.format(msgspec.json.encode(result), indent=1) + b"\n", output)
+    else:
+        raise UsageError(f"--{form}: of a run of HPL there are --html, --text, --json, --svg and --pdf")
 
 
 def _tuning_data(run: TuningRun, form: Form) -> bytes:

@@ -12,7 +12,7 @@ from wulf.errors import UsageError
 from wulf.records import SCHEMA_VERSION, command_operation
 from wulf.units import parse_size
 
-Kind = Literal["manifest", "record", "tuning", "trial"]
+Kind = Literal["manifest", "record", "tuning", "trial", "hpl", "hpl launch"]
 Raw = dict[str, Any]
 
 #: Quantity of a version 1 operation → what version 2 says of it.

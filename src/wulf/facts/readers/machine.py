@@ -94,6 +94,29 @@ def _cpus_allowed(capture: NodeCapture) -> FactValue:
     return text
 
 
+#: Vector instructions for double precision, the widest first: flags of lscpu that must all be there.
+_VECTORS = (("avx512f",), ("avx2", "fma"), ("fma4",), ("avx",), ("sve",), ("sse2",), ("asimd",))
+
+
+def _vector(capture: NodeCapture) -> FactValue:
+    """Return the widest vector instructions that a CPU has."""
+    flags = set(field(capture.tree, "lscpu", "Flags").split())
+    for wanted in _VECTORS:
+        if flags.issuperset(wanted):
+            return " ".join(wanted)
+    raise Unknown("lscpu shows no vector instructions that are known")
+
+
+def _nominal(capture: NodeCapture) -> FactValue:
+    """Return the clock of the time stamp counter [Hz], of x86 CPUs the one that they are sold with.
+
+    The kernel shows twice as many BogoMIPS as it has MHz.
+    """
+    if "constant_tsc" not in field(capture.tree, "lscpu", "Flags").split():
+        raise Unknown("this CPU has no time stamp counter of constant rate")
+    return number(field(capture.tree, "lscpu", "BogoMIPS"), "BogoMIPS") / 2 * 1e6
+
+
 def _container(capture: NodeCapture) -> FactValue:
     return " ".join(capture.tree.text("container").split()) or "none"
 
@@ -300,6 +323,11 @@ _FACTS: dict[str, Read] = {
     "kernel.libc": one_line("libc"),
     "kernel.cmdline": one_line("/proc/cmdline"),
     "cpu.model": _field("lscpu", "Model name"),
+    "cpu.vendor": _field("lscpu", "Vendor ID"),
+    "cpu.family": _count("lscpu", "CPU family"),
+    "cpu.model_number": _count("lscpu", "Model"),
+    "cpu.vector": _vector,
+    "cpu.nominal_hz": _nominal,
     "cpu.count": _count("lscpu", "CPU(s)"),
     "cpu.sockets": _count("lscpu", "Socket(s)"),
     "cpu.numa_nodes": _count("lscpu", "NUMA node(s)"),

@@ -1,0 +1,1 @@
+"""Run HPL: find it, search its settings, run the largest problem that fits."""
