@@ -79,10 +79,7 @@ class Search:
             if not self._round(begin + SEARCH_SHARE * budget_s):
                 break
             self._alive = halving.halve(self._alive, self._ratios)
-        self._alive = {
-            size: halving.halve({size: [one]}, self._ratios)[size] if (one := self._best(size)) else []
-            for size in self._unit.sizes
-        }
+        self._alive = {size: self._promising(size) for size in self._unit.sizes}
         for block in range(MOST):
             if block >= FEWEST and time.monotonic() - begin >= budget_s:
                 break
@@ -95,9 +92,10 @@ class Search:
         limit = widest([shift for shift in controls.values() if shift is not None])
         cells, found = [], []
         for size in self._unit.sizes:
-            best = next(iter(self._alive.get(size, ())), None) if self._fresh.get(size) else self._best(size)
+            best = self._best(size)
             shift = self._shift(size, best) if best is not None else None
-            reason = _why_not(best, shift, limit, len(self._unit.sizes))
+            at_first = halving.typical(self._ratios[size][best]) if best is not None else math.nan
+            reason = _why_not(at_first, shift, limit, len(self._unit.sizes))
             cells.append(
                 TunedCell(
                     collective=self._unit.collective,
@@ -193,6 +191,11 @@ class Search:
         # Who was measured more often has beaten others.
         return min(known, key=lambda one: (-len(known[one]), halving.typical(known[one])), default=None)
 
+    def _promising(self, size: int) -> list[Candidate]:
+        """Return the best one of a size if it was faster than the default on first sight."""
+        best = self._best(size)
+        return [best] if best is not None and halving.typical(self._ratios[size][best]) < 1 else []
+
     def _around(self, one: Candidate) -> list[int]:
         """Return the sizes at which somebody is left, and their neighbours, to which a rule may reach."""
         sizes = self._unit.sizes
@@ -260,10 +263,18 @@ def estimate_of(shift: Shift | None) -> Estimate | None:
     )
 
 
-def _why_not(best: Candidate | None, shift: Shift | None, limit: float | None, comparisons: int) -> str:
-    """Return why the best one is not kept; empty where it is."""
-    if best is None:
+def _why_not(at_first: float, shift: Shift | None, limit: float | None, comparisons: int) -> str:
+    """Return why the best one is not kept; empty where it is.
+
+    Parameters
+    ----------
+    at_first
+        Its time ÷ that of the default in the search; NaN where there was none.
+    """
+    if math.isnan(at_first):
         return "no algorithm was measured"
+    if at_first >= 1:
+        return "none was faster on first sight"
     if shift is None or limit is None:
         return "not enough launches to tell it from chance"
     if paired_verdict(shift, comparisons, 0.0) != "better":

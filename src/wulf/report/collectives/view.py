@@ -77,7 +77,7 @@ def _lines(found: CollectiveTuning) -> list[str]:
     if found.mean is not None and found.held_out:
         worst = max(found.held_out, key=lambda cell: cell.ratio.value)
         lines += [
-            f"At {count(len(found.held_out), 'size')} that nothing was decided by, the file against the default in turn: "
+            f"At {count(len(found.held_out), 'size')} that decided nothing, the file against the default in turn: "
             f"{format_change(found.mean)} in the geometric mean (95 % interval).",
             f"The worst of them: {worst.collective} of {worst.ranks} ranks at {format_bytes(worst.size_bytes)}, "
             f"{format_change(worst.ratio)}; up to +{percent(worst.limit - 1)} may be chance there.",
