@@ -36,6 +36,7 @@ NAMES = (
     "matrix-scale",
     "ops-cost",
     "collectives-spread",
+    "collective-tuning",
     "slow-node",
 )
 TABLE = Path(__file__).parent / "RESULTS.md"

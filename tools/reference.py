@@ -14,7 +14,7 @@ import typer
 from wulf import catalogue, lab, records
 from wulf.cli import knob, listing, verify
 from wulf.cli.main import app
-from wulf.records import diagnosed
+from wulf.records import collectives, diagnosed
 from wulf.report.run import export
 
 #: Fields that mean the same in every record.
@@ -65,6 +65,8 @@ OUTPUTS: dict[str, Any] = {
     "wulf compare --json": list[records.Comparison],
     "wulf diagnose --json": diagnosed.Diagnosis,
     "wulf list --json": list[listing.Entry],
+    "wulf mpi tune --json, RULES.json": collectives.CollectiveTuning,
+    "wulf mpi compare --json": list[records.Comparison],
     "wulf topology --json": records.LinkTopology,
     "wulf topology --embed SHAPE --json": records.Embedding,
     "wulf lab status --json": list[lab.VirtualNode],

@@ -75,15 +75,19 @@ class Search:
         while not halving.settled(self._alive) and time.monotonic() - begin < SEARCH_SHARE * budget_s:
             number += 1
             left = len({one for ways in self._alive.values() for one in ways})
-            self._say(say, f"round {number}, {left} candidates", begin, budget_s)
+            left_s = max(begin + budget_s - time.monotonic(), 0)
+            self._say(say, f"round {number}, {left} candidates", left_s)
             if not self._round(begin + SEARCH_SHARE * budget_s):
                 break
             self._alive = halving.halve(self._alive, self._ratios)
         self._alive = {size: self._promising(size) for size in self._unit.sizes}
+        judging = time.monotonic()
         for block in range(MOST):
-            if block >= FEWEST and time.monotonic() - begin >= budget_s:
+            now = time.monotonic()
+            if not any(self._alive.values()) or (block >= FEWEST and now - begin >= budget_s):
                 break
-            self._say(say, f"judging, block {block + 1} of {MOST}", begin, budget_s)
+            left_s = blocks_left_s(block, now - judging, begin + budget_s - now)
+            self._say(say, f"judging, block {block + 1} of {MOST}", left_s)
             self._judge()
 
     def result(self) -> Result:
@@ -228,9 +232,16 @@ class Search:
             for one, reason in sorted(self._struck.items())
         ]
 
-    def _say(self, say: Say, what: str, begin: float, budget_s: float) -> None:
-        left_s = max(budget_s - (time.monotonic() - begin), 0)
+    def _say(self, say: Say, what: str, left_s: float) -> None:
         say(f"{self._unit}: {what}; about {left_s:.0f} s left for it")
+
+
+def blocks_left_s(done: int, spent_s: float, left_s: float) -> float:
+    """Return how long blocks go on [s]: as long as there is time, but for the fewest that prove something."""
+    if not done:
+        return max(left_s, 0.0)
+    each_s = spent_s / done
+    return min(max(left_s, (FEWEST - done) * each_s, 0.0), (MOST - done) * each_s)
 
 
 def _fits(one: Candidate, size: int) -> bool:
