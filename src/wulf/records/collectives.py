@@ -33,7 +33,7 @@ class TunedCell(Record, frozen=True, kw_only=True):
 
 
 class StruckOut(Record, frozen=True, kw_only=True):
-    """An algorithm that failed, hung or gave wrong data."""
+    """An algorithm that failed, hung or gave wrong data, or was not tried."""
 
     collective: str
     ranks: int

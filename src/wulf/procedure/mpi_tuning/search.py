@@ -27,8 +27,10 @@ SEARCH_SHARE = 0.5
 FEWEST, MOST = 8, 16
 #: The library's own decision may fail so often in a row before nothing can be compared with it.
 PATIENCE = 3
+#: Why a candidate has no figures that did not fail.
+UNTRIED = "not tried: there was no time left"
 #: Parts in which long messages are sent [B]: those that Open MPI's own decision has are among them.
-SEGMENTS = (1 << 10, 8 << 10, 32 << 10, 128 << 10)
+SEGMENTS = (8 << 10, 32 << 10, 128 << 10)
 #: Messages shorter than this are never sent in parts: a part has a cost of its own [B].
 SEGMENTED_FROM = 8 << 10
 
@@ -221,6 +223,9 @@ class Search:
         return paired_shift(logs) if logs else None
 
     def _struck_out(self) -> list[StruckOut]:
+        tried = {one for by_size in self._ratios.values() for one in by_size}
+        untried = [one for one in self._candidates() if one not in tried and self._wanted(one)]
+        reasons = dict.fromkeys(untried, UNTRIED) | self._struck
         return [
             StruckOut(
                 collective=self._unit.collective,
@@ -229,8 +234,11 @@ class Search:
                 segment_bytes=one.segment_bytes,
                 reason=reason,
             )
-            for one, reason in sorted(self._struck.items())
+            for one, reason in sorted(reasons.items())
         ]
+
+    def _wanted(self, one: Candidate) -> bool:
+        return any(_fits(one, size) for size in self._unit.sizes)
 
     def _say(self, say: Say, what: str, left_s: float) -> None:
         say(f"{self._unit}: {what}; about {left_s:.0f} s left for it")

@@ -218,7 +218,7 @@ def _effects(effects: Sequence[Effect]) -> Table:
 
 def _struck_out(struck: Sequence[StruckOut]) -> Table:
     return Table(
-        title="Struck out",
+        title="Struck out, or not tried",
         columns=(Column("collective"), Column("ranks", numeric=True), Column("algorithm"), Column("why")),
         rows=tuple(
             (
@@ -232,5 +232,5 @@ def _struck_out(struck: Sequence[StruckOut]) -> Table:
             )
             for one in struck
         ),
-        empty="no algorithm failed, hung or gave wrong data",
+        empty="all were tried, and none failed, hung or gave wrong data",
     )
