@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from wulf.records import SCHEMA_VERSION, Estimate
-from wulf.records.collectives import CollectiveTuning, Effect, HeldOut, StruckOut, TunedCell
+from wulf.records.collectives import CollectiveTuning, HeldOut, RuleEffect, StruckOut, TunedCell
 from wulf.report import collectives
 from wulf.report.collectives import view
 from wulf.report.pictures import pictures
@@ -57,7 +57,7 @@ FOUND = CollectiveTuning(
     ],
     struck_out=[StruckOut(collective="bcast", ranks=4, algorithm="chain", reason="wrong data came")],
     effects=[
-        Effect(
+        RuleEffect(
             collective="bcast",
             ranks=4,
             size_bytes=8,

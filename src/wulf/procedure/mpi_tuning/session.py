@@ -35,7 +35,7 @@ from wulf.procedure.mpi_tuning.search import (
     widest,
 )
 from wulf.records import SCHEMA_VERSION, Estimate, Operation
-from wulf.records.collectives import CollectiveTuning, Effect, HeldOut, StruckOut
+from wulf.records.collectives import CollectiveTuning, HeldOut, RuleEffect, StruckOut
 from wulf.stats.paired import paired_shift
 from wulf.text import nearest
 
@@ -71,7 +71,7 @@ class _State(msgspec.Struct):
     for_all: dict[str, Candidate] = {}
     text: str = ""
     env: dict[str, str] = {}
-    effects: list[Effect] = []
+    effects: list[RuleEffect] = []
     held_out: list[HeldOut] = []
     mean: Estimate | None = None
     refused: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wulf.nodeset import fold
-from wulf.records.collectives import CollectiveTuning, Effect, HeldOut, StruckOut, TunedCell
+from wulf.records.collectives import CollectiveTuning, HeldOut, RuleEffect, StruckOut, TunedCell
 from wulf.report.collectives import charts
 from wulf.report.parts import CollectivesView, Column, Columns, Figure, Flag, Item, Table, Variant
 from wulf.report.words import change_item, count, duration, name, percent
@@ -186,7 +186,7 @@ def _held_out(cells: Sequence[HeldOut]) -> Table:
     )
 
 
-def _effects(effects: Sequence[Effect]) -> Table:
+def _effects(effects: Sequence[RuleEffect]) -> Table:
     flags: dict[str, Flag] = {
         "in effect": "good",
         "not in effect": "error",
