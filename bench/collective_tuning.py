@@ -22,7 +22,7 @@ from wulf.records.collectives import CollectiveTuning
 from wulf.units import format_bytes
 
 NODES = 4
-COLLECTIVES, MAX_SIZE, BUDGET = "bcast,allreduce", "64K", "8m"
+COLLECTIVES, MAX_SIZE, BUDGET = "bcast,allreduce", "64K", "12m"
 
 
 def tuned(scene: Scene, words: tuple[str, ...]) -> CollectiveTuning:

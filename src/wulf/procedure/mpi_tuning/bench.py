@@ -20,7 +20,7 @@ from wulf.records import Operation, Place
 from wulf.text import last_line, printable
 
 #: Visits of each size of a launch, and their length.
-SWEEPS, VISIT_US = 6, 2000
+SWEEPS, VISIT_US = 12, 1000
 ASK_S, CALLS_S = 60.0, 60.0
 #: So many calls are made to count the library's messages; it sends fewer than that when it begins and ends.
 CALLS = 100
