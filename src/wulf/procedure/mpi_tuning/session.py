@@ -137,8 +137,9 @@ def save(found: CollectiveTuning, out: Path) -> CollectiveTuning:
     """Write the file, and beside it all that was found; return that with where the file is."""
     if found.text:
         store.write_atomically(out, found.text.encode())
-        env = {name: str(out) if value == PLACE else value for name, value in found.environment.items()}
-        found = msgspec.structs.replace(found, path=str(out), environment=env)
+        place = str(out.absolute())
+        env = {name: place if value == PLACE else value for name, value in found.environment.items()}
+        found = msgspec.structs.replace(found, path=place, environment=env)
     store.write_atomically(out.with_name(f"{out.name}.json"), msgspec.json.encode(found))
     return found
 
