@@ -221,7 +221,7 @@ class Bench:
 def _cause(said: str) -> str:
     """Return the line in which a failed job says why: the probe's own word, else the first one of the library."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
-    own = [line for line in lines if "wulf-probe" in line or '"message"' in line]
+    own = [line for line in lines if line.startswith("wulf-probe-mpi:") or '"message"' in line]
     telling = [line for line in lines if _TELLING.search(line)]
     return (own or telling or lines or [""])[0]
 
