@@ -13,7 +13,7 @@ from wulf.collectives.rules import chosen
 
 needs_openmpi = pytest.mark.skipif(shutil.which("mpicc.openmpi") is None, reason="Open MPI is not installed")
 
-#: Long messages in parts of 16 B: no library would decide so.
+#: Messages in parts of 1 B: no library would decide so.
 BAD = """
 [cluster]
 nodes = "local[1-2]"
@@ -21,7 +21,7 @@ transport = "local"
 
 [mpi]
 env = { OMPI_MCA_coll_tuned_use_dynamic_rules = "1", OMPI_MCA_coll_tuned_bcast_algorithm = "3", \
-OMPI_MCA_coll_tuned_bcast_algorithm_segmentsize = "16" }
+OMPI_MCA_coll_tuned_bcast_algorithm_segmentsize = "1" }
 """
 
 
@@ -47,9 +47,7 @@ def test_a_bad_default_is_found_and_the_file_is_proven(tmp_path):
     assert rule is not None
     assert rule.algorithm > 0
     assert chosen(rules, "bcast", 3, 4096).algorithm == 0
-    assert found["environment"]["OMPI_MCA_coll_tuned_dynamic_rules_filename"] == str(
-        tmp_path / "rules.conf"
-    )
+    assert found["environment"]["OMPI_MCA_coll_tuned_dynamic_rules_filename"] == str(tmp_path / "rules.conf")
     assert all(cell["ratio"]["n"] >= 8 for cell in found["held_out"])
     assert json.loads((tmp_path / "rules.conf.json").read_text(encoding="utf-8")) == found
     assert "Which algorithm wins where" in (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -157,6 +157,7 @@ def test_openmpi_says_its_algorithms() -> None:
         "OMPI_MCA_coll_tuned_bcast_algorithm": "3",
         "OMPI_MCA_coll_tuned_bcast_algorithm_segmentsize": "8192",
     }
+    assert found.forced("bcast", 3, 0)["OMPI_MCA_coll_tuned_bcast_algorithm_segmentsize"] == "0"
 
 
 @pytest.mark.parametrize(
