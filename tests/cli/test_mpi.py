@@ -32,7 +32,7 @@ def test_a_bad_default_is_found_and_the_file_is_proven(tmp_path):
     (tmp_path / "cluster.toml").write_text(BAD, encoding="utf-8")
     done = wulf(
         *(tmp_path, "mpi", "tune", "--cluster", "cluster.toml", "--mpi", "openmpi", "--collectives", "bcast"),
-        *("--max-size", "4K", "--budget", "60s", "--seed", "1", "--out", "rules.conf", "--html", "page.html"),
+        *("--max-size", "4K", "--budget", "2m", "--seed", "1", "--out", "rules.conf", "--html", "page.html"),
         "--json",
         timeout=600,
     )

@@ -12,8 +12,9 @@ from wulf.collectives.installed import Algorithm, Library
 from wulf.collectives.rules import chosen
 from wulf.errors import UsageError
 from wulf.procedure.mpi_tuning.bench import LaunchError, Unit, place_of
-from wulf.procedure.mpi_tuning.search import FEWEST, MOST, Search
+from wulf.procedure.mpi_tuning.search import FEWEST, MOST, Search, fewest
 from wulf.procedure.mpi_tuning.session import between, sizes_to
+from wulf.stats.paired import paired_shift, paired_verdict
 
 SIZES = (8, 512, 32768)
 UNIT = Unit(collective="bcast", ranks=4, sizes=SIZES, held_out=())
@@ -115,6 +116,14 @@ def test_a_library_whose_default_fails_ends_the_search() -> None:
     with pytest.raises(LaunchError, match="no way"):
         search.run(1.0, lambda _: None)
     assert not any(cell.kept for cell in search.result().cells)
+
+
+@pytest.mark.parametrize("comparisons", [1, 4, 7, 12])
+def test_the_fewest_blocks_can_prove_something(comparisons: int) -> None:
+    blocks = fewest(comparisons)
+    differences = [0.001, *(-0.1 - 0.01 * number for number in range(blocks - 1))]
+    assert paired_verdict(paired_shift(differences), comparisons, 0.0) == "better"
+    assert blocks <= MOST
 
 
 def test_sizes_and_those_between() -> None:

@@ -25,6 +25,8 @@ from wulf.stats.shift import Shift
 SEARCH_SHARE = 0.5
 #: Blocks of fresh launches: fewer prove nothing, more are not needed.
 FEWEST, MOST = 8, 16
+#: Of all sizes of a collective and number of ranks together (Bonferroni).
+SIGNIFICANCE = 0.05
 #: The library's own decision may fail so often in a row before nothing can be compared with it.
 PATIENCE = 3
 #: Why a candidate has no figures that did not fail.
@@ -86,9 +88,10 @@ class Search:
         judging = time.monotonic()
         for block in range(MOST):
             now = time.monotonic()
-            if not any(self._alive.values()) or (block >= FEWEST and now - begin >= budget_s):
+            enough = fewest(len(self._unit.sizes))
+            if not any(self._alive.values()) or (block >= enough and now - begin >= budget_s):
                 break
-            left_s = blocks_left_s(block, now - judging, begin + budget_s - now)
+            left_s = blocks_left_s(block, now - judging, begin + budget_s - now, enough)
             self._say(say, f"judging, block {block + 1} of {MOST}", left_s)
             self._judge()
 
@@ -244,12 +247,20 @@ class Search:
         say(f"{self._unit}: {what}; about {left_s:.0f} s left for it")
 
 
-def blocks_left_s(done: int, spent_s: float, left_s: float) -> float:
-    """Return how long blocks go on [s]: as long as there is time, but for the fewest that prove something."""
+def fewest(comparisons: int) -> int:
+    """Return how many blocks can prove something where two small differences say the contrary.
+
+    Wilcoxon's sum of ranks is then 2 at most, which 3 of 2^n orders of signs give, on either side.
+    """
+    return max(math.ceil(math.log2(6 * comparisons / SIGNIFICANCE)), FEWEST)
+
+
+def blocks_left_s(done: int, spent_s: float, left_s: float, enough: int = FEWEST) -> float:
+    """Return how long blocks go on [s]: as long as there is time, and until there are enough to prove something."""
     if not done:
         return max(left_s, 0.0)
     each_s = spent_s / done
-    return min(max(left_s, (FEWEST - done) * each_s, 0.0), (MOST - done) * each_s)
+    return min(max(left_s, (enough - done) * each_s, 0.0), (MOST - done) * each_s)
 
 
 def _fits(one: Candidate, size: int) -> bool:
@@ -296,7 +307,7 @@ def _why_not(at_first: float, shift: Shift | None, limit: float | None, comparis
         return "none was faster on first sight"
     if shift is None or limit is None:
         return "not enough launches to tell it from chance"
-    if paired_verdict(shift, comparisons, 0.0) != "better":
+    if paired_verdict(shift, comparisons, 0.0, SIGNIFICANCE) != "better":
         return "not proven to be faster"
     if shift.ratio.high is None or shift.ratio.high >= 1 / limit:
         return f"within what the default differs from itself (±{limit - 1:.1%})"
