@@ -4,9 +4,10 @@ Four virtual nodes, one rank on each, Open MPI: ``wulf mpi tune`` of broadcast a
 between those at which it was decided the file in effect is measured against the library's own decision, and that
 against itself, launches in turn in random order; the ratios are of the time with the file ÷ without.
 
-Goals: the geometric mean over these sizes is <= 1.0 (a gain of 1.0 or more), with its interval; the worst of them ÷ what
-the default differs from itself in the same launches (the widest 95 % interval of that collective) is <= 1.0; the file is
-in effect. Where nothing was proven to be better nothing is written, which harms nobody, but says nothing either: short.
+Goals: the geometric mean over these sizes is <= 1.0 (a gain of 1.0 or more), with its interval; the worst of them ÷
+what the default differs from itself in the same launches (the widest 95 % interval of that collective) is <= 1.0; the
+file is in effect. Where nothing was proven to be better nothing is written, which harms nobody, but shows nothing
+either: short.
 """
 
 from __future__ import annotations
