@@ -36,6 +36,7 @@ NAMES = (
     "matrix-scale",
     "ops-cost",
     "collectives-spread",
+    "collective-tuning",
     "slow-node",
     "app-overhead",
     "slurm",

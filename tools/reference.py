@@ -14,7 +14,7 @@ import typer
 from wulf import catalogue, lab, records
 from wulf.cli import knob, listing, verify
 from wulf.cli.main import app
-from wulf.records import blas, diagnosed, hpcc, hpl, profiled
+from wulf.records import blas, collectives, diagnosed, hpcc, hpl, profiled
 from wulf.report.run import export
 
 #: Fields that mean the same in every record.
@@ -70,6 +70,8 @@ OUTPUTS: dict[str, Any] = {
     "wulf hpcc --json": hpcc.HpccResult,
     "wulf hpl --json, wulf report --json (of a run of HPL), RUN/result.json": hpl.HplResult,
     "wulf list --json": list[listing.Entry],
+    "wulf mpi tune --json, RULES.json": collectives.CollectiveTuning,
+    "wulf mpi compare --json": list[records.Comparison],
     "wulf topology --json": records.LinkTopology,
     "wulf topology --embed SHAPE --json": records.Embedding,
     "wulf lab status --json": list[lab.VirtualNode],

@@ -39,6 +39,23 @@ static int notes_new(struct notes *notes, uint64_t iterations) {
     return notes->begun_ns != NULL && notes->ended_ns != NULL && notes->late_ns != NULL ? 0 : -1;
 }
 
+/* The largest of all ranks' values, on rank 0, where both places may be the same. Non-blocking, as an
+ * algorithm that was forced on MPI_Reduce has no say in that: it need not be able to do a few numbers. */
+static int reduce_max(const struct part *part, const int64_t *values, int64_t *largest, int count) {
+    MPI_Request request;
+    const bool in_place = part->rank == 0 && values == largest;
+    const int code = MPI_Ireduce(in_place ? MPI_IN_PLACE : values, part->rank == 0 ? largest : NULL, count,
+                                 MPI_INT64_T, MPI_MAX, 0, part->comm, &request);
+    return code == MPI_SUCCESS ? MPI_Wait(&request, MPI_STATUS_IGNORE) : code;
+}
+
+/* Whether it is so on some rank, on all ranks; as above. */
+static int any(const struct part *part, int own, int *some) {
+    MPI_Request request;
+    const int code = MPI_Iallreduce(&own, some, 1, MPI_INT, MPI_LOR, part->comm, &request);
+    return code == MPI_SUCCESS ? MPI_Wait(&request, MPI_STATUS_IGNORE) : code;
+}
+
 static int64_t now_ns(void) { return (int64_t)clock_now_ns(); }
 
 /* Work that takes so long and calls no MPI: the library gets no CPU from this process meanwhile. */
@@ -87,7 +104,7 @@ static int try_out(const struct collective *collective, const struct part *part,
     for (int i = 0; i < tried; i++)
         ended_ns[i] -= begun_ns[i];
     if (code == MPI_SUCCESS)
-        code = MPI_Reduce(ended_ns, longest_ns, tried, MPI_INT64_T, MPI_MAX, 0, part->comm);
+        code = reduce_max(part, ended_ns, longest_ns, tried);
     if (part->rank == 0 && code == MPI_SUCCESS) {
         uint64_t times[TRIED_BESIDE];
         for (int i = 0; i < tried; i++)
@@ -151,13 +168,6 @@ static int64_t tolerance(const int64_t *late_ns, uint64_t iterations, int64_t ty
     return usual_ns > strict_ns ? usual_ns : strict_ns;
 }
 
-/* The largest of all ranks' values, on rank 0. */
-static int reduce_max(const struct part *part, int64_t *values, uint64_t count) {
-    const bool first = part->rank == 0;
-    return MPI_Reduce(first ? MPI_IN_PLACE : values, first ? values : NULL, (int)count, MPI_INT64_T, MPI_MAX,
-                      0, part->comm);
-}
-
 /* The time of an iteration is that of the rank that was done last, beyond the computation; it counts when
  * nobody was late. */
 static int gather(const struct part *part, uint64_t iterations, int64_t typical_ns, struct notes *notes,
@@ -166,9 +176,9 @@ static int gather(const struct part *part, uint64_t iterations, int64_t typical_
         notes->ended_ns[i] -= notes->begun_ns[i] + part->computation_ns;
     int code = tell_exit(part, iterations, notes, visit);
     if (code == MPI_SUCCESS)
-        code = reduce_max(part, notes->ended_ns, iterations);
+        code = reduce_max(part, notes->ended_ns, notes->ended_ns, (int)iterations);
     if (code == MPI_SUCCESS)
-        code = reduce_max(part, notes->late_ns, iterations);
+        code = reduce_max(part, notes->late_ns, notes->late_ns, (int)iterations);
     if (part->rank != 0 || code != MPI_SUCCESS)
         return code;
     const int64_t most_ns = tolerance(notes->late_ns, iterations, typical_ns, visit->times_ns);
@@ -224,7 +234,7 @@ static int measure(const struct collective *collective, struct part *part, uint6
         notes->begun_ns[i] += apart_ns / 2;
     const int64_t own_ns = apart_ns < 0 ? -apart_ns : apart_ns;
     if (code == MPI_SUCCESS)
-        code = MPI_Reduce(&own_ns, &error_ns, 1, MPI_INT64_T, MPI_MAX, 0, part->comm);
+        code = reduce_max(part, &own_ns, &error_ns, 1);
     visit->clock_error_ns = (uint64_t)error_ns;
     return code;
 }
@@ -264,10 +274,10 @@ int collective_visit(const struct collective *collective, enum way way, struct v
             failed(visit, measure(collective, &part, visit->iterations, &typical_ns, &notes, visit), failure);
     if (result == 0 && !visit->bare)
         result = failed(visit, gather(&part, visit->iterations, typical_ns, &notes, visit), failure);
-    int corrupt = result == 0 && collective->right != NULL && !collective->right(&part);
+    const int wrong = result == 0 && collective->right != NULL && !collective->right(&part);
+    int corrupt = 0;
     if (result == 0)
-        result =
-            failed(visit, MPI_Allreduce(MPI_IN_PLACE, &corrupt, 1, MPI_INT, MPI_LOR, part.comm), failure);
+        result = failed(visit, any(&part, wrong, &corrupt), failure);
     visit->corrupt = corrupt != 0;
     free(part.places);
     free(part.counts);

@@ -60,7 +60,8 @@ class Library(msgspec.Struct, frozen=True, kw_only=True):
         if self.family == "openmpi":
             name = f"OMPI_MCA_coll_tuned_{collective}_algorithm"
             env = {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1", name: str(algorithm)}
-            return env | ({f"{name}_segmentsize": str(segment_bytes)} if segment_bytes else {})
+            # Said also where it is 0: the site's own environment may say another.
+            return env | ({f"{name}_segmentsize": str(segment_bytes)} if collective in self.segmented else {})
         named = {one.number: one.name for one in self.algorithms[collective]}[algorithm]
         return {
             f"MPIR_CVAR_{collective.upper()}_INTRA_ALGORITHM": named,

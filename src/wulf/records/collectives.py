@@ -33,7 +33,7 @@ class TunedCell(Record, frozen=True, kw_only=True):
 
 
 class StruckOut(Record, frozen=True, kw_only=True):
-    """An algorithm that failed, hung or gave wrong data."""
+    """An algorithm that failed, hung or gave wrong data, or was not tried."""
 
     collective: str
     ranks: int
@@ -58,7 +58,7 @@ class HeldOut(Record, frozen=True, kw_only=True):
     ruled: bool
 
 
-class Effect(Record, frozen=True, kw_only=True):
+class RuleEffect(Record, frozen=True, kw_only=True):
     """Whether the file does what it says."""
 
     collective: str
@@ -81,7 +81,7 @@ class CollectiveTuning(Record, frozen=True, kw_only=True):
     seed: int
     cells: list[TunedCell]
     struck_out: list[StruckOut] = []
-    effects: list[Effect] = []
+    effects: list[RuleEffect] = []
     held_out: list[HeldOut] = []
     #: Time with the file ÷ time without, geometric mean over all held-out sizes; null where none was measured.
     mean: Estimate | None = None

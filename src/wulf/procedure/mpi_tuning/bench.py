@@ -20,7 +20,7 @@ from wulf.records import Operation, Place
 from wulf.text import last_line, printable
 
 #: Visits of each size of a launch, and their length.
-SWEEPS, VISIT_US = 6, 2000
+SWEEPS, VISIT_US = 12, 1000
 ASK_S, CALLS_S = 60.0, 60.0
 #: So many calls are made to count the library's messages; it sends fewer than that when it begins and ends.
 CALLS = 100
@@ -32,6 +32,8 @@ _MONITORED = {
     "OMPI_MCA_pml_monitoring_enable": "2",
     "OMPI_MCA_pml_monitoring_enable_output": "1",
 }
+#: A line in which a library says what went wrong.
+_TELLING = re.compile(r"error|abort|invalid|fail|signal", re.IGNORECASE)
 #: Texts inside a library that name its algorithms, or are a tree.
 _TEXTS = """tr '\\0' '\\n' <"$1" | grep -a -e '^algorithm=MPIR_' -e '^{"collective='"""
 _LIBRARY = """ldd "$1" | sed -n 's/.*=> *\\([^ ]*libmpi[^ ]*\\).*/\\1/p' | head -n 1"""
@@ -217,14 +219,11 @@ class Bench:
 
 
 def _cause(said: str) -> str:
-    """Return the first line in which a failed job says why."""
+    """Return the line in which a failed job says why: the probe's own word, else the first one of the library."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
-    telling = [
-        line
-        for line in lines
-        if re.search(r"error|abort|invalid|fail|signal|\"message\"", line, re.IGNORECASE)
-    ]
-    return (telling or lines or [""])[0]
+    own = [line for line in lines if line.startswith("wulf-probe-mpi:") or '"message"' in line]
+    telling = [line for line in lines if _TELLING.search(line)]
+    return (own or telling or lines or [""])[0]
 
 
 class Unit(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from wulf.collectives.halving import Candidate
 from wulf.collectives.installed import Library
 from wulf.collectives.rules import BUILT_IN, Block, Rule, RuleFileError, Rules
 from wulf.procedure.mpi_tuning.bench import Bench, LaunchError, Pattern
-from wulf.records.collectives import Effect, EffectState
+from wulf.records.collectives import EffectState, RuleEffect
 
 #: Sizes of each collective and number of ranks at which the effect is looked at.
 LOOKED_AT = 3
@@ -75,7 +75,7 @@ def smoke(bench: Bench, cells: Iterable[tuple[str, int, int]], env: Mapping[str,
 
 def prove(
     bench: Bench, library: Library, text: str, wanted: Sequence[Wanted], env: Mapping[str, str]
-) -> list[Effect]:
+) -> list[RuleEffect]:
     """Say of every collective and number of ranks whether the file does what it says.
 
     Parameters
@@ -95,7 +95,7 @@ def prove(
         except LaunchError as failure:
             state, evidence = "not in effect", f"with the file the job fails: {failure}"
         effects.append(
-            Effect(collective=collective, ranks=ranks, size_bytes=size, state=state, evidence=evidence)
+            RuleEffect(collective=collective, ranks=ranks, size_bytes=size, state=state, evidence=evidence)
         )
     return effects
 

@@ -25,10 +25,14 @@ from wulf.stats.shift import Shift
 SEARCH_SHARE = 0.5
 #: Blocks of fresh launches: fewer prove nothing, more are not needed.
 FEWEST, MOST = 8, 16
+#: Of all sizes of a collective and number of ranks together (Bonferroni).
+SIGNIFICANCE = 0.05
 #: The library's own decision may fail so often in a row before nothing can be compared with it.
 PATIENCE = 3
+#: Why a candidate has no figures that did not fail.
+UNTRIED = "not tried: there was no time left"
 #: Parts in which long messages are sent [B]: those that Open MPI's own decision has are among them.
-SEGMENTS = (1 << 10, 8 << 10, 32 << 10, 128 << 10)
+SEGMENTS = (8 << 10, 32 << 10, 128 << 10)
 #: Messages shorter than this are never sent in parts: a part has a cost of its own [B].
 SEGMENTED_FROM = 8 << 10
 
@@ -75,18 +79,20 @@ class Search:
         while not halving.settled(self._alive) and time.monotonic() - begin < SEARCH_SHARE * budget_s:
             number += 1
             left = len({one for ways in self._alive.values() for one in ways})
-            self._say(say, f"round {number}, {left} candidates", begin, budget_s)
+            left_s = max(begin + budget_s - time.monotonic(), 0)
+            self._say(say, f"round {number}, {left} candidates", left_s)
             if not self._round(begin + SEARCH_SHARE * budget_s):
                 break
             self._alive = halving.halve(self._alive, self._ratios)
-        self._alive = {
-            size: halving.halve({size: [one]}, self._ratios)[size] if (one := self._best(size)) else []
-            for size in self._unit.sizes
-        }
+        self._alive = {size: self._promising(size) for size in self._unit.sizes}
+        judging = time.monotonic()
         for block in range(MOST):
-            if block >= FEWEST and time.monotonic() - begin >= budget_s:
+            now = time.monotonic()
+            enough = fewest(len(self._unit.sizes))
+            if not any(self._alive.values()) or (block >= enough and now - begin >= budget_s):
                 break
-            self._say(say, f"judging, block {block + 1} of {MOST}", begin, budget_s)
+            left_s = blocks_left_s(block, now - judging, begin + budget_s - now, enough)
+            self._say(say, f"judging, block {block + 1} of {MOST}", left_s)
             self._judge()
 
     def result(self) -> Result:
@@ -95,9 +101,10 @@ class Search:
         limit = widest([shift for shift in controls.values() if shift is not None])
         cells, found = [], []
         for size in self._unit.sizes:
-            best = next(iter(self._alive.get(size, ())), None) if self._fresh.get(size) else self._best(size)
+            best = self._best(size)
             shift = self._shift(size, best) if best is not None else None
-            reason = _why_not(best, shift, limit, len(self._unit.sizes))
+            at_first = halving.typical(self._ratios[size][best]) if best is not None else math.nan
+            reason = _why_not(at_first, shift, limit, len(self._unit.sizes))
             cells.append(
                 TunedCell(
                     collective=self._unit.collective,
@@ -193,6 +200,11 @@ class Search:
         # Who was measured more often has beaten others.
         return min(known, key=lambda one: (-len(known[one]), halving.typical(known[one])), default=None)
 
+    def _promising(self, size: int) -> list[Candidate]:
+        """Return the best one of a size if it was faster than the default on first sight."""
+        best = self._best(size)
+        return [best] if best is not None and halving.typical(self._ratios[size][best]) < 1 else []
+
     def _around(self, one: Candidate) -> list[int]:
         """Return the sizes at which somebody is left, and their neighbours, to which a rule may reach."""
         sizes = self._unit.sizes
@@ -214,6 +226,9 @@ class Search:
         return paired_shift(logs) if logs else None
 
     def _struck_out(self) -> list[StruckOut]:
+        tried = {one for by_size in self._ratios.values() for one in by_size}
+        untried = [one for one in self._candidates() if one not in tried and self._wanted(one)]
+        reasons = dict.fromkeys(untried, UNTRIED) | self._struck
         return [
             StruckOut(
                 collective=self._unit.collective,
@@ -222,12 +237,30 @@ class Search:
                 segment_bytes=one.segment_bytes,
                 reason=reason,
             )
-            for one, reason in sorted(self._struck.items())
+            for one, reason in sorted(reasons.items())
         ]
 
-    def _say(self, say: Say, what: str, begin: float, budget_s: float) -> None:
-        left_s = max(budget_s - (time.monotonic() - begin), 0)
+    def _wanted(self, one: Candidate) -> bool:
+        return any(_fits(one, size) for size in self._unit.sizes)
+
+    def _say(self, say: Say, what: str, left_s: float) -> None:
         say(f"{self._unit}: {what}; about {left_s:.0f} s left for it")
+
+
+def fewest(comparisons: int) -> int:
+    """Return how many blocks can prove something where two small differences say the contrary.
+
+    Wilcoxon's sum of ranks is then 2 at most, which 3 of 2^n orders of signs give, on either side.
+    """
+    return max(math.ceil(math.log2(6 * comparisons / SIGNIFICANCE)), FEWEST)
+
+
+def blocks_left_s(done: int, spent_s: float, left_s: float, enough: int = FEWEST) -> float:
+    """Return how long blocks go on [s]: as long as there is time, and until there are enough to prove something."""
+    if not done:
+        return max(left_s, 0.0)
+    each_s = spent_s / done
+    return min(max(left_s, (enough - done) * each_s, 0.0), (MOST - done) * each_s)
 
 
 def _fits(one: Candidate, size: int) -> bool:
@@ -260,13 +293,21 @@ def estimate_of(shift: Shift | None) -> Estimate | None:
     )
 
 
-def _why_not(best: Candidate | None, shift: Shift | None, limit: float | None, comparisons: int) -> str:
-    """Return why the best one is not kept; empty where it is."""
-    if best is None:
+def _why_not(at_first: float, shift: Shift | None, limit: float | None, comparisons: int) -> str:
+    """Return why the best one is not kept; empty where it is.
+
+    Parameters
+    ----------
+    at_first
+        Its time ÷ that of the default in the search; NaN where there was none.
+    """
+    if math.isnan(at_first):
         return "no algorithm was measured"
+    if at_first >= 1:
+        return "none was faster on first sight"
     if shift is None or limit is None:
         return "not enough launches to tell it from chance"
-    if paired_verdict(shift, comparisons, 0.0) != "better":
+    if paired_verdict(shift, comparisons, 0.0, SIGNIFICANCE) != "better":
         return "not proven to be faster"
     if shift.ratio.high is None or shift.ratio.high >= 1 / limit:
         return f"within what the default differs from itself (±{limit - 1:.1%})"

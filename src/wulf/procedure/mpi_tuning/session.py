@@ -24,9 +24,18 @@ from wulf.probe import ladder
 from wulf.procedure import site
 from wulf.procedure.mpi_tuning import effect
 from wulf.procedure.mpi_tuning.bench import Bench, LaunchError, Unit, operation_of, place_of
-from wulf.procedure.mpi_tuning.search import FEWEST, MOST, Result, Say, Search, estimate_of, widest
+from wulf.procedure.mpi_tuning.search import (
+    FEWEST,
+    MOST,
+    Result,
+    Say,
+    Search,
+    blocks_left_s,
+    estimate_of,
+    widest,
+)
 from wulf.records import SCHEMA_VERSION, Estimate, Operation
-from wulf.records.collectives import CollectiveTuning, Effect, HeldOut
+from wulf.records.collectives import CollectiveTuning, HeldOut, RuleEffect, StruckOut
 from wulf.stats.paired import paired_shift
 from wulf.text import nearest
 
@@ -62,7 +71,7 @@ class _State(msgspec.Struct):
     for_all: dict[str, Candidate] = {}
     text: str = ""
     env: dict[str, str] = {}
-    effects: list[Effect] = []
+    effects: list[RuleEffect] = []
     held_out: list[HeldOut] = []
     mean: Estimate | None = None
     refused: str = ""
@@ -128,12 +137,15 @@ def save(found: CollectiveTuning, out: Path) -> CollectiveTuning:
     """Write the file, and beside it all that was found; return that with where the file is."""
     if found.text:
         store.write_atomically(out, found.text.encode())
-        env = {name: str(out) if value == PLACE else value for name, value in found.environment.items()}
-        found = msgspec.structs.replace(found, path=str(out), environment=env)
+        place = str(out.absolute())
+        env = {name: place if value == PLACE else value for name, value in found.environment.items()}
+        found = msgspec.structs.replace(found, path=place, environment=env)
     store.write_atomically(out.with_name(f"{out.name}.json"), msgspec.json.encode(found))
     return found
 
 
+#: What is called so is not forced.
+OWN = "library's own decision"
 #: Stands in the environment for the file's place until that is known.
 PLACE = "FILE"
 
@@ -181,10 +193,26 @@ def _search(
     end = time.monotonic() + (1 - AFTER_SHARE) * request.budget_s
     for place, unit in enumerate(units):
         search = Search(unit, library, bench.times, request.seed)
+        failure = ""
         try:
             search.run(max(end - time.monotonic(), 0) / (len(units) - place), say)
+        except LaunchError as error:
+            failure = str(error)
         finally:
-            state.results.append((unit, search.result()))
+            state.results.append((unit, _named(unit, search.result(), failure)))
+    if (
+        all(not cell.kept and cell.ratio is None for _, result in state.results for cell in result.cells)
+        and failure
+    ):
+        raise ProbeError(f"{units[-1]}: {failure}")
+
+
+def _named(unit: Unit, result: Result, failure: str) -> Result:
+    """Name the library's own decision among what failed, where it did."""
+    if not failure:
+        return result
+    own = StruckOut(collective=unit.collective, ranks=unit.ranks, algorithm=OWN, reason=failure)
+    return msgspec.structs.replace(result, struck_out=[*result.struck_out, own])
 
 
 def _finish(
@@ -237,10 +265,11 @@ def _judge(request: TuneRequest, bench: Bench, state: _State, end_s: float, say:
     votes: list[float] = []
     units = [unit for unit, _ in state.results if unit.held_out]
     try:
+        begin_s = time.monotonic()
         for block in range(MOST):
             if block >= FEWEST and time.monotonic() >= end_s:
                 break
-            left_s = max(end_s - time.monotonic(), 0)
+            left_s = blocks_left_s(block, time.monotonic() - begin_s, end_s - time.monotonic())
             say(
                 f"held-out sizes with the file in effect: block {block + 1} of {MOST}, about {left_s:.0f} s left"
             )

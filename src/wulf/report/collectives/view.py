@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wulf.nodeset import fold
-from wulf.records.collectives import CollectiveTuning, Effect, HeldOut, StruckOut, TunedCell
+from wulf.records.collectives import CollectiveTuning, HeldOut, RuleEffect, StruckOut, TunedCell
 from wulf.report.collectives import charts
 from wulf.report.parts import CollectivesView, Column, Columns, Figure, Flag, Item, Table, Variant
 from wulf.report.words import change_item, count, duration, name, percent
@@ -77,7 +77,7 @@ def _lines(found: CollectiveTuning) -> list[str]:
     if found.mean is not None and found.held_out:
         worst = max(found.held_out, key=lambda cell: cell.ratio.value)
         lines += [
-            f"At {count(len(found.held_out), 'size')} that nothing was decided by, the file against the default in turn: "
+            f"At {count(len(found.held_out), 'size')} that decided nothing, the file against the default in turn: "
             f"{format_change(found.mean)} in the geometric mean (95 % interval).",
             f"The worst of them: {worst.collective} of {worst.ranks} ranks at {format_bytes(worst.size_bytes)}, "
             f"{format_change(worst.ratio)}; up to +{percent(worst.limit - 1)} may be chance there.",
@@ -186,7 +186,7 @@ def _held_out(cells: Sequence[HeldOut]) -> Table:
     )
 
 
-def _effects(effects: Sequence[Effect]) -> Table:
+def _effects(effects: Sequence[RuleEffect]) -> Table:
     flags: dict[str, Flag] = {
         "in effect": "good",
         "not in effect": "error",
@@ -218,7 +218,7 @@ def _effects(effects: Sequence[Effect]) -> Table:
 
 def _struck_out(struck: Sequence[StruckOut]) -> Table:
     return Table(
-        title="Struck out",
+        title="Struck out, or not tried",
         columns=(Column("collective"), Column("ranks", numeric=True), Column("algorithm"), Column("why")),
         rows=tuple(
             (
@@ -232,5 +232,5 @@ def _struck_out(struck: Sequence[StruckOut]) -> Table:
             )
             for one in struck
         ),
-        empty="no algorithm failed, hung or gave wrong data",
+        empty="all were tried, and none failed, hung or gave wrong data",
     )

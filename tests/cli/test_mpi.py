@@ -1,0 +1,92 @@
+"""``wulf mpi`` on this machine: a default that was made bad is found, and the file that mends it is proven."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from tests.cli.command import wulf
+from wulf.collectives import classic
+from wulf.collectives.rules import chosen
+
+needs_openmpi = pytest.mark.skipif(shutil.which("mpicc.openmpi") is None, reason="Open MPI is not installed")
+
+#: Messages in parts of 1 B: no library would decide so.
+BAD = """
+[cluster]
+nodes = "local[1-2]"
+transport = "local"
+
+[mpi]
+env = { OMPI_MCA_coll_tuned_use_dynamic_rules = "1", OMPI_MCA_coll_tuned_bcast_algorithm = "3", \
+OMPI_MCA_coll_tuned_bcast_algorithm_segmentsize = "1" }
+"""
+
+
+@pytest.mark.mpi
+@pytest.mark.slow
+@needs_openmpi
+def test_a_bad_default_is_found_and_the_file_is_proven(tmp_path):
+    (tmp_path / "cluster.toml").write_text(BAD, encoding="utf-8")
+    done = wulf(
+        *(tmp_path, "mpi", "tune", "--cluster", "cluster.toml", "--mpi", "openmpi", "--collectives", "bcast"),
+        *("--max-size", "4K", "--budget", "2m", "--seed", "1", "--out", "rules.conf", "--html", "page.html"),
+        "--json",
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    found = json.loads(done.stdout)
+    large = next(cell for cell in found["cells"] if cell["size_bytes"] == 4096)
+    assert large["kept"], large
+    assert large["ratio"]["high"] < 1 / large["limit"]
+    assert {effect["state"] for effect in found["effects"]} == {"in effect"}
+    rules = classic.read((tmp_path / "rules.conf").read_text(encoding="utf-8"))
+    rule = chosen(rules, "bcast", 2, 4096)
+    assert rule is not None
+    assert rule.algorithm > 0
+    assert chosen(rules, "bcast", 3, 4096).algorithm == 0
+    assert found["environment"]["OMPI_MCA_coll_tuned_dynamic_rules_filename"] == str(tmp_path / "rules.conf")
+    assert all(cell["ratio"]["n"] >= 8 for cell in found["held_out"])
+    assert json.loads((tmp_path / "rules.conf.json").read_text(encoding="utf-8")) == found
+    assert "Which algorithm wins where" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("tune", "--collectives", "pingpong"), "mpi_pingpong is none"),
+        (("tune", "--collectives", "gossip"), "mpi_gossip"),
+        (("tune", "--collectives", ","), "name at least one"),
+        (("tune", "--ranks", "1"), "from 2 on"),
+        (("tune", "--ranks", "3"), "multiple"),
+        (("tune", "--max-size", "4"), "8 B or more"),
+        (("compare", "openmpi"), "two libraries"),
+        (("compare", "openmpi", "openmpi"), "nothing to compare"),
+    ],
+)
+@needs_openmpi
+def test_what_cannot_be_is_said(tmp_path, words, said):
+    done = wulf(tmp_path, "mpi", *words, *(("--cluster", "local")))
+    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+    assert not list(tmp_path.glob("rules*"))
+
+
+@pytest.mark.mpi
+@pytest.mark.slow
+@needs_openmpi
+@pytest.mark.skipif(shutil.which("mpicc.mpich") is None, reason="MPICH is not installed")
+def test_two_libraries_are_compared_at_collectives(tmp_path):
+    done = wulf(
+        *(tmp_path, "mpi", "compare", "openmpi", "mpich", "--cluster", "local", "--launches", "8"),
+        *("--ops", "mpi_bcast,mpi_pingpong", "--sizes", "8,1KiB", "--html", "page.html", "--json"),
+        timeout=300,
+    )
+    assert done.returncode in (0, 3), done.stderr
+    (found,) = json.loads(done.stdout)
+    assert found["differing_facts"] == {"MPI library": ["openmpi", "mpich"]}
+    cells = {(cell["op"], cell["size_bytes"], tuple(cell["pair"])) for cell in found["cells"]}
+    assert {("mpi_bcast", 8, ("local1", "local2")), ("mpi_pingpong", 1024, ("local1", "local2"))} <= cells
+    assert all(cell["ratio"]["n"] == 8 for cell in found["cells"])
+    assert (tmp_path / "page.html").is_file()
