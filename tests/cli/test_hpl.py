@@ -8,15 +8,17 @@ import signal
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.cli.command import start, wulf
+from tests.unit.test_hpl_result import manifest
 from wulf.cluster import inventory
 from wulf.cluster.launcher import launcher_for
 from wulf.cluster.transport import open_transport
 from wulf.procedure.linpack.launching import HplSite, Limit, launch
 from wulf.records.hpl import HplLaunch, HplSetting
-from wulf.store.hpl import load_hpl
+from wulf.store.hpl import create_hpl, load_hpl
 
 XHPL = shutil.which("xhpl")
 needs_hpcc = pytest.mark.skipif(shutil.which("hpcc") is None, reason="hpcc is not installed")
@@ -121,6 +123,17 @@ def test_how_to_get_one_is_said_where_there_is_none(tmp_path):
             (tmp_path / "bin" / program.name).symlink_to(program)
     done = wulf(tmp_path, "hpl", "--cluster", "local", PATH=str(tmp_path / "bin"))
     assert (done.returncode, "apt-get install hpcc" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("status", "said"), [("complete", "nothing to go on with"), ("budget", "has used up its 600 s")]
+)
+def test_a_run_that_is_over_does_not_go_on_by_itself(tmp_path, status, said):
+    (tmp_path / "runs").mkdir()
+    with create_hpl(tmp_path / "runs" / "over", msgspec.structs.replace(manifest(), status=status)):
+        pass
+    done = wulf(tmp_path, "hpl", "--resume", "over")
+    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
 
 
 @pytest.mark.parametrize("option", ["--price", "--watts", "--peak"])

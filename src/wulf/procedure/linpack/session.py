@@ -107,11 +107,15 @@ def go_on(path: Path, time_s: float | None, watcher: Watcher) -> HplRun:
     Raises
     ------
     UsageError
-        It is complete.
+        It is complete, or its time is over.
     """
     manifest = load_hpl(path).manifest
     if manifest.status == "complete":
         raise UsageError(f"{path} is complete; there is nothing to go on with")
+    if manifest.status == "budget" and time_s is None:
+        raise UsageError(
+            f"{path} has used up its {manifest.plan.time_s:.0f} s: say how many it may be with --time"
+        )
     config = inventory.parse(manifest.cluster, str(path / HEAD))
     with cluster_site.connect(config, manifest.plan.nodes, watcher.stage) as (transport, records):
         site = finding.site(config, transport, manifest.plan, records, None)
