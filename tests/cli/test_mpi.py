@@ -48,7 +48,7 @@ def test_a_bad_default_is_found_and_the_file_is_proven(tmp_path):
         assert chosen(rules, "bcast", 2, cell["size_bytes"]).algorithm > 0
         assert chosen(rules, "bcast", 3, cell["size_bytes"]).algorithm == 0
     assert found["environment"]["OMPI_MCA_coll_tuned_dynamic_rules_filename"] == str(tmp_path / "rules.conf")
-    assert all(cell["ratio"]["n"] >= 8 for cell in found["held_out"])
+    assert found["mean"]["high"] < 1
     assert json.loads((tmp_path / "rules.conf.json").read_text(encoding="utf-8")) == found
     assert "Which algorithm wins where" in (tmp_path / "page.html").read_text(encoding="utf-8")
 

@@ -112,6 +112,11 @@ def test_a_slower_size_is_said() -> None:
     assert "slower at some sizes" in shown(found)
 
 
+def test_a_file_that_was_not_judged_is_said() -> None:
+    found = msgspec.structs.replace(FOUND, held_out=[], mean=None)
+    assert "no size between was measured" in shown(found)
+
+
 def test_nothing_better_is_said() -> None:
     found = msgspec.structs.replace(FOUND, text="", path="", effects=[], held_out=[], mean=None)
     assert "Nothing is proven to be better" in shown(found)

@@ -65,6 +65,8 @@ def _verdict(found: CollectiveTuning) -> tuple[str, Flag]:
         return f"{better}; whether the file is in effect was not looked at", "warning"
     if not found.effective:
         return f"{better}, but the file is NOT in effect", "error"
+    if not found.held_out:
+        return f"{better}; the file is in effect, but no size between was measured with it", "warning"
     if found.slower:
         return f"{better}; the file is in effect, but slower at some sizes between", "warning"
     return f"{better}; the file is in effect", "good"
