@@ -86,7 +86,7 @@ FOUND = CollectiveTuning(
 
 
 def shown(found: CollectiveTuning) -> str:
-    return plain(lambda console: collectives.render_text(found, console))
+    return " ".join(plain(lambda console: collectives.render_text(found, console)).split())
 
 
 def test_the_text_says_what_wins_and_that_it_is_in_effect() -> None:
