@@ -25,6 +25,7 @@ OMPI_MCA_coll_tuned_bcast_algorithm_segmentsize = "1" }
 """
 
 
+@pytest.mark.alone
 @pytest.mark.mpi
 @pytest.mark.slow
 @needs_openmpi
@@ -38,17 +39,16 @@ def test_a_bad_default_is_found_and_the_file_is_proven(tmp_path):
     )
     assert done.returncode == 0, done.stderr + done.stdout
     found = json.loads(done.stdout)
-    large = next(cell for cell in found["cells"] if cell["size_bytes"] == 4096)
-    assert large["kept"], large
-    assert large["ratio"]["high"] < 1 / large["limit"]
+    kept = [cell for cell in found["cells"] if cell["kept"]]
+    assert kept, found["cells"]
+    assert all(cell["ratio"]["high"] < 1 / cell["limit"] for cell in kept)
     assert {effect["state"] for effect in found["effects"]} == {"in effect"}
     rules = classic.read((tmp_path / "rules.conf").read_text(encoding="utf-8"))
-    rule = chosen(rules, "bcast", 2, 4096)
-    assert rule is not None
-    assert rule.algorithm > 0
-    assert chosen(rules, "bcast", 3, 4096).algorithm == 0
+    for cell in kept:
+        assert chosen(rules, "bcast", 2, cell["size_bytes"]).algorithm > 0
+        assert chosen(rules, "bcast", 3, cell["size_bytes"]).algorithm == 0
     assert found["environment"]["OMPI_MCA_coll_tuned_dynamic_rules_filename"] == str(tmp_path / "rules.conf")
-    assert all(cell["ratio"]["n"] >= 8 for cell in found["held_out"])
+    assert found["mean"]["high"] < 1
     assert json.loads((tmp_path / "rules.conf.json").read_text(encoding="utf-8")) == found
     assert "Which algorithm wins where" in (tmp_path / "page.html").read_text(encoding="utf-8")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
@@ -106,6 +107,21 @@ def test_a_search_without_time_tells_what_it_did_not_do() -> None:
     assert times.launches <= 4 + 3 * MOST
     assert len(found.cells) == len(SIZES)
     assert "not tried: there was no time left" in {one.reason for one in found.struck_out}
+
+
+def test_the_next_best_is_judged_when_the_best_one_fails_late() -> None:
+    simulated = Simulated({(4, 0): {8: 0.5}, (1, 0): {8: 0.7}}, 0.01, 1)
+
+    def fails_late(*words: Any) -> dict[int, float]:
+        if words[3].get("OMPI_MCA_coll_tuned_bcast_algorithm") == "4" and simulated.launches > 25:
+            raise LaunchError("it hung")
+        return simulated(*words)
+
+    search = Search(UNIT, LIBRARY, fails_late, seed=1)
+    search.run(100.0, lambda _: None)
+    found = search.result()
+    assert "it hung" in {one.reason for one in found.struck_out}
+    assert [(cell.algorithm, cell.kept) for cell in found.cells if cell.size_bytes == 8] == [("linear", True)]
 
 
 def test_a_library_whose_default_fails_ends_the_search() -> None:

@@ -86,7 +86,7 @@ FOUND = CollectiveTuning(
 
 
 def shown(found: CollectiveTuning) -> str:
-    return plain(lambda console: collectives.render_text(found, console))
+    return " ".join(plain(lambda console: collectives.render_text(found, console)).split())
 
 
 def test_the_text_says_what_wins_and_that_it_is_in_effect() -> None:
@@ -110,6 +110,11 @@ def test_a_slower_size_is_said() -> None:
     found = msgspec.structs.replace(FOUND, held_out=[slow])
     assert found.slower == [slow]
     assert "slower at some sizes" in shown(found)
+
+
+def test_a_file_that_was_not_judged_is_said() -> None:
+    found = msgspec.structs.replace(FOUND, held_out=[], mean=None)
+    assert "no size between was measured" in shown(found)
 
 
 def test_nothing_better_is_said() -> None:

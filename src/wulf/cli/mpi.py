@@ -104,7 +104,7 @@ def tune(
         report.render_text(found, console())
     if found.interrupted:
         raise typer.Exit(EXIT_INTERRUPTED)
-    if found.refused or found.slower or (found.text and not found.effective):
+    if found.refused or found.slower or (found.text and not (found.effective and found.held_out)):
         raise typer.Exit(EXIT_FINDINGS)
 
 

@@ -161,7 +161,10 @@ class Search:
 
     def _judge(self) -> None:
         """Launch the default twice and everyone who is left once, in random order."""
-        finalists = {one for ways in self._alive.values() for one in ways} - self._struck.keys()
+        for size, ways in self._alive.items():
+            if self._struck.keys() & set(ways):
+                self._alive[size] = self._promising(size)  # the next best takes its place
+        finalists = {one for ways in self._alive.values() for one in ways}
         arms: list[Candidate | str] = ["base", "control", *sorted(finalists)]
         self._order.shuffle(arms)
         times: dict[Candidate | str, dict[int, float]] = {}

@@ -267,7 +267,7 @@ def _judge(request: TuneRequest, bench: Bench, state: _State, end_s: float, say:
     try:
         begin_s = time.monotonic()
         for block in range(MOST):
-            if block >= FEWEST and time.monotonic() >= end_s:
+            if len(votes) >= FEWEST and time.monotonic() >= end_s:
                 break
             left_s = blocks_left_s(block, time.monotonic() - begin_s, end_s - time.monotonic())
             say(

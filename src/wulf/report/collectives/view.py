@@ -52,7 +52,6 @@ def _lede(found: CollectiveTuning) -> str:
 
 
 def _verdict(found: CollectiveTuning) -> tuple[str, Flag]:
-    kept = sum(cell.kept for cell in found.cells)
     if found.refused:
         return "Refused: no file is written", "error"
     if not found.text:
@@ -60,14 +59,23 @@ def _verdict(found: CollectiveTuning) -> tuple[str, Flag]:
             "Nothing is proven to be better than the library's own decisions: no file is written",
             "unknown",
         )
+    kept = sum(cell.kept for cell in found.cells)
     better = f"{kept} of {count(len(found.cells), 'cell')} better than the library's own decision"
+    but, flag = _but(found)
+    return better + but, flag
+
+
+def _but(found: CollectiveTuning) -> tuple[str, Flag]:
+    """Say what became of a file that was written."""
     if not found.effects:
-        return f"{better}; whether the file is in effect was not looked at", "warning"
+        return "; whether the file is in effect was not looked at", "warning"
     if not found.effective:
-        return f"{better}, but the file is NOT in effect", "error"
+        return ", but the file is NOT in effect", "error"
+    if not found.held_out:
+        return "; the file is in effect, but no size between was measured with it", "warning"
     if found.slower:
-        return f"{better}; the file is in effect, but slower at some sizes between", "warning"
-    return f"{better}; the file is in effect", "good"
+        return "; the file is in effect, but slower at some sizes between", "warning"
+    return "; the file is in effect", "good"
 
 
 def _lines(found: CollectiveTuning) -> list[str]:
