@@ -7,14 +7,25 @@ from collections.abc import Sequence
 from wulf.apps import hpl, hpl_time, top500
 from wulf.errors import AnalysisError
 from wulf.records import SCHEMA_VERSION, Estimate
-from wulf.records.hpl import Forecast, HplLaunch, HplManifest, HplResult, HplSetting, TimeModel
+from wulf.records.blas import BlasRank
+from wulf.records.hpl import (
+    Forecast,
+    HplLaunch,
+    HplManifest,
+    HplPlan,
+    HplResult,
+    HplSetting,
+    TimeModel,
+)
 from wulf.stats import intervals
 
 CONFIDENCE = 0.95
 
 
-def conclude(manifest: HplManifest, launches: Sequence[HplLaunch]) -> HplResult:
-    """Return the conclusion from what was launched so far.
+def conclude(
+    manifest: HplManifest, launches: Sequence[HplLaunch], blas: Sequence[BlasRank] = ()
+) -> HplResult:
+    """Return the conclusion from what was launched so far; `blas` is how its BLAS libraries compare.
 
     The rate is the median over fresh launches of what was chosen; what the search itself saw of it is not among them:
     it was chosen for being quick there.
@@ -47,6 +58,8 @@ def conclude(manifest: HplManifest, launches: Sequence[HplLaunch]) -> HplResult:
         },
         cut=sum(launch.status == "cut" for launch in launches),
         failed=sum(launch.status == "failed" for launch in launches),
+        blas=list(blas),
+        library=library(plan, launches),
         settings=_count(plan.values),
         standings=top500.standings(gflops.value) if gflops else [],
         last_list=where[0] if where else None,
@@ -55,12 +68,22 @@ def conclude(manifest: HplManifest, launches: Sequence[HplLaunch]) -> HplResult:
     )
 
 
+def library(plan: HplPlan, launches: Sequence[HplLaunch]) -> str:
+    """Return the BLAS library that the last launch of a chosen setting had; empty where none was asked for."""
+    env = next((launch.env for launch in reversed(launches) if launch.phase != "blas"), {})
+    return next((name for name, own in plan.libraries.items() if env == {**plan.env, **own}), "")
+
+
 def model(launches: Sequence[HplLaunch], chosen: HplSetting) -> TimeModel | None:
     """Return the time of a setting by the order, from launches of before the result; None where they are too few."""
+    own = [
+        launch for launch in launches if launch.phase not in ("blas", "confirm") and launch.setting == chosen
+    ]
+    # Before the BLAS library was chosen the same setting had another one.
     timings = [
         (launch.n, launch.time_s)
-        for launch in launches
-        if launch.phase != "confirm" and launch.status == "ok" and launch.setting == chosen and launch.time_s
+        for launch in own
+        if launch.status == "ok" and launch.time_s and launch.env == own[-1].env
     ]
     try:
         return hpl_time.fit(timings)

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from wulf.apps.hpl_result import conclude
 from wulf.cli import complete
 from wulf.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console, print_json
 from wulf.cli.progress import Display, duration
@@ -75,6 +74,14 @@ def command(
     watts: Annotated[
         float | None, typer.Option(min=0, help="What the whole machine takes under load.")
     ] = None,
+    blas: Annotated[
+        str | None,
+        typer.Option(
+            metavar="all|NAME|PATH",
+            help="BLAS library, as 'wulf blas' names them: 'all' compares, by HPL itself, those that the program is "
+            "proven to use, and goes on with the fastest. Default: what the program finds.",
+        ),
+    ] = None,
     peak: Annotated[
         float | None,
         typer.Option(
@@ -132,6 +139,7 @@ def command(
                 watts=_positive("--watts", watts),
                 peak_gflops=_positive("--peak", peak),
                 mpi=mpi,
+                blas=blas,
             )
             finished = session.start(request, new_run(run, runs), progress)
     _show(finished, json=json)
@@ -144,7 +152,7 @@ def _positive(name: str, value: float | None) -> float | None:
 
 
 def _show(run: HplRun, *, json: bool) -> None:
-    result = conclude(run.manifest, run.launches)
+    result = session.conclude(run.manifest, run.launches)
     if json:
         print_json(result)
     else:

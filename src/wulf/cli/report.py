@@ -12,11 +12,11 @@ from typing import Annotated, Literal
 import msgspec
 import typer
 
-from wulf.apps.hpl_result import conclude
 from wulf.cli.options import RUNS, RunArgument, RunsOption, console
 from wulf.errors import StoreError, UsageError
 from wulf.procedure import diagnosing
 from wulf.procedure.analysis import analyze
+from wulf.procedure.linpack import session as linpack
 from wulf.procedure.look import judge
 from wulf.procedure.tuning import apply_result
 from wulf.records import Analysis, Manifest, TuneManifest
@@ -136,7 +136,7 @@ def _tuning(run: TuningRun, form: Form, output: Path | None, *, show: bool) -> N
 
 def _hpl(run: HplRun, form: Form, output: Path | None, *, show: bool) -> None:
     # What an older version concluded, or one that was killed, is not what this one would.
-    result = conclude(run.manifest, run.launches)
+    result = linpack.conclude(run.manifest, run.launches)
     if form == "html":
         page = output or run.path / "report.html"
         write_atomically(page, hpl.render_html(run.manifest, run.launches, result).encode())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from wulf.records.base import Estimate, Record
+from wulf.records.blas import BlasRank
 from wulf.records.measured import NodeRecord, RunHead
 
 BROADCASTS = ("1ring", "1ringM", "2ring", "2ringM", "long", "longM")
@@ -64,7 +65,7 @@ class HplSetting(Record, frozen=True, kw_only=True):
         return f"{self.layout}, NB {self.nb}, {broadcast}, depth {self.depth}, {swap}"
 
 
-HplPhase = Literal["size", "search", "large", "confirm"]
+HplPhase = Literal["size", "blas", "search", "large", "confirm"]
 
 
 class HplLaunch(Record, frozen=True, kw_only=True):
@@ -72,8 +73,9 @@ class HplLaunch(Record, frozen=True, kw_only=True):
 
     #: Number in time order, from 0.
     index: int
-    #: ``size``: how long problems take; ``search``: settings at a small order; ``large``: the best of them at the order
-    #: of the result; ``confirm``: fresh launches of what was chosen.
+    #: ``size``: how long problems take; ``blas``: BLAS libraries in turn, all with one setting; ``search``: settings at
+    #: a small order; ``large``: the best of them at the order of the result; ``confirm``: fresh launches of what was
+    #: chosen.
     phase: HplPhase
     #: Order of the matrix.
     n: int
@@ -150,6 +152,10 @@ class HplPlan(Record, frozen=True, kw_only=True):
     values: dict[str, list[str]]
     #: Variables of the environment of every launch.
     env: dict[str, str] = {}
+    #: BLAS library → variables with which the program is proven to use it; empty where it uses what it finds.
+    libraries: dict[str, dict[str, str]] = {}
+    #: BLAS library → why it is not tried.
+    libraries_left_out: dict[str, str] = {}
     #: Of the whole machine; null when not given.
     price: float | None = None
     watts: float | None = None
@@ -219,6 +225,10 @@ class HplResult(Record, frozen=True, kw_only=True):
     launches: dict[str, int]
     cut: int
     failed: int
+    #: BLAS libraries by their rates in launches that took turns, the fastest first; empty where none were compared.
+    blas: list[BlasRank] = []
+    #: The BLAS library of the result; empty where none was asked for.
+    library: str = ""
     #: Settings that can be tried.
     settings: int
     standings: list[Standing] = []

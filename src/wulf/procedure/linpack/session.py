@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,17 +16,30 @@ from wulf.apps.hpl_search import CUT, Order, Search, Values
 from wulf.cluster import inventory
 from wulf.cluster.inventory import ClusterConfig
 from wulf.errors import AnalysisError, UsageError, WulfError
+from wulf.estimate import ranking
 from wulf.facts.values import cpu_list
 from wulf.ports import Transport
 from wulf.procedure import site as cluster_site
 from wulf.procedure.begin import head
 from wulf.procedure.linpack import finding, launching
+from wulf.procedure.linpack.libraries import libraries_of, ranked
 from wulf.records import NodeRecord
-from wulf.records.hpl import HplLaunch, HplManifest, HplPhase, HplPlan, HplSetting, Peak, TimeModel
+from wulf.records.hpl import (
+    HplLaunch,
+    HplManifest,
+    HplPhase,
+    HplPlan,
+    HplResult,
+    HplSetting,
+    Peak,
+    TimeModel,
+)
 from wulf.store.hpl import HEAD, HplRun, HplWriter, create_hpl, load_hpl, resume_hpl
 
 #: Shares of the whole time until which settings are searched; the rest is for the result.
 SEARCH_SHARE = 0.5
+#: Of the whole time: after it no round of BLAS libraries is begun, but the first.
+BLAS_SHARE = 0.15
 #: Launches at the small order that should fit into the search.
 SMALL_LAUNCHES = 30
 #: Orders of the search: the large one takes about four times as long.
@@ -58,6 +72,9 @@ class HplRequest(msgspec.Struct, frozen=True, kw_only=True):
     mpi: str | None
     #: Variables of every launch.
     env: dict[str, str] = {}
+    #: BLAS library: ``all`` that the nodes have and the program can use, one by its name or path; None for what it
+    #: finds.
+    blas: str | None = None
 
 
 class Watcher(Protocol):
@@ -129,6 +146,11 @@ def go_on(path: Path, time_s: float | None, watcher: Watcher) -> HplRun:
     return load_hpl(path)
 
 
+def conclude(manifest: HplManifest, launches: Sequence[HplLaunch]) -> HplResult:
+    """Return the conclusion from what was launched so far, with how its BLAS libraries compare."""
+    return hpl_result.conclude(manifest, launches, ranked(manifest.plan, launches))
+
+
 def _manifest(
     request: HplRequest, name: str, transport: Transport, records: Sequence[NodeRecord]
 ) -> HplManifest:
@@ -138,6 +160,9 @@ def _manifest(
     cpus = min(_cpus(records).values())
     memory = _memory(request.config, records)
     found, unknown = _peak(request.peak_gflops, records, _cores(request.config, records))
+    libraries, left_out = (
+        libraries_of(transport, nodes, program, request.blas) if request.blas is not None else ({}, {})
+    )
     plan = HplPlan(
         program=program,
         kind=hpl.kind_of(program),
@@ -152,6 +177,8 @@ def _manifest(
             key: [_shown(value) for value in values] for key, values in hpl.space(len(nodes), cpus).items()
         },
         env={**request.config.mpi.env, **request.env},
+        libraries=libraries,
+        libraries_left_out=left_out,
         price=request.price,
         watts=request.watts,
         peak=found,
@@ -231,6 +258,8 @@ class _Run:
         self._watcher = watcher
         self.plan = writer.manifest.plan
         self.launches = list(launches)
+        #: Variables of the BLAS library that is chosen; of the only one from the beginning.
+        self.library: Mapping[str, str] = next(iter(self.plan.libraries.values()), {})
         self._begin = time.monotonic() - sum(launch.wall_s for launch in launches)
         values = hpl.space(len(self.plan.nodes), self.plan.cpus)
         self.settings: list[Values] = [
@@ -245,6 +274,11 @@ class _Run:
     def left_s(self) -> float:
         return max(self.plan.time_s - self.spent_s, 0.0)
 
+    @property
+    def env(self) -> dict[str, str]:
+        """Variables of a launch."""
+        return {**self.plan.env, **self.library}
+
     def limit(self, n: int) -> int:
         """Return an order that fits into the memory, too."""
         return n if self.plan.largest_n is None else min(n, self.plan.largest_n)
@@ -256,14 +290,19 @@ class _Run:
     def launch(self, phase: HplPhase, n: int, chosen: HplSetting, limit_s: float | None) -> HplLaunch:
         """Make one launch; it is stored when this returns."""
         limit = self._limit(n, limit_s)
-        done = launching.launch(self._site, len(self.launches), phase, n, chosen, limit)
+        site = msgspec.structs.replace(self._site, env=self.env)
+        done = launching.launch(site, len(self.launches), phase, n, chosen, limit)
         self._writer.append(done)
         self.launches.append(done)
         self._watcher.launched(done, self.spent_s, self.left_s)
         return done
 
     def _limit(self, n: int, limit_s: float | None) -> launching.Limit | None:
-        same = [launch for launch in self.launches if launch.n == n and launch.status == "ok"]
+        same = [
+            launch
+            for launch in self.launches
+            if launch.n == n and launch.status == "ok" and launch.env == self.env
+        ]
         if limit_s is None or not same:
             return None
         # Of the launches the one that is what the best is expected to be.
@@ -290,7 +329,7 @@ def _carry_out(
         raise
     finally:
         writer.update(status=status, message=message)
-        result = hpl_result.conclude(writer.manifest, run.launches)
+        result = conclude(writer.manifest, run.launches)
         writer.conclude(result)
         if result.n is not None and result.setting is not None:
             writer.keep(hpl.INPUTS["xhpl"], hpl.hpl_dat([result.n], result.setting))
@@ -300,6 +339,9 @@ def _phases(run: _Run, watcher: Watcher) -> str:
     """Go through all phases; return how it ended."""
     watcher.stage("how long small problems take")
     small = _small_order(run)
+    if len(run.plan.libraries) > 1:
+        watcher.stage(f"{len(run.plan.libraries)} BLAS libraries in turn")
+        _choose_library(run, small)
     watcher.stage(f"searching the settings at N {small} and {_large_order(run, small)}")
     chosen = _search(run, small)
     watcher.stage("how long the chosen setting takes")
@@ -337,6 +379,31 @@ def _small_order(run: _Run) -> int:
     # The last one may have taken much longer than is wanted.
     shrunk = done[-1].n * min(1.0, (wanted_s / done[-1].wall_s) ** (1 / 3))
     return max(int(shrunk) // 64 * 64, run.limit(FIRST_ORDER))
+
+
+def _choose_library(run: _Run, small: int) -> None:
+    """Launch one setting with every BLAS library, in rounds of random order; go on with the fastest.
+
+    Problems are smaller than those of the search, and rounds end when their share of the time is used.
+    """
+    names = list(run.plan.libraries)
+    n = max(run.limit(int(small / LARGER) // 64 * 64), 64)
+    order = random.Random(run.plan.seed)  # noqa: S311 - reproducible, not secret
+    rounds = [order.sample(names, len(names)) for _ in range(ranking.rounds_needed(len(names)))]
+    done = len(run.of("blas", "ok")) + len(run.of("blas", "failed"))
+    later = any(launch.phase in ("search", "confirm") for launch in run.launches)
+    begin_s = run.spent_s
+    for number, names_ in enumerate(rounds):
+        if later or (number and run.spent_s - begin_s > BLAS_SHARE * run.plan.time_s):
+            break
+        for place, name in enumerate(names_):
+            if number * len(names) + place >= done:
+                run.library = run.plan.libraries[name]
+                run.launch("blas", n, _plain(run), None)
+    found = ranked(run.plan, run.launches)
+    if not found:
+        raise AnalysisError("with none of the BLAS libraries did HPL run in all launches")
+    run.library = run.plan.libraries[found[0].library]
 
 
 def _large_order(run: _Run, small: int) -> int:
@@ -396,7 +463,11 @@ def _order(run: _Run, chosen: HplSetting, small: int) -> int:
 def _for_model(run: _Run, n: int, chosen: HplSetting) -> None:
     """Launch a setting as often at an order as the model takes, while there is time."""
     while run.left_s > 0:
-        known = [one for one in run.launches if (one.n, one.setting, one.status) == (n, chosen, "ok")]
+        known = [
+            one
+            for one in run.launches
+            if (one.n, one.setting, one.status, one.env) == (n, chosen, "ok", run.env)
+        ]
         if len(known) >= FOR_MODEL:
             return
         if run.launch("size", n, chosen, None).status != "ok":

@@ -37,5 +37,5 @@ def render_text(
         printer.line(f"{name}: {value}{f'  ({where})' if where else ''}")
     for point in view.points:
         printer.line(point)
-    for table in (view.best, view.fresh):
+    for table in filter(None, (view.blas, view.best, view.fresh)):
         printer.table(table)

@@ -21,7 +21,8 @@ NAMES = {
 
 def path(launches: Sequence[HplLaunch]) -> Figure | None:
     """Return the search: the rate of every launch in time order; None without any."""
-    shown = [launch for launch in launches if launch.gflops]
+    # BLAS libraries are compared at an order of their own, and have a table.
+    shown = [launch for launch in launches if launch.gflops and launch.phase != "blas"]
     if not shown:
         return None
     best: dict[int, float] = {}

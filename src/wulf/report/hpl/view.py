@@ -10,7 +10,7 @@ from wulf.nodeset import fold
 from wulf.records.hpl import HplLaunch, HplManifest, HplResult
 from wulf.report.hpl import figures
 from wulf.report.parts import Column, Figure, Flag, Item, Table
-from wulf.report.words import count, duration, moment, name
+from wulf.report.words import change_item, count, duration, estimate_item, moment, name
 from wulf.text import printable
 from wulf.units import format_estimate, format_spread, format_value
 
@@ -18,6 +18,7 @@ from wulf.units import format_estimate, format_spread, format_value
 NAMED = 10
 PHASES = {
     "size": "how long problems take",
+    "blas": "BLAS libraries in turn",
     "search": "search, small problems",
     "large": "search, larger problems",
     "confirm": "fresh launches of the choice",
@@ -39,6 +40,8 @@ class HplView:
     surface: Figure | None
     orders: Figure | None
     best: Table
+    #: BLAS libraries against each other; None where none were compared.
+    blas: Table | None
     fresh: Table
     spent: Table
     failures: Table
@@ -65,6 +68,7 @@ def build(manifest: HplManifest, launches: Sequence[HplLaunch], result: HplResul
         surface=figures.surface(launches),
         orders=figures.orders(launches, result),
         best=_best(launches),
+        blas=_blas(result, launches),
         fresh=_fresh(launches),
         spent=_spent(launches),
         failures=_failures(launches),
@@ -111,6 +115,10 @@ def _keys(result: HplResult) -> Iterator[tuple[str, str, str]]:
 def _points(manifest: HplManifest, result: HplResult) -> Iterator[str]:
     if result.setting is not None:
         yield f"setting: {result.setting.shown}"
+    if result.library:
+        yield f"BLAS library: {name(result.library)}, proven to be the one that the program uses"
+    for library, reason in manifest.plan.libraries_left_out.items():
+        yield f"  {name(library)} is left out: {printable(reason, 200)}"
     if result.last_list is not None and result.last_entry_gflops is not None:
         yield (
             f"Top500: fast enough for the list of {result.last_list}, whose 500th had "
@@ -172,6 +180,32 @@ def _best(launches: Sequence[HplLaunch]) -> Table:
 
 def _middle(launches: Sequence[HplLaunch]) -> float:
     return statistics.median([launch.gflops or 0.0 for launch in launches])
+
+
+def _blas(result: HplResult, launches: Sequence[HplLaunch]) -> Table | None:
+    """Return how the BLAS libraries compare."""
+    if not result.blas:
+        return None
+    order = next(launch.n for launch in launches if launch.phase == "blas")
+    return Table(
+        title=f"BLAS libraries, by HPL at N {order} in rounds of random order",
+        columns=(
+            Column("library", whole=True),
+            Column("rate", numeric=True),
+            Column("against the fastest", numeric=True),
+            Column("verdict"),
+        ),
+        rows=tuple(
+            (
+                Item(name(rank.library)),
+                estimate_item(rank.rate),
+                change_item(rank.ratio) if rank.ratio else Item("–"),
+                Item(rank.verdict),
+            )
+            for rank in result.blas
+        ),
+        note="One setting for all; what follows has the fastest.",
+    )
 
 
 def _fresh(launches: Sequence[HplLaunch]) -> Table:

@@ -1,0 +1,73 @@
+"""BLAS libraries that HPL can use, and how they compare."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wulf.errors import ProbeError, UsageError
+from wulf.estimate import ranking
+from wulf.ports import Transport
+from wulf.procedure import blas
+from wulf.records.blas import BlasLibrary, BlasRank
+from wulf.records.hpl import HplLaunch, HplPlan
+
+#: Rates that differ by less do not matter.
+MARGIN = 0.02
+ALL = "all"
+
+
+def libraries_of(
+    transport: Transport, nodes: Sequence[str], program: str, wanted: str
+) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
+    """Return the libraries that a program is proven to use on all nodes, and why others are left out.
+
+    Parameters
+    ----------
+    wanted
+        ``all``, or the name or path of one.
+
+    Raises
+    ------
+    UsageError
+        There is none that the program can use; says why.
+    """
+    known, left_out = blas.installed(transport, nodes)
+    if wanted != ALL:
+        known = [library for library in known if wanted in (library.name, library.path)]
+        if not known:
+            raise UsageError(
+                f"--blas {wanted}: no library that all nodes have is called so ('wulf blas' names them)"
+            )
+    found: dict[str, dict[str, str]] = {}
+    for library in known:
+        try:
+            found[library.name] = _proven(transport, nodes, program, library)
+        except ProbeError as error:
+            left_out[library.name] = str(error)
+    if not found:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
+        raise UsageError(f"--blas {wanted}: {program} can use none of them: {reasons or 'none is installed'}")
+    return found, left_out
+
+
+def _proven(transport: Transport, nodes: Sequence[str], program: str, library: BlasLibrary) -> dict[str, str]:
+    variables: dict[str, str] = {}
+    for node in nodes:
+        variables = blas.proven(transport, node, program, library)
+    return variables
+
+
+def ranked(plan: HplPlan, launches: Sequence[HplLaunch]) -> list[BlasRank]:
+    """Return how the libraries compare, round by round, the fastest first; one that has failed is not among them."""
+    names = {tuple(sorted({**plan.env, **own}.items())): name for name, own in plan.libraries.items()}
+    compared = [launch for launch in launches if launch.phase == "blas"]
+    rates: dict[str, list[dict[str, float]]] = {name: [] for name in plan.libraries}
+    failed = set()
+    for launch in compared:
+        name = names[tuple(sorted(launch.env.items()))]
+        rates[name].append({"": launch.gflops} if launch.gflops is not None else {})
+        if launch.status != "ok":
+            failed.add(name)
+    whole = min(map(len, rates.values()), default=0)
+    sound = {name: rounds[:whole] for name, rounds in rates.items() if name not in failed}
+    return ranking.rank(sound, MARGIN) if whole and sound else []
