@@ -12,6 +12,7 @@ from tests.unit.test_hpl_output import output
 from wulf import hpl_output
 from wulf.apps.hpl_result import conclude
 from wulf.errors import StoreError
+from wulf.procedure.linpack import session
 from wulf.procedure.linpack.launching import Limit
 from wulf.records import SCHEMA_VERSION
 from wulf.records.hpl import HplLaunch, HplManifest, HplPlan, HplSetting, Peak
@@ -196,3 +197,52 @@ def test_a_launch_is_judged_by_where_the_best_was_and_not_by_its_first_panels():
     assert not any(limit.too_slow(step) for step in fair)
     mute = Limit(time_s=1.0, beside_s=1.0, factor=1.5)
     assert not any(mute.too_slow(step) for step in slow)
+
+
+FAST, SLOW = {"LD_LIBRARY_PATH": "/usr/lib/openblas"}, {"LD_LIBRARY_PATH": "/usr/lib/atlas"}
+LIBRARIES = {"openblas": FAST, "atlas": SLOW}
+
+
+def with_libraries(slow=20.0, **more):
+    """Return a manifest, and launches in which two libraries took turns before all else."""
+    turns = [
+        launch(place, "blas", 1024, (slow if env is SLOW else 40.0) + 0.1 * (place // 2), env=env, **more)
+        for place, env in enumerate([FAST, SLOW, SLOW, FAST] * 5)
+    ]
+    # The same setting with what the program found by itself, before the library was chosen.
+    early = launch(20, "size", 3072, 5.0)
+    later = [msgspec.structs.replace(one, index=21 + place, env=FAST) for place, one in enumerate(launches())]
+    return manifest(libraries=LIBRARIES, libraries_left_out={"blis": "a path is built in"}), [
+        *turns,
+        early,
+        *later,
+    ]
+
+
+def test_blas_libraries_are_ranked_by_launches_that_took_turns():
+    head, made = with_libraries()
+    found = session.conclude(head, made)
+    assert [(one.library, one.verdict) for one in found.blas] == [
+        ("openblas", "fastest"),
+        ("atlas", "slower"),
+    ]
+    assert found.blas[1].ratio.high < 0.6 and found.library == "openblas"
+    # Neither turns nor what came before them are in the model of the time.
+    assert found.model == conclude(manifest(), launches()).model
+    shown = Console(file=io.StringIO(), width=120)
+    report.render_text(head, made, found, shown)
+    said = shown.file.getvalue()
+    assert "BLAS library: openblas, proven" in said and "blis is left out: a path is built in" in said
+    assert "BLAS libraries, by HPL at N 1024" in said and "slower" in said
+    assert "BLAS libraries, by HPL" in report.render_html(head, made, found)
+
+
+def test_a_library_with_which_a_launch_failed_is_not_ranked():
+    head, made = with_libraries()
+    spoilt = [
+        msgspec.structs.replace(one, status="failed", gflops=None) if one.index == 3 else one for one in made
+    ]
+    assert [one.library for one in session.conclude(head, spoilt).blas] == ["atlas"]
+    alike, same = with_libraries(slow=40.0)
+    assert [one.verdict for one in session.conclude(alike, same).blas] == ["fastest", "no difference"]
+    assert session.conclude(manifest(), launches()).blas == []

@@ -103,7 +103,10 @@ def orders(launches: Sequence[HplLaunch], result: HplResult) -> Figure | None:
     mine = [
         launch
         for launch in launches
-        if launch.status == "ok" and launch.gflops and launch.setting == result.setting
+        if launch.status == "ok"
+        and launch.gflops
+        and launch.setting == result.setting
+        and launch.phase != "blas"
     ]
     if len({launch.n for launch in mine}) < 2:
         return None
