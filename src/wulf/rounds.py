@@ -25,10 +25,24 @@ def disjoint(places: Sequence[Sequence[str]]) -> list[list[int]]:
         Rounds of indices into `places`. The nodes' order in the tournament is that in which they come first.
     """
     nodes = list(dict.fromkeys(node for place in places for node in place))
-    pairs = {frozenset(place) for place in places if len(place) == 2}
-    if len(pairs) == len(places) == math.comb(len(nodes), 2):
+    if len(places) == math.comb(len(nodes), 2) and _are_all_pairs(places, nodes):
         return _tournament(places, nodes)
     return _first_fit(places)
+
+
+def _are_all_pairs(places: Sequence[Sequence[str]], nodes: Sequence[str]) -> bool:
+    """Whether as many places as there are pairs of nodes are all of these, each once."""
+    if any(len(place) != 2 for place in places):
+        return False
+    number = {node: index for index, node in enumerate(nodes)}
+    # As numbers: half a million sets are much work for the collector of garbage.
+    pairs = {
+        one * len(nodes) + other
+        if (one := number[first]) < (other := number[second])
+        else other * len(nodes) + one
+        for first, second in places
+    }
+    return len(pairs) == len(places)
 
 
 def _tournament(places: Sequence[Sequence[str]], nodes: Sequence[str]) -> list[list[int]]:

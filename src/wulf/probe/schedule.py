@@ -370,23 +370,33 @@ def jobs(
     """
     if not plan.workload.at_once:
         return [[stream] for stream in block]
-    place_in_block = {stream: index for index, stream in enumerate(block)}
-    by_op: dict[str, list[Stream]] = {}
-    found = []
-    for stream in block:
+    #: Place in the block of its first stream, and the job.
+    found: list[tuple[int, list[Stream]]] = []
+    by_op: dict[str, list[int]] = {}
+    for index, stream in enumerate(block):
         if failing(stream):
-            found.append([stream])
+            found.append((index, [stream]))
         else:
-            by_op.setdefault(stream[0], []).append(stream)
+            by_op.setdefault(stream[0], []).append(index)
     for op, able in by_op.items():
-        others: dict[str, list[Stream]] = {}
-        for stream in company:
-            if stream[0] == op and not failing(stream):
-                for node in stream[1]:
-                    others.setdefault(node, []).append(stream)
-        for group in rounds.disjoint([place for _, place in able]):
-            found.append(_filled([able[index] for index in group], others))
-    return sorted(found, key=lambda job: min(place_in_block.get(stream, len(block)) for stream in job))
+        together = [stream for stream in company if stream[0] == op and not failing(stream)]
+        everybody = {node for _, place in together for node in place}
+        others: dict[str, list[Stream]] | None = None
+        for group in rounds.disjoint([block[index][1] for index in able]):
+            job = [block[able[place]] for place in group]
+            if sum(len(place) for _, place in job) < len(everybody):
+                others = others if others is not None else _by_node(together)
+                job = _filled(job, others)
+            found.append((able[group[0]], job))
+    return [job for _, job in sorted(found, key=lambda one: one[0])]
+
+
+def _by_node(streams: Sequence[Stream]) -> dict[str, list[Stream]]:
+    others: dict[str, list[Stream]] = {}
+    for stream in streams:
+        for node in stream[1]:
+            others.setdefault(node, []).append(stream)
+    return others
 
 
 def _filled(job: list[Stream], others: Mapping[str, Sequence[Stream]]) -> list[Stream]:
@@ -423,12 +433,15 @@ def width(plan: Plan, op: str) -> float:
 
 def streams(plan: Plan) -> list[Stream]:
     """Every operation between all that can take part in it, in the order of the plan."""
-    out = {(op, absent.node) for absent in plan.left_out for op in absent.ops}
+    out: dict[str, set[str]] = {part.op: set() for part in plan.workload.parts}
+    for absent in plan.left_out:
+        for op in absent.ops:
+            out.setdefault(op, set()).add(absent.node)
     return [
         (part.op, place)
         for part in plan.workload.parts
         for place in part.places
-        if not any((part.op, node) in out for node in place)
+        if out[part.op].isdisjoint(place)
     ]
 
 
