@@ -132,28 +132,24 @@ def command(
         raise UsageError("--batch: the script says itself how ranks are started: it takes no --ranks")
     text = words[0] if len(words) == 1 else shlex.join(words)
     if against is not None:
-        commands = [_in(directory, one) for one in (text, against)]
-        measure_in_turn(
-            interleaving.InterleaveRequest(
-                config=config,
-                nodes=chosen,
-                sides=(_side(text, commands[0]), _side(against, commands[1])),
-                ops=None,
-                sizes_bytes=[0],
-                pairs="ring",
-                command=commands[0],
-                prints=prints,
-                launches=repeat if repeat is not None else LAUNCHES,
-                budget_s=parse_duration(budget),
-                margin=parse_percent(margin or MARGIN),
-                permissions=change.Permissions(),
-                mpi=None,
-                seed=new_seed(seed),
-            ),
-            html_file,
-            dry_run=False,
-            json=False,
+        commands = (_in(directory, text), _in(directory, against))
+        in_turn = interleaving.InterleaveRequest(
+            config=config,
+            nodes=chosen,
+            sides=(_side(text, commands[0]), _side(against, commands[1])),
+            ops=None,
+            sizes_bytes=[0],
+            pairs="ring",
+            command=commands[0],
+            prints=prints,
+            launches=repeat if repeat is not None else LAUNCHES,
+            budget_s=parse_duration(budget),
+            margin=parse_percent(margin or MARGIN),
+            permissions=change.Permissions(),
+            mpi=None,
+            seed=new_seed(seed),
         )
+        measure_in_turn(in_turn, html_file, dry_run=False, json=False)
         return
     if batch_file is not None:
         text = batch.job(_read(batch_file), str(batch_file), text, submit or batch.SUBMIT, JOB_TIME)

@@ -78,15 +78,17 @@ def command(
     acknowledgements, interrupt moderation, packet filters, duplex, links below their speed, losses, socket buffers,
     power states, busy nodes.
 
-    Exit code 3 when something is suspected, or worse than the baseline; so it can stand in a prolog or an acceptance
-    test.
+    Exit code 3 when something is suspected, worse than the baseline, or could not be measured again; so it can stand in
+    a prolog or an acceptance test.
     """
     end_gently()
     if fail_if is not None and baseline is None:
         raise UsageError("--fail-if is about --baseline: name the run to compare with")
     margin = diagnosing.fail_if(fail_if or FAIL_IF)
     earlier = open_run(baseline, runs) if baseline is not None else None
-    loaded = open_run(run, runs) if run is not None else _measured(cluster_name, nodes, budget, runs)
+    loaded, whole = (
+        (open_run(run, runs), True) if run is not None else _measured(cluster_name, nodes, budget, runs)
+    )
     found = diagnosing.diagnose(loaded)
     if earlier is not None:
         found = diagnosing.against(found, loaded, earlier, margin)
@@ -98,12 +100,14 @@ def command(
     else:
         report.render_text(found, console())
         console().print(f"all figures: wulf report {loaded.path}", markup=False, soft_wrap=True)
-    if not found.fine or (found.gate is not None and found.gate.worse):
+    if not whole or not found.fine or (found.gate is not None and found.gate.worse):
         raise typer.Exit(EXIT_FINDINGS)
 
 
-def _measured(cluster_name: str | None, nodes: str | None, budget: str, runs: RunsOption) -> store.Run:
-    """Measure all pairs, several at once, and then who is suspected once more, alone."""
+def _measured(
+    cluster_name: str | None, nodes: str | None, budget: str, runs: RunsOption
+) -> tuple[store.Run, bool]:
+    """Measure all pairs, several at once, and then who is suspected once more, alone; return whether that was done."""
     config = resolve(cluster_name)
     chosen = config.select(nodes)
     if len(chosen) <= FEWEST_PARTNERS:
@@ -143,7 +147,8 @@ def _measured(cluster_name: str | None, nodes: str | None, budget: str, runs: Ru
         except (ProbeError, TransportError) as error:
             # A node that has gone since: what was seen before stands, with what was measured again until then.
             sys.stderr.write(f"not all was measured again, the verdict is that of before: {error}\n")
-    return measured
+            return measured, False
+    return measured, True
 
 
 def _budget_s(text: str) -> float:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from wulf.errors import ProbeError, TransportError
-from wulf.ports import RemoteProcess, Transport
+from wulf.ports import Transport
 from wulf.probe.schedule import LaunchPlan
 from wulf.records import Cell, Output, Sample, Usage
 from wulf.text import last_line, printable
@@ -68,12 +68,12 @@ def run(transport: Transport, node: str, command: str, env: Mapping[str, str]) -
             _read(process.lines(LIMIT_S, LIMIT_S), kept)
             code = process.wait(_END_S)
         except TransportError as failure:
-            return _failed(command, kept, process, str(failure))
+            return _failed(command, kept, process.stderr(), str(failure))
         stderr = process.stderr()
     printed = b"".join(kept)
     stdout, mark, said = printed.rpartition(f"\n{_RUN_TIME} ".encode())
     if not mark:
-        return _failed(command, kept, process, f"it was ended from outside (exit code {code})")
+        return _failed(command, kept, stderr, f"it was ended from outside (exit code {code})")
     nanoseconds, usage = _usage(command, said.decode(errors="replace"))
     in_a_job = _JOB_TIME.search(stdout)
     error = ""
@@ -99,8 +99,7 @@ def _read(lines: Iterable[bytes], kept: deque[bytes]) -> None:
             size -= len(kept.popleft())
 
 
-def _failed(command: str, kept: Iterable[bytes], process: RemoteProcess, reason: str) -> Ran:
-    stderr = process.stderr()
+def _failed(command: str, kept: Iterable[bytes], stderr: bytes, reason: str) -> Ran:
     return Ran(
         command=command,
         nanoseconds=None,

@@ -61,6 +61,22 @@ class Log:
         self._file.close()
 
 
+def make_directory(path: Path) -> None:
+    """Make the directory of a new run.
+
+    Raises
+    ------
+    StoreError
+        It is there already, or the disk refuses.
+    """
+    try:
+        path.mkdir(parents=True)
+    except FileExistsError:
+        raise StoreError(f"{path} exists already: choose another name, or go on with --resume") from None
+    except OSError as error:
+        raise StoreError(f"cannot make the run directory {path}: {error.strerror}") from error
+
+
 def write_atomically(path: Path, content: bytes) -> None:
     """Replace a file so that a reader sees the old or the new content, never a part.
 

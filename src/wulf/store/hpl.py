@@ -20,6 +20,7 @@ from wulf.store.files import (
     RunWriter,
     decode_file,
     has,
+    make_directory,
     read_head,
     read_records,
     write_atomically,
@@ -68,12 +69,7 @@ def create_hpl(path: Path, manifest: HplManifest) -> HplWriter:
     StoreError
         There is one already, or the disk refuses.
     """
-    try:
-        path.mkdir(parents=True)
-    except FileExistsError:
-        raise StoreError(f"{path} exists already: choose another name, or go on with --resume") from None
-    except OSError as error:
-        raise StoreError(f"cannot make the run directory {path}: {error.strerror}") from error
+    make_directory(path)
     write_record(path / HEAD, manifest)
     return HplWriter(path, manifest)
 

@@ -26,6 +26,7 @@ from wulf.store.files import (
     RunWriter,
     decode_file,
     has,
+    make_directory,
     read_head,
     read_records,
     unfinished_bytes,
@@ -128,13 +129,8 @@ class Writer(RunWriter[Manifest]):
 
 def create(path: Path, manifest: Manifest) -> Writer:
     """Make a new run directory and open it for writing."""
-    try:
-        path.mkdir(parents=True)
-        write_record(path / MANIFEST, manifest)
-    except FileExistsError:
-        raise StoreError(f"{path} exists already: choose another name, or go on with --resume") from None
-    except OSError as error:
-        raise StoreError(f"cannot make the run directory {path}: {error.strerror}") from error
+    make_directory(path)
+    write_record(path / MANIFEST, manifest)
     return Writer(path, manifest)
 
 
