@@ -73,6 +73,7 @@ def test_what_cannot_be_is_said(tmp_path, words, said):
     assert not list(tmp_path.glob("rules*"))
 
 
+@pytest.mark.alone
 @pytest.mark.mpi
 @pytest.mark.slow
 @needs_openmpi
@@ -88,5 +89,7 @@ def test_two_libraries_are_compared_at_collectives(tmp_path):
     assert found["differing_facts"] == {"MPI library": ["openmpi", "mpich"]}
     cells = {(cell["op"], cell["size_bytes"], tuple(cell["pair"])) for cell in found["cells"]}
     assert {("mpi_bcast", 8, ("local1", "local2")), ("mpi_pingpong", 1024, ("local1", "local2"))} <= cells
-    assert all(cell["ratio"]["n"] == 8 for cell in found["cells"])
+    # A collective whose starts were all late has no median in that launch.
+    counts = [cell["ratio"]["n"] for cell in found["cells"]]
+    assert max(counts) == 8 and min(counts) > 4, found
     assert (tmp_path / "page.html").is_file()

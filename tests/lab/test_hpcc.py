@@ -16,6 +16,7 @@ REFERENCE = Path("/usr/lib/x86_64-linux-gnu/blas/libblas.so.3")
 FAST = Path("/usr/lib/x86_64-linux-gnu/openblas-pthread/libblas.so.3")
 LINK = "libblas.so.3-x86_64-linux-gnu"
 pytestmark = [
+    pytest.mark.alone,
     pytest.mark.lab,
     pytest.mark.root,
     pytest.mark.slow,
@@ -41,7 +42,7 @@ def test_a_node_with_another_blas_library_is_named(lab_cluster, tmp_path):
     found = json.loads(done.stdout)
     assert found["nodes"] == ["node01", "node02", "node03", "node04"] and not found["failures"]
     named = {one["name"]: one["node"] for one in found["different"]}
-    assert named["StarDGEMM_Gflops"] == "node03"
+    assert named.get("StarDGEMM_Gflops") == "node03", found["different"]
     assert found["by_node"].keys() == set(found["nodes"])
     # Loaded by its path, a library is what it is on every node, whatever the default is.
     assert blas.returncode == 0, blas.stderr
