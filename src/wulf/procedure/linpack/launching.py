@@ -17,8 +17,6 @@ from wulf.text import last_line, printable
 
 #: Commands beside the job itself may take so long [s].
 ASK_S = 60.0
-#: What a launch without a limit may take at most [s].
-ENDLESS_S = 24 * 3600.0
 #: A launch is judged by its progress from this share of its columns on: the first panels say little.
 FROM_SHARE = 0.2
 _WRITE = 'mkdir -p "$1" && cd "$1" && rm -f "$3" && cat >"$2"'
@@ -67,9 +65,14 @@ class HplSite(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def launch(
-    site: HplSite, index: int, phase: HplPhase, n: int, chosen: HplSetting, limit: Limit | None
+    site: HplSite, index: int, phase: HplPhase, n: int, chosen: HplSetting, limit: Limit | float
 ) -> HplLaunch:
     """Run HPL once; a failure is part of the result.
+
+    Parameters
+    ----------
+    limit
+        When it is ended: because it is so much slower than others, or after so long that it has failed [s].
 
     Raises
     ------
@@ -96,7 +99,7 @@ def launch(
         residual=None,
         argv=argv,
     )
-    if ran.cut and limit is not None:
+    if ran.cut and isinstance(limit, Limit):
         rate = _at_most(n, limit, ran.progress)
         return msgspec.structs.replace(
             record, status="cut", reason=ran.cut, gflops=rate, time_s=hpl_output.operations(n) / rate / 1e9
@@ -134,9 +137,12 @@ def _judged(record: HplLaunch, outcome: hpl.Outcome, ran: _Ran) -> HplLaunch:
 
 def _at_most(n: int, limit: Limit, now: hpl_output.Progress | None) -> float:
     """Return the rate that a launch which was cut would have had at its end, at most [GFLOPS]."""
-    best = hpl_output.operations(n) / (limit.time_s / limit.factor) / 1e9
+    slow = hpl_output.operations(n) / limit.time_s / 1e9
     rate = limit.rate_at(now.fraction) if now is not None else None
-    return best / limit.factor if now is None or rate is None else best * now.gflops / rate
+    if now is None or not rate or not now.gflops:
+        return slow
+    # It may have stopped after panels that were quick.
+    return min(slow, slow * limit.factor * now.gflops / rate)
 
 
 def _job(site: HplSite, chosen: HplSetting) -> MpiJob:
@@ -161,9 +167,9 @@ def _write(site: HplSite, n: int, chosen: HplSetting) -> None:
         raise TransportError(f"{first}: cannot write {site.directory}/{words[5]}: {answer.reason}")
 
 
-def _run(site: HplSite, argv: Sequence[str], chosen: HplSetting, limit: Limit | None) -> _Ran:
+def _run(site: HplSite, argv: Sequence[str], chosen: HplSetting, limit: Limit | float) -> _Ran:
     words = ["sh", "-c", _RUN, "sh", site.directory, *argv]
-    total_s = ENDLESS_S if limit is None else limit.time_s + limit.beside_s
+    total_s = limit.time_s + limit.beside_s if isinstance(limit, Limit) else limit
     env = site.launcher.env(_job(site, chosen))
     ran, lines = _Ran(), []
     with site.transport.start(words, site.nodes[0], env=env) as process:
@@ -172,7 +178,7 @@ def _run(site: HplSite, argv: Sequence[str], chosen: HplSetting, limit: Limit | 
                 line = raw.decode(errors="replace")
                 lines.append(line)
                 ran.progress = hpl_output.progress(line) or ran.progress
-                if ran.progress is not None and limit is not None and limit.too_slow(ran.progress):
+                if isinstance(limit, Limit) and ran.progress is not None and limit.too_slow(ran.progress):
                     ran.cut = f"{limit.factor:g} × slower than the best at {ran.progress.fraction:.0%} of its columns"
                     break
             else:
@@ -181,7 +187,10 @@ def _run(site: HplSite, argv: Sequence[str], chosen: HplSetting, limit: Limit | 
                     said = last_line(process.stderr()) or "no message"
                     ran.error = f"{site.program} ended with code {code}: {said}"
         except OverdueError:
-            ran.cut = f"it took {limit.factor if limit else 0:g} × as long as the best"
+            if isinstance(limit, Limit):
+                ran.cut = f"it took {limit.factor:g} × as long as the best"
+            else:
+                ran.error = f"it has not ended in {total_s:.0f} s"
         except (TransportError, ProbeError) as error:
             ran.error = str(error)
         # What HPL refuses it says there.

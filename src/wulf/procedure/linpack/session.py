@@ -52,6 +52,9 @@ SHORTEST_S = 0.2
 FOR_MODEL = 2
 #: What a launch takes beside its solution, times this and a little more, may pass before it is cut.
 PATIENCE, LITTLE_S = 2.0, 2.0
+#: A launch that nothing is compared with has failed after the time that is left, or after so many times what it should
+#: take where that is more, and a while [s].
+OVERDUE, OVERDUE_S = 10.0, 60.0
 
 
 class HplRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -289,7 +292,7 @@ class _Run:
 
     def launch(self, phase: HplPhase, n: int, chosen: HplSetting, limit_s: float | None) -> HplLaunch:
         """Make one launch; it is stored when this returns."""
-        limit = self._limit(n, limit_s)
+        limit = self._limit(n, limit_s) or self._longest_s(n)
         site = msgspec.structs.replace(self._site, env=self.env)
         done = launching.launch(site, len(self.launches), phase, n, chosen, limit)
         self._writer.append(done)
@@ -311,6 +314,15 @@ class _Run:
         return launching.Limit(
             time_s=limit_s, beside_s=PATIENCE * beside + LITTLE_S, best=best.progress, factor=CUT
         )
+
+    def _longest_s(self, n: int) -> float:
+        """Return what a launch of an order may take before it has failed [s]."""
+        ok = [launch for launch in self.launches if launch.status == "ok"]
+        largest = max((launch.n for launch in ok), default=n)
+        walls = [launch.wall_s for launch in ok if launch.n == largest]
+        # Nothing of it grows faster than the solution.
+        expected_s = max(walls, default=0.0) * max(n / largest, 1.0) ** 3
+        return max(OVERDUE * expected_s, self.left_s) + OVERDUE_S
 
 
 def _carry_out(
@@ -452,7 +464,12 @@ def _order(run: _Run, chosen: HplSetting, small: int) -> int:
         return _large_order(run, small)
     each_s = run.left_s / run.plan.repeats
     limit = run.plan.largest_n if run.plan.largest_n is not None else 10 * model.n_max
-    beside = max((one.wall_s - (one.time_s or 0.0)) / one.n**2 for one in run.launches if one.status == "ok")
+    # Of the largest order alone: what small ones take beside the solution is a start, which does not grow.
+    beside = max(
+        (one.wall_s - (one.time_s or 0.0)) / one.n**2
+        for one in run.launches
+        if one.status == "ok" and one.n == model.n_max
+    )
     n = hpl_time.largest_within(model, each_s, limit, chosen.nb)
     # Matrix and check take time, too: in proportion to n².
     while n > model.n_max and _upper_s(model, n) + beside * n**2 > each_s:

@@ -1,0 +1,84 @@
+"""What a run of HPL does next, by the launches that it made."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import msgspec
+import pytest
+
+from tests.unit.test_hpl_result import CHOSEN, OTHER, launch, manifest
+from wulf.procedure.linpack import session
+from wulf.procedure.linpack.launching import Limit
+from wulf.records.hpl import HplLaunch
+
+#: What every launch takes to start [s].
+START_S = 0.5
+
+
+def took(index, phase, n, setting=CHOSEN):
+    """Return a launch whose rate is nearly the same at every order, and that takes a while to start."""
+    made = launch(index, phase, n, 50.0 + 0.1 * (index % 3), setting)
+    return msgspec.structs.replace(made, wall_s=made.time_s + START_S)
+
+
+def launches():
+    found = [took(0, "size", 1024), took(1, "size", 1536), took(2, "search", 2048)]
+    found += [took(place, "large", 3264) for place in (3, 4)]
+    return [*found, took(5, "size", 2048)]
+
+
+def made(before: list[HplLaunch], **more) -> session._Run:
+    """Return a run that goes on after some launches."""
+    writer = SimpleNamespace(manifest=manifest(**more), append=lambda _: None)
+    return session._Run(writer, before, None, SimpleNamespace(launched=lambda *_: None))
+
+
+def test_the_order_is_what_the_time_allows():
+    run = made(launches(), time_s=600.0, repeats=6)
+    n = session._order(run, CHOSEN, 2048)
+    solution_s = 2 / 3 * n**3 / 50e9
+    assert 0.75 * 600 / 6 < solution_s < 600 / 6
+
+
+def test_what_grows_with_the_order_beside_the_solution_counts():
+    slow = [msgspec.structs.replace(one, wall_s=one.time_s + 1e-7 * one.n**2) for one in launches()]
+    n = session._order(made(slow, time_s=600.0, repeats=6), CHOSEN, 2048)
+    assert 0.75 * 100 < 2 / 3 * n**3 / 50e9 + 1e-7 * n**2 < 100
+
+
+@pytest.mark.parametrize(
+    ("before", "n", "time_s", "longest_s"),
+    [
+        ([], 1024, 600.0, 660.0),
+        (launches(), 3264, 600.0, 660.0),
+        # Nothing is left of the time.
+        (launches(), 3264, 1.0, 10 * (took(3, "large", 3264).time_s + START_S) + 60),
+        (launches(), 32640, 1.0, 10 * 1000 * (took(3, "large", 3264).time_s + START_S) + 60),
+    ],
+)
+def test_no_launch_may_take_for_ever(monkeypatch, before, n, time_s, longest_s):
+    limits = []
+
+    def fake(_site, index, phase, n, chosen, limit):
+        limits.append(limit)
+        return took(index, phase, n, chosen)
+
+    monkeypatch.setattr(session.launching, "launch", fake)
+    monkeypatch.setattr(session.msgspec.structs, "replace", lambda site, **_: site)
+    made(before, time_s=time_s).launch("size", n, CHOSEN, None)
+    assert limits == [pytest.approx(longest_s, rel=0.02)]
+
+
+def test_one_that_is_slow_may_take_less(monkeypatch):
+    limits = []
+
+    def fake(_site, index, phase, n, chosen, limit):
+        limits.append(limit)
+        return took(index, phase, n, chosen)
+
+    monkeypatch.setattr(session.launching, "launch", fake)
+    monkeypatch.setattr(session.msgspec.structs, "replace", lambda site, **_: site)
+    made(launches()).launch("large", 3264, OTHER, 0.7)
+    (limit,) = limits
+    assert isinstance(limit, Limit) and limit.time_s == 0.7 and limit.beside_s == 2 * START_S + 2.0
