@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.test_hpl_result import CHOSEN, OTHER, launch, manifest
 from wulf.procedure.linpack import session
-from wulf.procedure.linpack.launching import Limit
+from wulf.procedure.linpack.launching import HplSite, Limit
 from wulf.records.hpl import HplLaunch
 
 #: What every launch takes to start [s].
@@ -31,7 +31,33 @@ def launches():
 def made(before: list[HplLaunch], **more) -> session._Run:
     """Return a run that goes on after some launches."""
     writer = SimpleNamespace(manifest=manifest(**more), append=lambda _: None)
-    return session._Run(writer, before, None, SimpleNamespace(launched=lambda *_: None))
+    site = HplSite(
+        transport=None,
+        launcher=None,
+        program="/usr/bin/xhpl",
+        kind="xhpl",
+        nodes=["node01", "node02"],
+        addresses={},
+        directory="/nonexistent",
+        interface=None,
+        subnet=None,
+        shared_cpu=False,
+        env={},
+    )
+    return session._Run(writer, before, site, SimpleNamespace(launched=lambda *_: None))
+
+
+@pytest.fixture
+def limits(monkeypatch):
+    """Return what ends each launch; none is really made."""
+    found = []
+
+    def fake(_site, index, phase, n, chosen, limit):
+        found.append(limit)
+        return took(index, phase, n, chosen)
+
+    monkeypatch.setattr(session.launching, "launch", fake)
+    return found
 
 
 def test_the_order_is_what_the_time_allows():
@@ -57,28 +83,13 @@ def test_what_grows_with_the_order_beside_the_solution_counts():
         (launches(), 32640, 1.0, 10 * 1000 * (took(3, "large", 3264).time_s + START_S) + 60),
     ],
 )
-def test_no_launch_may_take_for_ever(monkeypatch, before, n, time_s, longest_s):
-    limits = []
-
-    def fake(_site, index, phase, n, chosen, limit):
-        limits.append(limit)
-        return took(index, phase, n, chosen)
-
-    monkeypatch.setattr(session.launching, "launch", fake)
-    monkeypatch.setattr(session.msgspec.structs, "replace", lambda site, **_: site)
+def test_no_launch_may_take_for_ever(limits, before, n, time_s, longest_s):
     made(before, time_s=time_s).launch("size", n, CHOSEN, None)
     assert limits == [pytest.approx(longest_s, rel=0.02)]
 
 
-def test_one_that_is_slow_may_take_less(monkeypatch):
-    limits = []
-
-    def fake(_site, index, phase, n, chosen, limit):
-        limits.append(limit)
-        return took(index, phase, n, chosen)
-
-    monkeypatch.setattr(session.launching, "launch", fake)
-    monkeypatch.setattr(session.msgspec.structs, "replace", lambda site, **_: site)
+def test_one_that_is_slow_may_take_less(limits):
     made(launches()).launch("large", 3264, OTHER, 0.7)
     (limit,) = limits
-    assert isinstance(limit, Limit) and limit.time_s == 0.7 and limit.beside_s == 2 * START_S + 2.0
+    assert isinstance(limit, Limit)
+    assert (limit.time_s, limit.beside_s) == (0.7, pytest.approx(2 * START_S + 2.0))
