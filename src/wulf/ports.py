@@ -101,6 +101,8 @@ class MpiJob(msgspec.Struct, frozen=True, kw_only=True):
     subnet: str | None = None
     #: Ranks share CPUs: they give the CPU away while they wait.
     shared_cpu: bool = False
+    #: Of each rank, all of them busy.
+    threads: int = 1
     env: dict[str, str] = {}
 
 

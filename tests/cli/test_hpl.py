@@ -85,7 +85,7 @@ def test_a_launch_that_falls_far_behind_the_best_is_ended(tmp_path):
         kind="xhpl",
         nodes=["local1"],
         addresses={"local1": "127.0.0.1"},
-        directory=str(tmp_path / "hpl"),
+        directory=str(tmp_path),
         interface=None,
         subnet=None,
         shared_cpu=True,

@@ -56,7 +56,8 @@ def launch(site, gflops, limit):
     Path(site.program).write_text(f"#!/bin/sh\n{said}exec sleep 60\n", encoding="utf-8")
     Path(site.program).chmod(0o755)
     begin = time.monotonic()
-    return launching.launch(site, 0, "search", 2000, CHOSEN, limit), time.monotonic() - begin
+    with launching.workplace(site):
+        return launching.launch(site, 0, "search", 2000, CHOSEN, limit), time.monotonic() - begin
 
 
 @pytest.mark.parametrize("gflops", [None, BEST / 1.2, BEST, 2 * BEST])

@@ -150,6 +150,8 @@ class HplPlan(Record, frozen=True, kw_only=True):
     seed: int
     #: Values of each parameter that are tried.
     values: dict[str, list[str]]
+    #: MPI library that starts the launches, as it was asked for; null for that of the program.
+    mpi: str | None = None
     #: Variables of the environment of every launch.
     env: dict[str, str] = {}
     #: BLAS library → variables with which the program is proven to use it; empty where it uses what it finds.

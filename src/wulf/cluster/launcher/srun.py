@@ -44,7 +44,10 @@ class Srun:
         words += ["--nodes", str(len(set(nodes))), "--ntasks", str(len(nodes))]
         # A node may be named several times, and the order counts, with this distribution only.
         words += ["--distribution=arbitrary", "--nodelist", ",".join(nodes), "--export=ALL"]
-        words += ["--cpu-bind=none", "--overcommit"] if job.shared_cpu else ["--cpu-bind=cores"]
+        # Bound to a core, all threads of a rank would be on it; unbound they have what the job has of the node.
+        bound = not job.shared_cpu and job.threads == 1
+        words += ["--cpu-bind=cores" if bound else "--cpu-bind=none"]
+        words += ["--overcommit"] if job.shared_cpu else []
         return [*words, *self._arguments, job.program, *job.arguments]
 
     def env(self, job: MpiJob) -> dict[str, str]:

@@ -7,19 +7,31 @@ from collections.abc import Sequence
 
 from wulf.apps import hpl
 from wulf.cluster.inventory import ClusterConfig
-from wulf.cluster.launcher import launcher_for
+from wulf.cluster.launcher.srun import Srun
 from wulf.errors import UsageError
 from wulf.nodeset import fold, reasons_text
 from wulf.ports import Launcher, Transport
 from wulf.probe import build
+from wulf.procedure import site as cluster_site
 from wulf.procedure.linpack.launching import ASK_S, HplSite
-from wulf.procedure.site import subnet
 from wulf.records import NodeRecord
 from wulf.records.hpl import HplPlan
 
-#: Below the user's home: a path that other users cannot write to.
+#: Below the user's home, a path that other users cannot write to: a directory for each run.
 DIRECTORY = ".cache/wulf/hpl"
-_FIND = 'for name in "$@"; do command -v "$name" && exit; done; exit 1'
+#: Launches are in a directory of their own: a path that begins here is made a whole one.
+_FIND = """
+for name in "$@"; do
+    path=$(command -v "$name") || continue
+    case $path in
+        /*) ;;
+        */*) path=$PWD/$path ;;
+    esac
+    printf '%s\\n' "$path"
+    exit
+done
+exit 1
+"""
 #: Names in what ldd prints → family.
 _FAMILIES = {"libmpich": "mpich", "libmpi.so.12": "mpich", "libmpi.so.40": "openmpi", "libmpi.so": "openmpi"}
 
@@ -70,9 +82,18 @@ def site(
     transport: Transport,
     plan: HplPlan,
     records: Sequence[NodeRecord],
-    mpi: str | None,
+    run_id: str,
+    say: cluster_site.Say,
 ) -> HplSite:
-    """Return how launches are made."""
+    """Return how launches are made.
+
+    Raises
+    ------
+    UsageError
+        The first node has no home directory.
+    BuildError
+        There is no MPI library that was asked for.
+    """
     first = plan.nodes[0]
     answer = transport.run(["sh", "-c", "cd && pwd"], [first], timeout_s=ASK_S)[first]
     if answer.status != "ok":
@@ -80,28 +101,34 @@ def site(
     home = answer.stdout.decode(errors="replace").strip().rstrip("/")
     return HplSite(
         transport=transport,
-        launcher=_launcher(config, transport, plan, mpi),
+        launcher=_launcher(config, transport, plan, say),
         program=plan.program,
         kind=plan.kind,
         nodes=plan.nodes,
         addresses={node: config.address(node) for node in plan.nodes},
-        directory=f"{home}/{DIRECTORY}",
+        directory=f"{home}/{DIRECTORY}/{run_id}",
         interface=config.interface,
-        subnet=subnet(records),
+        subnet=cluster_site.subnet(records),
         shared_cpu=config.shares_cpu(*plan.nodes),
         env=plan.env,
     )
 
 
-def _launcher(config: ClusterConfig, transport: Transport, plan: HplPlan, mpi: str | None) -> Launcher:
-    """Return the way to start jobs of the library that the program was built with."""
-    family = config.mpi.launcher or _family(transport, plan)
-    if mpi or config.mpi.compiler:
-        libraries = build.find_mpi(mpi or config.mpi.compiler)
-    else:
-        libraries = [library for library in build.find_mpi() if library.family == family]
-    command = libraries[0].mpirun if libraries and family != "srun" else None
-    return launcher_for(family or libraries[0].family, command, config.mpi.arguments)
+def _launcher(config: ClusterConfig, transport: Transport, plan: HplPlan, say: cluster_site.Say) -> Launcher:
+    """Return the way to start jobs: of the library that is asked for, or else the program was built with."""
+    library = _library(config, transport, plan)
+    return cluster_site.mpi_launcher(config, library, transport, plan.nodes, say)
+
+
+def _library(config: ClusterConfig, transport: Transport, plan: HplPlan) -> build.MpiLibrary:
+    asked = plan.mpi or config.mpi.compiler
+    if asked:
+        return build.find_mpi(asked)[0]
+    launcher = config.mpi.launcher
+    family = launcher if launcher and launcher != Srun.name else _family(transport, plan)
+    # A library without its compiler can start jobs all the same.
+    alone = build.MpiLibrary(compiler="mpicc", family=family, version=family)
+    return next((library for library in build.find_mpi() if library.family == family), alone)
 
 
 def _family(transport: Transport, plan: HplPlan) -> str:

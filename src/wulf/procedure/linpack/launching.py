@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import msgspec
 
 from wulf import hpl_output
 from wulf.apps import hpl
 from wulf.errors import OverdueError, ProbeError, TransportError
+from wulf.nodeset import reasons_text
 from wulf.ports import Launcher, MpiJob, Transport
 from wulf.records.hpl import HplLaunch, HplPhase, HplSetting
 from wulf.store.files import timestamp
@@ -19,7 +21,7 @@ from wulf.text import last_line, printable
 ASK_S = 60.0
 #: A launch is judged by its progress from this share of its columns on: the first panels say little.
 FROM_SHARE = 0.2
-_WRITE = 'mkdir -p "$1" && cd "$1" && rm -f "$3" && cat >"$2"'
+_WRITE = 'cd "$1" && rm -f "$3" && cat >"$2"'
 _RUN = 'cd "$1" && shift && exec "$@"'
 
 
@@ -55,13 +57,34 @@ class HplSite(msgspec.Struct, frozen=True, kw_only=True):
     kind: hpl.Kind
     nodes: list[str]
     addresses: Mapping[str, str]
-    #: Directory on the first node that input and output are in.
+    #: Directory, there on all nodes, that input and output are in on the first one.
     directory: str
     interface: str | None
     subnet: str | None
     #: Nodes share CPUs: ranks give theirs away while they wait.
     shared_cpu: bool
     env: Mapping[str, str]
+
+
+@contextmanager
+def workplace(site: HplSite) -> Iterator[None]:
+    """Make the directory of a run on all nodes; it is removed when the context ends.
+
+    A launcher may change to it on every node, and end where it is not there.
+
+    Raises
+    ------
+    TransportError
+        It cannot be made on a node.
+    """
+    answers = site.transport.run(["mkdir", "-p", site.directory], site.nodes, timeout_s=ASK_S)
+    lost = {node: answer.reason for node, answer in answers.items() if answer.status != "ok"}
+    try:
+        if lost:
+            raise TransportError(f"{site.directory} cannot be made: {reasons_text(lost)}")
+        yield
+    finally:
+        site.transport.run(["rm", "-rf", site.directory], site.nodes, timeout_s=ASK_S)
 
 
 def launch(
@@ -154,6 +177,7 @@ def _job(site: HplSite, chosen: HplSetting) -> MpiJob:
         interface=site.interface,
         subnet=site.subnet,
         shared_cpu=site.shared_cpu,
+        threads=chosen.threads,
         env={**site.env, **hpl.environment(chosen)},
     )
 

@@ -19,6 +19,7 @@ from wulf.errors import AnalysisError, UsageError, WulfError
 from wulf.estimate import ranking
 from wulf.facts.values import cpu_list
 from wulf.ports import Transport
+from wulf.procedure import allocation
 from wulf.procedure import site as cluster_site
 from wulf.procedure.begin import head
 from wulf.procedure.linpack import finding, launching
@@ -86,6 +87,9 @@ class Watcher(Protocol):
     def stage(self, text: str) -> None:
         """Announce a new part of the work."""
 
+    def note(self, text: str) -> None:
+        """Say something that stays to be read."""
+
     def begun(self, path: Path, manifest: HplManifest) -> None:
         """Report a run and its plan."""
 
@@ -108,8 +112,9 @@ def start(request: HplRequest, path: Path, watcher: Watcher) -> HplRun:
     """
     nodes = request.nodes[:1] if request.config.transport == "local" else request.nodes
     with cluster_site.connect(request.config, nodes, watcher.stage) as (transport, records):
-        manifest = _manifest(request, path.name, transport, records)
-        site = finding.site(request.config, transport, manifest.plan, records, request.mpi)
+        time_s = allocation.capped(request.time_s, watcher.note)
+        manifest = _manifest(msgspec.structs.replace(request, time_s=time_s), path.name, transport, records)
+        site = finding.site(request.config, transport, manifest.plan, records, manifest.id, watcher.note)
         with create_hpl(path, manifest) as writer:
             watcher.begun(path, manifest)
             _carry_out(writer, [], site, watcher)
@@ -138,12 +143,15 @@ def go_on(path: Path, time_s: float | None, watcher: Watcher) -> HplRun:
         )
     config = inventory.parse(manifest.cluster, str(path / HEAD))
     with cluster_site.connect(config, manifest.plan.nodes, watcher.stage) as (transport, records):
-        site = finding.site(config, transport, manifest.plan, records, None)
+        site = finding.site(config, transport, manifest.plan, records, path.resolve().name, watcher.note)
         run, writer = resume_hpl(path)
         with writer:
-            writer.resumed(
-                msgspec.structs.replace(run.manifest.plan, time_s=time_s or run.manifest.plan.time_s)
+            spent_s = sum(launch.wall_s for launch in run.launches)
+            left_s = (time_s or run.manifest.plan.time_s) - spent_s
+            plan = msgspec.structs.replace(
+                run.manifest.plan, time_s=spent_s + allocation.capped(left_s, watcher.note)
             )
+            writer.resumed(plan)
             watcher.begun(path, writer.manifest)
             _carry_out(writer, run.launches, site, watcher)
     return load_hpl(path)
@@ -179,6 +187,7 @@ def _manifest(
         values={
             key: [_shown(value) for value in values] for key, values in hpl.space(len(nodes), cpus).items()
         },
+        mpi=request.mpi,
         env={**request.config.mpi.env, **request.env},
         libraries=libraries,
         libraries_left_out=left_out,
@@ -331,7 +340,8 @@ def _carry_out(
     run = _Run(writer, launches, site, watcher)
     status, message = "failed", None
     try:
-        status = _phases(run, watcher)
+        with launching.workplace(site):
+            status = _phases(run, watcher)
     except KeyboardInterrupt:
         status = "interrupted"
         watcher.interrupted(writer.path)
