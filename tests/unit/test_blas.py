@@ -11,9 +11,10 @@ import pytest
 from wulf.apps import blas
 from wulf.cluster import inventory
 from wulf.cluster.transport import open_transport
-from wulf.errors import ProbeError
+from wulf.errors import ProbeError, UsageError
 from wulf.estimate.ranking import rank, rounds_needed
 from wulf.procedure import blas as procedure
+from wulf.procedure.linpack.libraries import libraries_of
 
 ROOT = Path("/usr/lib/x86_64-linux-gnu")
 REFERENCE = ROOT / "blas" / "libblas.so.3"
@@ -95,6 +96,24 @@ def test_a_path_that_is_built_in_is_seen(here, tmp_path):
     shutil.copy(REFERENCE, other / "libmine.so")
     (library,) = blas.named([(str(other / "libmine.so"), False)])
     assert procedure.proven(here, "local1", str(program), library)["LD_PRELOAD"] == str(other / "libmine.so")
+
+
+@pytest.mark.skipif(not REFERENCE.exists(), reason="libblas3 is not installed")
+def test_what_a_job_has_besides_is_part_of_the_proof(here, tmp_path):
+    program = str(_calls_dgemm(tmp_path, str(REFERENCE)))
+    mine = tmp_path / "libmine.so"
+    shutil.copy(REFERENCE, mine)
+    (library,) = blas.named([(str(REFERENCE), False)])
+    found = procedure.proven(here, "local1", program, library, {"LD_LIBRARY_PATH": "/opt/mpi/lib", "A": "b"})
+    assert found == {"LD_LIBRARY_PATH": f"{REFERENCE.parent}:/opt/mpi/lib"}
+    with pytest.raises(ProbeError, match=r"would use .*/libmine\.so.*LD_PRELOAD"):
+        procedure.proven(here, "local1", program, library, {"LD_PRELOAD": str(mine)})
+    # HPL takes any library by its path, and keeps what its MPI library needs.
+    found, left_out = libraries_of(here, ["local1"], program, str(mine), {"LD_LIBRARY_PATH": "/opt/mpi/lib"})
+    assert found == {"libmine.so": {"LD_LIBRARY_PATH": f"{tmp_path}:/opt/mpi/lib", "LD_PRELOAD": str(mine)}}
+    assert left_out == {}
+    with pytest.raises(UsageError, match=r"--blas /nowhere/libmine\.so: it is not there on local1"):
+        libraries_of(here, ["local1"], program, "/nowhere/libmine.so", {})
 
 
 def test_a_library_that_is_built_in_cannot_be_exchanged(here, tmp_path):

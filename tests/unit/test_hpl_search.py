@@ -105,6 +105,23 @@ def test_nothing_is_chosen_where_nothing_was_launched_or_all_failed():
     assert search.best() is None and search.propose() is None
 
 
+def test_small_problems_are_tried_until_one_has_gone_well():
+    search, tried = Search(SETTINGS, 10.0, 1), []
+    while (proposal := search.propose()) is not None:
+        assert (proposal.order, proposal.limit_s) == ("small", None)
+        tried.append(proposal.index)
+        search.add(proposal.index, "small", None, 4.0)
+    assert len(set(tried)) == len(tried) == 2 and search.best() is None
+    search = Search(SETTINGS, 10.0, 1)
+    search.add(0, "small", None, 4.0)
+    search.add(search.propose().index, "small", 0.5, 2.0)
+    assert search.propose().order == "large"
+
+
+def test_without_time_nothing_is_tried():
+    assert Search(SETTINGS, 0.0, 1).propose() is None
+
+
 def test_what_was_seen_with_small_problems_counts_where_there_was_no_time_for_larger_ones():
     search = Search(SETTINGS, 10.0, 1)
     for index, time_s in ((0, 0.5), (50, 0.3), (100, 0.6)):

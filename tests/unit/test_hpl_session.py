@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from tests.unit.test_hpl_result import CHOSEN, OTHER, launch, manifest
+from wulf.cluster import inventory
 from wulf.procedure.linpack import session
 from wulf.procedure.linpack.launching import HplSite, Limit
 from wulf.records.hpl import HplLaunch
@@ -93,3 +94,29 @@ def test_one_that_is_slow_may_take_less(limits):
     (limit,) = limits
     assert isinstance(limit, Limit)
     assert (limit.time_s, limit.beside_s) == (0.7, pytest.approx(2 * START_S + 2.0))
+
+
+def test_fresh_launches_that_failed_are_made_again_when_the_run_goes_on(limits):
+    failed = [
+        msgspec.structs.replace(took(6 + place, "confirm", 4096), status="failed", time_s=None, gflops=None)
+        for place in range(6)
+    ]
+    run = made([*launches(), *failed], time_s=6000.0)
+    assert session._confirm(run, 4096, CHOSEN) == "complete" and len(limits) == 6
+
+
+def test_fresh_launches_that_fail_are_not_made_for_ever(limits, monkeypatch):
+    real = session.launching.launch
+
+    def fails(*given):
+        return msgspec.structs.replace(real(*given), status="failed", time_s=None, gflops=None)
+
+    monkeypatch.setattr(session.launching, "launch", fails)
+    assert session._confirm(made(launches(), time_s=6000.0), 4096, CHOSEN) == "failed" and len(limits) == 6
+
+
+def test_the_peak_is_that_of_the_cores_that_hpl_uses():
+    text = '[cluster]\nnodes = "node[01-04]"\nshared_cpus = [["node01", "node02"], ["node03", "node04"]]\n'
+    config = inventory.parse(text, "cluster.toml")
+    nodes = [f"node0{number}" for number in (1, 2, 3, 4)]
+    assert session._cores(config, nodes, 32) == {"node01": 32, "node02": 0, "node03": 32, "node04": 0}

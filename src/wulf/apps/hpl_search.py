@@ -81,11 +81,13 @@ class Search:
 
     def propose(self) -> Proposal | None:
         """Return what to launch next; None when the budget is spent, or nothing is left to learn."""
-        if self._spent_s + self._expected_s("small") < SMALL_SHARE * self._budget_s:
+        # Where all have failed so far, nothing is known of the large order.
+        blind = not any(self._seen.values())
+        if self._spent_s + self._expected_s("small") < (1.0 if blind else SMALL_SHARE) * self._budget_s:
             index = self._next_small()
             if index is not None:
                 return Proposal(index=index, order="small", limit_s=self._limit_s("small"))
-        if self._spent_s + self._expected_s("large") > self._budget_s:
+        if blind or self._spent_s + self._expected_s("large") > self._budget_s:
             return None
         index = self._next_large()
         return None if index is None else Proposal(index=index, order="large", limit_s=self._limit_s("large"))

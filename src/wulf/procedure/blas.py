@@ -119,7 +119,7 @@ def proven(
     program
         Path, or a name that the node finds.
     before
-        As of `wulf.apps.blas.environment`.
+        Variables that the program has besides; its LD_LIBRARY_PATH and LD_PRELOAD stay, behind the library.
 
     Raises
     ------
@@ -127,8 +127,9 @@ def proven(
         It would use another library, or has one built in; says which and why.
     """
     variables = blas.environment(library.path, before=before)
+    everything = {**(before or {}), **variables}
     answer = transport.run(
-        ["sh", "-c", blas.BINDINGS, "sh", program], [node], timeout_s=ASK_TIMEOUT_S, env=variables
+        ["sh", "-c", blas.BINDINGS, "sh", program], [node], timeout_s=ASK_TIMEOUT_S, env=everything
     )[node]
     files = blas.bound(answer.stdout.decode(errors="replace"))
     if not files:
@@ -139,7 +140,7 @@ def proven(
     if others:
         raise ProbeError(
             f"{node}: {printable(program, 200)} would use {printable(others[0], 200)}, not {library.path}: is a path "
-            "built into it (RPATH)?"
+            "built into it (RPATH), or another library in LD_PRELOAD?"
         )
     return variables
 

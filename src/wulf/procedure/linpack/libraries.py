@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from wulf.apps import blas as apps
 from wulf.errors import ProbeError, UsageError
 from wulf.estimate import ranking
+from wulf.nodeset import fold
 from wulf.ports import Transport
 from wulf.procedure import blas
 from wulf.records.blas import BlasLibrary, BlasRank
@@ -17,31 +19,27 @@ ALL = "all"
 
 
 def libraries_of(
-    transport: Transport, nodes: Sequence[str], program: str, wanted: str
+    transport: Transport, nodes: Sequence[str], program: str, wanted: str, env: Mapping[str, str]
 ) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
     """Return the libraries that a program is proven to use on all nodes, and why others are left out.
 
     Parameters
     ----------
     wanted
-        ``all``, or the name or path of one.
+        ``all``, the name of one, or the path of any.
+    env
+        Variables of every launch; the libraries' own stay beside them.
 
     Raises
     ------
     UsageError
         There is none that the program can use; says why.
     """
-    known, left_out = blas.installed(transport, nodes)
-    if wanted != ALL:
-        known = [library for library in known if wanted in (library.name, library.path)]
-        if not known:
-            raise UsageError(
-                f"--blas {wanted}: no library that all nodes have is called so ('wulf blas' names them)"
-            )
+    known, left_out = _known(transport, nodes, wanted)
     found: dict[str, dict[str, str]] = {}
     for library in known:
         try:
-            found[library.name] = _proven(transport, nodes, program, library)
+            found[library.name] = _proven(transport, nodes, program, library, env)
         except ProbeError as error:
             left_out[library.name] = str(error)
     if not found:
@@ -50,10 +48,31 @@ def libraries_of(
     return found, left_out
 
 
-def _proven(transport: Transport, nodes: Sequence[str], program: str, library: BlasLibrary) -> dict[str, str]:
+def _known(
+    transport: Transport, nodes: Sequence[str], wanted: str
+) -> tuple[list[BlasLibrary], dict[str, str]]:
+    if wanted.startswith("/"):
+        answers = transport.run(["test", "-e", wanted], nodes, timeout_s=blas.ASK_TIMEOUT_S)
+        without = [node for node, answer in answers.items() if answer.status != "ok"]
+        if without:
+            raise UsageError(f"--blas {wanted}: it is not there on {fold(without)}")
+        return apps.named([(wanted, False)]), {}
+    known, left_out = blas.installed(transport, nodes)
+    if wanted != ALL:
+        known = [library for library in known if library.name == wanted]
+        if not known:
+            raise UsageError(
+                f"--blas {wanted}: no library that all nodes have is called so ('wulf blas' names them)"
+            )
+    return known, left_out
+
+
+def _proven(
+    transport: Transport, nodes: Sequence[str], program: str, library: BlasLibrary, env: Mapping[str, str]
+) -> dict[str, str]:
     variables: dict[str, str] = {}
     for node in nodes:
-        variables = blas.proven(transport, node, program, library)
+        variables = blas.proven(transport, node, program, library, env)
     return variables
 
 

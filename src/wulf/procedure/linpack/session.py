@@ -170,9 +170,10 @@ def _manifest(
     program = finding.program(transport, nodes, request.program)
     cpus = min(_cpus(records).values())
     memory = _memory(request.config, records)
-    found, unknown = _peak(request.peak_gflops, records, _cores(request.config, records))
+    found, unknown = _peak(request.peak_gflops, records, _cores(request.config, nodes, cpus))
+    env = {**request.config.mpi.env, **request.env}
     libraries, left_out = (
-        libraries_of(transport, nodes, program, request.blas) if request.blas is not None else ({}, {})
+        libraries_of(transport, nodes, program, request.blas, env) if request.blas is not None else ({}, {})
     )
     plan = HplPlan(
         program=program,
@@ -188,7 +189,7 @@ def _manifest(
             key: [_shown(value) for value in values] for key, values in hpl.space(len(nodes), cpus).items()
         },
         mpi=request.mpi,
-        env={**request.config.mpi.env, **request.env},
+        env=env,
         libraries=libraries,
         libraries_left_out=left_out,
         price=request.price,
@@ -221,16 +222,13 @@ def _cpus(records: Sequence[NodeRecord]) -> dict[str, int]:
     return found
 
 
-def _cores(config: ClusterConfig, records: Sequence[NodeRecord]) -> dict[str, int]:
-    """Return the cores of each node; of nodes on the same CPUs only the first has any."""
-    counts = _cpus(records)
+def _cores(config: ClusterConfig, nodes: Sequence[str], used: int) -> dict[str, int]:
+    """Return the cores of each node that HPL uses; of nodes on the same CPUs only the first has any."""
     counted: list[str] = []
-    for node in counts:
-        if any(config.shares_cpu(node, other) for other in counted):
-            counts[node] = 0
-        else:
+    for node in nodes:
+        if not any(config.shares_cpu(node, other) for other in counted):
             counted.append(node)
-    return counts
+    return {node: used if node in counted else 0 for node in nodes}
 
 
 def _memory(config: ClusterConfig, records: Sequence[NodeRecord]) -> int | None:
@@ -270,6 +268,8 @@ class _Run:
         self._watcher = watcher
         self.plan = writer.manifest.plan
         self.launches = list(launches)
+        #: Launches that were made before the run went on.
+        self._earlier = len(launches)
         #: Variables of the BLAS library that is chosen; of the only one from the beginning.
         self.library: Mapping[str, str] = next(iter(self.plan.libraries.values()), {})
         self._begin = time.monotonic() - sum(launch.wall_s for launch in launches)
@@ -298,6 +298,12 @@ class _Run:
     def of(self, phase: HplPhase, status: str = "ok") -> list[HplLaunch]:
         """Return the launches of a phase."""
         return [launch for launch in self.launches if launch.phase == phase and launch.status == status]
+
+    def confirmed(self) -> int:
+        """Return how many fresh launches count as made; what has failed is tried again when a run goes on."""
+        return len(self.of("confirm")) + sum(
+            launch.phase == "confirm" and launch.status != "ok" for launch in self.launches[self._earlier :]
+        )
 
     def launch(self, phase: HplPhase, n: int, chosen: HplSetting, limit_s: float | None) -> HplLaunch:
         """Make one launch; it is stored when this returns."""
@@ -509,7 +515,7 @@ def _upper_s(model: TimeModel, n: int) -> float:
 
 def _confirm(run: _Run, n: int, chosen: HplSetting) -> str:
     """Make fresh launches of what was chosen; return how it ended."""
-    while sum(launch.phase == "confirm" for launch in run.launches) < run.plan.repeats:
+    while run.confirmed() < run.plan.repeats:
         walls = [launch.wall_s for launch in run.launches if launch.phase == "confirm"]
         if walls and run.left_s < max(walls) / 2:
             return "budget"
