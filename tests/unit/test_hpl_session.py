@@ -6,12 +6,16 @@ from types import SimpleNamespace
 
 import msgspec
 import pytest
+import typer
 
 from tests.unit.test_hpl_result import CHOSEN, OTHER, launch, manifest
+from wulf.cli import hpl as cli
 from wulf.cluster import inventory
+from wulf.errors import UsageError
 from wulf.procedure.linpack import session
 from wulf.procedure.linpack.launching import HplSite, Limit
 from wulf.records.hpl import HplLaunch
+from wulf.store.hpl import HplRun
 
 #: What every launch takes to start [s].
 START_S = 0.5
@@ -120,3 +124,28 @@ def test_the_peak_is_that_of_the_cores_that_hpl_uses():
     config = inventory.parse(text, "cluster.toml")
     nodes = [f"node0{number}" for number in (1, 2, 3, 4)]
     assert session._cores(config, nodes, 32) == {"node01": 32, "node02": 0, "node03": 32, "node04": 0}
+
+
+@pytest.mark.parametrize(("status", "code"), [("ok", None), ("failed", 3)])
+def test_a_wrong_result_is_no_success(tmp_path, capsys, status, code):
+    fresh = [took(6 + place, "confirm", 4096) for place in range(6)]
+    fresh[2] = msgspec.structs.replace(fresh[2], status=status, reason="the result is wrong: residual 99")
+    run = HplRun(path=tmp_path, manifest=manifest(), launches=[*launches(), *fresh], result=None)
+    try:
+        cli._show(run, json=True)
+        found = None
+    except typer.Exit as error:
+        found = error.exit_code
+    assert found == code and '"status": "complete"' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"repeat": 3, "mpi": "mpich"}, "--repeat, --mpi and --resume"),
+        ({"seed": 0}, "--seed and --resume"),
+    ],
+)
+def test_a_run_goes_on_as_it_was_begun(more, said):
+    with pytest.raises(UsageError, match=said):
+        cli.command(resume="one", time="1m", **more)

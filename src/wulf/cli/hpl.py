@@ -24,6 +24,7 @@ from wulf.store.hpl import HEAD, HplRun
 from wulf.units import format_value, parse_duration
 
 TIME = "20m"
+REPEAT = 6
 
 
 class HplProgress(Display):
@@ -66,8 +67,11 @@ def command(
     ] = None,
     time: Annotated[str | None, typer.Option(help=f"Time for all of it. Default: {TIME}.")] = None,
     repeat: Annotated[
-        int, typer.Option(min=1, help="Fresh launches of what is chosen; an interval takes 6.")
-    ] = 6,
+        int | None,
+        typer.Option(
+            min=1, help=f"Fresh launches of what is chosen; an interval takes 6. Default: {REPEAT}."
+        ),
+    ] = None,
     price: Annotated[
         float | None, typer.Option(min=0, help="Price of the whole machine, in any currency.")
     ] = None,
@@ -100,7 +104,10 @@ def command(
     resume: Annotated[
         str | None,
         typer.Option(
-            metavar="RUN", help="Go on with a run that was interrupted.", autocompletion=complete.runs
+            metavar="RUN",
+            help="Go on with a run that was interrupted, as it was begun: of the other options only --time, --runs and "
+            "--json go with it.",
+            autocompletion=complete.runs,
         ),
     ] = None,
     json: JsonOption = False,
@@ -118,8 +125,14 @@ def command(
     --price and --watts give the price of a GFLOPS and MFLOPS/W.
 
     Debian has HPL within its package hpcc, which makes all its other tests at every launch, so that fewer settings are
-    tried. Exit code 3 when the time ended it before all launches were made.
+    tried. Exit code 3 when the time ended it before all launches were made, or a launch of what was chosen failed.
     """
+    if resume is not None:
+        given = {
+            "--cluster": cluster_name, "--nodes": nodes, "--program": program, "--repeat": repeat, "--price": price,
+            "--watts": watts, "--blas": blas, "--peak": peak, "--mpi": mpi, "--seed": seed, "--run": run,
+        }  # fmt: skip
+        _as_begun([name for name, value in given.items() if value is not None])
     end_gently()
     with HplProgress() as progress:
         if resume is not None:
@@ -133,7 +146,7 @@ def command(
                 nodes=config.select(nodes),
                 program=program,
                 time_s=parse_duration(time or TIME),
-                repeats=repeat,
+                repeats=repeat or REPEAT,
                 seed=new_seed(seed),
                 price=_positive("--price", price),
                 watts=_positive("--watts", watts),
@@ -143,6 +156,11 @@ def command(
             )
             finished = session.start(request, new_run(run, runs), progress)
     _show(finished, json=json)
+
+
+def _as_begun(given: list[str]) -> None:
+    if given:
+        raise UsageError(f"{', '.join(given)} and --resume: a run goes on as it was begun")
 
 
 def _positive(name: str, value: float | None) -> float | None:
@@ -158,5 +176,6 @@ def _show(run: HplRun, *, json: bool) -> None:
     else:
         report.render_text(run.manifest, run.launches, result, console())
         sys.stdout.write(f"\nrun: {run.path}\nnext: wulf report {run.path}\n")
-    if run.manifest.status != "complete":
+    failed = any((launch.phase, launch.status) == ("confirm", "failed") for launch in run.launches)
+    if failed or run.manifest.status != "complete":
         raise typer.Exit(EXIT_FINDINGS)
