@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import msgspec
@@ -15,7 +16,7 @@ from wulf.errors import UsageError
 from wulf.procedure.linpack import session
 from wulf.procedure.linpack.launching import HplSite, Limit
 from wulf.records.hpl import HplLaunch
-from wulf.store.hpl import HplRun
+from wulf.store.hpl import HplRun, create_hpl
 
 #: What every launch takes to start [s].
 START_S = 0.5
@@ -149,3 +150,52 @@ def test_a_wrong_result_is_no_success(tmp_path, capsys, status, code):
 def test_a_run_goes_on_as_it_was_begun(more, said):
     with pytest.raises(UsageError, match=said):
         cli.command(resume="one", time="1m", **more)
+
+
+@pytest.fixture
+def given(monkeypatch):
+    """Return the plans that are carried out; a Slurm job ends in 100 s."""
+    found = []
+    monkeypatch.setattr(session.cluster_site, "connect", lambda *_: nullcontext((None, [])))
+    monkeypatch.setattr(session.finding, "site", lambda *_: None)
+    monkeypatch.setattr(session.allocation, "capped", lambda left_s, _say: min(left_s, 100.0))
+    monkeypatch.setattr(session, "_carry_out", lambda writer, *_: found.append(writer.manifest.plan))
+    return found
+
+
+WATCHER = SimpleNamespace(stage=lambda _: None, note=lambda _: None, begun=lambda *_: None)
+
+
+def test_the_end_of_the_allocation_ends_a_run(tmp_path, monkeypatch, given):
+    monkeypatch.setattr(session, "_manifest", lambda request, *_: manifest(time_s=request.time_s))
+    config = inventory.parse('[cluster]\nnodes = "node[01-02]"\n', "cluster.toml")
+    request = session.HplRequest(
+        config=config,
+        nodes=["node01", "node02"],
+        program=None,
+        time_s=600.0,
+        repeats=6,
+        seed=1,
+        price=None,
+        watts=None,
+        peak_gflops=None,
+        mpi=None,
+    )
+    session.start(request, tmp_path / "run", WATCHER)
+    assert [plan.time_s for plan in given] == [100.0]
+
+
+def test_the_end_of_the_allocation_ends_a_run_that_goes_on(tmp_path, given):
+    head = msgspec.structs.replace(
+        manifest(), status="interrupted", cluster='[cluster]\nnodes = "node[01-02]"\n'
+    )
+    with create_hpl(tmp_path / "run", head) as writer:
+        for one in launches():
+            writer.append(one)
+    spent_s = sum(one.wall_s for one in launches())
+    session.go_on(tmp_path / "run", 3600.0, WATCHER)
+    session.go_on(tmp_path / "run", spent_s + 20.0, WATCHER)
+    assert [plan.time_s for plan in given] == [
+        pytest.approx(spent_s + 100.0),
+        pytest.approx(spent_s + 20.0),
+    ]

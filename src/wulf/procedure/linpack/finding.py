@@ -87,10 +87,15 @@ def site(
 ) -> HplSite:
     """Return how launches are made.
 
+    Parameters
+    ----------
+    run_id
+        Name of the directory that they run in.
+
     Raises
     ------
     UsageError
-        The first node has no home directory.
+        The first node has no home directory, or srun is to start the jobs and this is no allocation.
     BuildError
         There is no MPI library that was asked for.
     """
