@@ -276,9 +276,9 @@ def _program(transport: Transport, nodes: Sequence[str], wanted: str) -> tuple[s
     }
     if missing:
         raise ProbeError(f"{'; '.join(missing.values())}: {hpcc.MISSING}")
-    said = {node: answer.stdout.decode(errors="replace").partition("\n") for node, answer in answers.items()}
-    family = build.family_of("".join(linked for _, _, linked in said.values()))
-    paths = list(dict.fromkeys(path for path, _, _ in said.values()))
+    said = [answer.stdout.decode(errors="replace").partition("\n") for answer in answers.values()]
+    family = build.family_of("".join(linked for _, _, linked in said))
+    paths = list(dict.fromkeys(path for path, _, _ in said))
     if len(paths) == 1:
         return paths[0], family
     if "/" in wanted:
