@@ -38,6 +38,20 @@ def test_a_version_that_is_not_told_is_unknown(tmp_path):
     assert "unknown" in build.identify(wrapper(tmp_path, "mpicc", show="gcc -lmpi")).version
 
 
+@pytest.mark.parametrize(
+    ("linked", "family"),
+    [
+        ("libmpich.so.12 => /usr/lib/x86_64-linux-gnu/libmpich.so.12", "mpich"),
+        # MPICH as Spack, Fedora and Intel have it.
+        ("libmpi.so.12 => /opt/spack/lib/libmpi.so.12", "mpich"),
+        ("libmpi.so.40 => /usr/lib/x86_64-linux-gnu/libmpi.so.40", "openmpi"),
+        ("libopenblas.so.0 => /usr/lib/libopenblas.so.0", None),
+    ],
+)
+def test_the_family_of_a_program_is_what_it_is_linked_with(linked, family):
+    assert build.family_of(f"\tlinux-vdso.so.1\n\t{linked} (0x00007f)\n\tlibc.so.6\n") == family
+
+
 def test_another_compiler_is_none_of_them(tmp_path):
     assert build.identify(wrapper(tmp_path, "mpicc", show="gcc -O2")) is None
     with pytest.raises(BuildError, match="is not an MPI compiler"):

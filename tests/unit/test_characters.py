@@ -7,9 +7,12 @@ import io
 import pytest
 from rich.console import Console
 
+from tests.unit.make_cells import analysis, cell
 from wulf.apps import profile
 from wulf.errors import ProbeError
-from wulf.records import SCHEMA_VERSION, Estimate
+from wulf.probe.command import JOB_TIME, LIMIT_S
+from wulf.procedure import characterising
+from wulf.records import SCHEMA_VERSION, Estimate, command_operation
 from wulf.records.profiled import Character, Characters, Gain, MessageClass, MpiProfile, RankProfile
 from wulf.report import characters as report
 
@@ -68,6 +71,43 @@ def test_the_figures_of_a_program():
     assert found.messages_per_s == pytest.approx(120 / 10 / 2)
     assert (found.median_bytes, found.partners) == (2, 2)
     assert character([rank(1)]).median_bytes is None
+
+
+@pytest.mark.parametrize(
+    ("command", "family", "expected"),
+    [
+        # As 'wulf app --ranks' writes it where [mpi] env has a variable.
+        (
+            "env A=1 '/opt/my mpi/bin/mpirun' -np 2 --host a:1,b:1 -x A --bind-to none ./heat -x 3",
+            "openmpi",
+            "env A=1 '/opt/my mpi/bin/mpirun' -x LD_PRELOAD -x WULF_PROFILE -np 2 --host a:1,b:1 -x A "
+            "--bind-to none ./heat -x 3",
+        ),
+        ('"$MPIRUN" -x A ./heat', "openmpi", '"$MPIRUN" -x LD_PRELOAD -x WULF_PROFILE -x A ./heat'),
+        ("which mpirun && sbatch -x node05 job.sh", "openmpi", None),
+        ("env A=1 srun --nodes 2 -x node05 ./heat", "openmpi", None),
+        ("mpirun ./solve -x 3", "openmpi", None),
+        ("mpirun -n 2 -launcher ssh ./solve -x 3", "mpich", None),
+        ("mpirun -np 2 ./heat", "openmpi", None),
+    ],
+)
+def test_every_rank_is_told_of_the_library_that_counts(command, family, expected):
+    text, variables = profile.counted(command, family, "/lib/count.so", "/tmp/out")
+    assert text == (expected or command)
+    assert (variables["LD_PRELOAD"], variables["WULF_PROFILE"]) == ("/lib/count.so", "/tmp/out")
+    # Open MPI refuses to be told in two ways.
+    told = None if expected else "LD_PRELOAD=/lib/count.so;WULF_PROFILE=/tmp/out"
+    assert variables.get("OMPI_MCA_mca_base_env_list") == told
+
+
+def test_ranks_that_wait_for_others_without_the_library_are_ended_soon():
+    heat = command_operation("mpirun -np 2 ./heat", name="run time")
+    of_run = analysis([cell(0, [2.0, 3.0, 4.0], "run time", ("node01",)), cell(0, [99.0], "rate")])
+    assert characterising._limit_s(of_run, heat) == pytest.approx(10 * 3 + 60)
+    # Without a run time there is nothing to go by; that of a job says nothing of the queue.
+    assert characterising._limit_s(analysis([]), heat) == LIMIT_S
+    queued = command_operation(f"sbatch job.sh; echo {JOB_TIME} 5", name="run time")
+    assert characterising._limit_s(of_run, queued) == LIMIT_S
 
 
 def test_a_damaged_profile_is_named():

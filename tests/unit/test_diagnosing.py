@@ -7,11 +7,14 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+import typer
 
 from tests.unit.make_records import manifest, operation, plan, result, sample
 from wulf import store
+from wulf.cli import diagnose as verb
+from wulf.cluster import inventory
 from wulf.diagnose.baseline import worse_nodes
-from wulf.errors import AnalysisError, UsageError
+from wulf.errors import EXIT_FINDINGS, AnalysisError, ProbeError, TransportError, UsageError
 from wulf.procedure.analysis import analyze
 from wulf.procedure.diagnosing import again, against, diagnose, fail_if, find
 from wulf.records import LaunchResult
@@ -56,6 +59,58 @@ def test_who_is_suspected_is_named_if_it_is_slow_alone(tmp_path, alone, left):
     assert found.fine is (not left)
     said = "\n".join(verdict(found))
     assert ("node05 seemed slow at 256 KiB while others were measured, too" in said) is (not left)
+
+
+@pytest.fixture
+def diagnosed(tmp_path, monkeypatch, capsys):
+    """Return what 'wulf diagnose' prints, and its exit code: some nodes are slow, and what is then measured again."""
+    cluster = inventory.parse('[cluster]\nnodes = "node[01-08]"\n', "test")
+    monkeypatch.setattr(verb, "end_gently", lambda: None)
+    monkeypatch.setattr(verb, "resolve", lambda _: cluster)
+    monkeypatch.setattr(verb.build, "find_mpi", lambda _: [])
+
+    def diagnosed(slow, again):
+        def start(request, path, _):
+            if path.name.endswith("-again"):
+                return again(request, path), None
+            return measured(path.parent, slow, 2.0, name=path.name), None
+
+        monkeypatch.setattr(verb.session, "start", start)
+        try:
+            verb.command(budget="1m", runs=tmp_path, json=False)
+            code = 0
+        except typer.Exit as end:
+            code = end.exit_code
+        return code, *capsys.readouterr()
+
+    return diagnosed
+
+
+@pytest.mark.parametrize("error", [TransportError, ProbeError])
+@pytest.mark.parametrize(
+    ("slow", "verdict"), [(["node05"], "not fine: of 8 nodes"), ([], "fine: of 8 nodes")]
+)
+def test_a_node_that_goes_while_suspects_are_measured_again_leaves_the_verdict_of_before(
+    diagnosed, monkeypatch, error, slow, verdict
+):
+    if not slow:  # suspected, but not so much that they are named
+        monkeypatch.setattr(verb.diagnosing, "again", lambda _: [("node01", "node02")])
+
+    def gone(request, path):
+        raise error("node02: it is gone")
+
+    code, out, said = diagnosed(slow, gone)
+    assert code == EXIT_FINDINGS
+    assert out.startswith(verdict) and ("node05: slow with everybody" in out) is bool(slow)
+    assert "not all was measured again, the verdict is that of before: node02: it is gone" in said
+
+
+def test_suspects_that_are_like_the_others_alone_are_fine(diagnosed):
+    def alone(request, path):
+        return measured(path.parent, pairs=request.pairs, seed=2, name=path.name)
+
+    code, out, said = diagnosed(["node05"], alone)
+    assert code == 0 and out.startswith("fine: of 8 nodes") and "once more, one at a time: 10 pairs" in said
 
 
 def test_a_slow_node_is_named_with_what_it_costs(tmp_path):

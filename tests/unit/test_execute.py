@@ -210,6 +210,18 @@ def test_any_bytes_may_be_printed_and_the_end_of_very_many_is_kept(tmp_path, mon
     assert found.output.stdout.endswith("9999\n10000\nrate 7\n") and len(found.output.stdout) < 1100
 
 
+@pytest.mark.parametrize("text", ["sleep 333", "yes"])
+def test_a_command_has_a_limit(text):
+    transport = open_transport(local_cluster())
+    begin = time.monotonic()
+    try:
+        ran = command.run(transport, "node01", text, {}, limit_s=0.5)
+    finally:
+        transport.close()
+    assert time.monotonic() - begin < 10
+    assert ran.nanoseconds is None and "it goes on and on" in ran.error
+
+
 def test_a_command_that_is_killed_has_failed_and_its_output_is_kept(tmp_path):
     found = launch(tmp_path, "", command="echo begun; echo why >&2; kill -9 $PPID; sleep 1", **COMMAND)
     assert found.launch.status == "failed" and found.output.stdout.startswith("begun\n")

@@ -6,13 +6,21 @@ from pathlib import Path
 
 import pytest
 
+from tests.contract.site import local_cluster
 from wulf.apps import hpcc
-from wulf.errors import AnalysisError, ImportFormatError, UsageError
+from wulf.cluster.inventory import parse
+from wulf.cluster.transport import open_transport
+from wulf.errors import AnalysisError, BuildError, ImportFormatError, ProbeError, UsageError
 from wulf.importing import formats
 from wulf.importing import hpcc as output
 from wulf.importing.series import Source
+from wulf.ports import NodeResult
+from wulf.probe import build
+from wulf.procedure import hpcc as procedure
+from wulf.procedure import site
 from wulf.procedure.hpcc_result import COMPARED, result
 from wulf.procedure.importing import import_run, read_files
+from wulf.records import NodeRecord
 
 OUTPUT = Path(__file__).parents[1] / "golden" / "imports" / "hpcc.txt"
 TEXT = OUTPUT.read_text(encoding="utf-8")
@@ -121,3 +129,117 @@ def test_the_size_fits_into_time_and_memory():
     assert hpcc.fitting(1234, 16e9) == 1200
     with pytest.raises(UsageError, match="N is from 200"):
         hpcc.check_size(10)
+
+
+def cluster(more="", mpi=""):
+    return parse(f'[cluster]\nnodes = "node[01-04]"\n{more}\n[mpi]\n{mpi}\n', "test")
+
+
+def nodes(memory=16 * 2**30, **facts):
+    facts = {"cpu.allowed": "0-3", "node.container": "none", "memory.total_bytes": memory} | facts
+    return [
+        NodeRecord(
+            node=f"node{number:02d}",
+            reachable=True,
+            facts={name: value for name, value in facts.items() if value},
+        )
+        for number in range(1, 5)
+    ]
+
+
+CONTAINED = {"node.container": "systemd-nspawn"}
+SHARED = 'shared_cpus = [["node01", "node02"], ["node03", "node04"]]'
+
+
+@pytest.mark.parametrize(
+    ("more", "facts", "together", "alone"),
+    [
+        ("", {}, [64], [16]),
+        # Virtual nodes have one memory, all of them at the same time.
+        ("", CONTAINED, [16], [4]),
+        (SHARED, CONTAINED, [16], [8, 8]),
+        (SHARED, {}, [16], [16, 16]),
+    ],
+)
+def test_nodes_of_one_host_have_its_memory_once(more, facts, together, alone):
+    config, records = cluster(more), nodes(**facts)
+    request = procedure.HpccRequest(config=config, nodes=list(config.nodes), time_s=60.0, launches=6)
+    jobs = procedure._jobs(request, records, 2, "openmpi", ("directory", "/usr/bin/hpcc"))
+    assert [job.memory_bytes / 2**30 for job in jobs if job.nodes > 1] == together
+    assert [job.memory_bytes / 2**30 for job in jobs if job.nodes == 1] == alone
+    # So quick that time is no limit.
+    scouted = [procedure._Scouted(job=job, summary=summary(), took_s=1e-6) for job in jobs]
+    for job in procedure._sized(request, scouted, 1e6):
+        assert 8 * job.size**2 <= hpcc.MEMORY_SHARE * job.memory_bytes
+    assert sum(len(job.places) for job in jobs if job.nodes == 1) == 4
+
+
+def test_unknown_memory_is_said_where_no_size_is_given():
+    config, records = cluster(), nodes()
+    records[2] = NodeRecord(node="node03", reachable=True, facts={"cpu.allowed": "0-3"})
+    assert site.memory_bytes(config, records) is None
+    request = procedure.HpccRequest(config=config, nodes=list(config.nodes), time_s=60.0, launches=6)
+    with pytest.raises(UsageError, match=r"node03: the memory is not known .* with --size"):
+        procedure._require_memory(request, records)
+    given = procedure.HpccRequest(config=config, nodes=list(config.nodes), time_s=60.0, launches=6, size=2000)
+    procedure._require_memory(given, records)
+    jobs = procedure._jobs(given, records, 2, "openmpi", ("directory", "/usr/bin/hpcc"))
+    scouted = [procedure._Scouted(job=job, summary=summary(), took_s=1.0) for job in jobs]
+    assert [job.size for job in procedure._sized(given, scouted, 10.0)] == [2000, 1000]
+
+
+def test_a_relative_path_is_that_of_where_it_was_looked_up(tmp_path, monkeypatch):
+    program = tmp_path / "my hpcc"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    transport = open_transport(local_cluster())
+    try:
+        assert procedure._program(transport, ["node01"], "./my hpcc") == (f"{tmp_path}/./my hpcc", None)
+        assert procedure._program(transport, ["node01"], str(program)) == (str(program), None)
+        with pytest.raises(ProbeError, match=r"node01: there is no \./nonesuch"):
+            procedure._program(transport, ["node01"], "./nonesuch")
+    finally:
+        transport.close()
+
+
+class Nodes:
+    """Nodes that have found the program at some path."""
+
+    def __init__(self, **paths):
+        self.paths = paths
+
+    def run(self, _argv, names, **_):
+        said = {name: f"{self.paths[name]}\n\tlibmpi.so.12 => /opt/libmpi.so.12\n".encode() for name in names}
+        return {
+            name: NodeResult(node=name, status="ok", exit_code=0, stdout=out, stderr=b"")
+            for name, out in said.items()
+        }
+
+
+def test_a_program_may_be_elsewhere_on_another_node_if_its_name_finds_it():
+    apart = Nodes(node01="/usr/bin/hpcc", node02="/opt/bin/hpcc")
+    assert procedure._program(apart, ["node01", "node02"], "hpcc") == ("hpcc", "mpich")
+    with pytest.raises(ProbeError, match="--program bin/hpcc: it is at /usr/bin/hpcc, /opt/bin/hpcc"):
+        procedure._program(apart, ["node01", "node02"], "bin/hpcc")
+    alike = Nodes(node01="/usr/bin/hpcc", node02="/usr/bin/hpcc")
+    assert procedure._program(alike, ["node01", "node02"], "hpcc") == ("/usr/bin/hpcc", "mpich")
+
+
+def test_the_library_that_starts_it_is_the_one_that_the_site_names(monkeypatch):
+    known = [
+        build.MpiLibrary(compiler=f"/usr/bin/mpicc.{family}", family=family, version=family)
+        for family in ("openmpi", "mpich")
+    ]
+
+    def find(wanted=None):
+        return [one for one in known if wanted in (None, one.family, one.compiler)]
+
+    monkeypatch.setattr(procedure.build, "find_mpi", find)
+    assert procedure._library(cluster(), "mpich").family == "mpich"
+    assert procedure._library(cluster(), None).family == "openmpi"
+    named = cluster(mpi='compiler = "/usr/bin/mpicc.openmpi"')
+    assert procedure._library(named, "mpich").family == "openmpi"
+    known.pop()
+    with pytest.raises(BuildError, match=r"there is no mpich here .*\[mpi\] compiler"):
+        procedure._library(cluster(), "mpich")

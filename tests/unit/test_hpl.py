@@ -183,5 +183,29 @@ def test_the_published_result_names_its_source():
 
 
 def test_the_last_list_that_it_is_fast_enough_for():
-    assert top500.last_list(14.53) == ("June 1998", 13.39)
+    found = top500.last_list(14.53)
+    assert (found.name, found.entry_gflops, found.unknown) == ("June 1998", 13.39, [])
     assert top500.last_list(0.1) is None
+
+
+@pytest.mark.parametrize(
+    ("gflops", "name", "unknown"),
+    [
+        (195.8, "November 2002", ["June 2003", "November 2003", "June 2004", "November 2004"]),
+        (1165.9, "November 2002", ["June 2003", "November 2003", "June 2004", "November 2004"]),
+        (1166.0, "June 2005", []),
+        (40_000.0, "November 2010", ["June 2011"]),
+        (51_000.0, "November 2011", []),
+        (1e9, "November 2018", ["June 2019 and later"]),
+    ],
+)
+def test_a_list_that_is_not_known_is_not_one_that_it_is_too_slow_for(gflops, name, unknown):
+    found = top500.last_list(gflops)
+    assert (found.name, found.unknown) == (name, unknown)
+
+
+def test_every_list_of_the_top500_is_known_or_said_to_be_unknown():
+    table = top500._table()
+    lists = {f"{month} {year}" for year in range(1993, 2019) for month in ("June", "November")}
+    assert {*table.entry, *table.unknown[:-1]} == lists
+    assert list(table.entry.values()) == sorted(table.entry.values())

@@ -169,6 +169,21 @@ def test_the_page_and_the_terminal_say_the_same():
     assert "Block size and process grid" in page and "Rate by the order" in page
 
 
+@pytest.mark.parametrize(
+    ("rate", "said"),
+    [
+        (14.53, "fast enough for the list of June 1998, whose 500th had 13.4 GFLOPS"),
+        (300.0, "whose 500th had 196 GFLOPS; the 500th of June 2003 to November 2004 is not known"),
+        (40_000.0, "at least until the list of November 2010"),
+        (40_000.0, "; the 500th of June 2011 is not known"),
+    ],
+)
+def test_lists_that_are_not_known_are_said_beside_the_last_that_is(rate, said):
+    found = conclude(manifest(), [launch(index, "confirm", 20_000, rate) for index in range(6)])
+    (line,) = [line for line in view.build(manifest(), [], found).points if "500th" in line]
+    assert said in line
+
+
 def test_charts_have_what_was_launched_and_no_more():
     shown = view.build(manifest(), launches(), conclude(manifest(), launches()))
     path = shown.path.variants[0].datasets["main"]

@@ -26,9 +26,11 @@ RUN = 'cd && cd "$1/$(uname -n)" && exec "$2"'
 COLLECT = 'cd && cat "$1/$(uname -n)/hpccoutf.txt"'
 #: Removes all of it.
 REMOVE = 'cd && rm -rf "$1"'
-#: Prints what the program is linked with.
+#: Prints the path of the program, which is run in another directory, and what it is linked with.
 LOOK = """
 program=$(command -v "$1") || { echo "there is no $1" >&2; exit 1; }
+case $program in /*) ;; *) program=$PWD/$program ;; esac
+printf '%s\n' "$program"
 ldd "$program" 2>/dev/null || echo "a script, or linked statically"
 """
 

@@ -62,8 +62,9 @@ def conclude(
         library=library(plan, launches),
         settings=_count(plan.values),
         standings=top500.standings(gflops.value) if gflops else [],
-        last_list=where[0] if where else None,
-        last_entry_gflops=where[1] if where else None,
+        last_list=where.name if where else None,
+        last_entry_gflops=where.entry_gflops if where else None,
+        unknown_lists=where.unknown if where else [],
         notes=_notes(manifest, confirming, gflops),
     )
 

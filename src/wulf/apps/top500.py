@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from importlib import resources
+from itertools import takewhile
 
 import msgspec
 
@@ -28,8 +29,20 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     published: list[Published] = []
 
 
+class LastList(msgspec.Struct, frozen=True, kw_only=True):
+    """The last list that a result is fast enough for, of those that are known."""
+
+    name: str
+    #: Its slowest system [GFLOPS].
+    entry_gflops: float
+    #: The lists between it and the next that is known, in time order: the result may be fast enough for them, too.
+    unknown: list[str]
+
+
 class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source: str
+    #: Lists whose slowest system is not known; the last of them stands for all that follow.
+    unknown: list[str]
     #: List → its slowest system [GFLOPS], in time order.
     entry: dict[str, float]
     ranking: list[Ranking]
@@ -67,7 +80,19 @@ def _rank(ranking: Ranking, gflops: float) -> int | None:
     return None
 
 
-def last_list(gflops: float) -> tuple[str, float] | None:
-    """Return the last list that a result is fast enough for, with its slowest system [GFLOPS]; None for none."""
-    found = [(name, entry) for name, entry in _table().entry.items() if gflops >= entry]
-    return found[-1] if found else None
+def last_list(gflops: float) -> LastList | None:
+    """Return the last list that a result is fast enough for; None for none."""
+    table = _table()
+    found = [name for name, entry in table.entry.items() if gflops >= entry]
+    if not found:
+        return None
+    lists = sorted([*table.entry, *table.unknown], key=_when)
+    after = lists[lists.index(found[-1]) + 1 :]
+    unknown = list(takewhile(table.unknown.__contains__, after))
+    return LastList(name=found[-1], entry_gflops=table.entry[found[-1]], unknown=unknown)
+
+
+def _when(name: str) -> tuple[int, bool]:
+    """Return a list's place in time: there are two in a year."""
+    month, year, *_ = name.split()
+    return int(year), month == "November"

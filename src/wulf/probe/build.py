@@ -27,6 +27,8 @@ _USUAL_PLACES = (
     "/opt/intel/oneapi/mpi/latest/bin/mpicc",
 )
 _USUAL_NAMES = ("mpicc.openmpi", "mpicc.mpich", "mpicc")
+#: Names in what ldd prints → family, the first that is there: MPICH, and what is made of it, is libmpi.so.12 too.
+_FAMILIES = {"libmpich": "mpich", "libmpi.so.12": "mpich", "libmpi.so": "openmpi"}
 
 
 class MpiLibrary(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,6 +100,11 @@ def find_mpi(wanted: str | None = None) -> list[MpiLibrary]:
             f"no {wanted} on this machine: install it (Debian: lib{wanted}-dev), or give --mpi PATH"
         )
     return libraries
+
+
+def family_of(linked: str) -> str | None:
+    """Return the family of the MPI library in what ldd prints of a program; None where there is none in it."""
+    return next((family for name, family in _FAMILIES.items() if name in linked), None)
 
 
 def _candidates() -> list[str]:

@@ -56,8 +56,10 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     error: str
 
 
-def run(transport: Transport, node: str, command: str, env: Mapping[str, str]) -> Ran:
-    """Run a command for a shell on a node; the time is taken there.
+def run(
+    transport: Transport, node: str, command: str, env: Mapping[str, str], *, limit_s: float = LIMIT_S
+) -> Ran:
+    """Run a command for a shell on a node, `limit_s` [s] at most; the time is taken there.
 
     What it leaves running in its process group is ended with it, and so is all of it when this is interrupted.
     """
@@ -65,7 +67,7 @@ def run(transport: Transport, node: str, command: str, env: Mapping[str, str]) -
     kept: deque[bytes] = deque()
     with transport.start(argv, node, env=env) as process:
         try:
-            _read(process.lines(LIMIT_S, LIMIT_S), kept)
+            _read(process.lines(limit_s, limit_s), kept)
             code = process.wait(_END_S)
         except TransportError as failure:
             return _failed(command, kept, process.stderr(), str(failure))

@@ -16,8 +16,9 @@ from wulf.nodeset import reasons_text
 from wulf.ports import Transport
 from wulf.probe import build, command
 from wulf.procedure import change, install, interleaving
+from wulf.procedure.analysis import analyze
 from wulf.procedure.tuning.prepare import Say
-from wulf.records import SCHEMA_VERSION, Operation, Printed, Values
+from wulf.records import SCHEMA_VERSION, Analysis, Operation, Printed, Values
 from wulf.records.profiled import Characters, Gain, MpiProfile
 from wulf.store import MANIFEST, Run, write_atomically
 from wulf.store.files import decode_file
@@ -31,6 +32,8 @@ GAINS = "gains.json"
 LIBRARY = "libwulf-profile.so"
 #: Asking for a file and taking it away may take so long [s].
 ASK_S = 20.0
+#: The launch that is counted may take so many times what the command took in the run, and as much again [s].
+PATIENCE, PATIENCE_S = 10.0, 60.0
 
 
 class CharacteriseRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,7 +102,8 @@ def _profile(run: Run, operation: Operation, mpi: str | None, say: Say) -> MpiPr
         config = _cluster(run)
         transport = open_transport(config)
         try:
-            text = _launched(config, transport, _nodes(run), operation, mpi, say)
+            limit_s = _limit_s(run.analysis() or analyze(run), operation)
+            text = _launched(config, transport, _nodes(run), operation, mpi, limit_s, say)
         finally:
             transport.close()
         profile.read(text, str(path))
@@ -119,12 +123,24 @@ def _cluster(run: Run) -> ClusterConfig:
     return inventory.parse(run.manifest.cluster, str(run.path / MANIFEST))
 
 
+def _limit_s(analysis: Analysis, operation: Operation) -> float:
+    """Return how long one more launch of a run's command may take, by its run time there [s].
+
+    Ranks that have not loaded the library are waited for by those that have.
+    """
+    if command.JOB_TIME in operation.command:
+        return command.LIMIT_S  # its run time is without the time in the queue
+    times = [cell.time.value for cell in analysis.cells if cell.cell.op == operation.name]
+    return min(PATIENCE * max(times) + PATIENCE_S, command.LIMIT_S) if times else command.LIMIT_S
+
+
 def _launched(
     config: ClusterConfig,
     transport: Transport,
     nodes: Sequence[str],
     operation: Operation,
     mpi: str | None,
+    limit_s: float,
     say: Say,
 ) -> bytes:
     """Launch a program once with the library that counts; return what that wrote."""
@@ -139,12 +155,12 @@ def _launched(
     say(f"one launch of {printable(operation.command, 80)}, counted")
     target = f"/tmp/wulf-profile-{secrets.token_hex(8)}"  # noqa: S108 - nobody can guess it
     try:
-        ran = command.run(
-            transport, nodes[0], operation.command, _environment(operation.command, path, target)
-        )
+        text, variables = profile.counted(operation.command, libraries[0].family, path, target)
+        ran = command.run(transport, nodes[0], text, variables, limit_s=limit_s)
         if ran.error:
             raise ProbeError(
-                f"{ran.error} (with {LIBRARY} loaded; is it built with the program's own MPI, see --mpi?)"
+                f"{ran.error} (with {LIBRARY} loaded, {limit_s:.0f} s at most; is it built with the program's own MPI, "
+                "see --mpi? Does every rank have LD_PRELOAD?)"
             )
         answer = transport.run(["cat", target], [nodes[0]], timeout_s=ASK_S)[nodes[0]]
     finally:
@@ -156,17 +172,6 @@ def _launched(
             "without MPI_Finalize, or its rank 0 is on another node"
         )
     return answer.stdout
-
-
-def _environment(text: str, library: str, target: str) -> dict[str, str]:
-    """Return what lets every rank load the library.
-
-    Open MPI passes on only what it is told to, and takes that from its environment or from its options, not from both.
-    """
-    variables = {"LD_PRELOAD": library, "WULF_PROFILE": target}
-    if " -x " in text:
-        return variables
-    return {**variables, "OMPI_MCA_mca_base_env_list": ";".join(f"{k}={v}" for k, v in variables.items())}
 
 
 def _gain(

@@ -14,7 +14,7 @@ import msgspec
 from wulf import store
 from wulf.apps import blas, hpcc
 from wulf.cluster.inventory import ClusterConfig
-from wulf.errors import BuildError, ImportFormatError, ProbeError, TransportError
+from wulf.errors import BuildError, ImportFormatError, ProbeError, TransportError, UsageError
 from wulf.importing import hpcc as output
 from wulf.importing.series import Series, Source
 from wulf.nodeset import fold, reasons_text
@@ -75,6 +75,8 @@ class _Job(msgspec.Struct, frozen=True, kw_only=True):
     mpi: MpiJob
     #: Nodes of one run.
     nodes: int
+    #: That one run may have a part of [B]; None where it is unknown, and N is given.
+    memory_bytes: float | None
     size: int = hpcc.SCOUT_SIZE
     expected_s: float = 0.0
 
@@ -159,6 +161,8 @@ def measure(request: HpccRequest, path: Path, say: Say) -> store.Run:
         HPCC is missing on a node, or the first run, of a small problem, fails; says why.
     TransportError
         A node does not answer.
+    UsageError
+        The memory of a node is unknown, and N is not given.
     """
     begin = time.monotonic()
     with _bench(request, path, say) as (bench, jobs, records, software):
@@ -168,9 +172,9 @@ def measure(request: HpccRequest, path: Path, say: Say) -> store.Run:
         if request.size is None:
             say("a larger one")
             nearer = hpcc.SCOUT_SHARE * each_s
-            scouted = [_scout(bench, job) for job in _sized(request, scouted, records, nearer)]
+            scouted = [_scout(bench, job) for job in _sized(request, scouted, nearer)]
             each_s = (request.time_s - (time.monotonic() - begin)) / (request.launches * len(jobs))
-        sized = list(_sized(request, scouted, records, each_s))
+        sized = list(_sized(request, scouted, each_s))
         operations = _operations(sized, scouted)
         manifest = Manifest(
             **head(path.name, request.config, list(operations.values()), software),
@@ -230,27 +234,41 @@ def _bench(
         down = {record.node: record.error or "does not answer" for record in records if not record.reachable}
         if down:
             raise TransportError(f"every node must take part: {reasons_text(down)}")
-        library = _library(config, _family(transport, nodes, request.program))
+        program, family = _program(transport, nodes, request.program)
+        library = _library(config, family)
         launcher = site.mpi_launcher(config, library, transport, nodes, say)
         ranks = request.ranks_per_node or fewest_cpus(records)
         bench = _Bench(transport=transport, launcher=launcher, directory=f"{_DIRECTORY}/{path.name}")
-        jobs = _jobs(request, records, ranks, launcher.name, bench.directory)
-        software: dict[str, FactValue] = {"mpi": library.version, "hpcc": request.program}
+        jobs = _jobs(request, records, ranks, launcher.name, (bench.directory, program))
+        _require_memory(request, records)
+        software: dict[str, FactValue] = {"mpi": library.version, "hpcc": program}
         try:
             yield bench, jobs, records, software
         finally:
             bench.remove(nodes)
 
 
-def _family(transport: Transport, nodes: Sequence[str], program: str) -> str | None:
-    """Return which MPI library the program is linked with; None where that cannot be seen, as of a script.
+def _require_memory(request: HpccRequest, records: Sequence[NodeRecord]) -> None:
+    """Refuse to choose N for nodes whose memory is unknown."""
+    unknown = [record.node for record in records if site.memory_bytes(request.config, [record]) is None]
+    if unknown and request.size is None:
+        raise UsageError(
+            f"{fold(unknown)}: the memory is not known ('wulf facts' says why), so that no N can be chosen: give one "
+            "with --size"
+        )
+
+
+def _program(transport: Transport, nodes: Sequence[str], wanted: str) -> tuple[str, str | None]:
+    """Return the path of the program, and the family of the MPI library that it is linked with.
+
+    A name that nodes find at different paths remains one. The family is None where it cannot be seen, as of a script.
 
     Raises
     ------
     ProbeError
-        A node does not have it.
+        A node does not have it, or a relative path is another one there.
     """
-    answers = transport.run(["sh", "-c", hpcc.LOOK, "sh", program], nodes, timeout_s=ASK_TIMEOUT_S)
+    answers = transport.run(["sh", "-c", hpcc.LOOK, "sh", wanted], nodes, timeout_s=ASK_TIMEOUT_S)
     missing = {
         node: f"{node}: {last_line(answer.stderr) or answer.reason}"
         for node, answer in answers.items()
@@ -258,38 +276,47 @@ def _family(transport: Transport, nodes: Sequence[str], program: str) -> str | N
     }
     if missing:
         raise ProbeError(f"{'; '.join(missing.values())}: {hpcc.MISSING}")
-    said = b"".join(answer.stdout for answer in answers.values())
-    families = {b"libmpich.so": "mpich", b"libmpi.so": "openmpi"}
-    return next((family for library, family in families.items() if library in said), None)
+    said = [answer.stdout.decode(errors="replace").partition("\n") for answer in answers.values()]
+    family = build.family_of("".join(linked for _, _, linked in said))
+    paths = list(dict.fromkeys(path for path, _, _ in said))
+    if len(paths) == 1:
+        return paths[0], family
+    if "/" in wanted:
+        places = ", ".join(printable(path, 200) for path in paths)
+        raise ProbeError(f"--program {wanted}: it is at {places}: give one path that all nodes have")
+    return wanted, family
 
 
 def _library(config: ClusterConfig, family: str | None) -> build.MpiLibrary:
-    """Return the library that starts the program: the site's own, where it is of that family."""
+    """Return the library that starts the program: the one that the site names, else the first of that family."""
     libraries = build.find_mpi(config.mpi.compiler)
-    own = next((library for library in libraries if family in (None, library.family)), None)
-    if own is not None:
-        return own
-    found = build.find_mpi(family)
-    if not found:
+    own = [library for library in libraries if config.mpi.compiler or family in (None, library.family)]
+    if not own:
         raise BuildError(
-            "there is no MPI library here to start HPCC with: install one, or name it in cluster.toml"
+            f"there is no {family or 'MPI library'} here to start HPCC with: install it, or name its compiler in "
+            "cluster.toml ([mpi] compiler)"
         )
-    return found[0]
+    return own[0]
 
 
 def _jobs(
-    request: HpccRequest, records: Sequence[NodeRecord], ranks: int, launcher: str, directory: str
+    request: HpccRequest, records: Sequence[NodeRecord], ranks: int, launcher: str, program: tuple[str, str]
 ) -> list[_Job]:
+    """Return the runs of a round; `program` is the directory where it runs, and its path."""
     config, nodes = request.config, request.nodes
     shares = site.sharing(config, records)
 
     def job(hosts: list[tuple[str, str]], places: dict[str, Place], *, inside: bool) -> _Job:
+        busy = {node for place in places.values() for node in place}
+        memory = site.memory_bytes(config, [record for record in records if record.node in busy])
         return _Job(
             places=places,
             nodes=1 if inside else len(nodes),
+            # Of nodes of one host that run at the same time, each has its part.
+            memory_bytes=None if memory is None else memory / len(places),
             mpi=MpiJob(
                 program="sh",
-                arguments=["-c", hpcc.RUN, "sh", directory, request.program],
+                arguments=["-c", hpcc.RUN, "sh", *program],
                 hosts=hosts,
                 interface=None if inside else config.interface,
                 subnet=None if inside else site.subnet(records),
@@ -335,27 +362,21 @@ def _scout(bench: _Bench, job: _Job) -> _Scouted:
     return _Scouted(job=job, summary=summary, took_s=runs[0].duration_s)
 
 
-def _sized(
-    request: HpccRequest, scouted: Sequence[_Scouted], records: Sequence[NodeRecord], each_s: float
-) -> Iterator[_Job]:
+def _sized(request: HpccRequest, scouted: Sequence[_Scouted], each_s: float) -> Iterator[_Job]:
     """Yield the jobs with the N that fits into their part of the time, and into memory; the same N on each node."""
-    memory = min(map(_memory, records))
     sizes: dict[int, int] = {}
     for scout in scouted:
         nodes = scout.job.nodes
-        size = hpcc.fitting(hpcc.size_for(each_s, scout.times), memory * nodes)
         if request.size is not None:
             # As much on each node as in the run of all of them.
             size = round(request.size * (nodes / len(request.nodes)) ** 0.5)
+        else:
+            assert scout.job.memory_bytes is not None
+            size = hpcc.fitting(hpcc.size_for(each_s, scout.times), scout.job.memory_bytes)
         sizes[nodes] = min(sizes.get(nodes, size), size)
     for scout in scouted:
         size = max(sizes[scout.job.nodes], hpcc.SMALLEST)
         yield msgspec.structs.replace(scout.job, size=size, expected_s=max(each_s, scout.took_s))
-
-
-def _memory(record: NodeRecord) -> float:
-    total = record.facts.get("memory.total_bytes")
-    return float(total) if isinstance(total, int | float) else 2.0**30
 
 
 def _operations(jobs: Sequence[_Job], scouted: Sequence[_Scouted]) -> dict[str, Operation]:
@@ -422,7 +443,10 @@ def _outcome(run: _Run, complaint: str, said: NodeResult | None) -> _Run:
     except ImportFormatError as error:
         return msgspec.structs.replace(run, error=str(error))
     if summary.ranks != len(run.place):
-        why = f"{summary.ranks} of {len(run.place)} ranks took part: is mpirun of the MPI library HPCC is linked with?"
+        why = (
+            f"{summary.ranks} of {len(run.place)} ranks took part: is mpirun of the MPI library HPCC is linked with? "
+            "Name that library's compiler in cluster.toml ([mpi] compiler)"
+        )
         return msgspec.structs.replace(run, error=why)
     if summary.failures:
         return msgspec.structs.replace(run, error="; ".join(summary.failures))

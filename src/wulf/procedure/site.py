@@ -341,6 +341,20 @@ def sharing(config: ClusterConfig, nodes: Sequence[NodeRecord]) -> Callable[...,
     return share
 
 
+def memory_bytes(config: ClusterConfig, nodes: Sequence[NodeRecord]) -> int | None:
+    """Return the memory of nodes together, as the smallest allows [B]; None where a node does not say.
+
+    Containers, and nodes on the same CPUs, have that of one host.
+    """
+    sizes = [record.facts.get("memory.total_bytes") for record in nodes]
+    known = [size for size in sizes if isinstance(size, int) and size > 0]
+    if len(known) < len(sizes):
+        return None
+    contained = any(record.facts.get("node.container", "none") != "none" for record in nodes)
+    one_host = contained or config.shares_cpu(*(record.node for record in nodes))
+    return min(known) if one_host else min(known) * len(known)
+
+
 def _share(config: ClusterConfig, contexts: Sequence[NodeContext]) -> bool:
     return config.shares_cpu(*(context.node for context in contexts))
 

@@ -237,6 +237,8 @@ class HplResult(Record, frozen=True, kw_only=True):
     #: The last list that it is fast enough for, with its 500th [GFLOPS]; null when for none.
     last_list: str | None = None
     last_entry_gflops: float | None = None
+    #: The lists that follow it whose 500th is not known: it may be fast enough for them, too.
+    unknown_lists: list[str] = []
     #: What a reader must know.
     notes: list[str] = []
 

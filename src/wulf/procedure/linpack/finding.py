@@ -32,8 +32,6 @@ for name in "$@"; do
 done
 exit 1
 """
-#: Names in what ldd prints → family.
-_FAMILIES = {"libmpich": "mpich", "libmpi.so.12": "mpich", "libmpi.so.40": "openmpi", "libmpi.so": "openmpi"}
 
 
 def program(transport: Transport, nodes: Sequence[str], wanted: str | None) -> str:
@@ -139,5 +137,4 @@ def _library(config: ClusterConfig, transport: Transport, plan: HplPlan) -> buil
 def _family(transport: Transport, plan: HplPlan) -> str:
     first = plan.nodes[0]
     answer = transport.run(["ldd", plan.program], [first], timeout_s=ASK_S)[first]
-    text = answer.stdout.decode(errors="replace")
-    return next((family for name, family in _FAMILIES.items() if name in text), "openmpi")
+    return build.family_of(answer.stdout.decode(errors="replace")) or "openmpi"

@@ -169,7 +169,7 @@ def _manifest(
     nodes = [record.node for record in records]
     program = finding.program(transport, nodes, request.program)
     cpus = min(_cpus(records).values())
-    memory = _memory(request.config, records)
+    memory = cluster_site.memory_bytes(request.config, records)
     found, unknown = _peak(request.peak_gflops, records, _cores(request.config, nodes, cpus))
     env = {**request.config.mpi.env, **request.env}
     libraries, left_out = (
@@ -229,17 +229,6 @@ def _cores(config: ClusterConfig, nodes: Sequence[str], used: int) -> dict[str, 
         if not any(config.shares_cpu(node, other) for other in counted):
             counted.append(node)
     return {node: used if node in counted else 0 for node in nodes}
-
-
-def _memory(config: ClusterConfig, records: Sequence[NodeRecord]) -> int | None:
-    """Return the memory of all nodes together, as the smallest allows [B]; containers have that of one host."""
-    sizes = [record.facts.get("memory.total_bytes") for record in records]
-    known = [size for size in sizes if isinstance(size, int) and size > 0]
-    if len(known) < len(sizes):
-        return None
-    nodes = [record.node for record in records]
-    contained = any(record.facts.get("node.container", "none") != "none" for record in records)
-    return min(known) if contained or config.shares_cpu(*nodes) else min(known) * len(known)
 
 
 def _peak(

@@ -120,10 +120,7 @@ def _points(manifest: HplManifest, result: HplResult) -> Iterator[str]:
     for library, reason in manifest.plan.libraries_left_out.items():
         yield f"  {name(library)} is left out: {printable(reason, 200)}"
     if result.last_list is not None and result.last_entry_gflops is not None:
-        yield (
-            f"Top500: fast enough for the list of {result.last_list}, whose 500th had "
-            f"{format_value(result.last_entry_gflops, 'GFLOPS')}"
-        )
+        yield _last_list(result.last_list, result.last_entry_gflops, result.unknown_lists)
     for standing in result.standings:
         yield f"Top500 of {standing.edition}: rank {standing.rank} ({printable(standing.source, 200)})"
     for line in _peak(manifest):
@@ -134,6 +131,14 @@ def _points(manifest: HplManifest, result: HplResult) -> Iterator[str]:
         f"{result.settings} settings can be made of the values tried"
     )
     yield from (printable(note, 400) for note in result.notes)
+
+
+def _last_list(name: str, entry_gflops: float, unknown: Sequence[str]) -> str:
+    known = f"the list of {name}, whose 500th had {format_value(entry_gflops, 'GFLOPS')}"
+    if not unknown:
+        return f"Top500: fast enough for {known}"
+    span = " to ".join(dict.fromkeys([unknown[0], unknown[-1]]))
+    return f"Top500: fast enough at least until {known}; the 500th of {span} is not known"
 
 
 def _peak(manifest: HplManifest) -> Iterator[str]:
