@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 
+import msgspec
 import pytest
 
 from wulf.cluster.launcher import launcher_for
@@ -37,6 +38,50 @@ def test_openmpi() -> None:
     assert "mpi_yield_when_idle" not in words
     assert "mpi_yield_when_idle" in launcher.argv(shared(JOB))
     assert "btl_tcp_if_include" not in launcher.argv(shared(JOB))
+
+
+POLICY_4, POLICY_5 = "OMPI_MCA_hwloc_base_binding_policy", "PRTE_MCA_hwloc_default_binding_policy"
+
+
+def with_env(**env: str) -> MpiJob:
+    return msgspec.structs.replace(JOB, shared_cpu=True, env=env)
+
+
+def test_what_a_job_sets_is_no_word_of_mpirun_which_would_outweigh_it() -> None:
+    launcher = launcher_for("openmpi")
+    for name, value in (("mpi_yield_when_idle", "0"), ("btl_tcp_if_include", "10.0.0.0/8")):
+        job = with_env(**{f"OMPI_MCA_{name}": value})
+        assert name in launcher.argv(with_env()) and name not in launcher.argv(job)
+        assert launcher.env(job)[f"OMPI_MCA_{name}"] == value
+
+
+@pytest.mark.parametrize(
+    ("env", "words", "unit"),
+    [
+        ({}, ["--bind-to", "none"], "none"),
+        ({POLICY_4: "socket"}, ["--bind-to", "socket"], "sockets"),
+        # Open MPI 4 does not read this one, nor version 5 the other one.
+        ({POLICY_5: "package"}, ["--bind-to", "package"], "sockets"),
+        ({POLICY_4: "core:overload-allowed"}, ["--bind-to", "core:overload-allowed"], "cores"),
+        ({POLICY_4: "core", POLICY_5: "core"}, ["--bind-to", "core"], "cores"),
+    ],
+)
+def test_what_ranks_are_bound_to(env: dict[str, str], words: list[str], unit: str) -> None:
+    said = launcher_for("openmpi").argv(with_env(**env))
+    at = said.index("--bind-to")
+    assert said[at : at + 2] == words
+    assert f"--cpu-bind={unit}" in launcher_for("srun").argv(with_env(**env))
+
+
+def test_each_version_has_its_own_binding_where_both_are_said() -> None:
+    job = with_env(**{POLICY_4: "socket", POLICY_5: "core"})
+    assert "--bind-to" not in launcher_for("openmpi").argv(job)
+    with pytest.raises(
+        UsageError, match=f"{POLICY_4}=socket and {POLICY_5}=core: srun binds ranks to one of"
+    ):
+        launcher_for("srun").argv(job)
+    with pytest.raises(UsageError, match=f"{POLICY_4}=l3cache: srun binds ranks to one of none, hwthread"):
+        launcher_for("srun").argv(with_env(**{POLICY_4: "l3cache"}))
 
 
 def test_mpich() -> None:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wulf.cluster.launcher.hosts import by_address
+from wulf.cluster.launcher.hosts import bindings, by_address
 from wulf.ports import MpiJob
-
-#: What a job sets to be bound otherwise; it is the environment of a parameter, which a word of mpirun would outweigh.
-BINDING = "OMPI_MCA_hwloc_base_binding_policy"
 
 
 class OpenMpi:
@@ -31,12 +28,13 @@ class OpenMpi:
         words += ["--host", ",".join(f"{address}:{ranks}" for address, ranks in hosts.items())]
         # Binding to a core ignores the CPU set that the rank's node was given (taskset, a virtual node):
         # both ranks of a pair would meet on core 0. Unbound they inherit it.
-        if BINDING not in job.env:
-            words += ["--bind-to", "none"]
+        policies = bindings(job.env)
+        if len(policies) < 2:
+            words += ["--bind-to", *(policies or ["none"])]
         if job.interface is not None:
-            words += ["--mca", "btl_tcp_if_include", job.interface]
+            words += _parameter("btl_tcp_if_include", job.interface, job)
         if job.shared_cpu:
-            words += ["--mca", "mpi_yield_when_idle", "1"]
+            words += _parameter("mpi_yield_when_idle", "1", job)
         for variable in job.env:
             words += ["-x", variable]
         return [*words, *self._arguments, job.program, *job.arguments]
@@ -59,3 +57,8 @@ class OpenMpi:
                 "PRTE_MCA_oob_tcp_if_include": job.interface,
             }
         return {**variables, **job.env}
+
+
+def _parameter(name: str, value: str, job: MpiJob) -> list[str]:
+    """Return the words that set a parameter; none where the job says it: they would outweigh its environment."""
+    return [] if f"OMPI_MCA_{name}" in job.env else ["--mca", name, value]
