@@ -16,7 +16,7 @@ from wulf.experiment import candidates, objective
 from wulf.nodeset import fold, unfold
 from wulf.probe import build
 from wulf.probe.library import parameters
-from wulf.procedure import change, site
+from wulf.procedure import change, interfaces, site
 from wulf.records import (
     REFERENCE_US,
     Candidate,
@@ -149,6 +149,11 @@ def choose(
     ----------
     library
         The MPI library that is measured; None without one.
+
+    Raises
+    ------
+    UsageError
+        A pattern matches no knob, or jobs would have no interface by a value that it gives.
     """
     knobs = catalogue.knobs()
     refusals = {
@@ -159,6 +164,9 @@ def choose(
     now = library.values(knobs) if library is not None else {}
     known = [msgspec.structs.replace(record, facts=record.facts | now) for record in records]
     found, left_out = candidates.choose(known, knobs, target.profile, refusals, steps, patterns)
+    for one in found:
+        for value in one.values:
+            interfaces.require({one.knob: value}, records)
     return Choice(candidates=found, left_out=left_out)
 
 
