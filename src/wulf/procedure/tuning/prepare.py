@@ -30,8 +30,8 @@ from wulf.records import (
 
 Say = Callable[[str], None]
 Better = Literal["lower", "higher"]
-#: Beginning of the ids of knobs that belong to an MPI library → its family.
-_LIBRARIES = {"ompi": "openmpi", "mpich": "mpich"}
+#: Beginning of the ids of knobs that belong to an MPI library, or to what starts its jobs → its family.
+_LIBRARIES = {"ompi": "openmpi", "prrte": "openmpi", "mpich": "mpich"}
 
 
 class Library(msgspec.Struct, frozen=True, kw_only=True):
