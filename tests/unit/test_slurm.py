@@ -286,7 +286,7 @@ class Controller:
         self._states = list(states)
         clock = SimpleNamespace(sleep=self._sleep, monotonic=lambda: self._now)
         monkeypatch.setattr(submitting, "time", clock)
-        monkeypatch.setattr(submitting.slurm, "look", self._look)
+        monkeypatch.setattr(slurm, "look", self._look)
 
     def _sleep(self, seconds: float) -> None:
         self._now += seconds
