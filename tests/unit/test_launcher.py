@@ -32,12 +32,12 @@ def test_openmpi() -> None:
     words = launcher.argv(JOB)
     assert words[:5] == ["/opt/bin/mpirun", "-np", "2", "--host", "198.18.0.12:1,198.18.0.11:1"]
     assert words[-6:] == ["--mca", "a", "b", "/tmp/probe", "--op", "x"]
-    assert words[words.index("btl_tcp_if_include") + 1] == "eth1"
+    assert launcher.env(JOB)["OMPI_MCA_btl_tcp_if_include"] == "eth1"
     assert words[words.index("-x") + 1] == "WULF_X"
     assert launcher.env(JOB)["WULF_X"] == "a b"
-    assert "mpi_yield_when_idle" not in words
-    assert "mpi_yield_when_idle" in launcher.argv(shared(JOB))
-    assert "btl_tcp_if_include" not in launcher.argv(shared(JOB))
+    assert "OMPI_MCA_mpi_yield_when_idle" not in launcher.env(JOB)
+    assert launcher.env(shared(JOB))["OMPI_MCA_mpi_yield_when_idle"] == "1"
+    assert "OMPI_MCA_btl_tcp_if_include" not in launcher.env(shared(JOB))
 
 
 POLICY_4, POLICY_5 = "OMPI_MCA_hwloc_base_binding_policy", "PRTE_MCA_hwloc_default_binding_policy"
@@ -47,12 +47,14 @@ def with_env(**env: str) -> MpiJob:
     return msgspec.structs.replace(JOB, shared_cpu=True, env=env)
 
 
-def test_what_a_job_sets_is_no_word_of_mpirun_which_would_outweigh_it() -> None:
-    launcher = launcher_for("openmpi")
-    for name, value in (("mpi_yield_when_idle", "0"), ("btl_tcp_if_include", "10.0.0.0/8")):
-        job = with_env(**{f"OMPI_MCA_{name}": value})
-        assert name in launcher.argv(with_env()) and name not in launcher.argv(job)
-        assert launcher.env(job)[f"OMPI_MCA_{name}"] == value
+@pytest.mark.parametrize("name", ["openmpi", "srun"])
+def test_what_a_job_sets_outweighs_what_the_launcher_would(name: str) -> None:
+    launcher = launcher_for(name)
+    for parameter, value in (("mpi_yield_when_idle", "0"), ("btl_tcp_if_include", "10.0.0.0/8")):
+        job = with_env(**{f"OMPI_MCA_{parameter}": value})
+        assert launcher.env(job)[f"OMPI_MCA_{parameter}"] == value
+        # A word of mpirun would outweigh the environment.
+        assert parameter not in launcher.argv(job)
 
 
 @pytest.mark.parametrize(

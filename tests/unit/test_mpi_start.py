@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import msgspec
@@ -30,7 +29,7 @@ MPICH = MpiLibrary(compiler="/usr/bin/mpicc.mpich", family="mpich", version="MPI
 
 def test_a_library_is_asked_by_its_own_program_whatever_starts_the_jobs(tmp_path: Path) -> None:
     program = tmp_path / "ompi_info"
-    program.write_text(f"#!{shutil.which('sh')}\ncat {GOLDEN / 'openmpi-4.1.4.txt'}\n")
+    program.write_text(f"#!/bin/sh\ncat {GOLDEN / 'openmpi-4.1.4.txt'}\n")
     program.chmod(0o755)
     config = inventory.local()
     where = Site(
@@ -60,12 +59,41 @@ def test_the_launcher_of_another_library_is_refused() -> None:
     assert site.mpi_launcher(own, MPICH, transport, config.nodes, pytest.fail).name == "mpich"
 
 
+def probe(directory: Path, mpi: MpiLibrary, *parameters: tuple[str, str]) -> Probe:
+    """A program that says these parameters of a library."""
+    lines: list[dict[str, object]] = [{"type": "library", "version": mpi.version}]
+    lines += [
+        {"type": "parameter", "name": name, "value": value, "about": "", "values": {}}
+        for name, value in parameters
+    ]
+    (directory / "said").write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+    program = directory / "probe"
+    program.write_text(f"#!/bin/sh\ncat {directory}/said\n")
+    program.chmod(0o755)
+    return Probe(path=program, digest="", mpi=mpi)
+
+
+def test_a_parameter_has_the_value_that_jobs_have(tmp_path: Path) -> None:
+    mpi = MpiLibrary(compiler=str(tmp_path / "mpicc"), family="openmpi", version="Open MPI 4.1.4")
+    built = probe(tmp_path, mpi, ("mpi_yield_when_idle", "0"), ("btl_tcp_links", "1"))
+    tools = site.Toolbox(probes=[built], operations=[], known=[])
+    goal = objective.application("mpirun ./a", "", "lower", "s")
+    # Ranks that share CPUs yield already.
+    for cpus, now, tried in (("0", "1", ["0"]), ("0-3", "0", ["1"])):
+        records = [NodeRecord(node=f"local{n}", reachable=True, facts={"cpu.allowed": cpus}) for n in (1, 2)]
+        known = prepare.library_of(tools, None, inventory.local(), records, lambda _: None)
+        assert known is not None
+        assert {name: one.value for name, one in known.parameters.items()} == {
+            "mpi_yield_when_idle": now,
+            "btl_tcp_links": "1",
+        }
+        choice = prepare.choose(records, goal, [], known, change.Permissions())
+        assert [one.values for one in choice.candidates if one.knob == "ompi.mpi_yield_when_idle"] == [tried]
+
+
 def test_what_ranks_of_open_mpi_5_are_bound_to_is_a_parameter_of_what_starts_them(tmp_path: Path) -> None:
-    probe = tmp_path / "probe"
-    probe.write_text(f'#!{shutil.which("sh")}\necho \'{{"type":"library","version":"Open MPI v5.0.11"}}\'\n')
-    probe.chmod(0o755)
     mpi = MpiLibrary(compiler=str(tmp_path / "mpicc"), family="openmpi", version="Open MPI 5.0.11")
-    built = Probe(path=probe, digest="", mpi=mpi)
+    built = probe(tmp_path, mpi)
     name = catalogue.knob("prrte.binding").access.target
     assert library.parameters(built, {name: "core"}) == {}
     (tmp_path / "prterun").write_text("#!/bin/sh\n")

@@ -327,6 +327,20 @@ def mpi_launcher(
     return launcher_for(name, mpi.mpirun, config.mpi.arguments)
 
 
+def job_variables(config: ClusterConfig, family: str, nodes: Sequence[NodeRecord]) -> dict[str, str]:
+    """Return the environment of jobs of a library's family on all these nodes, before a trial adds to it."""
+    job = MpiJob(
+        program="",
+        arguments=[],
+        hosts=[],
+        interface=config.interface,
+        subnet=subnet(nodes),
+        shared_cpu=sharing(config, nodes)(*(record.node for record in nodes)),
+        env=dict(config.mpi.env),
+    )
+    return launcher_for(config.mpi.launcher or family).env(job)
+
+
 def subnet(nodes: Iterable[NodeRecord]) -> str | None:
     """Return the subnet of the measured interface (CIDR); None where the nodes have several."""
     subnets = {str(record.facts["nic.subnet"]) for record in nodes if "nic.subnet" in record.facts}

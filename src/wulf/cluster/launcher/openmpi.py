@@ -31,10 +31,6 @@ class OpenMpi:
         policies = bindings(job.env)
         if len(policies) < 2:
             words += ["--bind-to", *(policies or ["none"])]
-        if job.interface is not None:
-            words += _parameter("btl_tcp_if_include", job.interface, job)
-        if job.shared_cpu:
-            words += _parameter("mpi_yield_when_idle", "1", job)
         for variable in job.env:
             words += ["-x", variable]
         return [*words, *self._arguments, job.program, *job.arguments]
@@ -51,14 +47,14 @@ class OpenMpi:
             "OMPI_MCA_plm_rsh_args": "-oBatchMode=yes",
             "PRTE_MCA_plm_ssh_args": "-oBatchMode=yes",
         }
+        # Parameters of the ranks, which get all that begins with OMPI_. As words of mpirun they would outweigh what
+        # the job says of the same ones.
+        if job.shared_cpu:
+            variables |= {"OMPI_MCA_mpi_yield_when_idle": "1"}
         if job.interface is not None:
             variables |= {
+                "OMPI_MCA_btl_tcp_if_include": job.interface,
                 "OMPI_MCA_oob_tcp_if_include": job.interface,
                 "PRTE_MCA_oob_tcp_if_include": job.interface,
             }
         return {**variables, **job.env}
-
-
-def _parameter(name: str, value: str, job: MpiJob) -> list[str]:
-    """Return the words that set a parameter; none where the job says it: they would outweigh its environment."""
-    return [] if f"OMPI_MCA_{name}" in job.env else ["--mca", name, value]
