@@ -48,24 +48,24 @@ def bench(mpi_probe: MpiProbe) -> Iterator[Bench]:
     transport.close()
 
 
-def version(mpi_probe: MpiProbe) -> str:
+def mpi(mpi_probe: MpiProbe) -> build.MpiLibrary:
     library = build.identify(mpi_probe.launch[0].replace("mpirun", "mpicc"))
     assert library is not None
-    return library.version
+    return library
 
 
 @pytest.fixture
 def openmpi(bench: Bench, mpi_probe: MpiProbe) -> Library:
     if mpi_probe.family != "openmpi":
         pytest.skip("about Open MPI")
-    return bench.library("openmpi", version(mpi_probe))
+    return bench.library(mpi(mpi_probe))
 
 
 @pytest.fixture
 def mpich(bench: Bench, mpi_probe: MpiProbe) -> Library:
     if mpi_probe.family != "mpich":
         pytest.skip("about MPICH")
-    return bench.library("mpich", version(mpi_probe))
+    return bench.library(mpi(mpi_probe))
 
 
 def way(library: Library, name: str) -> Candidate:

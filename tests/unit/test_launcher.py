@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 
+import msgspec
 import pytest
 
 from wulf.cluster.launcher import launcher_for
@@ -31,12 +32,58 @@ def test_openmpi() -> None:
     words = launcher.argv(JOB)
     assert words[:5] == ["/opt/bin/mpirun", "-np", "2", "--host", "198.18.0.12:1,198.18.0.11:1"]
     assert words[-6:] == ["--mca", "a", "b", "/tmp/probe", "--op", "x"]
-    assert words[words.index("btl_tcp_if_include") + 1] == "eth1"
+    assert launcher.env(JOB)["OMPI_MCA_btl_tcp_if_include"] == "eth1"
     assert words[words.index("-x") + 1] == "WULF_X"
     assert launcher.env(JOB)["WULF_X"] == "a b"
-    assert "mpi_yield_when_idle" not in words
-    assert "mpi_yield_when_idle" in launcher.argv(shared(JOB))
-    assert "btl_tcp_if_include" not in launcher.argv(shared(JOB))
+    assert "OMPI_MCA_mpi_yield_when_idle" not in launcher.env(JOB)
+    assert launcher.env(shared(JOB))["OMPI_MCA_mpi_yield_when_idle"] == "1"
+    assert "OMPI_MCA_btl_tcp_if_include" not in launcher.env(shared(JOB))
+
+
+POLICY_4, POLICY_5 = "OMPI_MCA_hwloc_base_binding_policy", "PRTE_MCA_hwloc_default_binding_policy"
+
+
+def with_env(**env: str) -> MpiJob:
+    return msgspec.structs.replace(JOB, shared_cpu=True, env=env)
+
+
+@pytest.mark.parametrize("name", ["openmpi", "srun"])
+def test_what_a_job_sets_outweighs_what_the_launcher_would(name: str) -> None:
+    launcher = launcher_for(name)
+    for parameter, value in (("mpi_yield_when_idle", "0"), ("btl_tcp_if_include", "10.0.0.0/8")):
+        job = with_env(**{f"OMPI_MCA_{parameter}": value})
+        assert launcher.env(job)[f"OMPI_MCA_{parameter}"] == value
+        # A word of mpirun would outweigh the environment.
+        assert parameter not in launcher.argv(job)
+
+
+@pytest.mark.parametrize(
+    ("env", "words", "unit"),
+    [
+        ({}, ["--bind-to", "none"], "none"),
+        ({POLICY_4: "socket"}, ["--bind-to", "socket"], "sockets"),
+        # Open MPI 4 does not read this one, nor version 5 the other one.
+        ({POLICY_5: "package"}, ["--bind-to", "package"], "sockets"),
+        ({POLICY_4: "core:overload-allowed"}, ["--bind-to", "core:overload-allowed"], "cores"),
+        ({POLICY_4: "core", POLICY_5: "core"}, ["--bind-to", "core"], "cores"),
+    ],
+)
+def test_what_ranks_are_bound_to(env: dict[str, str], words: list[str], unit: str) -> None:
+    said = launcher_for("openmpi").argv(with_env(**env))
+    at = said.index("--bind-to")
+    assert said[at : at + 2] == words
+    assert f"--cpu-bind={unit}" in launcher_for("srun").argv(with_env(**env))
+
+
+def test_each_version_has_its_own_binding_where_both_are_said() -> None:
+    job = with_env(**{POLICY_4: "socket", POLICY_5: "core"})
+    assert "--bind-to" not in launcher_for("openmpi").argv(job)
+    with pytest.raises(
+        UsageError, match=f"{POLICY_4}=socket and {POLICY_5}=core: srun binds ranks to one of"
+    ):
+        launcher_for("srun").argv(job)
+    with pytest.raises(UsageError, match=f"{POLICY_4}=l3cache: srun binds ranks to one of none, hwthread"):
+        launcher_for("srun").argv(with_env(**{POLICY_4: "l3cache"}))
 
 
 def test_mpich() -> None:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import os
+import pkgutil
+import re
 import stat
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from wulf import procedure
 from wulf.cli import submitting as cli
 from wulf.cluster import slurm
 from wulf.errors import SchedulerError, UsageError
@@ -127,6 +133,38 @@ def test_outside_of_slurm_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> N
     assert allocation.capped(100, pytest.fail) == 100
 
 
+def requests() -> list[tuple[str, str]]:
+    """Return the module and the name of everything that can be asked for with a budget."""
+    modules = [
+        importlib.import_module(one.name)
+        for one in pkgutil.walk_packages(procedure.__path__, "wulf.procedure.")
+    ]
+    return [
+        (module.__name__, name)
+        for module in modules
+        for name, kind in vars(module).items()
+        if name.endswith("Request")
+        and getattr(kind, "__module__", "") == module.__name__
+        and {"budget_s", "time_s"} & set(kind.__struct_fields__)
+    ]
+
+
+@pytest.mark.parametrize(("module", "name"), requests())
+def test_no_verb_forgets_the_end_of_the_allocation(module: str, name: str) -> None:
+    """What is asked for is capped where it begins, or by every verb that asks for it."""
+    capped = "allocation.capped("
+    if name == "CharacteriseRequest":
+        assert "interleaving.InterleaveRequest(" in inspect.getsource(sys.modules[module])
+        return
+    package, _, leaf = module.rpartition(".")
+    imported = re.compile(rf"^from {re.escape(package)} import .*\b{leaf}\b", re.MULTILINE)
+    verbs = [path.read_text(encoding="utf-8") for path in Path(cli.__file__).parent.glob("*.py")]
+    asking = [text for text in verbs if imported.search(text) and f"{leaf}.{name}(" in text]
+    assert asking
+    begins = inspect.getsource(sys.modules[module])
+    assert all(capped in text for text in ([begins] if capped in begins else asking)), f"{leaf}.{name}"
+
+
 FILE = """
 [cluster]
 nodes = "node[01-04]"
@@ -207,12 +245,16 @@ class Seen:
     def __init__(self) -> None:
         self.states: list[str] = []
         self.text = ""
+        self.silences: list[str] = []
 
     def looked(self, job: slurm.Job) -> None:
         self.states.append(job.state)
 
     def printed(self, text: str) -> None:
         self.text += text
+
+    def unanswered(self, why: str) -> None:
+        self.silences.append(why)
 
 
 def test_a_job_is_followed_to_the_last_thing_that_it_says(
@@ -230,6 +272,58 @@ def test_a_job_is_followed_to_the_last_thing_that_it_says(
 
     # Not the sleep of the module for all: waiting for a process sleeps, too.
     monkeypatch.setattr(submitting, "time", SimpleNamespace(sleep=a_second_later))
-    assert submitting.follow("7", seen).over
+    assert submitting.follow("7", seen, known=False).over
     assert seen.states == ["RUNNING", "COMPLETED"]
     assert seen.text == "one\ntwo\nthree"
+
+
+class Controller:
+    """Slurm's controller and the clock: it says of the job what is next in a list; None is no answer."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *states: str | None) -> None:
+        self.asked_at: list[float] = []
+        self._now = 0.0
+        self._states = list(states)
+        clock = SimpleNamespace(sleep=self._sleep, monotonic=lambda: self._now)
+        monkeypatch.setattr(submitting, "time", clock)
+        monkeypatch.setattr(slurm, "look", self._look)
+
+    def _sleep(self, seconds: float) -> None:
+        self._now += seconds
+
+    def _look(self, _: str) -> slurm.Job:
+        self.asked_at.append(self._now)
+        state = self._states.pop(0) if len(self._states) > 1 else self._states[0]
+        if state is None:
+            raise SchedulerError("scontrol: Socket timed out on send/recv operation")
+        return slurm.parse(RUNNING.replace("JobState=RUNNING", f"JobState={state}"))
+
+
+def test_a_controller_that_does_not_answer_for_a_while_ends_no_following(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    Controller(monkeypatch, None, "RUNNING", None, None, None, "RUNNING", "COMPLETED")
+    seen = Seen()
+    assert submitting.follow("7", seen, known=True).over
+    assert seen.states == ["RUNNING", "RUNNING", "COMPLETED"]
+    # Once each time.
+    assert seen.silences == ["scontrol: Socket timed out on send/recv operation"] * 2
+
+
+def test_a_controller_that_does_not_answer_any_more_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    controller = Controller(monkeypatch, "RUNNING", None)
+    with pytest.raises(
+        SchedulerError, match=r"Socket timed out .*job 7 may go on: 'wulf measure --follow 7'"
+    ):
+        submitting.follow("7", Seen(), known=False)
+    assert submitting.PATIENCE_S <= controller.asked_at[-1] <= submitting.PATIENCE_S + 10
+    controller = Controller(monkeypatch, None)
+    with pytest.raises(SchedulerError):
+        submitting.follow("8", Seen(), known=False)
+    assert controller.asked_at == [0]
+
+
+def test_a_long_job_is_asked_for_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    controller = Controller(monkeypatch, *["RUNNING"] * 6, "COMPLETED")
+    submitting.follow("7", Seen(), known=True)
+    assert controller.asked_at == [0, 1, 3, 7, 15, 23, 31]

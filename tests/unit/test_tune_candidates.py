@@ -259,6 +259,7 @@ def test_parameters_that_the_library_does_not_have_are_not_tried():
     assert choice.left_out["ompi.btl_tcp_sndbuf"] == "Open MPI 4 has no parameter btl_tcp_sndbuf here"
     assert choice.left_out["mpich.async_progress"] == "it belongs to mpich, which is not measured"
     assert "ompi.btl_tcp_links" in prepare.choose(records, goal, [], None, change.Permissions()).left_out
+    assert choice.left_out["prrte.binding"].startswith("Open MPI 4 has no parameter PRTE_MCA_hwloc")
     had = [parameter("MPIR_CVAR_ASYNC_PROGRESS", "0")]
     library = prepare.Library(name="MPICH 4", family="mpich", parameters={one.name: one for one in had})
     choice = prepare.choose(records, goal, [], library, change.Permissions())

@@ -9,8 +9,9 @@ import typer
 from wulf.apps.hpcc import check_size
 from wulf.cli import complete
 from wulf.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console, open_run, print_json, say
+from wulf.cli.progress import note
 from wulf.errors import EXIT_FINDINGS, EXIT_INTERRUPTED
-from wulf.procedure import hpcc, hpcc_result
+from wulf.procedure import allocation, hpcc, hpcc_result
 from wulf.procedure.begin import new_run, new_seed
 from wulf.procedure.clusters import cluster as resolve
 from wulf.report import hpcc as report
@@ -61,7 +62,7 @@ def command(
             config=config,
             # The nodes of one machine are one.
             nodes=chosen[:1] if config.transport == "local" else chosen,
-            time_s=parse_duration(time),
+            time_s=allocation.capped(parse_duration(time), note),
             launches=launches,
             size=check_size(size) if size is not None else None,
             ranks_per_node=ranks,

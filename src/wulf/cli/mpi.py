@@ -13,10 +13,10 @@ from wulf.cli.compare import BUDGET as COMPARE_BUDGET
 from wulf.cli.compare import LAUNCHES, measure_in_turn
 from wulf.cli.facts import NodesOption
 from wulf.cli.options import ClusterOption, JsonOption, console, print_json
-from wulf.cli.progress import Display
+from wulf.cli.progress import Display, note
 from wulf.cli.set_values import telling_of_nodes
 from wulf.errors import EXIT_FINDINGS, EXIT_INTERRUPTED, UsageError
-from wulf.procedure import change, interleaving
+from wulf.procedure import allocation, change, interleaving
 from wulf.procedure.begin import new_seed
 from wulf.procedure.clusters import cluster as resolve
 from wulf.procedure.mpi_tuning import session
@@ -88,7 +88,7 @@ def tune(
         collectives=_words(collectives, "--collectives"),
         max_bytes=parse_size(max_size),
         ranks=_numbers(ranks),
-        budget_s=parse_duration(budget),
+        budget_s=allocation.capped(parse_duration(budget), note),
         out=out,
         mpi=mpi or config.mpi.compiler,
         seed=new_seed(seed),

@@ -27,8 +27,8 @@ def command(
     """Show the parameters of the MPI library with the values that are in force on this machine where nothing is set.
 
     The library is asked by its tool interface (MPI_T), and UCX by ucx_info where MPICH was built for it. A job takes a
-    parameter from its environment: of Open MPI OMPI_MCA_NAME, of MPICH and UCX the name itself. 'wulf tune' tries
-    those of them that are knobs.
+    parameter from its environment: of Open MPI OMPI_MCA_NAME, of the others (MPICH, UCX, PRRTE) the name itself. 'wulf
+    tune' tries those of them that are knobs.
     """
     with staging() as say:
         found = build.find_mpi(mpi)

@@ -37,6 +37,11 @@ class Following:
         sys.stdout.write(printable(text, len(text)))
         sys.stdout.flush()
 
+    def unanswered(self, why: str) -> None:
+        """Say that Slurm does not answer; how the job stands is said again when it does."""
+        self._said = ""
+        sys.stderr.write(f"{printable(why)}: asked again for {submitting.PATIENCE_S:.0f} s\n")
+
 
 def submit(how: str, path: Path, *, named: bool, dry_run: bool) -> None:
     """Submit this command without ``--submit``, and follow it; with `dry_run` only print the script.
@@ -89,7 +94,7 @@ def follow(job: str, path: Path | None = None) -> None:
         Slurm has ended the job, or does not know it.
     """
     try:
-        ended = submitting.follow(job, Following())
+        ended = submitting.follow(job, Following(), known=path is not None)
     except KeyboardInterrupt:
         sys.stderr.write(
             f"job {job} goes on: 'wulf measure --follow {job}' follows it again, 'scancel {job}' ends it and keeps "

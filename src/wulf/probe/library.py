@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping
+from pathlib import Path
 
 import msgspec
 
@@ -29,6 +30,9 @@ _DEVICE = re.compile(r"Device:\s+(\S+)")
 #: What the names of parameters in an environment begin with.
 _PREFIXES = ("OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_", "MPIR_CVAR_", "MPICH_", "UCX_", "FI_")
 _UCX = re.compile(r"^(UCX_\w+)=(.*)$", re.MULTILINE)
+#: What ranks are bound to: of Open MPI 4, and of PRRTE, whose own tool (prte_info 3.0) does not list it.
+_BINDING = "hwloc_base_binding_policy"
+_PRRTE_BINDING = "PRTE_MCA_hwloc_default_binding_policy"
 
 
 class _Version(msgspec.Struct, frozen=True, tag="library", tag_field="type"):
@@ -53,7 +57,7 @@ def parameters(probe: Probe, env: Mapping[str, str]) -> dict[str, MpiParameter]:
         What jobs of the site have; of this process's own environment no parameter counts.
 
     Those that the library knows and does not read, because it was built for another network, are not among them; where
-    it uses UCX, UCX's own are.
+    it uses UCX, UCX's own are, and where PRRTE starts its jobs (Open MPI 5), what that binds ranks to.
 
     Raises
     ------
@@ -77,7 +81,11 @@ def parameters(probe: Probe, env: Mapping[str, str]) -> dict[str, MpiParameter]:
         for one in said
         if isinstance(one, _Parameter) and _reads(device, one.name)
     }
-    return known | (_of_ucx(plain | dict(env)) if "ucx" in device else {})
+    if "ucx" in device:
+        known |= _of_ucx(plain | dict(env))
+    if probe.mpi is not None and probe.mpi.family == "openmpi" and _BINDING not in known:
+        known |= _of_prrte(Path(probe.mpi.mpirun).with_name("prterun"), env)
+    return known
 
 
 def _reads(device: str, name: str) -> bool:
@@ -94,6 +102,15 @@ def _of_ucx(env: Mapping[str, str]) -> dict[str, MpiParameter]:
     return {
         name: MpiParameter(name=name, value=value, about="", values={}) for name, value in _UCX.findall(said)
     }
+
+
+def _of_prrte(starter: Path, env: Mapping[str, str]) -> dict[str, MpiParameter]:
+    """Return what is known of PRRTE; nothing where it does not start the library's jobs."""
+    if shutil.which(starter) is None:
+        return {}
+    about = "what ranks are bound to, where neither mpirun nor srun is told"
+    value = env.get(_PRRTE_BINDING, "")
+    return {_PRRTE_BINDING: MpiParameter(name=_PRRTE_BINDING, value=value, about=about, values={})}
 
 
 def _printed(words: list[str], env: Mapping[str, str]) -> bytes:

@@ -20,7 +20,7 @@ from wulf.errors import ProbeError, TransportError, UsageError
 from wulf.nodeset import fold, reasons_text
 from wulf.ports import Transport
 from wulf.probe import ladder
-from wulf.procedure import allocation, change, site
+from wulf.procedure import allocation, change, interfaces, site
 from wulf.procedure.in_turn import in_turn
 from wulf.procedure.measuring.loop import RunLaunch
 from wulf.procedure.tuning.prepare import Say
@@ -190,6 +190,8 @@ def prepared(request: InterleaveRequest, say: Say) -> Iterator[Ready]:
         A node does not allow a setting; names all that do not, and why.
     TransportError
         A node does not answer.
+    UsageError
+        Jobs would have no interface by a setting.
     """
     tools = {name: _tools(request, name, say) for name in {one.mpi or request.mpi for one in request.sides}}
     members = list(
@@ -356,6 +358,7 @@ def _arm(
     tools: site.Toolbox,
     launch: RunLaunch,
 ) -> Arm:
+    interfaces.require(one.setting, records)
     places = list(request.places(one))
     command = one.command or request.command
     operations = [*tools.operations, *([command_operation(command, name=RUN_TIME)] if command else [])]

@@ -18,7 +18,7 @@ from wulf.cluster.inventory import ClusterConfig
 from wulf.cluster.launcher import launcher_for
 from wulf.cluster.launcher.srun import Srun
 from wulf.cluster.transport import open_transport
-from wulf.errors import BuildError, TransportError, UnreachableError, UsageError
+from wulf.errors import BuildError, ConfigError, TransportError, UnreachableError, UsageError
 from wulf.facts.capture import capture, snapshot
 from wulf.facts.context import Snapshot, contamination, difference
 from wulf.facts.values import cpu_list
@@ -309,12 +309,36 @@ def software(tools: Toolbox) -> dict[str, FactValue]:
 def mpi_launcher(
     config: ClusterConfig, mpi: build.MpiLibrary, transport: Transport, nodes: Sequence[str], say: Say
 ) -> Launcher:
-    """Return how jobs of a library are started on nodes: as the cluster's file says, else by the library itself."""
+    """Return how jobs of a library are started on nodes: as the cluster's file says, else by the library itself.
+
+    Raises
+    ------
+    ConfigError
+        The file names the launcher of another library: every rank would be a job of its own.
+    """
     name = config.mpi.launcher or mpi.family
     if name == Srun.name:
         return allocation.srun(config, mpi, transport, nodes, say)
-    command = mpi.mpirun if name == mpi.family else None
-    return launcher_for(name, command, config.mpi.arguments)
+    if name != mpi.family:
+        raise ConfigError(
+            f'{config.origin}: [mpi] launcher = "{name}" cannot start a job of {mpi.version}: measure another library '
+            "(--mpi), or leave launcher out, and each library starts its own jobs"
+        )
+    return launcher_for(name, mpi.mpirun, config.mpi.arguments)
+
+
+def job_variables(config: ClusterConfig, family: str, nodes: Sequence[NodeRecord]) -> dict[str, str]:
+    """Return the environment of jobs of a library's family on all these nodes, before a trial adds to it."""
+    job = MpiJob(
+        program="",
+        arguments=[],
+        hosts=[],
+        interface=config.interface,
+        subnet=subnet(nodes),
+        shared_cpu=sharing(config, nodes)(*(record.node for record in nodes)),
+        env=dict(config.mpi.env),
+    )
+    return launcher_for(config.mpi.launcher or family).env(job)
 
 
 def subnet(nodes: Iterable[NodeRecord]) -> str | None:

@@ -9,12 +9,16 @@ from pathlib import Path
 from typing import Protocol
 
 from wulf.cluster import slurm
-from wulf.errors import StoreError, UsageError
+from wulf.errors import SchedulerError, StoreError, UsageError
 
 #: Stands in a template for the command.
 PLACE = "{wulf}"
-#: A job is asked for so often [s].
-LOOK_EVERY_S = 1.0
+#: What a job prints is looked at so often [s].
+READ_EVERY_S = 1.0
+#: Slurm is asked for it after so many of these, each time twice as many: its controller serves the whole site.
+LOOK_AFTER, LOOK_AFTER_MOST = 1, 8
+#: So long a controller that does not answer is asked again [s].
+PATIENCE_S = 60.0
 _NODES = 2
 
 
@@ -26,6 +30,9 @@ class Watcher(Protocol):
 
     def printed(self, text: str) -> None:
         """Take what the job has printed since."""
+
+    def unanswered(self, why: str) -> None:
+        """Take why Slurm does not say anything of the job; it is asked again."""
 
 
 def script(command: Sequence[str], name: str, output: Path) -> str:
@@ -85,23 +92,69 @@ def submit(text: str, path: Path, options: Sequence[str]) -> str:
     return slurm.submit(path, options)
 
 
-def follow(job: str, watcher: Watcher) -> slurm.Job:
+def follow(job: str, watcher: Watcher, *, known: bool) -> slurm.Job:
     """Show what a job prints and how it stands, until it has ended; return how it ended.
+
+    Parameters
+    ----------
+    known
+        Slurm has the job, so that it is asked again also where its first answer is none.
 
     Raises
     ------
     SchedulerError
-        Slurm does not answer any more, or does not know the job.
+        Slurm has not answered for a minute, or does not know the job.
     """
     seen = 0
+    looks = _Looks(job, watcher, known=known)
+    pause = LOOK_AFTER
     while True:
         # What it has printed at last is there when Slurm says that it is over.
-        found = slurm.look(job)
-        seen = _pass_on(found, seen, watcher)
-        watcher.looked(found)
-        if found.over:
-            return found
-        time.sleep(LOOK_EVERY_S)
+        found = looks.next()
+        if found is not None:
+            seen = _pass_on(found, seen, watcher)
+            watcher.looked(found)
+            if found.over:
+                return found
+        for _ in range(pause):
+            time.sleep(READ_EVERY_S)
+            if found is not None:
+                seen = _pass_on(found, seen, watcher)
+        pause = min(2 * pause, LOOK_AFTER_MOST)
+
+
+class _Looks:
+    """Asks Slurm for a job, with patience: a busy controller lets a question time out."""
+
+    def __init__(self, job: str, watcher: Watcher, *, known: bool) -> None:
+        self._job = job
+        self._watcher = watcher
+        self._known = known
+        #: Since when there was no answer; None while there are some.
+        self._silent_since: float | None = None
+
+    def next(self) -> slurm.Job | None:
+        """Return how the job stands now; None where Slurm does not say, for a while."""
+        try:
+            found = slurm.look(self._job)
+        except SchedulerError as error:
+            self._wait(error)
+            return None
+        self._known, self._silent_since = True, None
+        return found
+
+    def _wait(self, error: SchedulerError) -> None:
+        if not self._known:
+            raise error
+        now = time.monotonic()
+        if self._silent_since is None:
+            self._silent_since = now
+            self._watcher.unanswered(str(error))
+        elif now - self._silent_since >= PATIENCE_S:
+            raise SchedulerError(
+                f"{error} (for {now - self._silent_since:.0f} s); job {self._job} may go on: "
+                f"'wulf measure --follow {self._job}' follows it again"
+            )
 
 
 def _pass_on(job: slurm.Job, seen: int, watcher: Watcher) -> int:

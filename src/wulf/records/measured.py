@@ -146,7 +146,7 @@ def command_operation(command: str, *, name: str = "command", match: str = "") -
 class MpiParameter(Record, frozen=True, kw_only=True):
     """One parameter of an MPI library, as the library itself describes it."""
 
-    #: Of Open MPI the parameter, of MPICH and UCX the environment's variable.
+    #: Of Open MPI the parameter, of MPICH, UCX and PRRTE the environment's variable.
     name: str
     #: What is in force where nothing is set.
     value: str

@@ -1,11 +1,14 @@
-"""Where the ranks of a job go."""
+"""Where the ranks of a job go, and what they are bound to there."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from wulf.errors import UsageError
+
+#: What a job of Open MPI 4 sets to be bound otherwise, and one of Open MPI 5, which PRRTE starts.
+BINDINGS = ("OMPI_MCA_hwloc_base_binding_policy", "PRTE_MCA_hwloc_default_binding_policy")
 
 
 def by_address(hosts: Sequence[tuple[str, str]]) -> dict[str, int]:
@@ -24,3 +27,8 @@ def by_address(hosts: Sequence[tuple[str, str]]) -> dict[str, int]:
                 f"{node}: '{address}' cannot be in a host list; MPI launchers take IPv4 or a name"
             )
     return dict(Counter(address for _, address in hosts))
+
+
+def bindings(env: Mapping[str, str]) -> list[str]:
+    """Return what a job shall be bound to, as Open MPI calls it: two where it says one for each version."""
+    return sorted({env[name] for name in BINDINGS if name in env})

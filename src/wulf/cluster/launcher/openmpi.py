@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wulf.cluster.launcher.hosts import by_address
+from wulf.cluster.launcher.hosts import bindings, by_address
 from wulf.ports import MpiJob
-
-#: What a job sets to be bound otherwise; it is the environment of a parameter, which a word of mpirun would outweigh.
-BINDING = "OMPI_MCA_hwloc_base_binding_policy"
 
 
 class OpenMpi:
@@ -31,12 +28,9 @@ class OpenMpi:
         words += ["--host", ",".join(f"{address}:{ranks}" for address, ranks in hosts.items())]
         # Binding to a core ignores the CPU set that the rank's node was given (taskset, a virtual node):
         # both ranks of a pair would meet on core 0. Unbound they inherit it.
-        if BINDING not in job.env:
-            words += ["--bind-to", "none"]
-        if job.interface is not None:
-            words += ["--mca", "btl_tcp_if_include", job.interface]
-        if job.shared_cpu:
-            words += ["--mca", "mpi_yield_when_idle", "1"]
+        policies = bindings(job.env)
+        if len(policies) < 2:
+            words += ["--bind-to", *(policies or ["none"])]
         for variable in job.env:
             words += ["-x", variable]
         return [*words, *self._arguments, job.program, *job.arguments]
@@ -53,8 +47,13 @@ class OpenMpi:
             "OMPI_MCA_plm_rsh_args": "-oBatchMode=yes",
             "PRTE_MCA_plm_ssh_args": "-oBatchMode=yes",
         }
+        # Parameters of the ranks, which get all that begins with OMPI_. As words of mpirun they would outweigh what
+        # the job says of the same ones.
+        if job.shared_cpu:
+            variables |= {"OMPI_MCA_mpi_yield_when_idle": "1"}
         if job.interface is not None:
             variables |= {
+                "OMPI_MCA_btl_tcp_if_include": job.interface,
                 "OMPI_MCA_oob_tcp_if_include": job.interface,
                 "PRTE_MCA_oob_tcp_if_include": job.interface,
             }

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from wulf.cluster.launcher.hosts import BINDINGS, bindings
+from wulf.errors import UsageError
 from wulf.ports import MpiJob
 
 #: MPI library → the plugin by which its ranks find each other when srun starts them: Open MPI takes PMIx only,
 #: MPICH the protocol of PMI-1 and PMI-2.
 PLUGINS = {"openmpi": "pmix", "mpich": "pmi2"}
+#: What Open MPI binds to → what srun calls it. Ranks that srun has bound are left so by the library.
+_UNITS = {
+    "none": "none",
+    "hwthread": "threads",
+    "core": "cores",
+    "numa": "ldoms",
+    "socket": "sockets",
+    "package": "sockets",
+}
 
 
 class Srun:
@@ -33,7 +44,13 @@ class Srun:
         self._plugin = plugin
 
     def argv(self, job: MpiJob) -> list[str]:
-        """Command line that starts the job; ranks are on the hosts in the order given."""
+        """Command line that starts the job; ranks are on the hosts in the order given.
+
+        Raises
+        ------
+        UsageError
+            The job shall be bound to what srun binds nothing to.
+        """
         nodes = [node for node, _ in job.hosts]
         words = [self._command]
         if self._allocation:
@@ -44,10 +61,9 @@ class Srun:
         words += ["--nodes", str(len(set(nodes))), "--ntasks", str(len(nodes))]
         # A node may be named several times, and the order counts, with this distribution only.
         words += ["--distribution=arbitrary", "--nodelist", ",".join(nodes), "--export=ALL"]
-        # Bound to a core, all threads of a rank would be on it; unbound they have what the job has of the node.
-        bound = not job.shared_cpu and job.threads == 1
-        words += ["--cpu-bind=cores" if bound else "--cpu-bind=none"]
-        words += ["--overcommit"] if job.shared_cpu else []
+        words += [f"--cpu-bind={_unit(job)}"]
+        if job.shared_cpu:
+            words += ["--overcommit"]
         return [*words, *self._arguments, job.program, *job.arguments]
 
     def env(self, job: MpiJob) -> dict[str, str]:
@@ -63,3 +79,19 @@ class Srun:
         if job.shared_cpu:
             variables |= {"OMPI_MCA_mpi_yield_when_idle": "1"}
         return {**variables, **job.env}
+
+
+def _unit(job: MpiJob) -> str:
+    """Return what srun binds each rank to: what the job says, else a core; nothing where ranks share CPUs, or have threads."""
+    policies = bindings(job.env)
+    if not policies:
+        # Bound to a core, all threads of a rank would be on it; unbound they have what the job has of the node.
+        return "none" if job.shared_cpu or job.threads > 1 else "cores"
+    # What follows a colon is about more ranks than cores, to which srun has --overcommit.
+    unit = _UNITS.get(policies[0].partition(":")[0])
+    if len(policies) > 1 or unit is None:
+        raise UsageError(
+            f"{' and '.join(f'{name}={job.env[name]}' for name in BINDINGS if name in job.env)}: "
+            f"srun binds ranks to one of {', '.join(_UNITS)}"
+        )
+    return unit

@@ -13,6 +13,7 @@ from wulf import estimate
 from wulf.collectives import installed
 from wulf.errors import ProbeError, UsageError, WulfError
 from wulf.ports import MpiJob
+from wulf.probe import build
 from wulf.probe.schedule import LaunchPlan
 from wulf.probe.start import Site
 from wulf.procedure.measuring.loop import RunLaunch
@@ -163,8 +164,8 @@ class Bench:
         # What is sent at begin and end gives every peer some bytes.
         return {way: count for way, count in sent.items() if count[0]}
 
-    def library(self, family: str, version: str) -> installed.Library:
-        """Ask the library on the first node.
+    def library(self, mpi: build.MpiLibrary) -> installed.Library:
+        """Ask the library on the first node, by its own programs: what starts the jobs may be another one's.
 
         Raises
         ------
@@ -173,14 +174,12 @@ class Bench:
         """
         where = self._where
         assert where.mpi_probe is not None
-        assert where.launcher is not None
-        if family == "mpich":
+        if mpi.family == "mpich":
             path = self._ask(["sh", "-c", _LIBRARY, "sh", where.mpi_probe]).strip()
-            return installed.mpich(version, self._ask(["sh", "-c", _TEXTS, "sh", path]).splitlines())
-        job = MpiJob(program="true", arguments=[], hosts=[(self.nodes[0], self.nodes[0])])
-        program = str(Path(where.launcher.argv(job)[0]).with_name("ompi_info"))
+            return installed.mpich(mpi.version, self._ask(["sh", "-c", _TEXTS, "sh", path]).splitlines())
+        program = str(Path(mpi.mpirun).with_name("ompi_info"))
         words = [program, "--param", "coll", "all", "--level", "9", "--parsable"]
-        return installed.openmpi(version, self._ask(words))
+        return installed.openmpi(mpi.version, self._ask(words))
 
     def put(self, text: str, name: str) -> str:
         """Put a file of rules on all nodes; return where it is, the same path everywhere.

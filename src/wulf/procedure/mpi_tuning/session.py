@@ -116,7 +116,7 @@ def tune(request: TuneRequest, say: Say) -> CollectiveTuning:
             raise ProbeError("; ".join(absent.reason for absent in ready.left_out))
         bench = Bench(ready.launch, ready.where, request.nodes, operations, request.seed)
         say("asking the library for its algorithms")
-        library = bench.library(tools.mpi.family, tools.mpi.version)
+        library = bench.library(tools.mpi)
         _require_tunable(library, request.collectives)
         state = _State()
         try:

@@ -11,12 +11,13 @@ import msgspec
 from wulf import access, catalogue
 from wulf.catalogue import Knob
 from wulf.change import steps
+from wulf.cluster.inventory import ClusterConfig
 from wulf.errors import ConfigError
 from wulf.experiment import candidates, objective
 from wulf.nodeset import fold, unfold
 from wulf.probe import build
 from wulf.probe.library import parameters
-from wulf.procedure import change, site
+from wulf.procedure import change, interfaces, site
 from wulf.records import (
     REFERENCE_US,
     Candidate,
@@ -30,8 +31,8 @@ from wulf.records import (
 
 Say = Callable[[str], None]
 Better = Literal["lower", "higher"]
-#: Beginning of the ids of knobs that belong to an MPI library → its family.
-_LIBRARIES = {"ompi": "openmpi", "mpich": "mpich"}
+#: Beginning of the ids of knobs that belong to an MPI library, or to what starts its jobs → its family.
+_LIBRARIES = {"ompi": "openmpi", "prrte": "openmpi", "mpich": "mpich"}
 
 
 class Library(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,14 +112,15 @@ def tools_for(target: objective.Objective, mpi: str | None, say: Say) -> site.To
 
 
 def library_of(
-    tools: site.Toolbox | None, mpi: str | None, env: Mapping[str, str], say: Say
+    tools: site.Toolbox | None,
+    mpi: str | None,
+    config: ClusterConfig,
+    records: Sequence[NodeRecord],
+    say: Say,
 ) -> Library | None:
     """Return the MPI library that is measured: that of the probe, or one that is named for a command.
 
-    Parameters
-    ----------
-    env
-        What jobs of the site have.
+    Its parameters have the values of the jobs that measure; of a command only the site's own are known.
 
     Raises
     ------
@@ -126,14 +128,21 @@ def library_of(
         The probe that asks it cannot be built, or the library does not say.
     """
     probes = tools.probes if tools is not None else []
-    probe = next((probe for probe in probes if probe.mpi is not None), None)
+    measuring = next((probe for probe in probes if probe.mpi is not None), None)
+    probe = measuring
     if probe is None and mpi is not None:
         found = build.find_mpi(mpi)
         probe = build.build(found[0]) if found else None
     if probe is None or probe.mpi is None:
         return None
     say(f"asking {probe.mpi.version} for its parameters")
-    return Library(name=probe.mpi.version, family=probe.mpi.family, parameters=parameters(probe, env))
+    known = parameters(probe, config.mpi.env)
+    # It is not asked under the launcher's environment: an interface of the nodes may be none of this machine.
+    own = site.job_variables(config, probe.mpi.family, records) if measuring is not None else {}
+    for name, one in known.items():
+        value = own.get(name, own.get(f"OMPI_MCA_{name}", one.value))
+        known[name] = msgspec.structs.replace(one, value=value)
+    return Library(name=probe.mpi.version, family=probe.mpi.family, parameters=known)
 
 
 def choose(
@@ -149,6 +158,11 @@ def choose(
     ----------
     library
         The MPI library that is measured; None without one.
+
+    Raises
+    ------
+    UsageError
+        A pattern matches no knob, or jobs would have no interface by a value that it gives.
     """
     knobs = catalogue.knobs()
     refusals = {
@@ -159,6 +173,9 @@ def choose(
     now = library.values(knobs) if library is not None else {}
     known = [msgspec.structs.replace(record, facts=record.facts | now) for record in records]
     found, left_out = candidates.choose(known, knobs, target.profile, refusals, steps, patterns)
+    for one in found:
+        for value in one.values:
+            interfaces.require({one.knob: value}, records)
     return Choice(candidates=found, left_out=left_out)
 
 

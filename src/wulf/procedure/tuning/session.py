@@ -280,7 +280,7 @@ def _note_kept(path: Path, outcome: ChangeOutcome, watcher: Watcher) -> None:
 def _choose(
     request: TuneRequest, records: Sequence[NodeRecord], tools: site.Toolbox | None, say: prepare.Say
 ) -> prepare.Choice:
-    library = prepare.library_of(tools, request.mpi, request.config.mpi.env, say)
+    library = prepare.library_of(tools, request.mpi, request.config, records, say)
     choice = prepare.choose(records, request.goal, request.patterns, library, request.permissions)
     if not choice.candidates:
         why = "\n".join(f"  {name}: {reason}" for name, reason in list(choice.left_out.items())[:20])
