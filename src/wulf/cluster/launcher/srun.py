@@ -82,7 +82,7 @@ class Srun:
 
 
 def _unit(job: MpiJob) -> str:
-    """Return what srun binds each rank to: what the job says, else a core; nothing where ranks share CPUs, or have threads."""
+    """Return what srun binds each rank to: what the job says, else a core, or nothing where that is too little."""
     policies = bindings(job.env)
     if not policies:
         # Bound to a core, all threads of a rank would be on it; unbound they have what the job has of the node.
