@@ -8,13 +8,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from wulf.cluster import inventory
 from wulf.collectives import classic, installed
 from wulf.collectives.installed import Algorithm, Library
 from wulf.collectives.rules import chosen, counted_bytes
-from wulf.errors import UsageError
+from wulf.errors import ProbeError, UsageError
 from wulf.procedure.mpi_tuning import session
 from wulf.procedure.mpi_tuning.bench import Bench, LaunchError, Pattern, Unit, operation_of
 from wulf.procedure.mpi_tuning.judge import Judge
@@ -120,7 +121,7 @@ def test_a_file_that_fails_at_a_size_between_is_told() -> None:
         nonlocal calls
         calls += filed
         # The trial of every size goes well.
-        if collective == "reduce" and filed and size not in SIZES and calls > 30:
+        if collective == "reduce" and filed and size not in SIZES and calls > 2 * 7:
             raise LaunchError("wrong data came")
 
     bench.fails = fails
@@ -236,6 +237,18 @@ def test_a_library_of_variables_measures_its_choice_at_all_sizes() -> None:
     search.run(1.0, lambda _: None)
     found = search.result().found
     assert session.for_all_sizes({"bcast": {4: found}})["bcast"].name == "binomial"
+
+
+def test_what_stands_before_the_rules_is_said() -> None:
+    session.require_tunable(LIBRARY, ["bcast"])
+    with pytest.raises(ProbeError, match="these win over"):
+        session.require_tunable(msgspec.structs.replace(LIBRARY, rules_file="/etc/rules.conf"), ["bcast"])
+    han = msgspec.structs.replace(LIBRARY, in_the_way={"han": 35}, taken=frozenset({"bcast"}))
+    session.require_tunable(han, ["scan"])
+    with pytest.raises(ProbeError, match="takes bcast between nodes"):
+        session.require_tunable(han, ["scan", "bcast"])
+    with pytest.raises(UsageError, match="no choice for 'gossip'"):
+        session.require_tunable(LIBRARY, ["gossip"])
 
 
 def test_held_out_sizes_lie_on_both_sides_of_where_a_rule_ends() -> None:

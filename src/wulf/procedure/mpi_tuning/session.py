@@ -53,6 +53,8 @@ class _State(msgspec.Struct):
     """What a search has given so far."""
 
     results: list[tuple[Unit, Result]] = []
+    #: Of which the library's own decision failed.
+    failed: list[Unit] = []
     rules: Rules = {}
     for_all: dict[str, Candidate] = {}
     #: Collectives that are left out of the file as jobs fail with their rules, and how.
@@ -115,7 +117,7 @@ def tune(request: TuneRequest, say: Say) -> CollectiveTuning:
         bench = Bench(ready.launch, ready.where, request.nodes, operations, request.seed)
         say("asking the library for its algorithms")
         library = bench.library(tools.mpi.family, tools.mpi.version)
-        _require_tunable(library, request.collectives)
+        require_tunable(library, request.collectives)
         return carry_out(request, bench, library, _units(request, operations), begin, say)
 
 
@@ -178,7 +180,16 @@ def _require_collectives(operations: dict[str, Operation]) -> None:
             raise UsageError(f"--collectives: {operation.name} is none: not all ranks take part in it")
 
 
-def _require_tunable(library: Library, collectives: Sequence[str]) -> None:
+def require_tunable(library: Library, collectives: Sequence[str]) -> None:
+    """Raise where a library has no choice for a collective, or where the rules of a file would not decide.
+
+    Raises
+    ------
+    UsageError
+        It has no algorithms for a collective.
+    ProbeError
+        Another component takes a collective first, or jobs read a file of rules already.
+    """
     for one in collectives:
         if one not in library.algorithms:
             raise UsageError(
@@ -226,6 +237,7 @@ def _search(
         except LaunchError as error:
             failure = str(error)
             failures.append(f"{unit}: {failure}")
+            state.failed.append(unit)
         finally:
             state.results.append((unit, _named(unit, search.result(), failure)))
     if failures and not state.measured:
@@ -257,8 +269,7 @@ def _finish(
         if (way := _says(library, state, unit, size)) is not None
     ]
     state.effects = effect.prove(bench, library, state.rules, wanted, state.env)
-    units = [unit for unit, _ in state.results]
-    state.judge = Judge(units, bench.times, state.env, request.seed)
+    state.judge = Judge(_to_try(state), bench.times, state.env, request.seed)
     state.judge.run(end_s, say)
 
 
@@ -285,8 +296,12 @@ def _try(bench: Bench, library: Library, state: _State) -> None:
     digest = hashlib.sha256(state.text.encode()).hexdigest()[:12]
     path = bench.put(state.text, f"rules-{digest}") if library.format != "cvars" else ""
     state.env = effect.environment(library, path, state.for_all)
-    sizes = [(unit, size) for unit, _ in state.results for size in sorted({*unit.sizes, *unit.held_out})]
-    wrong = effect.smoke(bench, [(unit.collective, unit.ranks, size) for unit, size in sizes], state.env)
+    cells = [
+        (unit.collective, unit.ranks, size)
+        for unit in _to_try(state)
+        for size in sorted({*unit.sizes, *unit.held_out})
+    ]
+    wrong = effect.smoke(bench, cells, state.env)
     ruled = {one: why for one, why in wrong.items() if one in state.rules or one in state.for_all}
     if not wrong:
         state.tried = True
@@ -296,6 +311,12 @@ def _try(bench: Bench, library: Library, state: _State) -> None:
     if not ruled or not state.text:
         state.refused = f"jobs fail with the file that was made: {'; '.join(list(wrong.values())[:3])}"
         state.text = ""
+
+
+def _to_try(state: _State) -> list[Unit]:
+    """Return the units that are to work with the file: all but those without rules that do not work without it."""
+    ruled = {*state.rules, *state.for_all}
+    return [unit for unit, _ in state.results if unit.collective in ruled or unit not in state.failed]
 
 
 def _says(library: Library, state: _State, unit: Unit, size: int) -> Candidate | None:
