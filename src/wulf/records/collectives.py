@@ -18,7 +18,7 @@ class TunedCell(Record, frozen=True, kw_only=True):
     collective: str
     ranks: int
     size_bytes: int
-    #: The best algorithm that was tried, as the library calls it; empty where nothing was better on first sight.
+    #: The best algorithm that was tried, as the library calls it; empty where none was measured.
     algorithm: str = ""
     #: The parts in which it sends; 0 for one [B].
     segment_bytes: int = 0
@@ -99,13 +99,13 @@ class CollectiveTuning(Record, frozen=True, kw_only=True):
     effects: list[RuleEffect] = []
     held_out: list[HeldOut] = []
     held_out_failures: list[HeldOutFailure] = []
-    #: Time with the file ÷ time without, geometric mean over all held-out sizes; null where none was measured.
+    #: Time with the file ÷ time without, geometric mean over all held-out sizes; null where no block measured all.
     mean: Estimate | None = None
     #: Collectives whose rules are not in the file as jobs failed with them, and how.
     dropped: dict[str, str] = {}
     #: Text of the file; empty where nothing is better than the library's own decision.
     text: str = ""
-    #: Whether some calls of every collective and size were made with it; else it is written with ``.untried`` added.
+    #: Whether some calls of every collective and size were made with it; else it is written with ``.untried`` added to its name.
     tried: bool = False
     #: Why there is none although something is better; empty where that is not so.
     refused: str = ""

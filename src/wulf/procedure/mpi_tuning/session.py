@@ -70,8 +70,8 @@ class _State(msgspec.Struct):
 
     @property
     def measured(self) -> bool:
-        """Whether anything was compared with the library's own decision."""
-        return any(cell.ratio is not None for _, result in self.results for cell in result.cells)
+        """Whether any algorithm was compared with the library's own decision."""
+        return any(cell.algorithm for _, result in self.results for cell in result.cells)
 
 
 def sizes_to(most: int) -> list[int]:
