@@ -105,7 +105,7 @@ class CollectiveTuning(Record, frozen=True, kw_only=True):
     dropped: dict[str, str] = {}
     #: Text of the file; empty where nothing is better than the library's own decision.
     text: str = ""
-    #: Whether some calls of every collective and size were made with it; else it is written with ``.untried`` added to its name.
+    #: Whether some calls of every collective and size were made with it; else ``.untried`` is added to its name.
     tried: bool = False
     #: Why there is none although something is better; empty where that is not so.
     refused: str = ""

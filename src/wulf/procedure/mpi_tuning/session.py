@@ -341,7 +341,7 @@ def _as_written(library: Library, state: _State, unit: Unit, cell: TunedCell) ->
     elif state.refused:
         reason = "the file is refused"
     elif says is None or (says.name, says.segment_bytes) != (cell.algorithm, cell.segment_bytes):
-        reason = "the library cannot tell sizes apart, and at another it may be slower"
+        reason = "the library cannot tell sizes apart, and this is not proven to hurt at none"
     else:
         return cell
     return msgspec.structs.replace(cell, kept=False, reason=reason)
