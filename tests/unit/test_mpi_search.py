@@ -151,6 +151,20 @@ def test_who_was_measured_in_a_round_that_was_cut_short_has_not_won(monkeypatch:
         assert best == {"binomial"}, seed
 
 
+def test_a_size_whose_calls_were_all_late_is_left_out() -> None:
+    simulated = Simulated({(4, 0): {8: 0.7}}, 0.01, 1)
+
+    def times(*words: Any) -> dict[int, float]:
+        found = simulated(*words)
+        return {size: time for size, time in found.items() if size != 512 or simulated.launches % 3}
+
+    search = Search(UNIT, LIBRARY, times, seed=1)
+    search.run(100.0, lambda _: None)
+    cells = {cell.size_bytes: cell for cell in search.result().cells}
+    assert cells[8].kept
+    assert cells[512].control is None or cells[512].control.n < MOST
+
+
 def test_a_library_whose_default_fails_ends_the_search() -> None:
     def dead(*_: object) -> dict[int, float]:
         raise LaunchError("no way")
