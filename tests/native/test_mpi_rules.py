@@ -130,7 +130,7 @@ def test_the_first_block_serves_smaller_communicators(bench: Bench, openmpi: Lib
     assert peers(bench, openmpi.uses(path)) == 7
 
 
-@pytest.mark.parametrize("collective", ["allgather", "allgatherv", "alltoall", "gather", "scatter"])
+@pytest.mark.parametrize("collective", ["allgather", "allgatherv", "gather", "scatter"])
 def test_rules_of_one_size_are_in_effect_at_that_size_alone(
     bench: Bench, openmpi: Library, collective: str
 ) -> None:
@@ -206,7 +206,7 @@ def test_a_rule_that_is_not_reached_is_not_in_effect(bench: Bench, mpich: Librar
     )
 
 
-@pytest.mark.parametrize("collective", ["allgather", "allreduce", "alltoall", "bcast", "reduce"])
+@pytest.mark.parametrize("collective", ["allgather", "bcast"])
 def test_a_tree_of_one_size_is_in_effect(bench: Bench, mpich: Library, collective: str) -> None:
     sizes = (SIZE // 2, SIZE, SIZE * 2)
     for one in mpich.algorithms[collective]:

@@ -13,12 +13,14 @@ import pytest
 
 from wulf.cluster import inventory
 from wulf.collectives import classic, installed
+from wulf.collectives.decision import for_all_sizes
 from wulf.collectives.installed import Algorithm, Library
 from wulf.collectives.rules import chosen, counted_bytes
 from wulf.errors import ProbeError, UsageError
 from wulf.procedure.mpi_tuning import session
 from wulf.procedure.mpi_tuning.bench import Bench, LaunchError, Pattern, Unit, operation_of
 from wulf.procedure.mpi_tuning.judge import Judge
+from wulf.procedure.mpi_tuning.search import Search
 from wulf.records.collectives import OWN, CollectiveTuning
 
 SIZES = (8, 512, 32768)
@@ -194,7 +196,7 @@ def test_what_was_measured_stays_when_a_node_does_not_take_the_file(tmp_path: Pa
     def put(_text: str, _name: str) -> str:
         raise LaunchError("no space left on device")
 
-    bench.put = put  # type: ignore[method-assign]
+    bench.put = put  # type: ignore[method-assign, assignment]
     found = session.save(tuned(bench, "bcast"), tmp_path / "rules.conf")
     assert "no space left" in found.refused
     assert not found.text
@@ -233,10 +235,10 @@ def test_a_library_of_variables_measures_its_choice_at_all_sizes() -> None:
         return {size: 1e-5 * (factor if size == 8 else 1 + (factor > 1)) for size in sizes}
 
     unit = Unit(collective="bcast", ranks=4, sizes=sizes, held_out=())
-    search = session.Search(unit, library, times, seed=1)
+    search = Search(unit, library, times, seed=1)
     search.run(1.0, lambda _: None)
     found = search.result().found
-    assert session.for_all_sizes({"bcast": {4: found}})["bcast"].name == "binomial"
+    assert for_all_sizes({"bcast": {4: found}})["bcast"].name == "binomial"
 
 
 def test_what_stands_before_the_rules_is_said() -> None:
