@@ -59,6 +59,11 @@ def show(found: CollectiveTuning) -> None:
         )
     for one in found.struck_out:
         print(f"  struck out: {one.collective} {one.algorithm} {one.segment_bytes or ''}: {one.reason}")
+    for failure in found.held_out_failures:
+        print(
+            f"  failed at held-out sizes: {failure.collective}: {failure.with_file} launches with the file, "
+            f"{failure.without_file} without: {failure.reason}"
+        )
     for held in found.held_out:
         print(
             f"  held out: {held.collective:10} {format_bytes(held.size_bytes):>8}  {shown(held.ratio):24} default "
@@ -73,8 +78,10 @@ def figures(found: CollectiveTuning) -> list[Figure]:
             "  nothing is proven to be better, so nothing is written: nothing is gained, nothing lost, nothing shown"
         )
         return [Figure(name="nothing-written", value=1.0, goal=0.0)]
-    mean, worst = found.mean, max(found.held_out, key=lambda cell: cell.ratio.value / cell.limit)
-    assert mean is not None, "a file that is written was judged"
+    mean = found.mean
+    if mean is None or found.unjudged:
+        return [Figure(name="not-judged", value=1.0, goal=0.0)]
+    worst = max(found.held_out, key=lambda cell: cell.ratio.value / cell.limit)
     return [
         Figure(name="mean", value=mean.value, goal=1.0, low=mean.low, high=mean.high),
         Figure(name="worst/limit", value=worst.ratio.value / worst.limit, goal=1.0),

@@ -135,7 +135,11 @@ static int take_part(const struct arguments *arguments, int rank, int ranks, str
                             .peer = rank == 0 ? 1 : 0,
                             .last_peer = rank == 0 ? ranks - 1 : 0,
                             .peer_name = ranks > PAIR ? "the other ranks" : "the other rank"};
-    if (guard(arguments, rank, link.peer_name, failure) != 0 || gather(&link, nodes, ranks, failure) != 0)
+    if (guard(arguments, rank, link.peer_name, failure) != 0)
+        return -1;
+    if (arguments->calls > 0) /* before ranks tell where they are: that is a collective, too */
+        return call_only(arguments, &link, rank, ranks, failure);
+    if (gather(&link, nodes, ranks, failure) != 0)
         return -1;
     if (arguments->at_once) {
         if (at_once_begin(&at_once, arguments, rank, nodes, failure) != 0)
@@ -145,8 +149,6 @@ static int take_part(const struct arguments *arguments, int rank, int ranks, str
         link.peer_name = nodes[link.peer].host;
     if (guard(arguments, rank, link.peer_name, failure) != 0)
         return -1;
-    if (arguments->calls > 0)
-        return call_only(arguments, &link, rank, ranks, failure);
     if (arguments->at_once ? rank % PAIR != 0 : rank > 0)
         return respond(arguments, &link, arguments->at_once ? PAIR : ranks, failure);
     if (ranks > 1) {

@@ -11,6 +11,7 @@ from tests.native.conftest import MpiProbe
 from wulf.cluster import inventory
 from wulf.cluster.launcher import launcher_for
 from wulf.cluster.transport import open_transport
+from wulf.collectives.decision import Found, decide
 from wulf.collectives.halving import Candidate
 from wulf.collectives.installed import Library
 from wulf.collectives.rules import Block, Rule, Rules
@@ -68,9 +69,11 @@ def mpich(bench: Bench, mpi_probe: MpiProbe) -> Library:
     return bench.library(mpi(mpi_probe))
 
 
-def way(library: Library, name: str) -> Candidate:
+def way(library: Library, name: str, collective: str = "bcast") -> Candidate:
     return next(
-        Candidate(number=one.number, name=one.name) for one in library.algorithms["bcast"] if one.name == name
+        Candidate(number=one.number, name=one.name)
+        for one in library.algorithms[collective]
+        if one.name == name
     )
 
 
@@ -78,9 +81,15 @@ def rules(one: Candidate, ranks: int = RANKS) -> Rules:
     return {"bcast": (Block(ranks=ranks, rules=(Rule(from_bytes=0, algorithm=one.number, fanout=4),)),)}
 
 
+def at_one_size(library: Library, collective: str, one: Candidate, size: int = SIZE) -> Rules:
+    """Return rules that say an algorithm for one size and number of ranks alone."""
+    found = [Found(size_bytes=size, choice=one)]
+    return decide({collective: {RANKS: found}}, library.fanout, library.counted)
+
+
 def state(bench: Bench, library: Library, text: str, one: Candidate, path: str = "") -> str:
     env = library.uses(path or bench.put(text, "rules"))
-    return effect.prove(bench, library, text, [("bcast", RANKS, SIZE, one)], env)[0].state
+    return effect.prove(bench, library, rules(one), [("bcast", RANKS, SIZE, one)], env)[0].state
 
 
 def peers(bench: Bench, env: dict[str, str]) -> int:
@@ -121,6 +130,60 @@ def test_the_first_block_serves_smaller_communicators(bench: Bench, openmpi: Lib
     assert peers(bench, openmpi.uses(path)) == 7
 
 
+@pytest.mark.parametrize("collective", ["allgather", "allgatherv", "gather", "scatter"])
+def test_rules_of_one_size_are_in_effect_at_that_size_alone(
+    bench: Bench, openmpi: Library, collective: str
+) -> None:
+    """What is written is what the library compares; no call of the probe's own hides what is done."""
+    default = {size: bench.pattern(collective, RANKS, size, {}) for size in (SIZE // 2, SIZE, SIZE * 2)}
+    for one in openmpi.algorithms[collective]:
+        forced = openmpi.forced(collective, one.number, 0)
+        candidate = Candidate(number=one.number, name=one.name)
+        try:
+            seen = bench.pattern(collective, RANKS, SIZE, forced)
+        except LaunchError:
+            continue  # for two ranks alone
+        if seen != default[SIZE]:
+            break
+    else:
+        pytest.skip("all algorithms send the same messages")
+    said = at_one_size(openmpi, collective, candidate)
+    env = openmpi.uses(bench.put(effect.text_of(openmpi, said, {}), "one-size"))
+    (found,) = effect.prove(bench, openmpi, said, [(collective, RANKS, SIZE, candidate)], env)
+    assert found.state == "in effect", found.evidence
+    for size in (SIZE // 2, SIZE * 2):
+        assert bench.pattern(collective, RANKS, size, env) == default[size]
+
+
+def test_a_scan_is_not_told_by_its_size(bench: Bench, openmpi: Library) -> None:
+    """The size of its type and the ranks are compared, not the count: what is said acts on every size."""
+    assert not openmpi.tells_sizes("scan")
+    (linear, other) = openmpi.algorithms["scan"]
+    block = Block(
+        ranks=RANKS,
+        rules=(
+            Rule(from_bytes=0, algorithm=linear.number),
+            Rule(from_bytes=8 * RANKS, algorithm=other.number),
+        ),
+    )
+    env = openmpi.uses(bench.put(effect.text_of(openmpi, {"scan": (block,)}, {}), "scan"))
+    for size in (8, 4096):
+        forced = {
+            one.name: bench.pattern("scan", RANKS, size, openmpi.forced("scan", one.number, 0))
+            for one in (linear, other)
+        }
+        assert forced[linear.name] != forced[other.name]
+        assert bench.pattern("scan", RANKS, size, env) == forced[other.name]
+
+
+def test_the_file_wins_over_an_algorithm_that_is_forced(bench: Bench, openmpi: Library) -> None:
+    if not openmpi.version.startswith("Open MPI 4."):
+        pytest.skip("later versions take what is forced")
+    linear, usual = way(openmpi, "basic_linear"), way(openmpi, "binomial")
+    env = openmpi.uses(bench.put(effect.text_of(openmpi, rules(linear), {}), "wins"))
+    assert peers(bench, env | openmpi.forced("bcast", usual.number, 0)) == 7
+
+
 def test_the_library_has_its_whole_tree_inside(mpich: Library) -> None:
     assert mpich.format == "mpich-tree"
     assert {"binomial", "scatter_ring_allgather"} <= {one.name for one in mpich.algorithms["bcast"]}
@@ -131,14 +194,47 @@ def test_a_whole_tree_is_in_effect(bench: Bench, mpich: Library) -> None:
     assert state(bench, mpich, effect.text_of(mpich, rules(ring), {}), ring) == "in effect"
 
 
+def test_a_rule_that_is_not_reached_is_not_in_effect(bench: Bench, mpich: Library) -> None:
+    ring = way(mpich, "scatter_ring_allgather")
+    binomial = way(mpich, "binomial")
+    said = rules(ring)
+    env = mpich.uses(bench.put(effect.text_of(mpich, said, {}), "not-reached"))
+    # What is forced wins over the tree, which is read all the same.
+    forced = env | mpich.forced("bcast", binomial.number, 0)
+    assert (
+        effect.prove(bench, mpich, said, [("bcast", RANKS, SIZE, ring)], forced)[0].state == "not in effect"
+    )
+
+
+@pytest.mark.parametrize("collective", ["allgather", "bcast"])
+def test_a_tree_of_one_size_is_in_effect(bench: Bench, mpich: Library, collective: str) -> None:
+    sizes = (SIZE // 2, SIZE, SIZE * 2)
+    for one in mpich.algorithms[collective]:
+        candidate = Candidate(number=one.number, name=one.name)
+        if not effect.smoke(bench, [(collective, RANKS, SIZE)], mpich.forced(collective, one.number, 0)):
+            break
+    said = at_one_size(mpich, collective, candidate)
+    env = mpich.uses(bench.put(effect.text_of(mpich, said, {}), "one-size"))
+    assert not effect.smoke(bench, [(collective, RANKS, size) for size in sizes], env)
+    (found,) = effect.prove(bench, mpich, said, [(collective, RANKS, SIZE, candidate)], env)
+    assert found.state == "in effect", found.evidence
+    # In its very place: at other sizes what cannot be done is not chosen.
+    broken = effect.misfit(mpich, said, (collective, RANKS, SIZE, candidate), RANKS)
+    others = [(collective, RANKS, size) for size in (SIZE // 2, SIZE * 2)]
+    assert not effect.smoke(bench, others, mpich.uses(bench.put(broken, "beside")))
+
+
 def test_trees_that_end_a_job_are_refused(bench: Bench, mpich: Library) -> None:
     assert mpich.tree is not None
     partial = {"collective=bcast": mpich.tree["collective=bcast"]}
     unknown = mpich.tree | {"collective=gossip": {}}
-    for text in (json.dumps(partial), json.dumps(unknown), "{"):
+    own = mpich.tree["collective=allgather"]
+    asks = mpich.tree | {"collective=allgather": {"avg_msg_size<=8": own, "avg_msg_size=any": own}}
+    for text in (json.dumps(partial), json.dumps(unknown), "{", json.dumps(asks)):
         env = mpich.uses(bench.put(text, "tree"))
-        # A partial tree is missed by the collective that it lacks.
-        assert effect.smoke(bench, [("bcast", 2, SIZE), ("allreduce", 2, SIZE)], env)
+        # A partial tree is missed by the collective that it lacks, the mean size by one that has none.
+        cells = [(one, 2, SIZE) for one in ("bcast", "allreduce", "allgather")]
+        assert effect.smoke(bench, cells, env)
     assert effect.smoke(bench, [("bcast", 2, SIZE)], mpich.uses("/nowhere/tree"))
 
 

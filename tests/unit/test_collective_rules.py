@@ -14,6 +14,7 @@ from wulf.collectives import classic, installed, json3, mpich_tree
 from wulf.collectives.decision import Found, decide, for_all_sizes
 from wulf.collectives.halving import Candidate, halve
 from wulf.collectives.rules import Block, Rule, RuleFileError, Rules, chosen, counted_bytes
+from wulf.procedure.mpi_tuning import effect
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "mpi"
 
@@ -170,7 +171,19 @@ def test_each_version_has_its_format(version: str, format_: str) -> None:
 
 def test_han_stands_in_the_way_of_version_5() -> None:
     listing = text("openmpi-4.1.4.txt").replace("coll_han_priority:value:0", "coll_han_priority:value:35")
-    assert installed.openmpi("Open MPI 5.0.9", listing).in_the_way == {"han": 35}
+    found = installed.openmpi("Open MPI 5.0.9", listing)
+    assert found.in_the_way == {"han": 35}
+    assert found.taken == set(found.algorithms), "nothing is said of which it takes"
+    more = "mca:coll:han:param:coll_han_bcast_segsize:value:65536\n"
+    assert installed.openmpi("Open MPI 5.0.9", listing + more).taken == {"bcast"}
+
+
+def test_a_file_of_rules_that_jobs_read_already_is_seen() -> None:
+    listing = text("openmpi-4.1.4.txt")
+    assert not installed.openmpi("Open MPI 4.1.4", listing).rules_file
+    more = "mca:coll:tuned:param:coll_tuned_dynamic_rules_filename:value:/etc/rules.conf\n"
+    found = installed.openmpi("Open MPI 4.1.4", listing + more)
+    assert found.rules_file == "/etc/rules.conf"
 
 
 def test_a_library_without_tuned_says_so() -> None:
@@ -193,12 +206,23 @@ TREE: dict[str, Any] = {
     },
     "collective=ibcast": {"algorithm=MPIR_Ibcast_intra_sched_auto": {}},
     "collective=alltoallw": {"algorithm=MPIR_Alltoallw_intra_scattered": {}},
+    "collective=allgather": {
+        "comm_type=intra": {
+            "total_msg_size<524288": {"algorithm=MPIR_Allgather_intra_brucks": {}},
+            "total_msg_size=any": {"algorithm=MPIR_Allgather_intra_ring": {}},
+        }
+    },
+    "collective=scan": {"comm_type=intra": {"algorithm=MPIR_Scan_intra_recursive_doubling": {}}},
 }
 TEXTS = [
     "algorithm=MPIR_Bcast_intra_binomial",
     "algorithm=MPIR_Bcast_intra_scatter_ring_allgather",
     "algorithm=MPIR_Bcast_allcomm_nb",
     "algorithm=MPIR_Bcast_inter_remote_send_local_bcast",
+    "algorithm=MPIR_Allgather_intra_brucks",
+    "algorithm=MPIR_Allgather_intra_ring",
+    "algorithm=MPIR_Scan_intra_recursive_doubling",
+    "algorithm=MPIR_Scan_intra_smp",
     '{"collective=bcast":{}}',
     json.dumps(TREE),
 ]
@@ -235,6 +259,68 @@ def test_a_tree_chooses_what_the_rules_say(
     assert json.loads(written)["collective=ibcast"] == TREE["collective=ibcast"], "all else is as it was"
 
 
+def test_a_tree_asks_for_what_the_library_knows_of_a_collective() -> None:
+    library = installed.mpich("MPICH 4.0.2", TEXTS)
+    ring = next(one.number for one in library.algorithms["allgather"] if one.name == "ring")
+    way = Candidate(number=ring, name="ring")
+    found = [Found(size_bytes=64, choice=way), Found(size_bytes=1024, choice=way)]
+    rules = decide({"allgather": {4: found}}, {}, library.counted)
+    written = mpich_tree.write(TREE, rules, library.keys)
+    assert "total_msg_size<=255" in written
+    assert "avg_msg_size<=255" not in written
+    taken = [mpich_tree.decide(written, "allgather", 4, size) for size in (63, 64, 1024, 1025)]
+    assert [key == library.keys["allgather"][ring] for key in taken] == [False, True, True, False]
+    assert effect.text_of(library, rules, {}) == written
+
+
+def test_a_tree_refuses_sizes_that_end_a_job() -> None:
+    library = installed.mpich("MPICH 4.0.2", TEXTS)
+    assert not library.tells_sizes("scan")
+    two = (Rule(from_bytes=0, algorithm=0), Rule(from_bytes=64, algorithm=1))
+    with pytest.raises(RuleFileError, match="cannot tell"):
+        mpich_tree.write(TREE, {"scan": (Block(ranks=4, rules=two),)}, library.keys)
+    large = (Rule(from_bytes=0, algorithm=0), Rule(from_bytes=1 << 32, algorithm=1))
+    with pytest.raises(RuleFileError, match="cannot say"):
+        mpich_tree.write(TREE, {"bcast": (Block(ranks=4, rules=large),)}, library.keys)
+    asks = {"collective=allgather": {"avg_msg_size<=8": {}, "avg_msg_size=any": {}}}
+    with pytest.raises(RuleFileError, match="avg_msg_size"):
+        mpich_tree.walk(asks, "allgather", 4, 64)
+
+
+def test_a_misfit_is_in_the_very_place_of_a_rule() -> None:
+    library = installed.mpich("MPICH 4.0.2", TEXTS)
+    way = Candidate(number=3, name="scatter_ring_allgather")
+    own = Rule(from_bytes=0, algorithm=0)
+    rules = {
+        "bcast": (
+            Block(ranks=1, rules=(own,)),
+            Block(ranks=4, rules=(own, Rule(from_bytes=64, algorithm=3), Rule(from_bytes=1025, algorithm=0))),
+            Block(ranks=6, rules=(own,)),
+        )
+    }
+    text_ = effect.text_of(library, rules, {})
+    for place in (4, 5):
+        broken = effect.misfit(library, rules, ("bcast", 4, 512, way), place)
+        changed = {
+            (ranks, size)
+            for ranks in range(1, 9)
+            for size in (8, 63, 64, 512, 1024, 1025, 1 << 20)
+            if mpich_tree.decide(broken, "bcast", ranks, size)
+            != mpich_tree.decide(text_, "bcast", ranks, size)
+        }
+        assert changed == {(place, size) for size in (64, 512, 1024)}
+    with pytest.raises(RuleFileError, match="no rule"):
+        effect.misfit(library, rules, ("bcast", 4, 8, way), 4)
+
+
+def test_an_algorithm_of_mpich_is_forced_without_a_way_out() -> None:
+    library = installed.mpich("MPICH 4.0.2", TEXTS)
+    assert library.forced("bcast", 1, 0) == {
+        "MPIR_CVAR_BCAST_INTRA_ALGORITHM": "binomial",
+        "MPIR_CVAR_COLLECTIVE_FALLBACK": "error",
+    }
+
+
 def test_a_tree_refuses_what_it_does_not_know() -> None:
     rules = {"gossip": (Block(ranks=1, rules=(Rule(from_bytes=0, algorithm=1),)),)}
     with pytest.raises(RuleFileError, match="gossip"):
@@ -243,10 +329,12 @@ def test_a_tree_refuses_what_it_does_not_know() -> None:
 
 RING = Candidate(number=4, name="ring", segment_bytes=8192)
 TREE_WAY = Candidate(number=6, name="binomial")
+COUNTED = installed.openmpi("Open MPI 4.1.4", text("openmpi-4.1.4.txt")).counted
 
 
 def taken(rules: Rules, ranks: int, size: int, collective: str = "bcast") -> int:
-    found = chosen(rules, collective, ranks, counted_bytes(collective, size, ranks))
+    counted = counted_bytes(COUNTED.get(collective, "message"), size, ranks)
+    found = chosen(rules, collective, ranks, counted)
     return found.algorithm if found else 0
 
 
@@ -256,7 +344,7 @@ def test_nothing_is_said_of_what_was_not_measured() -> None:
         Found(size_bytes=1024, choice=None),
         Found(size_bytes=16384, choice=TREE_WAY, holds_at=frozenset()),
     ]
-    rules = decide({"bcast": {4: found}}, {"bcast": 4}, counted=True)
+    rules = decide({"bcast": {4: found}}, {"bcast": 4}, counted={})
     assert [taken(rules, 4, size) for size in (0, 63, 64, 255, 256, 1024)] == [0, 0, 4, 4, 0, 0]
     assert [taken(rules, 4, size) for size in (1025, 16383, 16384, 16385)] == [0, 0, 6, 0], (
         "for its own size alone"
@@ -268,22 +356,43 @@ def test_nothing_is_said_of_what_was_not_measured() -> None:
 
 def test_a_choice_of_two_neighbours_holds_between_them() -> None:
     found = [Found(size_bytes=64, choice=RING), Found(size_bytes=1024, choice=RING)]
-    rules = decide({"bcast": {4: found}}, {}, counted=True)
+    rules = decide({"bcast": {4: found}}, {}, counted={})
     assert [taken(rules, 4, size) for size in (63, 64, 500, 1024, 1025)] == [0, 4, 4, 4, 0]
 
 
 def test_sizes_are_counted_as_the_library_does() -> None:
     found = [Found(size_bytes=64, choice=RING), Found(size_bytes=1024, choice=RING)]
-    rules = decide({"allgather": {4: found}}, {}, counted=True)
+    rules = decide({"allgather": {4: found}}, {}, COUNTED)
     assert rules["allgather"][1].rules[1].from_bytes == 256
     assert taken(rules, 4, 64, "allgather") == 4
-    assert decide({"barrier": {4: [Found(size_bytes=0, choice=RING)]}}, {}, counted=True)["barrier"][
-        1
-    ].rules == (Rule(from_bytes=0, algorithm=4, segment_bytes=8192),)
+    barrier = decide({"barrier": {4: [Found(size_bytes=0, choice=RING)]}}, {}, COUNTED)["barrier"][1]
+    assert barrier.rules == (Rule(from_bytes=0, algorithm=4, segment_bytes=8192),)
+
+
+def test_where_the_library_sees_no_size_one_choice_is_for_all() -> None:
+    holds = Found(size_bytes=64, choice=TREE_WAY, holds_at=frozenset({1024}))
+    none = Found(size_bytes=1024, choice=None)
+    rules = decide({"scan": {4: [holds, none]}}, {}, COUNTED)
+    assert rules["scan"][1].rules == (Rule(from_bytes=0, algorithm=6),)
+    hurts = Found(size_bytes=64, choice=TREE_WAY)
+    assert decide({"scan": {4: [hurts, none]}}, {}, COUNTED) == {}
+
+
+def test_what_is_counted_depends_on_the_version() -> None:
+    now, before = (
+        installed.openmpi(f"Open MPI {version}", text("openmpi-4.1.4.txt")) for version in ("4.1.0", "4.0.5")
+    )
+    assert [now.counted.get(one) for one in ("gather", "scan", "allgatherv", "bcast")] == [
+        *("all ranks", "no size", None, None)
+    ]
+    assert not before.tells_sizes("gather")
+    assert not before.tells_sizes("allgatherv")
+    assert not now.tells_sizes("scan")
+    assert now.tells_sizes("gather")
 
 
 def test_collectives_without_a_gain_are_left_out() -> None:
-    assert decide({"bcast": {4: [Found(size_bytes=64, choice=None)]}}, {}, counted=True) == {}
+    assert decide({"bcast": {4: [Found(size_bytes=64, choice=None)]}}, {}, counted={}) == {}
 
 
 def test_one_choice_for_all_sizes_must_hurt_nowhere() -> None:

@@ -6,6 +6,7 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 import pytest
 
 from wulf.collectives.decision import decide
@@ -74,7 +75,7 @@ def test_what_is_best_at_each_size_is_found(seed: int) -> None:
     assert best[8] == ("binomial", 0)
     assert best[32768] == ("pipeline", 8192)
     assert all(cell.ratio is not None and cell.ratio.n >= FEWEST for cell in found.cells if cell.kept)
-    rules = decide({"bcast": {4: found.found}}, {}, counted=True)
+    rules = decide({"bcast": {4: found.found}}, {}, counted={})
     rule = chosen(rules, "bcast", 4, 8)
     assert rule is not None
     assert rule.algorithm == 4
@@ -124,6 +125,46 @@ def test_the_next_best_is_judged_when_the_best_one_fails_late() -> None:
     assert [(cell.algorithm, cell.kept) for cell in found.cells if cell.size_bytes == 8] == [("linear", True)]
 
 
+def test_who_was_measured_in_a_round_that_was_cut_short_has_not_won(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr("wulf.procedure.mpi_tuning.search.time.monotonic", lambda: now)
+    factors = {(n, 0): dict.fromkeys(SIZES, 0.9) for n in (1, 2, 3)} | {(4, 0): dict.fromkeys(SIZES, 0.5)}
+    simulated = Simulated(factors, 0.001, 1)
+    ways: list[str] = []
+
+    def times(*words: Any) -> dict[int, float]:
+        nonlocal now
+        way = words[3].get("OMPI_MCA_coll_tuned_bcast_algorithm", "0")
+        ways.append(way)
+        # The first round is over; the clock ends the second one before the best one's turn.
+        if ways.count(way) == 2 and way in "123":
+            now = 60.0
+        return simulated(*words)
+
+    library = msgspec.structs.replace(LIBRARY, segmented=frozenset())
+    for seed in range(4):
+        now = 0.0
+        ways.clear()
+        search = Search(UNIT, library, times, seed)
+        search.run(100.0, lambda _: None)
+        best = {cell.algorithm for cell in search.result().cells}
+        assert best == {"binomial"}, seed
+
+
+def test_a_size_whose_calls_were_all_late_is_left_out() -> None:
+    simulated = Simulated({(4, 0): {8: 0.7}}, 0.01, 1)
+
+    def times(*words: Any) -> dict[int, float]:
+        found = simulated(*words)
+        return {size: time for size, time in found.items() if size != 512 or simulated.launches % 3}
+
+    search = Search(UNIT, LIBRARY, times, seed=1)
+    search.run(100.0, lambda _: None)
+    cells = {cell.size_bytes: cell for cell in search.result().cells}
+    assert cells[8].kept
+    assert cells[512].control is None or cells[512].control.n < MOST
+
+
 def test_a_library_whose_default_fails_ends_the_search() -> None:
     def dead(*_: object) -> dict[int, float]:
         raise LaunchError("no way")
@@ -145,7 +186,7 @@ def test_the_fewest_blocks_can_prove_something(comparisons: int) -> None:
 def test_sizes_and_those_between() -> None:
     assert sizes_to(4096) == [8, 64, 512, 4096]
     assert sizes_to(1000) == [8, 64, 512, 1000]
-    assert between([8, 64, 512]) == [24, 184]
+    assert between([8, 64, 512]) == [16, 32, 128, 256]
     with pytest.raises(UsageError, match="8 B"):
         sizes_to(4)
 

@@ -6,7 +6,15 @@ import msgspec
 import pytest
 
 from wulf.records import SCHEMA_VERSION, Estimate
-from wulf.records.collectives import CollectiveTuning, HeldOut, RuleEffect, StruckOut, TunedCell
+from wulf.records.collectives import (
+    OWN,
+    CollectiveTuning,
+    HeldOut,
+    HeldOutFailure,
+    RuleEffect,
+    StruckOut,
+    TunedCell,
+)
 from wulf.report import collectives
 from wulf.report.collectives import view
 from wulf.report.pictures import pictures
@@ -78,6 +86,7 @@ FOUND = CollectiveTuning(
     ],
     mean=ratio(0.85),
     text="1 # collectives\n",
+    tried=True,
     path="rules.conf",
     environment={"OMPI_MCA_coll_tuned_use_dynamic_rules": "1"},
     launches=321,
@@ -115,6 +124,42 @@ def test_a_slower_size_is_said() -> None:
 def test_a_file_that_was_not_judged_is_said() -> None:
     found = msgspec.structs.replace(FOUND, held_out=[], mean=None)
     assert "no size between was measured" in shown(found)
+
+
+@pytest.mark.parametrize(
+    ("failure", "verdict", "line"),
+    [
+        (
+            HeldOutFailure(collective="bcast", ranks=4, with_file=1, judged=True, reason="wrong data came"),
+            "launches with it FAIL",
+            "1 launch with the file failed: wrong data came",
+        ),
+        (
+            HeldOutFailure(collective="bcast", ranks=4, without_file=16, judged=False, reason="it hung"),
+            "not all sizes between could be judged",
+            "16 launches without the file failed, it is not judged: it hung",
+        ),
+    ],
+)
+def test_held_out_sizes_that_fail_are_said(failure: HeldOutFailure, verdict: str, line: str) -> None:
+    found = msgspec.structs.replace(FOUND, held_out_failures=[failure])
+    assert found.unjudged == [failure]
+    assert verdict in shown(found)
+    assert line in shown(found)
+
+
+def test_a_file_that_was_not_tried_is_said() -> None:
+    assert "not tried" in shown(msgspec.structs.replace(FOUND, tried=False, effects=[]))
+
+
+def test_collectives_that_are_missing_are_said() -> None:
+    dropped = msgspec.structs.replace(FOUND, dropped={"reduce": "Segmentation fault"})
+    assert "collectives are missing" in shown(dropped)
+    assert "reduce is left out of the file: Segmentation fault" in shown(dropped)
+    own = StruckOut(collective="reduce", ranks=4, algorithm=OWN, reason="it hung")
+    missed = msgspec.structs.replace(FOUND, struck_out=[own])
+    assert missed.not_searched == [own]
+    assert "reduce of 4 ranks was not searched to the end" in shown(missed)
 
 
 def test_nothing_better_is_said() -> None:

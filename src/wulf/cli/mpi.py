@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -73,14 +74,19 @@ def tune(
     algorithm that fails, hangs or gives wrong data is struck out and named.
 
     The file has the format of the installed version (Open MPI: text of version 1 or 2, or JSON; MPICH: its decision
-    tree, or lines of variables) and leaves to the library what was not measured. It is tried, proven to be in effect
-    (by the messages that the library sends; MPICH must refuse a nonsense in its place), and measured against the
-    default at sizes between.
+    tree, or lines of variables) and leaves to the library what was not measured. Where the library cannot tell sizes
+    apart (variables; scan), one algorithm is for all: it must be slower at none that was measured. The file is tried,
+    proven to be in effect (by the messages that the library sends; MPICH must end a job that has another collective's
+    algorithm in the rule's place, of variables one with a nonsense), and measured against the default at sizes between.
 
-    After Ctrl-C what was found until then is written. Exit code 3 when the file is not in effect, is refused, or is
-    slower somewhere.
+    After Ctrl-C what was found until then is written; a file that was not tried yet with .untried added to its name.
+    Exit code 3 when the file is not in effect, is refused for a collective or wholly, fails or is slower at a size
+    between or could not be measured there, or when a collective could not be searched.
     """
     end_gently()
+    _require_place(out, "--out")
+    if html_file is not None:
+        _require_place(html_file, "--html")
     config = resolve(cluster)
     request = session.TuneRequest(
         config=config,
@@ -95,6 +101,8 @@ def tune(
     )
     with telling_of_nodes(json=json), Display() as display:
         found = session.save(session.tune(request, display.stage), out)
+    if out.exists() and found.path != str(out.absolute()):
+        sys.stderr.write(f"{out} is from before: this search has not written it\n")
     if html_file is not None:
         write_atomically(html_file, report.render_html(found).encode())
         sys.stderr.write(f"written: {html_file}\n")
@@ -104,7 +112,8 @@ def tune(
         report.render_text(found, console())
     if found.interrupted:
         raise typer.Exit(EXIT_INTERRUPTED)
-    if found.refused or found.slower or (found.text and not (found.effective and found.held_out)):
+    wrong = found.refused or found.dropped or found.not_searched or found.slower or found.unjudged
+    if wrong or (found.text and not (found.effective and found.held_out)):
         raise typer.Exit(EXIT_FINDINGS)
 
 
@@ -154,6 +163,13 @@ def compare(
         seed=new_seed(seed),
     )
     measure_in_turn(request, html_file, dry_run=False, json=json)
+
+
+def _require_place(file: Path, option: str) -> None:
+    """Raise UsageError where a file cannot be written, before half an hour is spent on it."""
+    directory = file.absolute().parent
+    if file.is_dir() or not directory.is_dir() or not os.access(directory, os.W_OK):
+        raise UsageError(f"{option} {file}: name a file in a directory that is there and can be written to")
 
 
 def _side(library: str) -> interleaving.Side:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from wulf.collectives.halving import Candidate
-from wulf.collectives.rules import BUILT_IN, SIZELESS, Block, Rule, Rules, counted_bytes
+from wulf.collectives.rules import BUILT_IN, Block, Counted, Rule, Rules, counted_bytes
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,64 +25,70 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 Findings = Mapping[str, Mapping[int, Sequence[Found]]]
 
 
-def decide(found: Findings, fanout: Mapping[str, int], counted: bool) -> Rules:
+def decide(found: Findings, fanout: Mapping[str, int], counted: Mapping[str, Counted]) -> Rules:
     """Return the rules of all that was found to help; collectives without any are left out.
 
     A choice reaches to halfway (in the logarithm) to a neighbouring size where it was not slower than the default
     there, else it is for its own size alone. Sizes beyond those that were measured, and other numbers of ranks but
-    those between two that were measured, are left to the library.
+    those between two that were measured, are left to the library. Where the library cannot tell sizes apart a choice
+    must not be slower at any.
 
     Parameters
     ----------
     fanout
         Collective → what a rule says of it.
     counted
-        Whether sizes are as Open MPI counts them, or of one message.
+        Collective → what the library compares with the sizes of its rules; of those that are missing one message.
     """
     rules = {}
     for collective, by_ranks in found.items():
-        if any(one.choice is not None for ways in by_ranks.values() for one in ways):
-            rules[collective] = _blocks(collective, by_ranks, fanout.get(collective, 0), counted)
+        way = counted.get(collective, "message")
+        blocks = _blocks(by_ranks, fanout.get(collective, 0), way)
+        if any(rule.algorithm != BUILT_IN for block in blocks for rule in block.rules):
+            rules[collective] = blocks
     return rules
 
 
 def for_all_sizes(found: Findings) -> dict[str, Candidate]:
-    """Return collective → the choice that helps at some size and nowhere hurts, where no file can tell sizes apart."""
-    chosen: dict[str, Candidate] = {}
+    """Return collective → the choice that helps at some size and nowhere hurts, where no file can tell sizes apart.
+
+    Nor can it tell numbers of ranks apart: of a collective that was measured at several nothing is said.
+    """
+    chosen = {}
     for collective, by_ranks in found.items():
-        cells = [one for ways in by_ranks.values() for one in ways]
-        sizes = {one.size_bytes for one in cells}
-        for one in cells:
-            others = sizes - {one.size_bytes}
-            if one.choice is not None and others <= one.holds_at and len(by_ranks) == 1:
-                chosen.setdefault(collective, one.choice)
+        choice = _for_every_size(next(iter(by_ranks.values()))) if len(by_ranks) == 1 else None
+        if choice is not None:
+            chosen[collective] = choice
     return chosen
 
 
-def _blocks(
-    collective: str, by_ranks: Mapping[int, Sequence[Found]], fanout: int, counted: bool
-) -> tuple[Block, ...]:
+def _for_every_size(found: Sequence[Found]) -> Candidate | None:
+    """Return the choice at the smallest size that is not slower at any other one."""
+    sizes = {one.size_bytes for one in found}
+    fits = (one.choice for one in found if one.choice and sizes - {one.size_bytes} <= one.holds_at)
+    return next(fits, None)
+
+
+def _blocks(by_ranks: Mapping[int, Sequence[Found]], fanout: int, counted: Counted) -> tuple[Block, ...]:
     own = (Rule(from_bytes=0, algorithm=BUILT_IN),)
     blocks = []
     if min(by_ranks) > 1:
         # Else the first block would serve smaller communicators, too.
         blocks.append(Block(ranks=1, rules=own))
     for ranks, found in sorted(by_ranks.items()):
-        blocks.append(Block(ranks=ranks, rules=_rules(collective, ranks, found, fanout, counted)))
+        blocks.append(Block(ranks=ranks, rules=_rules(ranks, found, fanout, counted)))
     blocks.append(Block(ranks=max(by_ranks) + 1, rules=own))
     return tuple(blocks)
 
 
-def _rules(
-    collective: str, ranks: int, found: Sequence[Found], fanout: int, counted: bool
-) -> tuple[Rule, ...]:
-    begins = dict(sorted(_begins(found)))
-    if collective == "barrier" or (collective in SIZELESS and counted):
-        begins = {0: found[0].choice}
+def _rules(ranks: int, found: Sequence[Found], fanout: int, counted: Counted) -> tuple[Rule, ...]:
+    begins = (
+        {0: _for_every_size(found)} if counted == "no size" else {0: None, **dict(sorted(_begins(found)))}
+    )
     rules: list[Rule] = []
-    for size, choice in {0: None, **begins}.items():
+    for size, choice in begins.items():
         rule = Rule(
-            from_bytes=counted_bytes(collective, size, ranks) if counted else size,
+            from_bytes=counted_bytes(counted, size, ranks),
             algorithm=choice.number if choice else BUILT_IN,
             fanout=fanout if choice else 0,
             segment_bytes=choice.segment_bytes if choice else 0,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Literal
 
 import msgspec
 
 from wulf.collectives import mpich_tree
+from wulf.collectives.rules import Counted
 from wulf.errors import WulfError
 
 #: ``cvars``: no file, one variable for each collective, whatever the size.
@@ -18,6 +19,20 @@ _ALGORITHM = re.compile(r"mca:coll:tuned:param:coll_tuned_([a-z_]+)_algorithm:en
 _VERSION = re.compile(r"([0-9]+)\.([0-9]+)(?:\.([0-9]+))?")
 #: First versions of Open MPI that read the other formats.
 _CLASSIC_2, _JSON = (5, 0, 7), (6, 0, 0)
+#: First version of Open MPI that counts what gather and scatter move, and of allgatherv one message (pull requests
+#: 8048 and 8209; before, of a gather the size of its type was compared, of an allgatherv the sum).
+_COUNTS = (4, 1, 0)
+#: What the rules of that version compare (coll_tuned_decision_dynamic.c); of a scan the size of its type alone.
+_COUNTED: dict[str, Counted] = {
+    **dict.fromkeys(
+        ("allgather", "alltoall", "gather", "reduce_scatter", "reduce_scatter_block", "scatter"), "all ranks"
+    ),
+    **dict.fromkeys(("alltoallv", "barrier", "exscan", "scan"), "no size"),
+}
+_COUNTED_BEFORE: dict[str, Counted] = {
+    **_COUNTED,
+    **dict.fromkeys(("allgatherv", "gather", "scatter"), "no size"),
+}
 #: What a parameter of the library is called that says the children of a node.
 _FANOUT = "coll_tuned_{collective}_algorithm_chain_fanout"
 _SEGMENTS = "coll_tuned_{collective}_algorithm_segmentsize"
@@ -49,11 +64,20 @@ class Library(msgspec.Struct, frozen=True, kw_only=True):
     segmented: frozenset[str] = frozenset()
     #: Collective → children of a node, which a rule must say and a forced algorithm has from a parameter.
     fanout: dict[str, int] = {}
+    #: Collective → what the sizes of its rules are compared with; of those that are missing one message.
+    counted: dict[str, Counted] = {}
     #: Of MPICH: key of each algorithm in a tree, and the whole tree; None where the library has none inside.
     keys: dict[str, dict[int, str]] = {}
     tree: dict[str, Any] | None = None
-    #: Component → priority, of those that stand before the one that reads the rules.
+    #: Component → priority, of those that stand before the one that reads the rules; the collectives that they take.
     in_the_way: dict[str, int] = {}
+    taken: frozenset[str] = frozenset()
+    #: A file of rules that jobs read already; it wins over an algorithm that is forced.
+    rules_file: str = ""
+
+    def tells_sizes(self, collective: str) -> bool:
+        """Whether what is decided for a collective can be another at another size."""
+        return self.format != "cvars" and self.counted.get(collective) != "no size"
 
     def forced(self, collective: str, algorithm: int, segment_bytes: int) -> dict[str, str]:
         """Return the environment in which a job takes one algorithm for all messages of a collective."""
@@ -107,7 +131,10 @@ def openmpi(version: str, listing: str) -> Library:
         algorithms={collective: tuple(sorted(ways)) for collective, ways in found.items()},
         segmented=frozenset(c for c in found if _SEGMENTS.format(collective=c) in parameters),
         fanout={c: _number(parameters.get(_FANOUT.format(collective=c), "")) for c in found},
+        counted=_COUNTED if known >= _COUNTS else _COUNTED_BEFORE,
         in_the_way=_in_the_way(parameters),
+        taken=_taken(parameters, found),
+        rules_file=parameters.get("coll_tuned_dynamic_rules_filename", ""),
     )
 
 
@@ -137,6 +164,7 @@ def mpich(version: str, texts: Sequence[str]) -> Library:
         version=version,
         format="cvars" if tree is None else "mpich-tree",
         algorithms=algorithms,
+        counted={collective: mpich_tree.counted(collective) for collective in algorithms},
         keys={c: {one.number: keys[c][one.name] for one in ways} for c, ways in algorithms.items()},
         tree=tree,
     )
@@ -147,6 +175,12 @@ def _in_the_way(parameters: dict[str, str]) -> dict[str, int]:
     own = _number(parameters.get("coll_tuned_priority", ""))
     priority = _number(parameters.get("coll_han_priority", ""))
     return {"han": priority} if priority > own else {}
+
+
+def _taken(parameters: Collection[str], collectives: Collection[str]) -> frozenset[str]:
+    """Return the collectives that han has parameters for; all, where it says none of any."""
+    own = frozenset(c for c in collectives if any(name.startswith(f"coll_han_{c}_") for name in parameters))
+    return own or frozenset(collectives)
 
 
 def _number(text: str) -> int:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
-from wulf.collectives.rules import BUILT_IN, Block, Rule, RuleFileError, Rules, require_ordered
+from wulf.collectives.rules import BUILT_IN, Block, Counted, Rule, RuleFileError, Rules, require_ordered
 
 Tree = dict[str, Any]
 #: A tree of a whole library knows this collective and what is not blocking.
@@ -29,6 +30,28 @@ _OURS = frozenset(
     }
 )
 _DOUBLE_BYTES = 8
+#: Collectives for which the library knows the condition on the size of one message (csel.c, get_avg_msgsize); asked of
+#: any other it ends the job.
+_AVERAGE = frozenset(
+    {"allreduce", "alltoall", "bcast", "iallreduce", "ialltoall", "ibcast", "ireduce", "reduce"}
+)
+#: Those for which it knows the sum over all ranks (get_total_msgsize), and that is the same on every rank, whatever
+#: the type: of a gather and a scatter it counts elements, of an alltoallv what the rank itself sends.
+_TOTAL = frozenset(
+    {
+        *("allgather", "allgatherv", "reduce_scatter", "reduce_scatter_block"),
+        *("iallgather", "iallgatherv", "ireduce_scatter", "ireduce_scatter_block"),
+    }
+)
+#: The largest number in a condition.
+_MOST_BYTES = 2**31 - 1
+
+
+def counted(collective: str) -> Counted:
+    """Return what a condition of the tree can compare."""
+    if collective in _AVERAGE:
+        return "message"
+    return "all ranks" if collective in _TOTAL else "no size"
 
 
 def algorithms(texts: list[str]) -> dict[str, dict[str, str]]:
@@ -63,7 +86,7 @@ def write(tree: Tree, rules: Rules, keys: dict[str, dict[int, str]]) -> str:
     Raises
     ------
     RuleFileError
-        The tree does not know a collective or an algorithm.
+        The tree does not know a collective, an algorithm, or a size as large.
     """
     require_ordered(rules)
     changed = dict(tree)
@@ -89,7 +112,7 @@ def decide(text: str, collective: str, ranks: int, size_bytes: int) -> str | Non
     Raises
     ------
     RuleFileError
-        It is no JSON.
+        It is no JSON, or asks for what ends the job.
     """
     try:
         tree = json.loads(text)
@@ -100,15 +123,26 @@ def decide(text: str, collective: str, ranks: int, size_bytes: int) -> str | Non
 
 def walk(tree: Tree, collective: str, ranks: int, size_bytes: int) -> str | None:
     """Return what `decide` does, of a tree."""
-    return _walk(tree.get(f"collective={collective}", {}), ranks, size_bytes)
+    return _walk(tree.get(f"collective={collective}", {}), collective, ranks, size_bytes)
 
 
-def _walk(tree: Tree, ranks: int, size_bytes: int) -> str | None:
+def leaves(tree: Tree) -> Iterator[str]:
+    """Yield the keys of the algorithms of a part of a tree that take no words of their own."""
+    for key, inner in tree.items():
+        if not key.startswith("algorithm="):
+            yield from leaves(inner)
+        elif not inner:
+            yield key
+
+
+def _walk(tree: Tree, collective: str, ranks: int, size_bytes: int) -> str | None:
     for condition, inner in tree.items():
         if condition.startswith("algorithm="):
             return condition
+        if condition.startswith("avg_msg_size<") and collective not in _AVERAGE:
+            raise RuleFileError(f"{collective}: the library ends a job that asks for its avg_msg_size")
         if _holds(condition, ranks, size_bytes):
-            return _walk(inner, ranks, size_bytes)
+            return _walk(inner, collective, ranks, size_bytes)
     return None
 
 
@@ -145,11 +179,24 @@ def _sizes(own: Tree, rules: tuple[Rule, ...], keys: dict[int, str], collective:
     if len(rules) == 1 and rules[0].algorithm == BUILT_IN:
         return own
     if len(rules) == 1 and rules[0].algorithm in keys:
-        return {keys[rules[0].algorithm]: {}}  # a barrier has no size to ask for
+        return {keys[rules[0].algorithm]: {}}  # nothing has to be asked for
     result: Tree = {}
     for rule, after in zip(rules, [*rules[1:], None], strict=True):
-        condition = "avg_msg_size=any" if after is None else f"avg_msg_size<={after.from_bytes - 1}"
+        condition = _before(after, collective)
         if rule.algorithm != BUILT_IN and rule.algorithm not in keys:
             raise RuleFileError(f"{collective}: the library has no algorithm {rule.algorithm}")
         result[condition] = own if rule.algorithm == BUILT_IN else {keys[rule.algorithm]: {}}
     return result
+
+
+def _before(after: Rule | None, collective: str) -> str:
+    """Return the condition of a rule that ends where the next one begins."""
+    names: dict[Counted, str] = {"message": "avg_msg_size", "all ranks": "total_msg_size"}
+    name = names.get(counted(collective))
+    if name is None:
+        raise RuleFileError(f"{collective}: the library's tree cannot tell its sizes apart")
+    if after is None:
+        return f"{name}=any"
+    if after.from_bytes - 1 > _MOST_BYTES:
+        raise RuleFileError(f"{collective}: the library's tree cannot say a size of {after.from_bytes} B")
+    return f"{name}<={after.from_bytes - 1}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 import msgspec
 
@@ -19,7 +20,7 @@ class RuleFileError(WulfError):
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """What is taken from a size on."""
 
-    #: As the library counts it for this collective, which is not always the size of one message: see `counted_bytes`.
+    #: As the library counts it for this collective, which is not always the size of one message: see `Counted`.
     from_bytes: int
     #: Number of the algorithm; `BUILT_IN` leaves it to the library.
     algorithm: int
@@ -42,19 +43,14 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
 #: Collective → blocks by `ranks`, ascending.
 Rules = Mapping[str, tuple[Block, ...]]
 
-#: Collectives whose rules see the messages of all ranks together (Open MPI, coll_tuned_decision_dynamic.c).
-_OF_ALL_RANKS = frozenset(
-    {"allgather", "alltoall", "gather", "reduce_scatter", "reduce_scatter_block", "scatter"}
-)
-#: Collectives whose rules see no size at all (there).
-SIZELESS = frozenset({"alltoallv", "barrier"})
+#: What a library compares with the sizes of rules: one message, those of all ranks together, or nothing by which
+#: sizes can be told apart.
+Counted = Literal["message", "all ranks", "no size"]
 
 
-def counted_bytes(collective: str, size_bytes: int, ranks: int) -> int:
-    """Return what Open MPI compares with `from_bytes` where one message has `size_bytes`."""
-    if collective in SIZELESS:
-        return 0
-    return size_bytes * ranks if collective in _OF_ALL_RANKS else size_bytes
+def counted_bytes(counted: Counted, size_bytes: int, ranks: int) -> int:
+    """Return what a library compares with `from_bytes` where one message has `size_bytes`."""
+    return {"message": size_bytes, "all ranks": size_bytes * ranks, "no size": 0}[counted]
 
 
 def chosen(rules: Rules, collective: str, ranks: int, counted: int) -> Rule | None:

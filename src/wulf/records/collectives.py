@@ -8,6 +8,8 @@ from wulf.records.base import Estimate, Record
 
 #: ``alike``: sends the same messages as without the file, so that its effect cannot be seen in them.
 EffectState = Literal["in effect", "not in effect", "alike", "unknown"]
+#: What is struck out by this name is not forced; without it nothing can be compared.
+OWN = "library's own decision"
 
 
 class TunedCell(Record, frozen=True, kw_only=True):
@@ -16,7 +18,7 @@ class TunedCell(Record, frozen=True, kw_only=True):
     collective: str
     ranks: int
     size_bytes: int
-    #: The best algorithm that was tried, as the library calls it; empty where nothing was better on first sight.
+    #: The best algorithm that was tried, as the library calls it; empty where none was measured.
     algorithm: str = ""
     #: The parts in which it sends; 0 for one [B].
     segment_bytes: int = 0
@@ -58,6 +60,19 @@ class HeldOut(Record, frozen=True, kw_only=True):
     ruled: bool
 
 
+class HeldOutFailure(Record, frozen=True, kw_only=True):
+    """Why the held-out sizes of a collective are not or not wholly judged: launches failed, or were too few."""
+
+    collective: str
+    ranks: int
+    #: Launches that failed, hung or gave wrong data with the file in effect, and without it.
+    with_file: int = 0
+    without_file: int = 0
+    #: Whether enough others were good.
+    judged: bool
+    reason: str
+
+
 class RuleEffect(Record, frozen=True, kw_only=True):
     """Whether the file does what it says."""
 
@@ -83,10 +98,15 @@ class CollectiveTuning(Record, frozen=True, kw_only=True):
     struck_out: list[StruckOut] = []
     effects: list[RuleEffect] = []
     held_out: list[HeldOut] = []
-    #: Time with the file ÷ time without, geometric mean over all held-out sizes; null where none was measured.
+    held_out_failures: list[HeldOutFailure] = []
+    #: Time with the file ÷ time without, geometric mean over all held-out sizes; null where no block measured all.
     mean: Estimate | None = None
+    #: Collectives whose rules are not in the file as jobs failed with them, and how.
+    dropped: dict[str, str] = {}
     #: Text of the file; empty where nothing is better than the library's own decision.
     text: str = ""
+    #: Whether some calls of every collective and size were made with it; else ``.untried`` is added to its name.
+    tried: bool = False
     #: Why there is none although something is better; empty where that is not so.
     refused: str = ""
     #: Where it was written; empty where it was not.
@@ -107,3 +127,13 @@ class CollectiveTuning(Record, frozen=True, kw_only=True):
     def slower(self) -> list[HeldOut]:
         """Held-out sizes that are slower with the file by more than may be chance."""
         return [cell for cell in self.held_out if cell.ratio.value > cell.limit]
+
+    @property
+    def unjudged(self) -> list[HeldOutFailure]:
+        """Held-out sizes at which launches failed with the file, or of which too few were good to judge it."""
+        return [one for one in self.held_out_failures if one.with_file or not one.judged]
+
+    @property
+    def not_searched(self) -> list[StruckOut]:
+        """Collectives whose search ended early, as the library's own decision failed."""
+        return [one for one in self.struck_out if one.algorithm == OWN]

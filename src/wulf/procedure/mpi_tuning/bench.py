@@ -26,7 +26,10 @@ ASK_S, CALLS_S = 60.0, 60.0
 #: So many calls are made to count the library's messages; it sends fewer than that when it begins and ends.
 CALLS = 100
 #: Operations of the probe that have other names than the library's parameters.
-_OPERATIONS = {"reduce_scatter_block": "mpi_reduce_scatter"}
+_OPERATIONS = {
+    "reduce_scatter_block": "mpi_reduce_scatter",
+    "ireduce_scatter_block": "mpi_ireduce_scatter",
+}
 #: What coll/monitoring prints of messages that a collective is made of: from, to, bytes, messages.
 _SENT = re.compile(r"^I\t([0-9]+)\t([0-9]+)\t([0-9]+) bytes\t([0-9]+) msgs sent", re.MULTILINE)
 _MONITORED = {
@@ -48,7 +51,15 @@ class LaunchError(WulfError):
 
 
 def operation_of(collective: str) -> str:
-    """Return the name of the probe's operation that is a collective."""
+    """Return the name of the probe's operation that is a collective.
+
+    Raises
+    ------
+    UsageError
+        The probe's operation of that name is another collective.
+    """
+    if f"{collective}_block" in _OPERATIONS:
+        raise UsageError(f"--collectives: {collective} is not measured; {collective}_block is")
     return _OPERATIONS.get(collective, f"mpi_{collective}")
 
 
@@ -89,12 +100,12 @@ class Bench:
     def times(
         self, collective: str, ranks: int, sizes: Sequence[int], env: Mapping[str, str]
     ) -> dict[int, float]:
-        """Return the median time of each size [s] of one launch.
+        """Return the median time of each size [s] of one launch; without sizes whose calls all began late.
 
         Raises
         ------
         LaunchError
-            It failed, was ended, or some data were wrong.
+            It failed, was ended, some data were wrong, or some time is none.
         """
         self.launches += 1
         operation = self._operations[operation_of(collective)]
@@ -118,7 +129,11 @@ class Bench:
             raise LaunchError(result.launch.error or "the launch failed")
         if any(sample.corrupt for sample in result.samples):
             raise LaunchError("wrong data came")
-        return {cell.size_bytes: median for cell, (median, _) in estimate.medians(result).items()}
+        times = {cell.size_bytes: median for cell, (median, _) in estimate.medians(result).items()}
+        for size, median in times.items():
+            if median <= 0:
+                raise LaunchError(f"calls at {size} B took no time: clocks of nodes could not be compared")
+        return times
 
     def calls(self, collective: str, ranks: int, size_bytes: int, env: Mapping[str, str]) -> str:
         """Make some calls and nothing else; return what was printed.
@@ -192,6 +207,7 @@ class Bench:
         where = self._where
         assert where.mpi_probe is not None
         target = f"{Path(where.mpi_probe).parent}/{name}"
+        self._files.append(target)  # some nodes may have it also where others do not take it
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=name) as file:
             file.write(text)
             file.flush()
@@ -199,7 +215,6 @@ class Bench:
         failed = [answer.reason for answer in answers.values() if answer.status != "ok"]
         if failed:
             raise LaunchError(f"cannot write {target}: {failed[0]}")
-        self._files.append(target)
         return target
 
     def clean(self) -> None:

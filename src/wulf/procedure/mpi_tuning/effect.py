@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import msgspec
+
 from wulf.collectives import classic, json3, mpich_tree
 from wulf.collectives.halving import Candidate
 from wulf.collectives.installed import Library
-from wulf.collectives.rules import BUILT_IN, Block, Rule, RuleFileError, Rules
+from wulf.collectives.rules import BUILT_IN, Block, Rule, RuleFileError, Rules, chosen, counted_bytes
 from wulf.procedure.mpi_tuning.bench import Bench, LaunchError, Pattern
 from wulf.records.collectives import EffectState, RuleEffect
 
@@ -15,6 +17,8 @@ from wulf.records.collectives import EffectState, RuleEffect
 LOOKED_AT = 3
 #: A name that no library has for an algorithm.
 NONSENSE = "wulf_no_such_algorithm"
+#: Number of an algorithm that is another collective's.
+MISFIT = -1
 
 #: Collective, ranks, size [B], what the file says for it.
 Wanted = tuple[str, int, int, Candidate]
@@ -62,26 +66,28 @@ def environment(library: Library, path: str, chosen: Mapping[str, Candidate]) ->
     return library.uses(path)
 
 
-def smoke(bench: Bench, cells: Iterable[tuple[str, int, int]], env: Mapping[str, str]) -> list[str]:
-    """Make some calls of each collective, ranks and size under the file; return what went wrong."""
-    reasons = []
+def smoke(bench: Bench, cells: Iterable[tuple[str, int, int]], env: Mapping[str, str]) -> dict[str, str]:
+    """Make some calls of each collective, ranks and size under the file; return collective → what went wrong first."""
+    wrong: dict[str, str] = {}
     for collective, ranks, size in cells:
+        if collective in wrong:
+            continue
         try:
             bench.calls(collective, ranks, size, env)
         except LaunchError as failure:
-            reasons.append(f"{collective} of {ranks} ranks at {size} B: {failure}")
-    return reasons
+            wrong[collective] = f"{collective} of {ranks} ranks at {size} B: {failure}"
+    return wrong
 
 
 def prove(
-    bench: Bench, library: Library, text: str, wanted: Sequence[Wanted], env: Mapping[str, str]
+    bench: Bench, library: Library, rules: Rules, wanted: Sequence[Wanted], env: Mapping[str, str]
 ) -> list[RuleEffect]:
     """Say of every collective and number of ranks whether the file does what it says.
 
     Parameters
     ----------
-    text
-        The file.
+    rules
+        What the file says; none where variables say it.
     env
         Environment in which a job uses it.
     """
@@ -91,7 +97,7 @@ def prove(
             if library.family == "openmpi":
                 state, evidence = _by_messages(bench, library, (collective, ranks, size, way), env)
             else:
-                state, evidence = _by_breaking(bench, library, text, (collective, ranks, size, way), env)
+                state, evidence = _by_breaking(bench, library, rules, (collective, ranks, size, way), env)
         except LaunchError as failure:
             state, evidence = "not in effect", f"with the file the job fails: {failure}"
         effects.append(
@@ -139,22 +145,66 @@ def _canary(bench: Bench, library: Library, one: Wanted, default: Pattern) -> tu
 
 
 def _by_breaking(
-    bench: Bench, library: Library, text: str, one: Wanted, env: Mapping[str, str]
+    bench: Bench, library: Library, rules: Rules, one: Wanted, env: Mapping[str, str]
 ) -> tuple[EffectState, str]:
-    """Put a nonsense in the very place of the rule: a library that ends the job for it reads that place."""
+    """Put what cannot be done in the very place of the rule: a library that ends the job for it takes that rule."""
     collective, ranks, size, way = one
     bench.calls(collective, ranks, size, env)
     if library.format == "cvars":
-        broken = {name: value.replace(way.name, NONSENSE) for name, value in env.items()}
+        broken = dict.fromkeys(_variables(library, collective, way), NONSENSE)
+        what = f"a nonsense in the place of {way}"
     else:
-        key = library.keys[collective][way.number]
-        path = bench.put(text.replace(f'"{key}"', f'"algorithm={NONSENSE}"'), f"broken-{collective}")
-        broken = library.uses(path)
+        elsewhere = bench.put(misfit(library, rules, one, ranks + 1), f"elsewhere-{collective}")
+        try:
+            bench.calls(collective, ranks, size, {**env, **library.uses(elsewhere)})
+        except LaunchError as failure:
+            return (
+                "unknown",
+                f"another collective's algorithm for {ranks + 1} ranks ends the job, too: {failure}",
+            )
+        broken = library.uses(bench.put(misfit(library, rules, one, ranks), f"broken-{collective}"))
+        what = f"another collective's algorithm in the place of {way}"
     try:
-        bench.calls(collective, ranks, size, broken)
+        bench.calls(collective, ranks, size, {**env, **broken})
     except LaunchError as failure:
-        return "in effect", f"a nonsense in the place of {way} ends the job: {failure}"
-    return "not in effect", f"a nonsense in the place of {way} is not noticed"
+        return "in effect", f"{what} ends the job: {failure}"
+    return "not in effect", f"{what} is not noticed"
+
+
+def misfit(library: Library, rules: Rules, one: Wanted, ranks: int) -> str:
+    """Return a tree that has, in the place of the rule for one size, an algorithm of another collective.
+
+    It is read as any other, and ends a job that chooses it.
+
+    Parameters
+    ----------
+    ranks
+        Of which the place is; the ranks of `one` have their rule all the same where these are others.
+
+    Raises
+    ------
+    RuleFileError
+        The rules say nothing of that size.
+    """
+    assert library.tree is not None
+    collective, of_ranks, size, way = one
+    counted = counted_bytes(library.counted.get(collective, "message"), size, of_ranks)
+    rule = chosen(rules, collective, of_ranks, counted)
+    if rule is None or rule.algorithm == BUILT_IN:
+        raise RuleFileError(f"{collective} of {of_ranks} ranks: no rule says {way} at {size} B")
+    by_ranks = {block.ranks: block.rules for block in rules[collective]}
+    own, after = (by_ranks[max(n for n in by_ranks if n <= most)] for most in (of_ranks, ranks + 1))
+    by_ranks.setdefault(ranks + 1, after)
+    by_ranks[ranks] = tuple(msgspec.structs.replace(r, algorithm=MISFIT) if r == rule else r for r in own)
+    blocks = tuple(Block(ranks=n, rules=by_ranks[n]) for n in sorted(by_ranks))
+    keys = library.keys[collective] | {MISFIT: _foreign(library.tree, collective)}
+    return mpich_tree.write(library.tree, {**rules, collective: blocks}, {**library.keys, collective: keys})
+
+
+def _foreign(tree: mpich_tree.Tree, collective: str) -> str:
+    """Return an algorithm of another collective: a barrier's where there is one, as it takes no data."""
+    others = sorted(set(tree) - {f"collective={collective}"}, key=lambda name: name != "collective=barrier")
+    return next(key for name in others for key in mpich_tree.leaves(tree[name]))
 
 
 def _some(wanted: Sequence[Wanted]) -> list[Wanted]:
@@ -181,7 +231,7 @@ def _variables(library: Library, collective: str, way: Candidate) -> dict[str, s
 
 
 def _corners(rules: Rules) -> Iterable[tuple[str, int, int, int]]:
-    """Yield collective, ranks, first size and algorithm of every rule."""
+    """Yield collective, ranks, first size as it is counted, and algorithm of every rule."""
     for collective, blocks in rules.items():
         for block in blocks:
             for rule in block.rules:
@@ -192,7 +242,9 @@ def _same_in_tree(
     text: str, library: Library, collective: str, ranks: int, size: int, algorithm: int
 ) -> bool:
     assert library.tree is not None
-    found = mpich_tree.decide(text, collective, ranks, size)
+    # Of a rule that counts all ranks the size of one message.
+    own = size // ranks if library.counted.get(collective) == "all ranks" else size
+    found = mpich_tree.decide(text, collective, ranks, own)
     if algorithm != BUILT_IN:
         return found == library.keys[collective][algorithm]
-    return found == mpich_tree.walk(library.tree, collective, ranks, size)
+    return found == mpich_tree.walk(library.tree, collective, ranks, own)

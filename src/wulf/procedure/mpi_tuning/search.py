@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Protocol
@@ -65,6 +66,8 @@ class Search:
         self._times = times
         self._order = random.Random(f"{seed}:{unit}")  # noqa: S311 - reproducible, not secret
         self._ratios: Ratios = {}
+        #: Size, candidate → rounds that were gone through.
+        self._rounds: Counter[tuple[int, Candidate]] = Counter()
         #: In fresh launches: size → candidate (None: the default itself) → logarithms of ratios to the default.
         self._fresh: dict[int, dict[Candidate | None, list[float]]] = {}
         self._alive: dict[int, list[Candidate]] = {
@@ -83,6 +86,7 @@ class Search:
             self._say(say, f"round {number}, {left} candidates", left_s)
             if not self._round(begin + SEARCH_SHARE * budget_s):
                 break
+            self._rounds.update((size, one) for size, ways in self._alive.items() for one in ways)
             self._alive = halving.halve(self._alive, self._ratios)
         self._alive = {size: self._promising(size) for size in self._unit.sizes}
         judging = time.monotonic()
@@ -120,13 +124,14 @@ class Search:
                 )
             )
             choice = best if not reason else None
-            found.append(Found(size_bytes=size, choice=choice, holds_at=self._holds(choice)))
+            found.append(Found(size_bytes=size, choice=choice, holds_at=self._holds(choice, limit)))
         return Result(cells=cells, found=found, struck_out=self._struck_out())
 
     def _candidates(self) -> list[Candidate]:
         collective = self._unit.collective
         segments: tuple[int, ...] = (0,)
-        if collective in self._library.segmented and max(self._unit.sizes) >= SEGMENTED_FROM:
+        long = max(self._unit.sizes) >= SEGMENTED_FROM and self._library.tells_sizes(collective)
+        if collective in self._library.segmented and long:
             segments = (0, *SEGMENTS)
         return [
             Candidate(number=way.number, name=way.name, segment_bytes=segment)
@@ -156,8 +161,8 @@ class Search:
 
     def _compare(self, times: Mapping[Candidate, Mapping[int, float]], base: Mapping[int, float]) -> None:
         for one, by_size in times.items():
-            for size, value in by_size.items():
-                self._ratios.setdefault(size, {}).setdefault(one, []).append(value / base[size])
+            for size in by_size.keys() & base.keys():
+                self._ratios.setdefault(size, {}).setdefault(one, []).append(by_size[size] / base[size])
 
     def _judge(self) -> None:
         """Launch the default twice and everyone who is left once, in random order."""
@@ -176,9 +181,9 @@ class Search:
         base = times.pop("base")
         for arm, by_size in times.items():
             who = None if isinstance(arm, str) else arm
-            for size, value in by_size.items():
+            for size in by_size.keys() & base.keys():
                 found = self._fresh.setdefault(size, {}).setdefault(who, [])
-                found.append(math.log(value / base[size]))
+                found.append(math.log(by_size[size] / base[size]))
 
     def _try(self, one: Candidate, sizes: Sequence[int]) -> dict[int, float]:
         """Measure a candidate; one that fails is struck out."""
@@ -200,8 +205,10 @@ class Search:
 
     def _best(self, size: int) -> Candidate | None:
         known = {one: ratios for one, ratios in self._ratios.get(size, {}).items() if one not in self._struck}
-        # Who was measured more often has beaten others.
-        return min(known, key=lambda one: (-len(known[one]), halving.typical(known[one])), default=None)
+        # Who went through more rounds has beaten others; one that was cut short beats nobody.
+        return min(
+            known, key=lambda one: (-self._rounds[size, one], halving.typical(known[one])), default=None
+        )
 
     def _promising(self, size: int) -> list[Candidate]:
         """Return the best one of a size if it was faster than the default on first sight."""
@@ -209,20 +216,27 @@ class Search:
         return [best] if best is not None and halving.typical(self._ratios[size][best]) < 1 else []
 
     def _around(self, one: Candidate) -> list[int]:
-        """Return the sizes at which somebody is left, and their neighbours, to which a rule may reach."""
+        """Return the sizes at which somebody is left, and the others to which a rule may reach.
+
+        These are the neighbours; all, where the library cannot tell sizes apart.
+        """
         sizes = self._unit.sizes
+        if not self._library.tells_sizes(self._unit.collective):
+            return [size for size in sizes if _fits(one, size)]
         own = [place for place, size in enumerate(sizes) if one in self._alive.get(size, ())]
         near = {place + step for place in own for step in (-1, 0, 1)}
         return [size for place, size in enumerate(sizes) if place in near and _fits(one, size)]
 
-    def _holds(self, one: Candidate | None) -> frozenset[int]:
-        if one is None:
+    def _holds(self, one: Candidate | None, limit: float | None) -> frozenset[int]:
+        """Return the sizes at which it is not slower by more than the default differs from itself."""
+        if one is None or limit is None:
             return frozenset()
-        return frozenset(
-            size
+        highest = {
+            size: shift.ratio.high
             for size in self._unit.sizes
-            if (shift := self._shift(size, one)) is not None and shift.ratio.value <= 1
-        )
+            if (shift := self._shift(size, one)) is not None
+        }
+        return frozenset(size for size, high in highest.items() if high is not None and high <= limit)
 
     def _shift(self, size: int, one: Candidate | None) -> Shift | None:
         logs = self._fresh.get(size, {}).get(one)

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import math
-import random
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -18,25 +15,16 @@ from wulf.cluster.inventory import ClusterConfig
 from wulf.collectives.decision import Found, decide, for_all_sizes
 from wulf.collectives.halving import Candidate
 from wulf.collectives.installed import Library
-from wulf.collectives.rules import SIZELESS, Rules, chosen, counted_bytes
-from wulf.errors import ProbeError, UsageError
+from wulf.collectives.rules import BUILT_IN, RuleFileError, Rules, chosen, counted_bytes
+from wulf.errors import ProbeError, UsageError, WulfError
 from wulf.probe import ladder
 from wulf.procedure import site
 from wulf.procedure.mpi_tuning import effect
 from wulf.procedure.mpi_tuning.bench import Bench, LaunchError, Unit, operation_of, place_of
-from wulf.procedure.mpi_tuning.search import (
-    FEWEST,
-    MOST,
-    Result,
-    Say,
-    Search,
-    blocks_left_s,
-    estimate_of,
-    widest,
-)
-from wulf.records import SCHEMA_VERSION, Estimate, Operation
-from wulf.records.collectives import CollectiveTuning, HeldOut, RuleEffect, StruckOut
-from wulf.stats.paired import paired_shift
+from wulf.procedure.mpi_tuning.judge import Judge
+from wulf.procedure.mpi_tuning.search import Result, Say, Search
+from wulf.records import SCHEMA_VERSION, Operation
+from wulf.records.collectives import OWN, CollectiveTuning, RuleEffect, StruckOut, TunedCell
 from wulf.text import nearest
 
 #: Sizes grow by this factor from the smallest, an even number of doubles [B].
@@ -65,17 +53,25 @@ class _State(msgspec.Struct):
     """What a search has given so far."""
 
     results: list[tuple[Unit, Result]] = []
+    #: Of which the library's own decision failed.
+    failed: list[Unit] = []
     rules: Rules = {}
-    #: Sizes of rules are as Open MPI counts them.
-    counted: bool = True
     for_all: dict[str, Candidate] = {}
+    #: Collectives that are left out of the file as jobs fail with their rules, and how.
+    dropped: dict[str, str] = {}
     text: str = ""
     env: dict[str, str] = {}
+    #: Whether calls were made with the file.
+    tried: bool = False
     effects: list[RuleEffect] = []
-    held_out: list[HeldOut] = []
-    mean: Estimate | None = None
+    judge: Judge | None = None
     refused: str = ""
     interrupted: bool = False
+
+    @property
+    def measured(self) -> bool:
+        """Whether any algorithm was compared with the library's own decision."""
+        return any(cell.algorithm for _, result in self.results for cell in result.cells)
 
 
 def sizes_to(most: int) -> list[int]:
@@ -88,20 +84,24 @@ def sizes_to(most: int) -> list[int]:
 
 
 def between(sizes: Sequence[int]) -> list[int]:
-    """Return a size between each two: where a rule that was decided at its ends is least sure."""
-    middles = [round(math.sqrt(a * b) / SMALLEST) * SMALLEST for a, b in itertools.pairwise(sizes)]
-    return [size for size in middles if size not in sizes]
+    """Return two sizes between each two, at thirds of the logarithm: a rule ends halfway, and one is on either side."""
+    thirds = {
+        round(a * (b / a) ** (part / 3) / SMALLEST) * SMALLEST
+        for a, b in itertools.pairwise(sizes)
+        for part in (1, 2)
+    }
+    return sorted(thirds - set(sizes))
 
 
 def tune(request: TuneRequest, say: Say) -> CollectiveTuning:
-    """Search, write the file, prove it and judge it; after Ctrl-C what was found so far is written.
+    """Search, write the file, prove it and judge it; what was found so far stays after Ctrl-C or a failure.
 
     Raises
     ------
     UsageError
         A collective or a number of ranks that cannot be.
     ProbeError
-        The library does not say what it has, or another of its components takes the collectives before the rules.
+        The library does not say what it has, something in it stands before the rules, or nothing could be measured.
     """
     for ranks in request.ranks:
         place_of(request.nodes, ranks)
@@ -117,35 +117,59 @@ def tune(request: TuneRequest, say: Say) -> CollectiveTuning:
         bench = Bench(ready.launch, ready.where, request.nodes, operations, request.seed)
         say("asking the library for its algorithms")
         library = bench.library(tools.mpi)
-        _require_tunable(library, request.collectives)
-        state = _State()
-        try:
-            _search(request, bench, library, _units(request, operations), state, say)
-            _finish(request, bench, library, state, begin, say)
-        except KeyboardInterrupt:
-            if not state.results:
-                raise
-            state.interrupted = True
-            if not state.text:
-                _write(bench, library, state)
-        finally:
-            bench.clean()
-    return _record(request, library, state, bench, time.monotonic() - begin)
+        require_tunable(library, request.collectives)
+        return carry_out(request, bench, library, _units(request, operations), begin, say)
+
+
+def carry_out(
+    request: TuneRequest, bench: Bench, library: Library, units: Sequence[Unit], begin_s: float, say: Say
+) -> CollectiveTuning:
+    """Do what `tune` does where the library was asked and its nodes are ready.
+
+    Parameters
+    ----------
+    begin_s
+        From when on the budget counts, on the monotonic clock.
+
+    Raises
+    ------
+    WulfError
+        Nothing could be measured.
+    """
+    state = _State()
+    try:
+        _search(request, bench, library, units, state, say)
+        _finish(request, bench, library, state, begin_s + request.budget_s, say)
+    except KeyboardInterrupt:
+        if not state.results:
+            raise
+        state.interrupted = True
+    except WulfError as failure:
+        if not state.measured:
+            raise
+        state.refused = str(failure)
+    finally:
+        bench.clean()
+    if state.interrupted and not state.tried:
+        _decide(library, state)
+    return _record(request, library, state, bench, time.monotonic() - begin_s)
 
 
 def save(found: CollectiveTuning, out: Path) -> CollectiveTuning:
-    """Write the file, and beside it all that was found; return that with where the file is."""
+    """Write the file, and beside it all that was found; return that with where the file is.
+
+    One that was not tried gets another name: it may end jobs.
+    """
     if found.text:
-        store.write_atomically(out, found.text.encode())
-        place = str(out.absolute())
+        target = out if found.tried else out.with_name(f"{out.name}.untried")
+        store.write_atomically(target, found.text.encode())
+        place = str(target.absolute())
         env = {name: place if value == PLACE else value for name, value in found.environment.items()}
         found = msgspec.structs.replace(found, path=place, environment=env)
     store.write_atomically(out.with_name(f"{out.name}.json"), msgspec.json.encode(found))
     return found
 
 
-#: What is called so is not forced.
-OWN = "library's own decision"
 #: Stands in the environment for the file's place until that is known.
 PLACE = "FILE"
 
@@ -156,17 +180,32 @@ def _require_collectives(operations: dict[str, Operation]) -> None:
             raise UsageError(f"--collectives: {operation.name} is none: not all ranks take part in it")
 
 
-def _require_tunable(library: Library, collectives: Sequence[str]) -> None:
+def require_tunable(library: Library, collectives: Sequence[str]) -> None:
+    """Raise where a library has no choice for a collective, or where the rules of a file would not decide.
+
+    Raises
+    ------
+    UsageError
+        It has no algorithms for a collective.
+    ProbeError
+        Another component takes a collective first, or jobs read a file of rules already.
+    """
     for one in collectives:
         if one not in library.algorithms:
             raise UsageError(
                 f"--collectives: {library.version} has no choice for {one!r}{nearest(one, library.algorithms)}; "
                 f"it has for: {', '.join(sorted(library.algorithms))}"
             )
-    for name, priority in library.in_the_way.items():
+    if library.rules_file:
         raise ProbeError(
-            f"coll/{name} (priority {priority}) takes collectives between nodes before the rules of coll/tuned: say "
-            f'[mpi.env] OMPI_MCA_coll_{name}_priority = "0" in the cluster file, and the same for your jobs'
+            f"jobs read the rules in {library.rules_file} already, and these win over what is tried: say [mpi.env] "
+            f'OMPI_MCA_coll_tuned_dynamic_rules_filename = "" in the cluster file'
+        )
+    taken = [one for one in collectives if one in library.taken]
+    for name, priority in library.in_the_way.items() if taken else ():
+        raise ProbeError(
+            f"coll/{name} (priority {priority}) takes {', '.join(taken)} between nodes before the rules of coll/tuned: "
+            f'say [mpi.env] OMPI_MCA_coll_{name}_priority = "0" in the cluster file, and the same for your jobs'
         )
 
 
@@ -176,8 +215,6 @@ def _units(request: TuneRequest, operations: dict[str, Operation]) -> list[Unit]
         operation = operations[operation_of(collective)]
         sizes = sizes_to(request.max_bytes)
         own = tuple(ladder.sizes_of(operation, sizes))
-        # A rule that sees no size is decided at one.
-        own = own[len(own) // 2 :][:1] if collective in SIZELESS else own
         held = tuple(
             size for size in ladder.within(between(sizes), operation.min_size_bytes, operation.max_size_bytes)
         )
@@ -191,6 +228,7 @@ def _search(
     request: TuneRequest, bench: Bench, library: Library, units: Sequence[Unit], state: _State, say: Say
 ) -> None:
     end = time.monotonic() + (1 - AFTER_SHARE) * request.budget_s
+    failures = []
     for place, unit in enumerate(units):
         search = Search(unit, library, bench.times, request.seed)
         failure = ""
@@ -198,13 +236,12 @@ def _search(
             search.run(max(end - time.monotonic(), 0) / (len(units) - place), say)
         except LaunchError as error:
             failure = str(error)
+            failures.append(f"{unit}: {failure}")
+            state.failed.append(unit)
         finally:
             state.results.append((unit, _named(unit, search.result(), failure)))
-    if (
-        all(not cell.kept and cell.ratio is None for _, result in state.results for cell in result.cells)
-        and failure
-    ):
-        raise ProbeError(f"{units[-1]}: {failure}")
+    if failures and not state.measured:
+        raise ProbeError("; ".join(failures[:3]))
 
 
 def _named(unit: Unit, result: Result, failure: str) -> Result:
@@ -216,147 +253,123 @@ def _named(unit: Unit, result: Result, failure: str) -> Result:
 
 
 def _finish(
-    request: TuneRequest, bench: Bench, library: Library, state: _State, begin: float, say: Say
+    request: TuneRequest, bench: Bench, library: Library, state: _State, end_s: float, say: Say
 ) -> None:
     say("writing the file and trying it")
-    _write(bench, library, state)
+    _decide(library, state)
+    while state.text and not state.tried:
+        _try(bench, library, state)
     if not state.text:
-        return
-    cells = [(unit.collective, unit.ranks, size) for unit, _ in state.results for size in unit.sizes]
-    wrong = effect.smoke(bench, cells, state.env)
-    if wrong:
-        state.text, state.env = "", {}
-        state.refused = f"jobs fail with the file that was made: {'; '.join(wrong[:3])}"
         return
     say("proving that it is in effect")
     wanted = [
-        (unit.collective, unit.ranks, one.size_bytes, one.choice)
-        for unit, result in state.results
-        for one in result.found
-        if one.choice is not None and unit.collective in (state.for_all or state.rules)
+        (unit.collective, unit.ranks, size, way)
+        for unit, _ in state.results
+        for size in unit.sizes
+        if (way := _says(library, state, unit, size)) is not None
     ]
-    state.effects = effect.prove(bench, library, state.text, wanted, state.env)
-    _judge(request, bench, state, begin + request.budget_s, say)
+    state.effects = effect.prove(bench, library, state.rules, wanted, state.env)
+    state.judge = Judge(_to_try(state), bench.times, state.env, request.seed)
+    state.judge.run(end_s, say)
 
 
-def _write(bench: Bench, library: Library, state: _State) -> None:
-    """Decide, and put the file on the nodes."""
+def _decide(library: Library, state: _State) -> None:
+    """Make the file of all that was found and not dropped; there is none where nothing helps."""
     found: dict[str, dict[int, list[Found]]] = {}
     for unit, result in state.results:
-        found.setdefault(unit.collective, {})[unit.ranks] = result.found
-    state.counted = library.family == "openmpi"
+        if unit.collective not in state.dropped:
+            found.setdefault(unit.collective, {})[unit.ranks] = result.found
+    state.text = ""
     if library.format == "cvars":
         state.for_all = for_all_sizes(found)
     else:
-        state.rules = decide(found, library.fanout, state.counted)
-    if not state.rules and not state.for_all:
-        return
-    state.text = effect.text_of(library, state.rules, state.for_all)
+        state.rules = decide(found, library.fanout, library.counted)
+    try:
+        if state.rules or state.for_all:
+            state.text = effect.text_of(library, state.rules, state.for_all)
+    except RuleFileError as failure:
+        state.refused = str(failure)
+
+
+def _try(bench: Bench, library: Library, state: _State) -> None:
+    """Put the file on the nodes and make calls with it; drop the collectives that fail, and make it again."""
     digest = hashlib.sha256(state.text.encode()).hexdigest()[:12]
     path = bench.put(state.text, f"rules-{digest}") if library.format != "cvars" else ""
     state.env = effect.environment(library, path, state.for_all)
+    cells = [
+        (unit.collective, unit.ranks, size)
+        for unit in _to_try(state)
+        for size in sorted({*unit.sizes, *unit.held_out})
+    ]
+    wrong = effect.smoke(bench, cells, state.env)
+    ruled = {one: why for one, why in wrong.items() if one in state.rules or one in state.for_all}
+    if not wrong:
+        state.tried = True
+        return
+    state.dropped |= ruled
+    _decide(library, state)
+    if not ruled or not state.text:
+        state.refused = f"jobs fail with the file that was made: {'; '.join(list(wrong.values())[:3])}"
+        state.text = ""
 
 
-def _judge(request: TuneRequest, bench: Bench, state: _State, end_s: float, say: Say) -> None:
-    """Measure the held-out sizes with the file and without, in turn."""
-    order = random.Random(f"{request.seed}:held out")  # noqa: S311 - reproducible, not secret
-    ratios: dict[tuple[Unit, int], list[float]] = {}
-    controls: dict[tuple[Unit, int], list[float]] = {}
-    votes: list[float] = []
-    units = [unit for unit, _ in state.results if unit.held_out]
-    try:
-        begin_s = time.monotonic()
-        for block in range(MOST):
-            if len(votes) >= FEWEST and time.monotonic() >= end_s:
-                break
-            left_s = blocks_left_s(block, time.monotonic() - begin_s, end_s - time.monotonic())
-            say(
-                f"held-out sizes with the file in effect: block {block + 1} of {MOST}, about {left_s:.0f} s left"
-            )
-            logs: list[float] = []
-            for unit in units:
-                times = _three(bench, unit, state.env, order)
-                if times is None:
-                    continue
-                for size in unit.held_out:
-                    base, filed, again = (times[arm][size] for arm in range(3))
-                    ratios.setdefault((unit, size), []).append(math.log(filed / base))
-                    controls.setdefault((unit, size), []).append(math.log(again / base))
-                    logs.append(math.log(filed / base))
-            if logs:
-                votes.append(sum(logs) / len(logs))
-    finally:
-        state.mean = estimate_of(paired_shift(votes)) if votes else None
-        state.held_out = _held_out(units, ratios, controls, state)
+def _to_try(state: _State) -> list[Unit]:
+    """Return the units that are to work with the file: all but those without rules that do not work without it."""
+    ruled = {*state.rules, *state.for_all}
+    return [unit for unit, _ in state.results if unit.collective in ruled or unit not in state.failed]
 
 
-def _three(
-    bench: Bench, unit: Unit, env: dict[str, str], order: random.Random
-) -> list[dict[int, float]] | None:
-    """Measure without the file, with it, and without it again, in random order; None where one failed."""
-    arms: list[dict[int, float]] = [{}, {}, {}]
-    places = [0, 1, 2]
-    order.shuffle(places)
-    with suppress(LaunchError):
-        for arm in places:
-            arms[arm] = bench.times(unit.collective, unit.ranks, unit.held_out, env if arm == 1 else {})
-        return arms
-    return None
-
-
-def _held_out(
-    units: Sequence[Unit],
-    ratios: dict[tuple[Unit, int], list[float]],
-    controls: dict[tuple[Unit, int], list[float]],
-    state: _State,
-) -> list[HeldOut]:
-    found = []
-    for unit in units:
-        own = {size: paired_shift(controls[unit, size]) for size in unit.held_out if (unit, size) in controls}
-        limit = widest(list(own.values()))
-        for size, control in own.items() if limit is not None else ():
-            ratio, same = estimate_of(paired_shift(ratios[unit, size])), estimate_of(control)
-            assert ratio is not None
-            assert same is not None
-            assert limit is not None
-            found.append(
-                HeldOut(
-                    collective=unit.collective,
-                    ranks=unit.ranks,
-                    size_bytes=size,
-                    ratio=ratio,
-                    control=same,
-                    limit=limit,
-                    ruled=_ruled(state, unit, size),
-                )
-            )
-    return found
-
-
-def _ruled(state: _State, unit: Unit, size: int) -> bool:
-    if state.for_all:
-        return unit.collective in state.for_all
-    counted = counted_bytes(unit.collective, size, unit.ranks) if state.counted else size
+def _says(library: Library, state: _State, unit: Unit, size: int) -> Candidate | None:
+    """Return what the file says for a size; None for the library's own decision."""
+    if library.format == "cvars":
+        return state.for_all.get(unit.collective)
+    counted = counted_bytes(library.counted.get(unit.collective, "message"), size, unit.ranks)
     rule = chosen(state.rules, unit.collective, unit.ranks, counted)
-    return rule is not None and rule.algorithm != 0
+    if rule is None or rule.algorithm == BUILT_IN:
+        return None
+    names = {way.number: way.name for way in library.algorithms[unit.collective]}
+    return Candidate(number=rule.algorithm, name=names[rule.algorithm], segment_bytes=rule.segment_bytes)
+
+
+def _as_written(library: Library, state: _State, unit: Unit, cell: TunedCell) -> TunedCell:
+    """Return a cell that is kept if the file has it."""
+    says = _says(library, state, unit, cell.size_bytes)
+    if not cell.kept:
+        return cell
+    if cell.collective in state.dropped:
+        reason = f"jobs fail with it in the file: {state.dropped[cell.collective]}"
+    elif state.refused:
+        reason = "the file is refused"
+    elif says is None or (says.name, says.segment_bytes) != (cell.algorithm, cell.segment_bytes):
+        reason = "the library cannot tell sizes apart, and this is not proven to hurt at none"
+    else:
+        return cell
+    return msgspec.structs.replace(cell, kept=False, reason=reason)
 
 
 def _record(
     request: TuneRequest, library: Library, state: _State, bench: Bench, lasted_s: float
 ) -> CollectiveTuning:
-    uses = effect.environment(library, PLACE, state.for_all) if state.text else {}
+    text = "" if state.refused else state.text
+    uses = effect.environment(library, PLACE, state.for_all) if text else {}
+    judge = state.judge
     return CollectiveTuning(
         schema_version=SCHEMA_VERSION,
         library=library.version,
         format=library.format,
         nodes=list(request.nodes),
         seed=request.seed,
-        cells=[cell for _, result in state.results for cell in result.cells],
+        cells=[
+            _as_written(library, state, unit, cell) for unit, result in state.results for cell in result.cells
+        ],
         struck_out=[one for _, result in state.results for one in result.struck_out],
         effects=state.effects,
-        held_out=state.held_out,
-        mean=state.mean,
-        text=state.text,
+        held_out=judge.held_out(lambda *place: _says(library, state, *place) is not None) if judge else [],
+        held_out_failures=judge.failures() if judge else [],
+        mean=judge.mean() if judge else None,
+        dropped=state.dropped,
+        text=text,
+        tried=state.tried,
         refused=state.refused,
         environment=uses,
         launches=bench.launches,

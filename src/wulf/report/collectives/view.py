@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wulf.nodeset import fold
-from wulf.records.collectives import CollectiveTuning, HeldOut, RuleEffect, StruckOut, TunedCell
+from wulf.records.collectives import (
+    CollectiveTuning,
+    HeldOut,
+    HeldOutFailure,
+    RuleEffect,
+    StruckOut,
+    TunedCell,
+)
 from wulf.report.collectives import charts
 from wulf.report.parts import CollectivesView, Column, Columns, Figure, Flag, Item, Table, Variant
 from wulf.report.words import change_item, count, duration, name, percent
@@ -66,33 +73,60 @@ def _verdict(found: CollectiveTuning) -> tuple[str, Flag]:
 
 
 def _but(found: CollectiveTuning) -> tuple[str, Flag]:
-    """Say what became of a file that was written."""
-    if not found.effects:
-        return "; whether the file is in effect was not looked at", "warning"
-    if not found.effective:
-        return ", but the file is NOT in effect", "error"
-    if not found.held_out:
-        return "; the file is in effect, but no size between was measured with it", "warning"
-    if found.slower:
-        return "; the file is in effect, but slower at some sizes between", "warning"
-    return "; the file is in effect", "good"
+    """Say what became of a file that was written: the first that holds."""
+    fails = any(one.with_file for one in found.held_out_failures)
+    in_effect = "; the file is in effect"
+    cases: tuple[tuple[bool, str, Flag], ...] = (
+        (not found.tried, "; the file was not tried, and may end jobs", "warning"),
+        (not found.effects, "; whether the file is in effect was not looked at", "warning"),
+        (not found.effective, ", but the file is NOT in effect", "error"),
+        (fails, f"{in_effect}, but launches with it FAIL at sizes between", "error"),
+        (not found.held_out, f"{in_effect}, but no size between was measured with it", "warning"),
+        (bool(found.slower), f"{in_effect}, but slower at some sizes between", "warning"),
+        (bool(found.unjudged), f"{in_effect}, but not all sizes between could be judged", "warning"),
+        (bool(found.dropped or found.not_searched), f"{in_effect}, but collectives are missing", "warning"),
+    )
+    return next(((words, flag) for holds, words, flag in cases if holds), (in_effect, "good"))
 
 
 def _lines(found: CollectiveTuning) -> list[str]:
     lines = [printable(found.refused, 400)] if found.refused else []
     if found.interrupted:
         lines.append("Interrupted: what follows was found until then.")
+    for one, why in found.dropped.items():
+        lines.append(f"{name(one)} is left out of the file: {printable(why, 300)}")
+    for missed in found.not_searched:
+        what = f"{name(missed.collective)} of {missed.ranks} ranks"
+        lines.append(
+            f"{what} was not searched to the end, its default fails: {printable(missed.reason, 300)}"
+        )
+    lines += [_failure(one) for one in found.held_out_failures]
     if found.mean is not None and found.held_out:
-        worst = max(found.held_out, key=lambda cell: cell.ratio.value)
-        lines += [
+        lines.append(
             f"At {count(len(found.held_out), 'size')} that decided nothing, the file against the default in turn: "
-            f"{format_change(found.mean)} in the geometric mean (95 % interval).",
-            f"The worst of them: {worst.collective} of {worst.ranks} ranks at {format_bytes(worst.size_bytes)}, "
-            f"{format_change(worst.ratio)}; up to +{percent(worst.limit - 1)} may be chance there.",
-        ]
+            f"{format_change(found.mean)} in the geometric mean (95 % interval)."
+        )
+    if found.held_out:
+        worst = max(found.held_out, key=lambda cell: cell.ratio.value)
+        lines.append(
+            f"The worst size between: {worst.collective} of {worst.ranks} ranks at {format_bytes(worst.size_bytes)}, "
+            f"{format_change(worst.ratio)}; up to +{percent(worst.limit - 1)} may be chance there."
+        )
     if found.path:
         lines.append(f"{found.path}: {FORMATS[found.format]}.")
     return lines
+
+
+def _failure(one: HeldOutFailure) -> str:
+    """Say what kept held-out sizes from being judged."""
+    who = f"{name(one.collective)} of {one.ranks} ranks at sizes between"
+    failed = [
+        f"{count(launches, 'launch')} {way} the file failed"
+        for launches, way in ((one.with_file, "with"), (one.without_file, "without"))
+        if launches
+    ]
+    judged = [] if one.judged else ["it is not judged"]
+    return f"{who}: {', '.join([*failed, *judged])}: {printable(one.reason, 300)}"
 
 
 def _map(id_: str, collective: str, cells: Sequence[TunedCell]) -> Figure:
