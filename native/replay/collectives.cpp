@@ -11,8 +11,8 @@ namespace {
 // One rank's part of an algorithm, while it is written down.
 class Writer {
   public:
-    Writer(const CollectiveCall &call, uint64_t segment_bytes, std::vector<Move> &moves)
-        : call(call), rank(call.rank), ranks(call.ranks), root(call.root == TRACE_NOBODY ? 0 : call.root),
+    Writer(const CollectiveCall &of, uint64_t segment_bytes, std::vector<Move> &moves)
+        : call(of), rank(of.rank), ranks(of.ranks), root(of.root == TRACE_NOBODY ? 0 : of.root),
           segment(segment_bytes), moves_(moves) {}
 
     void send(int32_t to, uint64_t bytes) { moves_.push_back({Move::SEND, to, bytes}); }
@@ -32,8 +32,10 @@ class Writer {
 
     // A rank, counted from the root on, and back.
     [[nodiscard]] int32_t relative() const { return (rank - root + ranks) % ranks; }
-    [[nodiscard]] int32_t absolute(int32_t of) const { return (of + root) % ranks; }
-    [[nodiscard]] int32_t beside(int32_t distance) const { return ((rank + distance) % ranks + ranks) % ranks; }
+    [[nodiscard]] int32_t absolute(int32_t one) const { return (one + root) % ranks; }
+    [[nodiscard]] int32_t beside(int32_t distance) const {
+        return ((rank + distance) % ranks + ranks) % ranks;
+    }
     // Bytes of one of `parts` nearly equal parts.
     static uint64_t part(uint64_t bytes, int32_t parts, int32_t number) {
         const auto count = static_cast<uint64_t>(parts);
@@ -63,7 +65,9 @@ class Writer {
 
 using Algorithm = void (*)(Writer &);
 
-int32_t power_of_two(int32_t ranks) { return static_cast<int32_t>(std::bit_floor(static_cast<uint32_t>(ranks))); }
+int32_t power_of_two(int32_t ranks) {
+    return static_cast<int32_t>(std::bit_floor(static_cast<uint32_t>(ranks)));
+}
 
 // Segments of a message: calls `each` with the bytes of every one.
 template <typename Each> void in_segments(const Writer &to, uint64_t bytes, Each each) {
@@ -106,7 +110,8 @@ void bcast_linear(Writer &to) {
 
 void bcast_binomial(Writer &to) {
     const int32_t own = to.relative();
-    const int32_t top = own == 0 ? static_cast<int32_t>(std::bit_ceil(static_cast<uint32_t>(to.ranks))) : own & -own;
+    const int32_t top =
+        own == 0 ? static_cast<int32_t>(std::bit_ceil(static_cast<uint32_t>(to.ranks))) : own & -own;
     in_segments(to, to.call.bytes, [&](uint64_t bytes) {
         if (own != 0)
             to.receive(to.absolute(own - top), bytes);
@@ -137,7 +142,8 @@ void scatter_tree(Writer &to, uint64_t bytes, bool is_of_all) {
             sum += is_of_all ? Writer::part(bytes, to.ranks, one) : to.of(to.absolute(one));
         return sum;
     };
-    const int32_t top = own == 0 ? static_cast<int32_t>(std::bit_ceil(static_cast<uint32_t>(to.ranks))) : own & -own;
+    const int32_t top =
+        own == 0 ? static_cast<int32_t>(std::bit_ceil(static_cast<uint32_t>(to.ranks))) : own & -own;
     if (own != 0)
         to.receive(to.absolute(own - top), several(own, top));
     for (int32_t distance = top / 2; distance > 0; distance /= 2)
@@ -149,7 +155,8 @@ void bcast_scatter_ring(Writer &to) {
     scatter_tree(to, to.call.bytes, true);
     const int32_t own = to.relative();
     for (int32_t step = 0; step < to.ranks - 1; step++) {
-        const int32_t sent = (own - step + to.ranks) % to.ranks, received = (own - step - 1 + to.ranks) % to.ranks;
+        const int32_t sent = (own - step + to.ranks) % to.ranks,
+                      received = (own - step - 1 + to.ranks) % to.ranks;
         to.exchange(to.beside(1), Writer::part(to.call.bytes, to.ranks, sent), to.beside(-1),
                     Writer::part(to.call.bytes, to.ranks, received));
     }
@@ -234,8 +241,8 @@ void scatter_binomial(Writer &to) { scatter_tree(to, 0, false); }
 
 // --- sums for all -----------------------------------------------------------------------------------------
 
-// Ranks beyond a power of two give what they have to a neighbour, and get the result from it at the end. `inside` is
-// called with the own number among the others, and how to come from such a number to a rank.
+// Ranks beyond a power of two give what they have to a neighbour, and get the result from it at the end.
+// `inside` is called with the own number among the others, and how to come from such a number to a rank.
 template <typename Inside> void folded(Writer &to, Inside inside) {
     const int32_t even = power_of_two(to.ranks), rest = to.ranks - even;
     const bool is_paired = to.rank < 2 * rest;
@@ -379,7 +386,8 @@ void alltoall_bruck(Writer &to) {
         uint64_t blocks = 0;
         for (int32_t block = 1; block < to.ranks; block++)
             blocks += (block & distance) != 0 ? 1 : 0;
-        to.exchange(to.beside(distance), blocks * to.call.bytes, to.beside(-distance), blocks * to.call.bytes);
+        to.exchange(to.beside(distance), blocks * to.call.bytes, to.beside(-distance),
+                    blocks * to.call.bytes);
     }
 }
 
@@ -446,7 +454,8 @@ struct Named {
     Algorithm write;
 };
 
-// Of a collective: the first is taken where no rule says otherwise, for messages below `long_bytes`; the second above.
+// Of a collective: the first is taken where no rule says otherwise, for messages below `long_bytes`; the
+// second above.
 struct Ways {
     uint64_t long_bytes;
     std::vector<Named> all;
@@ -483,10 +492,9 @@ const Ways &ways(trace_kind kind) {
                                   {"ring", allgather_ring},
                                   {"neighbor", allgather_neighbor},
                                   {"linear", allgather_linear}}};
-    static const Ways alltoall{3000,
-                               {{"linear", alltoall_linear},
-                                {"pairwise", alltoall_pairwise},
-                                {"modified_bruck", alltoall_bruck}}};
+    static const Ways alltoall{
+        3000,
+        {{"linear", alltoall_linear}, {"pairwise", alltoall_pairwise}, {"modified_bruck", alltoall_bruck}}};
     static const Ways alltoallv{NEVER, {{"pairwise", alltoall_pairwise}, {"basic_linear", alltoall_linear}}};
     static const Ways reduce_scatter{
         65536, {{"recursive_halving", reduce_scatter_halving}, {"ring", reduce_scatter_ring}}};
@@ -540,7 +548,8 @@ void expand(const CollectiveCall &call, const CollectiveRules &rules, std::vecto
     const Named *chosen = &known.all[is_long ? 1 : 0];
     uint64_t segment_bytes = 0;
     for (const auto &rule : rules) {
-        if (rule.kind != call.kind || static_cast<uint32_t>(call.ranks) < rule.from_ranks || call.bytes < rule.from_bytes)
+        if (rule.kind != call.kind || static_cast<uint32_t>(call.ranks) < rule.from_ranks ||
+            call.bytes < rule.from_bytes)
             continue;
         for (const auto &way : known.all)
             if (rule.algorithm == way.name) {

@@ -4,7 +4,8 @@ namespace wulf {
 
 uint64_t Matcher::hash(const Envelope &envelope) {
     uint64_t value = (uint64_t{envelope.context} << 32 | envelope.source) * 0x9E3779B97F4A7C15U;
-    value ^= (uint64_t{envelope.destination} << 32 | static_cast<uint32_t>(envelope.tag)) * 0xC2B2AE3D27D4EB4FU;
+    value ^=
+        (uint64_t{envelope.destination} << 32 | static_cast<uint32_t>(envelope.tag)) * 0xC2B2AE3D27D4EB4FU;
     return (value ^ value >> 29) * 0xBF58476D1CE4E5B9U >> 16;
 }
 

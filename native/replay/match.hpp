@@ -1,13 +1,15 @@
-// Which receive gets which message: first come, first served, for each communicator, source, destination and tag.
+// Which receive gets which message: first come, first served, for each communicator, source, destination and
+// tag.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace wulf {
 
 struct Envelope {
-    uint32_t context;     // of a communicator's messages, or of its collectives
+    uint32_t context;             // of a communicator's messages, or of its collectives
     uint32_t source, destination; // ranks of the world
     int32_t tag;
 

@@ -57,7 +57,8 @@ class Reader {
     }
 
     void piece(Pieces &pieces, std::istringstream &words) const {
-        const double from = number(words, "bytes"), base = number(words, "time"), each = number(words, "time per byte");
+        const double from = number(words, "bytes"), base = number(words, "time"),
+                     each = number(words, "time per byte");
         const auto bytes = static_cast<uint64_t>(from);
         if (pieces.empty() ? bytes != 0 : bytes <= pieces.last())
             fail("pieces begin at 0 bytes and ascend");

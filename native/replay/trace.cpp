@@ -11,11 +11,117 @@
 
 namespace wulf {
 
+const char *kind_name(trace_kind kind) {
+    switch (kind) {
+    case TRACE_COMMUNICATOR:
+        return "communicator";
+    case TRACE_TIME:
+        return "time";
+    case TRACE_PHASE:
+        return "phase";
+    case TRACE_SEND:
+        return "send";
+    case TRACE_SSEND:
+        return "ssend";
+    case TRACE_BSEND:
+        return "bsend";
+    case TRACE_RECV:
+        return "recv";
+    case TRACE_ISEND:
+        return "isend";
+    case TRACE_ISSEND:
+        return "issend";
+    case TRACE_IBSEND:
+        return "ibsend";
+    case TRACE_IRECV:
+        return "irecv";
+    case TRACE_SENDRECV:
+        return "sendrecv";
+    case TRACE_RECV_PART:
+        return "recv_part";
+    case TRACE_SEND_INIT:
+        return "send_init";
+    case TRACE_SSEND_INIT:
+        return "ssend_init";
+    case TRACE_BSEND_INIT:
+        return "bsend_init";
+    case TRACE_RECV_INIT:
+        return "recv_init";
+    case TRACE_START:
+        return "start";
+    case TRACE_FREE:
+        return "free";
+    case TRACE_PROBE:
+        return "probe";
+    case TRACE_MRECV:
+        return "mrecv";
+    case TRACE_IMRECV:
+        return "imrecv";
+    case TRACE_WAIT:
+        return "wait";
+    case TRACE_WAIT_SOME:
+        return "wait_some";
+    case TRACE_TEST:
+        return "test";
+    case TRACE_CANCEL:
+        return "cancel";
+    case TRACE_BARRIER:
+        return "barrier";
+    case TRACE_BCAST:
+        return "bcast";
+    case TRACE_GATHER:
+        return "gather";
+    case TRACE_GATHERV:
+        return "gatherv";
+    case TRACE_SCATTER:
+        return "scatter";
+    case TRACE_SCATTERV:
+        return "scatterv";
+    case TRACE_ALLGATHER:
+        return "allgather";
+    case TRACE_ALLGATHERV:
+        return "allgatherv";
+    case TRACE_ALLTOALL:
+        return "alltoall";
+    case TRACE_ALLTOALLV:
+        return "alltoallv";
+    case TRACE_ALLTOALLW:
+        return "alltoallw";
+    case TRACE_REDUCE:
+        return "reduce";
+    case TRACE_ALLREDUCE:
+        return "allreduce";
+    case TRACE_REDUCE_SCATTER:
+        return "reduce_scatter";
+    case TRACE_REDUCE_SCATTER_BLOCK:
+        return "reduce_scatter_block";
+    case TRACE_SCAN:
+        return "scan";
+    case TRACE_EXSCAN:
+        return "exscan";
+    case TRACE_NEIGHBOR_ALLGATHER:
+        return "neighbor_allgather";
+    case TRACE_NEIGHBOR_ALLGATHERV:
+        return "neighbor_allgatherv";
+    case TRACE_NEIGHBOR_ALLTOALL:
+        return "neighbor_alltoall";
+    case TRACE_NEIGHBOR_ALLTOALLV:
+        return "neighbor_alltoallv";
+    case TRACE_NEIGHBOR_ALLTOALLW:
+        return "neighbor_alltoallw";
+    case TRACE_MAKE_COMMUNICATOR:
+        return "make_communicator";
+    case TRACE_OTHER:
+        return "other";
+    }
+    return "";
+}
+
 MappedFile::MappedFile(const std::string &path) {
     const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (file < 0)
         throw InputError(path + ": " + std::strerror(errno));
-    struct stat status{};
+    struct stat status {};
     void *start = nullptr;
     const bool known = fstat(file, &status) == 0 && S_ISREG(status.st_mode);
     if (known && status.st_size > 0)
@@ -63,9 +169,10 @@ Stream::Stream(std::span<const std::byte> bytes, std::string name) : name_(std::
     header_ = read<trace_header>(bytes);
     if (std::memcmp(header_.magic, TRACE_STREAM_MAGIC, sizeof header_.magic) != 0)
         throw InputError(name_ + ": not a stream of a trace");
-    if (header_.version != TRACE_VERSION || header_.header_bytes != TRACE_HEADER_BYTES || header_.slot_bytes != SLOT)
-        throw InputError(name_ + ": of version " + std::to_string(header_.version) + "; this program reads version " +
-                         std::to_string(TRACE_VERSION));
+    if (header_.version != TRACE_VERSION || header_.header_bytes != TRACE_HEADER_BYTES ||
+        header_.slot_bytes != SLOT)
+        throw InputError(name_ + ": of version " + std::to_string(header_.version) +
+                         "; this program reads version " + std::to_string(TRACE_VERSION));
     slots_ = bytes.subspan(TRACE_HEADER_BYTES);
     if (header_.slots > slots_.size() / SLOT)
         throw InputError(name_ + ": cut off: " + std::to_string(header_.slots) + " records are announced, " +
@@ -126,8 +233,8 @@ Trace::Trace(std::span<const std::byte> bytes, const std::string &name) : name_(
     if (std::memcmp(container.magic, TRACE_CONTAINER_MAGIC, sizeof container.magic) != 0)
         throw InputError(name + ": not a trace");
     if (container.version != TRACE_VERSION)
-        throw InputError(name + ": of version " + std::to_string(container.version) + "; this program reads version " +
-                         std::to_string(TRACE_VERSION));
+        throw InputError(name + ": of version " + std::to_string(container.version) +
+                         "; this program reads version " + std::to_string(TRACE_VERSION));
     const auto parts = bytes.subspan(sizeof container);
     if (container.ranks == 0 || container.ranks > parts.size() / sizeof(trace_part))
         throw InputError(name + ": cut off in the list of its ranks");
@@ -144,9 +251,10 @@ Trace::Trace(std::span<const std::byte> bytes, const std::string &name) : name_(
             throw InputError(of_rank + ": cut off");
         streams_.emplace_back(bytes.subspan(part.offset, part.bytes), of_rank);
         const auto &header = streams_.back().header();
-        if (header.rank != static_cast<int32_t>(rank) || header.ranks != static_cast<int32_t>(container.ranks))
-            throw InputError(of_rank + ": the stream is that of rank " + std::to_string(header.rank) + " of " +
-                             std::to_string(header.ranks));
+        if (header.rank != static_cast<int32_t>(rank) ||
+            header.ranks != static_cast<int32_t>(container.ranks))
+            throw InputError(of_rank + ": the stream is that of rank " + std::to_string(header.rank) +
+                             " of " + std::to_string(header.ranks));
     }
     locals_.resize(ranks());
     for (size_t rank = 0; rank < ranks(); rank++)
@@ -160,7 +268,8 @@ uint64_t Trace::slots() const {
     return slots;
 }
 
-uint32_t Trace::global(std::vector<int32_t> members, bool inter, std::map<std::vector<int32_t>, uint32_t> &made) {
+uint32_t Trace::global(std::vector<int32_t> members, bool inter,
+                       std::map<std::vector<int32_t>, uint32_t> &made) {
     const auto key = std::make_pair(members, made[members]++);
     const auto [found, is_new] = known_.try_emplace(key, static_cast<uint32_t>(communicators_.size()));
     if (is_new)

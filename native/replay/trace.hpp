@@ -18,6 +18,9 @@ struct InputError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+// What a kind of record is called, in lower case and without the prefix; empty for none.
+const char *kind_name(trace_kind kind);
+
 // A file in memory, read only.
 class MappedFile {
   public:
@@ -42,7 +45,7 @@ struct LocalCommunicator {
     static constexpr uint32_t NONE = UINT32_MAX;
     uint32_t global = NONE; // which of Trace::communicators
     int32_t rank = 0;
-    std::vector<int32_t> sources, targets; // neighbours, as ranks of the communicator
+    std::vector<int32_t> sources{}, targets{}; // neighbours, as ranks of the communicator
 };
 
 // A record with what belongs to it.
