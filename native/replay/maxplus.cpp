@@ -57,8 +57,11 @@ void Evaluator::prepare(std::span<const Network> networks) {
 }
 
 template <bool KEEPS_CHOICES> inline void Evaluator::run_steps() {
-    const auto later = [](Lanes one, Lanes other) { return other > one ? other : one; };
-    const auto bits = [](Mask mask) {
+    // Inlined always: called, they would get their arguments as another machine passes them.
+    const auto later = [](Lanes one, Lanes other) __attribute__((always_inline)) {
+        return other > one ? other : one;
+    };
+    const auto bits = [](Mask mask) __attribute__((always_inline)) {
         uint16_t found = 0;
         for (size_t lane = 0; lane < LANES; lane++)
             found |= static_cast<uint16_t>((mask[lane] & 1) << lane);

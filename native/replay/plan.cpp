@@ -220,6 +220,11 @@ class Planner {
         return slot;
     }
 
+    // Whether it goes through the interfaces.
+    bool is_between(const Message &message) const {
+        return plan_.sizes[message.size].locality == BETWEEN_NODES;
+    }
+
     void release_if_over(uint32_t slot) {
         if (messages_[slot].received && messages_[slot].gone)
             free_.push_back(slot);
@@ -254,7 +259,8 @@ class Planner {
             mode == Mode::SYNCHRONOUS || (mode == Mode::STANDARD && bytes > options_.surely_eager);
         message.gone = !message.mutual;
         message.send = emit(SEND, envelope.source, slot, message.size, NO_STEP, state.last_out);
-        state.last_out = message.send;
+        if (is_between(message))
+            state.last_out = message.send;
         message.sent = true;
         wake_waiter(message);
         return message.mutual ? slot : NO_SLOT;
@@ -285,7 +291,8 @@ class Planner {
         message.transfer =
             append({Step::packed(TRANSFER, state.call, message.source), slot, message.size, 0},
                    {.before = message.post, .other = message.send, .interface = state.last_out});
-        state.last_out = message.transfer;
+        if (is_between(message))
+            state.last_out = message.transfer;
     }
 
     // False as long as what it waits for has not happened.
@@ -305,7 +312,9 @@ class Planner {
             message.gone = true;
         } else {
             const uint32_t from = message.transfer != NO_STEP ? message.transfer : message.send;
-            state.last_in = emit(RECEIVE, rank, finish.slot, message.size, from, state.last_in);
+            const uint32_t received = emit(RECEIVE, rank, finish.slot, message.size, from, state.last_in);
+            if (is_between(message))
+                state.last_in = received;
             message.received = true;
         }
         release_if_over(finish.slot);
