@@ -23,9 +23,10 @@ double line_at(const Point &point, double latency_ns) {
 
 // Where the lines of two points meet.
 double meeting(const Gap &gap) {
-    return gap.low.latency_ns +
-           (gap.high.time_ns - gap.low.time_ns - gap.high.hops * (gap.high.latency_ns - gap.low.latency_ns)) /
-               (gap.low.hops - gap.high.hops);
+    const double place = gap.low.latency_ns + (gap.high.time_ns - gap.low.time_ns -
+                                               gap.high.hops * (gap.high.latency_ns - gap.low.latency_ns)) /
+                                                  (gap.low.hops - gap.high.hops);
+    return std::clamp(place, gap.low.latency_ns, gap.high.latency_ns);
 }
 
 bool is_one_line(const Gap &gap) {
@@ -78,8 +79,9 @@ std::vector<Line> latency_curve(Evaluator &evaluator, const Network &network, do
             }
         }
     }
+    // It is convex, so that slopes ascend; several lines may begin at one place.
     std::sort(lines.begin(), lines.end(),
-              [](const Line &one, const Line &other) { return one.latency_ns < other.latency_ns; });
+              [](const Line &one, const Line &other) { return one.hops < other.hops; });
     return lines;
 }
 

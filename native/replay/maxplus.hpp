@@ -62,8 +62,11 @@ class Evaluator {
     [[nodiscard]] std::vector<Hop> hops(size_t lane) const;
 
   private:
-    using Lanes = double __attribute__((vector_size(LANES * sizeof(double))));
-    using Mask = int64_t __attribute__((vector_size(LANES * sizeof(int64_t))));
+    // Aligned for the widest machine: a compiler aligns them for the least.
+    using Lanes =
+        double __attribute__((vector_size(LANES * sizeof(double)), aligned(LANES * sizeof(double))));
+    using Mask =
+        int64_t __attribute__((vector_size(LANES * sizeof(int64_t)), aligned(LANES * sizeof(int64_t))));
     struct RankClock {
         Lanes clock, out, in;
     };

@@ -1,4 +1,5 @@
-// The same rules as Evaluator's, as plainly as they can be written: one network, everything remembered, backwards.
+// The same rules as Evaluator's, as plainly as they can be written: one network, everything remembered,
+// backwards.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +31,8 @@ class Plain {
     }
     double wire(uint32_t number) const { return link(number).wire.at(size(number).bytes); }
 
-    template <typename Compute> double once(std::map<uint32_t, double> &known, uint32_t number, Compute compute) {
+    template <typename Compute>
+    double once(std::map<uint32_t, double> &known, uint32_t number, Compute compute) {
         if (number == NO_STEP)
             return 0;
         const auto found = known.find(number);
@@ -83,7 +85,8 @@ class Plain {
 
     double arrival(uint32_t number) {
         if (plan_.steps[number].kind() == TRANSFER)
-            return agreed(number) ? gone(number) + link(number).latency_ns : arrival(plan_.origins[number].other);
+            return agreed(number) ? gone(number) + link(number).latency_ns
+                                  : arrival(plan_.origins[number].other);
         return (within(number) ? clock(number) + wire(number) : out(number)) + link(number).latency_ns;
     }
 

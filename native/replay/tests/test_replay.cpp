@@ -1,4 +1,5 @@
-// Programs whose time is known by hand, and thousands of random ones against a plain reading of the same rules.
+// Programs whose time is known by hand, and thousands of random ones against a plain reading of the same
+// rules.
 #include <cmath>
 #include <cstdlib>
 #include <random>
@@ -39,7 +40,9 @@ double time_of(const Plan &plan, const Network &network) {
     return evaluator.evaluate({&network, 1}).front().time_ns;
 }
 
-bool is_near(double one, double other) { return std::abs(one - other) <= 1e-9 * std::max(1.0, std::abs(other)); }
+bool is_near(double one, double other) {
+    return std::abs(one - other) <= 1e-9 * std::max(1.0, std::abs(other));
+}
 
 #define EXPECT_NEAR(got, wanted)                                                                             \
     do {                                                                                                     \
@@ -60,7 +63,8 @@ template <typename Run> std::string refusal(Run run) {
     return "";
 }
 
-// --- by hand ------------------------------------------------------------------------------------------------
+// --- by hand
+// ------------------------------------------------------------------------------------------------
 
 void a_message_at_once() {
     MadeTrace made(2);
@@ -131,8 +135,9 @@ void a_message_that_never_comes_is_named() {
 void who_answers_first_is_taken_as_it_was() {
     MadeTrace made(3);
     for (const int32_t worker : {1, 2}) {
-        made.add(static_cast<size_t>(worker),
-                 {.kind = TRACE_SEND, .peer = 0, .bytes = 8, .tag = 7, .compute_ns = worker == 1 ? 90000U : 10U});
+        made.add(
+            static_cast<size_t>(worker),
+            {.kind = TRACE_SEND, .peer = 0, .bytes = 8, .tag = 7, .compute_ns = worker == 1 ? 90000U : 10U});
         made.add(0, {.kind = TRACE_IRECV,
                      .peer = TRACE_ANY,
                      .bytes = 8,
@@ -140,10 +145,12 @@ void who_answers_first_is_taken_as_it_was() {
                      .request = static_cast<uint32_t>(worker),
                      .flags = TRACE_WILD});
     }
-    made.add(0, {.kind = TRACE_WAIT_SOME, .peer = 2, .bytes = 8, .tag = 7, .request = 1, .flags = TRACE_WILD});
+    made.add(0,
+             {.kind = TRACE_WAIT_SOME, .peer = 2, .bytes = 8, .tag = 7, .request = 1, .flags = TRACE_WILD});
     made.add(0, {.kind = TRACE_SEND, .peer = 2, .bytes = 8, .tag = 7});
     made.add(2, {.kind = TRACE_RECV, .peer = 0, .bytes = 8, .tag = 7});
-    made.add(0, {.kind = TRACE_WAIT_SOME, .peer = 1, .bytes = 8, .tag = 7, .request = 2, .flags = TRACE_WILD});
+    made.add(0,
+             {.kind = TRACE_WAIT_SOME, .peer = 1, .bytes = 8, .tag = 7, .request = 2, .flags = TRACE_WILD});
     const Plan plan = planned(made);
     EXPECT(plan.unfinished.empty());
     EXPECT_NEAR(time_of(plan, simple()), 90000 + 10 + 8 + 1000 + 20);
@@ -165,8 +172,8 @@ void a_collective_of_some() {
 void communicators_of_the_same_members_are_told_apart() {
     MadeTrace made(2);
     for (const size_t rank : {0, 1})
-        for (const uint16_t number : {2, 3})
-            made.communicator(rank, number, {0, 1}, static_cast<int32_t>(rank));
+        for (const int number : {2, 3})
+            made.communicator(rank, static_cast<uint16_t>(number), {0, 1}, static_cast<int32_t>(rank));
     made.add(0, {.kind = TRACE_SEND, .peer = 1, .bytes = 8, .comm = 3});
     made.add(0, {.kind = TRACE_SEND, .peer = 1, .bytes = 900, .comm = 2});
     made.add(1, {.kind = TRACE_RECV, .peer = 0, .bytes = 900, .comm = 2});
@@ -177,7 +184,8 @@ void communicators_of_the_same_members_are_told_apart() {
     EXPECT_NEAR(time_of(plan, simple()), 10 + 10 + 900 + 1000 + 20 + 20);
 }
 
-// All collectives, for all numbers of ranks, with roots and in all algorithms: everything that is sent is received.
+// All collectives, for all numbers of ranks, with roots and in all algorithms: everything that is sent is
+// received.
 void all_collectives_end() {
     for (int kind = TRACE_BARRIER; kind <= TRACE_MAKE_COMMUNICATOR; kind++) {
         const auto collective = static_cast<trace_kind>(kind);
@@ -188,7 +196,8 @@ void all_collectives_end() {
                     const int32_t root = ranks / 2;
                     for (int32_t rank = 0; rank < ranks; rank++) {
                         std::vector<uint64_t> sizes;
-                        const bool of_neighbours = kind >= TRACE_NEIGHBOR_ALLGATHER && kind <= TRACE_NEIGHBOR_ALLTOALLW;
+                        const bool of_neighbours =
+                            kind >= TRACE_NEIGHBOR_ALLGATHER && kind <= TRACE_NEIGHBOR_ALLTOALLW;
                         if (kind == TRACE_ALLTOALLV || kind == TRACE_ALLTOALLW || kind == TRACE_ALLGATHERV ||
                             kind == TRACE_REDUCE_SCATTER || (kind == TRACE_SCATTERV && rank == root))
                             for (int32_t other = 0; other < ranks; other++)
@@ -198,12 +207,14 @@ void all_collectives_end() {
                             sizes = {bytes, bytes + 5};
                         const int32_t left = rank > 0 ? rank - 1 : TRACE_NOBODY,
                                       right = rank + 1 < ranks ? rank + 1 : TRACE_NOBODY;
-                        made.communicator(static_cast<size_t>(rank), 2, [&] {
-                            std::vector<int32_t> all;
-                            for (int32_t one = 0; one < ranks; one++)
-                                all.push_back(one);
-                            return all;
-                        }(), rank, {left, right}, {left, right});
+                        made.communicator(static_cast<size_t>(rank), 2,
+                                          [&] {
+                                              std::vector<int32_t> all;
+                                              for (int32_t one = 0; one < ranks; one++)
+                                                  all.push_back(one);
+                                              return all;
+                                          }(),
+                                          rank, {left, right}, {left, right});
                         for (const bool is_begun : {false, true}) {
                             made.add(static_cast<size_t>(rank),
                                      {.kind = collective,
@@ -222,8 +233,8 @@ void all_collectives_end() {
                     options.rules = {{collective, 0, 0, algorithm, 4096}};
                     const Plan plan = wulf::plan(trace, options);
                     if (!plan.unfinished.empty() || plan.buffered > 0 || plan.slots > plan.operations) {
-                        fprintf(stderr, "%s by %s of %d ranks, %d B: %s\n", kind_name(collective), algorithm.c_str(),
-                                ranks, static_cast<int>(bytes),
+                        fprintf(stderr, "%s by %s of %d ranks, %d B: %s\n", kind_name(collective),
+                                algorithm.c_str(), ranks, static_cast<int>(bytes),
                                 plan.unfinished.empty() ? "buffered" : plan.unfinished.front().c_str());
                         expect_failures++;
                     }
@@ -269,7 +280,8 @@ void what_cannot_be_replayed_is_refused_by_name() {
 void wrong_records_are_named() {
     MadeTrace peer(2);
     peer.add(0, {.kind = TRACE_SEND, .peer = 5, .bytes = 8});
-    EXPECT_TEXT(refusal([&] { planned(peer); }).c_str(), "made: rank 0: record 0: rank 5 of a communicator of 2");
+    EXPECT_TEXT(refusal([&] { planned(peer); }).c_str(),
+                "made: rank 0: record 0: rank 5 of a communicator of 2");
     MadeTrace comm(2);
     comm.add(1, {.kind = TRACE_BARRIER, .comm = 9});
     EXPECT_TEXT(refusal([&] { planned(comm); }).c_str(),
@@ -281,7 +293,8 @@ void wrong_records_are_named() {
         EXPECT(!refusal([&] { Trace({bytes.data(), length}, "cut"); }).empty());
 }
 
-// --- at random ----------------------------------------------------------------------------------------------
+// --- at random
+// ----------------------------------------------------------------------------------------------
 
 using Random = std::mt19937_64;
 
@@ -300,7 +313,8 @@ MadeTrace random_program(Random &random, uint32_t ranks) {
             made.add(rank, {.kind = TRACE_FREE, .request = request});
         open[rank].erase(open[rank].begin() + static_cast<std::ptrdiff_t>(place));
     };
-    const auto begun = [&](size_t rank, trace_kind now, trace_kind init, int32_t peer, uint64_t bytes, int32_t tag) {
+    const auto begun = [&](size_t rank, trace_kind now, trace_kind init, int32_t peer, uint64_t bytes,
+                           int32_t tag) {
         const uint32_t request = numbers[rank]++;
         const bool is_persistent = below(random, 4) == 0;
         made.add(rank, {.kind = is_persistent ? init : now,
@@ -316,9 +330,9 @@ MadeTrace random_program(Random &random, uint32_t ranks) {
     const uint64_t events = 5 + below(random, 40);
     for (uint64_t event = 0; event < events; event++) {
         if (below(random, 8) == 0) {
-            static const trace_kind kinds[] = {TRACE_BARRIER,   TRACE_BCAST,    TRACE_ALLREDUCE, TRACE_ALLGATHER,
-                                               TRACE_ALLTOALL,  TRACE_REDUCE,   TRACE_GATHER,    TRACE_SCATTER,
-                                               TRACE_SCAN,      TRACE_REDUCE_SCATTER_BLOCK};
+            static const trace_kind kinds[] = {
+                TRACE_BARRIER, TRACE_BCAST,  TRACE_ALLREDUCE, TRACE_ALLGATHER, TRACE_ALLTOALL,
+                TRACE_REDUCE,  TRACE_GATHER, TRACE_SCATTER,   TRACE_SCAN,      TRACE_REDUCE_SCATTER_BLOCK};
             const auto kind = kinds[below(random, std::size(kinds))];
             const uint64_t bytes = below(random, 2000);
             const auto root = static_cast<int32_t>(below(random, ranks));
@@ -333,13 +347,15 @@ MadeTrace random_program(Random &random, uint32_t ranks) {
         const auto to = static_cast<int32_t>(destination), from = static_cast<int32_t>(source);
         switch (below(random, 4)) {
         case 0:
-            made.add(source, {.kind = TRACE_SSEND, .peer = to, .bytes = bytes, .tag = tag, .compute_ns = compute()});
+            made.add(source,
+                     {.kind = TRACE_SSEND, .peer = to, .bytes = bytes, .tag = tag, .compute_ns = compute()});
             break;
         case 1:
             begun(source, TRACE_ISEND, TRACE_SEND_INIT, to, bytes, tag);
             break;
         default:
-            made.add(source, {.kind = TRACE_SEND, .peer = to, .bytes = bytes, .tag = tag, .compute_ns = compute()});
+            made.add(source,
+                     {.kind = TRACE_SEND, .peer = to, .bytes = bytes, .tag = tag, .compute_ns = compute()});
         }
         if (below(random, 2) == 0)
             made.add(destination,
@@ -357,14 +373,18 @@ MadeTrace random_program(Random &random, uint32_t ranks) {
 }
 
 Network random_network(Random &random) {
-    Network network{.name = "random", .links = {}, .reduce_per_byte_ns = 0.1 * static_cast<double>(below(random, 10)),
+    Network network{.name = "random",
+                    .links = {},
+                    .reduce_per_byte_ns = 0.1 * static_cast<double>(below(random, 10)),
                     .compute = 0.5 + 0.1 * static_cast<double>(below(random, 10))};
     for (auto &link : network.links) {
         link.latency_ns = static_cast<double>(below(random, 20000));
         link.eager_bytes = below(random, 4000);
         for (auto *pieces : {&link.send, &link.receive, &link.wire}) {
-            pieces->add({0, static_cast<double>(below(random, 1000)), 0.01 * static_cast<double>(below(random, 500))});
-            pieces->add({1000, static_cast<double>(below(random, 3000)), 0.01 * static_cast<double>(below(random, 300))});
+            pieces->add({0, static_cast<double>(below(random, 1000)),
+                         0.01 * static_cast<double>(below(random, 500))});
+            pieces->add({1000, static_cast<double>(below(random, 3000)),
+                         0.01 * static_cast<double>(below(random, 300))});
         }
     }
     return network;
@@ -392,8 +412,8 @@ void random_programs_are_as_plain_reading_says(uint64_t programs) {
             // The time is what its longest path consists of.
             EXPECT_NEAR(paths[lane].time_ns(networks[lane]), found[lane].time_ns);
         }
-        // Whatever is between two networks takes no longer than what is between their times (convex), at the same
-        // limits of eager messages.
+        // Whatever is between two networks takes no longer than what is between their times (convex), at the
+        // same limits of eager messages.
         Network one = networks[0], other = networks[0], middle = networks[0];
         other.links[BETWEEN_NODES].latency_ns *= 3;
         middle.links[BETWEEN_NODES].latency_ns *= 2;
@@ -424,6 +444,6 @@ int main(int count, char **words) {
     collectives_move_what_they_must();
     what_cannot_be_replayed_is_refused_by_name();
     wrong_records_are_named();
-    random_programs_are_as_plain_reading_says(count > 1 ? std::strtoull(words[1], nullptr, 10) : 2000);
+    random_programs_are_as_plain_reading_says(count > 1 ? std::strtoull(words[1], nullptr, 10) : 10000);
     return EXPECT_STATUS();
 }
