@@ -4,8 +4,9 @@ Of every seed: the rate of the setting that the search chooses ÷ that of the be
 that launching every setting once at the large order takes. Random search has the same time, and takes the quickest that
 it saw.
 
-``--record PROGRAM [REPEATS]`` measures the space anew on this machine, in random order; launches beside which something
-else ran are made again. It goes on where it stopped.
+``--record PROGRAM [REPEATS [BEST]]`` measures the space on this machine, in random order; launches beside which
+something else ran are made again. It goes on where it stopped. With BEST only so many of the settings that were the
+quickest so far: of settings launched a few times each the best is the luckiest, so those near it need more launches.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from wulf.apps import hpl
 from wulf.apps.hpl_search import Order, Search, Values
 
 SPACE = Path(__file__).resolve().parents[1] / "tests" / "golden" / "hpl" / "space.jsonl"
-ORDERS: dict[Order, int] = {"small": 1500, "large": 3000}
+ORDERS: dict[Order, int] = {"small": 2000, "large": 5000}
 SHARE, GOAL, REACHED = 0.10, 0.98, 0.95
 SEEDS, QUICK_SEEDS = 200, 20
 VALUES: dict[str, tuple[hpl.Layout | int, ...]] = {
@@ -132,7 +133,7 @@ def _draw(one: Measured, order: Order, rng: random.Random) -> tuple[float, float
 
 def main(arguments: list[str]) -> int:
     if arguments[:1] == ["--record"]:
-        return record(arguments[1], int(arguments[2]) if len(arguments) > 2 else 3)
+        return record(arguments[1], *map(int, arguments[2:4]))
     space = measured(stored())
     large = [statistics.median(one.times_s["large"]) for one in space]
     whole = sum(statistics.median(one.walls_s["large"]) for one in space)
@@ -140,7 +141,7 @@ def main(arguments: list[str]) -> int:
         statistics.pstdev([math.log(value) for value in one.times_s["large"]]) for one in space
     )
     print(
-        f"{len(space)} settings, {len(stored()) / len(space):.1f} launches each, which scatter by {scatter:.1%}"
+        f"{len(space)} settings, {len(stored())} launches, which scatter by {scatter:.1%}"
     )
     print(
         f"best {hpl_output.operations(ORDERS['large']) / min(large) / 1e9:.1f} GFLOPS, "
@@ -174,12 +175,16 @@ def _share(found: tuple[int | None, float], large: Sequence[float], budget_s: fl
     return min(large) / large[place]
 
 
-def record(program: str, repeats: int) -> int:
-    """Measure what is missing of the space, and store it."""
+def record(program: str, repeats: int = 3, best: int = 0) -> int:
+    """Measure what is missing of the space, or of the best settings so far, and store it."""
     done = {(one.repeat, one.setting) for one in stored()} if SPACE.exists() else set()
+    places = list(range(len(settings())))
+    if best:
+        large = [statistics.median(one.times_s["large"]) for one in measured(stored())]
+        places = sorted(places, key=large.__getitem__)[:best]
     with SPACE.open("ab") as file, tempfile.TemporaryDirectory() as directory:
         for repeat in range(repeats):
-            left = [place for place in range(len(settings())) if (repeat, place) not in done]
+            left = [place for place in places if (repeat, place) not in done]
             random.Random(repeat).shuffle(left)
             while left:
                 launch = _launch(program, Path(directory), repeat, left[0])

@@ -30,6 +30,9 @@ _USUAL_NAMES = ("mpicc.openmpi", "mpicc.mpich", "mpicc")
 #: Names in what ldd prints → family, the first that is there: MPICH, and what is made of it, is libmpi.so.12 too.
 _FAMILIES = {"libmpich": "mpich", "libmpi.so.12": "mpich", "libmpi.so": "openmpi"}
 
+#: Of the files that programs are built from.
+_SUFFIXES = {".c", ".h", ".cpp", ".hpp", ".txt", ".cmake"}
+
 
 class MpiLibrary(msgspec.Struct, frozen=True, kw_only=True):
     """An MPI library that a probe can be built with."""
@@ -235,7 +238,7 @@ def _program_name(mpi: MpiLibrary | None) -> str:
 def _fingerprint(source: Path, mpi: MpiLibrary | None) -> str:
     """Digest of the sources, the library and the compiler: what a built probe depends on."""
     digest = hashlib.sha256()
-    for file in sorted(path for path in source.rglob("*") if path.suffix in {".c", ".h", ".txt", ".cmake"}):
+    for file in sorted(path for path in source.rglob("*") if path.suffix in _SUFFIXES):
         digest.update(str(file.relative_to(source)).encode() + b"\0" + file.read_bytes() + b"\0")
     digest.update(repr(mpi).encode())
     digest.update(compiler_version().encode())

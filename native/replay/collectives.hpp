@@ -1,0 +1,55 @@
+// What a rank does in a collective: the messages of the algorithm that the library takes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "trace/format.h"
+
+namespace wulf {
+
+// One thing that a rank does in a collective, with ranks of the communicator.
+struct Move {
+    enum Kind : uint8_t {
+        SEND,    // and wait until it has gone
+        RECEIVE, // and wait until it has come
+        BEGIN_SEND,
+        BEGIN_RECEIVE,
+        WAIT,   // for all that was begun
+        REDUCE, // add up so many bytes
+    };
+    Kind kind;
+    int32_t peer = 0;
+    uint64_t bytes = 0;
+};
+
+// An algorithm for messages from a size on, in communicators from a number of ranks on.
+struct CollectiveRule {
+    trace_kind kind;
+    uint32_t from_ranks = 0;
+    uint64_t from_bytes = 0;
+    std::string algorithm;
+    uint64_t segment_bytes = 0; // 0: whole
+};
+
+using CollectiveRules = std::vector<CollectiveRule>;
+
+// A collective as one rank sees it.
+struct CollectiveCall {
+    trace_kind kind;
+    int32_t rank, ranks, root; // root: TRACE_NOBODY where there is none
+    uint64_t bytes;            // see format.h
+    // Of each rank, or to each; empty where all are alike.
+    std::vector<uint64_t> sizes;
+    // Neighbours, where it is one of a neighbourhood.
+    const std::vector<int32_t> *sources = nullptr, *targets = nullptr;
+};
+
+// Names of the algorithms that are known for a collective.
+const std::vector<std::string> &algorithms(trace_kind kind);
+
+// Append what the rank does. The last rule that fits counts; without any what libraries usually do.
+void expand(const CollectiveCall &call, const CollectiveRules &rules, std::vector<Move> &moves);
+
+} // namespace wulf

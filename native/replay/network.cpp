@@ -1,0 +1,111 @@
+#include "replay/network.hpp"
+
+#include <cmath>
+#include <sstream>
+
+#include "replay/trace.hpp"
+
+namespace wulf {
+
+double Pieces::at(uint64_t bytes) const {
+    double value = 0;
+    for (const auto &piece : pieces_) {
+        if (piece.from_bytes > bytes)
+            break;
+        value = piece.base_ns + piece.per_byte_ns * static_cast<double>(bytes);
+    }
+    return value;
+}
+
+namespace {
+
+class Reader {
+  public:
+    Reader(std::istream &input, std::string name) : input_(input), name_(std::move(name)) {}
+
+    std::vector<Network> networks() {
+        for (std::string line; std::getline(input_, line);) {
+            number_++;
+            std::istringstream words(line);
+            std::string first;
+            if (words >> first && first[0] != '#')
+                statement(first, words);
+        }
+        if (found_.empty())
+            fail("no network");
+        return std::move(found_);
+    }
+
+  private:
+    [[noreturn]] void fail(const std::string &what) const {
+        throw InputError(name_ + ":" + std::to_string(number_) + ": " + what);
+    }
+
+    double number(std::istringstream &words, const char *what) const {
+        double value = 0;
+        if (!(words >> value) || !std::isfinite(value) || value < 0)
+            fail(std::string(what) + ": a number from 0 on is missing");
+        return value;
+    }
+
+    Link &link(std::istringstream &words) {
+        std::string where;
+        words >> where;
+        if (where != "between" && where != "within")
+            fail("'between' or 'within' (nodes) is missing");
+        return found_.back().links[where == "within" ? WITHIN_NODE : BETWEEN_NODES];
+    }
+
+    void piece(Pieces &pieces, std::istringstream &words) const {
+        const double from = number(words, "bytes"), base = number(words, "time"),
+                     each = number(words, "time per byte");
+        const auto bytes = static_cast<uint64_t>(from);
+        if (pieces.empty() ? bytes != 0 : bytes <= pieces.last())
+            fail("pieces begin at 0 bytes and ascend");
+        pieces.add({bytes, base, each});
+    }
+
+    void statement(const std::string &what, std::istringstream &words) {
+        if (what == "network") {
+            found_.emplace_back();
+            if (!(words >> found_.back().name))
+                fail("a network without a name");
+        } else if (found_.empty()) {
+            fail("'network NAME' must come first");
+        } else if (what == "latency") {
+            auto &of = link(words);
+            of.latency_ns = number(words, "latency");
+        } else if (what == "eager") {
+            auto &of = link(words);
+            of.eager_bytes = static_cast<uint64_t>(number(words, "bytes"));
+        } else if (what == "send") {
+            piece(link(words).send, words);
+        } else if (what == "receive") {
+            piece(link(words).receive, words);
+        } else if (what == "wire") {
+            piece(link(words).wire, words);
+        } else if (what == "reduce") {
+            found_.back().reduce_per_byte_ns = number(words, "time per byte");
+        } else if (what == "compute") {
+            found_.back().compute = number(words, "factor");
+        } else {
+            fail("'" + what + "' is none of network, latency, eager, send, receive, wire, reduce, compute");
+        }
+        std::string rest;
+        if (words >> rest)
+            fail("'" + rest + "' is too much");
+    }
+
+    std::istream &input_;
+    std::string name_;
+    size_t number_ = 0;
+    std::vector<Network> found_;
+};
+
+} // namespace
+
+std::vector<Network> read_networks(std::istream &input, const std::string &name) {
+    return Reader(input, name).networks();
+}
+
+} // namespace wulf

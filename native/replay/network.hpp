@@ -1,0 +1,60 @@
+// What a network is to a program: LogGP with pieces by size, within a node and between nodes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <istream>
+#include <string>
+#include <vector>
+
+namespace wulf {
+
+// From that many bytes on, something takes base + per_byte * bytes [ns].
+struct Piece {
+    uint64_t from_bytes = 0;
+    double base_ns = 0, per_byte_ns = 0;
+};
+
+// A function of the size of a message.
+class Pieces {
+  public:
+    // In ascending order of from_bytes; without any it is zero.
+    void add(const Piece &piece) { pieces_.push_back(piece); }
+    [[nodiscard]] bool empty() const { return pieces_.empty(); }
+    [[nodiscard]] uint64_t last() const { return pieces_.back().from_bytes; }
+    [[nodiscard]] double at(uint64_t bytes) const;
+
+  private:
+    std::vector<Piece> pieces_;
+};
+
+enum Locality : uint32_t { BETWEEN_NODES = 0, WITHIN_NODE = 1, LOCALITIES = 2 };
+
+struct Link {
+    double latency_ns = 0;
+    // Messages up to that size are sent at once, larger ones when the receiver is ready.
+    uint64_t eager_bytes = UINT64_MAX;
+    Pieces send, receive; // the CPU's time at either end
+    Pieces wire;          // for which the network interface is taken
+};
+
+struct Network {
+    std::string name;
+    std::array<Link, LOCALITIES> links;
+    double reduce_per_byte_ns = 0; // of adding up what came
+    double compute = 1;            // times what the program computes between calls
+};
+
+// Read networks, a line each word of them:
+//
+//     network NAME
+//     latency between|within NS
+//     eager between|within BYTES
+//     send|receive|wire between|within FROM_BYTES BASE_NS NS_PER_BYTE
+//     reduce NS_PER_BYTE
+//     compute FACTOR
+//
+// Throws InputError with the line.
+std::vector<Network> read_networks(std::istream &input, const std::string &name);
+
+} // namespace wulf
