@@ -162,6 +162,7 @@ class Line {
         return *this;
     }
     void write() {
+        record_close(&record_, '}');
         if (record_write(&record_, STDOUT_FILENO) != 0)
             throw InputError(std::string("the result cannot be written: ") + std::strerror(errno));
     }
