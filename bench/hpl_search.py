@@ -140,9 +140,7 @@ def main(arguments: list[str]) -> int:
     scatter = statistics.median(
         statistics.pstdev([math.log(value) for value in one.times_s["large"]]) for one in space
     )
-    print(
-        f"{len(space)} settings, {len(stored())} launches, which scatter by {scatter:.1%}"
-    )
+    print(f"{len(space)} settings, {len(stored())} launches, which scatter by {scatter:.1%}")
     print(
         f"best {hpl_output.operations(ORDERS['large']) / min(large) / 1e9:.1f} GFLOPS, "
         f"worst {hpl_output.operations(ORDERS['large']) / max(large) / 1e9:.1f}; all once: {whole:.0f} s"
