@@ -12,7 +12,7 @@ from bench.faults.cases import WAYS, Case, Points
 from bench.faults.changes import CUTTING
 from bench.faults.judge import Verdict, difference, judge
 from bench.faults.node import wait_for
-from bench.faults.team import Team
+from bench.faults.team import RETIRE_S, Team
 
 #: The names of a change and of a node, which are others in each case.
 _NAMES = re.compile(r"\d{8}T\d{6}-[0-9a-f]{6}|\bnode\d+\b")
@@ -120,6 +120,9 @@ def _order(team: Team, case: Case) -> Verdict:
 
 def _restored(team: Team) -> list[str]:
     """Return what differs after the rollback; the next case gets a clean node all the same."""
+    for site in team.sites:
+        # The guard's processes have just retired, and systemd forgets their units a little later.
+        wait_for(lambda site=site: orders.is_free(site), RETIRE_S)
     rest = [(site, difference(team.pristine[site.name], site.facts())) for site in team.sites]
     if any(change for _, change in rest):
         team.start_anew()
