@@ -37,7 +37,7 @@ def test_what_is_wrong_for_certain_is_set_right_and_measured(run, lab_cluster):
     assert on(lab_cluster, "node03", MTU).strip() == "1400"
 
     done = run("mend", "--cluster", "lab", "--json")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads(done.stdout)
     assert {finding["id"] for finding in found["findings"]} >= {"same.mtu", "tcp.sack_folklore"}
     assert found["outcome"]["kept"]
