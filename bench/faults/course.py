@@ -6,6 +6,7 @@ import contextlib
 import re
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from bench.faults import orders
 from bench.faults.cases import WAYS, Case, Points
@@ -122,7 +123,7 @@ def _restored(team: Team) -> list[str]:
     """Return what differs after the rollback; the next case gets a clean node all the same."""
     for site in team.sites:
         # The guard's processes have just retired, and systemd forgets their units a little later.
-        wait_for(lambda site=site: orders.is_free(site), RETIRE_S)
+        wait_for(partial(orders.is_free, site), RETIRE_S)
     rest = [(site, difference(team.pristine[site.name], site.facts())) for site in team.sites]
     if any(change for _, change in rest):
         team.start_anew()
