@@ -207,23 +207,20 @@ void print_curve(const std::vector<wulf::Line> &curve) {
 }
 
 void print_hops(const Plan &plan, const std::vector<Hop> &hops) {
-    struct Group {
-        uint64_t latencies = 0;
-    };
-    std::map<std::tuple<int, uint32_t, uint64_t>, Group> groups; // call, rank, bytes
+    std::map<std::tuple<int, uint32_t, uint64_t>, uint64_t> latencies; // call, rank, bytes
     for (const auto &hop : hops) {
         if (!hop.is_latency)
             continue;
         const auto &step = plan.steps[hop.step];
-        groups[{step.call(), step.rank(), plan.sizes[step.size].bytes}].latencies++;
+        latencies[{step.call(), step.rank(), plan.sizes[step.size].bytes}]++;
     }
-    for (const auto &[key, group] : groups) {
+    for (const auto &[key, count] : latencies) {
         const auto &[call, rank, bytes] = key;
         ::Line line("hops");
         line.text("call", kind_name(static_cast<trace_kind>(call)))
             .count("from_rank", rank)
             .count("bytes", bytes);
-        line.count("latencies", group.latencies).write();
+        line.count("latencies", count).write();
     }
 }
 
@@ -240,6 +237,9 @@ void answer(const Arguments &arguments) {
         options.rules = read_rules(arguments.rules);
     const Plan made = plan(trace, options);
     print_plan(trace, made);
+    if (!made.unfinished.empty())
+        throw InputError(arguments.trace + ": " + made.unfinished.front() +
+                         ": the trace is not that of a whole program");
     Evaluator evaluator(made);
     for (size_t first = 0; first < networks.size(); first += LANES) {
         const std::span group(networks.data() + first, std::min(LANES, networks.size() - first));

@@ -156,11 +156,16 @@ class Planner {
             {TRACE_CANCELLED, "requests that are cancelled"},
             {TRACE_PASSED, "calls that the tracer does not know"},
         };
-        for (size_t rank = 0; rank < trace_.ranks(); rank++)
+        for (size_t rank = 0; rank < trace_.ranks(); rank++) {
+            if (trace_.stream(rank).header().lost > 0)
+                throw InputError("rank " + std::to_string(rank) + ": " +
+                                 std::to_string(trace_.stream(rank).header().lost) +
+                                 " calls are missing, as its stream was full: allow it to be larger");
             for (const auto &[which, words] : reasons)
                 if (trace_.stream(rank).header().unsound >> which & 1)
                     throw InputError("rank " + std::to_string(rank) + " uses " + words +
                                      ": what that would take on another network cannot be said from a trace");
+        }
     }
 
     // --- steps
