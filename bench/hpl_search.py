@@ -32,7 +32,7 @@ from wulf.apps import hpl
 from wulf.apps.hpl_search import Order, Search, Values
 
 SPACE = Path(__file__).resolve().parents[1] / "tests" / "golden" / "hpl" / "space.jsonl"
-ORDERS: dict[Order, int] = {"small": 1500, "large": 3000}
+ORDERS: dict[Order, int] = {"small": 2000, "large": 5000}
 SHARE, GOAL, REACHED = 0.10, 0.98, 0.95
 SEEDS, QUICK_SEEDS = 200, 20
 VALUES: dict[str, tuple[hpl.Layout | int, ...]] = {

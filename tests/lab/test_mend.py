@@ -30,6 +30,8 @@ def run(lab_cluster, tmp_path):
 
 @pytest.mark.alone
 def test_what_is_wrong_for_certain_is_set_right_and_measured(run, lab_cluster):
+    # With selective acknowledgements, too, long messages took 2 to 3 % longer here: about what is undone.
+    on(lab_cluster, "node03", "sysctl -qw net.ipv4.tcp_sack=1")
     said = run("mend", "--cluster", "lab", "--dry-run")
     assert said.returncode == 0, said.stderr
     assert "nic.mtu: 1400 → 1500 B on node03" in said.stdout
@@ -39,7 +41,7 @@ def test_what_is_wrong_for_certain_is_set_right_and_measured(run, lab_cluster):
     done = run("mend", "--cluster", "lab", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads(done.stdout)
-    assert {finding["id"] for finding in found["findings"]} >= {"same.mtu", "tcp.sack_folklore"}
+    assert [finding["id"] for finding in found["findings"]] == ["same.mtu"]
     assert found["outcome"]["kept"]
     assert found["left"] == []
     assert found["pairs"] == [["node01", "node03"]]
@@ -49,7 +51,6 @@ def test_what_is_wrong_for_certain_is_set_right_and_measured(run, lab_cluster):
     }
     assert not any(effect["verdict"] == "worse" for effect in found["effects"])
     assert on(lab_cluster, "node03", MTU).strip() == "1500"
-    assert on(lab_cluster, "node03", SACK).strip() == "1"
     assert "nic.mtu" in run("status", "--cluster", "lab").stdout
 
     again = run("mend", "--cluster", "lab")
@@ -112,6 +113,7 @@ def test_ctrl_c_after_the_change_says_that_it_is_kept(run, lab_cluster, tmp_path
     assert "node03: set, and confirmed" in out
     assert "wulf rollback" in out
     assert on(lab_cluster, "node03", MTU).strip() == "1500"
+    assert on(lab_cluster, "node03", SACK).strip() == "1"
     assert process.returncode in (0, 130), err  # 0: it came too late
     if process.returncode == 130:
         assert "what is left is not known (wulf audit): interrupted" in out

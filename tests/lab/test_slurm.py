@@ -106,7 +106,8 @@ def test_a_cancelled_job_leaves_the_nodes_as_they_were_and_keeps_its_results(clu
     assert number == "1"
     # In a trial, and not the first one: there is something to keep.
     tuning = cluster.directory / "shared" / "runs" / "t"
-    wait_until(lambda: tuning.exists() and len(load_tuning(tuning).trials) > 1, timeout_s=120)
+    head = tuning / "tuning.json"
+    wait_until(lambda: head.exists() and len(load_tuning(tuning).trials) > 1, timeout_s=120)
     wait_until(lambda: on(cluster, "node02", MTU) == "1400", timeout_s=60)
     begin = time.monotonic()
     on(cluster, "node01", "scancel 1")

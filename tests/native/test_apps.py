@@ -33,7 +33,9 @@ class Application(msgspec.Struct, frozen=True):
         launch = [str(shutil.which(f"mpirun.{self.family}"))]
         if self.family == "openmpi":
             launch += ["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
-            launch += ["--mca", "mpi_yield_when_idle", "1", "--mca", "btl", "self,tcp"]
+            # The loopback: a bare system has no other interface.
+            launch += ["--mca", "mpi_yield_when_idle", "1"]
+            launch += ["--mca", "btl", "self,tcp", "--mca", "btl_tcp_if_include", "lo"]
         else:
             launch += ["-launcher", "fork"]
         between = ["env", f"LD_PRELOAD={preload}"] if preload else []

@@ -133,3 +133,26 @@ def test_like_settings_are_near_each_other():
     places = coordinates([{**SETTINGS[0], "nb": nb} for nb in (64, 128, 256)])
     near, far = np.abs(places[0] - places[1]).sum(), np.abs(places[0] - places[2]).sum()
     assert math.isclose(far, 2 * near)
+
+
+def test_what_does_nothing_in_a_grid_is_no_difference():
+    def differ(layout: hpl.Layout, name: str, *values: int) -> bool:
+        one, other = coordinates([{**SETTINGS[0], "layout": layout, name: value} for value in values])
+        return bool((one != other).any())
+
+    row, column = hpl.Layout(1, 2, 1), hpl.Layout(2, 1, 1)
+    swaps, kinds = (0, 2), (1, 3)
+    assert differ(column, "swap", *swaps) and not differ(row, "swap", *swaps)
+    assert differ(row, "bcast", *kinds) and not differ(column, "bcast", *kinds)
+
+
+@pytest.mark.parametrize(("small_s", "order"), [(1.0, "small"), (5.0, "large")])
+def test_the_small_order_is_tried_while_it_is_cheap(small_s, order):
+    search = Search(SETTINGS, 1000.0, 1)
+    while (proposal := search.propose()) is not None and proposal.order == "small":
+        search.add(proposal.index, "small", 0.1, small_s)
+    assert proposal is not None, "after the first settings it asks what the large order costs"
+    search.add(proposal.index, "large", 1.0, 10.0)
+    after = search.propose()
+    assert after is not None
+    assert after.order == order

@@ -26,6 +26,8 @@ Floats = NDArray[np.float64]
 
 #: Share of the budget after which no further setting is tried at the small order.
 SMALL_SHARE = 0.5
+#: A launch at the small order says less than one at the large order: it must cost no more than this share of one.
+CHEAP = 0.2
 #: Settings that are tried at the large order first.
 FINALISTS = 4
 #: A launch is cut when it is slower than the best by this factor: what was learnt by then is enough.
@@ -83,7 +85,7 @@ class Search:
         """Return what to launch next; None when the budget is spent, or nothing is left to learn."""
         # Where all have failed so far, nothing is known of the large order.
         blind = not any(self._seen.values())
-        if self._spent_s + self._expected_s("small") < (1.0 if blind else SMALL_SHARE) * self._budget_s:
+        if self._screens(blind):
             index = self._next_small()
             if index is not None:
                 return Proposal(index=index, order="small", limit_s=self._limit_s("small"))
@@ -91,6 +93,18 @@ class Search:
             return None
         index = self._next_large()
         return None if index is None else Proposal(index=index, order="large", limit_s=self._limit_s("large"))
+
+    def _screens(self, blind: bool) -> bool:
+        """Whether another setting is tried at the small order.
+
+        After the first settings one launch at the large order says what those cost.
+        """
+        after_s = self._spent_s + self._expected_s("small")
+        if blind or after_s >= SMALL_SHARE * self._budget_s:
+            return blind and after_s < self._budget_s
+        if not self._costs["large"]:
+            return bool(self._first)
+        return self._expected_s("small") <= CHEAP * self._expected_s("large")
 
     def add(self, index: int, order: Order, time_s: float | None, cost_s: float) -> None:
         """Learn from a launch.
@@ -178,7 +192,10 @@ class Search:
 
 
 def coordinates(settings: Sequence[Values]) -> Floats:
-    """Return each setting as numbers whose distances say how alike two settings are. Shape (settings, dimensions)."""
+    """Return each setting as numbers whose distances say how alike two settings are. Shape (settings, dimensions).
+
+    What does nothing in a grid is no difference: panels are broadcast along its rows, rows swapped along its columns.
+    """
     kinds = sorted({int(str(values["bcast"])) for values in settings})
     rows = []
     for values in settings:
@@ -186,8 +203,8 @@ def coordinates(settings: Sequence[Values]) -> Floats:
         assert isinstance(layout, Layout)
         numbers = {name: value for name, value in values.items() if isinstance(value, int)}
         row = [math.log2(layout.threads), math.log2(layout.q / layout.p), math.log2(numbers["nb"])]
-        row += [float(numbers["depth"]), float(numbers["swap"])]
-        rows.append(row + [0.5 * (numbers["bcast"] == kind) for kind in kinds])
+        row += [float(numbers["depth"]), float(numbers["swap"]) * (layout.p > 1)]
+        rows.append(row + [0.5 * (numbers["bcast"] == kind) * (layout.q > 1) for kind in kinds])
     return np.array(rows)
 
 

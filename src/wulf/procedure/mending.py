@@ -289,7 +289,8 @@ def spoiled(found: Mending) -> str:
         if effect.verdict == "worse" and (effect.ratio.low or 0.0) > 1 + MARGIN
     ]
     if worse:
-        return f"worse with it by more than {MARGIN:.0%}: {', '.join(worse)}"
+        alone = "; 'wulf mend FINDING' mends one of them alone" if len(found.findings) > 1 else ""
+        return f"worse with it by more than {MARGIN:.0%}: {', '.join(worse)}{alone}"
     if not found.blocks:
         return ""
     failed = (
