@@ -15,11 +15,25 @@ from tests.cli.command import start, wulf
 SOME = ["--cluster", "local", "--repeat", "12"]
 
 
+def rated(rate: int) -> str:
+    """A command that prints a rate whose last digits go on with each launch.
+
+    The digits are the launch's number times 5 modulo 13: neither a trend nor a
+    dependence of one launch on the last.  Random digits show one in 5 % of the
+    runs, and the verdict is then rightly no decision.
+    """
+    count = f"count{rate}"
+    return (
+        f"n=$(cat {count} 2>/dev/null || echo 0); echo $((n+1)) >{count}; "
+        f"echo rate={rate}.00$(printf %03d $((n * 5 % 13 * 70 + 5)))"
+    )
+
+
 @pytest.mark.alone
 def test_a_command_its_numbers_its_output_and_what_it_takes(tmp_path):
     figures = ["--match", r"took (\S+) s", "--match", r"rate=(\S+)", "--as", "loop time [s]"]
     shown = [*figures, "--as", "performance [GFLOPS] higher"]
-    for name, rate in (("slow", "2"), ("quick", "3")):
+    for name, rate in (("slow", 2), ("quick", 3)):
         done = wulf(
             tmp_path,
             "app",
@@ -28,7 +42,7 @@ def test_a_command_its_numbers_its_output_and_what_it_takes(tmp_path):
             *SOME,
             *shown,
             "--",
-            f"sleep 0.02; echo took 0.5 s; echo rate={rate}.00$(date +%N | cut -c 5-7)",
+            f"sleep 0.02; echo took 0.5 s; {rated(rate)}",
         )
         assert done.returncode in (0, 3), done.stderr
         assert "run time: 2" in done.stdout or "run time: 3" in done.stdout, done.stdout
@@ -122,7 +136,7 @@ def test_what_cannot_be_is_refused(tmp_path, words, said):
 @pytest.mark.alone
 def test_two_commands_in_turn(tmp_path):
     words = ["--match", r"rate=(\S+)", "--as", "rate [1/s] higher", "--repeat", "10", "--html", "page.html"]
-    slow, quick = (f"echo rate={rate}.0$(date +%N | cut -c 5-7)" for rate in (2, 3))
+    slow, quick = rated(2), rated(3)
     done = wulf(tmp_path, "app", "--cluster", "local", *words, "--against", quick, "--", slow)
     assert done.returncode == 0, done.stderr
     assert "change of rate" in done.stdout and "better" in done.stdout
