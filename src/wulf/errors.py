@@ -70,3 +70,7 @@ class ImportFormatError(WulfError):
 
 class AnalysisError(WulfError):
     """Data from which the asked-for figure cannot be derived."""
+
+
+class TraceError(WulfError):
+    """A trace of a program that cannot be read, written or replayed."""
