@@ -1,5 +1,6 @@
 #include "replay/network.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 
@@ -14,7 +15,7 @@ double Pieces::at(uint64_t bytes) const {
             break;
         value = piece.base_ns + piece.per_byte_ns * static_cast<double>(bytes);
     }
-    return value;
+    return std::max(value, 0.0);
 }
 
 namespace {
@@ -57,9 +58,14 @@ class Reader {
     }
 
     void piece(Pieces &pieces, std::istringstream &words) const {
-        const double from = number(words, "bytes"), base = number(words, "time"),
-                     each = number(words, "time per byte");
+        const double from = number(words, "bytes");
+        double base = 0; // a line through points may begin below zero, at a size that no message of it has
+        if (!(words >> base) || !std::isfinite(base))
+            fail("time: a number is missing");
+        const double each = number(words, "time per byte");
         const auto bytes = static_cast<uint64_t>(from);
+        if (base + each * from < -1e-6 * std::abs(base))
+            fail("less than no time at " + std::to_string(bytes) + " bytes");
         if (pieces.empty() ? bytes != 0 : bytes <= pieces.last())
             fail("pieces begin at 0 bytes and ascend");
         pieces.add({bytes, base, each});

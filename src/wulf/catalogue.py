@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal, Protocol, TypeVar, get_args
 
 import msgspec
 
@@ -34,11 +34,11 @@ _WHOLE = re.compile(r"-?[0-9]{1,18}")
 _Id = Annotated[str, msgspec.Meta(pattern=r"^[a-z]+(\.[A-Za-z0-9_]+)+$")]
 
 
-class _Data(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Data(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of what is read from ``data/``: a key that nobody knows is an error."""
 
 
-class Evidence(_Data, frozen=True, kw_only=True):
+class Evidence(Data, frozen=True, kw_only=True):
     """Where a claim comes from."""
 
     #: Publication, documentation, source code or machine.
@@ -49,7 +49,7 @@ class Evidence(_Data, frozen=True, kw_only=True):
     figure: str = ""
 
 
-class Access(_Data, frozen=True, kw_only=True):
+class Access(Data, frozen=True, kw_only=True):
     """How a knob is reached on a node."""
 
     #: A kind of `wulf.access`: which reader (`wulf.facts.readers.knobs`) and which writer.
@@ -66,7 +66,7 @@ class Access(_Data, frozen=True, kw_only=True):
     revert: _Text
 
 
-class Persist(_Data, frozen=True, kw_only=True):
+class Persist(Data, frozen=True, kw_only=True):
     """What keeps a value over a reboot."""
 
     #: The file or mechanism, in a few words.
@@ -75,7 +75,7 @@ class Persist(_Data, frozen=True, kw_only=True):
     rhel: _Text
 
 
-class Special(_Data, frozen=True, kw_only=True):
+class Special(Data, frozen=True, kw_only=True):
     """A number that does not mean what it says: a mode, which is no point on the knob's scale."""
 
     value: _Text
@@ -87,7 +87,7 @@ class Special(_Data, frozen=True, kw_only=True):
     default: bool = False
 
 
-class Knob(_Data, frozen=True, kw_only=True):
+class Knob(Data, frozen=True, kw_only=True):
     """One setting of a node, an interface or a job."""
 
     id: _Id
@@ -141,7 +141,7 @@ class Knob(_Data, frozen=True, kw_only=True):
     evidence: Annotated[list[Evidence], msgspec.Meta(min_length=1)]
 
 
-class Check(_Data, frozen=True, kw_only=True):
+class Check(Data, frozen=True, kw_only=True):
     """A predicate over the facts of a node that says what is wrong there."""
 
     id: _Id
@@ -173,7 +173,7 @@ class Check(_Data, frozen=True, kw_only=True):
     evidence: Annotated[list[Evidence], msgspec.Meta(min_length=1)]
 
 
-class Consistency(_Data, frozen=True, kw_only=True):
+class Consistency(Data, frozen=True, kw_only=True):
     """Facts that should be the same on all nodes."""
 
     id: _Id
@@ -196,7 +196,7 @@ class Consistency(_Data, frozen=True, kw_only=True):
     risk: _Text
 
 
-class Signature(_Data, frozen=True, kw_only=True):
+class Signature(Data, frozen=True, kw_only=True):
     """What a known cause does to the figures of a pair of nodes, or of one node by itself."""
 
     id: _Id
@@ -214,7 +214,12 @@ class Signature(_Data, frozen=True, kw_only=True):
     sources: Annotated[list[str], msgspec.Meta(min_length=1)]
 
 
-_Entry = TypeVar("_Entry", Knob, Check, Consistency, Signature)
+class _Identified(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+_Entry = TypeVar("_Entry", bound=_Identified)
 
 
 @functools.cache
@@ -226,7 +231,7 @@ def knobs() -> dict[str, Knob]:
     ConfigError
         A file of the catalogue is not valid; names it.
     """
-    found = _load("knobs", Knob)
+    found = load("knobs", Knob)
     targets: dict[tuple[str, str], str] = {}
     for knob in found.values():
         for fault in (*_faults(knob, found), *_faults_of_values(knob), *_faults_of_access(knob, targets)):
@@ -349,7 +354,7 @@ def _key(entry: Knob, places: Mapping[str, int]) -> tuple[int, int, str]:
 @functools.cache
 def checks() -> dict[str, Check]:
     """Check id → check; raises as `knobs`."""
-    found = _load("checks", Check)
+    found = load("checks", Check)
     for check in found.values():
         for name in check.knobs:
             if name not in knobs():
@@ -365,19 +370,19 @@ def checks() -> dict[str, Check]:
 @functools.cache
 def consistencies() -> dict[str, Consistency]:
     """Rule id → rule about what is equal on all nodes, in the order in which they apply; raises as `knobs`."""
-    return _load("consistency", Consistency)
+    return load("consistency", Consistency)
 
 
 @functools.cache
 def signatures() -> dict[str, Signature]:
     """Signature id → signature, in alphabetical order; raises as `knobs`."""
-    return _load("signatures", Signature)
+    return load("signatures", Signature)
 
 
 @functools.cache
 def host_signatures() -> dict[str, Signature]:
     """Signature id → signature of what makes a node noisy by itself, in alphabetical order; raises as `knobs`."""
-    return _load("host_signatures", Signature)
+    return load("host_signatures", Signature)
 
 
 def knob(name: str) -> Knob:
@@ -494,7 +499,8 @@ def parameters(selection: Sequence[Knob]) -> list[str]:
     ]
 
 
-def _load(directory: str, kind: type[_Entry]) -> dict[str, _Entry]:
+def load(directory: str, kind: type[_Entry]) -> dict[str, _Entry]:
+    """Return what the files of a directory of ``data/`` say, by id; raises as `knobs`."""
     found: dict[str, _Entry] = {}
     for file in sorted(resources.files("wulf").joinpath("data", directory).iterdir(), key=lambda f: f.name):
         name = f"data/{directory}/{file.name}"

@@ -19,6 +19,8 @@ from wulf.records import Operation
 from wulf.text import last_line, printable
 
 BUILD_TIMEOUT_S = 600
+#: The program that replays traces.
+REPLAY = "wulf-replay"
 #: Where distributions and the Python-index wheels put compiler wrappers that are not on the PATH.
 _USUAL_PLACES = (
     "/usr/lib64/openmpi/bin/mpicc",
@@ -274,6 +276,8 @@ def _compile(source: Path, directory: Path, target: str, mpi: MpiLibrary | None)
         str(work),
         "-DCMAKE_BUILD_TYPE=Release",
         "-DWULF_TESTS=OFF",
+        # Only this one needs a compiler for C++20.
+        f"-DWULF_REPLAY={'ON' if target == REPLAY else 'OFF'}",
     ]
     if mpi is not None:
         configure.append(f"-DWULF_MPI={mpi.compiler}")

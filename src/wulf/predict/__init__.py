@@ -1,0 +1,1 @@
+"""What a traced program would take on other networks, and what that is worth.  Pure."""

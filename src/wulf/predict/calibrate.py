@@ -1,0 +1,222 @@
+"""From a measured run to the network of a replay: every measured round trip comes out as it was measured.  Pure.
+
+With T(s) half a round trip of s bytes, o_s, o_r what the calls take by themselves, g the gap between messages of a train,
+L the latency, w the time on the wire:
+
+* a message that does not wait for its receiver: T(s) = o_s(s) + w(s) + L + o_r(s);
+* one that does (rendezvous): T(s) = o_s + 3 L + w(s) + o_r: sender and receiver agree first.
+
+Of the smallest message L is what is left. Of larger ones w is the gap, and the receiver's CPU takes what is left;
+where the gap is more than what is left, sending, wire and receiving overlapped in the round trip, and w is what is left.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from wulf.errors import UsageError
+from wulf.predict.draws import WIDTH, Draw, Likely
+from wulf.predict.network import Link, Piece, Pieces, at, from_size, through
+from wulf.records import CellEstimate, Estimate, LogGP, Operation
+
+ROUND_TRIP, SEND, ISEND, RECEIVE = "mpi_pingpong", "mpi_send_overhead", "mpi_isend_overhead", "mpi_recv_overhead"
+SHORT, LONG = "mpi_rate:1", "mpi_rate:16"
+#: A network is not known without these.
+NEEDED = (ROUND_TRIP, SEND, RECEIVE)
+#: Of a time that has no interval, so much of it is taken for its 95 % interval, either way.
+NO_INTERVAL = 0.1
+_MEASURE = "measure with 'wulf measure --suite calibrate' on the cluster"
+
+
+@dataclass(frozen=True)
+class Points:
+    """Times by size: the median over pairs of nodes, with the standard deviation of its error [s]."""
+
+    sizes: tuple[int, ...]
+    times: tuple[float, ...]
+    errors: tuple[float, ...]
+
+    def drawn(self, number: float) -> list[float]:
+        """Return the times moved by so many standard deviations: errors of one operation have the same launches."""
+        return [max(t + number * e, 0.0) for t, e in zip(self.times, self.errors, strict=True)]
+
+
+@dataclass(frozen=True)
+class Way:
+    """What was measured of messages between nodes, or within one."""
+
+    #: ``between`` or ``within``.
+    where: str
+    points: Mapping[str, Points]
+    #: Largest size that did not wait for its receiver [B].
+    eager_bytes: int
+    #: What of it is not known, or was taken for something, in words.
+    notes: tuple[str, ...] = field(default=())
+    pairs: int = 1
+
+
+def between_nodes(
+    cells: Sequence[CellEstimate], operations: Sequence[Operation], parameters: Sequence[LogGP], origin: str
+) -> Way:
+    """Return what was measured of messages between nodes.
+
+    Raises
+    ------
+    UsageError
+        What is needed was not measured: says what, and how it is measured.
+    """
+    return _way("between", cells, operations, parameters, origin)
+
+
+def within_node(
+    cells: Sequence[CellEstimate], operations: Sequence[Operation], parameters: Sequence[LogGP], origin: str
+) -> Way:
+    """Return what was measured of messages within nodes; raises as `between_nodes`."""
+    return _way("within", cells, operations, parameters, origin)
+
+
+def _way(
+    where: str,
+    cells: Sequence[CellEstimate],
+    operations: Sequence[Operation],
+    parameters: Sequence[LogGP],
+    origin: str,
+) -> Way:
+    asked = {operation.name: _asked(operation) for operation in operations}
+    groups: dict[str, dict[int, list[Estimate]]] = {}
+    pairs = set()
+    for cell in cells:
+        if _lies(cell.cell.place, where):
+            sizes = groups.setdefault(asked.get(cell.cell.op, cell.cell.op), {})
+            sizes.setdefault(cell.cell.size_bytes, []).append(cell.time)
+            pairs.add(cell.cell.place)
+    points = {kind: _points(sizes) for kind, sizes in groups.items()}
+    lacking = [kind for kind in NEEDED if kind not in points]
+    if lacking:
+        nodes = "between nodes" if where == "between" else "within a node"
+        raise UsageError(f"{origin} has no {', '.join(lacking)} {nodes}: {_MEASURE}")
+    eager, notes = _eager(parameters, where)
+    if not {SHORT, LONG} <= points.keys():
+        notes = [*notes, f"{where}: the gap between messages ({SHORT} and {LONG}) was not measured: {_MEASURE}"]
+    return Way(where=where, points=points, eager_bytes=eager, notes=tuple(notes), pairs=len(pairs))
+
+
+def _asked(operation: Operation) -> str:
+    name, _, number = (operation.asked or operation.name).partition(":")
+    return f"{name}:{number}" if name == "mpi_rate" and number else name
+
+
+def _lies(place: Sequence[str], where: str) -> bool:
+    return len(place) == 2 and (len(set(place)) == 1) == (where == "within")
+
+
+def _points(sizes: Mapping[int, Sequence[Estimate]]) -> Points:
+    ordered = sorted(sizes)
+    times = [float(np.median([one.value for one in sizes[size]])) for size in ordered]
+    errors = [
+        math.sqrt(sum(_deviation(one) ** 2 for one in sizes[size])) / len(sizes[size]) for size in ordered
+    ]
+    return Points(tuple(ordered), tuple(times), tuple(errors))
+
+
+def _deviation(time: Estimate) -> float:
+    if time.low is None or time.high is None:
+        return NO_INTERVAL * time.value / WIDTH
+    return (time.high - time.low) / 2 / WIDTH
+
+
+def _eager(parameters: Sequence[LogGP], where: str) -> tuple[int, list[str]]:
+    """Return up to which size a send does not wait, and what must be known of that."""
+    there = [one for one in parameters if _lies(one.place, where)]
+    said = [one.eager_limit_said[1] for one in there if one.eager_limit_said is not None]
+    seen = [one.eager_limit[0] for one in there if one.eager_limit is not None]
+    notes = [f"{where}: {note}" for one in there[:1] for note in one.notes]
+    if said:
+        return min(said), notes
+    if seen:
+        return min(seen), notes
+    return 1 << 62, [
+        *notes,
+        f"{where}: no message was seen to wait for its receiver: all are taken for eager",
+    ]
+
+
+def link(way: Way, draw: Draw | None = None) -> Link:
+    """Return the link of a replay: what was measured, or with a draw what it may have been."""
+    chance = draw or Likely()
+    drawn = {
+        kind: dict(zip(points.sizes, points.drawn(chance.of(f"{way.where} {kind}")), strict=True))
+        for kind, points in way.points.items()
+    }
+    whole = drawn[ROUND_TRIP]
+    sizes = sorted(whole)
+    send, receive = _pieces_of(drawn[SEND]), _pieces_of(drawn[RECEIVE])
+    posts = _pieces_of(drawn[ISEND]) if ISEND in drawn else send
+    gaps = _gaps(drawn)
+    first = sizes[0]
+    o_s, o_r = at(send, first), at(receive, first)
+    total = whole[first] * 1e9
+    if o_s + o_r > total:  # they overlapped: both are part of the round trip all the same
+        o_s, o_r = (part * total / (o_s + o_r) for part in (o_s, o_r))
+    wire = min(at(gaps, first), total - o_s - o_r) if gaps and at(gaps, first) > max(o_s, o_r) else 0.0
+    latency = max(total - o_s - o_r - wire, 0.0)
+    eager = [size for size in sizes if size <= way.eager_bytes] or [first]
+    ends = [
+        _ends(whole[size] * 1e9 - latency, (o_s, at(send, size)), o_r, at(gaps, size) if gaps else math.inf)
+        for size in eager[1:]
+    ]
+    parts = [(o_s, wire, o_r), *ends]
+    sent, wires, received = (through(eager, values) for values in zip(*parts, strict=True))
+    large = [size for size in sizes if size > way.eager_bytes]
+    if not large:
+        return Link(latency, way.eager_bytes, sent, received, wires)
+    begin = way.eager_bytes + 1
+    late = [whole[size] * 1e9 - 3 * latency - at(posts, size) - o_r for size in large]
+    return Link(
+        latency,
+        way.eager_bytes,
+        send=_joined(sent, begin, from_size(posts, begin)),
+        receive=_joined(received, begin, (Piece(begin, o_r, 0.0),)),
+        wire=_joined(wires, begin, _late(begin, large, late)),
+    )
+
+
+def _pieces_of(times: Mapping[int, float]) -> Pieces:
+    sizes = sorted(times)
+    return through(sizes, [times[size] * 1e9 for size in sizes])
+
+
+def _gaps(drawn: Mapping[str, Mapping[int, float]]) -> Pieces:
+    """Return the gap between messages of a train [ns]; nothing where it was not measured."""
+    if SHORT not in drawn or LONG not in drawn:
+        return ()
+    sizes = sorted(drawn[SHORT].keys() & drawn[LONG].keys())
+    if len(sizes) < 2:
+        return ()
+    return through(sizes, [(16 * drawn[LONG][size] - drawn[SHORT][size]) / 15 * 1e9 for size in sizes])
+
+
+def _ends(left: float, send: tuple[float, float], receive: float, gap: float) -> tuple[float, float, float]:
+    """Divide what is left of a round trip without its latency: the sender's CPU, the wire, the receiver's CPU [ns]."""
+    o_s = min(max(send), max(left - receive, send[0]))
+    rest = max(left - o_s - receive, 0.0)
+    wire = min(gap, rest)
+    return o_s, wire, receive + rest - wire
+
+
+def _late(begin: int, sizes: Sequence[int], values: Sequence[float]) -> Pieces:
+    """Return what goes through the points, and on below them to where it begins."""
+    run = sizes[1] - sizes[0] if len(sizes) > 1 else sizes[0]
+    rise = values[1] - values[0] if len(sizes) > 1 else values[0]
+    first = max(values[0] - rise / run * (sizes[0] - begin), 0.0)
+    with_begin = [(begin, first)] if begin < sizes[0] else []
+    points = [*with_begin, *zip(sizes, values, strict=True)]
+    return from_size(through([size for size, _ in points], [value for _, value in points]), begin)
+
+
+def _joined(small: Pieces, begin: int, large: Pieces) -> Pieces:
+    return (*(piece for piece in small if piece.from_bytes < begin), *large)
