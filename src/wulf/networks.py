@@ -183,4 +183,6 @@ def text(name: str) -> str:
         There is none of this name.
     """
     found = named(name, {})
-    return resources.files("wulf").joinpath("data", "networks", f"{found.id}.toml").read_text(encoding="utf-8")
+    return (
+        resources.files("wulf").joinpath("data", "networks", f"{found.id}.toml").read_text(encoding="utf-8")
+    )

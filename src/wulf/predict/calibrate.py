@@ -23,7 +23,12 @@ from wulf.predict.draws import WIDTH, Draw, Likely
 from wulf.predict.network import Link, Piece, Pieces, at, from_size, through
 from wulf.records import CellEstimate, Estimate, LogGP, Operation
 
-ROUND_TRIP, SEND, ISEND, RECEIVE = "mpi_pingpong", "mpi_send_overhead", "mpi_isend_overhead", "mpi_recv_overhead"
+ROUND_TRIP, SEND, ISEND, RECEIVE = (
+    "mpi_pingpong",
+    "mpi_send_overhead",
+    "mpi_isend_overhead",
+    "mpi_recv_overhead",
+)
 SHORT, LONG = "mpi_rate:1", "mpi_rate:16"
 #: A network is not known without these.
 NEEDED = (ROUND_TRIP, SEND, RECEIVE)
@@ -101,7 +106,10 @@ def _way(
         raise UsageError(f"{origin} has no {', '.join(lacking)} {nodes}: {_MEASURE}")
     eager, notes = _eager(parameters, where)
     if not {SHORT, LONG} <= points.keys():
-        notes = [*notes, f"{where}: the gap between messages ({SHORT} and {LONG}) was not measured: {_MEASURE}"]
+        notes = [
+            *notes,
+            f"{where}: the gap between messages ({SHORT} and {LONG}) was not measured: {_MEASURE}",
+        ]
     return Way(where=where, points=points, eager_bytes=eager, notes=tuple(notes), pairs=len(pairs))
 
 

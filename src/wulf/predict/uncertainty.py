@@ -1,0 +1,75 @@
+"""How sure a prediction is.  Pure.
+
+Three things are not known exactly: what the program computes between its calls, the parameters of the networks, and how
+well the model fits. The first is seen in the trace: blocks of it differ. The second have intervals. The third is seen on
+the network as it is, where the model's time and the program's own differ by a gap: changes are applied to the program's
+own time, and the gap counts as much as the networks differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wulf.records import Estimate
+
+#: Into so many blocks of calls a rank's compute times are divided.
+BLOCKS = 20
+CONFIDENCE = 0.95
+#: How far the gap of the model may be another one on another network: standard deviation, as a part of it.
+MISFIT = 0.5
+_TAIL = 100 * (1 - CONFIDENCE) / 2
+
+
+def compute_spread(ranks: Sequence[NDArray[np.uint32]]) -> float:
+    """Return the relative standard deviation of what a rank computes in all.
+
+    Parameters
+    ----------
+    ranks
+        Of each rank its times between calls, in order [ns].
+
+    Blocks that follow each other differ by chance; that later ones compute more than early ones is the program's.
+    """
+    spreads = []
+    for times in ranks:
+        if len(times) < 2 * BLOCKS or not times.any():
+            continue
+        sums = np.add.reduceat(
+            times.astype(float), np.linspace(0, len(times), BLOCKS, endpoint=False, dtype=int)
+        )
+        spreads.append(float(np.sqrt(np.mean(np.diff(sums) ** 2) / 2) / sums.mean() / np.sqrt(BLOCKS)))
+    return float(np.sqrt(np.mean(np.square(spreads)))) if spreads else 0.0
+
+
+def estimate(value: float, samples: NDArray[np.float64], unit: str, method: str) -> Estimate:
+    """Return a figure with the interval of its samples, which the figure is in."""
+    low, high = (float(bound) for bound in np.percentile(samples, [_TAIL, 100 - _TAIL]))
+    return Estimate(
+        value=value,
+        low=min(low, value),
+        high=max(high, value),
+        confidence=CONFIDENCE,
+        unit=unit,
+        n=len(samples),
+        method=method,
+    )
+
+
+def misfit(ratio: float, changes: NDArray[np.float64], numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return factors for sampled changes, by how well the model fits.
+
+    Parameters
+    ----------
+    ratio
+        The program's own time ÷ the model's, on the network as it is.
+    changes
+        Sampled times on another network ÷ those on the network as it is.
+    numbers
+        Standard normal ones, one for each sample.
+    """
+    differs = 1 - np.minimum(changes, 1 / changes)
+    factors: NDArray[np.float64] = np.power(ratio, MISFIT * numbers * differs)
+    return factors

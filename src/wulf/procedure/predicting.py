@@ -1,0 +1,272 @@
+"""From a trace, a calibrated run and networks to a prediction."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from wulf import networks
+from wulf.errors import TraceError, UsageError
+from wulf.networks import NamedNetwork
+from wulf.predict import calibrate, judge, scenario, uncertainty
+from wulf.predict.draws import Draw, Sample
+from wulf.predict.network import Network
+from wulf.predict.replayed import Replayed
+from wulf.predict.scenario import Scenario
+from wulf.procedure import replaying
+from wulf.procedure.analysis import analyze
+from wulf.records import SCHEMA_VERSION, Analysis, Estimate, Prediction
+from wulf.store import Run
+from wulf.wtrace.reader import Trace, read
+
+Say = Callable[[str], None]
+#: What is asked about without --what-if.
+USUAL = "1gbe-tuned,10gbe,25gbe,25gbe-roce"
+#: The curve goes up to so many times the latency now, and this at least [s].
+FAR, FAR_S = 50.0, 1e-3
+_TOO_MANY_LINES = "changes its slope more than"
+
+
+class PredictRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked of which program."""
+
+    #: A trace, or a pattern (``.toml``).
+    source: Path
+    run: Run
+    what_if: str
+    #: Files or directories with networks of the user's own.
+    own: list[Path] = []
+    #: Ranks of a pattern that leaves their number open; 0: as it says.
+    ranks: int = 0
+    #: In blocks; 0: where the trace says that they were.
+    ranks_per_node: int = 0
+    #: On which node each rank is; empty: as `ranks_per_node` says.
+    placement: list[int] = []
+    rules: Path | None = None
+    engine: str = "a"
+    samples: int = 200
+    seed: int = 1
+
+
+class Calibrated:
+    """The network that a run measured.
+
+    Parameters
+    ----------
+    shares_nodes
+        Whether ranks share a node, so that what is within nodes must be known.
+
+    Raises
+    ------
+    UsageError
+        The run lacks what is needed; says how it is measured.
+    """
+
+    def __init__(self, run: Run, *, shares_nodes: bool) -> None:
+        found: Analysis = run.analysis() or analyze(run)
+        known = (found.cells, run.manifest.operations, found.parameters, str(run.path))
+        self.between = calibrate.between_nodes(*known)
+        self.within = calibrate.within_node(*known) if shares_nodes else None
+
+    @property
+    def notes(self) -> list[str]:
+        """What of it is not known."""
+        return [note for way in (self.between, self.within) if way is not None for note in way.notes]
+
+    def network(self, draw: Draw | None = None, compute: float = 1.0) -> Network:
+        """Return what was measured, or with a draw what it may have been."""
+        within = calibrate.link(self.within, draw) if self.within is not None else None
+        return Network(calibrate.link(self.between, draw), within, compute=compute)
+
+
+def predict(request: PredictRequest, say: Say) -> Prediction:
+    """Return what a program takes on the network of a run, and on others.
+
+    Raises
+    ------
+    TraceError
+        The trace cannot be replayed soundly; says why.
+    UsageError
+        The run lacks measurements, a network is not known, or ranks and nodes do not fit.
+    """
+    with traced(request.source, request.ranks) as path:
+        trace = read(path)
+        nodes = placed(trace, request.ranks_per_node, request.placement)
+        calibrated = Calibrated(request.run, shares_nodes=len(set(nodes)) < len(nodes))
+        scenarios = scenario.parse(request.what_if, finder(request.own))
+        spread = uncertainty.compute_spread([stream.slots["compute_ns"] for stream in trace.streams])
+        draws = [Sample(request.seed, number) for number in range(request.samples)]
+        sampled = [
+            calibrated.network(draw, compute=max(0.0, 1 + spread * draw.of("compute"))) for draw in draws
+        ]
+        base = calibrated.network()
+        asked = judge.asked(base, sampled, scenarios, draws)
+        say(f"replaying {trace.ranks} ranks on {len(asked.networks)} networks")
+        found = _replayed(path, asked.networks, nodes, request)
+        contended = _contended(path, asked.networks[: asked.columns], nodes, request)
+        own_s = own_time(trace)
+        figures = judge.figures(found, asked, own_s, draws)
+        return _prediction(
+            request,
+            trace,
+            nodes,
+            scenarios,
+            figures,
+            found,
+            contended,
+            curve_of=(base, sampled),
+            spread=spread,
+            known=calibrated.notes,
+        )
+
+
+def _prediction(  # noqa: PLR0913  # what was found, part by part
+    request: PredictRequest,
+    trace: Trace,
+    nodes: Sequence[int],
+    scenarios: Sequence[Scenario],
+    figures: judge.Figures,
+    found: Replayed,
+    contended: Sequence[float | None],
+    *,
+    curve_of: tuple[Network, Sequence[Network]],
+    spread: float,
+    known: Sequence[str],
+) -> Prediction:
+    base, sampled = curve_of
+    run = request.run.manifest.id
+    as_it_is = msgspec.structs.replace(judge.as_it_is(figures, f"measured: {run}"), contended_s=contended[0])
+    predicted = [
+        msgspec.structs.replace(judge.on(one, place, figures), contended_s=contended[place])
+        for place, one in enumerate(scenarios, 1)
+    ]
+    tolerance = judge.tolerances(found.curve, base, sampled, figures.times[:, 0])
+    plan = found.plan
+    own = figures.own_s
+    return Prediction(
+        schema_version=SCHEMA_VERSION,
+        trace=str(request.source),
+        command=command_of(trace),
+        ranks=trace.ranks,
+        nodes=len(set(nodes)),
+        run=run,
+        engine=request.engine,
+        samples=request.samples,
+        seed=request.seed,
+        operations=plan.operations,
+        own_s=own,
+        gap=_gap(as_it_is.change) if own else None,
+        base=as_it_is,
+        scenarios=predicted,
+        curve=found.curve,
+        tolerance=tolerance,
+        hops=judge.hop_sources(found.hops),
+        buffered=plan.buffered,
+        largest_buffered_bytes=plan.largest_buffered_bytes,
+        conclusion=list(judge.conclusion(as_it_is, predicted, tolerance, base.between.latency_ns * 1e-9)),
+        notes=[
+            *judge.notes(figures.fit if own else None, spread, (plan.buffered, plan.largest_buffered_bytes)),
+            *known,
+            "Adding up in reductions is counted as taking no time: the calibration does not measure it.",
+        ],
+    )
+
+
+def _gap(change: Estimate) -> Estimate:
+    return msgspec.structs.replace(change, method="model ÷ program's own time, on the network as it is")
+
+
+def _replayed(
+    path: Path, asked: Sequence[Network], nodes: Sequence[int], request: PredictRequest
+) -> Replayed:
+    """Replay all, with the curve where it has not too many pieces."""
+    here = asked[0].between.latency_ns
+    far = max(FAR * here, FAR_S * 1e9, *(2 * one.between.latency_ns for one in asked))
+    try:
+        return replaying.replay(
+            path, asked, nodes=nodes, rules=request.rules, options=["--path", "--curve", f"0:{far:.0f}"]
+        )
+    except TraceError as error:
+        if _TOO_MANY_LINES not in str(error):
+            raise
+        return replaying.replay(path, asked, nodes=nodes, rules=request.rules, options=["--path"])
+
+
+def _contended(
+    path: Path, likely: Sequence[Network], nodes: Sequence[int], request: PredictRequest
+) -> list[float | None]:
+    """Return the times of engine B, where it is asked for [s]."""
+    if request.engine == "a":
+        return [None for _ in likely]
+    options = ["--engine", "b", "--seed", str(request.seed)]
+    found = replaying.replay(path, likely, nodes=nodes, rules=request.rules, options=options)
+    return [one.time_ns * 1e-9 for one in found.results]
+
+
+@contextmanager
+def traced(source: Path, ranks: int) -> Iterator[Path]:
+    """Give the trace to replay: of a pattern it is made for that, and taken away.
+
+    Raises
+    ------
+    UsageError
+        There is no such file.
+    """
+    if not source.is_file():
+        raise UsageError(
+            f"{source}: there is no such file: 'wulf trace -o {source} -- COMMAND' writes a trace"
+        )
+    if source.suffix != ".toml":
+        yield source
+        return
+    from wulf.procedure.patterns import pattern_trace  # noqa: PLC0415 - numpy's distributions, only for patterns
+
+    with tempfile.TemporaryDirectory(prefix="wulf-pattern-") as directory:
+        yield pattern_trace(source, ranks, Path(directory))
+
+
+def placed(trace: Trace, ranks_per_node: int, placement: Sequence[int]) -> list[int]:
+    """Return on which node each rank is; by the trace, where nothing is said.
+
+    Raises
+    ------
+    UsageError
+        The placement is that of another number of ranks.
+    """
+    if placement:
+        if len(placement) != trace.ranks:
+            raise UsageError(f"the placement has {len(placement)} ranks, the trace {trace.ranks}")
+        return list(placement)
+    if ranks_per_node:
+        return [rank // ranks_per_node for rank in range(trace.ranks)]
+    hosts = [stream.host or f"\0{stream.rank}" for stream in trace.streams]
+    numbers = {host: number for number, host in enumerate(dict.fromkeys(hosts))}
+    return [numbers[host] for host in hosts]
+
+
+def finder(own: Sequence[Path]) -> scenario.Find:
+    """Return what finds a network by its name, those of the user's files first.
+
+    Raises
+    ------
+    ConfigError
+        A file cannot be read or does not say all.
+    """
+    mine: dict[str, NamedNetwork] = {one.id: one for path in own for one in networks.read(path)}
+    return lambda name: networks.named(name, mine)
+
+
+def own_time(trace: Trace) -> float | None:
+    """Return how long the traced program ran, by its slowest rank; None where the trace does not say [s]."""
+    longest = max(stream.run_ns for stream in trace.streams)
+    return longest * 1e-9 if longest else None
+
+
+def command_of(trace: Trace) -> str:
+    """Return what was run, as its note says."""
+    said = trace.note.get("command", "")
+    return said if isinstance(said, str) else " ".join(map(str, said))
