@@ -65,6 +65,7 @@ OUTPUTS: dict[str, Any] = {
     "wulf compare --json": list[records.Comparison],
     "wulf diagnose --json": diagnosed.Diagnosis,
     "wulf characterise --json": profiled.Characters,
+    "wulf predict --json": records.Prediction,
     "wulf mpi parameters --json": list[records.MpiParameter],
     "wulf blas --json": blas.BlasComparison,
     "wulf hpcc --json": hpcc.HpccResult,

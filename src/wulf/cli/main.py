@@ -38,6 +38,7 @@ VERBS = {
     "measure": "wulf.cli.measure",
     "app": "wulf.cli.app",
     "characterise": "wulf.cli.characterise",
+    "predict": "wulf.cli.predict",
     "diagnose": "wulf.cli.diagnose",
     "blas": "wulf.cli.blas",
     "hpcc": "wulf.cli.hpcc",

@@ -7,7 +7,7 @@ L the latency, w the time on the wire:
 * one that does (rendezvous): T(s) = o_s + 3 L + w(s) + o_r: sender and receiver agree first.
 
 Of the smallest message L is what is left. Of larger ones w is the gap, and the receiver's CPU takes what is left;
-where the gap is more than what is left, sending, wire and receiving overlapped in the round trip, and w is what is left.
+where the gap is more than what is left, both CPUs and the wire overlapped in the round trip, and w is what is left.
 """
 
 from __future__ import annotations

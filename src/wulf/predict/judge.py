@@ -42,7 +42,7 @@ class Asked:
 def asked(
     base: Network, sampled: Sequence[Network], scenarios: Sequence[Scenario], draws: Sequence[Sample]
 ) -> Asked:
-    """Return the networks that are to be replayed: each scenario is paired with the calibrated network of its sample."""
+    """Return the networks to replay: each scenario is paired with the calibrated network of its sample."""
     rows = [[base, *(one.network(base) for one in scenarios)]]
     rows += [
         [network, *(one.network(network, draw) for one in scenarios)]

@@ -1,9 +1,9 @@
 """How sure a prediction is.  Pure.
 
-Three things are not known exactly: what the program computes between its calls, the parameters of the networks, and how
-well the model fits. The first is seen in the trace: blocks of it differ. The second have intervals. The third is seen on
-the network as it is, where the model's time and the program's own differ by a gap: changes are applied to the program's
-own time, and the gap counts as much as the networks differ.
+Three things are not known exactly: what the program computes between its calls, the parameters of the networks, and
+how well the model fits. The first is seen in the trace: blocks of it differ. The second have intervals. The third is
+seen on the network as it is, where the model's time and the program's own differ by a gap: changes are applied to the
+program's own time, and the gap counts as much as the networks differ.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
@@ -223,10 +225,11 @@ def traced(source: Path, ranks: int) -> Iterator[Path]:
     if source.suffix != ".toml":
         yield source
         return
-    from wulf.procedure.patterns import pattern_trace  # noqa: PLC0415 - numpy's distributions, only for patterns
-
+    if find_spec("wulf.procedure.patterns") is None:
+        raise UsageError(f"{source}: this version of wulf predicts traces, not yet patterns")
+    patterns = import_module("wulf.procedure.patterns")
     with tempfile.TemporaryDirectory(prefix="wulf-pattern-") as directory:
-        yield pattern_trace(source, ranks, Path(directory))
+        yield patterns.pattern_trace(source, ranks, Path(directory))
 
 
 def placed(trace: Trace, ranks_per_node: int, placement: Sequence[int]) -> list[int]:

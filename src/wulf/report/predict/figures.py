@@ -1,0 +1,126 @@
+"""The data of the charts of a prediction, and the words beside them."""
+
+from __future__ import annotations
+
+from wulf.records import Prediction
+from wulf.report import ticks
+from wulf.report.parts import Columns, Figure, Variant, rounded
+from wulf.report.predict import charts
+from wulf.report.words import change_item, count
+from wulf.units import format_estimate, format_time
+
+PARTS = ("computing", "latency", "bandwidth", "CPU of messages")
+
+
+def changes(found: Prediction) -> Figure | None:
+    """Return the change of the run time on every network, with its interval; None where none was asked about."""
+    if not found.scenarios:
+        return None
+    ordered = found.scenarios
+    main: Columns = {
+        "network": [one.name for one in ordered],
+        "change": rounded([100 * (one.change.value - 1) for one in ordered]),
+        "low": rounded([100 * ((one.change.low or one.change.value) - 1) for one in ordered]),
+        "high": rounded([100 * ((one.change.high or one.change.value) - 1) for one in ordered]),
+        "verdict": [one.verdict for one in ordered],
+        "shown": [change_item(one.change).text for one in ordered],
+        "time": [format_estimate(one.time) for one in ordered],
+    }
+    best = min(ordered, key=lambda one: one.change.value)
+    return Figure(
+        id="changes",
+        chart=charts.CHANGES,
+        title="Change of the run time",
+        x_title="change of the run time [%]",
+        y_title="network",
+        variants=(
+            Variant(
+                label="",
+                datasets={"main": main},
+                summary=f"Change of the run time on {count(len(ordered), 'network')}; the largest gain is on "
+                f"{best.name}: {change_item(best.change).text}.",
+                caption="Points are what is likely, lines 95 % intervals; left of zero is faster.",
+            ),
+        ),
+    )
+
+
+def shares(found: Prediction) -> Figure:
+    """Return what the longest path goes through on every network."""
+    everywhere = (found.base, *found.scenarios)
+    main: Columns = {
+        "network": [one.name for one in everywhere for _ in PARTS],
+        "part": [part for _ in everywhere for part in PARTS],
+        "order": [place for _ in everywhere for place in range(len(PARTS))],
+        "seconds": rounded(
+            [
+                seconds
+                for one in everywhere
+                for seconds in (
+                    one.path.compute_s,
+                    one.path.latency_s,
+                    one.path.bandwidth_s,
+                    one.path.overhead_s,
+                )
+            ]
+        ),
+    }
+    longest = max(one.model_s for one in everywhere)
+    return Figure(
+        id="shares",
+        chart=charts.SHARES,
+        title="What the longest path goes through",
+        x_title="time of the longest path",
+        y_title="network",
+        x=ticks.linear_times([longest]),
+        variants=(
+            Variant(
+                label="",
+                datasets={"main": main},
+                summary=f"Parts of the longest path on {count(len(everywhere), 'network')}.",
+                caption="The model's time with likely parameters: computing, messages on their way, messages that take "
+                "the interface, the CPU's time of messages. A network changes all but the first.",
+            ),
+        ),
+    )
+
+
+def curve(found: Prediction) -> Figure | None:
+    """Return the run time by the latency between nodes, with what the program bears; None without a curve."""
+    if not found.curve:
+        return None
+    last = found.tolerance[-1].beyond_s if found.tolerance else found.curve[-1].latency_s
+    reached = [one.latency.value for one in found.tolerance if one.latency is not None]
+    end = min(last, 2 * max(reached)) if reached else last
+    lines = [one for one in found.curve if one.latency_s < end]
+    tail = lines[-1]
+    xs = [one.latency_s for one in lines] + [end]
+    ys = [one.time_s for one in lines] + [tail.time_s + tail.hops * (end - tail.latency_s)]
+    main: Columns = {
+        "latency": rounded(xs),
+        "time": rounded(ys),
+        "hops": [round(one.hops) for one in lines] + [round(tail.hops)],
+    }
+    marks: Columns = {
+        "latency": rounded(reached),
+        "label": [f"+{one.slower:.0%}" for one in found.tolerance if one.latency is not None],
+        "shown": [format_estimate(one.latency) for one in found.tolerance if one.latency is not None],
+    }
+    return Figure(
+        id="curve",
+        chart=charts.CURVE,
+        title="Run time by latency",
+        x_title="latency between nodes",
+        y_title="run time, by the model",
+        x=ticks.linear_times(xs),
+        y=ticks.linear_times(ys),
+        variants=(
+            Variant(
+                label="",
+                datasets={"main": main, "marks": marks},
+                summary=f"Run time from a latency of zero to {format_time(end)}: {count(len(lines), 'straight piece')}.",
+                caption="Exact for the calibrated network with its likely parameters, all else as it is; its slope is λ. "
+                "Marks: up to there the program takes so much longer.",
+            ),
+        ),
+    )

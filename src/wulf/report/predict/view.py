@@ -1,0 +1,207 @@
+"""From a prediction to what is shown of it.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from wulf.records import Estimate, HopSource, PathShares, Predicted, Prediction
+from wulf.report.parts import Column, Figure, Flag, Item, Table
+from wulf.report.predict import figures
+from wulf.report.words import change_item, count, estimate_item, name
+from wulf.text import printable
+from wulf.units import format_bytes, format_estimate, format_time
+
+FLAGS: dict[str, Flag] = {
+    "faster": "good",
+    "slower": "error",
+    "no difference": "",
+    "cannot be told": "unknown",
+}
+#: Lines of where latencies come from.
+_HOPS = 8
+#: Of them in words.
+_SENTENCES = 3
+
+
+@dataclass(frozen=True)
+class PredictView:
+    """A prediction, ready to be printed."""
+
+    title: str
+    lede: str
+    flag: Flag
+    conclusion: tuple[str, ...]
+    networks: Table
+    tolerance: Table
+    hops: Table
+    hops_in_words: tuple[str, ...]
+    notes: tuple[str, ...]
+    sources: Table
+    changes: Figure | None
+    curve: Figure | None
+    shares: Figure
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """All charts of the page."""
+        return tuple(one for one in (self.changes, self.shares, self.curve) if one is not None)
+
+
+def build(found: Prediction) -> PredictView:
+    """Return all that is shown of a prediction."""
+    return PredictView(
+        title=f"{name(PurePath(found.trace).name)} on other networks",
+        lede=_lede(found),
+        flag="good" if any(one.verdict == "faster" for one in found.scenarios) else "",
+        conclusion=tuple(found.conclusion),
+        networks=_networks(found),
+        tolerance=_tolerance(found),
+        hops=_hops(found),
+        hops_in_words=tuple(_in_words(found)),
+        notes=tuple(found.notes),
+        sources=_sources(found),
+        changes=figures.changes(found),
+        curve=figures.curve(found),
+        shares=figures.shares(found),
+    )
+
+
+def _lede(found: Prediction) -> str:
+    command = f"{printable(found.command, 200)}: " if found.command else ""
+    own = (
+        f"it took {format_time(found.own_s)} as it was traced (one run, no interval)"
+        if found.own_s
+        else "the trace does not say how long it took"
+    )
+    return (
+        f"{command}{count(found.ranks, 'rank')} on {count(found.nodes, 'node')}, "
+        f"{count(found.operations, 'operation')}; {own}. Network calibrated by {name(found.run)}; "
+        f"{count(found.samples, 'sample')}, seed {found.seed}."
+    )
+
+
+def _networks(found: Prediction) -> Table:
+    contended = any(one.contended_s is not None for one in (found.base, *found.scenarios))
+    columns = [
+        Column("network"),
+        Column("run time", numeric=True),
+        Column("change", numeric=True),
+        Column("verdict"),
+        Column("λ", numeric=True),
+        Column("computing", numeric=True),
+        Column("latency", numeric=True, narrow=False),
+        Column("bandwidth", numeric=True, narrow=False),
+        Column("CPU of messages", numeric=True, narrow=False),
+    ]
+    if contended:
+        columns.append(Column("contention", numeric=True))
+    return Table(
+        title="Run time by network",
+        columns=tuple(columns),
+        rows=tuple(_row(one, contended=contended) for one in (found.base, *found.scenarios)),
+        note="Intervals 95 %. Of the first line time and change are the model's, against the program's own run time; "
+        "of the others the program's own time changed as the model says. λ: latencies between nodes one after the "
+        "other on the longest path; its parts are of the model's time with likely parameters, no interval."
+        + (
+            " Contention: how much longer with messages in the order in which they come, and interfaces that the "
+            "ranks of a node share (engine B)."
+            if contended
+            else ""
+        ),
+    )
+
+
+def _row(one: Predicted, *, contended: bool) -> tuple[Item, ...]:
+    path = one.path
+    flag = FLAGS.get(one.verdict, "")
+    row = [
+        Item(printable(one.name, 60)),
+        estimate_item(one.time),
+        change_item(one.change, flag),
+        Item(one.verdict if one.verdict in FLAGS else "the model's own", None, flag),
+        Item(f"{path.hops:.0f}", path.hops),
+        *(_part(part, one.model_s) for part in parts(path)),
+    ]
+    if contended:
+        more = None if one.contended_s is None else one.contended_s / one.model_s - 1
+        row.append(Item("–" if more is None else f"{more:+.1%}".replace("-", "−"), more))
+    return tuple(row)
+
+
+def parts(path: PathShares) -> tuple[float, float, float, float]:
+    """Return computing, latency, bandwidth, CPU time of messages [s]."""
+    return path.compute_s, path.latency_s, path.bandwidth_s, path.overhead_s
+
+
+def _part(part: float, whole: float) -> Item:
+    share = part / whole if whole else 0.0
+    return Item(f"{share:.1%}", share)
+
+
+def _tolerance(found: Prediction) -> Table:
+    return Table(
+        title="How much latency it bears",
+        columns=(Column("longer by"), Column("latency between nodes", numeric=True)),
+        rows=tuple(
+            (Item(f"{one.slower:.0%}"), _reached(one.latency, one.beyond_s)) for one in found.tolerance
+        ),
+        note="Exact for the likely network, all else as it is; 95 % intervals by its latency and the run time.",
+        empty="the time changes its slope too often for a curve",
+    )
+
+
+def _reached(latency: Estimate | None, beyond_s: float) -> Item:
+    if latency is None:
+        return Item(f"more than {format_time(beyond_s)}", beyond_s)
+    return Item(format_estimate(latency), latency.value)
+
+
+def _hops(found: Prediction) -> Table:
+    total = sum(one.hops for one in found.hops)
+    return Table(
+        title="Where the latencies of the longest path come from",
+        columns=(
+            Column("call"),
+            Column("size", numeric=True),
+            Column("latencies", numeric=True),
+            Column("of all", numeric=True),
+            Column("sent mostly by ranks"),
+        ),
+        rows=tuple(
+            (
+                Item(one.call),
+                Item(format_bytes(one.size_bytes), one.size_bytes),
+                Item(str(one.hops), one.hops),
+                Item(f"{one.hops / total:.0%}", one.hops / total),
+                Item(", ".join(map(str, one.ranks))),
+            )
+            for one in found.hops[:_HOPS]
+        ),
+        note="Counted on one longest path, within nodes and between them; a message that sender and receiver agree on "
+        "first has three.",
+        empty="no message is on the longest path",
+    )
+
+
+def _in_words(found: Prediction) -> Iterator[str]:
+    total = sum(one.hops for one in found.hops)
+    for one in found.hops[:_SENTENCES]:
+        yield f"{one.hops} of {total} latencies are those of {_sentence(one)}."
+
+
+def _sentence(one: HopSource) -> str:
+    ranks = "rank" if len(one.ranks) == 1 else "ranks"
+    return f"{one.call} with messages of {format_bytes(one.size_bytes)}, from {ranks} {', '.join(map(str, one.ranks))}"
+
+
+def _sources(found: Prediction) -> Table:
+    rows = [one for one in (found.base, *found.scenarios) if one.source]
+    return Table(
+        title="Where the parameters are from",
+        columns=(Column("network"), Column("what it is"), Column("source")),
+        rows=tuple(
+            (Item(printable(one.name, 60)), Item(one.title), Item(printable(one.source, 400))) for one in rows
+        ),
+    )
