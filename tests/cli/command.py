@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def environment(directory: Path, **more: str) -> dict[str, str]:
-    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "PYTHONPATH") if name in os.environ}
     # A virtual cluster that happens to be up on this machine is none of these tests' business.
     own = {"COLUMNS": "100", "WULF_RUNS": str(directory / "runs"), "WULF_LAB_DIR": str(directory / "no-lab")}
     return {**kept, **own, **more}

@@ -1,6 +1,6 @@
-"""From a measured run to the network of a replay: every measured round trip comes out as it was measured.  Pure.
+"""From a measured run to the network of a replay: measured round trips come out as they were measured.  Pure.
 
-With T(s) half a round trip of s bytes, o_s, o_r what the calls take by themselves, g the gap between messages of a train,
+With T(s) half a round trip of s bytes, o_s, o_r what the calls take alone, g the gap between messages of a train,
 L the latency, w the time on the wire:
 
 * a message that does not wait for its receiver: T(s) = o_s(s) + w(s) + L + o_r(s);

@@ -13,7 +13,7 @@ from wulf.predict.draws import Sample
 from wulf.predict.network import Network
 from wulf.predict.scenario import Scenario
 from wulf.records import CurveLine, Estimate, HopSource, PathShares, Predicted, Tolerance
-from wulf.units import format_change, format_estimate, format_time
+from wulf.units import format_change, format_spread, format_time
 
 AS_IT_IS = "as it is"
 #: Changes of the run time within this part do not matter.
@@ -135,18 +135,21 @@ def verdict(change: Estimate) -> str:
 
 
 def tolerances(
-    curve: Sequence[CurveLine], base: Network, sampled: Sequence[Network], times: NDArray[np.float64]
+    curve: Sequence[CurveLine],
+    beyond_s: float,
+    base: Network,
+    sampled: Sequence[Network],
+    times: NDArray[np.float64],
 ) -> list[Tolerance]:
-    """Return how much latency the program bears; nothing without a curve."""
+    """Return how much latency the program bears; nothing without a curve, which ends at `beyond_s`."""
     if not curve:
         return []
     here = base.between.latency_ns * 1e-9
-    beyond = curve[-1].latency_s
     found = []
     for slower in SLOWER:
         reached = replayed.tolerated(curve, here, slower)
         latency = None
-        if reached is not None:
+        if reached is not None and reached <= beyond_s:
             slack = reached - here
             samples = np.array(
                 [
@@ -157,7 +160,7 @@ def tolerances(
             latency = uncertainty.estimate(
                 reached, samples, "s", "exact for the likely network; interval by its latency and run time"
             )
-        found.append(Tolerance(slower=slower, latency=latency, beyond_s=beyond))
+        found.append(Tolerance(slower=slower, latency=latency, beyond_s=beyond_s))
     return found
 
 
@@ -184,7 +187,7 @@ def conclusion(
     """Say what it comes to, most important first."""
     helping = [one for one in scenarios if one.verdict == "faster"]
     for one in sorted(helping, key=lambda one: one.change.value):
-        yield f"{one.name}: the run time changes by {format_change(one.change)}, to {format_estimate(one.time)}."
+        yield f"{one.name}: the run time changes by {format_change(one.change)}, to {format_spread(one.time)}."
     for one in scenarios:
         if one.verdict == "no difference":
             yield f"Do not buy {one.name} for this program: {format_change(one.change)} of the run time."
@@ -207,7 +210,7 @@ def conclusion(
     if one_percent is not None:
         reached = one_percent.latency
         until = (
-            f"more than {format_time(one_percent.beyond_s)}" if reached is None else format_estimate(reached)
+            f"more than {format_time(one_percent.beyond_s)}" if reached is None else format_spread(reached)
         )
         yield (
             f"It bears a latency of {until} before it takes {one_percent.slower:.0%} longer; "

@@ -23,25 +23,30 @@ MISFIT = 0.5
 _TAIL = 100 * (1 - CONFIDENCE) / 2
 
 
-def compute_spread(ranks: Sequence[NDArray[np.uint32]]) -> float:
+def compute_spread(ranks: Sequence[NDArray[np.void]]) -> float:
     """Return the relative standard deviation of what a rank computes in all.
 
     Parameters
     ----------
     ranks
-        Of each rank its times between calls, in order [ns].
+        Of each rank its records, in order.
 
-    Blocks that follow each other differ by chance; that later ones compute more than early ones is the program's.
+    What is computed before calls of one kind, partner and size is alike. What differs among these is summed up over
+    blocks, so that slow changes count; blocks that follow each other differ by chance, while a trend is the program's.
     """
-    spreads = []
-    for times in ranks:
-        if len(times) < 2 * BLOCKS or not times.any():
-            continue
-        sums = np.add.reduceat(
-            times.astype(float), np.linspace(0, len(times), BLOCKS, endpoint=False, dtype=int)
-        )
-        spreads.append(float(np.sqrt(np.mean(np.diff(sums) ** 2) / 2) / sums.mean() / np.sqrt(BLOCKS)))
+    spreads = [_spread(records) for records in ranks if len(records) >= 2 * BLOCKS]
     return float(np.sqrt(np.mean(np.square(spreads)))) if spreads else 0.0
+
+
+def _spread(records: NDArray[np.void]) -> float:
+    times = records["compute_ns"].astype(float)
+    if not times.any():
+        return 0.0
+    _, alike = np.unique(records[["kind", "peer", "bytes"]], return_inverse=True)
+    means = np.bincount(alike, weights=times) / np.bincount(alike)
+    edges = np.linspace(0, len(times), BLOCKS, endpoint=False, dtype=int)
+    sums = np.add.reduceat(times - means[alike], edges)
+    return float(np.sqrt(BLOCKS * np.mean(np.diff(sums) ** 2) / 2) / times.sum())
 
 
 def estimate(value: float, samples: NDArray[np.float64], unit: str, method: str) -> Estimate:

@@ -100,7 +100,7 @@ def predict(request: PredictRequest, say: Say) -> Prediction:
         nodes = placed(trace, request.ranks_per_node, request.placement)
         calibrated = Calibrated(request.run, shares_nodes=len(set(nodes)) < len(nodes))
         scenarios = scenario.parse(request.what_if, finder(request.own))
-        spread = uncertainty.compute_spread([stream.slots["compute_ns"] for stream in trace.streams])
+        spread = uncertainty.compute_spread([stream.slots[stream.starts()] for stream in trace.streams])
         draws = [Sample(request.seed, number) for number in range(request.samples)]
         sampled = [
             calibrated.network(draw, compute=max(0.0, 1 + spread * draw.of("compute"))) for draw in draws
@@ -146,7 +146,8 @@ def _prediction(  # noqa: PLR0913  # what was found, part by part
         msgspec.structs.replace(judge.on(one, place, figures), contended_s=contended[place])
         for place, one in enumerate(scenarios, 1)
     ]
-    tolerance = judge.tolerances(found.curve, base, sampled, figures.times[:, 0])
+    far_s = _far_ns([base]) * 1e-9
+    tolerance = judge.tolerances(found.curve, far_s, base, sampled, figures.times[:, 0])
     plan = found.plan
     own = figures.own_s
     return Prediction(
@@ -186,16 +187,23 @@ def _replayed(
     path: Path, asked: Sequence[Network], nodes: Sequence[int], request: PredictRequest
 ) -> Replayed:
     """Replay all, with the curve where it has not too many pieces."""
-    here = asked[0].between.latency_ns
-    far = max(FAR * here, FAR_S * 1e9, *(2 * one.between.latency_ns for one in asked))
     try:
         return replaying.replay(
-            path, asked, nodes=nodes, rules=request.rules, options=["--path", "--curve", f"0:{far:.0f}"]
+            path,
+            asked,
+            nodes=nodes,
+            rules=request.rules,
+            options=["--path", "--curve", f"0:{_far_ns(asked):.0f}"],
         )
     except TraceError as error:
         if _TOO_MANY_LINES not in str(error):
             raise
         return replaying.replay(path, asked, nodes=nodes, rules=request.rules, options=["--path"])
+
+
+def _far_ns(asked: Sequence[Network]) -> float:
+    """Return up to which latency the curve goes, of the first of these networks [ns]."""
+    return max(FAR * asked[0].between.latency_ns, FAR_S * 1e9)
 
 
 def _contended(

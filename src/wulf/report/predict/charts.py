@@ -20,7 +20,7 @@ def _changes(figure: Figure) -> Layer:
     y = alt.Y("network:N", sort=None, axis=_names())
     color = alt.Color(
         "verdict:N",
-        scale=alt.Scale(domain=_VERDICTS, range={"name": "ordinal"}),
+        scale=alt.Scale(domain=_VERDICTS, range="ordinal"),
         legend=alt.Legend(title=None),
     )
     zero = alt.Chart(alt.NamedData("main")).mark_rule(strokeDash=[4, 3]).encode(x=alt.datum(0))

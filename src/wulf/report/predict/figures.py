@@ -7,7 +7,7 @@ from wulf.report import ticks
 from wulf.report.parts import Columns, Figure, Variant, rounded
 from wulf.report.predict import charts
 from wulf.report.words import change_item, count
-from wulf.units import format_estimate, format_time
+from wulf.units import format_spread, format_time
 
 PARTS = ("computing", "latency", "bandwidth", "CPU of messages")
 
@@ -24,7 +24,7 @@ def changes(found: Prediction) -> Figure | None:
         "high": rounded([100 * ((one.change.high or one.change.value) - 1) for one in ordered]),
         "verdict": [one.verdict for one in ordered],
         "shown": [change_item(one.change).text for one in ordered],
-        "time": [format_estimate(one.time) for one in ordered],
+        "time": [format_spread(one.time) for one in ordered],
     }
     best = min(ordered, key=lambda one: one.change.value)
     return Figure(
@@ -104,7 +104,7 @@ def curve(found: Prediction) -> Figure | None:
     marks: Columns = {
         "latency": rounded(reached),
         "label": [f"+{one.slower:.0%}" for one in found.tolerance if one.latency is not None],
-        "shown": [format_estimate(one.latency) for one in found.tolerance if one.latency is not None],
+        "shown": [format_spread(one.latency) for one in found.tolerance if one.latency is not None],
     }
     return Figure(
         id="curve",
@@ -118,9 +118,9 @@ def curve(found: Prediction) -> Figure | None:
             Variant(
                 label="",
                 datasets={"main": main, "marks": marks},
-                summary=f"Run time from a latency of zero to {format_time(end)}: {count(len(lines), 'straight piece')}.",
-                caption="Exact for the calibrated network with its likely parameters, all else as it is; its slope is λ. "
-                "Marks: up to there the program takes so much longer.",
+                summary=f"Run time for latencies up to {format_time(end)}: {count(len(lines), 'straight piece')}.",
+                caption="Exact for the calibrated network with likely parameters, all else as it is; its slope is λ."
+                " Marks: up to there the program takes so much longer.",
             ),
         ),
     )

@@ -9,9 +9,9 @@ from pathlib import PurePath
 from wulf.records import Estimate, HopSource, PathShares, Predicted, Prediction
 from wulf.report.parts import Column, Figure, Flag, Item, Table
 from wulf.report.predict import figures
-from wulf.report.words import change_item, count, estimate_item, name
+from wulf.report.words import change_item, count, name
 from wulf.text import printable
-from wulf.units import format_bytes, format_estimate, format_time
+from wulf.units import format_bytes, format_spread, format_time
 
 FLAGS: dict[str, Flag] = {
     "faster": "good",
@@ -118,7 +118,7 @@ def _row(one: Predicted, *, contended: bool) -> tuple[Item, ...]:
     flag = FLAGS.get(one.verdict, "")
     row = [
         Item(printable(one.name, 60)),
-        estimate_item(one.time),
+        Item(format_spread(one.time), one.time.value),
         change_item(one.change, flag),
         Item(one.verdict if one.verdict in FLAGS else "the model's own", None, flag),
         Item(f"{path.hops:.0f}", path.hops),
@@ -155,7 +155,7 @@ def _tolerance(found: Prediction) -> Table:
 def _reached(latency: Estimate | None, beyond_s: float) -> Item:
     if latency is None:
         return Item(f"more than {format_time(beyond_s)}", beyond_s)
-    return Item(format_estimate(latency), latency.value)
+    return Item(format_spread(latency), latency.value)
 
 
 def _hops(found: Prediction) -> Table:

@@ -1,0 +1,237 @@
+"""The pure part of predictions: networks, calibration, what-if, samples, words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from tests.unit.predict_fixture import (
+    BETWEEN,
+    EAGER,
+    O_R,
+    O_S,
+    OPERATIONS,
+    PER_BYTE,
+    SIZES,
+    WITHIN,
+    L,
+    cells,
+    parameters,
+    round_trip,
+)
+from wulf import networks
+from wulf.errors import ConfigError, UsageError
+from wulf.predict import calibrate, judge, network, replayed, scenario, uncertainty
+from wulf.predict.draws import WIDTH, Sample, bounded
+from wulf.records import CurveLine, Estimate
+from wulf.wtrace.layout import RECORD
+
+
+def way(places=(BETWEEN, WITHIN), lacking=()):
+    kept = [cell for cell in cells(places) if cell.cell.op not in lacking]
+    return calibrate.between_nodes(kept, OPERATIONS, parameters(), "RUN")
+
+
+def half_round_trip(link, size):
+    """What the replay's rule says of a ping-pong, with its receiver waiting [ns]."""
+    ways = 1 if size <= link.eager_bytes else 3
+    parts = (link.send, link.wire, link.receive)
+    return ways * link.latency_ns + sum(network.at(pieces, size) for pieces in parts)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_each_measured_round_trip_comes_out_of_the_calibrated_link(size):
+    measured = next(
+        cell.time.value
+        for cell in cells((BETWEEN,))
+        if cell.cell.op == "mpi_pingpong" and cell.cell.size_bytes == size
+    )
+    assert half_round_trip(calibrate.link(way()), size) == pytest.approx(measured * 1e9, rel=0.005)
+
+
+def test_parameters_are_those_the_run_was_made_of():
+    link = calibrate.link(way())
+    assert link.latency_ns == pytest.approx(L * 1e9, rel=0.02)
+    assert network.at(link.send, 1024) == pytest.approx(O_S * 1e9, rel=0.02)
+    assert network.at(link.wire, 65536) == pytest.approx(PER_BYTE * 65536 * 1e9, rel=0.02)
+    assert network.at(link.receive, 1024) == pytest.approx(O_R * 1e9, rel=0.1)
+    assert link.eager_bytes == EAGER
+    # Beyond what was measured it goes on as before.
+    assert half_round_trip(link, 4 << 20) == pytest.approx(round_trip(4 << 20) * 1e9, rel=0.02)
+
+
+def test_samples_scatter_as_the_intervals_say_and_repeat_with_their_seed():
+    one = way()
+    latencies = [calibrate.link(one, Sample(1, number)).latency_ns for number in range(300)]
+    found = next(c for c in cells((BETWEEN,)) if c.cell.op == "mpi_pingpong" and c.cell.size_bytes == 1)
+    expected = (found.time.high - found.time.low) / 2 / WIDTH * 1e9
+    assert np.std(latencies) == pytest.approx(expected, rel=0.3)
+    assert calibrate.link(one, Sample(1, 7)) == calibrate.link(one, Sample(1, 7))
+    assert calibrate.link(one, Sample(1, 7)) != calibrate.link(one, Sample(2, 7))
+
+
+def test_what_a_run_lacks_is_said_with_what_measures_it():
+    with pytest.raises(UsageError, match=r"RUN has no mpi_recv_overhead between nodes: .*--suite calibrate"):
+        way(lacking=("mpi_recv_overhead",))
+    with pytest.raises(UsageError, match="within a node"):
+        calibrate.within_node(cells((BETWEEN,)), OPERATIONS, parameters(), "RUN")
+    assert any("gap between messages" in note for note in way(lacking=("train_16",)).notes)
+
+
+def test_calls_that_take_longer_than_the_round_trip_are_parts_of_it():
+    """As where both ranks share a CPU."""
+    slow = [
+        replace(one, time=replace(one.time, value=1e-3, low=0.9e-3, high=1.1e-3))
+        if one.cell.op == "mpi_send_overhead"
+        else one
+        for one in cells((BETWEEN,))
+    ]
+    link = calibrate.link(calibrate.between_nodes(slow, OPERATIONS, parameters(), "RUN"))
+    assert link.latency_ns == 0
+    assert half_round_trip(link, 1) == pytest.approx(round_trip(1) * 1e9, rel=0.02)
+
+
+def test_pieces_go_through_their_points_and_never_fall():
+    pieces = network.through([1, 10, 100], [5.0, 4.0, 50.0])
+    assert [network.at(pieces, size) for size in (0, 1, 10, 100)] == pytest.approx([5, 5, 5, 50])
+    assert network.at(network.faster(pieces, 2), 100) == pytest.approx(27.5)
+
+
+@pytest.mark.parametrize("name", networks.networks())
+def test_every_network_has_a_whole_file(name):
+    one = networks.networks()[name]
+    link = scenario.drawn(name, one.between, Sample(1, 1))
+    assert one.costs is not None
+    assert link.latency_ns > 0
+    assert network.at(link.wire, 1 << 20) > 0
+
+
+def write(path, without="", replaced=("", "")):
+    text = networks.text("25gbe-roce").replace("25gbe-roce", "mine").replace(*replaced)
+    path.write_text(
+        "\n".join(line for line in text.splitlines() if not (without and line.startswith(without)))
+    )
+    return path
+
+
+def test_a_network_of_the_users_own_is_found_before_others(tmp_path):
+    (own,) = networks.read(write(tmp_path / "mine.toml"))
+    assert networks.named("mine", {own.id: own}) is own
+    assert [one.id for one in networks.read(tmp_path)] == ["mine"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            {"without": "latency_us"},
+            r"mine\.toml: .*`latency_us` - at `\$\.between`; it is half the round trip.*not guessed",
+        ),
+        ({"without": "eager_bytes"}, "late receiver.*mpi_late_receiver"),
+        ({"replaced": ("low = 0.9", "low = 9")}, "low, value and high must be in this order"),
+        ({"replaced": ("from_bytes = 8193", "from_bytes = 0")}, "from_bytes begins at 0 and ascends"),
+        (
+            {"replaced": ("latency_us", "latency")},
+            "unknown field `latency`|missing required field `latency_us`",
+        ),
+    ],
+)
+def test_what_a_users_network_lacks_is_asked_for_by_name(tmp_path, change, said):
+    with pytest.raises(ConfigError, match=said):
+        networks.read(write(tmp_path / "mine.toml", **change))
+
+
+def find(name):
+    return networks.named(name, {})
+
+
+def test_what_if_is_a_list_of_networks_and_changes():
+    found = scenario.parse("10gbe, latency=5us..80us,bandwidth=x2,1gbe-tuned+compute=x0.5", find)
+    assert [one.name for one in found] == [
+        "10gbe",
+        *(f"latency={value}" for value in ("5.00µs", "10.0µs", "20.0µs", "40.0µs", "80.0µs")),
+        "bandwidth=x2",
+        "1gbe-tuned+compute=x0.5",
+    ]
+    base = network.Network(calibrate.link(way()), None)
+    twice = found[6].network(base).between
+    assert network.at(twice.wire, 65536) == pytest.approx(network.at(base.between.wire, 65536) / 2, rel=1e-3)
+    assert (twice.latency_ns, twice.send) == (base.between.latency_ns, base.between.send)
+    assert found[3].network(base).between.latency_ns == pytest.approx(20_000)
+    assert found[-1].network(base).compute == 0.5
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("10gb", "no network '10gb'; did you mean '10gbe'"),
+        ("latency=100us..5us", "the smaller latency comes first"),
+        ("bandwidth=2", "write bandwidth=x2"),
+        ("bandwith=x2", "no 'bandwith' to change"),
+        (" , ", "asks nothing"),
+        ("10gbe,10gbe", "has 10gbe twice"),
+        ("latency=fast", "is not a duration"),
+    ],
+)
+def test_a_what_if_that_is_not_understood_is_refused(text, said):
+    with pytest.raises(UsageError, match=said):
+        scenario.parse(text, find)
+
+
+def test_bounds_are_a_95_percent_interval_on_either_side():
+    bounds = networks.Bounds(value=10, low=5, high=40)
+    assert [bounded(bounds, number) for number in (-WIDTH, 0, WIDTH)] == pytest.approx([5, 10, 40])
+    from_zero = networks.Bounds(value=1, low=0, high=2)
+    assert [bounded(from_zero, number) for number in (-WIDTH, 0, WIDTH)] == pytest.approx([0, 1, 2])
+
+
+def records(times):
+    made = np.zeros(len(times), dtype=RECORD)
+    made["kind"] = np.where(np.arange(len(times)) % 2, 8, 11)
+    made["compute_ns"] = times
+    return made
+
+
+def test_the_spread_of_compute_times_is_that_of_their_sum():
+    rng = np.random.default_rng(1)
+    calls = np.where(np.arange(4000) % 2, 10_000, 1_000)
+    assert uncertainty.compute_spread([records(calls)]) == pytest.approx(0, abs=1e-12)
+    noisy = calls * (1 + 0.2 * rng.standard_normal(4000))
+    expected = 0.2 * np.sqrt(np.sum(calls.astype(float) ** 2)) / calls.sum()
+    assert uncertainty.compute_spread([records(noisy)]) == pytest.approx(expected, rel=0.4)
+    assert uncertainty.compute_spread([records(calls[:10])]) == 0
+
+
+def test_the_misfit_counts_as_much_as_the_networks_differ():
+    changes, numbers = np.array([1.0, 0.5, 0.5]), np.array([2.0, 2.0, 0.0])
+    assert uncertainty.misfit(1.2, changes, numbers) == pytest.approx([1.0, 1.2**0.5, 1.0])
+
+
+CURVE = [
+    CurveLine(latency_s=at, time_s=time, hops=hops)
+    for at, time, hops in ((0, 1.0, 0), (1e-3, 1.0, 100), (2e-3, 1.1, 200))
+]
+
+
+@pytest.mark.parametrize(("slower", "latency"), [(0.05, 1.5e-3), (0.2, 2.5e-3)])
+def test_tolerance_is_where_the_curve_reaches_it(slower, latency):
+    assert replayed.tolerated(CURVE, 0.0, slower) == pytest.approx(latency)
+    assert replayed.tolerated(CURVE[:1], 0.0, slower) is None
+
+
+def ratio(low, value, high):
+    return Estimate(value=value, low=low, high=high, confidence=0.95, unit="ratio", n=20, method="test")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ((0.8, 0.85, 0.9), "faster"),
+        ((1.1, 1.2, 1.3), "slower"),
+        ((0.99, 1.0, 1.01), "no difference"),
+        ((0.9, 0.97, 1.05), "cannot be told"),
+    ],
+)
+def test_a_verdict_needs_the_whole_interval(change, said):
+    assert judge.verdict(ratio(*change)) == said
