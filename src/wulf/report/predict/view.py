@@ -120,7 +120,7 @@ def _row(one: Predicted, *, contended: bool) -> tuple[Item, ...]:
         Item(printable(one.name, 60)),
         Item(format_spread(one.time), one.time.value),
         change_item(one.change, flag),
-        Item(one.verdict if one.verdict in FLAGS else "the model's own", None, flag),
+        Item(one.verdict if one.verdict in FLAGS else "–", None, flag),
         Item(f"{path.hops:.0f}", path.hops),
         *(_part(part, one.model_s) for part in parts(path)),
     ]
