@@ -66,6 +66,7 @@ OUTPUTS: dict[str, Any] = {
     "wulf diagnose --json": diagnosed.Diagnosis,
     "wulf characterise --json": profiled.Characters,
     "wulf predict --json": records.Prediction,
+    "wulf worth --json": records.Worth,
     "wulf mpi parameters --json": list[records.MpiParameter],
     "wulf blas --json": blas.BlasComparison,
     "wulf hpcc --json": hpcc.HpccResult,

@@ -39,6 +39,7 @@ VERBS = {
     "app": "wulf.cli.app",
     "characterise": "wulf.cli.characterise",
     "predict": "wulf.cli.predict",
+    "worth": "wulf.cli.worth",
     "diagnose": "wulf.cli.diagnose",
     "blas": "wulf.cli.blas",
     "hpcc": "wulf.cli.hpcc",

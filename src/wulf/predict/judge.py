@@ -67,6 +67,15 @@ class Figures:
         """The time that changes are applied to: the program's own, or else the model's."""
         return self.own_s or float(self.times[0, 0])
 
+    def likely(self, column: int) -> float:
+        """Run time on another network ÷ that on the network as it is, with likely parameters."""
+        return float(self.times[0, column] / self.times[0, 0])
+
+    def changes(self, column: int) -> NDArray[np.float64]:
+        """Return the same of every sample, with how well the model fits."""
+        changes = self.times[1:, column] / self.times[1:, 0]
+        return changes * uncertainty.misfit(self.fit, changes, self.numbers)
+
     @property
     def fit(self) -> float:
         """The program's own time ÷ the model's; 1 where it is not known."""
@@ -105,9 +114,7 @@ def as_it_is(of: Figures, source: str) -> Predicted:
 
 def on(scenario: Scenario, column: int, of: Figures) -> Predicted:
     """Return what the program takes on another network: its own time, times the model's change."""
-    likely = float(of.times[0, column] / of.times[0, 0])
-    changes = of.times[1:, column] / of.times[1:, 0]
-    factors = changes * uncertainty.misfit(of.fit, changes, of.numbers)
+    likely, factors = of.likely(column), of.changes(column)
     method = "program's own time × the model's change, both networks of one sample; misfit as on the network as it is"
     change = uncertainty.estimate(likely, factors, "ratio", method)
     return Predicted(

@@ -5,11 +5,14 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from wulf import networks
 from wulf.errors import TraceError, UsageError
@@ -85,16 +88,43 @@ class Calibrated:
         return Network(calibrate.link(self.between, draw), within, compute=compute)
 
 
-def predict(request: PredictRequest, say: Say) -> Prediction:
-    """Return what a program takes on the network of a run, and on others.
+@dataclass(frozen=True)
+class Evaluated:
+    """A trace on the calibrated network and on others, with all samples."""
 
-    Raises
-    ------
-    TraceError
-        The trace cannot be replayed soundly; says why.
-    UsageError
-        The run lacks measurements, a network is not known, or ranks and nodes do not fit.
-    """
+    request: PredictRequest
+    trace: Trace
+    nodes: list[int]
+    scenarios: list[Scenario]
+    base: Network
+    sampled: list[Network]
+    asked: judge.Asked
+    figures: judge.Figures
+    found: Replayed
+    spread: float
+    known: list[str]
+
+    def likely(self, scenario: int) -> float:
+        """Run time on a scenario's network ÷ that on the network as it is, with likely parameters."""
+        return self.figures.likely(scenario + 1)
+
+    def changes(self, scenario: int) -> NDArray[np.float64]:
+        """Return the same of every sample."""
+        return self.figures.changes(scenario + 1)
+
+    def notes(self) -> list[str]:
+        """Return what must be known of the figures."""
+        plan = self.found.plan
+        fit = self.figures.fit if self.figures.own_s else None
+        return [
+            *judge.notes(fit, self.spread, (plan.buffered, plan.largest_buffered_bytes)),
+            *self.known,
+            "Adding up in reductions is counted as taking no time: the calibration does not measure it.",
+        ]
+
+
+def evaluate(request: PredictRequest, say: Say) -> Evaluated:
+    """Replay a trace on all networks that are asked about, likely ones and samples; raises as `predict`."""
     with traced(request.source, request.ranks) as path:
         trace = read(path)
         nodes = placed(trace, request.ranks_per_node, request.placement)
@@ -109,73 +139,70 @@ def predict(request: PredictRequest, say: Say) -> Prediction:
         asked = judge.asked(base, sampled, scenarios, draws)
         say(f"replaying {trace.ranks} ranks on {len(asked.networks)} networks")
         found = _replayed(path, asked.networks, nodes, request)
-        contended = _contended(path, asked.networks[: asked.columns], nodes, request)
-        own_s = own_time(trace)
-        figures = judge.figures(found, asked, own_s, draws)
-        return _prediction(
-            request,
-            trace,
-            nodes,
-            scenarios,
-            figures,
-            found,
-            contended,
-            curve_of=(base, sampled),
+        return Evaluated(
+            request=request,
+            trace=trace,
+            nodes=nodes,
+            scenarios=scenarios,
+            base=base,
+            sampled=sampled,
+            asked=asked,
+            figures=judge.figures(found, asked, own_time(trace), draws),
+            found=found,
             spread=spread,
             known=calibrated.notes,
         )
 
 
-def _prediction(  # noqa: PLR0913  # what was found, part by part
-    request: PredictRequest,
-    trace: Trace,
-    nodes: Sequence[int],
-    scenarios: Sequence[Scenario],
-    figures: judge.Figures,
-    found: Replayed,
-    contended: Sequence[float | None],
-    *,
-    curve_of: tuple[Network, Sequence[Network]],
-    spread: float,
-    known: Sequence[str],
-) -> Prediction:
-    base, sampled = curve_of
+def predict(request: PredictRequest, say: Say) -> Prediction:
+    """Return what a program takes on the network of a run, and on others.
+
+    Raises
+    ------
+    TraceError
+        The trace cannot be replayed soundly; says why.
+    UsageError
+        The run lacks measurements, a network is not known, or ranks and nodes do not fit.
+    """
+    of = evaluate(request, say)
+    with traced(request.source, request.ranks) as path:
+        contended = _contended(path, of.asked.networks[: of.asked.columns], of.nodes, request)
+    return _prediction(of, contended)
+
+
+def _prediction(of: Evaluated, contended: Sequence[float | None]) -> Prediction:
+    request, figures, plan = of.request, of.figures, of.found.plan
     run = request.run.manifest.id
     as_it_is = msgspec.structs.replace(judge.as_it_is(figures, f"measured: {run}"), contended_s=contended[0])
     predicted = [
         msgspec.structs.replace(judge.on(one, place, figures), contended_s=contended[place])
-        for place, one in enumerate(scenarios, 1)
+        for place, one in enumerate(of.scenarios, 1)
     ]
-    far_s = _far_ns([base]) * 1e-9
-    tolerance = judge.tolerances(found.curve, far_s, base, sampled, figures.times[:, 0])
-    plan = found.plan
-    own = figures.own_s
+    far_s = _far_ns([of.base]) * 1e-9
+    tolerance = judge.tolerances(of.found.curve, far_s, of.base, of.sampled, figures.times[:, 0])
+    here_s = of.base.between.latency_ns * 1e-9
     return Prediction(
         schema_version=SCHEMA_VERSION,
         trace=str(request.source),
-        command=command_of(trace),
-        ranks=trace.ranks,
-        nodes=len(set(nodes)),
+        command=command_of(of.trace),
+        ranks=of.trace.ranks,
+        nodes=len(set(of.nodes)),
         run=run,
         engine=request.engine,
         samples=request.samples,
         seed=request.seed,
         operations=plan.operations,
-        own_s=own,
-        gap=_gap(as_it_is.change) if own else None,
+        own_s=figures.own_s,
+        gap=_gap(as_it_is.change) if figures.own_s else None,
         base=as_it_is,
         scenarios=predicted,
-        curve=found.curve,
+        curve=of.found.curve,
         tolerance=tolerance,
-        hops=judge.hop_sources(found.hops),
+        hops=judge.hop_sources(of.found.hops),
         buffered=plan.buffered,
         largest_buffered_bytes=plan.largest_buffered_bytes,
-        conclusion=list(judge.conclusion(as_it_is, predicted, tolerance, base.between.latency_ns * 1e-9)),
-        notes=[
-            *judge.notes(figures.fit if own else None, spread, (plan.buffered, plan.largest_buffered_bytes)),
-            *known,
-            "Adding up in reductions is counted as taking no time: the calibration does not measure it.",
-        ],
+        conclusion=list(judge.conclusion(as_it_is, predicted, tolerance, here_s)),
+        notes=of.notes(),
     )
 
 

@@ -126,6 +126,12 @@ from wulf.records.tuned import (
     Tuning,
     Values,
 )
+from wulf.records.valued import (
+    Influence,
+    JobEffect,
+    NetworkWorth,
+    Worth,
+)
 
 __all__ = [
     "OWN_FACTS",
@@ -165,6 +171,8 @@ __all__ = [
     "HostAdvice",
     "HostClock",
     "HostNoise",
+    "Influence",
+    "JobEffect",
     "JournalEntry",
     "Judgement",
     "Launch",
@@ -183,6 +191,7 @@ __all__ = [
     "Metric",
     "Missed",
     "MpiParameter",
+    "NetworkWorth",
     "NodeContext",
     "NodeOutcome",
     "NodeRecord",
@@ -231,6 +240,7 @@ __all__ = [
     "WakeDelay",
     "WeekendRatio",
     "Workload",
+    "Worth",
     "command_operation",
     "printed_operation",
 ]

@@ -1,0 +1,57 @@
+"""Drawings of what networks are worth: net value with intervals, and what it depends on."""
+
+from __future__ import annotations
+
+from wulf.report.drawing import Layer
+from wulf.report.libraries import altair as alt
+from wulf.report.parts import Chart, Drawing, Figure
+
+_ROW = 34
+_VERDICTS = ["pays", "cannot be told", "does not pay"]
+
+
+def _axis(figure: Figure) -> alt.Axis:
+    return alt.Axis(title=figure.x_title, format="~s")
+
+
+def _net(figure: Figure) -> Layer:
+    base = alt.Chart(alt.NamedData("main"))
+    y = alt.Y("network:N", sort=None, axis=alt.Axis(title=None, labelLimit=220))
+    legend = alt.Legend(title=None)
+    color = alt.Color("verdict:N", scale=alt.Scale(domain=_VERDICTS), legend=legend)
+    zero = base.mark_rule(strokeDash=[4, 3]).encode(x=alt.datum(0))
+    lines = base.mark_rule(strokeWidth=2).encode(
+        x=alt.X("low:Q", axis=_axis(figure)), x2="high:Q", y=y, color=color
+    )
+    points = base.mark_point(filled=True, size=70).encode(
+        x="net:Q",
+        y=y,
+        color=color,
+        shape=alt.Shape("verdict:N", scale=alt.Scale(domain=_VERDICTS), legend=legend),
+        tooltip=[alt.Tooltip(f"{name}:N") for name in ("network", "shown", "verdict")],
+    )
+    return alt.layer(zero, lines, points)
+
+
+def _rows_high(name: str, lines: int) -> Drawing:
+    draw = {"network": _net, "input": _tornado}[name]
+    return Drawing(draw, lambda figure: lines + _ROW * len(set(figure.variants[0].datasets["main"][name])))
+
+
+def _tornado(figure: Figure) -> Layer:
+    base = alt.Chart(alt.NamedData("main"))
+    y = alt.Y("input:N", sort=None, axis=alt.Axis(title=None, labelLimit=260))
+    bars = base.mark_bar(height=14).encode(
+        x=alt.X("likely:Q", axis=_axis(figure), scale=alt.Scale(zero=False)),
+        x2="net:Q",
+        y=y,
+        color=alt.Color("end:N", legend=alt.Legend(title=None)),
+        tooltip=[alt.Tooltip(f"{name}:N") for name in ("input", "end", "shown")],
+    )
+    likely = base.mark_rule().encode(x="likely:Q")
+    zero = base.mark_rule(strokeDash=[4, 3]).encode(x=alt.datum(0))
+    return alt.layer(bars, likely, zero)
+
+
+NET = Chart("worth-net", _rows_high("network", 110))
+TORNADO = Chart("worth-tornado", _rows_high("input", 110))

@@ -1,0 +1,71 @@
+"""The data of the charts of what networks are worth, and the words beside them."""
+
+from __future__ import annotations
+
+from wulf.records import Worth
+from wulf.report.parts import Columns, Figure, Variant, rounded
+from wulf.report.words import count
+from wulf.report.worth import charts
+from wulf.units import format_spread, format_value
+
+
+def net(found: Worth) -> Figure:
+    """Return the net value of every network, with its interval."""
+    ordered = found.networks
+    main: Columns = {
+        "network": [one.network for one in ordered],
+        "net": rounded([one.net.value for one in ordered]),
+        "low": rounded([one.net.low for one in ordered]),
+        "high": rounded([one.net.high for one in ordered]),
+        "verdict": [one.verdict for one in ordered],
+        "shown": [format_spread(one.net) for one in ordered],
+    }
+    best = max(ordered, key=lambda one: one.net.value)
+    return Figure(
+        id="net",
+        chart=charts.NET,
+        title=f"Net value over {found.years:g} years",
+        x_title=f"value of saved node-hours − power − price [{found.currency}]",
+        y_title="network",
+        variants=(
+            Variant(
+                label="",
+                datasets={"main": main},
+                summary=f"Net value of {count(len(ordered), 'network')}; highest: {best.network}, "
+                f"{format_spread(best.net)}.",
+                caption="Points are what is likely, lines 95 % intervals; right of zero it pays.",
+            ),
+        ),
+    )
+
+
+def tornado(found: Worth) -> Figure:
+    """Return what the net value of the best network depends on."""
+    best = max(found.networks, key=lambda one: one.net.value)
+    causes = best.influences
+    main: Columns = {
+        "input": [one.what for one in causes for _ in range(2)],
+        "end": [end for _ in causes for end in ("lower end", "upper end")],
+        "net": rounded([value for one in causes for value in (one.at_low, one.at_high)]),
+        "likely": rounded([best.net.value for _ in causes for _ in range(2)]),
+        "shown": [
+            format_value(value, found.currency) for one in causes for value in (one.at_low, one.at_high)
+        ],
+    }
+    return Figure(
+        id="tornado",
+        chart=charts.TORNADO,
+        title=f"What the net value of {best.network} depends on",
+        x_title=f"net value [{found.currency}]",
+        y_title="input",
+        variants=(
+            Variant(
+                label="",
+                datasets={"main": main},
+                summary=f"Net value of {best.network} at both ends of {count(len(causes), 'input')}; it depends most on "
+                f"the {causes[0].what}.",
+                caption="Each input at the ends of its 95 % interval, all others as is likely; the line is where all "
+                "are as is likely, zero where it just pays.",
+            ),
+        ),
+    )
