@@ -244,7 +244,7 @@ def conclusion(
         yield from _against_tuned(one, tuned)
 
 
-_DO = {"pays": "Buying pays:", "does not pay": "Do not buy", "cannot be told": "It cannot be told of"}
+_DO = {"pays": "It pays to buy", "does not pay": "Do not buy", "cannot be told": "It cannot be told of"}
 
 
 def _reason(one: NetworkWorth, years: float) -> str:

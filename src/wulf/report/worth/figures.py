@@ -62,8 +62,8 @@ def tornado(found: Worth) -> Figure:
             Variant(
                 label="",
                 datasets={"main": main},
-                summary=f"Net value of {best.network} at both ends of {count(len(causes), 'input')}; it depends most on "
-                f"the {causes[0].what}.",
+                summary=f"Net value of {best.network} at both ends of {count(len(causes), 'input')}."
+                f" It depends most on the {causes[0].what}.",
                 caption="Each input at the ends of its 95 % interval, all others as is likely; the line is where all "
                 "are as is likely, zero where it just pays.",
             ),

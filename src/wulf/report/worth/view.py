@@ -73,8 +73,8 @@ def _networks(found: Worth) -> Table:
             Column("verdict"),
         ),
         rows=tuple(_row(one) for one in found.networks),
-        note="Intervals 95 %, of predictions and prices together. Net value: of the saved node-hours, less power, less the "
-        "price. More nodes make no job faster: they only let more jobs run.",
+        note="Intervals 95 %, of predictions and prices together. Net value: of the saved node-hours, less power, less "
+        "the price. More nodes make no job faster: they only let more jobs run.",
     )
 
 
