@@ -164,15 +164,17 @@ def test_two_commands_in_turn(tmp_path):
 def test_programs_are_characterised_and_settings_tried_with_them(tmp_path):
     heat = wulf(tmp_path, "shipped", "heat", "--cluster", "local", "--mpi", "openmpi").stdout.strip()
     job = ["--cluster", "local", "--repeat", "6", "--ranks", "2", "--mpi", "openmpi"]
-    done = wulf(tmp_path, "app", "--run", "heat", *job, "--", heat, "--steps", "50")
+    figure = ["--match", r"communication_s (\S+)", "--as", "communication [s]"]
+    done = wulf(tmp_path, "app", "--run", "heat", *job, *figure, "--", heat, "--steps", "50")
     assert done.returncode in (0, 3), done.stderr
     setting = ["--setting", "ompi.btl_tcp_eager_limit=4096", "--launches", "8", "--json"]
     done = wulf(tmp_path, "characterise", "heat", "--mpi", "openmpi", *setting)
     assert done.returncode == 0, done.stderr
     (program,) = json.loads(done.stdout)["programs"]
     assert (program["ranks"], program["partners"]) == (2, 1) and 0 < program["share"][0] < 1
-    assert program["gains"][0]["setting"] == "ompi.btl_tcp_eager_limit=4096"
-    assert program["gains"][0]["ratio"]["low"] is not None
+    assert {gain["setting"] for gain in program["gains"]} == {"ompi.btl_tcp_eager_limit=4096"}
+    assert {gain["what"] for gain in program["gains"]} == {"run time", "communication"}
+    assert all(gain["ratio"]["low"] is not None for gain in program["gains"])
     # The profile is kept: another look starts nothing.
     shown = wulf(tmp_path, "characterise", "heat")
     assert (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 import pytest
 from rich.console import Console
@@ -120,11 +121,14 @@ def test_every_class_has_words_and_gains_stand_beside_them():
     ratio = Estimate(value=0.9, low=0.88, high=0.92, confidence=0.95, unit="ratio", n=12, method="paired")
     gain = Gain(setting="nic.rx_usecs=0", ratio=ratio, verdict="better", reason="")
     unknown = Gain(setting="nic.mtu=9000", ratio=None, verdict="no decision", reason="every launch failed")
+    printed = Gain(
+        setting="nic.rx_usecs=0", what="FFT", ratio=ratio, verdict="worse", reason="its rate is lower"
+    )
     shown = Console(file=io.StringIO(), width=200)
     programs = [
         Character(
             **{name: getattr(of, name) for name in of.__struct_fields__}
-            | {"program_class": kind, "gains": [gain, unknown]}
+            | {"program_class": kind, "gains": [gain, unknown, printed]}
         )
         for kind in report.MEANING
     ]
@@ -132,3 +136,5 @@ def test_every_class_has_words_and_gains_stand_beside_them():
     said = shown.file.getvalue()
     assert all(kind in said for kind in report.MEANING)
     assert "−10 % (−12 to −8), better" in said and "unknown" in said
+    # A number that the program prints has a row of its own, with its own verdict.
+    assert re.search(r"FFT +−10 % \(−12 to −8\), worse", said)

@@ -51,7 +51,7 @@ class CharacteriseRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def characterise(request: CharacteriseRequest, say: Say) -> Characters:
-    """Return what each program is like, and what each setting changes of its run time.
+    """Return what each program is like, and what each setting changes of its run time and of what it prints.
 
     A run that has no profile yet gets one, from one more launch of its command. Launches with a setting take turns
     with launches without; everything is put back. Profile and gains are kept with the run, and not made again.
@@ -71,7 +71,7 @@ def characterise(request: CharacteriseRequest, say: Say) -> Characters:
         found = profile.character(
             run.manifest.id, operation.command, _profile(run, operation, request.mpi, say)
         )
-        gains = [_gain(request, run, operation, side, say) for side in request.settings]
+        gains = [gain for side in request.settings for gain in _gains(request, run, operation, side, say)]
         programs.append(msgspec.structs.replace(found, gains=gains))
     return Characters(schema_version=SCHEMA_VERSION, programs=programs)
 
@@ -174,22 +174,22 @@ def _launched(
     return answer.stdout
 
 
-def _gain(
+def _gains(
     request: CharacteriseRequest, run: Run, operation: Operation, side: interleaving.Side, say: Say
-) -> Gain:
+) -> list[Gain]:
     """Return what a setting brings a program: as it is kept with the run, or measured now and kept."""
     path = run.path / GAINS
     known = decode_file(path, list[Gain]) if path.exists() else []
-    found = next((gain for gain in known if gain.setting == side.name), None)
-    if found is None:
-        found = _measured_gain(request, run, operation, side, say)
-        write_atomically(path, msgspec.json.format(msgspec.json.encode([*known, found]), indent=1))
+    found = [gain for gain in known if gain.setting == side.name]
+    if not found:
+        found = _measured_gains(request, run, operation, side, say)
+        write_atomically(path, msgspec.json.format(msgspec.json.encode([*known, *found]), indent=1))
     return found
 
 
-def _measured_gain(
+def _measured_gains(
     request: CharacteriseRequest, run: Run, operation: Operation, side: interleaving.Side, say: Say
-) -> Gain:
+) -> list[Gain]:
     config = _cluster(run)
     nodes = _nodes(run)
     asked = interleaving.InterleaveRequest(
@@ -217,13 +217,18 @@ def _measured_gain(
     if outcome.interrupted:
         raise KeyboardInterrupt
     found = outcome.comparison
-    whole = found.pooled.get(interleaving.RUN_TIME)
-    return Gain(
-        setting=side.name,
-        ratio=whole.ratio if whole else None,
-        verdict=whole.verdict if whole else "no decision",
-        reason=found.reason,
-    )
+    if not found.pooled:
+        return [Gain(setting=side.name, ratio=None, verdict="no decision", reason=found.reason)]
+    return [
+        Gain(
+            setting=side.name,
+            what=what,
+            ratio=whole.ratio,
+            verdict=whole.verdict,
+            reason=found.reason,
+        )
+        for what, whole in found.pooled.items()
+    ]
 
 
 def _printed(run: Run) -> Iterator[Printed]:

@@ -56,10 +56,12 @@ class MpiProfile(Record, frozen=True, kw_only=True, tag="profile"):
 
 
 class Gain(Record, frozen=True, kw_only=True):
-    """What a setting changes of a program's run time, in launches that took turns."""
+    """What a setting changes of a program, in launches that took turns."""
 
     setting: str
-    #: Run time with it ÷ without; null where no pair of launches was whole.
+    #: The run time, or the name of a number that the program prints.
+    what: str = "run time"
+    #: With it ÷ without; null where no pair of launches was whole.
     ratio: Estimate | None
     verdict: Verdict
     reason: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from wulf.records.profiled import Character, Characters, ProgramClass
+from wulf.records.profiled import Character, Characters, Gain, ProgramClass
 from wulf.report.parts import Column, Flag, Item, Table
 from wulf.report.terminal import Printer
 from wulf.report.words import FLAGS, change_item, count, name, percent
@@ -76,22 +76,28 @@ def _gains(found: Characters) -> Table:
     settings = list(dict.fromkeys(gain.setting for program in found.programs for gain in program.gains))
     rows = []
     for program in found.programs:
-        by_setting = {gain.setting: gain for gain in program.gains}
-        items = []
-        for setting in settings:
-            gain = by_setting.get(setting)
-            if gain is None or gain.ratio is None:
-                items.append(Item("unknown", None, "unknown"))
-                continue
-            flag: Flag = FLAGS[gain.verdict]
-            items.append(Item(f"{change_item(gain.ratio).text}, {gain.verdict}", gain.ratio.value, flag))
-        rows.append((Item(name(program.run)), Item(program.program_class), *items))
+        by_what: dict[str, dict[str, Gain]] = {}
+        for gain in program.gains:
+            by_what.setdefault(gain.what, {})[gain.setting] = gain
+        for what, by_setting in by_what.items():
+            items = [_gain(by_setting.get(setting)) for setting in settings]
+            rows.append(
+                (Item(name(program.run)), Item(program.program_class), Item(printable(what, 60)), *items)
+            )
     return Table(
-        title="Change of the run time with a setting, in launches that took turns",
+        title="Change with a setting, in launches that took turns",
         columns=(
             Column("program"),
             Column("class"),
+            Column("of"),
             *(Column(printable(setting, 60), numeric=True) for setting in settings),
         ),
         rows=tuple(rows),
     )
+
+
+def _gain(gain: Gain | None) -> Item:
+    if gain is None or gain.ratio is None:
+        return Item("unknown", None, "unknown")
+    flag: Flag = FLAGS[gain.verdict]
+    return Item(f"{change_item(gain.ratio).text}, {gain.verdict}", gain.ratio.value, flag)
