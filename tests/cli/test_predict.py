@@ -55,6 +55,15 @@ def test_changes_are_paired_and_the_programs_own_time_is_what_changes(place):
     assert found["gap"]["value"] == pytest.approx(1, abs=0.01)
 
 
+def test_another_calibrated_run_is_a_network_to_ask_about(place):
+    calibrated_run(place / "runs" / "again", places=(BETWEEN, WITHIN))
+    trace = ping_pong(place / "p.wtrace", 1, run_ns=int(40 * round_trip(1) * 1e9))
+    (same,) = predicted(place, str(trace), "--what-if", "@again")["scenarios"]
+    assert same["change"]["low"] < 1 < same["change"]["high"]
+    assert same["change"]["value"] == pytest.approx(1, abs=1e-6)
+    assert "no run 'none'" in refused(place, str(trace), "--on", "cal", "--what-if", "@none")
+
+
 def test_a_seed_gives_the_same_again(place):
     trace = str(ring(place / "ring.wtrace"))
     first, again = (predicted(place, trace, "--seed", "3") for _ in range(2))

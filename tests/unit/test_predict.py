@@ -146,8 +146,12 @@ def find(name):
     return networks.named(name, {})
 
 
+def no_run(name):
+    raise AssertionError(name)
+
+
 def test_what_if_is_a_list_of_networks_and_changes():
-    found = scenario.parse("10gbe, latency=5us..80us,bandwidth=x2,1gbe-tuned+compute=x0.5", find)
+    found = scenario.parse("10gbe, latency=5us..80us,bandwidth=x2,1gbe-tuned+compute=x0.5", find, no_run)
     assert [one.name for one in found] == [
         "10gbe",
         *(f"latency={value}" for value in ("5.00µs", "10.0µs", "20.0µs", "40.0µs", "80.0µs")),
@@ -176,7 +180,7 @@ def test_what_if_is_a_list_of_networks_and_changes():
 )
 def test_a_what_if_that_is_not_understood_is_refused(text, said):
     with pytest.raises(UsageError, match=said):
-        scenario.parse(text, find)
+        scenario.parse(text, find, no_run)
 
 
 def test_bounds_are_a_95_percent_interval_on_either_side():

@@ -66,7 +66,8 @@ def command(
             "--what-if",
             metavar="LIST",
             help="Networks by name, or changes of the calibrated one: latency=5us, latency=x0.5, latency=5us..100us, "
-            "bandwidth=x2, overhead=x0.5, compute=x0.9. Commas between; + joins several for one.",
+            "bandwidth=x2, overhead=x0.5, compute=x0.9; @RUN for the network of another calibrated run. "
+            "Commas between; + joins several for one.",
         ),
     ] = predicting.USUAL,
     own: OwnOption = None,
@@ -123,6 +124,7 @@ def command(
         placement=_numbers(placement) if placement is not None else [],
         rules=rules,
         engine=engine,
+        find_run=lambda name: open_run(name, runs),
         samples=samples,
         seed=seed,
     )

@@ -54,6 +54,8 @@ class Points:
 class Way:
     """What was measured of messages between nodes, or within one."""
 
+    #: The run.
+    origin: str
     #: ``between`` or ``within``.
     where: str
     points: Mapping[str, Points]
@@ -110,7 +112,9 @@ def _way(
             *notes,
             f"{where}: the gap between messages ({SHORT} and {LONG}) was not measured: {_MEASURE}",
         ]
-    return Way(where=where, points=points, eager_bytes=eager, notes=tuple(notes), pairs=len(pairs))
+    return Way(
+        origin=origin, where=where, points=points, eager_bytes=eager, notes=tuple(notes), pairs=len(pairs)
+    )
 
 
 def _asked(operation: Operation) -> str:
@@ -157,7 +161,9 @@ def link(way: Way, draw: Draw | None = None) -> Link:
     """Return the link of a replay: what was measured, or with a draw what it may have been."""
     chance = draw or Likely()
     drawn = {
-        kind: dict(zip(points.sizes, points.drawn(chance.of(f"{way.where} {kind}")), strict=True))
+        kind: dict(
+            zip(points.sizes, points.drawn(chance.of(f"{way.origin} {way.where} {kind}")), strict=True)
+        )
         for kind, points in way.points.items()
     }
     whole = drawn[ROUND_TRIP]

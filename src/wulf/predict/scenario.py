@@ -1,7 +1,8 @@
 """What if: changes of the calibrated network, as a user writes them.  Pure.
 
 ``10gbe`` is a network by its name; ``latency=5us``, ``latency=x0.5``, ``latency=5us..100us``, ``bandwidth=x2``,
-``overhead=x0.5`` and ``compute=x0.9`` change the calibrated one; ``10gbe+latency=x2`` is both.
+``overhead=x0.5`` and ``compute=x0.9`` change the calibrated one; ``10gbe+latency=x2`` is both. ``@RUN`` is the network
+of another calibrated run.
 """
 
 from __future__ import annotations
@@ -24,12 +25,14 @@ STEPS = 5
 _FACTOR = re.compile(r"x([0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 _HOW = (
     "write the name of a network, latency=5us, latency=x0.5, latency=5us..100us, bandwidth=x2, overhead=x0.5 or "
-    "compute=x0.9, several for one network with + between them"
+    "compute=x0.9, several for one network with + between them; or @RUN, another calibrated run"
 )
 
 #: Name → network, and where it is not known an error that says what there is.
 Find = Callable[[str], NamedNetwork]
 Change = Callable[[Network, Draw], Network]
+#: Name of a calibrated run → what it measured, as a change of any network to it.
+Calibrated = Callable[[str], Change]
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ class Scenario:
         return base
 
 
-def parse(text: str, find: Find) -> list[Scenario]:
+def parse(text: str, find: Find, calibrated: Calibrated) -> list[Scenario]:
     """Return what a list asks about, with commas between.
 
     Raises
@@ -57,7 +60,9 @@ def parse(text: str, find: Find) -> list[Scenario]:
     UsageError
         A part of it is not understood, or there is no such network.
     """
-    found = [one for part in text.split(",") if part.strip() for one in _scenarios(part.strip(), find)]
+    found = [
+        one for part in text.split(",") if part.strip() for one in _scenarios(part.strip(), find, calibrated)
+    ]
     if not found:
         raise UsageError(f"--what-if {text!r} asks nothing; {_HOW}")
     names = [one.name for one in found]
@@ -67,10 +72,10 @@ def parse(text: str, find: Find) -> list[Scenario]:
     return found
 
 
-def _scenarios(part: str, find: Find) -> Iterator[Scenario]:
+def _scenarios(part: str, find: Find, calibrated: Calibrated) -> Iterator[Scenario]:
     begun = [Scenario("", "", ())]
     for word in part.split("+"):
-        begun = [_and(one, more) for one in begun for more in _one(word.strip(), find)]
+        begun = [_and(one, more) for one in begun for more in _one(word.strip(), find, calibrated)]
     yield from begun
 
 
@@ -83,7 +88,11 @@ def _and(first: Scenario, then: Scenario) -> Scenario:
     )
 
 
-def _one(word: str, find: Find) -> list[Scenario]:
+def _one(word: str, find: Find, calibrated: Calibrated) -> list[Scenario]:
+    if word.startswith("@"):
+        return [
+            Scenario(word, f"the network that {printable(word[1:], 60)} measured", (calibrated(word[1:]),))
+        ]
     key, equals, value = word.partition("=")
     if not equals:
         network = find(word)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -36,6 +36,10 @@ FAR, FAR_S = 50.0, 1e-3
 _TOO_MANY_LINES = "changes its slope more than"
 
 
+def _no_run(name: str) -> Run:
+    raise UsageError(f"@{name}: runs are not looked for here")
+
+
 class PredictRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked of which program."""
 
@@ -53,6 +57,8 @@ class PredictRequest(msgspec.Struct, frozen=True, kw_only=True):
     placement: list[int] = []
     rules: Path | None = None
     engine: str = "a"
+    #: Finds a run that ``@RUN`` names.
+    find_run: Callable[[str], Run] = _no_run
     samples: int = 200
     seed: int = 1
 
@@ -129,7 +135,11 @@ def evaluate(request: PredictRequest, say: Say) -> Evaluated:
         trace = read(path)
         nodes = placed(trace, request.ranks_per_node, request.placement)
         calibrated = Calibrated(request.run, shares_nodes=len(set(nodes)) < len(nodes))
-        scenarios = scenario.parse(request.what_if, finder(request.own))
+        scenarios = scenario.parse(
+            request.what_if,
+            finder(request.own),
+            other_runs(request.find_run, shares_nodes=calibrated.within is not None),
+        )
         spread = uncertainty.compute_spread([stream.slots[stream.starts()] for stream in trace.streams])
         draws = [Sample(request.seed, number) for number in range(request.samples)]
         sampled = [
@@ -296,6 +306,16 @@ def finder(own: Sequence[Path]) -> scenario.Find:
     """
     mine: dict[str, NamedNetwork] = {one.id: one for path in own for one in networks.read(path)}
     return lambda name: networks.named(name, mine)
+
+
+def other_runs(find_run: Callable[[str], Run], *, shares_nodes: bool) -> scenario.Calibrated:
+    """Return what makes a change of the name of a calibrated run: to its network, with the CPUs as they are."""
+
+    def to_run(name: str) -> scenario.Change:
+        other = Calibrated(find_run(name), shares_nodes=shares_nodes)
+        return lambda network, draw: replace(other.network(draw), compute=network.compute)
+
+    return to_run
 
 
 def own_time(trace: Trace) -> float | None:

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from wulf.errors import ConfigError, UsageError
-from wulf.predict import money, scenario, worth
+from wulf.predict import money, worth
 from wulf.predict.draws import Sample
 from wulf.predict.money import Job, JobMix, Prices
 from wulf.procedure import predicting
@@ -58,7 +58,7 @@ def value(request: WorthRequest, say: Say) -> Worth:
         for job, path in _traces(mix, request.traces, request.jobs)
     }
     draws = [Sample(request.seed, number) for number in range(request.samples)]
-    offers = _offers(request, mix, prices, found, names)
+    offers = _offers(request, mix, prices, found)
     tuned = next((one for one in offers if one.name == request.tuned), None)
     tuned_mix = worth.mixed(tuned, mix) if tuned is not None else None
     networks = [worth.worth(one, mix, prices, draws, tuned_mix) for one in offers if one is not tuned]
@@ -133,10 +133,10 @@ def _evaluated(request: WorthRequest, job: Job, path: Path, names: str, say: Say
 
 
 def _offers(
-    request: WorthRequest, mix: JobMix, prices: Prices, found: dict[str, Evaluated], names: str
+    request: WorthRequest, mix: JobMix, prices: Prices, found: dict[str, Evaluated]
 ) -> list[worth.Offer]:
     offers = []
-    for place, one in enumerate(scenario.parse(names, predicting.finder(request.own))):
+    for place, one in enumerate(next(iter(found.values())).scenarios):
         if len(one.of) != 1:
             raise UsageError(
                 f"--what-if {one.name}: only networks by name have prices; your own: --network FILE.toml"

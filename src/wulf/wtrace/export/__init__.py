@@ -1,0 +1,1 @@
+"""Traces in the formats of other simulators, so that these can be run side by side.  Pure."""
