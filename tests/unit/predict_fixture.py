@@ -53,7 +53,7 @@ def parameters(places=(BETWEEN, WITHIN)):
         LogGP(
             place=place,
             setting="default",
-            eager_limit=(EAGER - 128, EAGER + 1),
+            eager_limit=(EAGER, EAGER + 1),
             eager_limit_said=("limit", EAGER),
         )
         for place in places

@@ -147,10 +147,11 @@ def _eager(parameters: Sequence[LogGP], where: str) -> tuple[int, list[str]]:
     said = [one.eager_limit_said[1] for one in there if one.eager_limit_said is not None]
     seen = [one.eager_limit[0] for one in there if one.eager_limit is not None]
     notes = [f"{where}: {note}" for one in there[:1] for note in one.notes]
-    if said:
-        return min(said), notes
+    # What the library says counts its own headers, too; what was seen is what a program sends.
     if seen:
         return min(seen), notes
+    if said:
+        return min(said), notes
     return 1 << 62, [
         *notes,
         f"{where}: no message was seen to wait for its receiver: all are taken for eager",
@@ -169,7 +170,6 @@ def link(way: Way, draw: Draw | None = None) -> Link:
     whole = drawn[ROUND_TRIP]
     sizes = sorted(whole)
     send, receive = _pieces_of(drawn[SEND]), _pieces_of(drawn[RECEIVE])
-    posts = _pieces_of(drawn[ISEND]) if ISEND in drawn else send
     gaps = _gaps(drawn)
     first = sizes[0]
     o_s, o_r = at(send, first), at(receive, first)
@@ -189,6 +189,7 @@ def link(way: Way, draw: Draw | None = None) -> Link:
     if not large:
         return Link(latency, way.eager_bytes, sent, received, wires)
     begin = way.eager_bytes + 1
+    posts = _posts(drawn.get(ISEND, {}), begin) or (Piece(0, o_s, 0.0),)
     late = [whole[size] * 1e9 - 3 * latency - at(posts, size) - o_r for size in large]
     return Link(
         latency,
@@ -202,6 +203,12 @@ def link(way: Way, draw: Draw | None = None) -> Link:
 def _pieces_of(times: Mapping[int, float]) -> Pieces:
     sizes = sorted(times)
     return through(sizes, [times[size] * 1e9 for size in sizes])
+
+
+def _posts(times: Mapping[int, float], begin: int) -> Pieces:
+    """Return what it takes to begin a message that waits for its receiver [ns]; nothing where it was not measured."""
+    large = {size: time for size, time in times.items() if size >= begin}
+    return _pieces_of(large) if large else ()
 
 
 def _gaps(drawn: Mapping[str, Mapping[int, float]]) -> Pieces:

@@ -18,11 +18,9 @@ def text(ranks: Sequence[Sequence[Operation]]) -> Iterator[str]:
 
 def _schedule(done: Sequence[Operation]) -> Iterator[str]:
     """Yield one rank's lines: each step waits for the one before it, a wait for what was begun, too."""
-    label = 0
     last: int | None = None
     begun: dict[int, int] = {}
-    for one in done:
-        label += 1
+    for label, one in enumerate(done, 1):
         yield f"l{label}: {_step(one)}"
         if last is not None:
             # What is begun does not hold up what follows: it only has to have begun itself.

@@ -7,6 +7,7 @@ messages between its members, in textbook algorithms.
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -21,12 +22,6 @@ Verb = Literal["compute", "send", "receive", "begin_send", "begin_receive", "wai
 #: Tags of messages that collectives are made of begin here; programs may use those below.
 FIRST_TAG = 1 << 22
 
-_SENDS = {Kind.SEND, Kind.SSEND, Kind.BSEND}
-_BEGUN_SENDS = {Kind.ISEND, Kind.ISSEND, Kind.IBSEND}
-_MADE_SENDS = {Kind.SEND_INIT, Kind.SSEND_INIT, Kind.BSEND_INIT}
-_RECEIVES = {Kind.RECV, Kind.MRECV}
-_BEGUN_RECEIVES = {Kind.IRECV, Kind.IMRECV}
-_ENDS = {Kind.WAIT, Kind.WAIT_SOME, Kind.TEST}
 _LOOKS = {Kind.PHASE, Kind.PROBE, Kind.CANCEL, Kind.OTHER}
 
 
@@ -87,7 +82,7 @@ class _Rank:
         self._done: list[Operation] = []
         self._open: dict[int, int] = {}  # request → number of what was begun
         self._places: dict[int, int] = {}  # number → place of a receive from anybody
-        self._made: dict[int, tuple[Verb, Entry]] = {}
+        self._made: dict[int, Entry] = {}
         self._begun: dict[int, Entry] = {}  # request → collective
         self._collectives: dict[int, int] = {}
         self._numbers = 0
@@ -101,29 +96,45 @@ class _Rank:
 
     def _take(self, entry: Entry) -> None:
         kind = entry.kind
-        if kind == Kind.COMMUNICATOR:
-            self._groups[entry.comm] = _group(entry)
-        elif kind in _SENDS or kind in _RECEIVES:
-            self._message("send" if kind in _SENDS else "receive", entry)
-        elif kind == Kind.SENDRECV:
-            self._begin("begin_send", entry)
-        elif kind == Kind.RECV_PART:
-            self._message("receive", entry)
-            self._end(0)
-        elif kind in _BEGUN_SENDS or kind in _BEGUN_RECEIVES:
-            self._begin("begin_send" if kind in _BEGUN_SENDS else "begin_receive", entry)
-        elif kind in _MADE_SENDS or kind == Kind.RECV_INIT:
-            self._made[entry.request] = ("begin_send" if kind in _MADE_SENDS else "begin_receive", entry)
-        elif kind == Kind.START:
-            self._begin(*self._made[entry.request])
-        elif kind in _ENDS:
-            self._ended(entry)
-        elif kind == Kind.FREE:
-            self._made.pop(entry.request, None)
+        if kind in _TAKES:
+            _TAKES[kind](self, entry)
         elif Kind.BARRIER <= kind <= Kind.MAKE_COMMUNICATOR:
             self._collective(entry)
         elif kind not in _LOOKS:
             raise TraceError(f"{self._stream.origin}: {kind.name} has no messages that others could replay")
+
+    def _communicator(self, entry: Entry) -> None:
+        self._groups[entry.comm] = _group(entry)
+
+    def _send(self, entry: Entry) -> None:
+        self._message("send", entry)
+
+    def _receive(self, entry: Entry) -> None:
+        self._message("receive", entry)
+
+    def _second_part(self, entry: Entry) -> None:
+        self._message("receive", entry)
+        self._end(0)
+
+    def _begin_send(self, entry: Entry) -> None:
+        self._begin("begin_send", entry)
+
+    def _begin_receive(self, entry: Entry) -> None:
+        self._begin("begin_receive", entry)
+
+    def _make(self, entry: Entry) -> None:
+        self._made[entry.request] = entry
+
+    def _start(self, entry: Entry) -> None:
+        made = self._made.get(entry.request)
+        if made is None:
+            raise TraceError(
+                f"{self._stream.origin}: the start of request {entry.request}, which was not made"
+            )
+        self._begin("begin_receive" if made.kind == Kind.RECV_INIT else "begin_send", made, entry.request)
+
+    def _free(self, entry: Entry) -> None:
+        self._made.pop(entry.request, None)
 
     def _world(self, comm: int, rank: int) -> int:
         members = self._groups[comm].members
@@ -136,12 +147,12 @@ class _Rank:
             peer = self._world(entry.comm, entry.peer)
             self._done.append(Operation(verb, peer=peer, bytes=entry.bytes, tag=entry.tag))
 
-    def _begin(self, verb: Verb, entry: Entry) -> None:
+    def _begin(self, verb: Verb, entry: Entry, request: int | None = None) -> None:
         if entry.peer == NOBODY:
             return
         self._numbers += 1
-        self._open[entry.request] = self._numbers
-        if entry.peer == ANY or entry.tag == ANY:
+        self._open[entry.request if request is None else request] = self._numbers
+        if ANY in (entry.peer, entry.tag):
             self._places[self._numbers] = len(self._done)
         peer = NOBODY if entry.peer == ANY else self._world(entry.comm, entry.peer)
         self._done.append(Operation(verb, peer, entry.bytes, entry.tag, self._numbers))
@@ -183,6 +194,20 @@ class _Rank:
             for number, (verb, peer, size) in zip(numbers, begun, strict=True):
                 self._done.append(Operation(verb, group.members[peer], size, tag, number))  # type: ignore[arg-type]
             self._done += [Operation("wait", number=number) for number in numbers]
+
+
+_TAKES: dict[Kind, Callable[[_Rank, Entry], None]] = {
+    Kind.COMMUNICATOR: _Rank._communicator,
+    **dict.fromkeys((Kind.SEND, Kind.SSEND, Kind.BSEND), _Rank._send),
+    **dict.fromkeys((Kind.RECV, Kind.MRECV), _Rank._receive),
+    **dict.fromkeys((Kind.ISEND, Kind.ISSEND, Kind.IBSEND, Kind.SENDRECV), _Rank._begin_send),
+    Kind.RECV_PART: _Rank._second_part,
+    **dict.fromkeys((Kind.IRECV, Kind.IMRECV), _Rank._begin_receive),
+    **dict.fromkeys((Kind.SEND_INIT, Kind.SSEND_INIT, Kind.BSEND_INIT, Kind.RECV_INIT), _Rank._make),
+    Kind.START: _Rank._start,
+    Kind.FREE: _Rank._free,
+    **dict.fromkeys((Kind.WAIT, Kind.WAIT_SOME, Kind.TEST), _Rank._ended),
+}
 
 
 def _group(entry: Entry) -> Group:

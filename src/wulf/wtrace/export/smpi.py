@@ -1,7 +1,7 @@
 """Time-independent traces that SimGrid's SMPI replays, with the platform that they run on.  Pure.
 
-Written for SimGrid 3.32 (Debian 12). A host computes one operation in a nanosecond, so that compute times are numbers of
-operations.
+Written for SimGrid 3.32 (Debian 12). A host computes one operation in a nanosecond, so that compute times are
+numbers of operations.
 """
 
 from __future__ import annotations
