@@ -41,6 +41,7 @@ NAMES = (
     "app-overhead",
     "slurm",
     "hpl-search",
+    "peers",
 )
 TABLE = Path(__file__).parent / "RESULTS.md"
 

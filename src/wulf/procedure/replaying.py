@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ LIMIT_S = 3600.0
 _PREFIX = "wulf-replay: "
 
 
+@functools.cache
 def program() -> Path:
     """Return the replay, built if need be.
 
