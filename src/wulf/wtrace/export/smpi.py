@@ -80,6 +80,8 @@ def platform(
         "smpi/or": _pieces(receive),
         "smpi/async-small-thresh": str(eager_bytes + 1),
         "smpi/send-is-detached-thresh": str(eager_bytes + 1),
+        # Its own default takes linear trees for all sizes.
+        "smpi/coll-selector": "ompi",
         "smpi/lat-factor": "0:1",
         "smpi/bw-factor": "0:1",
         "network/latency-factor": "1",
