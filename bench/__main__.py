@@ -42,6 +42,7 @@ NAMES = (
     "slurm",
     "hpl-search",
     "peers",
+    "accuracy",
 )
 TABLE = Path(__file__).parent / "RESULTS.md"
 
