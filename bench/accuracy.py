@@ -1,11 +1,11 @@
 """Predicted against measured, one change of the network at a time, in a virtual cluster of two nodes.
 
-Four programs whose steps are known (a wait on the clock between their messages), so that their traces are written and not
-recorded: ping-pong, halo exchange, transpose, a solver with reductions. Four changes of a network of 1 Gbit/s: 100 Mbit/s,
-300 Mbit/s, an MTU of 900 B, a packet filter of 300 rules. The network as it is and each changed one are calibrated, then
-all programs run on all networks in random order, round after round. Predicted is the program's own time as it is, changed
-as the two calibrations say (`--what-if @RUN`); for the two rates, also as the calibration of 1 Gbit/s alone says
-(`bandwidth=x0.1`), which is the question that one has before buying.
+Four programs whose steps are known (a wait on the clock between their messages), so that their traces are written and
+not recorded: ping-pong, halo exchange, transpose, a solver with reductions. Four changes of a network of 1 Gbit/s:
+100 Mbit/s, 300 Mbit/s, an MTU of 900 B, a packet filter of 300 rules. The network as it is and each changed one are
+calibrated, then all programs run on all networks in random order, round after round. Predicted is the program's own time
+as it is, changed as the two calibrations say (`--what-if @RUN`); for the two rates, also as the calibration of 1 Gbit/s
+alone says (`bandwidth=x0.1`), which is the question that one has before buying.
 
 Goal: at least 90 % of the measured medians within their intervals, median error at most 5 %; printed with the spread of
 the program's own launches beside it. `DIRECTORY` keeps the calibrations and takes those that are there,
@@ -32,13 +32,14 @@ from wulf.wtrace.layout import Kind
 from wulf.wtrace.writer import StreamWriter, write_container
 
 ITERATIONS, ROUNDS = 300, 12
-BUDGET = "95s"
+BUDGET = "80s"
 INSIDE, ERROR = 0.9, 0.05
 
 _RATE = "tc qdisc replace dev host0 root handle 1: tbf rate {} burst 128kb latency 20ms"
 _RULES = (
     "i=0; {{ echo 'table inet bench {{ chain input {{ type filter hook input priority 0; policy accept;'; "
-    'while [ $i -lt 300 ]; do echo "ip saddr 203.0.113.$((i % 250)) tcp dport $((30000 + i)) drop"; i=$((i + 1)); done; '
+    'while [ $i -lt 300 ]; do echo "ip saddr 203.0.113.$((i % 250)) tcp dport $((30000 + i)) drop"; '
+    "i=$((i + 1)); done; "
     "echo 'ct state invalid drop }} }}'; }} | nft -f -"
 ).format()
 _CLEAN = "nft delete table inet bench 2>/dev/null; ip link set dev host0 mtu 1500; " + _RATE.format("1gbit")
@@ -195,7 +196,8 @@ def compared(times: dict[tuple[str, str], list[float]], runs: Path) -> list[Figu
                 inside[is_calibrated].append(low <= real <= high)
                 errors[is_calibrated].append(abs(one.time.value / real - 1))
                 print(
-                    f"  {program:10s} {how:15s} predicted {1e3 * one.time.value:8.2f} ms ({1e3 * low:.2f} to {1e3 * high:.2f}), "
+                    f"  {program:10s} {how:15s} predicted {1e3 * one.time.value:8.2f} ms "
+                    f"({1e3 * low:.2f} to {1e3 * high:.2f}), "
                     f"measured {1e3 * real:8.2f} (launches {1e3 * noise[0]:.2f} to {1e3 * noise[-1]:.2f}): "
                     f"{one.time.value / real - 1:+.1%}, {'inside' if low <= real <= high else 'outside'}"
                 )

@@ -3,8 +3,8 @@
 A 2-D stencil with a small reduction in every iteration, exported as SMPI's time-independent traces and platform:
 64 ranks five times, 256 ranks once. Ratio of the wall-clock times (goal: SMPI takes at least 20 times as long), and
 how far the two predictions are apart. Then three programs at which others fail: a task farm that receives from anybody,
-a collective of two of four ranks, and scan, gatherv and alltoallv. The replay must take all of them; what SMPI does with
-the exports is printed.
+a collective of two of four ranks, and scan, gatherv and alltoallv. The replay must take all of them; what SMPI does
+with the exports is printed.
 
 SMPI: Debian's libsimgrid-dev; without it the three programs are replayed all the same.
 """
