@@ -3,9 +3,9 @@
 Four programs whose steps are known (a wait on the clock between their messages), so that their traces are written and
 not recorded: ping-pong, halo exchange, transpose, a solver with reductions. Four changes of a network of 1 Gbit/s:
 100 Mbit/s, 300 Mbit/s, an MTU of 900 B, a packet filter of 300 rules. The network as it is and each changed one are
-calibrated, then all programs run on all networks in random order, round after round. Predicted is the program's own time
-as it is, changed as the two calibrations say (`--what-if @RUN`); for the two rates, also as the calibration of 1 Gbit/s
-alone says (`bandwidth=x0.1`), which is the question that one has before buying.
+calibrated, then all programs run on all networks in random order, round after round. Predicted is the program's own
+time as it is, changed as the two calibrations say (`--what-if @RUN`); for the two rates, also as the calibration of
+1 Gbit/s alone says (`bandwidth=x0.1`), which is the question that one has before buying.
 
 Goal: at least 90 % of the measured medians within their intervals, median error at most 5 %; printed with the spread of
 the program's own launches beside it. `DIRECTORY` keeps the calibrations and takes those that are there,
