@@ -31,7 +31,7 @@ from wulf.records import Predicted
 from wulf.wtrace.layout import Kind
 from wulf.wtrace.writer import StreamWriter, write_container
 
-ITERATIONS, ROUNDS = 300, 12
+ITERATIONS, ROUNDS = 300, 7
 BUDGET = "80s"
 INSIDE, ERROR = 0.9, 0.05
 

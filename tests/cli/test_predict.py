@@ -8,6 +8,7 @@ import pytest
 
 from tests.cli.command import wulf
 from tests.unit.predict_fixture import BETWEEN, WITHIN, calibrated_run, ping_pong, ring, round_trip
+from wulf.probe import build
 from wulf.wtrace.layout import Kind, Unsound
 from wulf.wtrace.writer import StreamWriter, write_container
 
@@ -88,6 +89,32 @@ def test_words_and_a_page(place):
     page = (place / "p.html").read_text()
     for said in ("predict-changes", "predict-curve", "predict-shares", "What must be known"):
         assert said in page
+
+
+@pytest.mark.mpi
+def test_the_program_is_launched_again_and_held_against_the_interval(place):
+    """A real program; of its trace only the note and the time count here, which is far off."""
+    library = build.find_mpi("openmpi")[0]
+    heat = build.build_program("wulf-heat", library).path
+    line = f"{library.mpirun} --oversubscribe --allow-run-as-root --mca mpi_yield_when_idle 1 -np 2 {heat} --steps 50"
+    assert wulf(
+        place, "app", "--cluster", "local", "--run", "app", "--repeat", "1", "--", "true"
+    ).returncode in (0, 3)
+    path = place / "runs" / "cal" / "manifest.json"
+    own = json.loads(path.read_text())
+    of_app = json.loads((place / "runs" / "app" / "manifest.json").read_text())
+    operations = own["operations"] + of_app["operations"]
+    both = own | {"cluster": of_app["cluster"], "plan": of_app["plan"], "operations": operations}
+    path.write_text(json.dumps(both))
+    ping_pong(place / "p.wtrace", 8, count=1, compute_ns=3_000_000_000, run_ns=3_000_000_000, command=line)
+    words = ("predict", "p.wtrace", "--on", "cal", "--verify", "--samples", "20")
+    far_off = wulf(place, *words, "--json")
+    assert far_off.returncode == 3, far_off.stderr
+    checked = json.loads(far_off.stdout)["checked"]
+    assert checked["inside"] is False and checked["network"] == "as it is"
+    assert 0 < checked["time"]["low"] <= checked["time"]["value"] <= checked["time"]["high"] < 3
+    assert checked["ratio"] == pytest.approx(checked["time"]["value"] / 3, rel=0.01)
+    assert "an interval takes 6" in wulf(place, *words, "--launches", "2").stderr
 
 
 def test_networks_are_listed_and_shown(place):

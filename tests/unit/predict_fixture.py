@@ -71,7 +71,9 @@ def calibrated_run(path, places=(BETWEEN, WITHIN), **changes):
     return store.load(path)
 
 
-def ping_pong(path, size, count=20, compute_ns=0, run_ns=0, hosts=("node01", "node02")):
+def ping_pong(
+    path, size, count=20, compute_ns=0, run_ns=0, hosts=("node01", "node02"), command="./ping-pong"
+):
     """Rank 0 sends and waits for the answer, again and again."""
     streams = []
     for rank in (0, 1):
@@ -81,7 +83,7 @@ def ping_pong(path, size, count=20, compute_ns=0, run_ns=0, hosts=("node01", "no
             stream.add(kinds[0], peer=1 - rank, bytes=size, compute_ns=compute_ns)
             stream.add(kinds[1], peer=1 - rank, bytes=size)
         streams.append(stream.finish(run_ns))
-    write_container(path, {"command": "./ping-pong"}, streams)
+    write_container(path, {"command": command}, streams)
     return path
 
 

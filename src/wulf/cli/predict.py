@@ -13,8 +13,8 @@ from wulf import networks
 from wulf.cli import complete
 from wulf.cli.options import RUNS, JsonOption, RunsOption, console, open_run, print_json, show_table
 from wulf.cli.progress import staging
-from wulf.errors import ConfigError, UsageError
-from wulf.procedure import predicting
+from wulf.errors import EXIT_FINDINGS, ConfigError, UsageError
+from wulf.procedure import checking, predicting
 from wulf.report import predict as report
 from wulf.store import write_atomically
 
@@ -90,6 +90,21 @@ def command(
     html_file: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Write a page to this file.")
     ] = None,
+    verify: Annotated[
+        bool,
+        typer.Option(
+            "--verify",
+            help="Launch the program of the trace again, on the nodes of the run, and say whether its time lies in "
+            "the predicted interval: of the only network asked about, which the cluster has now, else as it is.",
+        ),
+    ] = False,
+    launches: Annotated[int, typer.Option(help="With --verify: so many launches.")] = 6,
+    mpi: Annotated[
+        str | None,
+        typer.Option(
+            help="With --verify: MPI library of the program: openmpi, mpich, or the path of an mpicc."
+        ),
+    ] = None,
     list_networks: Annotated[bool, typer.Option("--list", help="List the networks that have names.")] = False,
     show: Annotated[
         str | None,
@@ -104,7 +119,8 @@ def command(
     time is latency, bandwidth, CPU time of messages or computing, and how much latency the program bears. Every figure
     has an interval: of the parameters, of the compute times, and of how well the model fits the network as it is.
 
-    A trace that cannot be replayed soundly is refused, and it is said why.
+    A trace that cannot be replayed soundly is refused, and it is said why. Exit code 3 when --verify finds the time
+    outside of the interval.
     """
     if list_networks:
         _list()
@@ -130,12 +146,16 @@ def command(
     )
     with staging() as say:
         found = predicting.predict(request, say)
+        if verify:
+            found = checking.verify(found, request, launches, mpi, say)
     if html_file is not None:
         write_atomically(html_file, report.render_html(found).encode())
     if json:
         print_json(found)
     else:
         report.render_text(found, console())
+    if found.checked is not None and not found.checked.inside:
+        raise typer.Exit(EXIT_FINDINGS)
 
 
 def _list() -> None:

@@ -99,11 +99,11 @@ def _profile(run: Run, operation: Operation, mpi: str | None, say: Say) -> MpiPr
     """Return the profile of a run's program, made by one more launch where there is none."""
     path = run.path / PROFILE
     if not path.exists():
-        config = _cluster(run)
+        config = cluster_of(run)
         transport = open_transport(config)
         try:
             limit_s = _limit_s(run.analysis() or analyze(run), operation)
-            text = _launched(config, transport, _nodes(run), operation, mpi, limit_s, say)
+            text = launched(config, transport, nodes_of(run), operation.command, mpi, limit_s, say)
         finally:
             transport.close()
         profile.read(text, str(path))
@@ -113,13 +113,13 @@ def _profile(run: Run, operation: Operation, mpi: str | None, say: Say) -> MpiPr
     return max(found, key=lambda one: max(rank.run_ns for rank in one.ranks))
 
 
-def _nodes(run: Run) -> list[str]:
+def nodes_of(run: Run) -> list[str]:
     """Return the nodes of a run, the one on which its command is started first."""
     first = [node for place in run.manifest.plan.workload.places for node in place]
     return list(dict.fromkeys([*first, *(record.node for record in run.nodes if record.reachable)]))
 
 
-def _cluster(run: Run) -> ClusterConfig:
+def cluster_of(run: Run) -> ClusterConfig:
     return inventory.parse(run.manifest.cluster, str(run.path / MANIFEST))
 
 
@@ -134,16 +134,22 @@ def _limit_s(analysis: Analysis, operation: Operation) -> float:
     return min(PATIENCE * max(times) + PATIENCE_S, command.LIMIT_S) if times else command.LIMIT_S
 
 
-def _launched(
+def launched(
     config: ClusterConfig,
     transport: Transport,
     nodes: Sequence[str],
-    operation: Operation,
+    line: str,
     mpi: str | None,
     limit_s: float,
     say: Say,
 ) -> bytes:
-    """Launch a program once with the library that counts; return what that wrote."""
+    """Launch a program once with the library that counts; return what that wrote.
+
+    Raises
+    ------
+    ProbeError
+        It does not run, or does nothing with MPI.
+    """
     libraries = build.find_mpi(mpi)
     if not libraries:
         raise BuildError("no MPI library was found: name that of the program with --mpi")
@@ -152,10 +158,10 @@ def _launched(
     path, lacking = install.install_program(config, transport, program, nodes)
     if path is None or lacking:
         raise TransportError(reasons_text(lacking))
-    say(f"one launch of {printable(operation.command, 80)}, counted")
+    say(f"one launch of {printable(line, 80)}, counted")
     target = f"/tmp/wulf-profile-{secrets.token_hex(8)}"  # noqa: S108 - nobody can guess it
     try:
-        text, variables = profile.counted(operation.command, libraries[0].family, path, target)
+        text, variables = profile.counted(line, libraries[0].family, path, target)
         ran = command.run(transport, nodes[0], text, variables, limit_s=limit_s)
         if ran.error:
             raise ProbeError(
@@ -167,7 +173,7 @@ def _launched(
         transport.run(["rm", "-f", target], nodes, timeout_s=ASK_S)
     if answer.status != "ok" or not answer.stdout.strip():
         raise ProbeError(
-            f"{printable(operation.command, 200)!r}: no call of MPI was seen on {nodes[0]}: the program uses another "
+            f"{printable(line, 200)!r}: no call of MPI was seen on {nodes[0]}: the program uses another "
             f"MPI library than {libraries[0].version} (see --mpi), is linked statically, calls MPI from Fortran, ends "
             "without MPI_Finalize, or its rank 0 is on another node"
         )
@@ -190,8 +196,8 @@ def _gains(
 def _measured_gains(
     request: CharacteriseRequest, run: Run, operation: Operation, side: interleaving.Side, say: Say
 ) -> list[Gain]:
-    config = _cluster(run)
-    nodes = _nodes(run)
+    config = cluster_of(run)
+    nodes = nodes_of(run)
     asked = interleaving.InterleaveRequest(
         config=config,
         nodes=nodes,

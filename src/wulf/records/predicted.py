@@ -91,6 +91,8 @@ class Checked(Record, frozen=True, kw_only=True):
     """The program once more, on the network as it is now."""
 
     command: str
+    #: Prediction that it is held against.
+    network: str
     #: Median run time of these launches [s].
     time: Estimate
     #: Whether it lies within the interval of the prediction.

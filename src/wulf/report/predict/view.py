@@ -55,7 +55,7 @@ def build(found: Prediction) -> PredictView:
         title=f"{name(PurePath(found.trace).name)} on other networks",
         lede=_lede(found),
         flag="good" if any(one.verdict == "faster" for one in found.scenarios) else "",
-        conclusion=tuple(found.conclusion),
+        conclusion=(*_checked(found), *found.conclusion),
         networks=_networks(found),
         tolerance=_tolerance(found),
         hops=_hops(found),
@@ -80,6 +80,16 @@ def _lede(found: Prediction) -> str:
         f"{count(found.operations, 'operation')}; {own}. Network calibrated by {name(found.run)}; "
         f"{count(found.samples, 'sample')}, seed {found.seed}."
     )
+
+
+def _checked(found: Prediction) -> Iterator[str]:
+    one = found.checked
+    if one is not None:
+        yield (
+            f"Verified: {format_spread(one.time)} now, {'inside' if one.inside else 'outside'} the predicted "
+            f"interval of '{one.network}'; measured ÷ predicted: {one.ratio:.3f} "
+            f"({count(one.time.n, 'launch', 'launches')})."
+        )
 
 
 def _networks(found: Prediction) -> Table:
