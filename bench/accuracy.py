@@ -8,8 +8,8 @@ time as it is, changed as the two calibrations say (`--what-if @RUN`); for the t
 1 Gbit/s alone says (`bandwidth=x0.1`), which is the question that one has before buying.
 
 Goal: at least 90 % of the measured medians within their intervals, median error at most 5 %; printed with the spread of
-the program's own launches beside it. `DIRECTORY` keeps the calibrations and takes those that are there,
-`--calibrate DIRECTORY` does no more than that.
+the program's own launches beside it. `--runs=DIRECTORY` keeps the calibrations and
+takes those that are there, `--calibrate` does no more than that.
 """
 
 from __future__ import annotations
@@ -33,15 +33,16 @@ from wulf.wtrace.writer import StreamWriter, write_container
 
 ITERATIONS, ROUNDS = 300, 7
 BUDGET = "80s"
+KEEP = "--runs="
 INSIDE, ERROR = 0.9, 0.05
 
 _RATE = "tc qdisc replace dev host0 root handle 1: tbf rate {} burst 128kb latency 20ms"
 _RULES = (
-    "i=0; {{ echo 'table inet bench {{ chain input {{ type filter hook input priority 0; policy accept;'; "
+    "i=0; { echo 'table inet bench { chain input { type filter hook input priority 0; policy accept;'; "
     'while [ $i -lt 300 ]; do echo "ip saddr 203.0.113.$((i % 250)) tcp dport $((30000 + i)) drop"; '
     "i=$((i + 1)); done; "
-    "echo 'ct state invalid drop }} }}'; }} | nft -f -"
-).format()
+    "echo 'ct state invalid drop; } }'; } | nft -f -"
+)
 _CLEAN = "nft delete table inet bench 2>/dev/null; ip link set dev host0 mtu 1500; " + _RATE.format("1gbit")
 #: Name → what makes the network so, on each node.
 STATES = {
@@ -214,7 +215,7 @@ def main(arguments: list[str]) -> int:
     print(__doc__)
     with pair() as nodes, tempfile.TemporaryDirectory(prefix="wulf-accuracy-") as name:
         only = "--calibrate" in arguments
-        given = [one for one in arguments if not one.startswith("--")]
+        given = [one.removeprefix(KEEP) for one in arguments if one.startswith(KEEP)]
         runs = Path(given[0]) if given else Path(name)
         mpi = build.find_mpi("openmpi")[0]
         try:
