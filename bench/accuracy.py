@@ -41,7 +41,7 @@ _RULES = (
     "i=0; { echo 'table inet bench { chain input { type filter hook input priority 0; policy accept;'; "
     'while [ $i -lt 300 ]; do echo "ip saddr 203.0.113.$((i % 250)) tcp dport $((30000 + i)) drop"; '
     "i=$((i + 1)); done; "
-    "echo 'ct state invalid drop; } }'; } | nft -f -"
+    "printf 'ct state invalid drop\\n}\\n}\\n'; } | nft -f -"
 )
 _CLEAN = "nft delete table inet bench 2>/dev/null; ip link set dev host0 mtu 1500; " + _RATE.format("1gbit")
 #: Name → what makes the network so, on each node.

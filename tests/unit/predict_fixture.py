@@ -7,7 +7,21 @@ from msgspec.structs import replace
 from tests.unit.make_cells import analysis, curve
 from tests.unit.make_records import manifest, operation
 from wulf import store
-from wulf.records import LogGP
+from wulf.records import (
+    SCHEMA_VERSION,
+    CurveLine,
+    Estimate,
+    HopSource,
+    Influence,
+    JobEffect,
+    LogGP,
+    NetworkWorth,
+    PathShares,
+    Predicted,
+    Prediction,
+    Tolerance,
+    Worth,
+)
 from wulf.wtrace.layout import Kind
 from wulf.wtrace.writer import StreamWriter, write_container
 
@@ -106,3 +120,112 @@ def ring(path, ranks=4, steps=50, size=8192, compute_ns=300_000, run_ns=0, ranks
         streams.append(stream.finish(run_ns))
     write_container(path, {"command": "./ring --steps 50"}, streams)
     return path
+
+
+def figure(value, ratio=0.05, unit="s"):
+    low, high = sorted((value * (1 - ratio), value * (1 + ratio)))
+    return Estimate(value=value, low=low, high=high, confidence=0.95, unit=unit, n=200, method="test")
+
+
+def predicted(name, change, hops, verdict):
+    parts = PathShares(
+        compute_s=6.0, latency_s=2 * change, bandwidth_s=1.5 * change, overhead_s=0.5, hops=hops
+    )
+    return Predicted(
+        name=name,
+        title=f"the network {name}",
+        time=figure(10 * change),
+        change=figure(change, unit="ratio"),
+        model_s=6.5 + 3.5 * change,
+        path=parts,
+        source="a test (memory)",
+        verdict=verdict,
+    )
+
+
+def prediction():
+    """A prediction as a record, of all verdicts."""
+    changes = (0.7, 1.0, 0.97, 1.4)
+    verdicts = ("faster", "no difference", "cannot be told", "slower")
+    scenarios = [
+        predicted(name, change, 60_000, verdict)
+        for name, change, verdict in zip(
+            ("25gbe-roce", "10gbe+compute=x0.9", "latency=22.4µs", "latency=100µs"),
+            changes,
+            verdicts,
+            strict=True,
+        )
+    ]
+    lines = [(0.0, 9.0, 10_000), (20e-6, 9.2, 60_000), (90e-6, 13.4, 90_000)]
+    return Prediction(
+        schema_version=SCHEMA_VERSION,
+        trace="cfd.wtrace",
+        command="mpirun -np 64 ./cfd input",
+        ranks=64,
+        nodes=8,
+        run="cal",
+        engine="a",
+        samples=200,
+        seed=1,
+        operations=5_700_000,
+        own_s=10.4,
+        gap=figure(0.96, unit="ratio"),
+        base=predicted("as it is", 1.0, 60_000, "the model's own time"),
+        scenarios=scenarios,
+        curve=[CurveLine(latency_s=at, time_s=time, hops=hops) for at, time, hops in lines],
+        tolerance=[
+            Tolerance(slower=slower, latency=figure(latency), beyond_s=1e-3)
+            for slower, latency in ((0.01, 32e-6), (0.02, 34e-6), (0.05, 39e-6))
+        ],
+        hops=[HopSource(call="allreduce", ranks=[0, 1, 2, 3], size_bytes=8, hops=50_000)],
+        conclusion=["25gbe-roce: faster.", "Do not buy 10gbe+compute=x0.9 for this program."],
+        notes=["Compute times vary."],
+    )
+
+
+def valued():
+    """What networks are worth, as a record."""
+    networks = [
+        NetworkWorth(
+            network=name,
+            title=f"the network {name}",
+            jobs=[JobEffect(trace="cfd.wtrace", share=0.6, change=figure(0.8, unit="ratio"))],
+            saved_node_hours=figure(30_000, unit="h"),
+            value=figure(9_000, 0.4, "EUR/year"),
+            price=figure(12_000, 0.3, "EUR"),
+            power=figure(1_100, 0.3, "EUR/year"),
+            net=figure(net, 0.6, "EUR"),
+            break_even_port=figure(980, 0.4, "EUR"),
+            pay_back_years=None if net < 0 else figure(1.5, 0.4, "years"),
+            pays=pays,
+            worth_nodes=figure(3.8, unit="nodes"),
+            nodes_for_it=figure(2.2, 0.3, "nodes"),
+            beyond_tuned=figure(0.9, unit="ratio"),
+            source="estimate",
+            verdict=verdict,
+            influences=[
+                Influence(what=what, at_low=net - width, at_high=net + width)
+                for what, width in (("price of a node-hour", 9_000.0), ("run time of cfd.wtrace", 4_000.0))
+            ],
+        )
+        for name, net, pays, verdict in (
+            ("25gbe-roce", 19_600.0, 1.0, "pays"),
+            ("100gbe-roce", -8_000.0, 0.0, "does not pay"),
+            ("10gbe", 900.0, 0.6, "cannot be told"),
+        )
+    ]
+    return Worth(
+        schema_version=SCHEMA_VERSION,
+        run="cal",
+        nodes=32,
+        hours_a_year=7900,
+        years=4,
+        currency="EUR",
+        samples=200,
+        seed=1,
+        tuned="1gbe-tuned",
+        tuned_change=figure(0.95, unit="ratio"),
+        networks=networks,
+        conclusion=["Tune first: 1gbe-tuned.", "It pays to buy 25gbe-roce."],
+        notes=["A node-hour that is saved is worth what it costs."],
+    )
