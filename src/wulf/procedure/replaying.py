@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from wulf.errors import TraceError
+from wulf.errors import TraceError, UsageError
 from wulf.predict import network, replayed
 from wulf.predict.network import Network
 from wulf.probe import build
@@ -54,6 +54,8 @@ def replay(
     ------
     TraceError
         The trace cannot be replayed soundly; says why.
+    UsageError
+        The replay does not know an option.
     """
     with tempfile.TemporaryDirectory(prefix="wulf-replay-") as name:
         directory = Path(name)
@@ -70,6 +72,8 @@ def replay(
             raise TraceError(
                 f"{trace}: the replay takes longer than {LIMIT_S:.0f} s: fewer --samples, or a shorter trace"
             ) from None
+    if b"usage: " in done.stderr:
+        raise UsageError(f"the replay of this version does not know all of {' '.join(options)}")
     if done.returncode != 0:
         said = last_line(done.stderr).removeprefix(_PREFIX) or f"the replay ended with code {done.returncode}"
         raise TraceError(said if str(trace) in said else f"{trace}: {said}")

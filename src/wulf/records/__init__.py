@@ -108,7 +108,6 @@ from wulf.records.predicted import (
     PathShares,
     Predicted,
     Prediction,
-    RankTimes,
     Tolerance,
 )
 from wulf.records.tuned import (
@@ -214,7 +213,6 @@ __all__ = [
     "Printed",
     "ProbeFigure",
     "ProbeInfo",
-    "RankTimes",
     "Record",
     "Reference",
     "Release",

@@ -76,17 +76,6 @@ class HopSource(Record, frozen=True, kw_only=True):
     hops: int
 
 
-class RankTimes(Record, frozen=True, kw_only=True):
-    """What a rank did, on the calibrated network and on another one."""
-
-    network: str
-    rank: int
-    #: ``compute``, ``wait``, ``send`` …
-    kind: str
-    begin_s: float
-    end_s: float
-
-
 class Checked(Record, frozen=True, kw_only=True):
     """The program once more, on the network as it is now."""
 
@@ -134,7 +123,6 @@ class Prediction(Record, frozen=True, kw_only=True):
     buffered: int = 0
     largest_buffered_bytes: int = 0
     checked: Checked | None = None
-    timeline: list[RankTimes] = []
     #: In plain words, most important first.
     conclusion: list[str]
     #: What must be known.
