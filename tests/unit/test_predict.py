@@ -92,6 +92,20 @@ def test_calls_that_take_longer_than_the_round_trip_are_parts_of_it():
     assert half_round_trip(link, 1) == pytest.approx(round_trip(1) * 1e9, rel=0.02)
 
 
+def test_a_send_that_waits_for_the_wire_is_the_wires_time():
+    """From 16 KiB on the call returns when the message has gone: twice the bandwidth must shorten that, too."""
+    full = [
+        replace(one, time=replace(one.time, value=PER_BYTE * one.cell.size_bytes, low=None, high=None))
+        if one.cell.op == "mpi_send_overhead" and one.cell.size_bytes >= 16384
+        else one
+        for one in cells((BETWEEN,))
+    ]
+    link = calibrate.link(calibrate.between_nodes(full, OPERATIONS, parameters(), "RUN"))
+    assert network.at(link.send, 32768) == pytest.approx(O_S * 1e9, rel=0.05)
+    assert network.at(link.wire, 32768) == pytest.approx(PER_BYTE * 32768 * 1e9, rel=0.05)
+    assert half_round_trip(link, 32768) == pytest.approx(round_trip(32768) * 1e9, rel=0.02)
+
+
 def test_pieces_go_through_their_points_and_never_fall():
     pieces = network.through([1, 10, 100], [5.0, 4.0, 50.0])
     assert [network.at(pieces, size) for size in (0, 1, 10, 100)] == pytest.approx([5, 5, 5, 50])

@@ -34,6 +34,8 @@ SHORT, LONG = "mpi_rate:1", "mpi_rate:16"
 NEEDED = (ROUND_TRIP, SEND, RECEIVE)
 #: Of a time that has no interval, so much of it is taken for its 95 % interval, either way.
 NO_INTERVAL = 0.1
+#: A call that takes more than this part of the gap waits for the wire; up to this size nobody's buffers are full [B].
+HINDERED, _SHORT = 0.5, 1024
 _MEASURE = "measure with 'wulf measure --suite calibrate' on the cluster"
 
 
@@ -169,8 +171,8 @@ def link(way: Way, draw: Draw | None = None) -> Link:
     }
     whole = drawn[ROUND_TRIP]
     sizes = sorted(whole)
-    send, receive = _pieces_of(drawn[SEND]), _pieces_of(drawn[RECEIVE])
     gaps = _gaps(drawn)
+    send, receive = _pieces_of(_unhindered(drawn[SEND], gaps)), _pieces_of(drawn[RECEIVE])
     first = sizes[0]
     o_s, o_r = at(send, first), at(receive, first)
     total = whole[first] * 1e9
@@ -209,6 +211,25 @@ def _posts(times: Mapping[int, float], begin: int) -> Pieces:
     """Return what it takes to begin a message that waits for its receiver [ns]; nothing where it was not measured."""
     large = {size: time for size, time in times.items() if size >= begin}
     return _pieces_of(large) if large else ()
+
+
+def _unhindered(times: Mapping[int, float], gaps: Pieces) -> dict[int, float]:
+    """Return what sending takes of the CPU [s]: not the time in which it waits for the wire, which is the wire's.
+
+    Where a call takes much of the gap between messages, its buffers are full. From there on it is taken to grow with
+    the size as before.
+    """
+    hindered = [size for size, time in times.items() if gaps and time * 1e9 > HINDERED * at(gaps, size)]
+    begin = min((size for size in hindered if size > _SHORT), default=None)
+    free = sorted(size for size in times if begin is None or size < begin)
+    if begin is None or len(free) < 2:
+        return dict(times)
+    first, last = free[0], free[-1]
+    rise = max(times[last] - times[first], 0.0) / (last - first)
+    return {
+        size: time if size <= last else min(time, times[last] + rise * (size - last))
+        for size, time in times.items()
+    }
 
 
 def _gaps(drawn: Mapping[str, Mapping[int, float]]) -> Pieces:
