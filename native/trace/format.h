@@ -114,8 +114,8 @@ enum trace_kind {
     TRACE_NEIGHBOR_ALLTOALLW = 85,
     TRACE_MAKE_COMMUNICATOR = 86, /* all ranks of `comm` made communicators of it: as a barrier with 8 B */
 
-    /* Counted and timed; what they moved is not known. */
-    TRACE_OTHER = 127, /* `tag` is the number of the call in the tracer's list */
+    /* Counted and timed; what they moved is not known. The payload is the call's name. */
+    TRACE_OTHER = 127,
 };
 
 /* Numbers of communicators; others of a rank from 2 on, none is used twice. */

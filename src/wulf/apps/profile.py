@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 import statistics
 from collections.abc import Sequence
 
 import msgspec
 
+from wulf.apps.preload import preloaded
 from wulf.errors import ProbeError
 from wulf.records.profiled import Character, MessageClass, MpiProfile, ProgramClass, RankProfile
 
@@ -22,37 +22,19 @@ LATENCY_S, BANDWIDTH = 100e-6, 100e6
 EXPLAINED = 0.25
 #: What makes up more than this part of the time in MPI is what it is about.
 MOST = 0.5
-#: What starts the ranks of Open MPI, or a variable of a script for it, where options follow.
-_STARTER = re.compile(
-    r"""(?<![\w.-])(?:mpirun|mpiexec|orterun|prterun)(?:\.openmpi)?['"}]*(?=[\s\\]+-)""", re.IGNORECASE
-)
-#: Its option that passes on a variable; other programs have one of that name, too.
-_EXPORT = re.compile(r"\s-x\s")
 
 
 def counted(command: str, family: str, library: str, target: str) -> tuple[str, dict[str, str]]:
     """Return a command for a shell, and its environment, with which every rank loads the library that counts.
 
-    Open MPI passes on to other nodes only what it is told to, and takes that from its environment or from its options,
-    not from both. Where only some ranks had the library, they would wait for the others for ever.
-
     Parameters
     ----------
-    family
-        Of the program's MPI library: ``openmpi`` or ``mpich``.
-    library
-        Path of the library that counts, on all nodes.
+    family, library
+        As `wulf.apps.preload.preloaded` takes them.
     target
         File to which rank 0 appends the profile.
     """
-    variables = {"LD_PRELOAD": library, "WULF_PROFILE": target}
-    if family == "openmpi" and _EXPORT.search(command):
-        options = "".join(f" -x {name}" for name in variables)
-        text, starters = _STARTER.subn(lambda found: found[0] + options, command)
-        if starters:
-            return text, variables
-    told = ";".join(f"{name}={value}" for name, value in variables.items())
-    return command, {**variables, "OMPI_MCA_mca_base_env_list": told}
+    return preloaded(command, family, library, {"WULF_PROFILE": target})
 
 
 def read(text: bytes, origin: str) -> list[MpiProfile]:

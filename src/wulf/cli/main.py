@@ -38,6 +38,7 @@ VERBS = {
     "measure": "wulf.cli.measure",
     "app": "wulf.cli.app",
     "characterise": "wulf.cli.characterise",
+    "trace": "wulf.cli.trace",
     "predict": "wulf.cli.predict",
     "worth": "wulf.cli.worth",
     "diagnose": "wulf.cli.diagnose",

@@ -1,0 +1,133 @@
+"""``wulf trace``: what a program does with MPI, recorded, shown and exported."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from typer.core import TyperGroup
+
+from wulf.cli.facts import NodesOption
+from wulf.cli.options import ClusterOption, JsonOption, console, print_json
+from wulf.cli.progress import staging
+from wulf.errors import UsageError
+from wulf.procedure import trace_export, tracing
+from wulf.procedure.clusters import cluster as resolve
+from wulf.report import traced as report
+from wulf.units import parse_size
+from wulf.wtrace.reader import read
+from wulf.wtrace.summary import summary
+
+LIMIT = "1GiB"
+
+
+class _Verbs(TyperGroup):
+    """Takes a command for one to be recorded where no verb stands before it."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            args = ["record", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=_Verbs,
+    help="Record what every rank of a program does with MPI, and say what that was.\n\n"
+    "'wulf trace [-o FILE] -- mpirun -np 8 ./app' is short for 'wulf trace record'. The program stays as it is: a "
+    "library is loaded before its MPI library. 'wulf predict FILE' says what it would take on other networks.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+FileArgument = Annotated[Path, typer.Argument(metavar="TRACE", help="A trace (.wtrace).")]
+
+
+@app.command()
+def record(
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="COMMAND...", help="The command, after --. One word alone is read by a shell."
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="Where the trace goes.")
+    ] = Path("app.wtrace"),
+    limit: Annotated[
+        str, typer.Option(help="Of the file of each rank: calls beyond it are counted, and not recorded.")
+    ] = LIMIT,
+    ranks: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="The command is an MPI program: start so many ranks of it, spread over the nodes of the cluster, as "
+            "its MPI library and network want it. Default: 0, the command starts its own.",
+        ),
+    ] = 0,
+    mpi: Annotated[
+        str | None,
+        typer.Option(
+            help="MPI library of the program: openmpi, mpich, or the path of an mpicc. Default: that of the mpirun "
+            "that stands first."
+        ),
+    ] = None,
+    cluster_name: ClusterOption = None,
+    nodes: NodesOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Run a command, record every call of MPI, and write the trace.
+
+    With --cluster or --ranks it runs on the first node; else here. Programs in C and C++ that are linked dynamically
+    are seen. A program that dies leaves a trace up to its end. Exit code: that of the command.
+    """
+    config = resolve(cluster_name if cluster_name is not None or ranks else "local")
+    request = tracing.TraceRequest(
+        config=config,
+        nodes=config.select(nodes),
+        words=words,
+        output=output,
+        ranks=ranks,
+        mpi=mpi or config.mpi.compiler,
+        limit_bytes=parse_size(limit),
+    )
+    with staging() as say:
+        found = tracing.trace(request, say)
+    told = summary(found.trace)
+    if json:
+        print_json(told)
+    else:
+        report.render_text(told, console())
+        sys.stderr.write(f"trace: {output}\n")
+    if found.exit_code:
+        raise typer.Exit(found.exit_code)
+
+
+@app.command()
+def show(trace: FileArgument, json: JsonOption = False) -> None:
+    """Say what a trace holds: time in MPI by call, ranks, sizes of messages, who sends to whom."""
+    found = read(trace)
+    for stream in found.streams:
+        stream.verify()
+    told = summary(found)
+    if json:
+        print_json(told)
+    else:
+        report.render_text(told, console())
+
+
+@app.command()
+def export(
+    trace: FileArgument,
+    to: Annotated[
+        Literal["goal", "smpi"], typer.Option(help="Format: GOAL, or SMPI's time-independent text.")
+    ],
+    directory: Annotated[
+        Path, typer.Option("-o", "--output", metavar="DIRECTORY", help="Where the files go.")
+    ],
+) -> None:
+    """Write a trace for other simulators."""
+    if directory.exists() and not directory.is_dir():
+        raise UsageError(f"-o {directory}: not a directory")
+    for path in trace_export.export(trace, to, directory):
+        sys.stdout.write(f"{path}\n")
