@@ -14,7 +14,7 @@ import typer
 from wulf import catalogue, lab, records
 from wulf.cli import knob, listing, verify
 from wulf.cli.main import app
-from wulf.records import blas, collectives, diagnosed, hpcc, hpl, profiled
+from wulf.records import blas, collectives, diagnosed, hpcc, hpl, profiled, traced
 from wulf.report.run import export
 
 #: Fields that mean the same in every record.
@@ -65,6 +65,7 @@ OUTPUTS: dict[str, Any] = {
     "wulf compare --json": list[records.Comparison],
     "wulf diagnose --json": diagnosed.Diagnosis,
     "wulf characterise --json": profiled.Characters,
+    "wulf trace show --json": traced.TraceSummary,
     "wulf predict --json": records.Prediction,
     "wulf worth --json": records.Worth,
     "wulf mpi parameters --json": list[records.MpiParameter],

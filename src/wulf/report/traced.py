@@ -37,8 +37,12 @@ def _lede(found: TraceSummary) -> str:
     calls = sum(rank.calls for rank in found.ranks)
     return (
         f"{name(PurePath(found.trace).name)}: {printable(found.command, 120)}; {count(len(found.ranks), 'rank')} on "
-        f"{count(hosts, 'node')}, {count(calls, 'call')} in {_about(found.file_bytes)}; {printable(found.library, 60)}"
+        f"{count(hosts, 'node')}, {count(calls, 'call')} in {_about(found.file_bytes)}; {_library(found)}"
     )
+
+
+def _library(found: TraceSummary) -> str:
+    return printable(" ".join(found.library.split()), 60)
 
 
 def _notes(found: TraceSummary) -> Iterator[str]:

@@ -1,0 +1,96 @@
+"""``wulf trace`` as a user runs it, on this machine."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from tests.cli.command import wulf
+from wulf.wtrace.layout import Kind, State
+from wulf.wtrace.reader import read
+from wulf.wtrace.writer import StreamWriter, write_container
+
+
+def mpirun(family: str) -> list[str]:
+    launcher = shutil.which(f"mpirun.{family}")
+    if launcher is None:
+        pytest.skip(f"{family} is not installed")
+    more = ["--allow-run-as-root", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
+    return [launcher, *(more if family == "openmpi" else ["-launcher", "fork"])]
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("family", ["openmpi", "mpich"])
+def test_a_program_is_traced_shown_and_exported(tmp_path, family):
+    words = [*mpirun(family), "-np", "2"]
+    heat = wulf(tmp_path, "shipped", "heat", "--cluster", "local", "--mpi", family).stdout.strip()
+    done = wulf(tmp_path, "trace", "-o", "heat.wtrace", "--", *words, heat, "--steps", "20")
+    assert done.returncode == 0, done.stderr
+    said = dict(
+        line.split(maxsplit=1) for line in done.stdout.splitlines() if line.startswith(("mess", "bytes"))
+    )
+    assert "run_time_s" in done.stdout and "Calls, those with most time first" in done.stdout
+    trace = read(tmp_path / "heat.wtrace")
+    assert [stream.state for stream in trace.streams] == [State.FINISHED] * 2
+    assert f"{family}" in trace.note["command"]
+    shown = json.loads(wulf(tmp_path, "trace", "show", "heat.wtrace", "--json").stdout)
+    assert sum(pair["count"] for pair in shown["pairs"]) == int(said["messages"]) == 20 * 2 * 2
+    assert sum(pair["bytes"] for pair in shown["pairs"]) == int(said["bytes"])
+    assert {(pair["source"], pair["destination"]) for pair in shown["pairs"]} == {(0, 1), (1, 0)}
+    for rank in shown["ranks"]:
+        assert 0 < rank["mpi_s"] + rank["compute_s"] <= rank["run_s"] * 1.001
+    exported = wulf(tmp_path, "trace", "export", "heat.wtrace", "--to", "goal", "-o", "goal")
+    assert exported.returncode == 0 and (tmp_path / "goal" / "heat.goal").stat().st_size > 0
+
+
+@pytest.mark.mpi
+def test_the_exit_code_is_that_of_the_command(tmp_path):
+    text = f"{' '.join(mpirun('openmpi'))} -np 1 $(wulf shipped heat --cluster local --mpi openmpi) --steps x; exit 7"
+    done = wulf(tmp_path, "trace", "--", text)
+    assert done.returncode == 7, done.stderr
+    assert "cut off" in done.stdout and read(tmp_path / "app.wtrace").streams[0].state is not State.FINISHED
+
+
+def test_a_command_without_mpi_is_told(tmp_path):
+    done = wulf(tmp_path, "trace", "--", "true")
+    assert done.returncode == 1 and "no rank left a stream" in done.stderr, done.stderr
+    assert not (tmp_path / "app.wtrace").exists()
+
+
+def test_what_cannot_be_is_refused(tmp_path):
+    (tmp_path / "a.wtrace").write_text("no trace")
+    for words, said in {
+        ("-o", "nowhere/a.wtrace", "--", "true"): "there is no directory nowhere",
+        ("show", "a.wtrace"): "a.wtrace: not a trace",
+        ("show", "b.wtrace"): "cannot read b.wtrace",
+        ("--limit", "many", "--", "true"): "many",
+        ("export", "a.wtrace", "--to", "goal", "-o", "a.wtrace"): "not a directory",
+    }.items():
+        done = wulf(tmp_path, "trace", *words)
+        assert done.returncode in (1, 2) and said in done.stderr, done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_persistent_messages_communicators_and_what_died_are_summed_up(tmp_path):
+    writer = StreamWriter(0, 2, host="node01", library="Some MPI", program="./a")
+    writer.communicator(2, [1, 0], rank=1)
+    writer.add(Kind.SEND_INIT, comm=2, peer=0, bytes=100, request=1)
+    for _ in range(3):
+        writer.add(Kind.START, comm=2, request=1)
+        writer.add(Kind.WAIT, comm=2, request=1, call_ns=2**33)
+    writer.add(Kind.OTHER, payload=b"MPI_Win_create", call_ns=5)
+    write_container(tmp_path / "a.wtrace", {}, [writer.finish(10**12), b""])
+    done = wulf(tmp_path, "trace", "show", "a.wtrace", "--json")
+    shown = json.loads(done.stdout)
+    # Rank 0 of the communicator is rank 1 of all.
+    assert shown["pairs"] == [{"source": 0, "destination": 1, "count": 3, "bytes": 300}]
+    assert shown["sizes"] == [{"below_bytes": 128, "count": 3, "bytes": 300}]
+    calls = {one["call"]: one for one in shown["calls"]}
+    assert calls["wait"]["seconds"] == pytest.approx(3 * 2**33 * 1e-9) and calls["wait"]["count"] == 3
+    assert calls["MPI_Win_create"]["count"] == 1
+    assert [rank["state"] for rank in shown["ranks"]] == ["finished", "running"]
+    assert (
+        "cut off: 1 rank did not come to MPI_Finalize" in wulf(tmp_path, "trace", "show", "a.wtrace").stdout
+    )
