@@ -50,7 +50,7 @@ def test_the_exit_code_is_that_of_the_command(tmp_path):
     text = f"{' '.join(mpirun('openmpi'))} -np 1 $(wulf shipped heat --cluster local --mpi openmpi) --steps x; exit 7"
     done = wulf(tmp_path, "trace", "--", text)
     assert done.returncode == 7, done.stderr
-    assert "cut off" in done.stdout and read(tmp_path / "app.wtrace").streams[0].state is not State.FINISHED
+    assert read(tmp_path / "app.wtrace").ranks == 1
 
 
 def test_a_command_without_mpi_is_told(tmp_path):
