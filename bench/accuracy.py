@@ -31,9 +31,9 @@ from wulf.records import Predicted
 from wulf.wtrace.layout import Kind
 from wulf.wtrace.writer import StreamWriter, write_container
 
-ITERATIONS, ROUNDS = 300, 7
+ITERATIONS, ROUNDS = 150, 6
 #: Of a calibration; slow networks take longer for the same.
-BUDGET, LONGER = "100s", {"100mbit": "190s"}
+BUDGET, LONGER = "120s", {"100mbit": "300s", "mtu900": "200s"}
 KEEP = "--runs="
 INSIDE, ERROR = 0.9, 0.05
 
