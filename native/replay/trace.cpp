@@ -111,6 +111,14 @@ const char *kind_name(trace_kind kind) {
         return "neighbor_alltoallw";
     case TRACE_MAKE_COMMUNICATOR:
         return "make_communicator";
+    case TRACE_WINDOW:
+        return "window";
+    case TRACE_FENCE:
+        return "fence";
+    case TRACE_PUT:
+        return "put";
+    case TRACE_WINDOW_FREE:
+        return "window_free";
     case TRACE_OTHER:
         return "other";
     }
