@@ -21,48 +21,48 @@ class _Distribution(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag
     pass
 
 
-class Uniform(_Distribution, tag="uniform"):
+class Uniform(_Distribution, frozen=True, tag="uniform"):
     """Between two bounds, each value as likely."""
 
     low: Quantity
     high: Quantity
 
 
-class Normal(_Distribution, tag="normal"):
+class Normal(_Distribution, frozen=True, tag="normal"):
     """Normal; what would be below 0 is 0."""
 
     mean: Quantity
     sd: Quantity
 
 
-class Exponential(_Distribution, tag="exponential"):
+class Exponential(_Distribution, frozen=True, tag="exponential"):
     """Exponential: the times between events that happen at random (Poisson)."""
 
     mean: Quantity
 
 
-class Lognormal(_Distribution, tag="lognormal"):
+class Lognormal(_Distribution, frozen=True, tag="lognormal"):
     """Log-normal: its logarithm is normal with a standard deviation of `sigma`."""
 
     median: Quantity
     sigma: float
 
 
-class Choice(_Distribution, tag="choice"):
+class Choice(_Distribution, frozen=True, tag="choice"):
     """One of some values; `weights` say how likely each is, all alike without."""
 
     values: list[Quantity]
     weights: list[float] | None = None
 
 
-class Deck(_Distribution, tag="deck"):
+class Deck(_Distribution, frozen=True, tag="deck"):
     """Each value exactly so many times, in random order, as cards that are dealt; then all anew."""
 
     values: list[Quantity]
     counts: list[int]
 
 
-class Empirical(_Distribution, tag="empirical"):
+class Empirical(_Distribution, frozen=True, tag="empirical"):
     """One of those that a trace has: times between calls of MPI, or sizes of messages."""
 
     trace: str
@@ -100,7 +100,7 @@ def check(amount: Amount, fail: Fail, *, is_time: bool) -> None:
         amount.high, is_time=is_time
     ):
         fail(".low", f"{amount.low} is above high, {amount.high}")
-    if isinstance(amount, Lognormal) and not 0 <= amount.sigma <= 10:  # noqa: PLR2004 - e^10 is 22026
+    if isinstance(amount, Lognormal) and not 0 <= amount.sigma <= 10:
         fail(".sigma", f"{amount.sigma}: from 0 to 10")
     if isinstance(amount, Choice | Deck):
         _check_values(amount, fail, is_time=is_time)
@@ -144,7 +144,7 @@ def quantity(value: Quantity, *, is_time: bool) -> float:
             return 0.0 if value.split()[:1] == ["0"] else parse_duration(value) * 1e9
         if value == 0:
             return 0.0
-        raise UsageError(f"{value}: a time has a unit: \"{value} us\"")
+        raise UsageError(f'{value}: a time has a unit: "{value} us"')
     if isinstance(value, str):
         return float(parse_size(value))
     if value != int(value):

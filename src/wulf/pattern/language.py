@@ -199,7 +199,7 @@ def _said(message: str) -> tuple[str, str]:
 
 def _known(path: str) -> list[str]:
     """Return the keys of the table that a path leads into."""
-    if ".step[" in path and path.count(".") == 2:  # noqa: PLR2004 - program[0].step[0].KEY
+    if ".step[" in path and path.count(".") == 2:
         return list(Step.__struct_fields__)
     if path.startswith("program[") and path.count(".") == 1:
         return list(Program.__struct_fields__)
@@ -214,7 +214,7 @@ def _check(document: Document) -> None:
         document.fail("program", "there is none: a pattern has at least one [[program]]")
     if pattern.ranks is not None and pattern.ranks < 1:
         document.fail("ranks", f"{pattern.ranks}: 1 or more")
-    if not 0 <= pattern.warm_up <= 1000:  # noqa: PLR2004 - nobody warms up longer
+    if not 0 <= pattern.warm_up <= 1000:
         document.fail("warm_up", f"{pattern.warm_up}: times from 0 to 1000")
     if pattern.seed < 0:
         document.fail("seed", f"{pattern.seed}: 0 or more")
@@ -230,7 +230,18 @@ def _check(document: Document) -> None:
         if not program.step:
             document.fail(f"{path}.step", "there is none: a program has at least one [[program.step]]")
         for place, step in enumerate(program.step):
-            _check_step(step, lambda key, why, at=f"{path}.step[{place}]": document.fail(f"{at}.{key}", why))
+            _check_step(step, _at(document, f"{path}.step[{place}]"))
+
+
+def _at(document: Document, path: str) -> Callable[[str, str], NoReturn]:
+    def fail(key: str, why: str) -> NoReturn:
+        document.fail(f"{path}.{key}", why)
+
+    return fail
+
+
+def _within(fail: Callable[[str, str], NoReturn], key: str) -> Callable[[str, str], NoReturn]:
+    return lambda within, why: fail(key + within, why)
 
 
 def _check_step(step: Step, fail: Callable[[str, str], NoReturn]) -> None:
@@ -268,4 +279,4 @@ def _check_step(step: Step, fail: Callable[[str, str], NoReturn]) -> None:
     for key, is_time in distributions.OF_STEP.items():
         amount = getattr(step, key)
         if amount is not None:
-            distributions.check(amount, lambda within, why, at=key: fail(at + within, why), is_time=is_time)
+            distributions.check(amount, _within(fail, key), is_time=is_time)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from wulf.pattern import distributions, graph
 from wulf.pattern.distributions import Amount, Samples
 from wulf.pattern.language import Document, Program, Step
-from wulf.wtrace.layout import ANY, NOBODY, WORLD, Flag, Kind, Unsound
+from wulf.wtrace.layout import NOBODY, WORLD, Flag, Kind, Unsound
 from wulf.wtrace.writer import StreamWriter
 
 #: What the streams say that wrote them.
@@ -71,7 +71,7 @@ class _Rank:
         self._compute_ns += time_ns
         self.now_ns += time_ns
 
-    def add(  # noqa: PLR0913  # the fields of a record
+    def add(  # the fields of a record
         self,
         kind: Kind,
         *,
@@ -103,9 +103,7 @@ class _Rank:
         """Make a communicator, and return its number."""
         self._communicators += 1
         rank = members.index(self.number)
-        self.stream.communicator(
-            self._communicators, members, rank=rank, sources=sources, targets=targets
-        )
+        self.stream.communicator(self._communicators, members, rank=rank, sources=sources, targets=targets)
         return self._communicators
 
     def wait(self, requests: Sequence[int], comm: int, peers: Sequence[int], tag: int) -> None:
@@ -255,7 +253,9 @@ class _Exchange(_Step):
         for number, size in messages:
             by_edge.setdefault(number, []).append(size)
         for numbers in self.rounds:
-            self.exchange([(*self.edges[one], size) for one in numbers for size in by_edge.get(one, [])], turn)
+            self.exchange(
+                [(*self.edges[one], size) for one in numbers for size in by_edge.get(one, [])], turn
+            )
 
     def exchange(self, messages: Sequence[tuple[int, int, int]], turn: int) -> None:
         """Add the records of messages that are under way together: from, to, size."""
@@ -269,7 +269,9 @@ class _Exchange(_Step):
 
     def _require_one_each(self) -> None:
         if any(rate != 1 for rate in self.rates):
-            self.fail("edges", f"{self.step.method}: one message for each edge in an iteration, not more or fewer")
+            self.fail(
+                "edges", f"{self.step.method}: one message for each edge in an iteration, not more or fewer"
+            )
 
 
 def _numbered(rounds: Sequence[Sequence[graph.Edge]]) -> Iterator[list[int]]:
@@ -293,7 +295,14 @@ class _Blocking(_Exchange):
                 source, expected = received.get(place, (NOBODY, 0))
                 if place in sent:
                     kind = Kind.SENDRECV if place in received else Kind.SEND
-                    rank.add(kind, flags=Flag.FIRST if place in received else 0, comm=comm, peer=to, tag=self.tag, size=size)
+                    rank.add(
+                        kind,
+                        flags=Flag.FIRST if place in received else 0,
+                        comm=comm,
+                        peer=to,
+                        tag=self.tag,
+                        size=size,
+                    )
                 if place in received:
                     kind = Kind.RECV_PART if place in sent else Kind.RECV
                     flags = Flag.NEXT if place in sent else 0
@@ -330,7 +339,9 @@ class _Persistent(_Exchange):
 
     def draw(self, count: int, generator: np.random.Generator, samples: Samples) -> None:
         super().draw(count, generator, samples)
-        sizes = distributions.draw(self.step.size, len(self.edges), generator, samples, is_time=False).tolist()
+        sizes = distributions.draw(
+            self.step.size, len(self.edges), generator, samples, is_time=False
+        ).tolist()
         #: Of each round and rank: request and peer.
         self.requests: list[list[list[tuple[int, int]]]] = []
         for numbers in self.rounds:
@@ -437,7 +448,9 @@ class _OneSided(_Exchange):
         for one, other, size in messages:
             payload = offsets[other].to_bytes(8, "little")
             rank = self.group.ranks[one]
-            rank.add(Kind.PUT, comm=self.group.comm[one], peer=other, tag=self.tag, size=size, payload=payload)
+            rank.add(
+                Kind.PUT, comm=self.group.comm[one], peer=other, tag=self.tag, size=size, payload=payload
+            )
             offsets[other] += size
         latest_ns = 0
         for place, (rank, comm) in enumerate(zip(self.group.ranks, self.group.comm, strict=True)):
@@ -542,7 +555,10 @@ class _ClientServer(_Ordered):
         self.servers = step.servers or 1
         self.requests = step.requests or 1
         if len(group) <= self.servers:
-            fail("servers", f"{self.servers} of {len(group)} ranks: no client is left; give the program more ranks")
+            fail(
+                "servers",
+                f"{self.servers} of {len(group)} ranks: no client is left; give the program more ranks",
+            )
 
     def tasks(self) -> int:
         return (len(self.group) - self.servers) * self.requests
@@ -681,7 +697,9 @@ def _least(programs: Sequence[Program]) -> int | None:
     return max(counted, highest)
 
 
-def _own(program: Program, taken: int, everybody: int, fail: Callable[[str], NoReturn]) -> tuple[list[int], int]:
+def _own(
+    program: Program, taken: int, everybody: int, fail: Callable[[str], NoReturn]
+) -> tuple[list[int], int]:
     """Return the ranks of a program, and how many are taken by programs that take the next ones."""
     said = program.ranks
     if said is None:
@@ -694,13 +712,15 @@ def _own(program: Program, taken: int, everybody: int, fail: Callable[[str], NoR
         return said, taken
     if isinstance(said, str):
         share = said.strip().removesuffix("%")
-        if not said.strip().endswith("%") or not share.isdigit() or not 1 <= int(share) <= 100:  # noqa: PLR2004
+        if not said.strip().endswith("%") or not share.isdigit() or not 1 <= int(share) <= 100:
             fail(f'{said!r}: a number, a list of ranks, or a share such as "50%"')
         said = max(1, everybody * int(share) // 100)
     if said < 1:
         fail(f"{said}: 1 or more")
     if taken + said > everybody:
-        fail(f"{said} more ranks than the {taken} of programs before it, of {everybody}: there are not as many")
+        fail(
+            f"{said} more ranks than the {taken} of programs before it, of {everybody}: there are not as many"
+        )
     return list(range(taken, taken + said)), taken + said
 
 
@@ -723,7 +743,7 @@ def operations(document: Document, ranks: int | None, samples: Samples) -> Opera
     everybody, members = ranks_of(document, ranks)
     all_ranks = [_Rank(rank, everybody, pattern.title) for rank in range(everybody)]
     programs = []
-    for number, (program, own) in enumerate(zip(pattern.program, members, strict=True)):
+    for number, own in enumerate(members):
         group = _Group([all_ranks[rank] for rank in own], everybody)
         programs.append(_steps(document, number, group, everybody))
     for number, (program, steps) in enumerate(zip(pattern.program, programs, strict=True)):
@@ -737,7 +757,7 @@ def operations(document: Document, ranks: int | None, samples: Samples) -> Opera
         if sum(rank.records for rank in all_ranks) > MOST_RECORDS:
             document.fail(
                 f"program[{number}].iterations",
-                f"the pattern has more than {MOST_RECORDS} operations: fewer iterations are enough, as they are repeated",
+                f"more than {MOST_RECORDS} operations: fewer iterations are enough, as they are repeated",
             )
     for steps in programs:
         for step in steps:
