@@ -175,7 +175,7 @@ def draw(
     return np.clip(np.rint(drawn), 0, LARGEST).astype(np.int64)
 
 
-def _drawn(
+def _drawn(  # noqa: PLR0911 - one for each distribution
     amount: Amount, count: int, generator: np.random.Generator, samples: Samples, *, is_time: bool
 ) -> NDArray[np.float64]:
     def number(value: Quantity) -> float:

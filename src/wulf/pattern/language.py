@@ -49,7 +49,7 @@ ROOTED = ("bcast", "gather", "scatter", "reduce")
 MOST_ITERATIONS = 10_000_000
 #: Option of a step → which exchanges have it; those with none of them are not named.
 _ONLY_OF = {
-    "reply": ("client-server", "task-farm"),
+    "reply": ("client-server", "task-farm", "tree"),
     "think": ("client-server",),
     "servers": ("client-server",),
     "requests": ("client-server",),
@@ -220,17 +220,20 @@ def _check(document: Document) -> None:
         document.fail("seed", f"{pattern.seed}: 0 or more")
     names = [program.name for program in pattern.program]
     for number, program in enumerate(pattern.program):
-        path = f"program[{number}]"
-        if names.index(program.name) != number:
-            document.fail(f"{path}.name", f"{program.name!r} is the name of another program, too")
-        if not program.name or printable(program.name) != program.name:
-            document.fail(f"{path}.name", "a name is a text that can be shown")
-        if not 1 <= program.iterations <= MOST_ITERATIONS:
-            document.fail(f"{path}.iterations", f"{program.iterations}: from 1 to {MOST_ITERATIONS}")
-        if not program.step:
-            document.fail(f"{path}.step", "there is none: a program has at least one [[program.step]]")
-        for place, step in enumerate(program.step):
-            _check_step(step, _at(document, f"{path}.step[{place}]"))
+        _check_program(document, program, f"program[{number}]", is_again=program.name in names[:number])
+
+
+def _check_program(document: Document, program: Program, path: str, *, is_again: bool) -> None:
+    if is_again:
+        document.fail(f"{path}.name", f"{program.name!r} is the name of another program, too")
+    if not program.name or printable(program.name) != program.name:
+        document.fail(f"{path}.name", "a name is a text that can be shown")
+    if not 1 <= program.iterations <= MOST_ITERATIONS:
+        document.fail(f"{path}.iterations", f"{program.iterations}: from 1 to {MOST_ITERATIONS}")
+    if not program.step:
+        document.fail(f"{path}.step", "there is none: a program has at least one [[program.step]]")
+    for place, step in enumerate(program.step):
+        _check_step(step, _at(document, f"{path}.step[{place}]"))
 
 
 def _at(document: Document, path: str) -> Callable[[str, str], NoReturn]:
@@ -255,6 +258,12 @@ def _check_step(step: Step, fail: Callable[[str, str], NoReturn]) -> None:
         fail("collective", f"{step.collective!r}{hint}; there are: {', '.join(COLLECTIVES)}")
     if step.exchange is None and step.collective is None and step.compute is None:
         fail("compute", "a step has compute, an exchange or a collective; this one has none of them")
+    _check_owners(step, fail)
+    _check_size(step, fail)
+    _check_numbers(step, fail)
+
+
+def _check_owners(step: Step, fail: Callable[[str, str], NoReturn]) -> None:
     for key, owners in _ONLY_OF.items():
         if getattr(step, key) is not None and step.exchange not in owners:
             fail(key, f"only an exchange {' or '.join(repr(one) for one in owners)} has it")
@@ -262,6 +271,9 @@ def _check_step(step: Step, fail: Callable[[str, str], NoReturn]) -> None:
         fail("root", f"only a collective {' or '.join(repr(one) for one in ROOTED)} has it")
     if step.groups is not None and step.collective is None:
         fail("groups", "only a collective has them")
+
+
+def _check_size(step: Step, fail: Callable[[str, str], NoReturn]) -> None:
     if step.size is not None and (step.exchange or step.collective) in (None, "barrier"):
         fail("size", "nothing is sent in this step")
     if step.size is None and (step.exchange or step.collective) not in (None, "barrier"):
@@ -270,6 +282,9 @@ def _check_step(step: Step, fail: Callable[[str, str], NoReturn]) -> None:
         fail("edges", "missing: a list of [from, to], numbers of ranks within the program")
     if step.method == "blocking" and step.overlap is not None:
         fail("overlap", "nothing overlaps with blocking messages")
+
+
+def _check_numbers(step: Step, fail: Callable[[str, str], NoReturn]) -> None:
     if not 0 < step.times < math.inf:
         fail("times", f"{step.times}: above 0; 0.1 is in every tenth iteration")
     for key in ("servers", "requests", "tasks", "fan_out"):
