@@ -161,7 +161,7 @@ def parse(text: str, origin: str) -> Document:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         place = re.search(r"\(at line (\d+), column \d+\)", str(error))
-        line = f":{place[1]}" if place else ""
+        line = f":{place[1] if place else max(1, len(text.splitlines()))}"
         raise ConfigError(f"{origin}{line}: not TOML: {error}") from None
     where = lines.of_keys(text)
     try:
