@@ -455,7 +455,9 @@ class Planner {
 
     Request &request(uint32_t rank, uint32_t number) {
         auto &requests = states_[rank].requests;
-        constexpr uint32_t most = 1U << 24;
+        // Numbers are used again, so there are no more than records; a damaged one must not ask for memory.
+        constexpr uint64_t usual = 1024;
+        const uint64_t most = std::max(usual, trace_.stream(rank).header().slots + 1);
         if (number == 0 || number >= most)
             trace_.stream(rank).fail("request " + std::to_string(number));
         if (number >= requests.size())

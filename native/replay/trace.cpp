@@ -111,6 +111,14 @@ const char *kind_name(trace_kind kind) {
         return "neighbor_alltoallw";
     case TRACE_MAKE_COMMUNICATOR:
         return "make_communicator";
+    case TRACE_WINDOW:
+        return "window";
+    case TRACE_FENCE:
+        return "fence";
+    case TRACE_PUT:
+        return "put";
+    case TRACE_WINDOW_FREE:
+        return "window_free";
     case TRACE_OTHER:
         return "other";
     }
@@ -242,6 +250,7 @@ Trace::Trace(std::span<const std::byte> bytes, const std::string &name) : name_(
         throw InputError(name + ": cut off before its note");
     note_ = {reinterpret_cast<const char *>(bytes.data() + container.note_offset), container.note_bytes};
     streams_.reserve(container.ranks);
+    uint64_t claimed = 0; // streams that lie one over the other would seem larger than the file
     for (uint32_t rank = 0; rank < container.ranks; rank++) {
         const std::string of_rank = name + ": rank " + std::to_string(rank);
         const auto part = read<trace_part>(parts.subspan(rank * sizeof(trace_part)));
@@ -249,6 +258,9 @@ Trace::Trace(std::span<const std::byte> bytes, const std::string &name) : name_(
             throw InputError(of_rank + " left no stream");
         if (!is_part(bytes, part.offset, part.bytes))
             throw InputError(of_rank + ": cut off");
+        claimed += part.bytes;
+        if (claimed > bytes.size())
+            throw InputError(of_rank + ": its stream is also another rank's");
         streams_.emplace_back(bytes.subspan(part.offset, part.bytes), of_rank);
         const auto &header = streams_.back().header();
         if (header.rank != static_cast<int32_t>(rank) ||
@@ -327,6 +339,9 @@ void Trace::learn_communicators(size_t rank) {
         local.global = global(std::move(members), head.inter != 0, made);
         if (event.record.comm <= TRACE_SELF)
             stream.fail("a communicator with the number of the world");
+        constexpr uint64_t usual = 1024; // numbers follow each other
+        if (event.record.comm >= std::max(usual, stream.header().slots + 2))
+            stream.fail("a communicator of number " + std::to_string(event.record.comm));
         if (event.record.comm >= locals.size())
             locals.resize(size_t{event.record.comm} + 1);
         locals[event.record.comm] = std::move(local);

@@ -114,6 +114,13 @@ enum trace_kind {
     TRACE_NEIGHBOR_ALLTOALLW = 85,
     TRACE_MAKE_COMMUNICATOR = 86, /* all ranks of `comm` made communicators of it: as a barrier with 8 B */
 
+    /* Memory of other ranks: only patterns have them, with the bit TRACE_ONE_SIDED. `tag` is the window's
+       number. */
+    TRACE_WINDOW = 96,      /* all ranks of `comm` made one, `bytes` of it here */
+    TRACE_FENCE = 97,       /* `bytes` have come since the fence before */
+    TRACE_PUT = 98,         /* to `peer`; payload: uint64_t place in its window [B] */
+    TRACE_WINDOW_FREE = 99, /* all ranks of `comm` gave it back */
+
     /* Counted and timed; what they moved is not known. The payload is the call's name. */
     TRACE_OTHER = 127,
 };

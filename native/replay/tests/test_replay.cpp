@@ -288,7 +288,21 @@ void wrong_records_are_named() {
                 "made: rank 1: record 0: a communicator that was never made: number 9");
     MadeTrace whole(2);
     whole.add(0, {.kind = TRACE_SEND, .peer = 1, .bytes = 8});
-    const auto bytes = whole.bytes();
+    MadeTrace request(2);
+    request.add(0, {.kind = TRACE_ISEND, .peer = 1, .bytes = 8, .request = 1U << 23});
+    EXPECT_TEXT(refusal([&] { planned(request); }).c_str(), "made: rank 0: record 0: request 8388608");
+    MadeTrace number(2);
+    number.communicator(0, 60000, {0, 1}, 0);
+    EXPECT_TEXT(refusal([&] { planned(number); }).c_str(),
+                "made: rank 0: record 0: a communicator of number 60000");
+    auto bytes = whole.bytes();
+    trace_part first{};
+    std::memcpy(&first, bytes.data() + sizeof(trace_container), sizeof first);
+    auto twice = bytes;
+    const trace_part rest{first.offset, bytes.size() - first.offset};
+    std::memcpy(twice.data() + sizeof(trace_container) + sizeof first, &rest, sizeof rest);
+    EXPECT_TEXT(refusal([&] { Trace(twice, "twice"); }).c_str(),
+                "twice: rank 1: its stream is also another rank's");
     for (size_t length = 0; length < bytes.size(); length += 16)
         EXPECT(!refusal([&] { Trace({bytes.data(), length}, "cut"); }).empty());
 }

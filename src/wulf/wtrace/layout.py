@@ -159,4 +159,9 @@ class Kind(enum.IntEnum):
     NEIGHBOR_ALLTOALLW = 85
     MAKE_COMMUNICATOR = 86
 
+    WINDOW = 96
+    FENCE = 97
+    PUT = 98
+    WINDOW_FREE = 99
+
     OTHER = 127
