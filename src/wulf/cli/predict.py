@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -78,13 +78,6 @@ def command(
         typer.Option(metavar="FILE", help="On which node each rank is: a number for each, in order."),
     ] = None,
     rules: RulesOption = None,
-    engine: Annotated[
-        Literal["a", "both"],
-        typer.Option(
-            help="a: messages matched as they were. both: also with discrete events, where order may change and nodes "
-            "share interfaces; the gap says what contention matters."
-        ),
-    ] = "a",
     samples: SamplesOption = SAMPLES,
     seed: SeedOption = 1,
     html_file: Annotated[
@@ -139,7 +132,6 @@ def command(
         ranks_per_node=ranks_per_node,
         placement=_numbers(placement) if placement is not None else [],
         rules=rules,
-        engine=engine,
         find_run=lambda name: open_run(name, runs),
         samples=samples,
         seed=seed,
