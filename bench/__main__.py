@@ -41,6 +41,7 @@ NAMES = (
     "app-overhead",
     "slurm",
     "hpl-search",
+    "tracer-cost",
     "peers",
     "accuracy",
 )
