@@ -173,6 +173,6 @@ def _about(size: int) -> str:
     value = float(size)
     for unit in ("B", "KiB", "MiB", "GiB"):
         if value < _KIB:
-            return f"{value:.3g} {unit}"
+            return f"{value:.3g} {unit}" if value < 1000 else f"{value:.0f} {unit}"
         value /= _KIB
     return f"{value:.3g} TiB"
