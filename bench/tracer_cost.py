@@ -48,7 +48,7 @@ def compared(library: build.MpiLibrary, directory: Path, launches: int) -> list[
         bare = intervals.median([pair[None][name] for pair in pairs], 0.95)
         print(
             f"{library.family:8} {name:20} bare {bare.value:7.1f} ns a call, traced {added.value:+6.1f} ns "
-            f"({added.low or 0:.1f} to {added.high or 0:.1f})"
+            + ("(no interval)" if added.low is None else f"({added.low:.1f} to {added.high:.1f})")
         )
         figures.append(
             Figure(

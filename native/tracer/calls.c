@@ -308,17 +308,13 @@ static void all_together(struct part part) {
     free(sizes);
 }
 
-static bool is_root(int root, MPI_Comm comm) {
-    int rank = 0;
-    PMPI_Comm_rank(comm, &rank);
-    return root == rank;
-}
-
 static int own_rank(MPI_Comm comm) {
     int rank = 0;
     PMPI_Comm_rank(comm, &rank);
     return rank;
 }
+
+static bool is_root(int root, MPI_Comm comm) { return root == own_rank(comm); }
 
 /* A communicator was made by all ranks of another. */
 static void made(MPI_Comm from, const MPI_Comm *to) {

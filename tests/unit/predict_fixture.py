@@ -164,7 +164,6 @@ def prediction():
         ranks=64,
         nodes=8,
         run="cal",
-        engine="a",
         samples=200,
         seed=1,
         operations=5_700_000,

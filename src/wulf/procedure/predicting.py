@@ -27,6 +27,7 @@ from wulf.procedure.analysis import analyze
 from wulf.records import SCHEMA_VERSION, Analysis, Estimate, Prediction
 from wulf.store import Run
 from wulf.wtrace.reader import Trace, read
+from wulf.wtrace.summary import command_of
 
 Say = Callable[[str], None]
 #: What is asked about without --what-if.
@@ -56,7 +57,6 @@ class PredictRequest(msgspec.Struct, frozen=True, kw_only=True):
     #: On which node each rank is; empty: as `ranks_per_node` says.
     placement: list[int] = []
     rules: Path | None = None
-    engine: str = "a"
     #: Finds a run that ``@RUN`` names.
     find_run: Callable[[str], Run] = _no_run
     samples: int = 200
@@ -174,20 +174,14 @@ def predict(request: PredictRequest, say: Say) -> Prediction:
     UsageError
         The run lacks measurements, a network is not known, or ranks and nodes do not fit.
     """
-    of = evaluate(request, say)
-    with traced(request.source, request.ranks) as path:
-        contended = _contended(path, of.asked.networks[: of.asked.columns], of.nodes, request)
-    return _prediction(of, contended)
+    return _prediction(evaluate(request, say))
 
 
-def _prediction(of: Evaluated, contended: Sequence[float | None]) -> Prediction:
+def _prediction(of: Evaluated) -> Prediction:
     request, figures, plan = of.request, of.figures, of.found.plan
     run = request.run.manifest.id
-    as_it_is = msgspec.structs.replace(judge.as_it_is(figures, f"measured: {run}"), contended_s=contended[0])
-    predicted = [
-        msgspec.structs.replace(judge.on(one, place, figures), contended_s=contended[place])
-        for place, one in enumerate(of.scenarios, 1)
-    ]
+    as_it_is = judge.as_it_is(figures, f"measured: {run}")
+    predicted = [judge.on(one, place, figures) for place, one in enumerate(of.scenarios, 1)]
     far_s = _far_ns([of.base]) * 1e-9
     tolerance = judge.tolerances(of.found.curve, far_s, of.base, of.sampled, figures.times[:, 0])
     here_s = of.base.between.latency_ns * 1e-9
@@ -198,7 +192,6 @@ def _prediction(of: Evaluated, contended: Sequence[float | None]) -> Prediction:
         ranks=of.trace.ranks,
         nodes=len(set(of.nodes)),
         run=run,
-        engine=request.engine,
         samples=request.samples,
         seed=request.seed,
         operations=plan.operations,
@@ -241,17 +234,6 @@ def _replayed(
 def _far_ns(asked: Sequence[Network]) -> float:
     """Return up to which latency the curve goes, of the first of these networks [ns]."""
     return max(FAR * asked[0].between.latency_ns, FAR_S * 1e9)
-
-
-def _contended(
-    path: Path, likely: Sequence[Network], nodes: Sequence[int], request: PredictRequest
-) -> list[float | None]:
-    """Return the times of engine B, where it is asked for [s]."""
-    if request.engine == "a":
-        return [None for _ in likely]
-    options = ["--engine", "b", "--seed", str(request.seed)]
-    found = replaying.replay(path, likely, nodes=nodes, rules=request.rules, options=options)
-    return [one.time_ns * 1e-9 for one in found.results]
 
 
 @contextmanager
@@ -322,9 +304,3 @@ def own_time(trace: Trace) -> float | None:
     """Return how long the traced program ran, by its slowest rank; None where the trace does not say [s]."""
     longest = max(stream.run_ns for stream in trace.streams)
     return longest * 1e-9 if longest else None
-
-
-def command_of(trace: Trace) -> str:
-    """Return what was run, as its note says."""
-    said = trace.note.get("command", "")
-    return said if isinstance(said, str) else " ".join(map(str, said))

@@ -34,8 +34,6 @@ class Predicted(Record, frozen=True, kw_only=True):
     #: What the model alone says, with the likely value of every parameter [s].
     model_s: float
     path: PathShares
-    #: What the model says where order may change and nodes share their interface (engine B) [s]; null where not asked.
-    contended_s: float | None = None
     #: Where the network's parameters are from; empty for changes of the calibrated one.
     source: str = ""
     #: What it means, in words.
@@ -103,7 +101,6 @@ class Prediction(Record, frozen=True, kw_only=True):
     nodes: int
     #: Run that the network was calibrated with.
     run: str
-    engine: str
     samples: int
     seed: int
     #: Operations, collectives as their messages.

@@ -93,7 +93,6 @@ def _checked(found: Prediction) -> Iterator[str]:
 
 
 def _networks(found: Prediction) -> Table:
-    contended = any(one.contended_s is not None for one in (found.base, *found.scenarios))
     columns = [
         Column("network"),
         Column("run time", numeric=True),
@@ -105,39 +104,27 @@ def _networks(found: Prediction) -> Table:
         Column("bandwidth", numeric=True, narrow=False),
         Column("CPU of messages", numeric=True, narrow=False),
     ]
-    if contended:
-        columns.append(Column("contention", numeric=True))
     return Table(
         title="Run time by network",
         columns=tuple(columns),
-        rows=tuple(_row(one, contended=contended) for one in (found.base, *found.scenarios)),
+        rows=tuple(_row(one) for one in (found.base, *found.scenarios)),
         note="Intervals 95 %. Of the first line time and change are the model's, against the program's own run time; "
         "of the others the program's own time changed as the model says. λ: latencies between nodes one after the "
-        "other on the longest path; its parts are of the model's time with likely parameters, no interval."
-        + (
-            " Contention: how much longer with messages in the order in which they come, and interfaces that the "
-            "ranks of a node share (engine B)."
-            if contended
-            else ""
-        ),
+        "other on the longest path; its parts are of the model's time with likely parameters, no interval.",
     )
 
 
-def _row(one: Predicted, *, contended: bool) -> tuple[Item, ...]:
+def _row(one: Predicted) -> tuple[Item, ...]:
     path = one.path
     flag = FLAGS.get(one.verdict, "")
-    row = [
+    return (
         Item(printable(one.name, 60)),
         Item(format_spread(one.time), one.time.value),
         change_item(one.change, flag),
         Item(one.verdict if one.verdict in FLAGS else "–", None, flag),
         Item(f"{path.hops:.0f}", path.hops),
         *(_part(part, one.model_s) for part in parts(path)),
-    ]
-    if contended:
-        more = None if one.contended_s is None else one.contended_s / one.model_s - 1
-        row.append(Item("–" if more is None else f"{more:+.1%}".replace("-", "−"), more))
-    return tuple(row)
+    )
 
 
 def parts(path: PathShares) -> tuple[float, float, float, float]:
