@@ -1,5 +1,5 @@
 # Thin entry: every target is one command that can be read and run by itself.
-.PHONY: help install demo test quick fresh bench docs clean
+.PHONY: help install demo test quick fresh release bench docs site clean
 .DEFAULT_GOAL := help
 
 VENV := .venv
@@ -24,11 +24,18 @@ quick: ## the tests that take seconds: no lab, no browser, no native build
 fresh: ## the commands of README on a bare Debian in a closed place (root; ARGS: --release trixie, parts)
 	@tools/fresh $(ARGS)
 
+release: install ## wheel, Debian package and RPM below dist/, proven on a bare system (root; ARGS: parts, --for trixie:3.13)
+	@WULF_RELEASE=1 tools/bootstrap
+	@tools/release $(ARGS)
+
 bench: install ## all comparisons, or one: make bench NAME=probe-mpi
 	@$(VENV)/bin/python -m bench $(NAME)
 
 docs: ## write docs/reference from the program itself
 	@$(VENV)/bin/python tools/reference.py
+
+site: ## the documentation as a site that works offline: build/site/index.html
+	@$(VENV)/bin/python tools/docs_site.py
 
 clean: ## remove what was built here
 	rm -rf $(VENV) build dist artefacts .mypy_cache .ruff_cache .pytest_cache .hypothesis

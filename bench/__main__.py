@@ -42,8 +42,17 @@ NAMES = (
     "slurm",
     "hpl-search",
     "tracer-cost",
+    "replay-load",
+    "replay-eval",
+    "curve",
+    "fuzz-trace",
+    "watch-alarms",
     "peers",
+    "engine-b",
     "accuracy",
+    "trace-truth",
+    "install",
+    "soak",
 )
 TABLE = Path(__file__).parent / "RESULTS.md"
 

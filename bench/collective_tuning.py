@@ -2,7 +2,8 @@
 
 Four virtual nodes, one rank on each, Open MPI: ``wulf mpi tune`` of broadcast and allreduce up to 64 KiB. At every size
 between those at which it was decided the file in effect is measured against the library's own decision, and that
-against itself, launches in turn in random order; the ratios are of the time with the file ÷ without.
+against itself, launches in turn in random order; the ratios are of the time with the file ÷ without. Beside the mean
+stands what the default's mean differs from itself in the same launches, and both over the sizes with a rule alone.
 
 Goals: the geometric mean over these sizes is <= 1.0 (a gain of 1.0 or more), with its interval; the worst of them ÷
 what the default differs from itself in the same launches (the widest 95 % interval of that collective) is <= 1.0; the
@@ -81,6 +82,11 @@ def figures(found: CollectiveTuning) -> list[Figure]:
     mean = found.mean
     if mean is None or found.unjudged:
         return [Figure(name="not-judged", value=1.0, goal=0.0)]
+    print(f"  default against itself, mean over the same sizes: {shown(found.mean_control)}")
+    print(
+        f"  mean over the sizes with a rule: {shown(found.mean_ruled)}, default against itself "
+        f"{shown(found.mean_ruled_control)}"
+    )
     worst = max(found.held_out, key=lambda cell: cell.ratio.value / cell.limit)
     return [
         Figure(name="mean", value=mean.value, goal=1.0, low=mean.low, high=mean.high),

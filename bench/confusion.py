@@ -21,8 +21,8 @@ import msgspec
 import numpy as np
 
 from bench.scheduling import ping_pong
-from wulf.diagnose import pairs as between
-from wulf.diagnose.signatures import symptoms
+from wulf.diagnosis import pairs as between
+from wulf.diagnosis.signatures import symptoms
 from wulf.procedure.analysis import analyze_results
 from wulf.procedure.diagnosing import matrices_of
 from wulf.records import (

@@ -20,7 +20,7 @@ import numpy as np
 
 from bench import scheduling
 from bench.common import Figure, finish
-from wulf.diagnose.pairs import suspects
+from wulf.diagnosis.pairs import suspects
 from wulf.probe import schedule
 from wulf.procedure.measuring import loop
 from wulf.store import Writer

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from bench.common import Figure, finish
 from bench.tune_lab import Scene, raised
-from wulf.diagnose import alone
-from wulf.diagnose.pairs import MARGIN, additive, suspects
+from wulf.diagnosis import alone
+from wulf.diagnosis.pairs import MARGIN, additive, suspects
 from wulf.procedure.diagnosing import SUSPICION, small_messages
 from wulf.records.diagnosed import Diagnosis
 from wulf.store import load

@@ -11,11 +11,10 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import msgspec
 import typer
 
-from wulf import catalogue, lab, records
-from wulf.cli import knob, listing, verify
+from wulf import records
 from wulf.cli.main import app
-from wulf.records import blas, collectives, diagnosed, hpcc, hpl, profiled, traced
-from wulf.report.run import export
+from wulf.cli.outputs import OUTPUTS
+from wulf.cli.schema import comments as comments_of
 
 #: Fields that mean the same in every record.
 COMMON = {
@@ -58,46 +57,6 @@ COMMON = {
 REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
 NOTE = "<!-- Written by `make docs`; change the program, not this file. -->\n"
 
-#: What each `--json` prints: command → type.
-OUTPUTS: dict[str, Any] = {
-    "wulf report --json": export.Export,
-    "wulf analyze --json": records.Analysis,
-    "wulf compare --json": list[records.Comparison],
-    "wulf diagnose --json": diagnosed.Diagnosis,
-    "wulf characterise --json": profiled.Characters,
-    "wulf trace show --json": traced.TraceSummary,
-    "wulf predict --json": records.Prediction,
-    "wulf worth --json": records.Worth,
-    "wulf mpi parameters --json": list[records.MpiParameter],
-    "wulf blas --json": blas.BlasComparison,
-    "wulf hpcc --json": hpcc.HpccResult,
-    "wulf hpl --json, wulf report --json (of a run of HPL), RUN/result.json": hpl.HplResult,
-    "wulf list --json": list[listing.Entry],
-    "wulf mpi tune --json, RULES.json": collectives.CollectiveTuning,
-    "wulf mpi compare --json": list[records.Comparison],
-    "wulf topology --json": records.LinkTopology,
-    "wulf topology --embed SHAPE --json": records.Embedding,
-    "wulf lab status --json": list[lab.VirtualNode],
-    "wulf facts --json": list[records.NodeRecord],
-    "wulf audit --json": records.Audit,
-    "wulf mend --json": records.Mending,
-    "wulf knob list --json": list[catalogue.Knob],
-    "wulf knob show --json": catalogue.Knob,
-    "wulf knob get --json": list[knob.Reading],
-    "wulf set --json, wulf rollback --json, wulf persist --json": records.ChangeOutcome,
-    "wulf topology --routes K --json": records.ChangeOutcome,
-    "wulf status --json": list[records.NodeStatus],
-    "wulf verify --json": verify.Verification,
-    "wulf report --json (of a tuning run), RUN/result.json": records.Tuning,
-    "RUN/tuning.json": records.TuneManifest,
-    "RUN/trials.jsonl (one object a line)": records.Trial,
-    "RUN/hpl.json": hpl.HplManifest,
-    "RUN/launches.jsonl (one object a line)": hpl.HplLaunch,
-    "RUN/manifest.json": records.Manifest,
-    "RUN/records.jsonl (one object a line)": records.NodeRecord | records.LaunchResult,
-    "RUN/analysis.json": records.Analysis,
-}
-
 
 def commands() -> str:
     """Return the page of all commands, from their own help."""
@@ -118,7 +77,8 @@ def _command(command: Any, path: list[str]) -> list[str]:
 
 
 def _hidden(parameter: Any) -> bool:
-    return parameter.name in ("install_completion", "show_completion", "help")
+    completes = parameter.name in ("install_completion", "show_completion", "help")
+    return completes or bool(getattr(parameter, "hidden", False))
 
 
 def _parameter(parameter: Any, context: Any) -> str:
@@ -136,8 +96,8 @@ def json_fields() -> str:
     """Return the page of every field of every JSON output."""
     parts = ["# JSON fields\n", NOTE, f"Schema version {records.SCHEMA_VERSION}.\n"]
     structs: dict[str, type] = {}
-    for output, kind in OUTPUTS.items():
-        parts.append(f"* `{output}`: {_type(kind, structs)}")
+    for name, output in OUTPUTS.items():
+        parts.append(f"* `{output.where}`: {_type(output.type, structs)} (`wulf schema {name}`)")
     done: set[str] = set()
     while pending := [name for name in structs if name not in done]:
         for name in pending:
@@ -147,7 +107,7 @@ def json_fields() -> str:
 
 
 def _struct(kind: type, structs: dict[str, type]) -> list[str]:
-    comments = _comments(kind)
+    comments = comments_of(kind)
     parts = [f"\n## {kind.__name__}\n", f"{inspect.cleandoc(kind.__doc__ or '')}\n"]
     parts += ["| field | type | meaning |", "|---|---|---|"]
     tag = kind.__struct_config__.tag  # type: ignore[attr-defined]
@@ -158,21 +118,6 @@ def _struct(kind: type, structs: dict[str, type]) -> list[str]:
             f"| `{field.encode_name}` | {_type(field.type, structs)} | {_cell(comments.get(field.name, ''))} |"
         )
     return parts
-
-
-def _comments(kind: type) -> dict[str, str]:
-    """Field → its ``#:`` comment in the source, of the records that it extends, too."""
-    result: dict[str, str] = {}
-    collected: list[str] = []
-    extended = [base for base in reversed(kind.__mro__) if base.__module__.startswith("wulf.")]
-    for line in (line for base in extended for line in inspect.getsource(base).splitlines()):
-        text = line.strip()
-        if text.startswith("#:"):
-            collected.append(text.removeprefix("#:").strip())
-        elif ":" in text and collected:
-            result[text.partition(":")[0]] = " ".join(collected)
-            collected = []
-    return result
 
 
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null", Any: "any"}

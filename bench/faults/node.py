@@ -27,8 +27,8 @@ COMMAND_TIMEOUT_S = 60.0
 PLACE = "run/wulf-fault"
 #: MPI's own are in files, which are compared byte for byte; asking for them takes a fifth of the time of a look.
 _KNOBS = [knob for knob in catalogue.knobs().values() if knob.access.kind != "mpi_parameter"]
-#: Facts that compare the times of files with that of the boot.
-_OF_THE_CLOCK = frozenset({"settings.changed_since_boot"})
+#: Facts that a change that was taken back leaves behind: when files were written, and how often the link went.
+_OF_THE_PAST = frozenset({"settings.changed_since_boot", "nic.carrier_changes"})
 
 _HERE = Path(__file__).parent
 #: What a node's settings are, beyond its facts.
@@ -205,7 +205,7 @@ class Site:
         found: dict[str, str] = {}
         for kind in ("facts", "unknown", "absent", "unsupported"):
             for name, value in getattr(record, kind).items():
-                if name not in PASSING_FACTS | _OF_THE_CLOCK:
+                if name not in PASSING_FACTS | _OF_THE_PAST:
                     found[f"{kind} {name}"] = str(value)
         return found | self.exact()
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "apps/options.h"
+#include "core/options.h"
 
 enum { EXIT_RIGHT = 0, EXIT_NOT_RIGHT = 1, EXIT_USAGE = 2 };
 

@@ -14,9 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "apps/options.h"
 #include "core/clock.h"
 #include "core/failure.h"
+#include "core/options.h"
 #include "core/record.h"
 #include "core/rng.h"
 
@@ -213,9 +213,9 @@ int main(int argc, char **argv) {
     uint64_t repetitions = 3;
     uint64_t for_ms = 200;
     const struct option options[] = {
-        {"--size", &n, 1, MAX_SIZE, "rows and columns of the matrices"},
-        {"--products", &repetitions, 1, 1000000, "products at least"},
-        {"--for-ms", &for_ms, 0, 3600000, "go on for so long [ms]"},
+        OPTION_NUMBER("--size", &n, 1, MAX_SIZE, "rows and columns of the matrices"),
+        OPTION_NUMBER("--products", &repetitions, 1, 1000000, "products at least"),
+        OPTION_NUMBER("--for-ms", &for_ms, 0, 3600000, "go on for so long [ms]"),
     };
     const size_t count = sizeof options / sizeof options[0];
     char message[200] = "";

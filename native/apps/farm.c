@@ -193,10 +193,11 @@ int main(int argc, char **argv) {
     uint64_t bytes = 1024;
     uint64_t seed = 1;
     const struct option options[] = {
-        {"--tasks", &tasks, 1, UINT32_MAX, "tasks"},
-        {"--task-us", &task_us, 0, 10000000, "mean time of a task on the first rank's CPU [us]"},
-        {"--bytes", &bytes, WORDS * sizeof(uint64_t), 1 << 30, "size of a task and of its result [B]"},
-        {"--seed", &seed, 0, UINT64_MAX, "seed of the drawn times"},
+        OPTION_NUMBER("--tasks", &tasks, 1, UINT32_MAX, "tasks"),
+        OPTION_NUMBER("--task-us", &task_us, 0, 10000000, "mean time of a task on the first rank's CPU [us]"),
+        OPTION_NUMBER("--bytes", &bytes, WORDS * sizeof(uint64_t), 1 << 30,
+                      "size of a task and of its result [B]"),
+        OPTION_NUMBER("--seed", &seed, 0, UINT64_MAX, "seed of the drawn times"),
     };
     int code = EXIT_NOT_RIGHT;
     if (!application_begin(options, sizeof options / sizeof options[0], &argc, &argv,

@@ -197,9 +197,11 @@ int main(int argc, char **argv) {
     uint64_t columns = 512;
     uint64_t steps = 1000;
     const struct option options[] = {
-        {"--rows", &rows, WAVE_POINTS, UINT32_MAX, "points across the strips; each rank has its share"},
-        {"--columns", &columns, 1, 1 << 20, "points along a strip: a message has 8 bytes for each"},
-        {"--steps", &steps, 1, UINT32_MAX, "steps in time"},
+        OPTION_NUMBER("--rows", &rows, WAVE_POINTS, UINT32_MAX,
+                      "points across the strips; each rank has its share"),
+        OPTION_NUMBER("--columns", &columns, 1, 1 << 20,
+                      "points along a strip: a message has 8 bytes for each"),
+        OPTION_NUMBER("--steps", &steps, 1, UINT32_MAX, "steps in time"),
     };
     int code = EXIT_NOT_RIGHT;
     if (!application_begin(options, sizeof options / sizeof options[0], &argc, &argv,

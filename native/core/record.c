@@ -150,6 +150,23 @@ void record_pair_bool(struct record *record, const char *key, bool value) {
     record_bool(record, value);
 }
 
+void record_doubles(struct record *record, const char *key, const double *values, size_t count,
+                    int decimals) {
+    record_key(record, key);
+    record_open(record, '[');
+    for (size_t i = 0; i < count; i++)
+        record_double(record, values[i], decimals);
+    record_close(record, ']');
+}
+
+void record_wholes(struct record *record, const char *key, const uint64_t *values, size_t count) {
+    record_key(record, key);
+    record_open(record, '[');
+    for (size_t i = 0; i < count; i++)
+        record_unsigned(record, values[i]);
+    record_close(record, ']');
+}
+
 int record_write(struct record *record, int fd) {
     append(record, "\n", 1);
     if (record->failed) {

@@ -31,6 +31,9 @@ void record_pair_string(struct record *record, const char *key, const char *text
 void record_pair_unsigned(struct record *record, const char *key, uint64_t value);
 void record_pair_double(struct record *record, const char *key, double value, int decimals);
 void record_pair_bool(struct record *record, const char *key, bool value);
+/* Lists of numbers. */
+void record_doubles(struct record *record, const char *key, const double *values, size_t count, int decimals);
+void record_wholes(struct record *record, const char *key, const uint64_t *values, size_t count);
 
 /* End the object's line and write it whole; 0, or -1 with errno. The record is empty afterwards. */
 int record_write(struct record *record, int fd);

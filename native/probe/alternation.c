@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "probe/watchdog.h"
+#include "core/watchdog.h"
 
 enum { PATH_BYTES = 512, WORD_BYTES = 256, LOOK_MS = 20 };
 /* A guard that is at work takes milliseconds; one whose tool waits for a driver longer. */

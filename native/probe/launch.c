@@ -29,7 +29,7 @@ static void say_nothing(const struct progress *progress, void *context) {
 
 static int print(const struct record *record, const struct company *company, struct failure *failure) {
     (void)company;
-    return report_line(record->text, record->length) == 0 ? 0 : cannot_write(failure);
+    return line_copy(record->text, record->length) == 0 ? 0 : cannot_write(failure);
 }
 
 typedef int (*use_function)(const struct record *, const struct company *, struct failure *);
@@ -112,13 +112,13 @@ int launch_run(const struct arguments *arguments, struct introduction *introduct
     introduction->clock = clock_measure();
     introduction->operation = arguments->label;
     introduction->seed = arguments->seed;
-    if (report_hello(introduction) != 0)
+    if (line_hello(introduction) != 0)
         return cannot_write(failure);
     if (measure(arguments, introduction->clock, channel, company, print, &last_line_ns, failure) != 0)
         return -1;
     if (company != NULL && company->collect(company->context, failure) != 0)
         return -1;
-    return report_end((double)(clock_now_ns() - begin_ns) / 1e9) == 0 ? 0 : cannot_write(failure);
+    return line_end((double)(clock_now_ns() - begin_ns) / 1e9) == 0 ? 0 : cannot_write(failure);
 }
 
 int launch_measure(const struct arguments *arguments, const struct channel *channel,

@@ -6,26 +6,15 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/mpi/ranks.h"
+#include "core/watchdog.h"
 #include "probe/buffers.h"
 #include "probe/launch.h"
 #include "probe/mpi/at_once.h"
 #include "probe/mpi/link.h"
 #include "probe/mpi/parameters.h"
-#include "probe/watchdog.h"
 
 enum { PAIR = 2, RESPONDER_PATIENCE_S = 2, LIMITS_MOST = 32 };
-
-/* First line of what the library says of itself. */
-static const char *library_version(char text[MPI_MAX_LIBRARY_VERSION_STRING + 1]) {
-    int length = 0;
-    memset(text, 0, MPI_MAX_LIBRARY_VERSION_STRING + 1);
-    MPI_Get_library_version(text, &length);
-    text[strcspn(text, "\n")] = '\0';
-    for (char *c = text; *c != '\0'; c++)
-        if (*c == '\t')
-            *c = ' ';
-    return text;
-}
 
 /* The responder says on standard error what the initiator says on standard output: only one of them may
  * write the protocol. It waits a little longer, because the initiator's word is the one that counts. */
@@ -34,19 +23,6 @@ static int guard(const struct arguments *arguments, int rank, const char *peer, 
     if (watchdog_start(rank == 0 ? STDOUT_FILENO : STDERR_FILENO, peer, timeout_s) == 0)
         return 0;
     return failure_set(failure, "system", "", "cannot set up the watchdog: %s", strerror(errno));
-}
-
-/* Where all ranks run, on all ranks. */
-static int gather(const struct mpi_link *link, struct node *nodes, int ranks, struct failure *failure) {
-    struct node own;
-    memset(&own, 0, sizeof own);
-    node_describe(&own);
-    if (ranks == 1) {
-        nodes[0] = own;
-        return 0;
-    }
-    const int code = MPI_Allgather(&own, sizeof own, MPI_BYTE, nodes, (int)sizeof own, MPI_BYTE, link->comm);
-    return code == MPI_SUCCESS ? 0 : mpi_failed(link, code, failure);
 }
 
 static int check_ranks(const struct arguments *arguments, int ranks, struct failure *failure) {
@@ -64,12 +40,6 @@ static int check_ranks(const struct arguments *arguments, int ranks, struct fail
                        ranks);
 }
 
-static int yields(const struct arguments *arguments) {
-    const char *openmpi = getenv("OMPI_MCA_mpi_yield_when_idle");
-    return arguments->yield ||
-           (openmpi != NULL && (strcmp(openmpi, "1") == 0 || strcmp(openmpi, "true") == 0));
-}
-
 static int lead(const struct arguments *arguments, struct mpi_link *link, const struct company *company,
                 const struct node *nodes, int ranks, struct failure *failure) {
     char version[MPI_MAX_LIBRARY_VERSION_STRING + 1];
@@ -81,7 +51,7 @@ static int lead(const struct arguments *arguments, struct mpi_link *link, const 
         .node_count = (size_t)ranks,
         .eager_limits = limits,
         .eager_limit_count = limits_read(limits, LIMITS_MOST),
-        .yields = yields(arguments),
+        .yields = arguments->yield || library_yields(),
     };
     const struct channel channel = mpi_channel(link);
     return launch_run(arguments, &introduction, ranks == 1 ? NULL : &channel, company, failure);
@@ -123,7 +93,7 @@ static int call_only(const struct arguments *arguments, struct mpi_link *link, i
         result = failure_set(failure, "mpi", "", "%s gave wrong data", operation->name);
     if (result != 0 || rank > 0)
         return result;
-    if (report_end((double)(clock_now_ns() - begin_ns) / 1e9) == 0)
+    if (line_end((double)(clock_now_ns() - begin_ns) / 1e9) == 0)
         return 0;
     return failure_set(failure, "system", "", "cannot write: %s", strerror(errno));
 }
@@ -139,8 +109,9 @@ static int take_part(const struct arguments *arguments, int rank, int ranks, str
         return -1;
     if (arguments->calls > 0) /* before ranks tell where they are: that is a collective, too */
         return call_only(arguments, &link, rank, ranks, failure);
-    if (gather(&link, nodes, ranks, failure) != 0)
-        return -1;
+    const int code = nodes_gather(MPI_COMM_WORLD, nodes);
+    if (code != MPI_SUCCESS)
+        return mpi_failed(&link, code, failure);
     if (arguments->at_once) {
         if (at_once_begin(&at_once, arguments, rank, nodes, failure) != 0)
             return -1;
@@ -185,7 +156,7 @@ int main(int argc, char **argv) {
     }
     if (check_ranks(&arguments, ranks, &failure) != 0) {
         if (rank == 0)
-            report_failure(&failure, STDOUT_FILENO);
+            line_failure(&failure, STDOUT_FILENO);
         MPI_Finalize(); /* all ranks come here; to abort could cut the line off */
         return FAILURE_EXIT;
     }
@@ -193,7 +164,7 @@ int main(int argc, char **argv) {
     if (nodes == NULL)
         failure_set(&failure, "system", "", "no memory for %d ranks", ranks);
     if (nodes == NULL || take_part(&arguments, rank, ranks, nodes, &failure) != 0) {
-        report_failure(&failure, rank == 0 ? STDOUT_FILENO : STDERR_FILENO);
+        line_failure(&failure, rank == 0 ? STDOUT_FILENO : STDERR_FILENO);
         MPI_Abort(MPI_COMM_WORLD, FAILURE_EXIT);
     }
     free(nodes);

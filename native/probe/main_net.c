@@ -4,10 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/watchdog.h"
 #include "probe/launch.h"
 #include "probe/net/link.h"
 #include "probe/net/socket.h"
-#include "probe/watchdog.h"
 
 static const char PROGRAM[] = "wulf-probe-net";
 enum {
@@ -33,7 +33,7 @@ static int serve_client(struct net_link *link, const struct agreement *agreement
     if (guard(link->peer, agreement->peer_timeout_s + SERVER_PATIENCE_S, failure) != 0 ||
         sweep_respond(&responder, &channel, failure) != 0)
         return -1;
-    if (report_end((double)(clock_now_ns() - begin_ns) / 1e9) != 0)
+    if (line_end((double)(clock_now_ns() - begin_ns) / 1e9) != 0)
         return failure_set(failure, "system", "", "cannot write to standard output: %s", strerror(errno));
     return 0;
 }
@@ -56,7 +56,7 @@ static int serve(const struct arguments *arguments, struct failure *failure) {
         return -1;
     if (net_listen(address, (uint16_t)arguments->port, &tcp, &udp, &introduction.port, failure) != 0)
         return -1;
-    if (report_hello(&introduction) != 0)
+    if (line_hello(&introduction) != 0)
         return failure_set(failure, "system", "", "cannot write to standard output: %s", strerror(errno));
     int status = net_accept(token, tcp, udp, ACCEPT_WITHIN_S, &link, &agreement, failure);
     if (status == 0)
@@ -96,6 +96,6 @@ int main(int argc, char **argv) {
     struct failure failure = {0};
     if ((arguments.server ? serve(&arguments, &failure) : measure(&arguments, &failure)) == 0)
         return 0;
-    report_failure(&failure, STDOUT_FILENO);
+    line_failure(&failure, STDOUT_FILENO);
     return FAILURE_EXIT;
 }

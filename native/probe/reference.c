@@ -9,7 +9,7 @@
 
 #include "core/clock.h"
 #include "core/sort.h"
-#include "probe/watchdog.h"
+#include "core/watchdog.h"
 
 enum { TIMES_MAX = 1 << 14 }; /* a longer visit just ends */
 

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/payload.h"
 #include "core/sort.h"
+#include "core/watchdog.h"
 #include "probe/alternation.h"
 #include "probe/buffers.h"
 #include "probe/order.h"
-#include "probe/payload.h"
 #include "probe/reference.h"
-#include "probe/watchdog.h"
 
 enum { ANSWER_BYTES = 8 };
 /* A median of the reference is sent as a whole number of these. */

@@ -4,7 +4,13 @@
 #include <bit>
 #include <map>
 
+#include "replay/trace.hpp"
+
 namespace wulf {
+
+void Move::refuse(uint64_t bytes) {
+    throw InputError("a message of " + std::to_string(bytes) + " B in a collective");
+}
 
 namespace {
 
@@ -71,7 +77,11 @@ int32_t power_of_two(int32_t ranks) {
 
 // Segments of a message: calls `each` with the bytes of every one.
 template <typename Each> void in_segments(const Writer &to, uint64_t bytes, Each each) {
+    constexpr uint64_t most = 1 << 20;
     const uint64_t segment = to.segment == 0 ? std::max<uint64_t>(bytes, 1) : to.segment;
+    if (bytes / segment > most)
+        throw InputError(std::string(kind_name(to.call.kind)) + " of " + std::to_string(bytes) +
+                         " B in segments of " + std::to_string(segment) + " B: these are too many");
     for (uint64_t done = 0; done == 0 || done < bytes; done += segment)
         each(std::min(segment, bytes - done));
 }
@@ -311,6 +321,13 @@ void allreduce_nonoverlapping(Writer &to) {
     bcast_binomial(to);
 }
 
+// Ranks propose a number for a communicator, say whether it is free, and that they are ready to use it: so
+// does Open MPI (comm_cid.c).
+void agreed_in_three(Writer &to) {
+    for (int time = 0; time < 3; time++)
+        allreduce_doubling(to);
+}
+
 void allreduce_linear(Writer &to) {
     reduce_linear(to);
     bcast_linear(to);
@@ -500,7 +517,8 @@ const Ways &ways(trace_kind kind) {
         65536, {{"recursive_halving", reduce_scatter_halving}, {"ring", reduce_scatter_ring}}};
     static const Ways scan{NEVER, {{"recursive_doubling", scan_doubling}, {"linear", scan_linear}}};
     static const Ways neighbourhood{NEVER, {{"linear", neighbours}}};
-    static const Ways made{NEVER, {{"recursive_doubling", allreduce_doubling}}};
+    static const Ways made{
+        NEVER, {{"agreed_in_three", agreed_in_three}, {"recursive_doubling", allreduce_doubling}}};
     static const std::map<trace_kind, const Ways *> all{
         {TRACE_BARRIER, &barrier},
         {TRACE_BCAST, &bcast},

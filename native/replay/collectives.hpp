@@ -9,9 +9,10 @@
 
 namespace wulf {
 
-// One thing that a rank does in a collective, with ranks of the communicator.
+// One thing that a rank does in a collective, with ranks of the communicator. Small, as every rank has a list
+// of them.
 struct Move {
-    enum Kind : uint8_t {
+    enum Kind : uint64_t {
         SEND,    // and wait until it has gone
         RECEIVE, // and wait until it has come
         BEGIN_SEND,
@@ -19,10 +20,22 @@ struct Move {
         WAIT,   // for all that was begun
         REDUCE, // add up so many bytes
     };
-    Kind kind;
-    int32_t peer = 0;
-    uint64_t bytes = 0;
+    static constexpr uint64_t KIND_BITS = 3, PEER_BITS = 20, BYTES_BITS = 41;
+
+    // Throws InputError where it is of more bytes than there can be.
+    Move(Kind what, int32_t with, uint64_t how_many)
+        : kind(what), peer(static_cast<uint64_t>(with) & ((1U << PEER_BITS) - 1)),
+          bytes(how_many & ((uint64_t{1} << BYTES_BITS) - 1)) {
+        if (how_many >> BYTES_BITS)
+            refuse(how_many);
+    }
+    [[noreturn]] static void refuse(uint64_t bytes);
+
+    Kind kind : KIND_BITS;
+    uint64_t peer : PEER_BITS;
+    uint64_t bytes : BYTES_BITS;
 };
+static_assert(sizeof(Move) == 8);
 
 // An algorithm for messages from a size on, in communicators from a number of ranks on.
 struct CollectiveRule {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace wulf {
 
@@ -34,55 +35,101 @@ bool is_one_line(const Gap &gap) {
     return gap.low.hops == gap.high.hops || std::abs(gap.high.time_ns - there) <= 1e-12 * std::abs(there);
 }
 
-} // namespace
+// Where to begin: both ends, and what is between them in equal ratios.
+std::vector<double> first_latencies(double low_ns, double high_ns) {
+    constexpr size_t COUNT = 2 * LANES;
+    const double from = std::max(low_ns, high_ns / 1024);
+    std::vector<double> found{low_ns};
+    for (size_t place = 1; place + 1 < COUNT; place++)
+        found.push_back(from * std::pow(high_ns / from, static_cast<double>(place) / (COUNT - 1)));
+    found.push_back(high_ns);
+    return found;
+}
 
-std::vector<Line> latency_curve(Evaluator &evaluator, const Network &network, double low_ns, double high_ns,
-                                size_t most) {
-    const auto points = [&](const std::vector<double> &latencies) {
-        std::vector<Network> networks(latencies.size(), network);
-        for (size_t place = 0; place < latencies.size(); place++)
-            networks[place].links[BETWEEN_NODES].latency_ns = latencies[place];
-        const auto paths = evaluator.paths(networks);
-        std::vector<Point> found;
-        for (size_t place = 0; place < paths.size(); place++)
-            found.push_back({latencies[place], paths[place].time_ns(networks[place]),
-                             paths[place].links[BETWEEN_NODES].hops});
+class CurveFinder {
+  public:
+    CurveFinder(const Plan &plan, const Network &network, size_t threads, size_t most)
+        : evaluators_(plan, threads), most_(most) {
+        for (auto &evaluator : evaluators_.all())
+            evaluator.take(std::vector<Network>(LANES, network));
+    }
+
+    std::vector<Line> find(double low_ns, double high_ns) {
+        const auto first = points(first_latencies(low_ns, high_ns));
+        lines_ = {{first[0].latency_ns, first[0].time_ns, first[0].hops}};
+        for (size_t place = 0; place + 1 < first.size(); place++)
+            add(first[place], first[place + 1]);
+        while (!gaps_.empty())
+            look_into_gaps();
+        // It is convex, so that slopes ascend; several lines may begin at one place.
+        std::sort(lines_.begin(), lines_.end(),
+                  [](const Line &one, const Line &other) { return one.hops < other.hops; });
+        return std::move(lines_);
+    }
+
+  private:
+    std::vector<Point> points(std::span<const double> latencies) {
+        std::vector<Point> found(latencies.size());
+        evaluators_.each_group(latencies.size(), [&](Evaluator &evaluator, size_t first, size_t count) {
+            const auto here = latencies.subspan(first, count);
+            const auto slopes = evaluator.slopes_at(here);
+            for (size_t lane = 0; lane < count; lane++)
+                found[first + lane] = {here[lane], slopes[lane].time_ns, slopes[lane].hops};
+        });
         return found;
-    };
-    const auto ends = points({low_ns, high_ns});
-    std::vector<Line> lines{{ends[0].latency_ns, ends[0].time_ns, ends[0].hops}};
-    std::vector<Gap> gaps{{ends[0], ends[1]}};
-    // Two lines of a convex curve meet on it, or another line is above the place where they do.
-    while (!gaps.empty()) {
-        std::vector<Gap> open;
+    }
+
+    void add(const Point &low, const Point &high) {
+        const Gap gap{low, high};
+        if (is_one_line(gap))
+            return;
+        // Latencies are counted: there is no line between two whose slopes are neighbours.
+        if (high.hops - low.hops <= 1)
+            add_line(gap);
+        else
+            gaps_.push_back(gap);
+    }
+
+    // The line of the higher point, which begins where that of the lower one ends.
+    void add_line(const Gap &gap) {
+        const double place = meeting(gap);
+        lines_.push_back({place, line_at(gap.low, place), gap.high.hops});
+        if (lines_.size() > most_)
+            throw InputError("the time changes its slope more than " + std::to_string(most_) + " times");
+    }
+
+    // Two lines of a convex curve meet on it, or another line is above the place where they do. All gaps are
+    // looked into at once, so that the number of threads changes nothing of what is found.
+    void look_into_gaps() {
+        const auto open = std::exchange(gaps_, {});
         std::vector<double> wanted;
-        for (; !gaps.empty() && open.size() < LANES; gaps.pop_back())
-            if (!is_one_line(gaps.back())) {
-                open.push_back(gaps.back());
-                wanted.push_back(meeting(gaps.back()));
-            }
-        if (open.empty())
-            continue;
+        for (const auto &gap : open)
+            wanted.push_back(meeting(gap));
         const auto found = points(wanted);
-        for (size_t place = 0; place < found.size(); place++) {
-            const auto &gap = open[place];
+        for (size_t place = 0; place < open.size(); place++) {
+            const auto &[low, high] = open[place];
             const Point &here = found[place];
-            const double below = line_at(gap.low, here.latency_ns);
-            if (here.time_ns <= below + 1e-9 * std::abs(below)) {
-                lines.push_back({here.latency_ns, here.time_ns, gap.high.hops});
-                if (lines.size() > most)
-                    throw InputError("the time changes its slope more than " + std::to_string(most) +
-                                     " times");
-            } else {
-                gaps.push_back({gap.low, here});
-                gaps.push_back({here, gap.high});
+            const double below = line_at(low, here.latency_ns);
+            if (here.time_ns > below + 1e-9 * std::abs(below)) {
+                add(low, here);
+                add(here, high);
+                continue;
             }
+            add_line(open[place]);
         }
     }
-    // It is convex, so that slopes ascend; several lines may begin at one place.
-    std::sort(lines.begin(), lines.end(),
-              [](const Line &one, const Line &other) { return one.hops < other.hops; });
-    return lines;
+
+    Evaluators evaluators_;
+    const size_t most_;
+    std::vector<Gap> gaps_; // between neighbours, whose lines are not the same
+    std::vector<Line> lines_;
+};
+
+} // namespace
+
+std::vector<Line> latency_curve(const Plan &plan, const Network &network, double low_ns, double high_ns,
+                                size_t threads, size_t most) {
+    return CurveFinder(plan, network, threads, most).find(low_ns, high_ns);
 }
 
 double at(const std::vector<Line> &curve, double latency_ns) {

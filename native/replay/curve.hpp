@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "replay/maxplus.hpp"
+#include "replay/scenarios.hpp"
 
 namespace wulf {
 
@@ -13,10 +13,10 @@ struct Line {
     double hops = 0;
 };
 
-// The lines between two latencies, in ascending order. Throws InputError where `most` is too few lines for
-// it.
-std::vector<Line> latency_curve(Evaluator &evaluator, const Network &network, double low_ns, double high_ns,
-                                size_t most = 4096);
+// The lines between two latencies, in ascending order; the same with any number of threads. Throws InputError
+// where `most` is too few lines for it.
+std::vector<Line> latency_curve(const Plan &plan, const Network &network, double low_ns, double high_ns,
+                                size_t threads = 1, size_t most = 4096);
 
 // The latency at which the time is `factor` times that at `from_ns`; infinite where the curve ends before.
 double tolerated(const std::vector<Line> &curve, double from_ns, double factor);

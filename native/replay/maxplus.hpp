@@ -4,26 +4,23 @@
 // all before, a and b what is known of the message, L the latency, w(s) the interface's time for a message of
 // s bytes:
 //
-//     SEND      c += send(s); eager: o = max(c, o) + w(s), a = o + L; else a = c
+//     SEND      c += send(s); eager: o = max(c, o) + w(s), a = o + L, c += after(s); else a = c
 //     POST      b = c
 //     TRANSFER  not eager: o = max(max(a + L, b) + L, o) + w(s), b = o, a = o + L
-//     SENT      not eager: c = max(c, b)
+//     SENT      not eager: c = max(c, b) + after(s)
 //     RECEIVE   i = max(a, i + w(s)), c = max(c, i) + receive(s)
 //
 // Within a node no interface is waited for: o and i are left out. All is sums and maxima, so that the time of
 // the whole is convex in every parameter, and the sum of what is on its longest path.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "replay/plan.hpp"
+#include "replay/kernel.hpp"
 
 namespace wulf {
-
-constexpr size_t LANES = 8; // networks at a time
 
 // What the longest path consists of: the time is their sum, with each number times its parameter.
 struct Path {
@@ -38,9 +35,17 @@ struct Path {
     [[nodiscard]] double time_ns(const Network &network) const;
 };
 
-// One place on the longest path, from the end to the beginning.
+// The time, and how it grows with the latency between nodes.
+struct Slope {
+    double time_ns = 0;
+    double hops = 0;
+};
+
+// One place on the longest path.
 struct Hop {
-    uint32_t step;
+    uint32_t step;   // of Plan::steps
+    uint32_t rank;   // of a TRANSFER: the sender's
+    uint32_t size;   // which of Plan::sizes; of a step without a message: 0
     bool is_latency; // a message was on its way
 };
 
@@ -52,50 +57,35 @@ struct Evaluation {
 // Evaluates a plan; keeps its memory between calls.
 class Evaluator {
   public:
-    explicit Evaluator(const Plan &plan);
+    explicit Evaluator(const Plan &plan, const KernelKind &kind = kernels().front());
 
     // The time of each network, at most LANES of them.
     std::vector<Evaluation> evaluate(std::span<const Network> networks);
     // The same, and what each of the longest paths consists of.
     std::vector<Path> paths(std::span<const Network> networks);
-    // After `paths`: the steps of the longest path of one of these networks.
+    // Take networks, at most LANES of them, and look at these with other latencies between nodes.
+    void take(std::span<const Network> networks);
+    std::vector<Slope> slopes_at(std::span<const double> latencies_ns);
+    // After `paths`: the longest path of one of these networks, from the end to the beginning.
     [[nodiscard]] std::vector<Hop> hops(size_t lane) const;
 
   private:
-    // Aligned for the widest machine: a compiler aligns them for the least.
-    using Lanes =
-        double __attribute__((vector_size(LANES * sizeof(double)), aligned(LANES * sizeof(double))));
-    using Mask =
-        int64_t __attribute__((vector_size(LANES * sizeof(int64_t)), aligned(LANES * sizeof(int64_t))));
-    struct RankClock {
-        Lanes clock, out, in;
-    };
-    struct Costs {
-        Lanes send, receive, wire, latency;
-        Mask agreed; // sender and receiver must be ready
-        bool is_within;
-    };
-    struct Known { // of a message
-        Lanes a, b;
-    };
-    // What a step made, and the path goes through.
-    enum class Made : uint8_t { CLOCK, OUT, IN, ARRIVAL, READY, GONE };
-
-    void prepare(std::span<const Network> networks);
-    template <bool KEEPS_CHOICES> [[gnu::always_inline]] inline void run_steps();
-    void run_plain();
-    void run_with_choices();
-    [[nodiscard]] std::vector<Evaluation> results() const;
-    template <typename Visit> void walk(size_t lane, Visit visit) const;
+    void take(size_t lane, const Network &network);
+    void run(bool keeps_choices);
+    // Each network's rank that ends last.
+    [[nodiscard]] uint32_t last_rank(size_t lane) const;
 
     const Plan &plan_;
+    const KernelKind &kind_;
     std::vector<Network> networks_;
-    Lanes compute_{}, reduce_{};
-    std::vector<Costs> costs_;      // of each size
-    std::vector<RankClock> clocks_; // of each rank
-    std::vector<Known> messages_;   // of each slot
-    std::vector<uint16_t> choices_; // of each step: which of two came later, twice a bit for each lane
-    std::vector<uint32_t> last_;    // of each rank: its last step
+    Lanes compute_{}, reduce_{}, latency_[LOCALITIES]{};
+    std::vector<SizeCosts> costs_;       // of each size
+    std::vector<Agreed> agreed_;         // of each size
+    std::vector<uint8_t> agreed_bits_;   // the same, a bit for each network
+    std::vector<RankClock> clocks_;      // of each rank
+    std::vector<Lanes> arrived_, ready_; // of each slot
+    std::vector<uint32_t> noted_sizes_;  // of each slot
+    Buffer<uint16_t> choices_;           // of each step
 };
 
 } // namespace wulf

@@ -9,13 +9,13 @@
 namespace wulf {
 
 double Pieces::at(uint64_t bytes) const {
-    double value = 0;
-    for (const auto &piece : pieces_) {
-        if (piece.from_bytes > bytes)
-            break;
-        value = piece.base_ns + piece.per_byte_ns * static_cast<double>(bytes);
-    }
-    return std::max(value, 0.0);
+    const auto behind =
+        std::upper_bound(pieces_.begin(), pieces_.end(), bytes,
+                         [](uint64_t size, const Piece &piece) { return size < piece.from_bytes; });
+    if (behind == pieces_.begin())
+        return 0;
+    const auto &piece = *(behind - 1);
+    return std::max(piece.base_ns + piece.per_byte_ns * static_cast<double>(bytes), 0.0);
 }
 
 namespace {
@@ -88,6 +88,8 @@ class Reader {
             piece(link(words).send, words);
         } else if (what == "receive") {
             piece(link(words).receive, words);
+        } else if (what == "after") {
+            piece(link(words).after, words);
         } else if (what == "wire") {
             piece(link(words).wire, words);
         } else if (what == "reduce") {
@@ -95,7 +97,8 @@ class Reader {
         } else if (what == "compute") {
             found_.back().compute = number(words, "factor");
         } else {
-            fail("'" + what + "' is none of network, latency, eager, send, receive, wire, reduce, compute");
+            fail("'" + what +
+                 "' is none of network, latency, eager, send, receive, after, wire, reduce, compute");
         }
         std::string rest;
         if (words >> rest)

@@ -35,6 +35,7 @@ struct Link {
     // Messages up to that size are sent at once, larger ones when the receiver is ready.
     uint64_t eager_bytes = UINT64_MAX;
     Pieces send, receive; // the CPU's time at either end
+    Pieces after;         // the sender's CPU when the message has left: its receiver does not wait for that
     Pieces wire;          // for which the network interface is taken
 };
 
@@ -50,7 +51,7 @@ struct Network {
 //     network NAME
 //     latency between|within NS
 //     eager between|within BYTES
-//     send|receive|wire between|within FROM_BYTES BASE_NS NS_PER_BYTE
+//     send|receive|after|wire between|within FROM_BYTES BASE_NS NS_PER_BYTE
 //     reduce NS_PER_BYTE
 //     compute FACTOR
 //

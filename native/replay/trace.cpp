@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
-#include <limits>
+#include <numeric>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -209,21 +209,14 @@ void Stream::payload_of(Event &event) {
     place_ += (sizeof bytes + bytes + SLOT - 1) / SLOT;
 }
 
-bool Stream::next(Event &event) {
-    if (place_ * SLOT >= slots_.size())
-        return false;
-    begin_ = place_;
-    event.record = read<trace_record>(slots_.subspan(place_++ * SLOT));
+bool Stream::next_with_more(Event &event) {
     payload_of(event);
-    if (event.record.kind != TRACE_TIME) {
-        event.compute_ns = event.record.compute_ns;
-        event.call_ns = event.record.call_ns;
+    if (event.record.kind != TRACE_TIME)
         return true;
-    }
     if (event.sizes() != 1)
         fail("times without a duration");
     const uint64_t compute_ns = event.record.bytes, call_ns = event.size_at(0);
-    if (place_ * SLOT >= slots_.size())
+    if (place_ == slots_.size() / SLOT)
         return false; // the program died between the two
     event.record = read<trace_record>(slots_.subspan(place_++ * SLOT));
     if (event.record.kind == TRACE_TIME)
@@ -268,9 +261,13 @@ Trace::Trace(std::span<const std::byte> bytes, const std::string &name) : name_(
             throw InputError(of_rank + ": the stream is that of rank " + std::to_string(header.rank) +
                              " of " + std::to_string(header.ranks));
     }
+    std::vector<int32_t> world(ranks());
+    std::iota(world.begin(), world.end(), 0);
+    communicators_.add(world);
     locals_.resize(ranks());
+    is_wild_.resize(ranks());
     for (size_t rank = 0; rank < ranks(); rank++)
-        learn_communicators(rank);
+        scan(rank);
 }
 
 uint64_t Trace::slots() const {
@@ -280,80 +277,116 @@ uint64_t Trace::slots() const {
     return slots;
 }
 
-uint32_t Trace::global(std::vector<int32_t> members, bool inter,
-                       std::map<std::vector<int32_t>, uint32_t> &made) {
-    const auto key = std::make_pair(members, made[members]++);
-    const auto [found, is_new] = known_.try_emplace(key, static_cast<uint32_t>(communicators_.size()));
-    if (is_new)
-        communicators_.push_back({std::move(members), inter});
-    return found->second;
-}
+namespace {
 
-void Trace::learn_communicators(size_t rank) {
-    auto &stream = streams_[rank];
+// Kinds of records that send or receive a message.
+constexpr uint64_t MESSAGES = [] {
+    uint64_t kinds = 0;
+    for (const auto kind :
+         {TRACE_SEND, TRACE_SSEND, TRACE_BSEND, TRACE_RECV, TRACE_ISEND, TRACE_ISSEND, TRACE_IBSEND,
+          TRACE_IRECV, TRACE_SENDRECV, TRACE_RECV_PART, TRACE_START, TRACE_MRECV, TRACE_IMRECV})
+        kinds |= uint64_t{1} << kind;
+    return kinds;
+}();
+
+} // namespace
+
+void Trace::scan(size_t rank) {
+    CommunicatorsOfRank made;
     auto &locals = locals_[rank];
-    std::map<std::vector<int32_t>, uint32_t> made;
-    std::vector<int32_t> world(ranks());
-    for (size_t member = 0; member < world.size(); member++)
-        world[member] = static_cast<int32_t>(member);
+    const auto own = static_cast<int32_t>(rank);
     locals.resize(2);
-    locals[TRACE_WORLD] = {.global = global(world, false, made), .rank = static_cast<int32_t>(rank)};
-    locals[TRACE_SELF] = {.global = global({static_cast<int32_t>(rank)}, false, made), .rank = 0};
+    // The first list of members is the world's.
+    locals[TRACE_WORLD] = {.global = communicators_.make(0, false, made), .rank = own};
+    const uint32_t self = ranks() == 1 ? 0 : communicators_.add({&own, 1});
+    locals[TRACE_SELF] = {.global = communicators_.make(self, false, made), .rank = 0};
+    auto &stream = streams_[rank];
     stream.rewind();
+    bool is_wild = false;
+    uint64_t messages = 0;
     for (Event event; stream.next(event);) {
-        if (event.record.kind != TRACE_COMMUNICATOR)
-            continue;
-        if (event.payload.size() < sizeof(trace_communicator))
-            stream.fail("a communicator without members");
-        const auto head = read<trace_communicator>(event.payload);
-        const auto rest = event.payload.subspan(sizeof head);
-        const uint64_t numbers = uint64_t{head.members} + head.sources + head.targets;
-        if (numbers > rest.size() / sizeof(int32_t))
-            stream.fail("a communicator whose members are cut off");
-        std::vector<int32_t> all(numbers);
-        std::memcpy(all.data(), rest.data(), numbers * sizeof(int32_t));
-        const auto sources = all.begin() + head.members, targets = sources + head.sources;
-        LocalCommunicator local{.rank = head.rank};
-        local.sources.assign(sources, targets);
-        local.targets.assign(targets, all.end());
-        std::vector<int32_t> members(all.begin(), sources);
-        const auto outside = [](const std::vector<int32_t> &of, size_t count) {
-            return std::any_of(of.begin(), of.end(),
-                               [count](int32_t one) { return one < 0 || static_cast<size_t>(one) >= count; });
-        };
-        if (members.empty() || outside(members, ranks()))
-            stream.fail("a communicator with a rank that does not exist");
-        if (local.rank < 0 || static_cast<size_t>(local.rank) >= members.size() ||
-            members[static_cast<size_t>(local.rank)] != static_cast<int32_t>(rank))
-            stream.fail("a communicator that this rank is not a member of");
-        // A neighbour may be missing (TRACE_NOBODY), at the edge of a mesh.
-        for (auto *neighbours : {&local.sources, &local.targets})
-            std::replace_if(
-                neighbours->begin(), neighbours->end(), [](int32_t one) { return one < 0; }, TRACE_NOBODY);
-        const auto missing = [&](std::vector<int32_t> of) {
-            std::erase(of, TRACE_NOBODY);
-            return outside(of, members.size());
-        };
-        if (missing(local.sources) || missing(local.targets))
-            stream.fail("a neighbour that does not exist");
-        local.global = global(std::move(members), head.inter != 0, made);
-        if (event.record.comm <= TRACE_SELF)
-            stream.fail("a communicator with the number of the world");
-        constexpr uint64_t usual = 1024; // numbers follow each other
-        if (event.record.comm >= std::max(usual, stream.header().slots + 2))
-            stream.fail("a communicator of number " + std::to_string(event.record.comm));
-        if (event.record.comm >= locals.size())
-            locals.resize(size_t{event.record.comm} + 1);
-        locals[event.record.comm] = std::move(local);
+        const uint8_t kind = event.record.kind;
+        messages += kind < 64 ? MESSAGES >> kind & 1 : 0;
+        is_wild |= (event.record.flags & TRACE_WILD) != 0;
+        has_synchronous_ |= kind == TRACE_SSEND || kind == TRACE_ISSEND || kind == TRACE_SSEND_INIT;
+        if (kind == TRACE_COMMUNICATOR)
+            learn(rank, event, made);
     }
+    is_wild_[rank] = is_wild;
+    messages_ += messages;
     stream.rewind();
 }
 
-const LocalCommunicator &Trace::local(size_t rank, uint16_t number) const {
-    const auto &locals = locals_[rank];
-    if (number >= locals.size() || locals[number].global == LocalCommunicator::NONE)
-        streams_[rank].fail("a communicator that was never made: number " + std::to_string(number));
-    return locals[number];
+namespace {
+
+// What a record says of a communicator.
+struct Described {
+    trace_communicator head;
+    std::vector<int32_t> numbers;
+
+    [[nodiscard]] std::span<const int32_t> members() const { return std::span(numbers).first(head.members); }
+    [[nodiscard]] std::span<const int32_t> sources() const {
+        return std::span(numbers).subspan(head.members, head.sources);
+    }
+    [[nodiscard]] std::span<const int32_t> targets() const {
+        return std::span(numbers).subspan(size_t{head.members} + head.sources);
+    }
+};
+
+Described described(const Stream &stream, const Event &event) {
+    if (event.payload.size() < sizeof(trace_communicator))
+        stream.fail("a communicator without members");
+    Described found{read<trace_communicator>(event.payload), {}};
+    const auto rest = event.payload.subspan(sizeof found.head);
+    const uint64_t numbers = uint64_t{found.head.members} + found.head.sources + found.head.targets;
+    if (numbers > rest.size() / sizeof(int32_t))
+        stream.fail("a communicator whose members are cut off");
+    found.numbers.resize(numbers);
+    if (numbers > 0)
+        std::memcpy(found.numbers.data(), rest.data(), numbers * sizeof(int32_t));
+    return found;
+}
+
+// A neighbour may be missing (TRACE_NOBODY), at the edge of a mesh.
+std::vector<int32_t> neighbours(const Stream &stream, std::span<const int32_t> of, size_t members) {
+    std::vector<int32_t> found(of.begin(), of.end());
+    for (auto &one : found) {
+        if (one >= 0 && static_cast<size_t>(one) >= members)
+            stream.fail("a neighbour that does not exist");
+        one = std::max(one, int32_t{TRACE_NOBODY});
+    }
+    return found;
+}
+
+} // namespace
+
+void Trace::learn(size_t rank, const Event &event, CommunicatorsOfRank &made) {
+    const auto &stream = streams_[rank];
+    const auto found = described(stream, event);
+    const auto members = found.members();
+    const auto is_outside = [this](int32_t one) { return one < 0 || static_cast<size_t>(one) >= ranks(); };
+    uint32_t list = communicators_.find(members);
+    if (members.empty() ||
+        (list == Communicators::NONE && std::any_of(members.begin(), members.end(), is_outside)))
+        stream.fail("a communicator with a rank that does not exist");
+    const auto own = static_cast<size_t>(found.head.rank);
+    if (found.head.rank < 0 || own >= members.size() || members[own] != static_cast<int32_t>(rank))
+        stream.fail("a communicator that this rank is not a member of");
+    const uint16_t number = event.record.comm;
+    if (number <= TRACE_SELF)
+        stream.fail("a communicator with the number of the world");
+    constexpr uint64_t usual = 1024; // numbers follow each other
+    if (number >= std::max(usual, stream.header().slots + 2))
+        stream.fail("a communicator of number " + std::to_string(number));
+    auto &locals = locals_[rank];
+    if (number >= locals.size())
+        locals.resize(size_t{number} + 1);
+    if (list == Communicators::NONE)
+        list = communicators_.add(members);
+    locals[number] = {.global = communicators_.make(list, found.head.inter != 0, made),
+                      .rank = found.head.rank,
+                      .sources = neighbours(stream, found.sources(), members.size()),
+                      .targets = neighbours(stream, found.targets(), members.size())};
 }
 
 } // namespace wulf

@@ -3,12 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
+#include <cstring>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "replay/communicators.hpp"
 #include "trace/format.h"
 
 namespace wulf {
@@ -34,20 +35,6 @@ class MappedFile {
     std::span<const std::byte> bytes_;
 };
 
-// A communicator, the same for all its members.
-struct Communicator {
-    std::vector<int32_t> members; // ranks of the world
-    bool inter = false;
-};
-
-// One rank's view of a communicator.
-struct LocalCommunicator {
-    static constexpr uint32_t NONE = UINT32_MAX;
-    uint32_t global = NONE; // which of Trace::communicators
-    int32_t rank = 0;
-    std::vector<int32_t> sources{}, targets{}; // neighbours, as ranks of the communicator
-};
-
 // A record with what belongs to it.
 struct Event {
     trace_record record{};
@@ -65,19 +52,41 @@ class Stream {
 
     [[nodiscard]] const trace_header &header() const { return header_; }
     // False at the end. Throws InputError where a record is none.
-    bool next(Event &event);
+    bool next(Event &event) {
+        if (place_ == slots_.size() / TRACE_SLOT_BYTES)
+            return false;
+        begin_ = place_;
+        const auto *const here = slots_.data() + place_++ * TRACE_SLOT_BYTES;
+        // When ranks take turns the machine does not see that a stream is read in order. An address behind
+        // its end does no harm.
+        __builtin_prefetch(here + AHEAD_BYTES);
+        std::memcpy(&event.record, here, sizeof event.record);
+        event.compute_ns = event.record.compute_ns;
+        event.call_ns = event.record.call_ns;
+        event.payload = {};
+        const bool is_whole = !(event.record.flags & TRACE_PAYLOAD) && event.record.kind != TRACE_TIME;
+        return is_whole || next_with_more(event);
+    }
     void rewind() { place_ = 0; }
     // Where the last event that `next` gave begins, as a number of slots.
     [[nodiscard]] uint64_t place() const { return begin_; }
+    void prefetch() const {
+        const auto *const here = slots_.data() + place_ * TRACE_SLOT_BYTES;
+        for (size_t ahead = 0; ahead < 512; ahead += 64)
+            __builtin_prefetch(here + ahead);
+    }
     [[noreturn]] void fail(const std::string &what) const;
 
   private:
+    bool next_with_more(Event &event);
     void payload_of(Event &event);
 
+    static constexpr size_t AHEAD_BYTES = 768;
+
     std::span<const std::byte> slots_;
+    uint64_t place_ = 0, begin_ = 0; // [slots]
     std::string name_;
     trace_header header_{};
-    uint64_t place_ = 0, begin_ = 0; // [slots]
 };
 
 class Trace {
@@ -87,21 +96,37 @@ class Trace {
 
     [[nodiscard]] size_t ranks() const { return streams_.size(); }
     [[nodiscard]] Stream &stream(size_t rank) { return streams_[rank]; }
-    [[nodiscard]] const std::vector<Communicator> &communicators() const { return communicators_; }
-    [[nodiscard]] const LocalCommunicator &local(size_t rank, uint16_t number) const;
+    [[nodiscard]] const Stream &stream(size_t rank) const { return streams_[rank]; }
+    [[nodiscard]] const std::vector<Communicator> &communicators() const {
+        return communicators_.communicators();
+    }
+    [[nodiscard]] const LocalCommunicator &local(size_t rank, uint16_t number) const {
+        const auto &locals = locals_[rank];
+        if (number >= locals.size() || locals[number].global == LocalCommunicator::NONE)
+            streams_[rank].fail("a communicator that was never made: number " + std::to_string(number));
+        return locals[number];
+    }
     [[nodiscard]] std::string_view note() const { return note_; }
     // All records of all ranks, at most.
     [[nodiscard]] uint64_t slots() const;
+    // Records that send or receive a message, those of collectives not among them.
+    [[nodiscard]] uint64_t messages() const { return messages_; }
+    // Whether a rank received from anybody.
+    [[nodiscard]] bool is_wild(size_t rank) const { return is_wild_[rank]; }
+    // Whether any message is sent by agreement whatever its size (MPI_Ssend and the like).
+    [[nodiscard]] bool has_synchronous() const { return has_synchronous_; }
 
   private:
-    void learn_communicators(size_t rank);
-    uint32_t global(std::vector<int32_t> members, bool inter, std::map<std::vector<int32_t>, uint32_t> &made);
+    void scan(size_t rank);
+    void learn(size_t rank, const Event &event, CommunicatorsOfRank &made);
 
     std::string name_;
     std::vector<Stream> streams_;
-    std::vector<Communicator> communicators_;
-    std::map<std::pair<std::vector<int32_t>, uint32_t>, uint32_t> known_;
+    Communicators communicators_;
     std::vector<std::vector<LocalCommunicator>> locals_; // [rank][number]
+    std::vector<bool> is_wild_;
+    uint64_t messages_ = 0;
+    bool has_synchronous_ = false;
     std::string_view note_;
 };
 

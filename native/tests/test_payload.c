@@ -1,4 +1,4 @@
-#include "probe/payload.h"
+#include "core/payload.h"
 #include "tests/expect.h"
 
 enum { SIZE = 1000 };

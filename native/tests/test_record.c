@@ -2,8 +2,8 @@
 #include <unistd.h>
 
 #include "core/failure.h"
+#include "core/lines.h"
 #include "core/record.h"
-#include "probe/report.h"
 #include "tests/expect.h"
 
 /* The text of one JSON string. */
@@ -66,12 +66,12 @@ static void failures_keep_the_first_cause(void) {
     char text[400] = "";
     EXPECT(failure_set(&failure, "peer_lost", "node\"02", "%s is gone", "it") == -1);
     EXPECT(failure_set(&failure, "system", "", "what followed") == -1);
-    const size_t length = report_failure_text(&failure, text, sizeof text);
+    const size_t length = line_failure_text(&failure, text, sizeof text);
     EXPECT(length == strlen(text));
     EXPECT_TEXT(
         text,
         "{\"type\":\"error\",\"code\":\"peer_lost\",\"peer\":\"node\\\"02\",\"message\":\"it is gone\"}\n");
-    EXPECT(report_failure_text(&failure, text, 10) == 0);
+    EXPECT(line_failure_text(&failure, text, 10) == 0);
 }
 
 int main(void) {

@@ -57,7 +57,7 @@ enum trace_kind {
     /* What describes the run: TRACE_PAYLOAD bytes follow. */
     TRACE_COMMUNICATOR = 0, /* `comm` its number; the payload: struct trace_communicator */
     TRACE_TIME = 1, /* times of the next record that 32 bits do not hold: `bytes` compute, payload duration */
-    TRACE_PHASE = 2, /* MPI_Pcontrol(`tag`) */
+    TRACE_PHASE = 2, /* MPI_Pcontrol(`tag`); of a pattern, `request` is an enum trace_mark */
 
     /* Point to point: `peer` and `tag` those of the message, `bytes` its size. */
     TRACE_SEND = 8,   /* also MPI_Rsend */
@@ -112,7 +112,7 @@ enum trace_kind {
     TRACE_NEIGHBOR_ALLTOALL = 83,
     TRACE_NEIGHBOR_ALLTOALLV = 84, /* payload: uint64_t bytes to each neighbour */
     TRACE_NEIGHBOR_ALLTOALLW = 85,
-    TRACE_MAKE_COMMUNICATOR = 86, /* all ranks of `comm` made communicators of it: as a barrier with 8 B */
+    TRACE_MAKE_COMMUNICATOR = 86, /* all ranks of `comm` made communicators of it: agreements on 8 B */
 
     /* Memory of other ranks: only patterns have them, with the bit TRACE_ONE_SIDED. `tag` is the window's
        number. */
@@ -123,6 +123,20 @@ enum trace_kind {
 
     /* Counted and timed; what they moved is not known. The payload is the call's name. */
     TRACE_OTHER = 127,
+};
+
+/* In a TRACE_PHASE of a pattern: what the next records belong to, for who makes them as they are meant. The
+ * order in which they stand is that of a network without delay. */
+enum trace_mark {
+    TRACE_MARK_NONE = 0,
+    TRACE_MARK_ITERATION = 1, /* an iteration of program `tag`, from 1 on */
+    TRACE_MARK_SERVE = 2,     /* a server's: receives from anybody, each with the answer that follows it. The
+                                 next of a client's is made when that client is the next one to come */
+    TRACE_MARK_FARM = 3,      /* on all ranks of `comm`: `peer` gives tasks out, who is back first gets the
+                                 next. Its payload: of each task uint64_t size, time to compute [ns], size of
+                                 the result */
+    TRACE_MARK_DONE = 4,      /* the end of TRACE_MARK_SERVE or TRACE_MARK_FARM */
+    TRACE_MARK_END = 5,       /* all iterations are made */
 };
 
 /* Numbers of communicators; others of a rank from 2 on, none is used twice. */

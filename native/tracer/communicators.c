@@ -8,11 +8,9 @@
 /* Numbers are never used twice in a trace. */
 enum { NUMBERS_MOST = UINT16_MAX };
 
-static struct known {
-    MPI_Comm comm;
-    int targets; /* neighbours that this rank sends to */
-    uint16_t number;
-} * all;
+struct communicator last_communicator = {.comm = MPI_COMM_NULL};
+
+static struct communicator *all;
 static uint32_t known, room;
 static uint16_t last = TRACE_SELF;
 
@@ -127,47 +125,45 @@ static int describe(MPI_Comm comm, uint16_t number) {
     return targets;
 }
 
-static uint16_t take_in(MPI_Comm comm) {
+/* A number for one that was not seen before; it is described as another is. */
+static struct communicator take_in(MPI_Comm comm, MPI_Comm like) {
+    const struct communicator none = {.comm = MPI_COMM_NULL, .number = TRACE_SELF};
     if (last == NUMBERS_MOST) {
         tracer_mark(TRACE_PASSED);
-        return TRACE_SELF;
+        return none;
     }
     if (known == room) {
-        struct known *more = realloc(all, (room > 0 ? 2 * room : 16) * sizeof *more);
+        struct communicator *more = realloc(all, (room > 0 ? 2 * room : 16) * sizeof *more);
         if (more == NULL) {
             tracer_mark(TRACE_PASSED);
-            return TRACE_SELF;
+            return none;
         }
         all = more;
         room = room > 0 ? 2 * room : 16;
     }
-    all[known] = (struct known){.comm = comm, .number = ++last};
-    all[known].targets = describe(comm, last);
-    known++;
-    return last;
+    all[known] = (struct communicator){.comm = comm, .number = ++last};
+    all[known].targets = describe(like, last);
+    return all[known++];
 }
 
-uint16_t communicator_number(MPI_Comm comm) {
-    if (comm == MPI_COMM_WORLD)
-        return TRACE_WORLD;
-    if (comm == MPI_COMM_SELF)
-        return TRACE_SELF;
+uint16_t communicator_find(MPI_Comm comm) {
     /* The one that was made last is used most. */
-    for (uint32_t place = known; place > 0; place--)
-        if (all[place - 1].comm == comm)
-            return all[place - 1].number;
-    return take_in(comm);
+    uint32_t place = known;
+    while (place > 0 && all[place - 1].comm != comm)
+        place--;
+    last_communicator = place > 0 ? all[place - 1] : take_in(comm, comm);
+    return last_communicator.number;
 }
+
+void communicator_will_be(MPI_Comm comm, MPI_Comm like) { (void)take_in(comm, like); }
 
 int communicator_targets(MPI_Comm comm) {
     (void)communicator_number(comm);
-    for (uint32_t place = known; place > 0; place--)
-        if (all[place - 1].comm == comm)
-            return all[place - 1].targets;
-    return 0;
+    return last_communicator.comm == comm ? last_communicator.targets : 0;
 }
 
 void communicator_forget(MPI_Comm comm) {
+    last_communicator.comm = MPI_COMM_NULL;
     for (uint32_t place = 0; place < known; place++)
         if (all[place].comm == comm) {
             all[place] = all[--known];

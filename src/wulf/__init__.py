@@ -4,6 +4,8 @@
 >>> pandas.DataFrame(run.columns("cells"))
 >>> [finding.title for finding in wulf.audit("cluster.toml").findings]
 >>> wulf.tune("cluster.toml", objective="latency").result.kept
+>>> comparison = wulf.compare("runs/BEFORE", "runs/AFTER")
+>>> wulf.predict("app.wtrace", on=wulf.calibrate("cluster.toml"))
 >>> run = wulf.load("runs/NAME")
 """
 
@@ -13,20 +15,73 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from wulf.api import Audit, ClusterConfig, Run, TuningRun, audit, load, measure, tune
+    from wulf.api import (
+        Audit,
+        ClusterConfig,
+        HplRun,
+        Run,
+        TuningRun,
+        analyze,
+        app,
+        app_against,
+        audit,
+        calibrate,
+        characterise,
+        columns,
+        compare,
+        compare_blas,
+        compare_settings,
+        diagnose,
+        emulate,
+        hpl,
+        import_run,
+        load,
+        measure,
+        mend,
+        node_facts,
+        predict,
+        render,
+        run_hpcc,
+        trace,
+        tune,
+        tune_collectives,
+        worth,
+    )
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Audit",
     "ClusterConfig",
+    "HplRun",
     "Run",
     "TuningRun",
     "__version__",
+    "analyze",
+    "app",
+    "app_against",
     "audit",
+    "calibrate",
+    "characterise",
+    "columns",
+    "compare",
+    "compare_blas",
+    "compare_settings",
+    "diagnose",
+    "emulate",
+    "hpl",
+    "import_run",
     "load",
     "measure",
+    "mend",
+    "node_facts",
+    "predict",
+    "render",
+    "run_hpcc",
+    "trace",
     "tune",
+    "tune_collectives",
+    "worth",
 ]
 
 

@@ -11,12 +11,11 @@ import heapq
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import resources
 from typing import Annotated, Any, Literal, Protocol, TypeVar, get_args
 
 import msgspec
 
-from wulf import access
+from wulf import access, own, places
 from wulf.errors import ConfigError, UsageError
 from wulf.records import FactValue, Record
 from wulf.text import nearest, printable
@@ -201,8 +200,8 @@ class Signature(Data, frozen=True, kw_only=True):
 
     id: _Id
     title: _Text
-    #: True of figures that look like it. See `wulf.predicate`; its names are those of `wulf.diagnose.features`, of one
-    #: node by itself of `wulf.diagnose.hosts`.
+    #: True of figures that look like it. See `wulf.predicate`; its names are those of `wulf.diagnosis.features`, of one
+    #: node by itself of `wulf.diagnosis.hosts`.
     when: _Text
     #: What shows it, with ``{feature}`` filled in.
     evidence: _Text
@@ -235,7 +234,7 @@ def knobs() -> dict[str, Knob]:
     targets: dict[tuple[str, str], str] = {}
     for knob in found.values():
         for fault in (*_faults(knob, found), *_faults_of_values(knob), *_faults_of_access(knob, targets)):
-            raise ConfigError(f"data/knobs/{knob.id}.toml: {fault}")
+            raise ConfigError(f"{file_of('knobs', knob.id)}: {fault}")
     in_order(found)
     return found
 
@@ -339,9 +338,7 @@ def in_order(selection: Mapping[str, Knob]) -> list[str]:
             if not waits_for[other]:
                 heapq.heappush(ready, keys[other])
     if len(found) < len(keys):
-        raise ConfigError(
-            f"data/knobs: they affect each other in a circle: {sorted(keys.keys() - set(found))}"
-        )
+        raise ConfigError(f"knobs affect each other in a circle: {sorted(keys.keys() - set(found))}")
     return found
 
 
@@ -358,12 +355,12 @@ def checks() -> dict[str, Check]:
     for check in found.values():
         for name in check.knobs:
             if name not in knobs():
-                raise ConfigError(f"data/checks/{check.id}.toml: it is tried with {name}, which is no knob")
+                raise ConfigError(f"{file_of('checks', check.id)}: it is tried with {name}, which is no knob")
         for name in check.mend:
             if name not in knobs():
-                raise ConfigError(f"data/checks/{check.id}.toml: it is mended by {name}, which is no knob")
+                raise ConfigError(f"{file_of('checks', check.id)}: it is mended by {name}, which is no knob")
             if refusal := unsettable(knobs()[name]):
-                raise ConfigError(f"data/checks/{check.id}.toml: {name} cannot be set: {refusal}")
+                raise ConfigError(f"{file_of('checks', check.id)}: {name} cannot be set: {refusal}")
     return found
 
 
@@ -499,25 +496,33 @@ def parameters(selection: Sequence[Knob]) -> list[str]:
     ]
 
 
+def file_of(kind: str, name: str) -> str:
+    """Return the file of an entry, for messages: ``data/knobs/ID.toml``, or the path of a site's or a user's."""
+    found = own.source(kind, name)
+    return found.name if found is not None else f"data/{kind}/{name}.toml"
+
+
 def load(directory: str, kind: type[_Entry]) -> dict[str, _Entry]:
-    """Return what the files of a directory of ``data/`` say, by id; raises as `knobs`."""
+    """Return what the files of a directory say, of the package and those that take their place, by id.
+
+    Raises
+    ------
+    ConfigError
+        A file is not valid; names it and the key.
+    """
     found: dict[str, _Entry] = {}
-    for file in sorted(resources.files("wulf").joinpath("data", directory).iterdir(), key=lambda f: f.name):
-        name = f"data/{directory}/{file.name}"
-        if not file.name.endswith(".toml"):
-            continue
+    for source in own.sources(directory):
+        table = places.table(source.text, source.name)
         try:
-            entry = msgspec.convert(_with_usual(msgspec.toml.decode(file.read_bytes())), kind)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{name}: {error}") from None
+            entry = msgspec.convert(_with_usual(table), kind)
+        except (msgspec.ValidationError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{source.name}: {error}") from None
         if entry.id in found:
-            raise ConfigError(f"{name}: the id {entry.id} is taken")
+            raise ConfigError(f"{source.name}: the id {entry.id} is taken")
         # Rules of consistency have a number before their id: the order in which they apply.
-        if re.sub(r"^[0-9]+-", "", file.name) != f"{entry.id}.toml":
-            raise ConfigError(f"{name}: its id is {entry.id}: a file has the name of its id")
+        if re.sub(r"^[0-9]+-", "", source.id) != entry.id:
+            raise ConfigError(f"{source.name}: its id is {entry.id}: a file has the name of its id")
         found[entry.id] = entry
-    if not found:
-        raise ConfigError(f"data/{directory} is empty: wulf is not installed as it should be")
     return found
 
 

@@ -74,3 +74,7 @@ class AnalysisError(WulfError):
 
 class TraceError(WulfError):
     """A trace of a program that cannot be read, written or replayed."""
+
+
+class NoStreamError(TraceError):
+    """No rank of a program that was traced left anything."""

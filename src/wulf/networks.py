@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import functools
 import re
-from importlib import resources
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import msgspec
 
-from wulf import catalogue
+from wulf import catalogue, own, toml
 from wulf.catalogue import Data, Evidence
 from wulf.errors import ConfigError, UsageError
 from wulf.text import nearest, printable
 
 _Text = Annotated[str, msgspec.Meta(min_length=1)]
 _Id = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
-_Number = Annotated[float, msgspec.Meta(ge=0)]
+_Number = Annotated[float, msgspec.Meta(ge=0, le=1e15)]  # inf is none
 
 #: Parameter, as messages name it → how it is measured.
 _HOW_TO_MEASURE = {
@@ -109,17 +108,20 @@ class NamedNetwork(Data, frozen=True, kw_only=True):
 
 @functools.cache
 def networks() -> dict[str, NamedNetwork]:
-    """Network id → network.
+    """Network id → network, of the package, the site and the user.
 
     Raises
     ------
     ConfigError
-        A file of the catalogue is not valid; names it.
+        A file is not valid: names it and the key, and how the key is measured.
     """
-    return catalogue.load("networks", NamedNetwork)
+    try:
+        return catalogue.load("networks", NamedNetwork)
+    except ConfigError as error:
+        raise ConfigError(f"{error}{_advice(str(error))}") from None
 
 
-def named(name: str, own: dict[str, NamedNetwork]) -> NamedNetwork:
+def named(name: str, others: dict[str, NamedNetwork]) -> NamedNetwork:
     """Return the network of a name; a user's own come before those of the catalogue.
 
     Raises
@@ -127,11 +129,11 @@ def named(name: str, own: dict[str, NamedNetwork]) -> NamedNetwork:
     UsageError
         There is none; names all.
     """
-    known = networks() | own
+    known = networks() | others
     if name not in known:
         raise UsageError(
             f"there is no network '{printable(name, 80)}'{nearest(name, known)}; there are: {', '.join(known)}; "
-            "your own: --network FILE.toml"
+            "your own: --network FILE.toml, or a file in ~/.config/wulf/networks"
         )
     return known[name]
 
@@ -154,11 +156,11 @@ def read(path: Path) -> list[NamedNetwork]:
 
 def _read(path: Path) -> NamedNetwork:
     try:
-        return msgspec.convert(msgspec.toml.decode(path.read_bytes()), NamedNetwork)
+        return toml.read(path.read_bytes(), str(path), NamedNetwork).value
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: {error}{_advice(str(error))}") from None
+    except ConfigError as error:
+        raise ConfigError(f"{error}{_advice(str(error))}") from None
 
 
 def _advice(problem: str) -> str:
@@ -182,7 +184,6 @@ def text(name: str) -> str:
     UsageError
         There is none of this name.
     """
-    found = named(name, {})
-    return (
-        resources.files("wulf").joinpath("data", "networks", f"{found.id}.toml").read_text(encoding="utf-8")
-    )
+    found = own.source("networks", named(name, {}).id)
+    assert found is not None, "it is named"
+    return found.text

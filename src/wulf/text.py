@@ -9,6 +9,8 @@ import unicodedata
 from collections.abc import Iterable
 
 _KEPT = {"\n", "\t"}
+#: What mpirun says of a job is between two such lines.
+_FRAME = re.compile(r"(-{20,}|={20,})")
 _INTERFACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,14}")
 #: No value that belongs into a command is longer [characters].
 _LONGEST_WORD = 200
@@ -27,6 +29,24 @@ def last_line(raw: bytes | str) -> str:
     """Return the last line that has a letter or digit in it, safe to show; empty when there is none."""
     lines = [line.strip(" \t�") for line in printable(raw).splitlines()]
     return next((line for line in reversed(lines) if any(map(str.isalnum, line))), "")
+
+
+def last_words(raw: bytes | str) -> str:
+    """Return why a program ended, by what it printed last; empty when it printed nothing.
+
+    That is the last line. Where mpirun speaks for a job it ends with advice: then it is what the program said before,
+    and the first paragraph of what mpirun says.
+    """
+    lines = [line.strip() for line in printable(raw, 1 << 16).splitlines()]
+    frames = [place for place, line in enumerate(lines) if _FRAME.fullmatch(line)]
+    if len(frames) < 2:
+        return last_line(raw)
+    before, framed = lines[: frames[0]], lines[frames[0] + 1 : frames[1]]
+    paragraphs = [" ".join(part.split()) for part in "\n".join(framed).split("\n\n")]
+    first, *others = [part for part in paragraphs if part] or [""]
+    if first.endswith(":"):
+        first = " ".join([first, *others[:1]])
+    return "; ".join(filter(None, [last_line("\n".join(before)), first]))
 
 
 def is_interface(name: str) -> bool:

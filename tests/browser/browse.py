@@ -74,6 +74,15 @@ class Opened:
 def open_page(
     chromium: Browser, path: Path, width: int = 1200, scheme: str = "light", height: int = 900
 ) -> Opened:
+    """Open a report in a fresh profile that cannot reach any network, and wait for its charts."""
+    opened = open_file(chromium, path, width, scheme, height)
+    opened.settle()
+    return opened
+
+
+def open_file(
+    chromium: Browser, path: Path, width: int = 1200, scheme: str = "light", height: int = 900
+) -> Opened:
     """Open a file in a fresh profile that cannot reach any network."""
     context: BrowserContext = chromium.new_context(
         viewport={"width": width, "height": height}, color_scheme=scheme, offline=True, accept_downloads=True
@@ -94,7 +103,6 @@ def open_page(
 
     context.route("**/*", gate)
     opened.page.goto(path.as_uri())
-    opened.settle()
     return opened
 
 

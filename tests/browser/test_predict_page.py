@@ -9,7 +9,7 @@ from playwright.sync_api import Browser
 
 from tests.browser.browse import open_page
 from tests.browser.layout import at_widths, troubles
-from tests.unit.predict_fixture import prediction, valued
+from tests.unit.predict_fixture import contention, prediction, valued
 from wulf.report import predict, worth
 
 pytestmark = pytest.mark.browser
@@ -19,11 +19,13 @@ pytestmark = pytest.mark.browser
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("predict")
     (folder / "predict.html").write_text(predict.render_html(prediction()), encoding="utf-8")
+    shared = prediction(contention(beside=("md.wtrace", "fft.wtrace")))
+    (folder / "contended.html").write_text(predict.render_html(shared), encoding="utf-8")
     (folder / "worth.html").write_text(worth.render_html(valued()), encoding="utf-8")
-    return {name: folder / f"{name}.html" for name in ("predict", "worth")}
+    return {name: folder / f"{name}.html" for name in ("predict", "contended", "worth")}
 
 
-@pytest.mark.parametrize("name", ["predict", "worth"])
+@pytest.mark.parametrize("name", ["predict", "contended", "worth"])
 def test_nothing_is_cut_or_overprinted_at_any_width(
     chromium: Browser, files: dict[str, Path], name: str
 ) -> None:
@@ -35,8 +37,48 @@ def test_nothing_is_cut_or_overprinted_at_any_width(
 
 def test_charts_have_the_data_of_the_records(chromium: Browser, files: dict[str, Path]) -> None:
     opened = open_page(chromium, files["predict"], 1200, "light")
+    of = prediction()
     shown = {row["network"]: row["change"] for row in opened.data("changes")}
-    for one in prediction().scenarios:
+    for one in (*of.scenarios, of.bound):
         assert shown[one.name] == pytest.approx(100 * (one.change.value - 1), rel=1e-5)
-    assert len(opened.data("curve", "marks")) == len(prediction().tolerance)
+    # Where it is now, and what it bears.
+    assert [row["label"] for row in opened.data("curve", "marks")] == ["now", "+1%", "+2%", "+5%"]
+    marks = {row["label"]: row for row in opened.data("by-bandwidth", "marks")}
+    assert marks["now"]["x"] == pytest.approx(of.bandwidth)
+    assert marks["+5%"]["low"] < marks["+5%"]["x"] < marks["+5%"]["high"]
+    opened.page.context.close()
+
+
+def test_before_and_after_have_one_scale_and_all_of_the_time(
+    chromium: Browser, files: dict[str, Path]
+) -> None:
+    opened = open_page(chromium, files["predict"], 1200, "light")
+    of = {(one.network, one.part): one for one in prediction().timelines}
+    for place, name in enumerate(("as it is", "25gbe-roce")):
+        timeline = of[name, "whole"]
+        drawn = opened.data(f"timeline-whole-{place}")
+        spent = sum((row["end"] - row["begin"]) * abs(row["high"] - row["low"]) / 0.9 for row in drawn)
+        cells = [
+            value
+            for row in timeline.rows
+            for kind in (row.computing, row.messages, row.waiting)
+            for value in kind
+        ]
+        assert spent == pytest.approx(sum(cells) * timeline.for_s / 20, rel=1e-4)
+    ends = [
+        opened.page.evaluate("id => wulf.views[id].scale('x').domain()[1]", f"timeline-whole-{place}")
+        for place in (0, 1)
+    ]
+    assert ends[0] == ends[1]
+    opened.page.context.close()
+
+
+def test_money_by_price_is_zero_at_the_break_even(chromium: Browser, files: dict[str, Path]) -> None:
+    opened = open_page(chromium, files["worth"], 1200, "light")
+    found = valued()
+    for one in found.networks:
+        first, last = (row for row in opened.data("by-price") if row["network"] == one.network)
+        slope = (last["net"] - first["net"]) / (last["price"] - first["price"])
+        assert slope == pytest.approx(-found.nodes)
+        assert -first["net"] / slope == pytest.approx(one.break_even_port.value, rel=1e-4)
     opened.page.context.close()

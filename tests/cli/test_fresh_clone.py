@@ -1,4 +1,4 @@
-"""The two commands of the README, in a fresh clone with a fresh virtual environment."""
+"""The first command of the README in a fresh clone; the second one, ``make test``, is what runs this."""
 
 from __future__ import annotations
 
@@ -58,17 +58,3 @@ def test_make_demo(clone, tmp_path):
         assert library.load(page.parent / "before").launches
     finally:
         subprocess.run([clone / ".venv" / "bin" / "wulf", "lab", "down"], env=os.environ | own, check=True)
-
-
-@pytest.mark.alone  # what it starts runs side by side as it is
-def test_make_test(clone, tmp_path):
-    # The whole of `make test` is running already; here everything but the long tests, from the clone alone.  What the
-    # type checker has found out about the same files it need not find out again: it compares their contents.
-    cache = ROOT / ".mypy_cache"
-    if cache.exists():
-        shutil.copytree(cache, clone / ".mypy_cache", dirs_exist_ok=True)
-    own = {"WULF_ARTEFACTS": str(tmp_path), "ARGS": "tests/golden tests/unit/test_store.py"}
-    done = make(clone, "test", **own)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    assert "all steps passed" in done.stdout
-    assert "skipped: nothing" in done.stdout

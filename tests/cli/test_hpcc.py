@@ -21,7 +21,7 @@ RUN = ("hpcc", "--cluster", "local", "--size", "300", "--ranks", "2", "--launche
 
 @pytest.mark.slow
 def test_all_results_are_stored_shown_and_compared(tmp_path):
-    first = wulf(tmp_path, *RUN, "--name", "first", timeout=300)
+    first = wulf(tmp_path, *RUN, "--run", "first", timeout=300)
     assert first.returncode == 0, first.stdout + first.stderr
     assert "2 runs of HPCC passed all checks; 2 ranks on each node; N 300" in first.stdout
     for result in (
@@ -37,7 +37,7 @@ def test_all_results_are_stored_shown_and_compared(tmp_path):
     assert {figure["name"]: figure["value"]["unit"] for figure in again["figures"]}[
         "StarDGEMM_Gflops"
     ] == "Gflop/s"
-    assert wulf(tmp_path, *RUN, "--name", "second", timeout=300).returncode == 0
+    assert wulf(tmp_path, *RUN, "--run", "second", timeout=300).returncode == 0
     compared = json.loads(wulf(tmp_path, "compare", "first", "second", "--json").stdout)
     pooled = compared[0]["pooled"]
     assert {"HPCC HPL_time N 300", "HPCC StarDGEMM_Gflops N 300", "HPCC AvgPingPongLatency"} <= pooled.keys()
@@ -55,7 +55,7 @@ def test_a_run_that_fails_its_check_is_shown_as_failed(tmp_path):
         "fi\n"
     )
     program.chmod(0o755)
-    done = wulf(tmp_path, *RUN, "--program", str(program), "--name", "bad", timeout=300, HOME=str(tmp_path))
+    done = wulf(tmp_path, *RUN, "--program", str(program), "--run", "bad", timeout=300, HOME=str(tmp_path))
     assert done.returncode == 3, done.stdout + done.stderr
     assert "on 1 node, local1 1 run of HPCC failed" in done.stdout
     assert "1 run failed: local1: line" in done.stdout and "HPL's residual is too large" in done.stdout
@@ -75,7 +75,7 @@ def test_what_cannot_be_is_said(tmp_path):
 
 
 def test_what_is_interrupted_is_kept_and_nothing_runs_on(tmp_path):
-    process = start(tmp_path, *RUN[:-1], "50", "--name", "cut", HOME=str(tmp_path))
+    process = start(tmp_path, *RUN[:-1], "50", "--run", "cut", HOME=str(tmp_path))
     assert process.stderr is not None
     for line in process.stderr:
         if line.startswith("round 2"):

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from tests.cli.command import wulf
-from tests.unit.predict_fixture import BETWEEN, WITHIN, calibrated_run, ping_pong, ring, round_trip
+from tests.unit.predict_fixture import BETWEEN, PER_BYTE, WITHIN, calibrated_run, ping_pong, ring, round_trip
 from wulf.probe import build
-from wulf.wtrace.layout import Kind, Unsound
+from wulf.wtrace.layout import Flag, Kind, Unsound
 from wulf.wtrace.writer import StreamWriter, write_container
 
 
@@ -65,6 +65,28 @@ def test_another_calibrated_run_is_a_network_to_ask_about(place):
     assert "no run 'none'" in refused(place, str(trace), "--on", "cal", "--what-if", "@none")
 
 
+def test_several_traces_of_a_program_tell_how_its_launches_differ(place):
+    own = 40 * round_trip(1)
+    traces = [
+        str(ping_pong(place / f"p{number}.wtrace", 1, run_ns=int(own * factor * 1e9)))
+        for number, factor in enumerate((1.1, 0.9, 1.0, 0.95, 1.05))
+    ]
+    several = [traces[0], *(word for one in traces[1:] for word in ("--again", one))]
+    found = predicted(place, *several, "--what-if", "latency=x2")
+    (slower,) = found["scenarios"]
+    assert found["traces"] == 5 and found["own_s"] == pytest.approx(own, rel=1e-3)
+    one, usual = slower["launch"], slower["time"]
+    assert one["low"] < usual["low"] < usual["value"] < usual["high"] < one["high"]
+    assert one["low"] < 0.9 * usual["value"] and one["high"] > 1.1 * usual["value"]
+    (single,) = predicted(place, traces[0], "--what-if", "latency=x2")["scenarios"]
+    assert single["launch"] is None
+    shown = wulf(place, "predict", *several, "--on", "cal", "--samples", "40", "--what-if", "latency=x2")
+    assert "one launch" in shown.stdout and "median of 5 runs" in shown.stdout
+    other = str(ping_pong(place / "other.wtrace", 1, run_ns=1000, command="./other"))
+    assert "these differ in command or ranks" in refused(place, traces[0], "--again", other, "--on", "cal")
+    assert "is given twice" in refused(place, traces[0], "--again", traces[0], "--on", "cal")
+
+
 def test_a_seed_gives_the_same_again(place):
     trace = str(ring(place / "ring.wtrace"))
     first, again = (predicted(place, trace, "--seed", "3") for _ in range(2))
@@ -84,11 +106,93 @@ def test_words_and_a_page(place):
     trace = str(ring(place / "ring.wtrace", run_ns=20_000_000))
     done = wulf(place, "predict", trace, "--on", "cal", "--samples", "20", "--html", "p.html")
     assert done.returncode == 0, done.stderr
-    for said in ("./ring --steps 50", "25gbe-roce", "λ", "It bears a latency of", "allreduce"):
+    for said in (
+        "./ring --steps 50",
+        "25gbe-roce",
+        "λ",
+        "It bears a latency of",
+        "in MPI_Allreduce, messages of 8 B",
+        "Event by event",
+    ):
         assert said in done.stdout
+    # The answer stands before all figures.
+    said = " ".join(done.stdout.split())
+    assert said.index("A faster network helps: ") < said.index("Run time by network")
     page = (place / "p.html").read_text()
-    for said in ("predict-changes", "predict-curve", "predict-shares", "What must be known"):
+    for said in (
+        "predict-changes",
+        "predict-curve",
+        "predict-by-bandwidth",
+        "predict-timeline",
+        "What must be known",
+    ):
         assert said in page
+
+
+def test_bandwidth_that_a_program_bears_is_that_of_its_formula(place):
+    """Each of forty messages of 64 KiB takes the interface for its size: 1 % of the run more, divided among them."""
+    found = predicted(place, str(ping_pong(place / "p.wtrace", 65536)), "--what-if", "bandwidth=x2")
+    assert found["bandwidth"] == pytest.approx(1 / PER_BYTE, rel=0.02)
+    each = PER_BYTE + 0.01 * found["base"]["model_s"] / (40 * 65536)
+    need = found["bandwidth_need"][0]["bandwidth"]
+    assert need["value"] == pytest.approx(1 / each, rel=0.01)
+    assert need["low"] < need["value"] < need["high"]
+    times = [one["time_s"] for one in found["bandwidth_curve"]]
+    assert times == sorted(times, reverse=True)
+    by_factor = {one["factor"]: one["time_s"] for one in found["bandwidth_curve"]}
+    assert by_factor[2] == pytest.approx(found["scenarios"][0]["model_s"])
+    # All but computing, of which there is none, is of messages.
+    assert found["bound"]["change"]["value"] == pytest.approx(0, abs=1e-9)
+
+
+def test_a_page_has_where_the_time_goes_on_the_network_that_is_named(place):
+    trace = str(ring(place / "ring.wtrace", ranks=6, run_ns=24_000_000, ranks_per_node=2))
+    found = predicted(
+        place, trace, "--html", "p.html", "--timeline", "10gbe", "--what-if", "10gbe,25gbe-roce"
+    )
+    lines = found["timelines"]
+    assert [(one["network"], one["part"]) for one in lines] == [
+        ("as it is", "whole"), ("as it is", "middle"), ("10gbe", "whole"), ("10gbe", "middle"),
+    ]  # fmt: skip
+    assert lines[0]["for_s"] == pytest.approx(found["base"]["model_s"])
+    assert lines[2]["for_s"] == pytest.approx(found["scenarios"][0]["model_s"])
+    whole = lines[0]["rows"]
+    assert [(row["first_rank"], row["last_rank"]) for row in whole] == [(rank, rank) for rank in range(6)]
+    computing = sum(whole[0]["computing"]) / len(whole[0]["computing"]) * lines[0]["for_s"]
+    assert computing == pytest.approx(50 * 300e-6 + 50 * 3 * 997e-9, rel=0.01)
+    # By agreement of both: no rank computes less on another network.
+    assert sum(lines[2]["rows"][0]["waiting"]) < sum(whole[0]["waiting"])
+    assert "--timeline none: is not among" in refused(
+        place, trace, "--on", "cal", "--html", "p.html", "--timeline", "none"
+    )
+
+
+def test_several_traces_at_once_are_what_each_is_alone(place):
+    traces = [str(ring(place / f"{ranks}.wtrace", ranks=ranks, run_ns=24_000_000)) for ranks in (3, 4)]
+    both = predicted(place, *traces, "--what-if", "10gbe")
+    assert both == [predicted(place, one, "--what-if", "10gbe") for one in traces]
+    done = wulf(place, "predict", *traces, "--on", "cal", "--samples", "20", "--html", "pages")
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in (place / "pages").iterdir()) == ["3.wtrace.html", "4.wtrace.html"]
+    assert "of one trace" in refused(place, *traces, "--on", "cal", "--verify")
+    (place / "file").write_text("")
+    assert "this is a file" in refused(place, *traces, "--on", "cal", "--html", "file")
+
+
+def test_receives_from_anybody_are_said(place):
+    streams = []
+    for rank in (0, 1):
+        stream = StreamWriter(rank, 2, host=f"node0{rank + 1}")
+        for _ in range(5):
+            if rank:
+                stream.add(Kind.SEND, peer=0, bytes=8)
+            else:
+                stream.add(Kind.RECV, peer=1, bytes=8, flags=Flag.WILD)
+        streams.append(stream.finish(1_000_000))
+    write_container(place / "w.wtrace", {}, streams)
+    found = predicted(place, "w.wtrace")
+    assert found["wildcards"] == 5
+    assert any("5 receives take a message from anybody" in note for note in found["notes"])
 
 
 @pytest.mark.mpi
@@ -115,13 +219,99 @@ def test_the_program_is_launched_again_and_held_against_the_interval(place):
     assert 0 < checked["time"]["low"] <= checked["time"]["value"] <= checked["time"]["high"] < 3
     assert checked["ratio"] == pytest.approx(checked["time"]["value"] / 3, rel=0.01)
     assert "an interval takes 6" in wulf(place, *words, "--launches", "2").stderr
+    # As 'wulf trace --ranks 2' writes it down: the program alone, and how many ranks of it are started.
+    of = {"count": 1, "compute_ns": 3_000_000_000, "run_ns": 3_000_000_000, "command": f"{heat} --steps 50"}
+    ping_pong(place / "p.wtrace", 8, ranks="2", **of)
+    assert wulf(place, *words, "--json").returncode == 3
+    ping_pong(place / "p.wtrace", 8, **of)
+    assert "ran with 1 rank, and the trace has 2" in wulf(place, *words).stderr
+
+
+def test_event_by_event_stands_beside_messages_in_their_order(place):
+    trace = str(ring(place / "ring.wtrace", run_ns=20_000_000))
+    words = (trace, "--what-if", "latency=x2")
+    found = predicted(place, *words)
+    assert found["engine"] == "static"
+    of = found["contention"]
+    # Each rank has an interface of its own, and nobody chooses: both engines say the same.
+    assert of["base"]["gap"]["value"] == pytest.approx(1, abs=0.02)
+    assert of["samples"] == 40 and of["scenarios"][0]["name"] == "latency=x2"
+    assert any("Contention does not matter" in line for line in found["conclusion"])
+    assert predicted(place, *words, "--engine", "static")["contention"] is None
+    by_events = predicted(place, *words, "--engine", "events")
+    assert by_events["engine"] == "events"
+    assert by_events["scenarios"][0]["time"] == by_events["contention"]["scenarios"][0]["time"]
+    assert predicted(place, *words, "--engine", "events") == by_events
+
+
+def test_a_program_beside_it_slows_it(place):
+    size = 4 << 20
+    first = ping_pong(place / "p.wtrace", size, run_ns=int(40 * round_trip(size) * 1e9))
+    ping_pong(place / "q.wtrace", size)
+    found = predicted(place, str(first), "--beside", "q.wtrace", "--what-if", "latency=x1")
+    assert found["engine"] == "events"
+    base = found["contention"]["base"]
+    assert 1.2 < base["slowed"]["value"] < 2.1
+    assert base["time"]["value"] == pytest.approx(base["slowed"]["value"] * 40 * round_trip(size), rel=0.02)
+    assert base["beside"][0]["trace"] == "q.wtrace"
+    assert found["contention"]["scenarios"][0]["change"]["value"] == pytest.approx(
+        base["slowed"]["value"], rel=0.01
+    )
+    (place / "nodes").write_text("0 1 2 3")
+    apart = predicted(place, str(first), "--beside", "q.wtrace", "--placement", "nodes")
+    assert apart["contention"]["base"]["slowed"]["value"] == pytest.approx(1)
+    (place / "nodes").write_text("0 1")
+    assert "the placement has 2 ranks, the traces have 4" in refused(
+        place, str(first), "--on", "cal", "--beside", "q.wtrace", "--placement", "nodes"
+    )
+
+
+def test_uplinks_limit_what_is_between_switches(place):
+    trace = str(ping_pong(place / "p.wtrace", 1 << 20))
+    leaf = "SwitchName=a Nodes=node01 LinkSpeed={0}\nSwitchName=b Nodes=node02 LinkSpeed={0}\n"
+    conf = place / "topology.conf"
+    conf.write_text(leaf.format("100G") + "SwitchName=core Switches=a,b\n")
+    wide = predicted(place, trace, "--topology", "topology.conf")["contention"]
+    assert wide["base"]["gap"]["value"] == pytest.approx(1, abs=0.001) and wide["topology"] == "topology.conf"
+    conf.write_text(leaf.format("100Mbit/s") + "SwitchName=core Switches=a,b\n")
+    narrow = predicted(place, trace, "--topology", "topology.conf")
+    assert narrow["contention"]["base"]["gap"]["value"] > 5
+    words = (trace, "--on", "cal", "--topology", "topology.conf")
+    assert "leave it out" in refused(place, *words, "--engine", "static")
+    assert "'auto', 'static', 'events', 'both'" in refused(place, *words, "--engine", "fast")
+    conf.write_text("SwitchName=a Nodes=node01 LinkSpeed=x\n")
+    assert "topology.conf:1: LinkSpeed=x" in refused(place, *words)
+    conf.write_text("SwitchName=a Nodes=node01\n")
+    assert "topology.conf: node node02 is at no switch" in refused(place, *words)
+    assert "cannot read none.conf" in refused(place, trace, "--on", "cal", "--topology", "none.conf")
 
 
 def test_networks_are_listed_and_shown(place):
     listed = wulf(place, "predict", "--list")
     assert listed.returncode == 0
-    assert "25gbe-roce" in listed.stdout and "(published)" in listed.stdout
-    assert "[between]" in wulf(place, "predict", "--show", "ib-hdr").stdout
+    for said in ("25gbe-roce", "latency [µs]", "published: ", "general knowledge, unverified: ", "prices: "):
+        assert said in listed.stdout, said
+    shown = wulf(place, "predict", "--show", "ib-hdr").stdout
+    assert "[between]" in shown
+    # One's own are found where they are kept, and listed.
+    kept = place / "config" / "wulf" / "networks"
+    kept.mkdir(parents=True)
+    (kept / "ours.toml").write_text(shown.replace('"ib-hdr"', '"ours"'))
+    own = {"XDG_CONFIG_HOME": str(place / "config")}
+    listed = wulf(place, "predict", "--list", **own)
+    assert "ours: InfiniBand HDR, 200 Gbit/s (your own)" in listed.stdout
+    assert {one["id"] for one in json.loads(wulf(place, "predict", "--list", "--json", **own).stdout)} >= {
+        "ours",
+        "1gbe",
+    }
+    trace = str(ping_pong(place / "p.wtrace", 8, run_ns=3_000_000))
+    done = wulf(place, "predict", trace, "--on", "cal", "--what-if", "ours,ib-hdr", "--json", **own)
+    assert len(json.loads(done.stdout)["scenarios"]) == 2, done.stderr
+    (kept / "ours.toml").write_text(shown.replace("latency_us", "latenz_us"))
+    assert (
+        "ours.toml: Object contains unknown field `latenz_us`"
+        in wulf(place, "predict", "--list", **own).stderr
+    )
 
 
 def unsound(path):

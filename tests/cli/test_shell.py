@@ -158,7 +158,8 @@ def as_nobody(directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Run the program without root's rights, which no file is closed to."""
     # Python's own files may be closed to others than root: what is imported later must be there before.
     script = (
-        "import os, sys, zoneinfo, altair; from wulf.cli import compare, listing, main, report\n"
+        "import os, sys, zoneinfo, altair, scipy.ndimage, scipy.stats\n"
+        "from wulf.cli import compare, listing, main, report\n"
         "if os.geteuid() == 0: os.setgid(65534); os.setuid(65534)\n"
         "main.run()"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 
 import pytest
 
@@ -41,6 +42,10 @@ def test_a_program_is_traced_shown_and_exported(tmp_path, family):
     assert {(pair["source"], pair["destination"]) for pair in shown["pairs"]} == {(0, 1), (1, 0)}
     for rank in shown["ranks"]:
         assert 0 < rank["mpi_s"] + rank["compute_s"] <= rank["run_s"] * 1.001
+    page = wulf(tmp_path, "trace", "show", "heat.wtrace", "--html", "heat.html")
+    assert page.returncode == 0 and "sendrecv" in page.stdout
+    written = (tmp_path / "heat.html").read_text()
+    assert '<h1 id="title">heat.wtrace</h1>' in written and "trace-timeline" in written
     exported = wulf(tmp_path, "trace", "export", "heat.wtrace", "--to", "goal", "-o", "goal")
     assert exported.returncode == 0 and (tmp_path / "goal" / "heat.goal").stat().st_size > 0
 
@@ -56,13 +61,48 @@ def test_the_exit_code_is_that_of_the_command(tmp_path):
 def test_a_command_without_mpi_is_told(tmp_path):
     done = wulf(tmp_path, "trace", "--", "true")
     assert done.returncode == 1 and "no rank left a stream" in done.stderr, done.stderr
+    assert "names no program with an MPI library" in done.stderr
     assert not (tmp_path / "app.wtrace").exists()
+
+
+@pytest.mark.mpi
+def test_why_there_is_no_trace_is_said(tmp_path):
+    if not shutil.which("mpicc.mpich"):
+        pytest.skip("mpich is not installed")
+    (tmp_path / "a.c").write_text("#include <mpi.h>\nint main(void) { return MPI_VERSION == 0; }\n")
+    (tmp_path / "s.c").write_text("int main(void) { return 0; }\n")
+    subprocess.run(["mpicc.mpich", "-Wl,--no-as-needed", "a.c", "-o", "a"], cwd=tmp_path, check=True)
+    subprocess.run(["gcc", "-static", "s.c", "-o", "static"], cwd=tmp_path, check=True)
+    shutil.copy(tmp_path / "static", tmp_path / "own")
+    (tmp_path / "own").chmod(0o4755)
+    (tmp_path / "script").write_text("#!/bin/sh\nexit 3\n")
+    (tmp_path / "script").chmod(0o755)
+    for words, said in {
+        ("--mpi", "openmpi", "--", "./a"): "a is linked with mpich, the tracer with Open MPI",
+        ("--mpi", "mpich", "--", "./a"): "the tracer saw no MPI_Init",
+        ("--", "./static"): "static is linked statically: no library can be loaded before it",
+        ("--", "./own"): "own is setuid or setgid",
+        ("--", "./script"): "exit code 3; a script must start programs with",
+    }.items():
+        done = wulf(tmp_path, "trace", *words)
+        assert done.returncode == 1 and said in " ".join(done.stderr.split()), done.stderr
+
+
+@pytest.mark.mpi
+def test_another_library_than_the_tracers_is_told_by_the_rank(tmp_path):
+    heat = wulf(tmp_path, "shipped", "heat", "--cluster", "local", "--mpi", "mpich").stdout.strip()
+    words = [*mpirun("mpich"), "-np", "2", heat, "--steps", "5"]
+    done = wulf(tmp_path, "trace", "--mpi", "openmpi", "--", *words)
+    assert "the program runs with MPICH" in done.stderr and "this tracer is for Open MPI" in done.stderr
+    assert done.stderr.count("nothing is traced") == 1
+    assert "run_time_s" in done.stdout
 
 
 def test_what_cannot_be_is_refused(tmp_path):
     (tmp_path / "a.wtrace").write_text("no trace")
     for words, said in {
         ("-o", "nowhere/a.wtrace", "--", "true"): "there is no directory nowhere",
+        ("-o", ".", "--", "true"): "cannot write .: it is a directory",
         ("show", "a.wtrace"): "a.wtrace: not a trace",
         ("show", "b.wtrace"): "cannot read b.wtrace",
         ("--limit", "many", "--", "true"): "many",

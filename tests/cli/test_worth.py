@@ -47,6 +47,17 @@ def test_figures_follow_from_the_prediction_of_the_trace(place):
         assert network[figure]["low"] <= network[figure]["value"] <= network[figure]["high"], figure
 
 
+def test_prices_of_a_network_that_nobody_knows_are_no_prices(place):
+    text = (place / "prices.toml").read_text()
+    (place / "prices.toml").write_text(text.replace("[network.25gbe-roce]", "[network.25gbe-rocket]"))
+    done = asked(place, "--what-if", "25gbe-roce")
+    assert done.returncode == 1
+    assert (
+        "prices.toml:14: network.25gbe-rocket: there is no network '25gbe-rocket'; did you mean"
+        in done.stderr
+    )
+
+
 def test_words_and_a_page(place):
     done = asked(place, "--html", "w.html")
     assert done.returncode == 0, done.stderr
@@ -59,7 +70,20 @@ def test_words_and_a_page(place):
     ):
         assert said in " ".join(done.stdout.split()), said
     page = (place / "w.html").read_text()
-    assert "worth-tornado" in page and "worth-net" in page
+    assert "worth-tornado" in page and "worth-net" in page and "worth-by-price" in page
+    # The answer stands before all figures.
+    said = " ".join(done.stdout.split())
+    assert said.index("Buy 25gbe-roce: it pays; of those asked about") < said.index("Money by network")
+
+
+def test_a_trace_that_was_cut_off_or_takes_from_anybody_is_refused(place):
+    ring(place / "ring.wtrace", run_ns=1_000_000, steps=2, wild=True)
+    said = refused(place)
+    assert "8 receives from anybody" in said and "--as-traced" in said
+    assert asked(place, "--as-traced").returncode == 0
+    # A rank was killed in its last step: the others wait for it.
+    ring(place / "ring.wtrace", run_ns=1_000_000, steps=2, cut=True)
+    assert "not that of a whole program" in refused(place)
 
 
 def refused(place, *words):
@@ -71,17 +95,23 @@ def refused(place, *words):
 
 def test_what_a_trace_cannot_carry_is_refused_with_its_reason(place):
     (place / "jobs.toml").write_text(JOBS.replace("ranks = 4", "ranks = 64"))
-    assert "how a program scales is not in a trace" in refused(place)
+    assert (
+        "jobs.toml:6: job[0].ranks: ring.wtrace is of 4 ranks, the jobs are of 64: how a program"
+        in refused(place)
+    )
     (place / "jobs.toml").write_text(JOBS.replace("nodes = 4", "nodes = 2"))
     assert "is of 4 nodes, the jobs are of 2" in refused(place)
     (place / "jobs.toml").write_text(JOBS.replace("nodes = 4", "nodes = 1"))
     assert "no message of it goes through a network" in refused(place, "--ranks-per-node", "4")
     (place / "jobs.toml").write_text(JOBS.replace("ring.wtrace", "other.wtrace"))
-    assert "other.wtrace, which is not among the traces" in refused(place)
+    assert "jobs.toml:4: job[0].trace: other.wtrace is not among the traces" in refused(place)
     (place / "jobs.toml").write_text(JOBS)
     assert "only networks by name have prices" in refused(place, "--what-if", "bandwidth=x2")
     ring(place / "ring.wtrace")
     assert "does not say how long the program ran" in refused(place)
+    ring(place / "ring.wtrace", run_ns=100_000_000)
+    said = refused(place)
+    assert "took 100 ms, and the model says 2" in said and "beside other work" in said
     (place / "prices.toml").write_text("currency = 1")
-    assert "prices.toml" in refused(place)
+    assert "prices.toml:1: currency: expected `str`, got `int`" in refused(place)
     assert "cannot read no.toml" in refused(place, "--jobs", "no.toml")

@@ -82,31 +82,33 @@ def test_the_shell_script_sets_keeps_and_undoes(lab_cluster, chosen, before):
     assert (undone.returncode, undone.stderr) == (0, "")
 
 
-def test_ansible_changes_nothing_the_second_time(lab_cluster, chosen, before, tmp_path):
+def test_ansible_changes_nothing_the_second_time_and_undoes(lab_cluster, chosen, before, tmp_path):
     program = Path(sys.executable).parent / "ansible-playbook"
     if not program.exists():
         pytest.skip("ansible-playbook is not installed (ansible-core of the group dev)")
-    files = ansible(chosen)
-    for name, text in files.items():
+    for name, text in ansible(chosen).items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
 
     sockets = tempfile.mkdtemp(prefix="wa-", dir="/tmp")
 
-    def play(*options):
+    def play(*options, playbook="wulf.yml"):
         """Node → counts of the recap."""
         reach = ["--ssh-common-args", f"-F {lab_cluster.ssh_config}"]
         done = subprocess.run(
-            [program, "-i", INVENTORY, *reach, *options, "wulf.yml"],
+            [program, "-i", INVENTORY, *reach, *options, playbook],
             cwd=tmp_path,
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=600,
             check=False,
             env={
                 "PATH": "/usr/bin:/bin:/usr/sbin:/sbin",
                 "HOME": str(tmp_path),
                 "LC_ALL": "C.UTF-8",
                 "ANSIBLE_REMOTE_TEMP": "/tmp/.ansible",
+                # One connection for a task instead of several: it takes half the time.
+                "ANSIBLE_PIPELINING": "1",
                 # The names of sockets must be short; in HOME they are not where pytest-xdist has made it.
                 "ANSIBLE_SSH_CONTROL_PATH_DIR": sockets,
             },
@@ -116,13 +118,12 @@ def test_ansible_changes_nothing_the_second_time(lab_cluster, chosen, before, tm
         assert [node for node, _, failed in recap if failed == "0"] == NODES
         return {node: int(changed) for node, changed, _ in recap}
 
-    (text,) = shell(chosen).values()
     try:
         foreseen = play("--check")
         assert {node: on(lab_cluster, node, SEEN) for node in NODES} == before
         first = play()
-        assert foreseen == first
-        assert min(first.values()) > 3
+        assert min(foreseen.values()) > 2
+        assert min(first.values()) > 4
         for node in NODES:
             assert on(lab_cluster, node, SEEN).splitlines()[:3] == IS_SET
         assert set(play().values()) == {0}
@@ -130,34 +131,10 @@ def test_ansible_changes_nothing_the_second_time(lab_cluster, chosen, before, tm
         assert play("--check") == {"node01": 0, "node02": 1}
         assert play() == {"node01": 0, "node02": 1}
     finally:
-        take_away(lab_cluster, files["wulf.yml"], chosen)
+        undone = play(playbook="wulf-undo.yml")
+        assert min(undone.values()) > 2
+        assert set(play(playbook="wulf-undo.yml").values()) == {0}
         shutil.rmtree(sockets)
-
-
-def take_away(cluster, playbook, chosen):
-    """Undo what Ansible did: its files, and with its script what that set."""
-    import yaml
-
-    from tests.unit.test_export import Unsafe
-
-    (play,) = yaml.load(playbook, Loader=Unsafe)
-    paths = [
-        task["ansible.builtin.file"]["path"]
-        for task in play["tasks"]
-        if task.get("ansible.builtin.file", {}).get("state") == "link"
-    ]
-    paths += [
-        task["ansible.builtin.copy"]["dest"] for task in play["tasks"] if "ansible.builtin.copy" in task
-    ]
-    for node in NODES:
-        done = script(cluster, node, play["vars"]["wulf_settings"], "undo")
-        assert (done.returncode, done.stderr) == (0, "")
-        gone = " ".join(paths)
-        on(
-            cluster,
-            node,
-            f"rm -f {gone}; rmdir /etc/wulf /etc/systemd/system/nftables.service.d; systemctl daemon-reload",
-        )
 
 
 def test_tuned_applies_and_verifies_the_profile(lab_cluster, chosen, before, tmp_path):

@@ -30,7 +30,7 @@ pytestmark = [
 
 def test_a_node_with_another_blas_library_is_named(lab_cluster, tmp_path):
     lab = {"WULF_LAB_DIR": os.environ["WULF_LAB_DIR"]}
-    words = ["hpcc", "--cluster", "lab", "--size", "800", "--launches", "6", "--json", "--name", "planted"]
+    words = ["hpcc", "--cluster", "lab", "--size", "800", "--launches", "6", "--json", "--run", "planted"]
     on(lab_cluster, "node03", f"update-alternatives --set {LINK} {REFERENCE}")
     try:
         done = wulf(tmp_path, *words, timeout=600, **lab)

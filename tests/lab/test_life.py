@@ -12,7 +12,9 @@ import pytest
 from tests.conftest import OTHER_LAB
 from tests.lab.host import Host, wait_until
 from wulf import lab
+from wulf.errors import LabError
 from wulf.lab import system
+from wulf.lab.topology import Link
 
 pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.slow, pytest.mark.xdist_group(OTHER_LAB)]
 
@@ -52,10 +54,27 @@ def test_options_of_links_are_in_force(spare: Host) -> None:
 def test_delay_is_refused_before_anything_is_raised(spare: Host) -> None:
     if system.kernel_has_qdisc("netem", ["delay", "1ms"]):
         pytest.skip("this kernel has netem")
-    refused = spare.cli("up", "--nodes", "2", "--delay", "1ms")
-    assert refused.returncode == 1
-    assert "--delay needs a kernel with netem" in refused.stderr
+    with pytest.raises(LabError, match="--delay needs a kernel with netem"):
+        lab.up(2, Link(delay="1ms"))
     assert spare.leftovers() == []
+
+
+def test_delay_is_in_force_on_every_kernel_also_after_a_reboot(spare: Host) -> None:
+    # A round trip passes both cables in both directions: 2 × 3 ms + 2 × 2 ms.
+    assert spare.cli("up", "--nodes", "2", "--delay", "3ms", "--link", "node02:delay=2ms").returncode == 0
+    assert _shortest_round_trip_ms(spare) >= 10
+    # Frames that a card would cut up, and in both directions.
+    sent = "head -c 3000000 /dev/urandom >/tmp/sent; ssh node02 cat </tmp/sent | cmp - /tmp/sent && echo same"
+    assert spare.cli("ssh", "node01", "--", "sh", "-c", sent).stdout == "same\n"
+    assert spare.cli("reboot", "node02").returncode == 0
+    assert _shortest_round_trip_ms(spare) >= 10
+
+
+def _shortest_round_trip_ms(spare: Host) -> float:
+    said = spare.cli("ssh", "node01", "--", "ping", "-c", "5", "-i", "0.2", "node02").stdout
+    found = re.search(r"rtt min/avg/max/mdev = ([0-9.]+)/", said)
+    assert found is not None, said
+    return float(found[1])
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,10 @@ import pytest
 import wulf as library
 from tests.lab.host import wait_until
 from tests.lab.test_nodes import on
+from tests.unit.predict_fixture import calibrated_run, ring
 from wulf import lab
 from wulf.cluster import inventory
+from wulf.prediction import money
 from wulf.store.tuning import load_tuning
 
 pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.slow, pytest.mark.alone]
@@ -98,6 +100,88 @@ def test_ctrl_c_leaves_the_job_alone_and_it_is_followed_again(cluster):
     assert refused.returncode == 1
     assert "sbatch: " in refused.stderr and "invalid partition" in refused.stderr.lower()
     assert "scontrol: " in submitted(cluster, "wulf measure --follow 99").stderr
+
+
+QUESTION = "wulf predict a.wtrace b.wtrace --on cal --samples 40 --json"
+JOBS = """
+nodes = 8
+hours_a_year = 8000
+[[job]]
+trace = "a.wtrace"
+share = 0.8
+ranks = 4
+nodes = 4
+"""
+
+
+def shared_cache(command):
+    """All nodes share what one of them has built."""
+    return f"XDG_CACHE_HOME=/shared/cache {command}"
+
+
+def asked(cluster, command):
+    return submitted(cluster, shared_cache(command), timeout_s=280)
+
+
+def followed(cluster, command, until, then):
+    """Run a command, and do something as soon as it has said something; return what it has said, and its exit code."""
+    argv = cluster.ssh_argv("node01", ["sh", "-c", f"cd /shared && {shared_cache(command)}"])
+    with subprocess.Popen(argv, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
+        said = ""
+        for line in process.stderr:
+            said += line
+            if until in line:
+                then()
+        return said, process.wait(timeout=10)
+
+
+def test_predictions_fan_out_as_a_job_array_and_only_what_is_missing_is_done_again(cluster):
+    shared = cluster.directory / "shared"
+    (shared / "runs").mkdir()
+    calibrated_run(shared / "runs" / "cal")
+    for name, ranks in (("a", 4), ("b", 6)):
+        ring(shared / f"{name}.wtrace", ranks=ranks, run_ns=24_000_000)
+    alone = asked(cluster, QUESTION)
+    assert alone.returncode == 0, alone.stderr
+
+    # An array that waits is left alone by Ctrl-C, and followed again; meanwhile a task is made to fail.
+    held = asked(cluster, f"timeout --preserve-status -s INT 20 {QUESTION} --slurm '--hold --time=00:02:00'")
+    assert held.returncode == 130, held.stdout + held.stderr
+    assert "job 1: submitted, 8 tasks, runs/array-" in held.stderr
+    assert "job 1: 0 of 8 pieces done, 0 running, others wait for JobHeldUser" in held.stderr
+    assert "job 1 goes on: the same command again takes what it has done" in held.stderr
+    (place,) = (shared / "runs").glob("array-*")
+
+    def spoil():
+        (place / "5.json").unlink()
+        on(cluster, "node01", "scontrol release 1")
+
+    said, code = followed(cluster, f"{QUESTION} --slurm ''", "job 1: goes on, ", spoil)
+    assert code == 1, said
+    said = words(said)
+    assert "job 1: 1 of its tasks left no result: task 5 failed on node0" in said
+    assert "task 5 cannot be read" in said and "the same command again does only what is missing" in said
+    assert len(list(place.glob("*.jsonl"))) == 7
+
+    again = asked(cluster, f"{QUESTION} --slurm '--time=00:02:00'")
+    assert again.returncode == 0, again.stderr
+    assert "submitted, 1 tasks" in again.stderr and "all 8 pieces are there" in again.stderr
+    # To the last byte, and nothing is left.
+    assert again.stdout == alone.stdout
+    assert list((shared / "runs").glob("array-*")) == []
+
+    (shared / "jobs.toml").write_text(JOBS)
+    (shared / "prices.toml").write_text(money.PRICES)
+    question = "wulf worth a.wtrace --on cal --jobs jobs.toml --prices prices.toml --samples 40 --json"
+    alone, array = asked(cluster, question), asked(cluster, f"{question} --slurm ''")
+    assert array.returncode == 0, array.stderr
+    assert array.stdout == alone.stdout
+
+    # What a trace cannot carry is told as it is without Slurm.
+    broken = ring(shared / "c.wtrace", cut=True)
+    refused = asked(cluster, f"wulf predict {broken.name} --on cal --samples 40 --slurm ''")
+    assert refused.returncode == 1
+    assert "the trace is not that of a whole program" in words(refused.stderr)
 
 
 def test_a_cancelled_job_leaves_the_nodes_as_they_were_and_keeps_its_results(cluster):

@@ -1,10 +1,13 @@
 /* Small programs, one for each feature of MPI, that count what they send and
  * receive themselves. Each rank prints "RANK messages sent, bytes sent,
- * messages received, bytes received, collectives": what its trace must say. */
+ * messages received, bytes received, collectives": what its trace must say.
+ * Arguments: one of them, or "all"; how often (once). */
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { ROUNDS = 5, MOST = 64 };
 
@@ -168,7 +171,8 @@ static void groups(void) {
   MPI_Comm half, again, two;
   MPI_Group world, first;
   int own;
-  MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &half);
+  /* Of two ranks, each would be alone in its half. */
+  MPI_Comm_split(MPI_COMM_WORLD, ranks < 4 ? 0 : rank % 2, -rank, &half);
   MPI_Comm_dup(half, &again);
   MPI_Comm_rank(again, &own);
   MPI_Bcast(data, 3, MPI_INT, 0, again);
@@ -313,12 +317,155 @@ static void probes(void) {
   sends(20), gets(20), sends(24), gets(24), sends(28), gets(28);
 }
 
+static void made(void) {
+  MPI_Comm later, two, sub;
+  MPI_Group world, first;
+  MPI_Request request;
+  MPI_Comm_idup(MPI_COMM_WORLD, &later, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(data, 3, MPI_INT, right, 1, to, 3, MPI_INT, left, 1, later,
+               MPI_STATUS_IGNORE);
+  sends(12), gets(12);
+  MPI_Comm_group(MPI_COMM_WORLD, &world);
+  MPI_Group_incl(world, 2, (int[2]){1, 0}, &first);
+  together++;
+  if (rank < 2) {
+    MPI_Comm_create_group(MPI_COMM_WORLD, first, 7, &two);
+    MPI_Bcast(data, 1, MPI_INT, 0, two);
+    MPI_Comm_free(&two);
+    together += 2;
+  }
+  MPI_Comm_split_type(later, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &sub);
+  together++;
+  MPI_Comm_free(&sub);
+  MPI_Comm_free(&later);
+  MPI_Group_free(&first);
+  MPI_Group_free(&world);
+}
+
+/* Requests that are looked at, waited for twice, or nothing at all. */
+static void looked(void) {
+  MPI_Request requests[3] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL,
+                             MPI_REQUEST_NULL};
+  MPI_Status status;
+  int flag = 0, index;
+  MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
+  MPI_Waitany(3, requests, &index, MPI_STATUS_IGNORE);
+  MPI_Irecv(to, 4, MPI_INT, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &requests[0]);
+  MPI_Isend(data, 4, MPI_INT, right, 1, MPI_COMM_WORLD, &requests[1]);
+  while (!flag)
+    MPI_Request_get_status(requests[0], &flag, &status);
+  sends(16), gets(16);
+  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  MPI_Recv_init(to, 4, MPI_INT, left, 2, MPI_COMM_WORLD, &requests[0]);
+  MPI_Send_init(data, 4, MPI_INT, right, 2, MPI_COMM_WORLD, &requests[1]);
+  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE); /* they were not started */
+  MPI_Startall(2, requests);
+  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+  sends(16), gets(16);
+  MPI_Request_free(&requests[0]);
+  MPI_Request_free(&requests[1]);
+  /* Nobody waits for it. */
+  MPI_Isend(data, 5, MPI_INT, right, 3, MPI_COMM_WORLD, &requests[0]);
+  MPI_Request_free(&requests[0]);
+  MPI_Recv(to, 5, MPI_INT, left, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  sends(20), gets(20);
+  MPI_Barrier(MPI_COMM_WORLD);
+  together++;
+}
+
+#ifdef MPI_SESSION_NULL
+static void isendrecv(void) {
+  MPI_Request requests[2];
+  MPI_Isendrecv(data, 3, MPI_INT, right, 1, to, 5, MPI_INT, left, 1,
+                MPI_COMM_WORLD, &requests[0]);
+  MPI_Isendrecv_replace(data, 2, MPI_INT, left, 2, right, 2, MPI_COMM_WORLD,
+                        &requests[1]);
+  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+#ifdef OPEN_MPI
+  sends(12), gets(12), sends(8), gets(8);
+#else
+  /* The status of MPICH says nothing of what came. */
+  sends(12), gets(0), sends(8), gets(0);
+#endif
+}
+
+/* Begun again and again: passed through. */
+static void repeated(void) {
+  MPI_Request request;
+  MPI_Allreduce_init(data, to, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD,
+                     MPI_INFO_NULL, &request);
+  MPI_Start(&request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  MPI_Request_free(&request);
+}
+#endif
+
+#if MPI_VERSION >= 4
+static void large(void) {
+  MPI_Request request;
+  MPI_Count counts[MOST];
+  MPI_Aint places[MOST];
+  for (int one = 0; one < ranks; one++)
+    counts[one] = one + 1, places[one] = one * MOST;
+  MPI_Irecv_c(to, 4, MPI_INT, left, 1, MPI_COMM_WORLD, &request);
+  MPI_Send_c(data, 4, MPI_INT, right, 1, MPI_COMM_WORLD);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  MPI_Allgatherv_c(data, rank + 1, MPI_INT, to, counts, places, MPI_INT,
+                   MPI_COMM_WORLD);
+  MPI_Bcast_c(data, 2, MPI_INT, 0, MPI_COMM_WORLD);
+  sends(16), gets(16);
+  together += 2;
+}
+#endif
+
 static void windows(void) {
   MPI_Win window;
   MPI_Win_create(data, sizeof data, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
   MPI_Win_fence(0, window);
   MPI_Win_fence(0, window);
   MPI_Win_free(&window);
+}
+
+static void files(void) {
+  MPI_File file;
+  MPI_File_open(MPI_COMM_WORLD, "traced.data", MPI_MODE_CREATE | MPI_MODE_RDWR,
+                MPI_INFO_NULL, &file);
+  MPI_File_write_at_all(file, rank * 64, data, 64, MPI_BYTE, MPI_STATUS_IGNORE);
+  MPI_File_close(&file);
+}
+
+static void between(void) {
+  MPI_Comm half, both;
+  MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+  MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - rank % 2, 5, &both);
+  MPI_Barrier(both);
+  MPI_Comm_free(&both);
+  MPI_Comm_free(&half);
+}
+
+static void cancels(void) {
+  MPI_Request request;
+  MPI_Irecv(to, 4, MPI_INT, left, 1, MPI_COMM_WORLD, &request);
+  MPI_Cancel(&request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+static void many(void) {
+  for (int round = 0; round < 6000; round++) {
+    MPI_Sendrecv(data, 1, MPI_INT, right, 1, to, 1, MPI_INT, left, 1,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    sends(4), gets(4);
+  }
+}
+
+/* Others see no end of it. */
+static void killed(void) {
+  many();
+  if (rank == 1)
+    kill(getpid(), SIGKILL);
+  MPI_Barrier(MPI_COMM_WORLD);
 }
 
 static void dies(void) {
@@ -352,6 +499,24 @@ int main(int count, char **words) {
                   {"begun", begun},
                   {"types", types},
                   {"probes", probes},
+                  {"made", made},
+                  {"looked", looked},
+#ifdef MPI_SESSION_NULL
+                  {"isendrecv", isendrecv},
+#endif
+#if MPI_VERSION >= 4
+                  {"large", large},
+#endif
+                  {"many", many},
+                  /* "all" ends here. */
+                  {"", NULL},
+#ifdef MPI_SESSION_NULL
+                  {"repeated", repeated},
+#endif
+                  {"files", files},
+                  {"between", between},
+                  {"cancels", cancels},
+                  {"killed", killed},
                   {"windows", windows},
                   {"dies", dies}};
   MPI_Init(&count, &words);
@@ -359,9 +524,19 @@ int main(int count, char **words) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   left = (rank + ranks - 1) % ranks;
   right = (rank + 1) % ranks;
-  for (size_t one = 0; one < sizeof programs / sizeof programs[0]; one++)
-    if (count > 1 && strcmp(words[1], programs[one].name) == 0)
-      programs[one].run();
+  int is_all = strcmp(words[1], "all") == 0;
+  const int times = count > 2 ? atoi(words[2]) : 1;
+  for (size_t one = 0; one < sizeof programs / sizeof programs[0]; one++) {
+    is_all = is_all && programs[one].run != NULL;
+    if (is_all || strcmp(words[1], programs[one].name) == 0) {
+      MPI_Pcontrol((int)one);
+      for (int i = 0; i < times; i++)
+        programs[one].run();
+    }
+    /* Receives from anybody are of one program. */
+    if (is_all)
+      MPI_Barrier(MPI_COMM_WORLD), together++;
+  }
   printf("%d %ld %ld %ld %ld %ld\n", rank, sent, sent_bytes, got, got_bytes,
          together);
   fflush(stdout);

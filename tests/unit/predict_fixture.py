@@ -9,6 +9,10 @@ from tests.unit.make_records import manifest, operation
 from wulf import store
 from wulf.records import (
     SCHEMA_VERSION,
+    BandwidthNeed,
+    BandwidthPoint,
+    Contended,
+    Contention,
     CurveLine,
     Estimate,
     HopSource,
@@ -16,13 +20,16 @@ from wulf.records import (
     JobEffect,
     LogGP,
     NetworkWorth,
+    OtherProgram,
     PathShares,
     Predicted,
     Prediction,
+    Timeline,
+    TimelineRow,
     Tolerance,
     Worth,
 )
-from wulf.wtrace.layout import Kind
+from wulf.wtrace.layout import Flag, Kind
 from wulf.wtrace.writer import StreamWriter, write_container
 
 SIZES = [1, 64, 1024, 4096, 16384, 32768, 65536, 131072, 262144, 1048576]
@@ -85,10 +92,8 @@ def calibrated_run(path, places=(BETWEEN, WITHIN), **changes):
     return store.load(path)
 
 
-def ping_pong(
-    path, size, count=20, compute_ns=0, run_ns=0, hosts=("node01", "node02"), command="./ping-pong"
-):
-    """Rank 0 sends and waits for the answer, again and again."""
+def ping_pong(path, size, count=20, compute_ns=0, run_ns=0, hosts=("node01", "node02"), **note):
+    """Rank 0 sends and waits for the answer, again and again; `note` is what the trace says of itself."""
     streams = []
     for rank in (0, 1):
         stream = StreamWriter(rank, 2, host=hosts[rank])
@@ -97,12 +102,26 @@ def ping_pong(
             stream.add(kinds[0], peer=1 - rank, bytes=size, compute_ns=compute_ns)
             stream.add(kinds[1], peer=1 - rank, bytes=size)
         streams.append(stream.finish(run_ns))
-    write_container(path, {"command": command}, streams)
+    write_container(path, {"command": "./ping-pong"} | note, streams)
     return path
 
 
-def ring(path, ranks=4, steps=50, size=8192, compute_ns=300_000, run_ns=0, ranks_per_node=1):
-    """All send to the next and receive from the one before, then agree on a number."""
+def ring(
+    path,
+    *,
+    ranks=4,
+    steps=50,
+    size=8192,
+    compute_ns=300_000,
+    run_ns=0,
+    ranks_per_node=1,
+    wild=False,
+    cut=False,
+):
+    """All send to the next and receive from the one before, or from anybody, then agree on a number.
+
+    With `cut` the last rank is killed in its last step.
+    """
     streams = []
     for rank in range(ranks):
         stream = StreamWriter(rank, ranks, host=f"node{rank // ranks_per_node + 1:02d}")
@@ -113,7 +132,10 @@ def ring(path, ranks=4, steps=50, size=8192, compute_ns=300_000, run_ns=0, ranks
                 bytes=size,
                 request=1,
                 compute_ns=compute_ns + 997 * (step % 7),
+                flags=Flag.WILD if wild else 0,
             )
+            if cut and rank == ranks - 1 and step == steps - 1:
+                break
             stream.add(Kind.SEND, peer=(rank + 1) % ranks, bytes=size)
             stream.add(Kind.WAIT, peer=(rank - 1) % ranks, request=1)
             stream.add(Kind.ALLREDUCE, bytes=8)
@@ -143,7 +165,56 @@ def predicted(name, change, hops, verdict):
     )
 
 
-def prediction():
+def timeline(network, part, for_s, rows=4, cells=20):
+    """Ranks that compute, then wait; the last cell of the second row is past its end."""
+    waiting = [0.3 if cell % 2 else 0.0 for cell in range(cells)]
+    lines = [
+        TimelineRow(
+            first_rank=4 * row,
+            last_rank=4 * row + 3,
+            computing=[0.95 - one for one in waiting[:-1]] + [0.0 if row == 1 else 0.9],
+            messages=[0.05] * (cells - 1) + [0.0],
+            waiting=[*waiting[:-1], 0.0],
+        )
+        for row in range(rows)
+    ]
+    return Timeline(network=network, part=part, from_s=0.0, for_s=for_s, rows=lines)
+
+
+def contention(beside=()):
+    """The same networks event by event."""
+    names = ("as it is", "25gbe-roce", "10gbe+compute=x0.9", "latency=22.4µs", "latency=100µs")
+    networks = [
+        Contended(
+            name=name,
+            time=figure(10 * change),
+            change=figure(change, unit="ratio"),
+            verdict=verdict,
+            model_s=10 * change,
+            gap=figure(1.12, 0.01, unit="ratio"),
+            slowed=figure(1.4, unit="ratio") if beside else None,
+            moved=12,
+            beside=[OtherProgram(trace=one, time=figure(4.0)) for one in beside],
+        )
+        for name, change, verdict in zip(
+            names,
+            (1.0, 0.75, 1.0, 0.97, 1.4),
+            ("no difference", "faster", "no difference", "cannot be told", "slower"),
+            strict=True,
+        )
+    ]
+    return Contention(
+        samples=12,
+        topology="/etc/slurm/topology.conf" if beside else "",
+        wild=40,
+        chosen=36,
+        base=networks[0],
+        scenarios=networks[1:],
+        meaning=["Contention matters: event by event the run time changes by +12 %."],
+    )
+
+
+def prediction(found=None):
     """A prediction as a record, of all verdicts."""
     changes = (0.7, 1.0, 0.97, 1.4)
     verdicts = ("faster", "no difference", "cannot be told", "slower")
@@ -164,6 +235,8 @@ def prediction():
         ranks=64,
         nodes=8,
         run="cal",
+        latency_s=24e-6,
+        bandwidth=117e6,
         samples=200,
         seed=1,
         operations=5_700_000,
@@ -171,12 +244,31 @@ def prediction():
         gap=figure(0.96, unit="ratio"),
         base=predicted("as it is", 1.0, 60_000, "the model's own time"),
         scenarios=scenarios,
+        bound=predicted("messages at once", 0.62, 0, "faster"),
         curve=[CurveLine(latency_s=at, time_s=time, hops=hops) for at, time, hops in lines],
         tolerance=[
             Tolerance(slower=slower, latency=figure(latency), beyond_s=1e-3)
             for slower, latency in ((0.01, 32e-6), (0.02, 34e-6), (0.05, 39e-6))
         ],
-        hops=[HopSource(call="allreduce", ranks=[0, 1, 2, 3], size_bytes=8, hops=50_000)],
+        bandwidth_curve=[
+            BandwidthPoint(factor=factor, bandwidth=117e6 * factor, time_s=8.9 + 1.5 / factor)
+            for factor in (0.25, 0.5, 1.0, 2.0, 4.0)
+        ],
+        bandwidth_need=[
+            BandwidthNeed(slower=slower, bandwidth=figure(rate, unit="B/s"), below=29e6)
+            for slower, rate in ((0.01, 109e6), (0.02, 103e6), (0.05, 87e6))
+        ],
+        hops=[
+            HopSource(call="allreduce", ranks=[0, 1, 2, 3], size_bytes=8, hops=50_000),
+            HopSource(call="isend", ranks=[3], size_bytes=4096, hops=10_000),
+            HopSource(call="allreduce", ranks=[5], size_bytes=8, hops=70, between=False),
+        ],
+        timelines=[
+            timeline(name, part, for_s)
+            for name, shorter in (("as it is", 1.0), ("25gbe-roce", 0.7))
+            for part, for_s in (("whole", 10.4 * shorter), ("middle", 2e-3))
+        ],
+        contention=found,
         conclusion=["25gbe-roce: faster.", "Do not buy 10gbe+compute=x0.9 for this program."],
         notes=["Compute times vary."],
     )
@@ -200,6 +292,9 @@ def valued():
             worth_nodes=figure(3.8, unit="nodes"),
             nodes_for_it=figure(2.2, 0.3, "nodes"),
             beyond_tuned=figure(0.9, unit="ratio"),
+            net_after_tuning=figure(net - 5_000, 0.6, "EUR"),
+            pays_after_tuning=pays,
+            leads=pays,
             source="estimate",
             verdict=verdict,
             influences=[
@@ -224,6 +319,7 @@ def valued():
         seed=1,
         tuned="1gbe-tuned",
         tuned_change=figure(0.95, unit="ratio"),
+        bound_port=figure(1_400, 0.4, "EUR"),
         networks=networks,
         conclusion=["Tune first: 1gbe-tuned.", "It pays to buy 25gbe-roce."],
         notes=["A node-hour that is saved is worth what it costs."],

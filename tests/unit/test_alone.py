@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from wulf.diagnose import alone
+from wulf.diagnosis import alone
 from wulf.records import Estimate
 from wulf.records.diagnosed import Matrix, Score, Suspect
 

@@ -71,3 +71,43 @@ def test_build_is_cached_and_a_broken_compiler_is_named(tmp_path, monkeypatch):
     assert first.path.stat().st_mtime_ns == stamp
     names = {operation.name for operation in build.operations(first)}
     assert {"tcp_rr", "udp_rr", "tcp_stream", "empty"} <= names
+
+
+@pytest.fixture
+def bare(tmp_path, monkeypatch):
+    """A machine with nothing to build with; what `add` names is there."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    there = set()
+    monkeypatch.setattr(build, "_found", lambda name: name if name in there else None)
+    return there
+
+
+def test_what_is_missing_is_named_with_its_packages(bare):
+    for there, word in (((), "cmake"), (("cmake",), "C compiler"), (("cmake", "gcc"), "make")):
+        bare.clear()
+        bare.update(there)
+        with pytest.raises(
+            BuildError, match=f"built on first use, and there is no {word} here: install .*apt-get"
+        ):
+            build.build(None)
+    bare.update(("cmake", "cc", "ninja"))
+    with pytest.raises(BuildError, match="there is no C\\+\\+ compiler here"):
+        build.build_program(build.REPLAY, None)
+
+
+def test_the_probe_that_came_along_is_used_where_it_is_of_these_sources(bare, tmp_path, monkeypatch):
+    source = build.source_directory()
+    program = tmp_path / "prebuilt" / build.platform.machine() / "wulf-probe-net"
+    program.parent.mkdir(parents=True)
+    program.write_text('#!/bin/sh\necho "[]"\n')
+    real = build.resources.files
+    monkeypatch.setattr(build.resources, "files", lambda name: tmp_path if name == "wulf" else real(name))
+    monkeypatch.setattr(build, "source_directory", lambda: source)
+    (tmp_path / "prebuilt" / build.PREBUILT_OF).write_text("another\n")
+    with pytest.raises(BuildError, match="there is no cmake here"):
+        build.build(None)
+    (tmp_path / "prebuilt" / build.PREBUILT_OF).write_text(f"{build.source_digest(source)}\n")
+    found = build.build(None)
+    assert found.prebuilt
+    assert build.operations(found) == []
+    assert build.build(None) == found

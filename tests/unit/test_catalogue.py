@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from wulf import access, catalogue
+from wulf import access, catalogue, own
 from wulf.checks.evaluate import Rule, compile_checks, compile_when, evaluate
 from wulf.errors import ConfigError, UsageError
 from wulf.facts.parse import parse
@@ -205,12 +205,16 @@ def refused(tmp_path, monkeypatch):
         for name, text in files.items():
             (place / f"{name}.toml").write_text(text, encoding="utf-8")
         monkeypatch.setattr("importlib.resources.files", lambda _: tmp_path)
+        monkeypatch.setenv("WULF_SITE_DIR", str(tmp_path / "none"))
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "none"))
         TOLD[directory].cache_clear()
+        own.sources.cache_clear()
         try:
             with pytest.raises(ConfigError) as error:
                 TOLD[directory]()
         finally:
             TOLD[directory].cache_clear()
+            own.sources.cache_clear()
         return str(error.value)
 
     return said

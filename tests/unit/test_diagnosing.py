@@ -13,8 +13,9 @@ from tests.unit.make_records import manifest, operation, plan, result, sample
 from wulf import store
 from wulf.cli import diagnose as verb
 from wulf.cluster import inventory
-from wulf.diagnose.baseline import worse_nodes
+from wulf.diagnosis.baseline import worse_nodes
 from wulf.errors import EXIT_FINDINGS, AnalysisError, ProbeError, TransportError, UsageError
+from wulf.procedure import all_pairs
 from wulf.procedure.analysis import analyze
 from wulf.procedure.diagnosing import again, against, diagnose, fail_if, find
 from wulf.records import LaunchResult
@@ -67,7 +68,7 @@ def diagnosed(tmp_path, monkeypatch, capsys):
     cluster = inventory.parse('[cluster]\nnodes = "node[01-08]"\n', "test")
     monkeypatch.setattr(verb, "end_gently", lambda: None)
     monkeypatch.setattr(verb, "resolve", lambda _: cluster)
-    monkeypatch.setattr(verb.build, "find_mpi", lambda _: [])
+    monkeypatch.setattr(all_pairs.build, "find_mpi", lambda _: [])
 
     def diagnosed(slow, again):
         def start(request, path, _):
@@ -75,7 +76,7 @@ def diagnosed(tmp_path, monkeypatch, capsys):
                 return again(request, path), None
             return measured(path.parent, slow, 2.0, name=path.name), None
 
-        monkeypatch.setattr(verb.session, "start", start)
+        monkeypatch.setattr(all_pairs.session, "start", start)
         try:
             verb.command(budget="1m", runs=tmp_path, json=False)
             code = 0
@@ -94,7 +95,7 @@ def test_a_node_that_goes_while_suspects_are_measured_again_leaves_the_verdict_o
     diagnosed, monkeypatch, error, slow, verdict
 ):
     if not slow:  # suspected, but not so much that they are named
-        monkeypatch.setattr(verb.diagnosing, "again", lambda _: [("node01", "node02")])
+        monkeypatch.setattr(all_pairs.diagnosing, "again", lambda _: [("node01", "node02")])
 
     def gone(request, path):
         raise error("node02: it is gone")

@@ -12,6 +12,7 @@ from tests.unit.test_persist import facts, with_udev
 from wulf.change import steps
 from wulf.change.export import Chosen, groups
 from wulf.change.export.ansible import ansible
+from wulf.change.export.commands import commands
 from wulf.change.export.shell import shell
 from wulf.change.export.tuned import tuned
 from wulf.change.script import undoable
@@ -79,20 +80,72 @@ def test_tuned_passes_over_virtual_interfaces_so_the_script_sets_them():
     assert "keep nic.mtu link" in files["wulf/settings.sh"]
 
 
-def test_the_playbook_is_yaml_of_builtin_modules():
+def tasks_of(play):
+    """All tasks of a play, those of blocks and handlers, too."""
+    todo = [*play["tasks"], *play.get("handlers", [])]
+    for task in todo:
+        todo += task.get("block", [])
+    return todo
+
+
+def test_the_playbooks_are_yaml_of_builtin_modules():
     files = ansible({"node01": choice("e1000e", *WORDS), "node02": choice("e1000e", *WORDS)}, "site-wide")
-    assert files["inventory.ini"] == "# Written by wulf export.\n[site_wide]\nnode01\nnode02\n"
-    (play,) = yaml.load(files["site-wide.yml"], Loader=Unsafe)
-    modules = {key for task in play["tasks"] for key in task if "." in key}
-    assert {module.rpartition(".")[0] for module in modules} == {"ansible.builtin"}
-    copied = {
-        task["ansible.builtin.copy"]["dest"]: task["ansible.builtin.copy"]["content"]
-        for task in play["tasks"]
-        if "ansible.builtin.copy" in task
-    }
-    assert copied["/etc/sysctl.d/90-wulf.conf"] == "# Written by wulf export.\nnet.core.busy_poll = 50\n"
-    for text in (play["vars"]["wulf_settings"], copied["/etc/wulf/settings.sh"]):
+    assert files["inventory.ini"].splitlines()[1:4] == ["[site_wide_nodes]", "node01", "node02"]
+    for name in ("site-wide.yml", "site-wide-undo.yml"):
+        (play,) = yaml.safe_load(files[name])
+        assert play["hosts"] == "site_wide"
+        modules = {key for task in tasks_of(play) for key in task if "." in key}
+        assert {module.rpartition(".")[0] for module in modules} == {"ansible.builtin"}
+
+
+def test_what_is_to_be_set_is_data_and_files():
+    files = ansible({"node01": choice("e1000e", *WORDS)})
+    data = yaml.load(files["group_vars/wulf_nodes.yml"], Loader=Unsafe)
+    settings = {one["name"]: one for one in data["wulf_settings"]}
+    assert set(settings) == {
+        "nic.gro", "nic.mtu", "nic.rx_usecs.adaptive-rx", "nic.rx_usecs", "sysctl.net.core.busy_poll", "vm.thp",
+        "irqbalance.service.active", "irqbalance.service.enabled",
+    }  # fmt: skip
+    # An adaptive driver takes no notice of a fixed delay.
+    assert list(settings).index("nic.rx_usecs.adaptive-rx") < list(settings).index("nic.rx_usecs")
+    assert settings["nic.gro"]["set"] == 'ethtool -K eno1 gro "$VALUE"'
+    assert data["wulf_services"] == [{"unit": "irqbalance.service", "state": "stopped", "enabled": False}]
+    assert data["wulf_script"] == ""
+    kept = {one["dest"]: files[f"files/{one['src']}"] for one in data["wulf_files"]}
+    assert kept["/etc/sysctl.d/90-wulf.conf"] == "# Written by wulf export.\nnet.core.busy_poll = 50\n"
+    for text in (kept["/etc/wulf/settings.sh"], *(one.get("set", "") for one in settings.values())):
         assert subprocess.run(["sh", "-n"], input=text, text=True, check=False).returncode == 0
+
+
+def test_two_settings_are_a_page_of_data():
+    files = ansible({"node01": choice("e1000e", "net.core.busy_poll=50", "nic.gro=off")})
+    assert len(files["group_vars/wulf_nodes.yml"].splitlines()) < 50
+    # The playbook is the same whatever is set.
+    assert files["wulf.yml"] == ansible({"node01": choice("e1000e", *WORDS)})["wulf.yml"]
+
+
+def test_what_takes_more_than_a_command_has_a_script():
+    files = ansible({"node01": choice("e1000e", "nic.rings=max max", "nic.gro=off")})
+    data = yaml.load(files["group_vars/wulf_nodes.yml"], Loader=Unsafe)
+    assert [one["name"] for one in data["wulf_settings"]] == ["nic.gro"]
+    script = files[f"files/{data['wulf_script']}"]
+    assert [line.split()[1] for line in script.splitlines() if line.startswith("\tkeep ")] == ["nic.rings"]
+
+
+def test_commands_read_what_they_set(tmp_path):
+    """Of a file, whose text may show its choices; the tools' outputs are tested in the lab."""
+    path = tmp_path / "thp"
+    path.write_text("always [madvise] never\n")
+    step = steps.Step(knob="k", kind="file", interface="-", target=str(path), value="never")
+    (command,) = commands(step)
+
+    def run(text, **env):
+        return subprocess.run(["sh", "-c", text], env=env, capture_output=True, text=True, check=True).stdout
+
+    assert run(command.read) == "madvise\n"
+    run(command.set, VALUE=command.value)
+    assert run(command.read) == "never\n"
+    assert commands(steps.Step(knob="k", kind="file", interface="-", target="/sys/cpu*/x", value="1")) == []
 
 
 @pytest.mark.root

@@ -469,6 +469,40 @@ def test_a_table_that_somebody_else_has_made_anew_is_not_removed_unasked(filteri
     assert "192.0.2.3" in _rules(filtering)
 
 
+@pytest.mark.parametrize("exempt_first", [True, False])
+def test_own_rules_that_came_or_went_meanwhile_are_nobody_elses(filtering: Node, exempt_first: bool) -> None:
+    exempt = "net.conntrack firewall eth0 tracking=exempt"
+    filtering.keep("A", exempt if exempt_first else FILTER)
+    filtering.keep("B", FILTER if exempt_first else exempt)
+    filtering.roll_back("C", "A")
+    filtering.keep("D", exempt)
+    # Both have been changed since the original state, and the filter comes first.
+    filtering.roll_back("E")
+    assert "wulf" not in _rules(filtering)
+    assert "ip saddr @listed accept" in _rules(filtering)
+    assert filtering.differs() == {}
+
+
+def test_settings_of_a_queue_go_with_it(node: Node) -> None:
+    node.inside("mount", "-t", "sysfs", "sysfs", "/sys")  # that of the own network
+    queues = ["numrxqueues", "2", "numtxqueues", "2"]
+    node.inside("ip", "link", "add", "eth0", *queues, "type", "veth", "peer", "name", "peer0", *queues)
+    node.inside("ethtool", "-L", "eth0", "rx", "1", "tx", "1")
+    masks = "/sys/class/net/eth0/queues/rx-*/rps_cpus"
+    node.keep("A", "nic.channels ethtool eth0 channels=rx 2 tx 2")
+    node.keep("B", f"nic.rps file - {masks}=1")
+    assert node.inside("sh", "-c", f"cat {masks} | tr -d ,0").split() == ["1", "1"]
+    # The second queue, which B had something to put back on, is not there any more when its turn comes.
+    node.roll_back("C")
+    assert node.inside("sh", "-c", f"ls {masks}").split() == [masks.replace("*", "0")]
+    assert node.inside("sh", "-c", f"cat {masks} | tr -d ,0").split() == []
+    assert node.differs() == {}
+    # An interface that is gone is another matter.
+    node.make("D", f"nic.rps file - {masks}=1")
+    node.inside("ip", "link", "del", "eth0")
+    assert "error\tnot put back" in node.guard("undo", "D").stdout
+
+
 def test_a_retry_comes_later_and_later(node: Node) -> None:
     file = _file(node, "value", "old\n")
     node.make("A", f"k file - {file}=new")

@@ -13,8 +13,8 @@ import pytest
 
 from tests.unit.make_records import manifest, operation, plan, result, sample
 from wulf import catalogue, estimate
-from wulf.diagnose import hosts
-from wulf.diagnose.signatures import Rule
+from wulf.diagnosis import hosts
+from wulf.diagnosis.signatures import Rule
 from wulf.errors import ConfigError
 from wulf.procedure.analysis import analyze_results
 from wulf.records import (

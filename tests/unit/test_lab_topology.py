@@ -90,6 +90,21 @@ def test_delay_goes_below_rate() -> None:
     assert topology.shaping(Link(), "host0") == []
 
 
+def test_without_netem_a_program_holds_frames_back_between_node_and_switch() -> None:
+    link = Link(rate="1gbit", delay="1.5ms", mtu=9000)
+    assert not any("netem" in command for command in topology.shaping(link, "host0", has_netem=False))
+    assert topology.plugging(link, "node02", "wulf0", "/opt/my programs/wulf-delay") == [
+        "ip link set vb-node02 arp off up",
+        "'/opt/my programs/wulf-delay' vb-node02 tap-node02 1500000 &",
+        "await tap-node02",
+        "ip link set tap-node02 mtu 9000",
+        "ip link set tap-node02 master wulf0 up",
+    ]
+    direct = ["ip link set vb-node02 master wulf0 up"]
+    assert topology.plugging(link, "node02", "wulf0", "") == direct
+    assert topology.plugging(Link(rate="1gbit"), "node02", "wulf0", "/opt/wulf-delay") == direct
+
+
 @pytest.mark.parametrize("count", [1, 4, 12])
 def test_cluster_file_is_one_that_wulf_reads(count: int, tmp_path: Path) -> None:
     config = str(tmp_path / "ssh_config")

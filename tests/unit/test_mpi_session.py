@@ -116,6 +116,19 @@ def test_a_file_that_helps_is_written_tried_proven_and_judged(tmp_path: Path) ->
     assert len(found.held_out) == 2 * len(session.between(SIZES))
 
 
+def test_the_mean_of_ruled_sizes_is_apart_and_the_default_stands_beside_it() -> None:
+    found = tuned(Scripted(lambda _collective, size, _way: 0.7 if size >= SIZES[1] else 3.0), "bcast")
+    ruled = [one for one in found.held_out if one.ruled]
+    assert 0 < len(ruled) < len(found.held_out)
+    assert found.mean is not None
+    assert found.mean_ruled is not None
+    assert found.mean_ruled.value == pytest.approx(0.7, rel=0.02)
+    assert found.mean.value == pytest.approx(0.7 ** (len(ruled) / len(found.held_out)), rel=0.02)
+    for control in (found.mean_control, found.mean_ruled_control):
+        assert control is not None
+        assert control.value == pytest.approx(1.0, rel=0.01)
+
+
 def test_a_file_that_fails_at_a_size_between_is_told() -> None:
     bench, calls = Scripted(), 0
 

@@ -9,7 +9,7 @@ import pytest
 
 from wulf.errors import ConfigError
 from wulf.pattern import language, operations
-from wulf.predict.network import Link, Network, Piece
+from wulf.prediction.network import Link, Network, Piece
 from wulf.procedure import patterns, replaying
 from wulf.wtrace import reader
 from wulf.wtrace.layout import Flag, Kind
@@ -74,7 +74,13 @@ def test_steps_that_are_made_now_and_then(tmp_path: Path) -> None:
         (f'{STEP}exchange = "ring"', "program[0].step[0].size: missing"),
         (f'{STEP}exchange = "ring"\nsize = -5', "p.toml:8: program[0].step[0].size: -5: 0 or more"),
         (f"{STEP}compute = 5", "p.toml:7: program[0].step[0].compute: 5: a time has a unit"),
+        (
+            f'{STEP}exchange = "ring"\nsize = "2 GiB"',
+            "p.toml:8: program[0].step[0].size: 2 GiB: a message has less",
+        ),
+        (f'{STEP}compute = "5 us"\ntimes = 1e12', "more than 50000000 operations"),
         (f'{STEP}compute = "5 us"\nsice = 5', "p.toml:8: program[0].step[0].sice: unknown key"),
+        (f'{STEP}compute = "5 us"\n[[task]]\nranks = 3', "p.toml:8: task: unknown key"),
         (
             f'{STEP}compute = "5 us"\ntasks = 5',
             "p.toml:8: program[0].step[0].tasks: only an exchange 'task-farm'",
@@ -86,6 +92,18 @@ def test_what_is_wrong_is_named_with_its_line(text: str, complaint: str) -> None
     with pytest.raises(ConfigError) as raised:
         operations.operations(language.parse(text, "p.toml"), 6, {})
     assert complaint in str(raised.value)
+
+
+@pytest.mark.parametrize("iterations", ["1000", "400"])  # too many marks; too many messages
+def test_too_many_operations_are_refused_before_they_are_made(
+    iterations: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operations, "MOST_RECORDS", 5000)
+    text = f'{STEP.replace("= 3", f"= {iterations}")}exchange = "ring"\nsize = 8'
+    with pytest.raises(
+        ConfigError, match=r"p.toml:\d+: program\[0\].iterations: more than 5000 operations of 10 ranks"
+    ):
+        operations.operations(language.parse(text, "p.toml"), 10, {})
 
 
 def test_receives_of_a_farm_say_that_their_source_was_any(tmp_path: Path) -> None:

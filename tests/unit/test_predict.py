@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from tests.unit.make_cells import curve
+from tests.unit.make_records import operation
 from tests.unit.predict_fixture import (
     BETWEEN,
     EAGER,
@@ -22,8 +26,9 @@ from tests.unit.predict_fixture import (
 )
 from wulf import networks
 from wulf.errors import ConfigError, UsageError
-from wulf.predict import calibrate, judge, network, replayed, scenario, uncertainty
-from wulf.predict.draws import WIDTH, Sample, bounded
+from wulf.prediction import calibrate, judge, network, replayed, scenario, uncertainty
+from wulf.prediction.draws import WIDTH, Sample, bounded
+from wulf.prediction.launches import Launches
 from wulf.records import CurveLine, Estimate
 from wulf.wtrace.layout import RECORD
 
@@ -79,15 +84,20 @@ def test_what_a_run_lacks_is_said_with_what_measures_it():
     assert any("gap between messages" in note for note in way(lacking=("train_16",)).notes)
 
 
-def test_calls_that_take_longer_than_the_round_trip_are_parts_of_it():
-    """As where both ranks share a CPU."""
-    slow = [
-        replace(one, time=replace(one.time, value=1e-3, low=0.9e-3, high=1.1e-3))
+def link_with_send_overhead(time_s):
+    """The link of the fixture, but that its call that sends takes so long, whatever the size."""
+    found = [
+        replace(one, time=replace(one.time, value=time_s, low=0.9 * time_s, high=1.1 * time_s))
         if one.cell.op == "mpi_send_overhead"
         else one
         for one in cells((BETWEEN,))
     ]
-    link = calibrate.link(calibrate.between_nodes(slow, OPERATIONS, parameters(), "RUN"))
+    return calibrate.link(calibrate.between_nodes(found, OPERATIONS, parameters(), "RUN"))
+
+
+def test_calls_that_take_longer_than_the_round_trip_are_parts_of_it():
+    """As where both ranks share a CPU."""
+    link = link_with_send_overhead(1e-3)
     assert link.latency_ns == pytest.approx(0, abs=1e-6)
     assert half_round_trip(link, 1) == pytest.approx(round_trip(1) * 1e9, rel=0.02)
 
@@ -106,6 +116,100 @@ def test_a_send_that_waits_for_the_wire_is_the_wires_time():
     assert half_round_trip(link, 32768) == pytest.approx(round_trip(32768) * 1e9, rel=0.02)
 
 
+def with_both_ways(times, where=BETWEEN):
+    """The cells of the fixture, and what two ranks take that send to each other, by size [s]."""
+    sizes = sorted(times)
+    made = curve(sizes, [times[size] for size in sizes], op="mpi_exchange")
+    found = [*cells((where,)), *(replace(one, cell=replace(one.cell, place=where)) for one in made)]
+    return calibrate.between_nodes(found, [*OPERATIONS, operation("mpi_exchange")], parameters(), "RUN")
+
+
+def exchange(link, size):
+    """What the replay's rule says of two ranks that send to each other [ns]."""
+    parts = [network.at(pieces, size) for pieces in (link.send, link.wire, link.receive, link.after)]
+    send, wire, receive, after = parts
+    if size <= link.eager_bytes:
+        return send + max(wire + link.latency_ns, after) + receive
+    return send + 3 * link.latency_ns + wire + receive + after
+
+
+def test_messages_that_meet_take_what_was_measured_where_the_processor_is_what_takes_the_time():
+    times = {size: round_trip(size) * (1.3 if size in (1, 262144) else 1.0) for size in SIZES}
+    link = calibrate.link(with_both_ways(times))
+    for size in (1, 262144):
+        assert exchange(link, size) == pytest.approx(times[size] * 1e9, rel=0.02)
+        assert half_round_trip(link, size) == pytest.approx(round_trip(size) * 1e9, rel=0.01)
+    # Of a message at once that the wire takes the time of, they tell no more than shorter ones did.
+    slow = calibrate.link(with_both_ways({size: 2 * round_trip(size) for size in SIZES}))
+    assert network.at(slow.after, 32768) == network.at(slow.after, 1024)
+
+
+def test_a_send_that_ends_when_its_message_has_arrived_is_felt_by_who_sends_and_receives():
+    """Both calls take 60 us, half a round trip 39."""
+    link = link_with_send_overhead(55e-6)
+    assert half_round_trip(link, 1) == pytest.approx(round_trip(1) * 1e9, rel=0.01)
+    assert exchange(link, 1) == pytest.approx(60e3, rel=0.01)
+
+
+def test_of_one_launch_of_each_operation_it_is_not_known_how_launches_differ():
+    once = [replace(one, launches=one.launches[:1]) for one in cells((BETWEEN,))]
+    assert not calibrate.between_nodes(once, OPERATIONS, parameters(), "RUN").tells_launches
+    assert way().tells_launches
+    # A usual launch is known all the same.
+    link = calibrate.link(calibrate.between_nodes(once, OPERATIONS, parameters(), "RUN"), Sample(1, 0))
+    assert half_round_trip(link, 1) > 0
+
+
+def test_how_often_large_messages_meet_is_drawn_alike_for_all_networks():
+    one = with_both_ways({size: round_trip(size) for size in SIZES})
+    points = one.points[calibrate.BOTH_WAYS]
+    wide = replace_points(one, lows=points.times, highs=tuple(2 * time for time in points.times))
+    draws = [Sample(1, number) for number in range(200)]
+    afters = [network.at(calibrate.link(wide, draw).after, 262144) for draw in draws]
+    whole = round_trip(262144) * 1e9
+    assert min(afters) == pytest.approx(0, abs=0.05 * whole)
+    assert max(afters) == pytest.approx(whole, rel=0.1)
+    elsewhere = [network.at(calibrate.link(renamed(wide), draw).after, 262144) for draw in draws]
+    assert np.corrcoef(afters, elsewhere)[0, 1] > 0.98
+
+
+def replace_points(way, **changed):
+    points = {
+        **way.points,
+        calibrate.BOTH_WAYS: dataclasses.replace(way.points[calibrate.BOTH_WAYS], **changed),
+    }
+    return dataclasses.replace(way, points=points)
+
+
+def renamed(way):
+    return dataclasses.replace(way, origin="ANOTHER")
+
+
+def test_one_launch_lies_within_a_wider_interval_than_the_usual_one():
+    rng = np.random.default_rng(1)
+    numbers = rng.standard_normal(4000)
+    own = Launches([1.0, 1.02, 1.04, 0.98, 1.01, 0.97])
+    usual, single = own.usual(numbers), own.single(numbers)
+    assert own.median_s == pytest.approx(1.005)
+    assert np.std(np.log(single)) > 1.8 * np.std(np.log(usual)) > 0
+    assert not Launches([1.0, 1.1]).is_told
+    assert Launches([1.0, 1.1]).usual(numbers) == pytest.approx(np.ones_like(numbers))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [3, 6, 10])
+def test_the_next_launch_lies_within_the_interval_of_one_launch_as_often_as_that_says(count):
+    rng = np.random.default_rng(count)
+    numbers = rng.standard_normal(400)
+    hits = 0
+    for _ in range(1000):
+        known, following = np.split(np.exp(0.05 * rng.standard_normal(count + 1)), [count])
+        own = Launches(list(known))
+        low, high = np.percentile(own.median_s * own.single(numbers), [2.5, 97.5])
+        hits += low <= following[0] <= high
+    assert 0.92 <= hits / 1000 <= 0.98
+
+
 def test_pieces_go_through_their_points_and_never_fall():
     pieces = network.through([1, 10, 100], [5.0, 4.0, 50.0])
     assert [network.at(pieces, size) for size in (0, 1, 10, 100)] == pytest.approx([5, 5, 5, 50])
@@ -119,6 +223,23 @@ def test_every_network_has_a_whole_file(name):
     assert one.costs is not None
     assert link.latency_ns > 0
     assert network.at(link.wire, 1 << 20) > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "measured_us"),
+    [
+        ("1gbe", (25.0, 50.0, 117.0)),
+        ("1gbe-tuned", (20.0, 23.0, 25.0)),
+        ("ib-edr", (0.9, 0.95)),
+        ("ib-hdr", (1.2,)),
+    ],
+)
+def test_half_round_trips_that_were_published_lie_within_the_bounds(name, measured_us):
+    """Of the smallest message: both calls and the latency; the figures are those of the file's evidence."""
+    between = networks.networks()[name].between
+    parts = (between.latency_us, between.send[0].base_us, between.receive[0].base_us)
+    for measured in measured_us:
+        assert sum(one.low for one in parts) <= measured <= sum(one.high for one in parts), measured
 
 
 def write(path, without="", replaced=("", "")):
@@ -140,7 +261,7 @@ def test_a_network_of_the_users_own_is_found_before_others(tmp_path):
     [
         (
             {"without": "latency_us"},
-            r"mine\.toml: .*`latency_us` - at `\$\.between`; it is half the round trip.*not guessed",
+            r"mine\.toml:6: between\.latency_us: .*`latency_us`; it is half the round trip.*not guessed",
         ),
         ({"without": "eager_bytes"}, "late receiver.*mpi_late_receiver"),
         ({"replaced": ("low = 0.9", "low = 9")}, "low, value and high must be in this order"),
@@ -188,8 +309,11 @@ def test_what_if_is_a_list_of_networks_and_changes():
         ("bandwidth=2", "write bandwidth=x2"),
         ("bandwith=x2", "no 'bandwith' to change"),
         (" , ", "asks nothing"),
+        ("", "asks nothing"),
         ("10gbe,10gbe", "has 10gbe twice"),
         ("latency=fast", "is not a duration"),
+        ("latency=5", "has a unit"),
+        ("latency=5us..9", "has a unit"),
     ],
 )
 def test_a_what_if_that_is_not_understood_is_refused(text, said):

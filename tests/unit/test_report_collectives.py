@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 import pytest
 
@@ -85,6 +87,9 @@ FOUND = CollectiveTuning(
         )
     ],
     mean=ratio(0.85),
+    mean_control=ratio(0.99),
+    mean_ruled=ratio(0.8),
+    mean_ruled_control=ratio(1.02),
     text="1 # collectives\n",
     tried=True,
     path="rules.conf",
@@ -102,6 +107,12 @@ def test_the_text_says_what_wins_and_that_it_is_in_effect() -> None:
     text = shown(FOUND)
     assert "4 of 7 cells better than the library's own decision; the file is in effect" in text
     assert "pipeline, parts of 8 KiB" in text
+    assert re.search(
+        r"−15 % \(.*\) in the geometric mean \(95 % interval\); the default against itself: −1", text
+    )
+    assert re.search(
+        r"At the 1 size of them with a rule: −20 % \(.*\); the default against itself: \+2", text
+    )
     assert "chain" in text
     assert "export OMPI_MCA_coll_tuned_use_dynamic_rules=1" in text
 

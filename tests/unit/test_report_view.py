@@ -72,6 +72,13 @@ def test_launches_that_lie_far_apart_have_no_single_headline() -> None:
     assert "B/s" in high
 
 
+def test_launches_of_a_printed_number_that_lie_far_apart_are_shown_as_printed() -> None:
+    cell = report_fixture.make()[3].cells[0]
+    rate = msgspec.structs.replace(cell.time, value=28.0, low=24.4, high=32.9, unit="Gflops")
+    printed = msgspec.structs.replace(cell, time=rate, range_s=(24.4, 32.9), modes_between=2)
+    assert headline._item(rate, printed).text == "24.4 Gflops to 32.9 Gflops"
+
+
 def test_two_modes_within_the_launches_are_both_in_the_headline() -> None:
     modes = [
         CellMode(time_s=40e-6, low_s=39e-6, high_s=41e-6, share=0.8),

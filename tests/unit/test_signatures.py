@@ -6,8 +6,8 @@ import pytest
 
 from bench.confusion import CASES, PAIRS, World, named
 from wulf import catalogue
-from wulf.diagnose.features import FEATURES, of_pair
-from wulf.diagnose.signatures import Rule, rules, symptoms
+from wulf.diagnosis.features import FEATURES, of_pair
+from wulf.diagnosis.signatures import Rule, rules, symptoms
 from wulf.errors import ConfigError
 from wulf.records import NodeRecord
 

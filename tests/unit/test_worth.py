@@ -8,8 +8,9 @@ import pytest
 from wulf import networks
 from wulf.errors import ConfigError
 from wulf.networks import Bounds
-from wulf.predict import money, worth
-from wulf.predict.draws import Sample
+from wulf.prediction import money, worth, worth_words
+from wulf.prediction.draws import Sample
+from wulf.records import Estimate, Worth
 
 DRAWS = [Sample(1, number) for number in range(50)]
 JOBS = """
@@ -49,9 +50,20 @@ def offer(a=0.8, b=0.6, nic=100):
     return worth.Offer("new", "a new network", ports, "test", {"a": np.full(51, a), "b": np.full(51, b)})
 
 
-def valued(tuned=None, of=None, at=None):
-    mix = money.read_jobs(JOBS.encode(), "jobs.toml")
-    return worth.worth(of or offer(), mix, at or prices(), DRAWS, tuned)
+def valued(tuned=None, of=None, at=None, noise=0.0):
+    mix = money.read_jobs(JOBS.encode(), "jobs.toml").value
+    of_traces = worth.Noise({"a": noise, "b": noise})
+    return worth.worth(of or offer(), mix, at or prices(), DRAWS, tuned, of_traces)
+
+
+def told(*networks, tuned="", tuned_change=None):
+    """What is concluded of these networks."""
+    bound = Estimate(value=500.0, low=400.0, high=600.0, confidence=0.95, unit="EUR", n=50, method="test")
+    of = Worth(
+        schema_version=1, run="cal", nodes=10, hours_a_year=8000, years=4, currency="EUR", samples=50, seed=1,
+        tuned=tuned, tuned_change=tuned_change, bound_port=bound, networks=list(networks), conclusion=[], notes=[],
+    )  # fmt: skip
+    return list(worth_words.conclusion(of))
 
 
 def test_every_figure_is_that_of_its_formula():
@@ -69,6 +81,7 @@ def test_every_figure_is_that_of_its_formula():
     assert found.worth_nodes.value == pytest.approx(saved / 8000)
     assert found.nodes_for_it.value == pytest.approx((1600 + 4 * power) / (4000 + 4 * 0.3 * 8760 * 0.2))
     assert found.beyond_tuned.value == pytest.approx(0.8 / 0.9)
+    assert found.net_after_tuning.value == pytest.approx(net - 4 * 10 * 8000 * 0.1 * 0.5)
     assert (found.verdict, found.pays) == ("pays", 1.0)
     assert found.net.low == pytest.approx(found.net.high)
 
@@ -78,11 +91,38 @@ def test_at_its_break_even_price_a_port_pays_exactly():
     assert valued(of=offer(nic=most - 60)).net.value == pytest.approx(0, abs=1e-6)
 
 
+def test_what_tuning_brings_by_itself_is_not_the_networks():
+    """A network that saves no more than tuning does is worth nothing beside it, though it pays against now."""
+    found = valued(tuned=np.full(51, 0.8))
+    assert (found.verdict, found.pays_after_tuning) == ("pays", 0.0)
+    tuned = worth.figure(np.full(51, 0.8), "ratio")
+    said = told(found, tuned="tuned", tuned_change=tuned)
+    assert said[0].startswith("Tune what there is, and measure again")
+    assert any("does not pay any more" in line for line in said)
+    # Tuning that makes it slower nobody keeps.
+    worse = valued(tuned=np.full(51, 1.1))
+    assert worse.net_after_tuning.value == pytest.approx(worse.net.value)
+
+
+def test_which_network_is_best_is_said_with_how_sure_that_is():
+    mix = money.read_jobs(JOBS.encode(), "jobs.toml").value
+    noise = worth.Noise({"a": 0.0, "b": 0.0})
+    spread = np.concatenate([[0.8], np.linspace(0.7, 0.9, 50)])
+    steady = worth.Offer("steady", "", offer().ports, "", {"a": np.full(51, 0.8), "b": np.full(51, 0.6)})
+    wild = worth.Offer("wild", "", offer().ports, "", {"a": spread, "b": np.full(51, 0.6)})
+    found = worth.valued([steady, wild], mix, prices(), DRAWS, None, noise)
+    assert [one.leads for one in found] == pytest.approx([0.5, 0.5])
+    assert told(*found)[0].startswith(
+        "Buy steady: it pays; of those asked about its net value is highest in 50%"
+    )
+
+
 def test_a_network_that_brings_nothing_never_pays():
     found = valued(of=offer(1.0, 1.0))
     assert (found.verdict, found.pay_back_years, found.pays) == ("does not pay", None, 0.0)
-    said = list(worth.conclusion([found], "", None, 4))
-    assert said[0].startswith("Do not buy new: over 4 years its net value is ")
+    said = told(found)
+    assert said[0] == "Buy none of these networks: none pays."
+    assert said[1].startswith("Do not buy new: over 4 years its net value is ")
 
 
 def test_where_samples_differ_it_cannot_be_told_and_the_strongest_input_is_named():
@@ -91,8 +131,31 @@ def test_where_samples_differ_it_cannot_be_told_and_the_strongest_input_is_named
     assert found.verdict == "cannot be told"
     assert found.pay_back_years is None or found.pay_back_years.high is None  # it may never
     assert found.influences[0].what == "run time of a"
-    (said,) = list(worth.conclusion([found], "", None, 4))[:1]
+    answer, said = told(found)[:2]
+    assert answer == "It cannot be told whether any of these networks pays."
     assert "It cannot be told" in said and "run time of a" in said
+
+
+def test_what_traces_vary_more_than_a_network_changes_is_not_said_to_pay():
+    sure = valued(of=offer(0.97, 0.97))
+    assert (sure.verdict, sure.refused) == ("pays", "")
+    found = valued(of=offer(0.97, 0.97), noise=0.1)
+    assert found.verdict == "cannot be told"
+    assert "varies by ±7.5%" in found.refused
+    said = told(found)
+    assert said[0] == "The traces cannot carry the question: see below what they lack."
+    assert "trace longer runs" in said[1]
+    # That it does not pay needs no such care.
+    assert valued(of=offer(1.0, 1.0), noise=0.1).refused == ""
+
+
+def test_no_port_is_worth_more_than_one_on_which_messages_take_no_time():
+    mix = money.read_jobs(JOBS.encode(), "jobs.toml").value
+    free = {"a": np.full(51, 0.7), "b": np.full(51, 0.5)}
+    most = worth.bound_port(free, mix, prices(), DRAWS)
+    saved = 10 * 8000 * (0.5 * 0.3 + 0.25 * 0.5)
+    assert most.value == pytest.approx(4 * saved * 0.5 / 10)
+    assert most.value > valued().break_even_port.value
 
 
 def test_wide_prices_widen_what_depends_on_them_alone():
@@ -106,11 +169,16 @@ def test_wide_prices_widen_what_depends_on_them_alone():
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (("share = 0.5", "share = 0.9"), "shares add up to 1.15"),
-        (('trace = "b"', 'trace = "a"'), "a trace is there twice"),
-        (("nodes = 8", "nodes = 80"), "80 nodes, of a cluster of 10"),
-        (("ranks = 4", ""), r"required field `ranks` - at `\$\.job\[0\]`; 'wulf worth --template'"),
-        (("hours_a_year = 8000", "hours_a_year = 9000"), "hours_a_year"),
+        (("share = 0.5", "share = 0.9"), r"jobs\.toml:11: job\[1\]\.share: the shares add up to 1\.15"),
+        (('trace = "b"', 'trace = "a"'), r"jobs\.toml:10: job\[1\]\.trace: a trace is there twice"),
+        (("nodes = 8", "nodes = 80"), r"jobs\.toml:13: job\[1\]\.nodes: .*80 nodes, of a cluster of 10"),
+        (
+            ("ranks = 4", ""),
+            r"jobs\.toml:4: job\[0\]\.ranks: object missing required field `ranks`; 'wulf worth --template jobs'",
+        ),
+        (("hours_a_year = 8000", "hours_a_year = 9000"), r"jobs\.toml:3: hours_a_year: .*8760"),
+        (("share = 0.25", "share = '25 %'"), r"jobs\.toml:11: job\[1\]\.share: expected `float`, got `str`"),
+        (("[[job]]", "[[job"), r"jobs\.toml:4: not TOML"),
     ],
 )
 def test_a_mix_that_cannot_be_is_refused(change, said):
@@ -118,9 +186,33 @@ def test_a_mix_that_cannot_be_is_refused(change, said):
         money.read_jobs(JOBS.replace(*change).encode(), "jobs.toml")
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            ("low = 110", "low = 500"),
+            r"p\.toml:16: network\.25gbe-roce\.switch_port: low, value and high must be in",
+        ),
+        (
+            ("nic = { value = 240", "card = { value = 240"),
+            r"p\.toml:15: network\.25gbe-roce\.card: object contains unknown field",
+        ),
+        (("years = 4", "years = 0"), r"p\.toml:3: years: expected `float` > 0"),
+        (
+            ("low = 110", "low = inf"),
+            r"p\.toml:16: network\.25gbe-roce\.switch_port\.low: expected `float` <= ",
+        ),
+        (("node_power_w", "# "), r"p\.toml:8: node: give 'node' and 'node_power_w', or neither"),
+    ],
+)
+def test_prices_that_cannot_be_are_refused_by_line_and_key(change, said):
+    with pytest.raises(ConfigError, match=said):
+        money.read_prices(money.PRICES.replace(*change).encode(), "p.toml")
+
+
 def test_templates_are_read():
-    assert money.read_jobs(money.JOBS.encode(), "t").nodes == 32
-    found = money.read_prices(money.PRICES.encode(), "t")
+    assert money.read_jobs(money.JOBS.encode(), "t").value.nodes == 32
+    found = money.read_prices(money.PRICES.encode(), "t").value
     own, source = money.ports(found, "25gbe-roce", None, "prices.toml")
     assert (own.nic.value, source) == (240, "prices.toml")
 

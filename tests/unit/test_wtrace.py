@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from wulf.errors import TraceError
 from wulf.wtrace import layout
-from wulf.wtrace.layout import Flag, Kind, State, Unsound
+from wulf.wtrace.layout import Flag, Kind, Mark, State, Unsound
 from wulf.wtrace.reader import Stream, read
 from wulf.wtrace.writer import StreamWriter, pack, write_container
 
@@ -60,13 +60,19 @@ def numbers_of(enum: str, text: str) -> dict[str, int]:
             continue
         name, _, given = item.partition("=")
         number = int(given) if given.strip() else number + 1
-        names[name.strip().removeprefix("TRACE_")] = number
+        names[name.strip().removeprefix("TRACE_").removeprefix("MARK_")] = number
     return names
 
 
 @pytest.mark.parametrize(
     ("enum", "own"),
-    [("trace_kind", Kind), ("trace_flags", Flag), ("trace_state", State), ("trace_unsound", Unsound)],
+    [
+        ("trace_kind", Kind),
+        ("trace_flags", Flag),
+        ("trace_state", State),
+        ("trace_unsound", Unsound),
+        ("trace_mark", Mark),
+    ],
 )
 def test_the_numbers_are_those_of_the_header(enum, own):
     assert numbers_of(enum, FORMAT.read_text()) == {one.name: one.value for one in own}

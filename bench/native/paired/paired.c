@@ -17,10 +17,10 @@
 #include <unistd.h>
 
 #include "bare.h"
+#include "core/watchdog.h"
 #include "probe/mpi/link.h"
 #include "probe/order.h"
 #include "probe/sweep.h"
-#include "probe/watchdog.h"
 
 enum { PAIR = 2, ARMS = 3, PROBE = 0, PEER_TIMEOUT_S = 8 };
 enum { MAX_VISIT_US = 1000000, MAX_BLOCKS = 30000, MAX_SIZES = 16 };

@@ -1,7 +1,7 @@
 #include "probe/local/fixed_work.h"
 
 #include "core/clock.h"
-#include "probe/watchdog.h"
+#include "core/watchdog.h"
 
 enum { TRIES = 8 };
 static const uint64_t NS_PER_US = 1000;

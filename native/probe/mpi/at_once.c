@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "core/clock.h"
-#include "probe/watchdog.h"
+#include "core/watchdog.h"
 
 enum { TAG_LINE = 3, TAG_FAILURE = 4 };
 /* So long rank 0 has to print what went wrong elsewhere before the launch is ended. */
@@ -75,7 +75,7 @@ static int print_from(const struct at_once *at_once, int leader, struct failure 
     int result = failed(
         at_once, MPI_Recv(line, length, MPI_BYTE, leader, TAG_LINE, at_once->leaders, MPI_STATUS_IGNORE),
         failure);
-    if (result == 0 && report_line(line, (size_t)length) != 0)
+    if (result == 0 && line_copy(line, (size_t)length) != 0)
         result = failure_set(failure, "system", "", "cannot write to standard output");
     free(line);
     watchdog_beat();

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/mpi/clocks.h"
 #include "core/sort.h"
-#include "probe/mpi/clocks.h"
-#include "probe/watchdog.h"
+#include "core/watchdog.h"
 
 enum {
     TRIED = 3,            /* iterations that say how long one takes */

@@ -5,9 +5,9 @@
 #include <mpi.h>
 #include <stdbool.h>
 
+#include "core/payload.h"
 #include "probe/mpi/link.h"
 #include "probe/operation.h"
-#include "probe/payload.h"
 
 /* What an iteration is. All but those after a barrier begin at a time that was agreed on; one for which some
  * rank was late does not count. */

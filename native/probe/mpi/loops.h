@@ -5,10 +5,10 @@
 #include <mpi.h>
 
 #include "core/clock.h"
+#include "core/payload.h"
+#include "core/watchdog.h"
 #include "probe/mpi/link.h"
 #include "probe/operation.h"
-#include "probe/payload.h"
-#include "probe/watchdog.h"
 
 /* What an iteration works on: a copy of the visit's, so that the timed loop reads nothing else. */
 struct mpi_side {

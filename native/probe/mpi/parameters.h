@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "probe/report.h"
+#include "core/lines.h"
 
 /* Read the eager limits that are in force on this rank; returns how many there are, `most` at most. A library
  * that does not say has none. After MPI_Init. */

@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/watchdog.h"
 #include "probe/command.h"
 #include "probe/net/socket.h"
-#include "probe/watchdog.h"
 
 enum { PORT_BYTES = 4 };
 static const uint64_t LOOK_NS = 250000000;

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "probe/watchdog.h"
+#include "core/watchdog.h"
 
 enum {
     CHUNK_BYTES = 4 << 20, /* of one system call, so that a slow link shows signs of life */

@@ -4,14 +4,79 @@
 
 #include <algorithm>
 #include <map>
+#include <vector>
 
 #include "replay/plan.hpp"
 
 namespace wulf {
 
+constexpr uint32_t NO_STEP = UINT32_MAX;
+
+// On which other steps one depends. NO_STEP: on none.
+struct Origins {
+    uint32_t before = NO_STEP; // the rank's last step; of TRANSFER: the POST
+    // SENT, RECEIVE: the TRANSFER, or the SEND where there is none; TRANSFER: the SEND.
+    uint32_t other = NO_STEP;
+    uint32_t interface = NO_STEP; // the last step that took the network interface before
+    uint32_t size = 0;            // which of Plan::sizes
+};
+
+// Of each step.
+inline std::vector<Origins> origins_of(const Plan &plan) {
+    struct OfRank {
+        uint32_t last = NO_STEP, out = NO_STEP, in = NO_STEP;
+    };
+    struct OfSlot {
+        uint32_t send = NO_STEP, post = NO_STEP, transfer = NO_STEP;
+    };
+    std::vector<OfRank> ranks(plan.ranks);
+    std::vector<OfSlot> slots(plan.slots);
+    std::vector<Origins> all;
+    plan.each([&](uint32_t number, uint32_t rank, const Step &step) {
+        auto &of = ranks[rank];
+        Origins origins{.before = of.last};
+        const StepKind kind = step.kind();
+        if (kind == COMPUTE || kind == REDUCE) {
+            of.last = number;
+            all.push_back(origins);
+            return;
+        }
+        auto &slot = slots[step.slot()];
+        if (kind == TRANSFER) {
+            auto &sender = ranks[step.sender()];
+            origins = {slot.post, slot.send, sender.out, all[slot.send].size};
+            if (plan.sizes[origins.size].locality == BETWEEN_NODES)
+                sender.out = number;
+            slot.transfer = number;
+            all.push_back(origins);
+            return;
+        }
+        of.last = number;
+        origins.size = step.size();
+        const bool is_between = plan.sizes[step.size()].locality == BETWEEN_NODES;
+        if (kind == SEND) {
+            origins.interface = of.out;
+            if (is_between)
+                of.out = number;
+            slot.send = number;
+            slot.transfer = NO_STEP;
+        } else if (kind == POST) {
+            slot.post = number;
+        } else {
+            origins.other = slot.transfer != NO_STEP ? slot.transfer : slot.send;
+            origins.interface = of.in;
+            if (kind == RECEIVE && is_between)
+                of.in = number;
+        }
+        all.push_back(origins);
+    });
+    return all;
+}
+
 class Plain {
   public:
-    Plain(const Plan &plan, const Network &network) : plan_(plan), network_(network) {}
+    Plain(const Plan &plan, const Network &network)
+        : plan_(plan), network_(network), origins_(origins_of(plan)) {}
 
     double time_ns() {
         double latest = 0;
@@ -22,7 +87,7 @@ class Plain {
     }
 
   private:
-    const Size &size(uint32_t number) const { return plan_.sizes[plan_.steps[number].size]; }
+    const Size &size(uint32_t number) const { return plan_.sizes[origins_[number].size]; }
     const Link &link(uint32_t number) const { return network_.links[size(number).locality]; }
     bool within(uint32_t number) const { return size(number).locality == WITHIN_NODE; }
     bool agreed(uint32_t number) const {
@@ -43,21 +108,29 @@ class Plain {
         return value;
     }
 
+    double after(uint32_t number) const { return link(number).after.at(size(number).bytes); }
+
+    // When a message is ready to go.
+    double left(uint32_t send) { return clock(origins_[send].before) + link(send).send.at(size(send).bytes); }
+
     double clock(uint32_t number) {
         return once(clocks_, number, [&] {
             const Step &step = plan_.steps[number];
-            const double mine = clock(plan_.origins[number].before) + step.compute_ns * network_.compute;
+            const double before = clock(origins_[number].before);
             switch (step.kind()) {
+            case COMPUTE:
+                return before + static_cast<double>(step.amount()) * network_.compute;
             case REDUCE:
-                return mine + step.slot * network_.reduce_per_byte_ns;
+                return before + static_cast<double>(step.amount()) * network_.reduce_per_byte_ns;
             case SEND:
-                return mine + link(number).send.at(size(number).bytes);
+                return left(number) + (agreed(number) ? 0 : after(number));
             case SENT:
-                return agreed(number) ? std::max(mine, gone(plan_.origins[number].other)) : mine;
+                return agreed(number) ? std::max(before, gone(origins_[number].other)) + after(number)
+                                      : before;
             case RECEIVE:
-                return std::max(mine, in(number)) + link(number).receive.at(size(number).bytes);
+                return std::max(before, in(number)) + link(number).receive.at(size(number).bytes);
             default:
-                return mine;
+                return before;
             }
         });
     }
@@ -66,17 +139,17 @@ class Plain {
     double out(uint32_t number) {
         return once(outs_, number, [&] {
             const bool is_send = plan_.steps[number].kind() == SEND;
-            const double before = out(plan_.origins[number].interface);
+            const double before = out(origins_[number].interface);
             if (agreed(number) == is_send)
                 return before;
-            return std::max(before, is_send ? clock(number) : start(number)) + wire(number);
+            return std::max(before, is_send ? left(number) : start(number)) + wire(number);
         });
     }
 
     double start(uint32_t transfer) {
-        const Origins &origins = plan_.origins[transfer];
+        const Origins &origins = origins_[transfer];
         const double latency = link(transfer).latency_ns;
-        return std::max(clock(origins.other) + latency, clock(origins.before)) + latency;
+        return std::max(left(origins.other) + latency, clock(origins.before)) + latency;
     }
 
     double gone(uint32_t transfer) {
@@ -85,22 +158,22 @@ class Plain {
 
     double arrival(uint32_t number) {
         if (plan_.steps[number].kind() == TRANSFER)
-            return agreed(number) ? gone(number) + link(number).latency_ns
-                                  : arrival(plan_.origins[number].other);
-        return (within(number) ? clock(number) + wire(number) : out(number)) + link(number).latency_ns;
+            return agreed(number) ? gone(number) + link(number).latency_ns : arrival(origins_[number].other);
+        return (within(number) ? left(number) + wire(number) : out(number)) + link(number).latency_ns;
     }
 
     double in(uint32_t number) {
         return once(ins_, number, [&] {
-            const double come = arrival(plan_.origins[number].other);
+            const double come = arrival(origins_[number].other);
             if (within(number))
                 return come;
-            return std::max(come, in(plan_.origins[number].interface) + wire(number));
+            return std::max(come, in(origins_[number].interface) + wire(number));
         });
     }
 
     const Plan &plan_;
     const Network &network_;
+    std::vector<Origins> origins_;
     std::map<uint32_t, double> clocks_, outs_, ins_;
 };
 

@@ -12,10 +12,8 @@ from typing import Literal
 
 import msgspec
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
-from scipy.optimize import minimize
-from scipy.stats import norm
 
 from wulf.apps.hpl import Layout
 
@@ -224,7 +222,9 @@ def _improvement(means: Floats, deviations: Floats, best: float) -> Floats:
     """Return the expected improvement over the best (Jones, Schonlau, Welch 1998)."""
     gain = best - means
     score = gain / deviations
-    return np.asarray(gain * norm.cdf(score) + deviations * norm.pdf(score), dtype=np.float64)
+    return np.asarray(
+        gain * scipy.stats.norm.cdf(score) + deviations * scipy.stats.norm.pdf(score), dtype=np.float64
+    )
 
 
 class _Scales(msgspec.Struct, frozen=True):
@@ -254,13 +254,17 @@ def _fit(rows: Floats, centred: Floats, start: Floats) -> _Scales:
 
     def cost(point: Floats) -> float:
         scales = _Scales(point)
-        factor = cho_factor(scales.kernel(rows, rows) + scales.noise * np.eye(len(rows)), lower=True)
-        likelihood = -0.5 * float(centred @ cho_solve(factor, centred)) - float(
+        factor = scipy.linalg.cho_factor(
+            scales.kernel(rows, rows) + scales.noise * np.eye(len(rows)), lower=True
+        )
+        likelihood = -0.5 * float(centred @ scipy.linalg.cho_solve(factor, centred)) - float(
             np.log(np.diag(factor[0])).sum()
         )
         return 0.5 * float((((point - _PRIOR) / _PRIOR_WIDTH) ** 2).sum()) - likelihood
 
-    return _Scales(minimize(cost, start, method="L-BFGS-B", bounds=_BOUNDS, options={"maxiter": 15}).x)
+    return _Scales(
+        scipy.optimize.minimize(cost, start, method="L-BFGS-B", bounds=_BOUNDS, options={"maxiter": 15}).x
+    )
 
 
 def _posterior(scales: _Scales, rows: Floats, centred: Floats, wanted: Floats) -> tuple[Floats, Floats]:
@@ -268,10 +272,10 @@ def _posterior(scales: _Scales, rows: Floats, centred: Floats, wanted: Floats) -
 
     Rasmussen and Williams (2006), "Gaussian processes for machine learning", section 2.2.
     """
-    factor = cho_factor(scales.kernel(rows, rows) + scales.noise * np.eye(len(rows)), lower=True)
+    factor = scipy.linalg.cho_factor(scales.kernel(rows, rows) + scales.noise * np.eye(len(rows)), lower=True)
     across = scales.kernel(wanted, rows)
-    spare = scales.signal - np.einsum("ij,ji->i", across, cho_solve(factor, across.T))
-    means = across @ cho_solve(factor, centred)
+    spare = scales.signal - np.einsum("ij,ji->i", across, scipy.linalg.cho_solve(factor, across.T))
+    means = across @ scipy.linalg.cho_solve(factor, centred)
     return np.asarray(means, dtype=np.float64), np.sqrt(np.maximum(spare, 1e-12))
 
 

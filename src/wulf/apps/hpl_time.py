@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import t as student
+import scipy
 
 from wulf.errors import AnalysisError
 from wulf.records import Estimate
@@ -73,7 +73,9 @@ def forecast(model: TimeModel, n: int) -> Forecast:
     weights = np.array([float(n) ** power for power in powers])
     value = model.surface_s * float(n) ** 2 + model.volume_s * float(n) ** 3
     error = math.sqrt(float(weights @ np.array(model.covariance) @ weights))
-    half = float(student.ppf((1 + CONFIDENCE) / 2, model.degrees)) * math.hypot(error, model.scatter * value)
+    half = float(scipy.stats.t.ppf((1 + CONFIDENCE) / 2, model.degrees)) * math.hypot(
+        error, model.scatter * value
+    )
     return Forecast(
         n=n,
         time=Estimate(

@@ -1,7 +1,8 @@
 # What of a state a change has changed, whether that is back, and what somebody else has changed since.
 #
 # A kind may say with KIND_items what of its states counts (KEY and value, a line each, or the word: without what
-# changes by itself); one whose states have items, with KIND_also what else they take with them. Files are in $WORK.
+# changes by itself); one whose states have items, with KIND_also what else they take with them, and with KIND_lasting
+# which of them there can still be. Files are in $WORK.
 items() { # KIND; a state on stdin
 	if command -v "$1_items" >/dev/null 2>&1; then "$1_items"; else cat; fi
 }
@@ -44,7 +45,12 @@ changed() { # KIND SAVED AFTER [SAVED AFTER]..., the first change first: writes 
 }
 is_back() { # KIND INTERFACE TARGET: whether all of $WORK/ours is there
 	[ -f "$WORK/ours" ] && "$1_save" "$2" "$3" 2>/dev/null | items "$1" >"$WORK/now" || return 1
-	grep -qvxFf "$WORK/now" "$WORK/ours"
+	is_back_items=$WORK/ours
+	if command -v "$1_lasting" >/dev/null 2>&1; then
+		is_back_items=$WORK/lasting
+		"$1_lasting" <"$WORK/ours" >"$is_back_items" || return 1
+	fi
+	grep -qvxFf "$WORK/now" "$is_back_items"
 	[ "$?" = 1 ]
 }
 put_back() { # KIND INTERFACE TARGET SAVED AFTER: $WORK/ours

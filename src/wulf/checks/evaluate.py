@@ -16,6 +16,7 @@ from wulf.catalogue import (
     Knob,
     Profile,
     Severity,
+    file_of,
     fits,
     preferred,
     shown,
@@ -76,7 +77,7 @@ def compile_checks(checks: Iterable[Check]) -> list[Rule]:
     """
     rules = []
     for check in checks:
-        source = f"data/checks/{check.id}.toml"
+        source = file_of("checks", check.id)
         when = Predicate(check.when, f"{source}: when") if check.when else None
         rules.append(Rule(check, when, Predicate(check.holds, f"{source}: holds")))
     return rules
@@ -84,7 +85,7 @@ def compile_checks(checks: Iterable[Check]) -> list[Rule]:
 
 def compile_when(knob: Knob) -> Predicate | None:
     """Compile where a knob's recommendation makes sense; None for everywhere; raises as `compile_checks`."""
-    return Predicate(knob.when, f"data/knobs/{knob.id}.toml: when") if knob.when else None
+    return Predicate(knob.when, f"{file_of('knobs', knob.id)}: when") if knob.when else None
 
 
 def evaluate(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -14,15 +13,15 @@ from wulf.cli.facts import NodesOption
 from wulf.cli.measure import show_measured
 from wulf.cli.measure_progress import MeasureProgress
 from wulf.cli.options import RUNS, ClusterOption, RunsOption
-from wulf.cli.printed import AsOption, MatchOption, printed
+from wulf.cli.printed import AsOption, MatchOption
 from wulf.errors import ConfigError, UsageError
 from wulf.probe.command import JOB_TIME
-from wulf.procedure import change, interleaving
+from wulf.procedure import commands, interleaving
 from wulf.procedure.begin import new_run, new_seed
 from wulf.procedure.clusters import cluster as resolve
 from wulf.procedure.measuring import session
+from wulf.procedure.printed import printed
 from wulf.signals import end_gently
-from wulf.text import printable
 from wulf.units import parse_duration, parse_percent
 
 BUDGET = "30m"
@@ -130,23 +129,17 @@ def command(
     )
     if batch_file is not None and ranks:
         raise UsageError("--batch: the script says itself how ranks are started: it takes no --ranks")
-    text = words[0] if len(words) == 1 else shlex.join(words)
+    text = commands.as_text(words)
     if against is not None:
-        commands = (_in(directory, text), _in(directory, against))
-        in_turn = interleaving.InterleaveRequest(
-            config=config,
-            nodes=chosen,
-            sides=(_side(text, commands[0]), _side(against, commands[1])),
-            ops=None,
-            sizes_bytes=[0],
-            pairs="ring",
-            command=commands[0],
+        in_turn = commands.against(
+            config,
+            chosen,
+            (text, against),
+            directory=directory or "",
             prints=prints,
             launches=repeat if repeat is not None else LAUNCHES,
             budget_s=parse_duration(budget),
             margin=parse_percent(margin or MARGIN),
-            permissions=change.Permissions(),
-            mpi=None,
             seed=new_seed(seed),
         )
         measure_in_turn(in_turn, html_file, dry_run=False, json=False)
@@ -182,14 +175,6 @@ def _require_sense(*refusals: tuple[str, object]) -> None:
     for reason, applies in refusals:
         if applies:
             raise UsageError(reason)
-
-
-def _side(name: str, text: str) -> interleaving.Side:
-    return interleaving.Side(name=printable(name, 60), command=text)
-
-
-def _in(directory: str | None, text: str) -> str:
-    return f"cd {shlex.quote(directory)} || exit\n{text}" if directory else text
 
 
 def _read(path: Path) -> str:

@@ -12,13 +12,14 @@ import typer
 from wulf.cli import complete
 from wulf.cli.facts import NodesOption
 from wulf.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console, open_run, print_json
-from wulf.cli.printed import AsOption, MatchOption, printed
+from wulf.cli.printed import AsOption, MatchOption
 from wulf.cli.progress import Display
 from wulf.cli.set_values import RelaxOption, TakeOverOption, show_commands, show_rows, telling_of_nodes
 from wulf.errors import EXIT_FINDINGS, EXIT_INTERRUPTED, UsageError
 from wulf.procedure import analysis, change, interleaving
 from wulf.procedure.begin import new_seed
 from wulf.procedure.clusters import cluster as resolve
+from wulf.procedure.printed import printed
 from wulf.records import Comparison, Operation
 from wulf.report import compare as report
 from wulf.signals import end_gently

@@ -7,21 +7,20 @@ from pathlib import Path
 
 import typer
 
-from wulf import catalogue, store
+from wulf import catalogue
 from wulf.errors import WulfError
 from wulf.probe import build
-from wulf.store.hpl import HEAD as HPL
-from wulf.store.tuning import HEAD
+from wulf.store.kinds import list_any
 
 
 def runs(ctx: typer.Context, incomplete: str) -> list[str]:
     """Offer the runs of all kinds, and ``latest``."""
     root = Path(str(ctx.params.get("runs") or "runs"))
     try:
-        found = [*store.list_runs(root), *store.list_runs(root, HEAD), *store.list_runs(root, HPL)]
+        found = [path.name for _, path in list_any(root)]
     except WulfError:
         found = []
-    return _beginning(incomplete, ["latest", *(path.name for path in found)])
+    return _beginning(incomplete, ["latest", *found])
 
 
 def knobs(incomplete: str) -> list[str]:

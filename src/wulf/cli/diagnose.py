@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import typer
 
 from wulf import store
@@ -14,23 +13,14 @@ from wulf.cli import complete
 from wulf.cli.measure_progress import MeasureProgress
 from wulf.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console, open_run, print_json
 from wulf.cli.progress import note
-from wulf.cluster import inventory
-from wulf.diagnose.pairs import FEWEST_PARTNERS
-from wulf.errors import EXIT_FINDINGS, ProbeError, TransportError, UsageError
-from wulf.probe import build
-from wulf.procedure import allocation, diagnosing
+from wulf.errors import EXIT_FINDINGS, UsageError
+from wulf.procedure import all_pairs, diagnosing
 from wulf.procedure.begin import new_run
 from wulf.procedure.clusters import cluster as resolve
-from wulf.procedure.measuring import session
 from wulf.report import diagnosis as report
-from wulf.report.words import count
 from wulf.signals import end_gently
 from wulf.units import parse_duration
 
-#: Launches of each pair of suspects that is measured alone.
-AGAIN = 3
-#: Time for that, as a share of the time for all pairs.
-AGAIN_SHARE = 0.5
 #: When a run counts as worse than its baseline.
 FAIL_IF = "worse > 5%"
 
@@ -107,56 +97,7 @@ def command(
 def _measured(
     cluster_name: str | None, nodes: str | None, budget: str, runs: RunsOption
 ) -> tuple[store.Run, bool]:
-    """Measure all pairs, several at once, and then who is suspected once more, alone; return whether that was done."""
     config = resolve(cluster_name)
-    chosen = config.select(nodes)
-    if len(chosen) <= FEWEST_PARTNERS:
-        raise UsageError(
-            f"{len(chosen)} nodes: it takes {FEWEST_PARTNERS + 1} to tell which of them is slow; between fewer: "
-            "wulf measure, then wulf report"
-        )
-    pairs = inventory.pairs("all", chosen)
-    # Several pairs at once are one MPI job.
-    mpi = bool(build.find_mpi(config.mpi.compiler))
-    request = session.MeasureRequest(
-        config=config,
-        pairs=pairs,
-        ops=["mpi_pingpong" if mpi else "tcp_rr"],
-        ladder="diagnose",
-        sizes_bytes=list(diagnosing.SIZES_BYTES),
-        mpi=config.mpi.compiler,
-        precision=0.05,
-        budget_s=_budget_s(budget),
-        max_launches=6,
-        at_once=mpi and len({node for pair in pairs for node in pair}) > 3,
+    return all_pairs.measure(
+        config, config.select(nodes), parse_duration(budget), new_run(None, runs), MeasureProgress, note
     )
-    measured = _run(request, new_run(None, runs))
-    suspected = diagnosing.again(measured)
-    if suspected:
-        sys.stderr.write(f"once more, one at a time: {count(len(suspected), 'pair')} of who is suspected\n")
-        alone = msgspec.structs.replace(
-            request,
-            pairs=suspected,
-            at_once=False,
-            min_launches=AGAIN,
-            max_launches=AGAIN,
-            budget_s=request.budget_s * AGAIN_SHARE,
-        )
-        try:
-            _run(alone, diagnosing.path_again(measured))
-        except (ProbeError, TransportError) as error:
-            # A node that has gone since: what was seen before stands, with what was measured again until then.
-            sys.stderr.write(f"not all was measured again, the verdict is that of before: {error}\n")
-            return measured, False
-    return measured, True
-
-
-def _budget_s(text: str) -> float:
-    """Return the time for measuring [s]; an allocation has to last for measuring again, too."""
-    both = 1 + AGAIN_SHARE
-    return allocation.capped(parse_duration(text) * both, note) / both
-
-
-def _run(request: session.MeasureRequest, path: Path) -> store.Run:
-    with MeasureProgress() as progress:
-        return session.start(request, path, progress)[0]

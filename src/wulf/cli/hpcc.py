@@ -20,7 +20,7 @@ from wulf.units import parse_duration
 
 
 def command(
-    run: Annotated[
+    earlier: Annotated[
         str | None,
         typer.Argument(
             metavar="[RUN]",
@@ -43,7 +43,7 @@ def command(
         int | None, typer.Option(min=1, help="Ranks on each node. Default: as the smallest node has CPUs.")
     ] = None,
     program: Annotated[str, typer.Option(help="HPCC on the nodes: its name, or its path.")] = "hpcc",
-    name: Annotated[str | None, typer.Option(help="Name of the run. Default: date and time.")] = None,
+    run: Annotated[str | None, typer.Option(help="Name of the run. Default: date and time.")] = None,
     runs: RunsOption = RUNS,
     json: JsonOption = False,
 ) -> None:
@@ -55,7 +55,7 @@ def command(
     Exit code 3 when a node differs or a run of HPCC failed.
     """
     end_gently()
-    if run is None:
+    if earlier is None:
         config = resolve(cluster_name)
         chosen = config.select(nodes)
         request = hpcc.HpccRequest(
@@ -69,9 +69,9 @@ def command(
             program=program,
             seed=new_seed(),
         )
-        measured = hpcc.measure(request, new_run(name, runs), say)
+        measured = hpcc.measure(request, new_run(run, runs), say)
     else:
-        measured = open_run(run, runs)
+        measured = open_run(earlier, runs)
     found = hpcc_result.result(measured)
     if json:
         print_json(found)
@@ -82,7 +82,7 @@ def command(
             markup=False,
             soft_wrap=True,
         )
-    if run is None and found.status == "interrupted":
+    if earlier is None and found.status == "interrupted":
         raise typer.Exit(EXIT_INTERRUPTED)
     if found.different or found.failures:
         raise typer.Exit(EXIT_FINDINGS)

@@ -10,7 +10,8 @@ import msgspec
 import typer
 from rich.table import Table
 
-from wulf.catalogue import Knob, knob, knobs, specials
+from wulf import own
+from wulf.catalogue import Evidence, Knob, knob, knobs, specials
 from wulf.cli import complete
 from wulf.cli.facts import FromOption, NodesOption, records_for
 from wulf.cli.options import ClusterOption, JsonOption, print_json, show_table
@@ -57,11 +58,14 @@ def list_knobs(
     if json:
         print_json(chosen)
         return
+    files = {entry.id: own.whose("knobs", entry.id) for entry in chosen}
+    columns = ["knob", "layer", "status", "title", *(["from"] if any(files.values()) else [])]
     table = Table(box=None, pad_edge=False)
-    for name in ("knob", "layer", "status", "title"):
+    for name in columns:
         table.add_column(name, no_wrap=name != "title")
     for entry in chosen:
-        table.add_row(entry.id, entry.layer, entry.status, entry.title)
+        words = [entry.id, entry.layer, entry.status, entry.title, printable(files[entry.id], 200)]
+        table.add_row(*words[: len(columns)])
     show_table(table)
 
 
@@ -135,16 +139,23 @@ def get_knob(
 def page(entry: Knob) -> str:
     """Return a knob as a page of a manual."""
     parts = [f"{entry.id.upper()}\n"]
+    for title, paragraphs in sections(entry).items():
+        parts.append(f"{title.upper()}\n" + "\n".join(_wrapped(text) for text in paragraphs) + "\n")
+    return "\n".join(parts)
+
+
+def sections(entry: Knob) -> dict[str, list[str]]:
+    """Return all that is known of a knob: title of a section → its paragraphs."""
+    found: dict[str, list[str]] = {}
 
     def section(title: str, *paragraphs: str) -> None:
-        texts = [text for text in paragraphs if text]
-        if texts:
-            parts.append(f"{title}\n" + "\n".join(_wrapped(text) for text in texts) + "\n")
+        if texts := [text for text in paragraphs if text]:
+            found[title] = texts
 
-    section("NAME", f"{entry.id} – {entry.title}")
-    section("DESCRIPTION", entry.what, entry.notes)
+    section("Name", f"{entry.id} – {entry.title}")
+    section("Description", entry.what, entry.notes)
     section(
-        "VALUE",
+        "Value",
         f"{entry.type}" + (f" [{entry.unit}]" if entry.unit else ""),
         f"from {entry.range[0]} to {entry.range[1]}" if entry.range else "",
         f"worth trying: {', '.join(entry.values)}" if entry.values else "",
@@ -159,29 +170,29 @@ def page(entry: Knob) -> str:
         ),
         f"the kernel's own: {entry.default}" if entry.default else "",
     )
-    section("EFFECT", entry.direction, entry.measure)
+    section("Effect", entry.direction, entry.measure)
     section(
-        "RECOMMENDED",
+        "Recommended",
         *(f"{profile}: {wanted.replace('|', ' or ')}" for profile, wanted in entry.recommend.items()),
         "none: measure it" if not entry.recommend else "",
     )
     section(
-        "STATUS",
+        "Status",
         entry.status + (f" since {entry.obsolete_since}" if entry.obsolete_since else ""),
         f"needs: {entry.needs}" if entry.needs else "",
         f"scope: {entry.scope}; layer: {entry.layer}",
     )
-    section("READ", entry.access.read)
-    section("SET NOW", entry.access.set)
+    section("Read", entry.access.read)
+    section("Set now", entry.access.set)
     section(
-        "KEEP",
+        "Keep",
         entry.persist.file,
         f"Debian family: {entry.persist.debian}",
         f"RHEL family: {entry.persist.rhel}",
     )
-    section("UNDO", entry.access.revert)
+    section("Undo", entry.access.revert)
     section(
-        "COMPARED",
+        "Compared",
         "while the probe measures: it acts on connections that there are already"
         if entry.established
         else "from launch to launch: it is agreed when a connection begins, or belongs to a job",
@@ -190,22 +201,28 @@ def page(entry: Knob) -> str:
             for first, second in entry.severing
         ),
     )
-    section("RISK", entry.risk, f"may cut the node off: {entry.lockout}")
-    section("ALSO SET BY", ", ".join(entry.owners))
-    section(
-        "EVIDENCE",
-        *(
-            f"{item.source}{': ' + item.figure if item.figure else ''} ({_KNOWN.get(item.how_known, item.how_known)})"
-            for item in entry.evidence
-        ),
-    )
-    return "\n".join(parts)
+    section("Risk", entry.risk, f"may cut the node off: {entry.lockout}")
+    section("Also set by", ", ".join(entry.owners))
+    section("Evidence", *(evidence_of(item) for item in entry.evidence))
+    section("File", own.whose("knobs", entry.id))
+    return found
 
 
 _KNOWN = {"memory": "general knowledge, not verified", "checked": "checked on a machine"}
 
 
+def evidence_of(item: Evidence) -> str:
+    """Return where a claim comes from, what it says, and how that is known."""
+    figure = f": {item.figure}" if item.figure else ""
+    return f"{item.source}{figure} ({_KNOWN.get(item.how_known, item.how_known)})"
+
+
 def _wrapped(text: str) -> str:
     return textwrap.fill(
-        text, _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT, break_long_words=False
+        text,
+        _WIDTH,
+        initial_indent=_INDENT,
+        subsequent_indent=_INDENT,
+        break_long_words=False,
+        break_on_hyphens=False,
     )

@@ -20,6 +20,7 @@ from wulf.lab import topology
 from wulf.lab.planted import MISTAKES
 from wulf.lab.slurm import PARTITION, SHARED
 from wulf.nodeset import fold
+from wulf.probe import build
 from wulf.signals import end_gently
 from wulf.topology import shapes
 
@@ -41,7 +42,11 @@ def up(
     mtu: Annotated[int | None, typer.Option(help="MTU of every link [bytes].")] = None,
     rate: Annotated[str | None, typer.Option(help="Speed of every link, such as 1gbit.")] = None,
     delay: Annotated[
-        str | None, typer.Option(help="One-way delay of every link, such as 50us (netem).")
+        str | None,
+        typer.Option(
+            help="One-way delay of every link, such as 50us; a message passes two. By netem, or where the kernel "
+            "has none by a program, which takes some CPU time of the nodes and 10 to 20 µs more."
+        ),
     ] = None,
     link: Annotated[
         list[str] | None, typer.Option(help="One node's link: node03:rate=100mbit,mtu=9000. May be repeated.")
@@ -77,7 +82,13 @@ def up(
     begin = time.monotonic()
     with Console(stderr=True).status("raising the virtual cluster") as status:
         raised, was_up = lab.up(
-            count, topology.link(mtu, rate, delay), overrides, status.update, edges, slurm=slurm
+            count,
+            topology.link(mtu, rate, delay),
+            overrides,
+            status.update,
+            edges,
+            slurm=slurm,
+            delayer=lambda: str(build.build_program("wulf-delay", None).path),
         )
     names = raised.layout.names()
     if was_up:

@@ -1,10 +1,11 @@
-"""``wulf list``: the runs there are."""
+"""``wulf list``, and ``wulf runs list``: the runs there are."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 import msgspec
 from rich.table import Table
@@ -12,12 +13,13 @@ from rich.table import Table
 from wulf import store
 from wulf.cli.options import RUNS, JsonOption, RunsOption, print_json, show_table
 from wulf.errors import StoreError
-from wulf.store.hpl import HEAD as HPL
-from wulf.store.hpl import load_hpl
-from wulf.store.tuning import HEAD, load_tuning
+from wulf.store.hpl import HplRun
+from wulf.store.kinds import Kind, list_any
+from wulf.store.labels import labels
+from wulf.store.tuning import TuningRun
 from wulf.text import printable
 
-Kind = Literal["measurement", "tuning", "hpl", "unknown"]
+KindName = Literal["measurement", "tuning", "hpl", "unknown"]
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,33 +32,43 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     #: As in its manifest, or what is wrong with it.
     status: str
     #: Measured, a search for better settings, or HPL; unknown when its directory cannot be read.
-    kind: Kind
+    kind: KindName
     #: Operations, or the objective.
     ops: list[str]
     #: Number of pairs.
     pairs: int
     #: Number of launches so far, scouts included; of trials in a search.
     launches: int
+    #: What `wulf runs tag` has said.
+    tags: list[str] = []
+    #: What `wulf runs note` has said.
+    note: str = ""
 
 
 def command(runs: RunsOption = RUNS, json: JsonOption = False) -> None:
     """List the runs, the newest last."""
+    show(runs, [], json=json)
+
+
+def show(runs: Path, tags: Sequence[str], *, json: bool) -> None:
+    """List the runs that have all these tags."""
     entries = [
-        *(_entry(path) for path in store.list_runs(runs)),
-        *(_tuning(path) for path in store.list_runs(runs, HEAD)),
-        *(_hpl(path) for path in store.list_runs(runs, HPL)),
+        *(_entry(kind, path) for kind, path in list_any(runs)),
         *(
             _broken(path, f"unreadable: {why}", "unknown")
             for path, why in store.unreadable_runs(runs).items()
         ),
     ]
+    entries = [entry for entry in entries if set(tags) <= set(entry.tags)]
     entries.sort(key=lambda entry: entry.created_at or "")
     if json:
         print_json(entries)
         return
     if not entries:
-        sys.stdout.write(f"no runs in {runs} ('wulf measure' makes one)\n")
+        which = f" with {', '.join(tags)}" if tags else ""
+        sys.stdout.write(f"no runs{which} in {runs} ('wulf measure' makes one)\n")
         return
+    said = any(entry.tags or entry.note for entry in entries)
     table = Table(box=None)
     # The name of a run is there to be copied: it is never cut.
     table.add_column("run", no_wrap=True, overflow="ignore")
@@ -65,6 +77,8 @@ def command(runs: RunsOption = RUNS, json: JsonOption = False) -> None:
     table.add_column("operations or objective", overflow="fold")
     table.add_column("pairs", justify="right")
     table.add_column("launches or trials", justify="right")
+    if said:
+        table.add_column("tags, note", overflow="fold")
     for entry in entries:
         created = (entry.created_at or "unknown")[:16].replace("T", " ")
         table.add_row(
@@ -74,64 +88,49 @@ def command(runs: RunsOption = RUNS, json: JsonOption = False) -> None:
             ", ".join(entry.ops),
             str(entry.pairs),
             str(entry.launches),
+            *([_said(entry)] if said else []),
         )
     show_table(table)
 
 
-def _entry(path: Path) -> Entry:
+def _said(entry: Entry) -> str:
+    """Return the tags, and as much of the note as a line has room for."""
+    return ": ".join(
+        filter(None, (printable(", ".join(entry.tags)), printable(entry.note.partition("\n")[0], 60)))
+    )
+
+
+def _entry(kind: Kind, path: Path) -> Entry:
+    name = cast("KindName", kind.name)
     try:
-        run = store.load(path)
+        run, said = kind.load(path), labels(path)
     except StoreError as error:
-        return _damaged(path, error, "measurement")
-    plan = run.manifest.plan
+        return _broken(path, f"damaged: {error}", name)
+    ops, pairs, launches = _content(run)
     return Entry(
         run=path.name,
         created_at=run.manifest.created_at,
         status=_status(run.manifest.status, run.path),
-        kind="measurement",
-        ops=plan.workload.ops,
-        pairs=len(plan.workload.places),
-        launches=len(run.launches),
+        kind=name,
+        ops=ops,
+        pairs=pairs,
+        launches=launches,
+        tags=list(said.tags),
+        note=said.note,
     )
 
 
-def _tuning(path: Path) -> Entry:
-    try:
-        run = load_tuning(path)
-    except StoreError as error:
-        return _damaged(path, error, "tuning")
-    return Entry(
-        run=path.name,
-        created_at=run.manifest.created_at,
-        status=_status(run.manifest.status, run.path),
-        kind="tuning",
-        ops=[run.manifest.plan.objective],
-        pairs=len(run.manifest.workload.places),
-        launches=len(run.trials),
-    )
+def _content(run: store.Run | TuningRun | HplRun) -> tuple[list[str], int, int]:
+    """Return what a run is about, of how many pairs, and how many launches or trials it has."""
+    if isinstance(run, TuningRun):
+        return [run.manifest.plan.objective], len(run.manifest.workload.places), len(run.trials)
+    if isinstance(run, HplRun):
+        return ["HPL"], 0, len(run.launches)
+    workload = run.manifest.plan.workload
+    return workload.ops, len(workload.places), len(run.launches)
 
 
-def _hpl(path: Path) -> Entry:
-    try:
-        run = load_hpl(path)
-    except StoreError as error:
-        return _damaged(path, error, "hpl")
-    return Entry(
-        run=path.name,
-        created_at=run.manifest.created_at,
-        status=_status(run.manifest.status, run.path),
-        kind="hpl",
-        ops=["HPL"],
-        pairs=0,
-        launches=len(run.launches),
-    )
-
-
-def _damaged(path: Path, error: StoreError, kind: Kind) -> Entry:
-    return _broken(path, f"damaged: {error}", kind)
-
-
-def _broken(path: Path, status: str, kind: Kind) -> Entry:
+def _broken(path: Path, status: str, kind: KindName) -> Entry:
     return Entry(
         run=path.name,
         created_at=None,

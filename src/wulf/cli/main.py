@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from importlib import import_module
 from typing import Annotated, Any, NoReturn
 
@@ -14,7 +14,9 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-from wulf import __version__
+from wulf import __version__, defaults
+from wulf.cli import logs
+from wulf.cli.defaults import blaming, of_command
 from wulf.errors import EXIT_ERROR, EXIT_INTERRUPTED, WulfError
 from wulf.text import nearest, printable
 
@@ -38,10 +40,13 @@ VERBS = {
     "measure": "wulf.cli.measure",
     "app": "wulf.cli.app",
     "characterise": "wulf.cli.characterise",
+    "emulate": "wulf.cli.emulate",
     "trace": "wulf.cli.trace",
     "predict": "wulf.cli.predict",
     "worth": "wulf.cli.worth",
     "diagnose": "wulf.cli.diagnose",
+    "drain": "wulf.cli.drain",
+    "watch": "wulf.cli.watch",
     "blas": "wulf.cli.blas",
     "hpcc": "wulf.cli.hpcc",
     "shipped": "wulf.cli.shipped",
@@ -52,8 +57,15 @@ VERBS = {
     "mpi": "wulf.cli.mpi",
     "report": "wulf.cli.report",
     "list": "wulf.cli.listing",
+    "runs": "wulf.cli.runs",
+    "config": "wulf.cli.config",
+    "schema": "wulf.cli.schema",
     "lab": "wulf.cli.lab",
 }
+#: Verbs that no person gives: Slurm's tasks do.
+_HIDDEN = {"replay-piece": "wulf.cli.replay_piece"}
+#: Verbs that say what is wrong with the defaults that others would use.
+_ABOUT_DEFAULTS = ("config",)
 
 
 @contextmanager
@@ -75,12 +87,13 @@ class _Verbs(TyperGroup):
         return list(VERBS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in VERBS:
+        known = VERBS | _HIDDEN
+        if cmd_name not in known:
             if not ctx.resilient_parsing:
                 hint = nearest(cmd_name, VERBS)
                 ctx.fail(f"No such command '{printable(cmd_name, 60)}'{hint}{'' if hint else '.'}")
             return None
-        module = import_module(VERBS[cmd_name])
+        module = import_module(known[cmd_name])
         if hasattr(module, "app"):
             command = typer.main.get_command(module.app)
         else:
@@ -90,13 +103,24 @@ class _Verbs(TyperGroup):
         command.name = cmd_name
         return command
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None:
+            logs.accept_after_verb(command)
+        if command is not None and name is not None and name not in _ABOUT_DEFAULTS:
+            # A shell that asks how a word may go on is told nothing of what is wrong.
+            with suppress(WulfError) if ctx.resilient_parsing else nullcontext():
+                defaults.require_known(list(VERBS))
+                ctx.default_map = {name: of_command([name], command)}
+        return name, command, rest
+
     def make_context(self, *words: Any, **more: Any) -> Any:
         with _ending_quietly():
             return super().make_context(*words, **more)  # prints the help
 
     def invoke(self, ctx: Any) -> Any:
         with _ending_quietly():
-            return super().invoke(ctx)
+            return blaming(lambda: super(_Verbs, self).invoke(ctx))
 
 
 app = typer.Typer(
@@ -126,8 +150,10 @@ def _options(
     _: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
+    verbose: logs.VerboseOption = False,
+    log_file: logs.LogFileOption = None,
 ) -> None:
-    pass
+    logs.begin(verbose=verbose, path=log_file)
 
 
 def _interrupted() -> typer.Exit:
@@ -149,11 +175,13 @@ def run() -> None:
     try:
         app()
     except WulfError as error:
+        logs.ended(error)
         Console(stderr=True, soft_wrap=True).print(
             f"wulf: {printable(str(error))}", style="red", markup=False
         )
         sys.exit(error.exit_code)
     except SystemExit as end:
+        logs.ended(end)
         _flush()
         raise end from None
     except BrokenPipeError:
@@ -161,6 +189,9 @@ def run() -> None:
     except KeyboardInterrupt:
         _interrupted()
         sys.exit(EXIT_INTERRUPTED)
+    except Exception as error:
+        logs.ended(error)  # with all that led to it
+        raise
 
 
 def _flush() -> None:

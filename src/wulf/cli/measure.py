@@ -17,7 +17,7 @@ from wulf.cli.progress import staging
 from wulf.cluster import inventory
 from wulf.errors import EXIT_FINDINGS, UsageError
 from wulf.probe import ladder, suites
-from wulf.procedure import site
+from wulf.procedure import emulating, site
 from wulf.procedure.begin import new_run, new_seed
 from wulf.procedure.clusters import cluster as resolve
 from wulf.procedure.measuring import session
@@ -283,9 +283,15 @@ def _names(ops: str | None) -> list[str] | None:
 def show_measured(outcome: session.Outcome) -> None:
     """Print what a run gave; end with the exit code that says whether all of it was measured."""
     run, analysis = outcome
-    run_report.render_text(run.manifest, run.nodes, run.launches, analysis, console(), brief=True)
+    performed = emulating.shown(run, analysis)
+    run_report.render_text(run.manifest, run.nodes, run.launches, analysis, console(), performed, brief=True)
     sys.stdout.write(f"\nrun: {run.path}\nnext: wulf report {run.path} --html (or --text, --csv, --json)\n")
-    if _findings(run, analysis):
+    end_with_findings(outcome)
+
+
+def end_with_findings(outcome: session.Outcome) -> None:
+    """End with the exit code that says that not all was measured as it should be; go on where it was."""
+    if _findings(*outcome):
         raise typer.Exit(EXIT_FINDINGS)
 
 

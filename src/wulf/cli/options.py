@@ -16,7 +16,7 @@ from wulf.cli import complete
 
 RunsOption = Annotated[
     Path,
-    typer.Option("--runs", envvar="WULF_RUNS", help="Directory that holds the runs.", show_default=True),
+    typer.Option("--runs", help="Directory that holds the runs.", show_default=True),
 ]
 RunArgument = Annotated[
     str,
@@ -33,7 +33,8 @@ ClusterOption = Annotated[
         "--cluster",
         help="A cluster file, 'lab' (the virtual cluster), 'slurm' (this allocation) or 'local' "
         "(this machine). "
-        "Default: the Slurm allocation that this runs in, else ./cluster.toml, else the virtual cluster that is up.",
+        "Default: the Slurm allocation that this runs in, else ./cluster.toml, else that of 'wulf config', else the "
+        "virtual cluster that is up.",
         autocompletion=complete.clusters,
     ),
 ]

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from wulf import networks
 from wulf.cli import complete
-from wulf.cli.options import RUNS, JsonOption, RunsOption, console, open_run, print_json, show_table
-from wulf.cli.progress import staging
+from wulf.cli.networks import show_list
+from wulf.cli.options import RUNS, JsonOption, RunsOption, console, open_run, print_json
+from wulf.cli.progress import note, staging
 from wulf.errors import EXIT_FINDINGS, ConfigError, UsageError
-from wulf.procedure import checking, predicting
+from wulf.procedure import checking, predicting, replaying
+from wulf.procedure.fanning import Array
+from wulf.procedure.replaying import Replayer
+from wulf.records import Prediction
 from wulf.report import predict as report
 from wulf.store import write_atomically
 
@@ -33,7 +38,11 @@ OnOption = Annotated[
 OwnOption = Annotated[
     list[Path] | None,
     typer.Option(
-        "--network", metavar="FILE", help="A network of your own, or a directory of them. May be repeated."
+        "--network",
+        "--networks",
+        metavar="FILE",
+        help="A network of your own, or a directory of them, beside those in ~/.config/wulf/networks. May be "
+        "repeated.",
     ),
 ]
 RanksPerNodeOption = Annotated[
@@ -50,16 +59,63 @@ RulesOption = Annotated[
         "[SEGMENT_BYTES].",
     ),
 ]
+EngineOption = Annotated[
+    predicting.Engine,
+    typer.Option(
+        metavar="ENGINE",
+        help="static: messages in their recorded order, exactly. events: event by event, with who comes first and what "
+        "ranks, uplinks and programs share; slower, of fewer samples. both: run times are static, events beside them. "
+        "auto: both where that does not take long; events with --beside or --topology.",
+    ),
+]
+BesideOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--beside",
+        metavar="TRACE",
+        help="A program that runs at the same time, on nodes of the same names. May be repeated.",
+    ),
+]
+TopologyOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Which nodes share which uplinks: Slurm's topology.conf, with the speed of each uplink as LinkSpeed.",
+    ),
+]
+AgainOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--again",
+        metavar="TRACE",
+        help="Another trace of the same program, of a launch of its own; with two or more of them it is told how "
+        "launches differ, and where a single one lies. May be repeated.",
+    ),
+]
 SamplesOption = Annotated[int, typer.Option(min=20, help="Samples behind the intervals.")]
 SeedOption = Annotated[int, typer.Option(min=0, help="Seed of these samples.")]
+SlurmOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="OPTIONS",
+        help="Replay in pieces, as a job array of Slurm, and follow that: options for sbatch in one word, such as "
+        "'--time=00:10:00 --mem=8G', or '' for none. What comes out is the same; after a failed task, or Ctrl-C, the "
+        "same command does only what is missing. --runs must be a directory that all nodes see.",
+    ),
+]
 
 
 def command(
-    source: Annotated[
-        Path | None,
-        typer.Argument(metavar="TRACE", help="A trace (.wtrace), or a pattern (.toml).", show_default=False),
+    sources: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="TRACE...",
+            help="A trace (.wtrace), or a pattern (.toml); or several.",
+            show_default=False,
+        ),
     ] = None,
     on: OnOption = None,
+    again: AgainOption = None,
     what_if: Annotated[
         str,
         typer.Option(
@@ -75,14 +131,35 @@ def command(
     ranks_per_node: RanksPerNodeOption = 0,
     placement: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="On which node each rank is: a number for each, in order."),
+        typer.Option(
+            metavar="FILE",
+            help="On which node each rank is: a number for each, in order; those of programs beside it follow.",
+        ),
     ] = None,
     rules: RulesOption = None,
+    engine: EngineOption = "auto",
+    beside: BesideOption = None,
+    topology: TopologyOption = None,
     samples: SamplesOption = SAMPLES,
     seed: SeedOption = 1,
     html_file: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write a page to this file.")
+        Path | None,
+        typer.Option(
+            "--html",
+            metavar="FILE",
+            help="Write a page to this file; of several traces, pages to this directory.",
+        ),
     ] = None,
+    timeline: Annotated[
+        str,
+        typer.Option(
+            metavar="NETWORK",
+            help="The page draws where the time of the ranks goes on this network, beside that as it is. Default: "
+            "the fastest.",
+            show_default=False,
+        ),
+    ] = "",
+    slurm: SlurmOption = None,
     verify: Annotated[
         bool,
         typer.Option(
@@ -98,7 +175,14 @@ def command(
             help="With --verify: MPI library of the program: openmpi, mpich, or the path of an mpicc."
         ),
     ] = None,
-    list_networks: Annotated[bool, typer.Option("--list", help="List the networks that have names.")] = False,
+    list_networks: Annotated[
+        bool,
+        typer.Option(
+            "--list",
+            "--list-networks",
+            help="List the networks that have names, with parameters and sources.",
+        ),
+    ] = False,
     show: Annotated[
         str | None,
         typer.Option(metavar="NETWORK", help="Print the file of a network, to begin one of your own with."),
@@ -112,50 +196,101 @@ def command(
     time is latency, bandwidth, CPU time of messages or computing, and how much latency the program bears. Every figure
     has an interval: of the parameters, of the compute times, and of how well the model fits the network as it is.
 
+    A second replay, event by event, says how much contention matters: who comes first, and what ranks, uplinks and
+    programs share.
+
     A trace that cannot be replayed soundly is refused, and it is said why. Exit code 3 when --verify finds the time
     outside of the interval.
     """
     if list_networks:
-        _list()
+        show_list(own or [], json=json)
         return
     if show is not None:
         sys.stdout.write(networks.text(show))
         return
-    if source is None or on is None:
+    if not sources or on is None:
         raise UsageError("give a trace, and --on RUN, a run of 'wulf measure --suite calibrate'")
-    request = predicting.PredictRequest(
-        source=source,
-        run=open_run(on, runs),
-        what_if=what_if,
-        own=own or [],
-        ranks=ranks,
-        ranks_per_node=ranks_per_node,
-        placement=_numbers(placement) if placement is not None else [],
-        rules=rules,
-        find_run=lambda name: open_run(name, runs),
-        samples=samples,
-        seed=seed,
-    )
+    if len(sources) > 1:
+        _require_several(sources, html_file, placement, again or [], verify=verify)
+    run = open_run(on, runs)
+    requests = [
+        predicting.PredictRequest(
+            source=source,
+            again=again or [],
+            run=run,
+            what_if=what_if,
+            own=own or [],
+            ranks=ranks,
+            ranks_per_node=ranks_per_node,
+            placement=_numbers(placement) if placement is not None else [],
+            rules=rules,
+            find_run=lambda name: open_run(name, runs),
+            samples=samples,
+            seed=seed,
+            timelines=html_file is not None,
+            timeline=timeline,
+            engine=engine,
+            beside=beside or [],
+            topology=topology,
+            scratch=runs if slurm is not None else None,
+        )
+        for source in sources
+    ]
     with staging() as say:
-        found = predicting.predict(request, say)
+        found = predicting.predict_all(requests, say, replayer(slurm, runs))
         if verify:
-            found = checking.verify(found, request, launches, mpi, say)
+            found = [checking.verify(found[0], requests[0], launches, mpi, say)]
     if html_file is not None:
-        write_atomically(html_file, report.render_html(found).encode())
+        _write_pages(found, html_file)
     if json:
-        print_json(found)
+        print_json(found if len(found) > 1 else found[0])
     else:
-        report.render_text(found, console())
-    if found.checked is not None and not found.checked.inside:
+        for one in found:
+            report.render_text(one, console())
+    if any(one.checked is not None and not one.checked.inside for one in found):
         raise typer.Exit(EXIT_FINDINGS)
 
 
-def _list() -> None:
-    table = Table("name", "year", "network", "parameters from", box=None)
-    for one in networks.networks().values():
-        sources = "; ".join(f"{e.source} ({e.how_known})" for e in one.evidence)
-        table.add_row(one.id, str(one.year), one.title, sources)
-    show_table(table)
+def replayer(slurm: str | None, runs: Path) -> Replayer:
+    """Return who replays: this machine, or with options of sbatch a job array.
+
+    Raises
+    ------
+    UsageError
+        The options are no words of a shell.
+    """
+    if slurm is None:
+        return replaying.here
+    try:
+        options = shlex.split(slurm)
+    except ValueError as error:
+        raise UsageError(f"--slurm {slurm!r}: {error}") from None
+    return Array(options=options, directory=runs, watch=note)
+
+
+def _require_several(
+    sources: Sequence[Path], html: Path | None, placement: Path | None, again: Sequence[Path], *, verify: bool
+) -> None:
+    if again:
+        raise UsageError("--again is of one program: give one trace of it before")
+    if verify or placement is not None:
+        raise UsageError("--verify and --placement are of one trace: give them one")
+    names = [source.name for source in sources]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if html is not None and twice is not None:
+        raise UsageError(f"--html: two traces are called {twice}: their pages would be one")
+    if html is not None and html.exists() and not html.is_dir():
+        raise UsageError(f"--html {html}: of several traces it is a directory, and this is a file")
+
+
+def _write_pages(found: Sequence[Prediction], place: Path) -> None:
+    if len(found) == 1:
+        write_atomically(place, report.render_html(found[0]).encode())
+        return
+    place.mkdir(parents=True, exist_ok=True)
+    for one in found:
+        page = place / f"{Path(one.trace).name}.html"
+        write_atomically(page, report.render_html(one).encode())
 
 
 def _numbers(path: Path) -> list[int]:

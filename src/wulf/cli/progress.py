@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -15,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from wulf.nodeset import fold
 from wulf.text import printable
 
+_LOG = logging.getLogger("wulf")
 #: Without a terminal a line this often [s]; failures are said at once.
 LINE_EVERY_S = 10.0
 #: So many nodes that have not answered are not named yet.
@@ -60,7 +62,12 @@ def waiting_for(nodes: Collection[str]) -> str:
 def staging() -> Iterator[Callable[[str], None]]:
     """Show what is being done: a spinner on a terminal, nothing elsewhere."""
     with Console(stderr=True, highlight=False).status("") as status:
-        yield lambda text: status.update(printable(text, 200))
+
+        def say(text: str) -> None:
+            _LOG.info("%s", text)
+            status.update(printable(text, 200))
+
+        yield say
 
 
 class Display:
@@ -95,6 +102,7 @@ class Display:
 
     def stage(self, text: str) -> None:
         """Announce a new part of the work; how it stands is shown at its first result."""
+        _LOG.info("%s", text, extra={"shown": not self._live})
         self._last_line_s = float("-inf")
         self._bar.update(self._task, description=printable(text, 200))
         if not self._live:
@@ -102,6 +110,7 @@ class Display:
 
     def note(self, text: str) -> None:
         """Say something that stays on the screen."""
+        _LOG.info("%s", text, extra={"shown": True})
         self._console.print(printable(text), markup=False)
 
     def show(self, text: str, spent_s: float, left_s: float, *, lines: bool = True) -> None:

@@ -9,29 +9,26 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
-import msgspec
 import typer
 
 from wulf.cli.options import RUNS, RunArgument, RunsOption, console
 from wulf.errors import StoreError, UsageError
-from wulf.procedure import diagnosing
+from wulf.procedure import emulating, rendering
 from wulf.procedure.analysis import analyze
 from wulf.procedure.linpack import session as linpack
-from wulf.procedure.look import judge
+from wulf.procedure.rendering import Form
 from wulf.procedure.tuning import apply_result
-from wulf.records import Analysis, Manifest, TuneManifest
+from wulf.records import Analysis
 from wulf.report import hpl, tuning
 from wulf.report import run as run_report
 from wulf.report.parts import Figure
 from wulf.report.pictures import pictures
-from wulf.report.run import export, paper, view
-from wulf.report.terminal import plain
+from wulf.report.run import view
 from wulf.store import MANIFEST, Run, find_run, load, write_atomically
 from wulf.store.hpl import HEAD as HPL
 from wulf.store.hpl import HplRun, load_hpl
 from wulf.store.tuning import HEAD, TuningRun, load_tuning
 
-Form = Literal["html", "text", "json", "csv", "markdown", "latex", "bibtex", "svg", "pdf"]
 #: Directory of a run that charts are written into.
 CHARTS = "charts"
 
@@ -97,14 +94,15 @@ def command(
     loaded = load(path)
     analysis = loaded.analysis() or analyze(loaded)
     if form == "text" and output is None:
-        run_report.render_text(loaded.manifest, loaded.nodes, loaded.launches, analysis, console())
+        performed = emulating.shown(loaded, analysis)
+        run_report.render_text(loaded.manifest, loaded.nodes, loaded.launches, analysis, console(), performed)
     elif form in ("svg", "pdf"):
         _draw(_charts(loaded, analysis), form, output or loaded.path / CHARTS)
     elif form != "html":
-        _emit(_data(loaded, analysis, form), output)
+        _emit(rendering.data(loaded, analysis, form), output)
     else:
         page = output or loaded.path / "report.html"
-        write_atomically(page, _page(loaded, analysis).encode())
+        write_atomically(page, rendering.page(loaded, analysis).encode())
         sys.stdout.write(f"report: {page.resolve()}\n")
         if show:
             _open(page)
@@ -131,82 +129,30 @@ def _tuning(run: TuningRun, form: Form, output: Path | None, *, show: bool) -> N
         figures = tuning.charts(apply_result.report(run))
         _draw([("tuning", figure) for figure in figures], form, output or run.path / CHARTS)
     else:
-        _emit(_tuning_data(run, form), output)
+        _emit(rendering.tuning_data(run, form), output)
 
 
 def _hpl(run: HplRun, form: Form, output: Path | None, *, show: bool) -> None:
-    # What an older version concluded, or one that was killed, is not what this one would.
-    result = linpack.conclude(run.manifest, run.launches)
-    if form == "html":
-        page = output or run.path / "report.html"
-        write_atomically(page, hpl.render_html(run.manifest, run.launches, result).encode())
-        sys.stdout.write(f"report: {page.resolve()}\n")
-        if show:
-            _open(page)
-    elif form == "text":
-        _emit(
-            plain(lambda console: hpl.render_text(run.manifest, run.launches, result, console)).encode(),
-            output,
-        )
-    elif form in ("svg", "pdf"):
+    if form in ("svg", "pdf"):
+        # What an older version concluded, or one that was killed, is not what this one would.
+        result = linpack.conclude(run.manifest, run.launches)
         figures = hpl.charts(run.manifest, run.launches, result)
         _draw([("hpl", figure) for figure in figures], form, output or run.path / CHARTS)
-    elif form == "json":
-        _emit(msgspec.json.format(msgspec.json.encode(result), indent=1) + b"\n", output)
-    else:
-        raise UsageError(f"--{form}: of a run of HPL there are --html, --text, --json, --svg and --pdf")
-
-
-def _tuning_data(run: TuningRun, form: Form) -> bytes:
-    if form == "json":
-        return msgspec.json.format(msgspec.json.encode(run.result), indent=1) + b"\n"
-    found = apply_result.report(run)
-    if form == "csv":
-        return tuning.published_csv(tuning.published_table(found)).encode()
-    if form == "markdown":
-        return tuning.published_markdown(found).encode()
-    if form == "latex":
-        return tuning.published_latex(found).encode()
-    if form == "bibtex":
-        return paper.bibtex(_cited(run.manifest, tuning.headline(found), run.manifest.plan.seed)).encode()
-    return plain(lambda console: tuning.render_text(found, console)).encode()
-
-
-def _page(run: Run, analysis: Analysis) -> str:
-    # Runs of versions before 0.2 know too little of their nodes to judge them.
-    audit = judge(run.nodes, "hpc") if any("kernel.release" in node.facts for node in run.nodes) else None
-    found = diagnosing.find(run)
-    return run_report.render_html(run.manifest, run.nodes, run.launches, analysis, audit, found)
-
-
-def _data(run: Run, analysis: Analysis, form: Form) -> bytes:
-    if form == "json":
-        return export.json(run.manifest, run.nodes, run.launches, analysis) + b"\n"
-    if form == "csv":
-        return export.csv(analysis).encode()
-    shown = view.build(run.manifest, run.nodes, run.launches, analysis)
-    if form == "latex":
-        return paper.latex(shown).encode()
-    if form == "markdown":
-        return paper.markdown(shown).encode()
-    if form == "bibtex":
-        return paper.bibtex(_cited(run.manifest, shown.title, run.manifest.plan.seed)).encode()
-    return run_report.rendered(run.manifest, run.nodes, run.launches, analysis).encode()
-
-
-def _cited(manifest: Manifest | TuneManifest, title: str, seed: int) -> paper.Citation:
-    return paper.Citation(
-        run_id=manifest.id,
-        title=title,
-        wulf_version=manifest.wulf_version,
-        created_at=manifest.created_at,
-        seed=seed,
-    )
+        return
+    made = rendering.rendered(run, form).encode()
+    if form != "html":
+        _emit(made, output)
+        return
+    page = output or run.path / "report.html"
+    write_atomically(page, made)
+    sys.stdout.write(f"report: {page.resolve()}\n")
+    if show:
+        _open(page)
 
 
 def _charts(run: Run, analysis: Analysis) -> list[tuple[str, Figure]]:
-    shown = view.build(run.manifest, run.nodes, run.launches, analysis)
-    return view.figures_of(shown)
+    performed = emulating.shown(run, analysis)
+    return view.figures_of(view.build(run.manifest, run.nodes, run.launches, analysis, performed=performed))
 
 
 def _draw(charts: Sequence[tuple[str, Figure]], form: Literal["svg", "pdf"], directory: Path) -> None:

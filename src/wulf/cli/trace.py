@@ -16,6 +16,7 @@ from wulf.errors import UsageError
 from wulf.procedure import trace_export, tracing
 from wulf.procedure.clusters import cluster as resolve
 from wulf.report import traced as report
+from wulf.store import write_atomically
 from wulf.units import parse_size
 from wulf.wtrace.reader import read
 from wulf.wtrace.summary import summary
@@ -55,7 +56,7 @@ def record(
         Path, typer.Option("-o", "--output", metavar="FILE", help="Where the trace goes.")
     ] = Path("app.wtrace"),
     limit: Annotated[
-        str, typer.Option(help="Of the file of each rank: calls beyond it are counted, and not recorded.")
+        str, typer.Option(help="Largest file of each rank: calls beyond it are counted, and not recorded.")
     ] = LIMIT,
     ranks: Annotated[
         int,
@@ -69,7 +70,7 @@ def record(
         str | None,
         typer.Option(
             help="MPI library of the program: openmpi, mpich, or the path of an mpicc. Default: that of the mpirun "
-            "that stands first."
+            "that stands first, else that which the program is linked with."
         ),
     ] = None,
     cluster_name: ClusterOption = None,
@@ -78,8 +79,8 @@ def record(
 ) -> None:
     """Run a command, record every call of MPI, and write the trace.
 
-    With --cluster or --ranks it runs on the first node; else here. Programs in C and C++ that are linked dynamically
-    are seen. A program that dies leaves a trace up to its end. Exit code: that of the command.
+    With --cluster or --ranks it runs on the first node; else here. Programs in C, C++ and Fortran that are linked
+    dynamically are seen. A program that dies leaves a trace up to its end. Exit code: that of the command.
     """
     config = resolve(cluster_name if cluster_name is not None or ranks else "local")
     request = tracing.TraceRequest(
@@ -104,12 +105,26 @@ def record(
 
 
 @app.command()
-def show(trace: FileArgument, json: JsonOption = False) -> None:
-    """Say what a trace holds: time in MPI by call, ranks, sizes of messages, who sends to whom."""
+def show(
+    trace: FileArgument,
+    html_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--html",
+            metavar="FILE",
+            help="Write a page to this file: a timeline, who sends to whom, calls, ranks, sizes.",
+        ),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Say what a trace holds: time in MPI by call, ranks, sizes of messages, who sends to whom, what was when."""
     found = read(trace)
     for stream in found.streams:
         stream.verify()
     told = summary(found)
+    if html_file is not None:
+        write_atomically(html_file, report.render_html(told).encode())
+        sys.stderr.write(f"written: {html_file}\n")
     if json:
         print_json(told)
     else:

@@ -17,10 +17,12 @@ from wulf.cli.predict import (
     RulesOption,
     SamplesOption,
     SeedOption,
+    SlurmOption,
+    replayer,
 )
 from wulf.cli.progress import staging
 from wulf.errors import UsageError
-from wulf.predict import money
+from wulf.prediction import money
 from wulf.procedure import valuing
 from wulf.report import worth as report
 from wulf.store import write_atomically
@@ -54,8 +56,16 @@ def command(
     own: OwnOption = None,
     ranks_per_node: RanksPerNodeOption = 0,
     rules: RulesOption = None,
+    as_traced: Annotated[
+        bool,
+        typer.Option(
+            "--as-traced",
+            help="Take traces with receives from anybody, too, as if messages came in the same order on every network.",
+        ),
+    ] = False,
     samples: SamplesOption = SAMPLES,
     seed: SeedOption = 1,
+    slurm: SlurmOption = None,
     html_file: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Write a page to this file.")
     ] = None,
@@ -72,8 +82,9 @@ def command(
     network: value, cost, the price of a port at which it pays, when it has paid, how many nodes the same money buys,
     and what it brings beyond tuning what there is. Every figure has an interval: of the predictions and of the prices.
 
-    A trace that cannot carry the question is refused: one that cannot be replayed soundly, that is of one node, or of
-    other ranks or nodes than the jobs.
+    A trace that cannot carry the question is refused: one that cannot be replayed soundly, was cut off, is of one node
+    or of other ranks or nodes than the jobs, or has receives from anybody; and of a network that changes less than the
+    traces vary by themselves it is not said that it pays.
     """
     if template is not None:
         sys.stdout.write(money.JOBS if template == "jobs" else money.PRICES)
@@ -94,9 +105,11 @@ def command(
         rules=rules,
         samples=samples,
         seed=seed,
+        as_traced=as_traced,
+        scratch=runs if slurm is not None else None,
     )
     with staging() as say:
-        found = valuing.value(request, say)
+        found = valuing.value(request, say, replayer(slurm, runs))
     if html_file is not None:
         write_atomically(html_file, report.render_html(found).encode())
     if json:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from wulf.cluster import links, schema
+from wulf.cluster import launcher, links, schema
+from wulf.cluster.launcher.hosts import UNITS, Binding
 from wulf.cluster.names import expand, is_node_name
 from wulf.errors import ConfigError, InventoryError, UsageError
 from wulf.nodeset import fold
@@ -18,7 +19,6 @@ from wulf.text import is_interface, nearest, printable
 
 TRANSPORTS = ("ssh", "local")
 BECOME = ("sudo",)
-LAUNCHERS = ("openmpi", "mpich", "srun")
 
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _GROUP_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -50,6 +50,10 @@ class ClusterConfig(msgspec.Struct, frozen=True, kw_only=True):
     def address(self, node: str) -> str:
         """Address by which other nodes reach `node`; on one machine the names are only names."""
         return self.addresses.get(node, "127.0.0.1" if self.transport == "local" else node)
+
+    def binding(self) -> Binding | None:
+        """Return what each rank of a job is bound to; None for what the launcher does by itself."""
+        return next((unit for unit in UNITS if unit == self.mpi.binding), None)
 
     def shares_cpu(self, *nodes: str) -> bool:
         """Whether two of these nodes run on the same CPUs."""
@@ -255,7 +259,9 @@ def _addresses(addresses: Mapping[str, str], members: frozenset[str]) -> dict[st
 
 def _mpi(mpi: schema.MpiSection) -> schema.MpiSection:
     if mpi.launcher is not None:
-        _one_of("[mpi] launcher", mpi.launcher, LAUNCHERS)
+        _one_of("[mpi] launcher", mpi.launcher, launcher.names())
+    if mpi.binding is not None:
+        _one_of("[mpi] binding", mpi.binding, UNITS)
     if mpi.compiler is not None and (not mpi.compiler or mpi.compiler.startswith("-")):
         raise ConfigError(f"[mpi] compiler = '{mpi.compiler}' must be a path or a name like mpicc")
     for name, value in mpi.env.items():

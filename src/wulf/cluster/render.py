@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from wulf.cluster import links
+from wulf.cluster import launcher, links
 from wulf.cluster.config import ClusterConfig
+from wulf.cluster.launcher.hosts import UNITS
 from wulf.nodeset import fold
 
 
@@ -93,8 +94,10 @@ def _mpi(config: ClusterConfig) -> list[str]:
         "[mpi]",
         "# Compiler of the MPI library to measure; the library's mpirun is taken from beside it.",
         _optional("compiler", mpi.compiler, "/opt/openmpi/bin/mpicc"),
-        '# "openmpi", "mpich" or "srun"; found out from the compiler when not set.',
+        f"# How its jobs start: {', '.join(launcher.names())}; found out from the compiler when not set.",
         _optional("launcher", mpi.launcher, "openmpi"),
+        f"# What each rank is bound to: {', '.join(UNITS)}.",
+        _optional("binding", mpi.binding, "core"),
         "# Environment of the ranks, and further arguments of mpirun or srun.",
         f"env = {_table(mpi.env)}",
         f"arguments = {json.dumps(mpi.arguments)}",

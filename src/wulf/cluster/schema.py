@@ -53,6 +53,8 @@ class MpiSection(Section, frozen=True, kw_only=True):
 
     compiler: str | None = None
     launcher: str | None = None
+    #: What each rank is bound to, of `wulf.cluster.launcher.hosts.UNITS`; None for what the launcher does by itself.
+    binding: str | None = None
     env: dict[str, str] = {}
     #: Arguments handed to the launcher as they are, after wulf's own.
     arguments: list[str] = []

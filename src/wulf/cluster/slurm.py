@@ -21,6 +21,8 @@ _GOING_ON = frozenset(
     | {"REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESIZING", "RESV_DEL_HOLD"}
 )
 _TIME = re.compile(r"(?:(?P<days>\d+)-)?(?P<clock>\d+(?::\d+){1,2})")
+#: Of a job that ended so long ago that Slurm has forgotten it.
+_FORGOTTEN = "Invalid job id"
 _JOB = re.compile(r"[0-9]+(?:_[0-9]+)?")
 
 
@@ -44,6 +46,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     signal: int
     #: Where what it prints goes, on the node where it runs; None for a job that is no script.
     output: Path | None
+    #: Of an array: its number, or those that wait together as Slurm writes them (``3-7%2``); empty for other jobs.
+    task: str = ""
 
     @property
     def over(self) -> bool:
@@ -66,12 +70,29 @@ def look(job: str) -> Job:
     """
     if not _JOB.fullmatch(job):
         raise SchedulerError(f"{printable(job, 40)!r} is not the number of a Slurm job")
-    return parse(_ask(["scontrol", "--oneliner", "show", "job", job]))
+    return parse(ask(["scontrol", "--oneliner", "show", "job", job]))
+
+
+def tasks(array: str) -> list[Job]:
+    """Ask for the tasks of a job array; those that ended some minutes ago are not among them any more.
+
+    Raises
+    ------
+    SchedulerError
+        Slurm does not answer.
+    """
+    try:
+        said = ask(["scontrol", "--oneliner", "show", "job", array])
+    except SchedulerError as error:
+        if _FORGOTTEN in str(error):
+            return []
+        raise
+    return [parse(line) for line in said.splitlines() if line.strip()]
 
 
 def submit(script: Path, options: Sequence[str]) -> str:
     """Hand a batch script over with further options of ``sbatch``; return the number of the job."""
-    said = _ask(["sbatch", "--parsable", *options, str(script)])
+    said = ask(["sbatch", "--parsable", *options, str(script)])
     # With several clusters the name of one follows.
     number = last_line(said).partition(";")[0]
     if not _JOB.fullmatch(number):
@@ -102,6 +123,7 @@ def parse(text: str) -> Job:
             exit_code=int(code),
             signal=int(signal or 0),
             output=Path(output) if output else None,
+            task=_field(text, "ArrayTaskId"),
         )
     except ValueError as error:
         raise SchedulerError(f"what scontrol says of a job is not understood: {error}") from error
@@ -115,7 +137,7 @@ def mpi_plugins(answer: str) -> frozenset[str]:
 def _field(text: str, name: str) -> str:
     """Return a field; empty when it has no value or is not there, as for a job without a script."""
     found = re.search(rf"(?:^|\s){name}=(.*?)(?=\s[A-Z][A-Za-z/:]*=|\s*$)", text)
-    if found is None and name != "StdOut":
+    if found is None and name not in ("StdOut", "ArrayTaskId"):
         raise SchedulerError(f"scontrol says no {name} of a job: {printable(text, 200)!r}")
     return found[1].strip() if found else ""
 
@@ -131,7 +153,14 @@ def _seconds(text: str) -> float | None:
     return float(86400 * int(found["days"] or 0) + seconds)
 
 
-def _ask(argv: Sequence[str]) -> str:
+def ask(argv: Sequence[str]) -> str:
+    """Run one of Slurm's programs; return what it printed.
+
+    Raises
+    ------
+    SchedulerError
+        It is not there, hangs or refuses; the text has its own reason.
+    """
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=_PATIENCE_S, check=False)
     except FileNotFoundError:

@@ -7,7 +7,7 @@ import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-from scipy.stats import false_discovery_control
+import scipy
 
 from wulf.estimate import by_reference
 from wulf.estimate.cells import WORTH_SAYING
@@ -48,8 +48,8 @@ NAMED = 3
 FEWEST = 6
 
 _MORE_LAUNCHES = (
-    "The figures are as uncertain as shown. More launches as noisy as these narrow them (--max-launches, --budget); a "
-    "quieter cluster gets there sooner."
+    "The figures are as uncertain as shown. More launches as noisy as these narrow them "
+    "(--max-launches, --repeat of wulf app, --budget); a quieter cluster gets there sooner."
 )
 _MORE_BLOCKS = (
     "The figures are as uncertain as shown: they are those of all hours and days of the series. More blocks narrow "
@@ -138,7 +138,7 @@ def _streams(cells: Iterable[CellEstimate]) -> dict[Stream, list[CellEstimate]]:
 def _subject(stream: Stream, plan: Plan) -> str:
     """Return operation and place: what is not measured between the pairs has a set of nodes."""
     op, place = stream
-    return f"{op} {_group(place) if op in plan.workload.groups else '–'.join(place)}"
+    return f"{op} {'–'.join(place) if op in plan.workload.between_pairs else _group(place)}"
 
 
 def _group(place: Place) -> str:
@@ -153,7 +153,7 @@ def _subjects(streams: Sequence[Stream], plan: Plan) -> str:
         return ", ".join(_subject(stream, plan) for stream in streams)
     pairs = Counter(op for op, _ in streams)
     return ", ".join(
-        op if op in plan.workload.groups else f"{op} ({count} pair{'s' if count > 1 else ''})"
+        f"{op} ({count} pair{'s' if count > 1 else ''})" if op in plan.workload.between_pairs else op
         for op, count in pairs.items()
     )
 
@@ -265,7 +265,8 @@ def _not_reached(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> I
             subject=_subject(stream, plan),
             text=f"{_launches(count)} do not make a {plan.confidence:.0%} interval, which takes 6"
             f"{_at(few, cells)}",
-            advice="Give it more time (wulf measure --resume) or allow more (--min-launches, --max-launches).",
+            advice="Give it more time (wulf measure --resume) or allow more (--min-launches, --max-launches, --repeat "
+            "of wulf app).",
         )
     if wide:
         worst = max(cell.time.half_width_ratio or 0.0 for cell in wide)
@@ -399,7 +400,7 @@ def _dependent(streams: Streams, plan: Plan) -> Iterator[Advice]:
     found = {stream: p_value for stream, p_value in tested.items() if p_value is not None}
     if not found:
         return
-    adjusted = false_discovery_control(list(found.values()), method="bh")
+    adjusted = scipy.stats.false_discovery_control(list(found.values()), method="bh")
     for stream, p_value in zip(found, map(float, adjusted), strict=True):
         if p_value >= DEPENDENT_P or any(_drift(stream, streams[stream], plan)):
             continue  # nothing, or a drift, which is said already
@@ -445,7 +446,7 @@ def _not_tested(streams: Streams, plan: Plan) -> Iterator[Advice]:
             "only about 80 % of such intervals would contain the time",
             advice=_MORE_BLOCKS
             if plan.series
-            else f"Give it more time (--budget), or allow {TESTABLE} launches (--max-launches).",
+            else f"Give it more time (--budget), or allow {TESTABLE} launches (--max-launches, --repeat of wulf app).",
         )
 
 

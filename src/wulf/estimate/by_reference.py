@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import t as student
 
 from wulf.records import (
     Adjusted,
@@ -265,7 +265,7 @@ def _slope(fit: covariates.Fit, count: int, confidence: float) -> Estimate:
 
 def _coefficient(fit: covariates.Fit, index: int, confidence: float) -> Estimate:
     value = float(fit.coefficients[index])
-    half = float(student.ppf((1 + confidence) / 2, fit.freedom)) * math.sqrt(
+    half = float(scipy.stats.t.ppf((1 + confidence) / 2, fit.freedom)) * math.sqrt(
         float(fit.covariance[index, index])
     )
     return Estimate(

@@ -280,6 +280,27 @@ def sample_mean(sample: Sample) -> float:
     return quantiles.bounded_mean(values, counts, REACH) * 1e-9 / sample.divisor
 
 
+def means(
+    samples: Iterable[Sample], launches: Iterable[Launch], plan: Plan, operations: Iterable[Operation]
+) -> dict[Cell, Estimate]:
+    """Return of every cell the median over launches of their means, with its interval as of `cells` [s].
+
+    Many messages one after the other take this, where a cell's median is what one of them takes.
+    """
+    good = {launch.id: launch for launch in launches if launch.status == "ok"}
+    units = {operation.name: operation.unit for operation in operations}
+    grouped: dict[Cell, list[Sample]] = defaultdict(list)
+    for sample in samples:
+        if sample.launch in good and sample.histogram:
+            grouped[sample.cell].append(sample)
+    found = {}
+    for cell, several in grouped.items():
+        ordered = sorted(several, key=lambda sample: good[sample.launch].index)
+        points = [(sample_mean(sample), bool(good[sample.launch].contamination)) for sample in ordered]
+        found[cell] = as_estimate(_interval(points, plan), units.get(cell.op, "s"))
+    return found
+
+
 def _point(sample: Sample, launch: Launch) -> LaunchPoint:
     found = dict(zip(QUANTILES, sample_quantiles(sample, list(QUANTILES.values())), strict=True))
     values, counts = zip(*sample.histogram, strict=True)

@@ -30,8 +30,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.stats import false_discovery_control
 
 from wulf.estimate import by_reference
 from wulf.estimate.cells import as_estimate
@@ -311,7 +311,7 @@ def adjust(p_values: Sequence[float]) -> list[float]:
     """Control the false-discovery rate after Benjamini and Hochberg."""
     if not p_values:
         return []
-    return [float(p) for p in false_discovery_control(np.asarray(p_values), method="bh")]
+    return [float(p) for p in scipy.stats.false_discovery_control(np.asarray(p_values), method="bh")]
 
 
 def directed(found: CellComparison, higher: Collection[str]) -> CellComparison:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from scipy.optimize import nnls
+import scipy
 
 from wulf.records import Candidate, Trial, TunePlan, Values
 
@@ -80,7 +80,7 @@ class Clock:
             assumed = [PRIOR * self._assumed[knob] for knob in knobs]
             if not seen:
                 return 0.0, self._assumed
-            found, _ = nnls(np.array([*rows, *prior]), np.array([*seen, *assumed]))
+            found, _ = scipy.optimize.nnls(np.array([*rows, *prior]), np.array([*seen, *assumed]))
             self._learnt = float(found[0]), dict(zip(knobs, found[1:].tolist(), strict=True))
         return self._learnt
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import t as student
+import scipy
 
 from wulf import rounds
 from wulf.records import Place
@@ -31,7 +31,7 @@ def disturb(differences: Sequence[float], margin: float) -> bool | None:
         return None
     values = np.asarray(differences)
     half = float(
-        student.ppf((1 + CONFIDENCE) / 2, values.size - 1) * values.std(ddof=1) / math.sqrt(values.size)
+        scipy.stats.t.ppf((1 + CONFIDENCE) / 2, values.size - 1) * values.std(ddof=1) / math.sqrt(values.size)
     )
     low, high = float(values.mean()) - half, float(values.mean()) + half
     limit = math.log1p(margin)

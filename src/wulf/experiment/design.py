@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import circulant, hadamard
 
 from wulf.records import Values
 
@@ -61,7 +61,7 @@ def _hadamard(least: int) -> NDArray[np.int8]:
     for prime in (1, 11, 19, 23, 43, 59):
         small = np.ones((1, 1), dtype=np.int8) if prime == 1 else _paley(prime)
         doublings = max(math.ceil(math.log2(least / len(small))), 0)
-        found.append(np.kron(hadamard(1 << doublings, dtype=np.int8), small))
+        found.append(np.kron(scipy.linalg.hadamard(1 << doublings, dtype=np.int8), small))
     return min(found, key=len)
 
 
@@ -69,7 +69,7 @@ def _paley(prime: int) -> NDArray[np.int8]:
     squares = {number**2 % prime for number in range(1, prime)}
     characters = [0] + [1 if number in squares else -1 for number in range(1, prime)]
     matrix = np.ones((prime + 1, prime + 1), dtype=np.int8)
-    matrix[1:, 1:] = circulant(characters) + np.eye(prime)
+    matrix[1:, 1:] = scipy.linalg.circulant(characters) + np.eye(prime)
     matrix[1:, 0] = -1
     return matrix
 

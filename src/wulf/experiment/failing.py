@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 import numpy as np
-from scipy.stats import fisher_exact
+import scipy
 
 from wulf.experiment.evidence import Arm
 from wulf.records import Values
@@ -52,7 +52,9 @@ class Failing:
     def _p_value(self, arm: Arm) -> float:
         failed, succeeded = self.failed[arm], self.succeeded[arm]
         others = [self._trials[False] - failed, self._trials[True] - succeeded]
-        return float(fisher_exact(np.array([[failed, succeeded], others]), alternative="greater").pvalue)
+        return float(
+            scipy.stats.fisher_exact(np.array([[failed, succeeded], others]), alternative="greater").pvalue
+        )
 
     def share(self, arm: Arm) -> float:
         """Share of the trials of a value that failed."""

@@ -6,7 +6,7 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy.stats import t as student
+import scipy
 
 from wulf.records import Control, Estimate
 from wulf.stats.intervals import Interval
@@ -53,8 +53,8 @@ def smallest_effect(
     weight = screened**-2 / (screened**-2 + fresh**-2) if forward else 1.0
     noise = weight * screened * first + (1 - weight) * fresh * second if forward else screened * first
     both = 1 / math.sqrt(screened**-2 + (fresh**-2 if forward else 0.0))
-    limit = float(student.isf(error / max(arms, 1), max(screening + forward - arms - 4, 2)))
-    last = float(student.isf(UNCONFIRMED, max(confirmation - 2, 2)))
+    limit = float(scipy.stats.t.isf(error / max(arms, 1), max(screening + forward - arms - 4, 2)))
+    last = float(scipy.stats.t.isf(UNCONFIRMED, max(confirmation - 2, 2)))
     # The effect above which each of the three sees it; all three must.
     needed = np.maximum.reduce(
         [

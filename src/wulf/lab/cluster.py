@@ -25,7 +25,7 @@ BRIDGE = "wulf0"
 BOOT_TIMEOUT_S = 90
 SLURM_TIMEOUT_S = 60
 #: A lab raised by a wulf that kept it differently is taken down by the next `up`, and not used.
-STATE_VERSION = 3
+STATE_VERSION = 4
 DEFAULT_DIRECTORY = "/var/lib/wulf/lab"
 Progress = Callable[[str], None]
 
@@ -152,7 +152,7 @@ class Lab:
             slurm.prepare(self.directory, self.layout)
         for node in self.layout.nodes:
             progress(f"preparing {node.name}")
-            nodes.prepare(self._directory(node.name), node, self.layout, self.directory)
+            nodes.prepare(self._directory(node.name), node, self.layout, self.directory, BRIDGE)
         progress(f"booting {len(self.layout.nodes)} nodes")
         self._boot(self.layout.nodes)
         if self.layout.slurm:
@@ -184,7 +184,7 @@ class Lab:
     def _boot(self, which: Sequence[Node]) -> None:
         for node in which:
             nodes.mount(self._directory(node.name))
-            nodes.start(self._directory(node.name), node, self.state.namespace, BRIDGE)
+            nodes.start(self._directory(node.name), node, self.state.namespace)
         begin = time.monotonic()
         waiting = [node.name for node in which]
         while waiting:
@@ -291,6 +291,7 @@ def up(
     cables: Sequence[tuple[int, int]] = (),
     *,
     slurm: bool = False,
+    delayer: Callable[[], str] = str,
 ) -> tuple[Lab, bool]:
     """Raise a lab.
 
@@ -300,6 +301,9 @@ def up(
         Direct cables between nodes beside the switch: the numbers of the two nodes, from 0.
     slurm
         Whether the nodes run Slurm.
+    delayer
+        Gives the path of a program that holds frames back (``wulf-delay``), asked where the kernel cannot; with
+        nothing such delays are refused.
 
     Returns
     -------
@@ -313,7 +317,7 @@ def up(
     """
     wanted = topology.plan(count, sorted(os.sched_getaffinity(0)), link or Link(), overrides, cables)
     wanted = msgspec.structs.replace(wanted, isolated=system.enable_cpusets(), slurm=slurm)
-    _require_kernel(wanted)
+    wanted = _within_kernel(wanted, delayer)
     before = remains()
     if before is not None:
         if before.state.phase == "up" and before.layout == wanted and _alive(before):
@@ -344,14 +348,21 @@ def up(
     return lab, False
 
 
-def _require_kernel(wanted: topology.Topology) -> None:
-    """Refuse what this kernel cannot do before anything is raised."""
+def _within_kernel(wanted: topology.Topology, delayer: Callable[[], str]) -> topology.Topology:
+    """Return what is to be raised as this kernel can do it; refuse what it cannot before anything is raised."""
     links = [node.link for node in wanted.nodes]
-    if any(link.delay for link in links) and not system.kernel_has_qdisc("netem", ["delay", "1ms"]):
-        raise LabError("--delay needs a kernel with netem (CONFIG_NET_SCH_NETEM), which this one is not")
     tbf = ["rate", "1gbit", "burst", "128kb", "latency", "20ms"]
     if any(link.rate for link in links) and not system.kernel_has_qdisc("tbf", tbf):
         raise LabError("--rate needs a kernel with tbf (CONFIG_NET_SCH_TBF), which this one is not")
+    if not any(link.delay for link in links) or system.kernel_has_qdisc("netem", ["delay", "1ms"]):
+        return wanted
+    program = delayer()
+    if not program or not system.TUN.exists():
+        raise LabError(
+            f"--delay needs a kernel with netem (CONFIG_NET_SCH_NETEM), or {system.TUN} for a program in its place: "
+            "this machine has neither"
+        )
+    return msgspec.structs.replace(wanted, delayer=program)
 
 
 def namespace_of(where: Path) -> str:

@@ -30,7 +30,7 @@ Subsystem sftp internal-sftp
 #: made anew each time.
 _SUPERVISOR = """\
 #!/bin/sh
-# $1 root directory, $2 node name, $3 machine name, $4 bridge; run inside the lab's network namespace
+# $1 root directory, $2 node name, $3 machine name; run inside the lab's network namespace
 await() {
     tries=0
     until ip link show "$1" >/dev/null 2>&1; do
@@ -42,7 +42,7 @@ while :; do
     (
         await "vb-$2"
         {limits}
-        ip link set "vb-$2" master "$4" up
+        {plug}
         {cables}
     ) &
     systemd-nspawn --quiet --directory="$1" --machine="$3" --network-veth-extra="vb-$2:host0" {veths}{binds}\\
@@ -52,7 +52,7 @@ done
 """
 
 
-def prepare(directory: Path, node: topology.Node, whole: topology.Topology, keys: Path) -> None:
+def prepare(directory: Path, node: topology.Node, whole: topology.Topology, keys: Path, bridge: str) -> None:
     """Make a node's writable layer and mount it.
 
     Parameters
@@ -62,6 +62,8 @@ def prepare(directory: Path, node: topology.Node, whole: topology.Topology, keys
     keys
         The lab's directory, with ``key``, ``key.pub``, ``hostkey`` and ``hostkey.pub``; for Slurm what
         `wulf.lab.slurm.prepare` made, too.
+    bridge
+        The switch.
     """
     upper = directory / "upper"
     for part in ("upper", "work", "root"):
@@ -71,11 +73,12 @@ def prepare(directory: Path, node: topology.Node, whole: topology.Topology, keys
     _write_ssh(upper, whole, keys)
     plugs = whole.plugs(node.name)
     own = slurm.units(whole, node) if whole.slurm else []
-    _write_units(upper / "etc/systemd/system", node, [end for _, end in plugs], own)
+    unit = topology.network_unit(node, [end for _, end in plugs], has_netem=not whole.delayer)
+    _write_units(upper / "etc/systemd/system", unit, own)
     if whole.slurm:
         slurm.install(upper, whole, keys)
     supervisor = directory / "supervisor"
-    limits = topology.shaping(node.link, f"vb-{node.name}")
+    limits = topology.shaping(node.link, f"vb-{node.name}", has_netem=not whole.delayer)
     if node.link.mtu:
         limits.insert(0, f"ip link set dev vb-{node.name} mtu {node.link.mtu}")
     cables = [
@@ -84,7 +87,8 @@ def prepare(directory: Path, node: topology.Node, whole: topology.Topology, keys
     veths = "".join(f"--network-veth-extra={end.outside()}:{end.interface} " for _, end in plugs)
     binds = " ".join(map(shlex.quote, slurm.binds(keys))) + " " if whole.slurm else ""
     text = _SUPERVISOR.replace("{veths}", veths).replace("{binds}", binds)
-    for part, lines in (("{limits}", limits), ("{cables}", cables)):
+    plug = topology.plugging(node.link, node.name, bridge, whole.delayer)
+    for part, lines in (("{limits}", limits), ("{plug}", plug), ("{cables}", cables)):
         text = text.replace(part, "\n        ".join(lines or [":"]))
     supervisor.write_text(text)
     supervisor.chmod(0o755)
@@ -122,9 +126,7 @@ def _write_ssh(upper: Path, whole: topology.Topology, keys: Path) -> None:
         private.chmod(0o600)
 
 
-def _write_units(
-    units: Path, node: topology.Node, plugs: Sequence[topology.Plug], own: Sequence[str]
-) -> None:
+def _write_units(units: Path, network: str, own: Sequence[str]) -> None:
     enabled = enabled_units()
     wants = units / "multi-user.target.wants"
     wants.mkdir(parents=True)
@@ -136,7 +138,7 @@ def _write_units(
             hidden.parent.mkdir(exist_ok=True)
             os.mknod(hidden, 0o020000, os.makedev(0, 0))
     (units / "default.target").symlink_to("/usr/lib/systemd/system/multi-user.target")
-    (units / "wulf-lab-network.service").write_text(topology.network_unit(node, plugs))
+    (units / "wulf-lab-network.service").write_text(network)
     (wants / "wulf-lab-network.service").symlink_to("/etc/systemd/system/wulf-lab-network.service")
     for unit in own:
         (wants / unit).symlink_to(f"/usr/lib/systemd/system/{unit}")
@@ -149,7 +151,7 @@ def enabled_units() -> list[str]:
     return [line.split()[0] for line in listing.splitlines() if line.split()]
 
 
-def start(directory: Path, node: topology.Node, namespace: str, bridge: str) -> None:
+def start(directory: Path, node: topology.Node, namespace: str) -> None:
     """Boot the node; whether it answers is for the caller to find out."""
     machine = group(namespace, node.name)
     cpus = ",".join(str(cpu) for cpu in node.cpus)
@@ -167,7 +169,6 @@ def start(directory: Path, node: topology.Node, namespace: str, bridge: str) -> 
         str(directory / "root"),
         node.name,
         machine,
-        bridge,
     ]
     system.spawn(argv, directory / "console.log", system.make_cgroups(machine, cpus))
 

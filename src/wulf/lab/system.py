@@ -19,6 +19,8 @@ from wulf.text import last_line
 
 COMMAND_TIMEOUT_S = 30
 NETNS_DIRECTORY = Path("/run/netns")
+#: Makes network devices that are programs.
+TUN = Path("/dev/net/tun")
 #: Control group hierarchies in which a node needs a group of its own: v1's systemd hierarchy, hybrid and pure v2.
 _CGROUP_ROOTS = (Path("/sys/fs/cgroup/systemd"), Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup"))
 _CPUSETS_V1 = Path("/sys/fs/cgroup/cpuset")

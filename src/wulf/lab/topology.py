@@ -5,11 +5,13 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from wulf.errors import UsageError
+from wulf.units import parse_duration
 
 #: The benchmarking range of RFC 2544 and RFC 5735: never routed on the Internet.
 NETWORK = ipaddress.ip_network("198.18.0.0/15")
@@ -29,7 +31,7 @@ class Link(msgspec.Struct, frozen=True, kw_only=True):
     mtu: int | None = None
     #: As `tc` writes it: ``1gbit``.
     rate: str | None = None
-    #: One way, as `tc` writes it: ``50us``. Needs netem in the kernel.
+    #: One way, as `tc` writes it: ``50us``.
     delay: str | None = None
 
 
@@ -72,6 +74,8 @@ class Topology(msgspec.Struct, frozen=True, kw_only=True):
     isolated: bool = True
     #: Whether the nodes run Slurm, with its controller on the first.
     slurm: bool = False
+    #: Program that holds frames back; empty where the kernel does it (netem).
+    delayer: str = ""
 
     def names(self) -> list[str]:
         """Node names in order."""
@@ -286,13 +290,13 @@ _OWN_SYSFS = (
 )
 
 
-def network_unit(node: Node, plugs: Sequence[Plug] = ()) -> str:
+def network_unit(node: Node, plugs: Sequence[Plug] = (), *, has_netem: bool = True) -> str:
     """Write the unit that gives a node its address; being in the node, it also holds after a reboot in it."""
     commands = [f"ip address replace {node.address}/{SWITCH.prefixlen} dev {INTERFACE}"]
     if node.link.mtu:
         commands.append(f"ip link set dev {INTERFACE} mtu {node.link.mtu}")
     commands.append(f"ip link set dev {INTERFACE} up")
-    commands += shaping(node.link, INTERFACE)
+    commands += shaping(node.link, INTERFACE, has_netem=has_netem)
     for plug in plugs:
         commands.append(f"ip address replace {plug.address}/31 dev {plug.interface}")
         commands.append(f"ip link set dev {plug.interface} up")
@@ -305,17 +309,34 @@ def network_unit(node: Node, plugs: Sequence[Plug] = ()) -> str:
     )
 
 
-def shaping(link: Link, device: str) -> list[str]:
-    """Commands that slow a device down as the link says."""
+def shaping(link: Link, device: str, *, has_netem: bool = True) -> list[str]:
+    """Commands that slow a device down as the link says; without netem its delay is made elsewhere (`plugging`)."""
     commands = []
     if link.rate:
         commands.append(
             f"tc qdisc replace dev {device} root handle 1: tbf rate {link.rate} burst 128kb latency 20ms"
         )
-    if link.delay:
+    if link.delay and has_netem:
         parent = "parent 1:" if link.rate else "root"
         commands.append(f"tc qdisc replace dev {device} {parent} netem delay {link.delay} limit 10000")
     return commands
+
+
+def plugging(link: Link, name: str, bridge: str, delayer: str) -> list[str]:
+    """Shell commands that plug a node's cable into the switch; where a program holds frames back, by way of it.
+
+    The node's end of it is then no part of the bridge: it must not answer questions for addresses that the bridge has.
+    """
+    if not (link.delay and delayer):
+        return [f"ip link set vb-{name} master {bridge} up"]
+    mtu = [f"ip link set tap-{name} mtu {link.mtu}"] if link.mtu else []
+    return [
+        f"ip link set vb-{name} arp off up",
+        f"{shlex.quote(delayer)} vb-{name} tap-{name} {round(parse_duration(link.delay) * 1e9)} &",
+        f"await tap-{name}",
+        *mtu,
+        f"ip link set tap-{name} master {bridge} up",
+    ]
 
 
 #: What runs in a node; everything else that the host has enabled makes no sense there.

@@ -78,6 +78,8 @@ Samples = Mapping[tuple[str, Literal["times", "sizes"]], NDArray[np.int64]]
 Fail = Callable[[str, str], NoReturn]
 #: No message and no time is longer: 1 TiB, 18 minutes.
 LARGEST = 1 << 40
+#: What MPI counts in one message [B].
+LARGEST_MESSAGE = (1 << 31) - 1
 #: A deck is kept in memory.
 _MOST_CARDS = 50_000_000
 
@@ -127,8 +129,12 @@ def _checked(value: Quantity, key: str, fail: Fail, *, is_time: bool) -> None:
         number = quantity(value, is_time=is_time)
     except UsageError as error:
         fail(key, str(error))
-    if not 0 <= number <= LARGEST:
-        fail(key, f"{value}: 0 or more" if number < 0 else f"{value}: more than anybody waits for")
+    if number < 0:
+        fail(key, f"{value}: 0 or more")
+    if is_time and number > LARGEST:
+        fail(key, f"{value}: more than anybody waits for")
+    if not is_time and number > LARGEST_MESSAGE:
+        fail(key, f"{value}: a message has less than 2 GiB")
 
 
 def quantity(value: Quantity, *, is_time: bool) -> float:
@@ -152,9 +158,29 @@ def quantity(value: Quantity, *, is_time: bool) -> float:
     return float(value)
 
 
-def is_constant(amount: Amount | None) -> bool:
-    """Whether all that is drawn is the same."""
-    return not isinstance(amount, _Distribution)
+def words(amount: Amount) -> str:  # noqa: PLR0911 - one for each distribution
+    """Return an amount as a person says it, with the units that the pattern has."""
+    match amount:
+        case Uniform():
+            return f"{_plain(amount.low)} to {_plain(amount.high)}"
+        case Normal():
+            return f"{_plain(amount.mean)} ± {_plain(amount.sd)}"
+        case Exponential():
+            return f"{_plain(amount.mean)} on average (exponential)"
+        case Lognormal():
+            return f"{_plain(amount.median)} in the middle (log-normal, σ = {amount.sigma:g})"
+        case Choice():
+            return f"one of {len(amount.values)} values"
+        case Deck():
+            return f"a deck of {sum(amount.counts)}"
+        case Empirical():
+            return f"as in {amount.trace}"
+        case _:
+            return _plain(amount)
+
+
+def _plain(value: Quantity) -> str:
+    return f"{value} B" if isinstance(value, int) and value else str(value)
 
 
 def draw(
@@ -172,7 +198,7 @@ def draw(
     if not isinstance(amount, _Distribution):
         return np.full(count, round(quantity(amount, is_time=is_time)), dtype=np.int64)
     drawn = _drawn(cast("Amount", amount), count, generator, samples, is_time=is_time)
-    return np.clip(np.rint(drawn), 0, LARGEST).astype(np.int64)
+    return np.clip(np.rint(drawn), 0, LARGEST if is_time else LARGEST_MESSAGE).astype(np.int64)
 
 
 def _drawn(  # noqa: PLR0911 - one for each distribution

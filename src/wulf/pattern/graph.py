@@ -11,6 +11,8 @@ from wulf.pattern.language import Step
 
 Edge = tuple[int, int]
 Fail = Callable[[str, str], NoReturn]
+#: Children of a rank in a tree that does not say how many.
+FAN_OUT = 2
 
 
 def rounds(step: Step, ranks: int, fail: Fail) -> list[list[Edge]]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Literal, NoReturn
 
 import msgspec
 
+from wulf import lines, toml
 from wulf.errors import ConfigError
-from wulf.pattern import distributions, lines
+from wulf.pattern import distributions
 from wulf.pattern.distributions import Amount
 from wulf.text import nearest, printable
 
@@ -132,6 +133,7 @@ class Document(msgspec.Struct, frozen=True):
     origin: str
     #: Path of a key → its line.
     lines: dict[str, int]
+    text: str
 
     def fail(self, path: str, complaint: str) -> NoReturn:
         """Refuse what stands at a key.
@@ -141,7 +143,7 @@ class Document(msgspec.Struct, frozen=True):
         ConfigError
             Names the file, the line and the key.
         """
-        raise _error(self.origin, self.lines, path, complaint)
+        raise toml.refusal(self.origin, self.lines, path, complaint)
 
 
 def parse(text: str, origin: str) -> Document:
@@ -167,16 +169,10 @@ def parse(text: str, origin: str) -> Document:
     try:
         pattern = msgspec.convert(raw, Pattern)
     except msgspec.ValidationError as error:
-        raise _error(origin, where, *_said(str(error))) from None
-    document = Document(pattern, origin, where)
+        raise toml.refusal(origin, where, *_said(str(error))) from None
+    document = Document(pattern, origin, where, text)
     _check(document)
     return document
-
-
-def _error(origin: str, where: Mapping[str, int], path: str, complaint: str) -> ConfigError:
-    line = lines.nearest(path, where)
-    at = f":{line}" if line else ""
-    return ConfigError(f"{origin}{at}: {path}: {complaint}" if path else f"{origin}{at}: {complaint}")
 
 
 def _said(message: str) -> tuple[str, str]:

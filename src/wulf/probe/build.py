@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
+import platform
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -18,7 +22,11 @@ from wulf.errors import BuildError, UsageError
 from wulf.records import Operation
 from wulf.text import last_line, printable
 
+_LOG = logging.getLogger("wulf")
+
 BUILD_TIMEOUT_S = 600
+#: Beside the programs that come with the package: the digest of the sources that they are made of.
+PREBUILT_OF = "SOURCES"
 #: The program that replays traces.
 REPLAY = "wulf-replay"
 #: Where distributions and the Python-index wheels put compiler wrappers that are not on the PATH.
@@ -28,10 +36,16 @@ _USUAL_PLACES = (
     "/usr/lib/x86_64-linux-gnu/openmpi/bin/mpicc",
     "/opt/intel/oneapi/mpi/latest/bin/mpicc",
 )
+#: What users call libraries.
+_NAMES = ("openmpi", "mpich", "intelmpi", "mvapich")
 _USUAL_NAMES = ("mpicc.openmpi", "mpicc.mpich", "mpicc")
 #: Names in what ldd prints → family, the first that is there: MPICH, and what is made of it, is libmpi.so.12 too.
 _FAMILIES = {"libmpich": "mpich", "libmpi.so.12": "mpich", "libmpi.so": "openmpi"}
 
+#: What ``mpicc -v`` of Intel's library begins with.
+_INTEL = re.compile(r"for the Intel\(R\) MPI Library (\S+)")
+#: Of ``mpichversion``, which MVAPICH has, too.
+_VERSION = re.compile(r"^(MPICH|MVAPICH[0-9]*) Version:\s*(\S+)", re.MULTILINE)
 #: Of the files that programs are built from.
 _SUFFIXES = {".c", ".h", ".cpp", ".hpp", ".txt", ".cmake"}
 
@@ -43,6 +57,13 @@ class MpiLibrary(msgspec.Struct, frozen=True, kw_only=True):
     #: ``openmpi`` or ``mpich``: the family, which is also the launcher's name.
     family: str
     version: str
+    #: Its own launcher, where it is not that of the family.
+    own_launcher: str = ""
+
+    @property
+    def launcher(self) -> str:
+        """What starts its jobs: a name of `wulf.cluster.launcher`."""
+        return self.own_launcher or self.family
 
     @property
     def mpirun(self) -> str:
@@ -59,6 +80,8 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
     #: First digits of the SHA-256 of the program; its name on the nodes contains it.
     digest: str
     mpi: MpiLibrary | None
+    #: It came with the package: this machine has nothing to build it with.
+    prebuilt: bool = False
 
 
 def source_directory() -> Path:
@@ -79,19 +102,20 @@ def find_mpi(wanted: str | None = None) -> list[MpiLibrary]:
     Parameters
     ----------
     wanted
-        A compiler wrapper (path or name on the PATH) or a family (``openmpi``, ``mpich``); None for all.
+        A compiler wrapper (path or name on the PATH), a family (``openmpi``, ``mpich``) or, of those that are made of
+        MPICH, ``intelmpi`` or ``mvapich``; None for all.
 
     Raises
     ------
     BuildError
         `wanted` names something that does not exist or is no MPI compiler.
     """
-    if wanted and wanted not in ("openmpi", "mpich"):
+    if wanted and wanted not in _NAMES:
         path = shutil.which(wanted)
         library = identify(path) if path else None
         if library is None:
             raise BuildError(
-                f"{wanted!r} is not an MPI compiler: give the path of an mpicc, 'openmpi' or 'mpich'"
+                f"{wanted!r} is not an MPI compiler: give the path of an mpicc, or one of {', '.join(_NAMES)}"
             )
         return [library]
     found: dict[Path, MpiLibrary] = {}
@@ -99,11 +123,10 @@ def find_mpi(wanted: str | None = None) -> list[MpiLibrary]:
         library = identify(candidate)
         if library is not None:
             found.setdefault(Path(candidate).resolve(), library)
-    libraries = [library for library in found.values() if wanted in (None, library.family)]
+    libraries = [library for library in found.values() if wanted in (None, library.family, library.launcher)]
     if wanted and not libraries:
-        raise BuildError(
-            f"no {wanted} on this machine: install it (Debian: lib{wanted}-dev), or give --mpi PATH"
-        )
+        hint = f" (Debian: lib{wanted}-dev)" if wanted in ("openmpi", "mpich") else ""
+        raise BuildError(f"no {wanted} on this machine: install it{hint}, or give --mpi PATH")
     return libraries
 
 
@@ -130,16 +153,26 @@ def identify(compiler: str) -> MpiLibrary | None:
         )
     shown = _ask([compiler, "-show"])
     if shown and "-lmpi" in shown:
-        version = _ask([str(Path(compiler).with_name(_version_program(compiler)))]) or ""
-        numbers = [
-            line.split(":", 1)[1].strip() for line in version.splitlines() if line.startswith("MPICH Version")
-        ]
-        return MpiLibrary(
-            compiler=compiler,
-            family="mpich",
-            version=f"MPICH {numbers[0]}" if numbers else "MPICH (version unknown)",
-        )
+        return _of_mpich(compiler)
     return None
+
+
+def _of_mpich(compiler: str) -> MpiLibrary:
+    """Return the library of a compiler that is MPICH's, or that of one that is made of MPICH."""
+    intel = _INTEL.search(_ask([compiler, "-v"]) or "")
+    if intel:
+        return MpiLibrary(
+            compiler=compiler, family="mpich", version=f"Intel MPI {intel[1]}", own_launcher="intelmpi"
+        )
+    said = _ask([str(Path(compiler).with_name(_version_program(compiler)))]) or ""
+    found = _VERSION.search(said)
+    name, number = (found[1], printable(found[2], 60)) if found else ("MPICH", "(version unknown)")
+    return MpiLibrary(
+        compiler=compiler,
+        family="mpich",
+        version=f"{name} {number}",
+        own_launcher="mvapich" if name.startswith("MVAPICH") else "",
+    )
 
 
 def _version_program(compiler: str) -> str:
@@ -182,10 +215,22 @@ def build_program(name: str, mpi: MpiLibrary | None) -> Probe:
     source = source_directory()
     directory = cache_directory() / _fingerprint(source, mpi)
     program = directory / name
-    if not program.is_file():
+    lacking = _lacking(name)
+    ready = _prebuilt(name, source) if lacking else None
+    if not program.is_file() and ready is not None:
+        _LOG.info("%s: taken as it came with wulf, as there is no %s here", name, lacking)
+        directory.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ready, program)
+        program.chmod(0o755)
+    elif not program.is_file() and lacking:
+        raise BuildError(
+            f"{name} is built on first use, and there is no {lacking} here: install a compiler, cmake and make "
+            "(Debian: apt-get install build-essential cmake; RHEL: dnf install gcc gcc-c++ cmake make)"
+        )
+    elif not program.is_file():
         _compile(source, directory, name, mpi)
     digest = hashlib.sha256(program.read_bytes()).hexdigest()[:16]
-    return Probe(path=program, digest=digest, mpi=mpi)
+    return Probe(path=program, digest=digest, mpi=mpi, prebuilt=ready is not None)
 
 
 def operations(probe: Probe) -> list[Operation]:
@@ -239,12 +284,38 @@ def _program_name(mpi: MpiLibrary | None) -> str:
 
 def _fingerprint(source: Path, mpi: MpiLibrary | None) -> str:
     """Digest of the sources, the library and the compiler: what a built probe depends on."""
-    digest = hashlib.sha256()
-    for file in sorted(path for path in source.rglob("*") if path.suffix in _SUFFIXES):
-        digest.update(str(file.relative_to(source)).encode() + b"\0" + file.read_bytes() + b"\0")
+    digest = hashlib.sha256(source_digest(source).encode())
     digest.update(repr(mpi).encode())
     digest.update(compiler_version().encode())
     return digest.hexdigest()[:20]
+
+
+def source_digest(source: Path) -> str:
+    """Return the digest of all sources of native programs."""
+    digest = hashlib.sha256()
+    for file in sorted(path for path in source.rglob("*") if path.suffix in _SUFFIXES):
+        digest.update(str(file.relative_to(source)).encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def _prebuilt(name: str, source: Path) -> Path | None:
+    """Return the program of these sources that came with the package for this processor; None where none did."""
+    place = Path(str(resources.files("wulf"))) / "prebuilt"
+    program = place / platform.machine() / name
+    try:
+        made_of = (place / PREBUILT_OF).read_text(encoding="ascii").strip()
+    except OSError:
+        return None
+    return program if program.is_file() and made_of == source_digest(source) else None
+
+
+def _lacking(name: str) -> str:
+    """Return what there is not to build a program with; empty where all is there."""
+    needed = [("cmake",), (os.environ.get("CC", "cc"), "gcc", "clang"), ("make", "ninja")]
+    if name == REPLAY:
+        needed.append((os.environ.get("CXX", "c++"), "g++", "clang++"))
+    words = ("cmake", "C compiler", "make", "C++ compiler")
+    return next((word for word, names in zip(words, needed, strict=False) if not any(map(_found, names))), "")
 
 
 def compiler_version() -> str:
@@ -253,14 +324,10 @@ def compiler_version() -> str:
     return printable(said.partition("\n")[0], 100) or "unknown"
 
 
-def _tool(name: str) -> str:
+def _found(name: str) -> str | None:
+    """Return where a program is, on the PATH or, as the Python package index has it, beside Python."""
     beside = Path(sys.executable).with_name(name)
-    found = shutil.which(name) or (str(beside) if beside.is_file() else None)
-    if found is None:
-        raise BuildError(
-            f"{name} is not installed: install it with the system's package manager or 'pip install {name}'"
-        )
-    return found
+    return shutil.which(name) or (str(beside) if beside.is_file() else None)
 
 
 def _compile(source: Path, directory: Path, target: str, mpi: MpiLibrary | None) -> None:
@@ -268,8 +335,10 @@ def _compile(source: Path, directory: Path, target: str, mpi: MpiLibrary | None)
     # Another wulf may be building the same beside this one.
     work = Path(tempfile.mkdtemp(prefix="build-", dir=directory))
     log = work / "build.log"
+    cmake = _found("cmake")
+    assert cmake is not None, "asked for before"
     configure = [
-        _tool("cmake"),
+        cmake,
         "-S",
         str(source),
         "-B",
@@ -281,7 +350,9 @@ def _compile(source: Path, directory: Path, target: str, mpi: MpiLibrary | None)
     ]
     if mpi is not None:
         configure.append(f"-DWULF_MPI={mpi.compiler}")
-    for argv in (configure, [_tool("cmake"), "--build", str(work), "--target", target, "--parallel"]):
+    if _found("make") is None:
+        configure += ["-G", "Ninja"]
+    for argv in (configure, [cmake, "--build", str(work), "--target", target, "--parallel"]):
         _logged(argv, log)
     # The last rename wins, and both programs are equal.
     (work / target).replace(directory / target)
@@ -289,6 +360,7 @@ def _compile(source: Path, directory: Path, target: str, mpi: MpiLibrary | None)
 
 
 def _logged(argv: Sequence[str], log: Path) -> None:
+    _LOG.debug("%s", shlex.join(argv))
     with log.open("ab") as file:
         try:
             done = subprocess.run(

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections import deque
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from itertools import dropwhile
 
 import msgspec
 
@@ -13,7 +16,7 @@ from wulf.errors import ProbeError, TransportError
 from wulf.ports import Transport
 from wulf.probe.schedule import LaunchPlan
 from wulf.records import Cell, Output, Sample, Usage
-from wulf.text import last_line, printable
+from wulf.text import last_line, last_words, printable
 
 #: A command may run so long [s].
 LIMIT_S = 86400.0
@@ -80,8 +83,8 @@ def run(
     in_a_job = _JOB_TIME.search(stdout)
     error = ""
     if code != 0:
-        last = last_line(stderr)
-        error = f"{printable(command, 200)!r}: exit code {code}" + (f": {last}" if last else "")
+        last = last_words(stderr)
+        error = f"{named(command)}: exit code {code}" + (f": {last}" if last else "")
     return Ran(
         command=command,
         nanoseconds=int(in_a_job[1]) if in_a_job else nanoseconds,
@@ -107,8 +110,17 @@ def _failed(command: str, kept: Iterable[bytes], stderr: bytes, reason: str) -> 
         nanoseconds=None,
         output=Output(stdout=_text(b"".join(kept)), stderr=_text(stderr)),
         usage=None,
-        error=f"{printable(command, 200)!r}: {reason}" + (f": {last_line(stderr)}" if stderr.strip() else ""),
+        error=f"{named(command)}: {reason}" + (f": {last_words(stderr)}" if stderr.strip() else ""),
     )
+
+
+def named(command: str) -> str:
+    """Return a command as messages name it: without the directory and the environment that were put before it."""
+    own = command.rpartition("|| exit\n")[2]
+    if own.startswith("env "):
+        with suppress(ValueError):
+            own = shlex.join(dropwhile(lambda word: "=" in word, shlex.split(own)[1:]))
+    return repr(printable(own, 200))
 
 
 def _text(printed: bytes) -> str:
@@ -121,7 +133,7 @@ def _usage(command: str, said: str) -> tuple[int, Usage]:
     begin, end, *memory = [*first.split(), "", ""][:3]
     if not (_CLOCK.fullmatch(begin) and _CLOCK.fullmatch(end)):
         raise ProbeError(
-            f"{printable(command, 200)!r}: date +%s%N says {printable(first, 60)!r} on the node: no nanoseconds"
+            f"{named(command)}: date +%s%N says {printable(first, 60)!r} on the node: no nanoseconds"
         )
     # Of the shell itself, then of what it ran.
     times_s = [60 * int(minutes) + float(seconds) for minutes, seconds in _CPU_TIMES.findall(rest)]
@@ -144,7 +156,7 @@ def run_time_s(ran: Ran) -> float:
     if ran.error or ran.nanoseconds is None:
         raise ProbeError(ran.error)
     if ran.nanoseconds <= 0:
-        raise ProbeError(f"{printable(ran.command, 200)!r}: the node's clock went back while it ran")
+        raise ProbeError(f"{named(ran.command)}: the node's clock went back while it ran")
     return ran.nanoseconds * 1e-9
 
 
@@ -164,7 +176,7 @@ def number(match: str, ran: Ran) -> float:
         what = f"{printable(found[-1], 60)!r}, which is no number," if found else "nothing"
         end = printable(last_line(ran.output.stdout.encode(errors="replace")) or "nothing", 100)
         raise ProbeError(
-            f"{printable(ran.command, 200)!r}: {match!r} matches {what} in its output, which ends: {end}"
+            f"{named(ran.command)}: {match!r} matches {what} in its output, which ends: {end}"
         ) from None
 
 
@@ -185,7 +197,7 @@ def samples(plan: LaunchPlan, ran: Ran) -> list[Sample]:
 def _number_sample(plan: LaunchPlan, op: str, value: float) -> Sample:
     if not 1e-290 < value < 1e290:
         raise ProbeError(
-            f"{printable(plan.command, 200)!r}: {op} is {value:g}: only numbers above zero can be compared as ratios"
+            f"{named(plan.command)}: {op} is {value:g}: only numbers above zero can be compared as ratios"
         )
     # A histogram holds whole numbers: as many digits of any value, small or large.
     divisor = 10.0 ** (_DIGITS - 9 - math.floor(math.log10(value)))

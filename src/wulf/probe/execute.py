@@ -14,10 +14,11 @@ from wulf.ports import RemoteProcess
 from wulf.probe import command, parse
 from wulf.probe.beside import traffic
 from wulf.probe.schedule import LaunchPlan
-from wulf.probe.start import SILENCE_S, START_S, Site, start
+from wulf.probe.start import SILENCE_S, START_S, Measurer, Site, start
 from wulf.records import RANKS_OF_A_PAIR, Launch, LaunchResult, NodeContext, Reference, Sample, Traffic
+from wulf.records.emulated import ProgramTimes
 from wulf.store.files import timestamp
-from wulf.text import last_line, printable
+from wulf.text import last_words, printable
 
 #: A probe that has said its last line, and the MPI library around it, may take so long to end.
 END_S = 5.0
@@ -57,6 +58,7 @@ class _Output(msgspec.Struct):
     samples: list[Sample] = []
     reference_lines: list[parse.ReferenceLine] = []
     references: list[Reference] = []
+    programs: list[ProgramTimes] = []
     beside: list[Traffic] = []
     ran: command.Ran | None = None
     error: str | None = None
@@ -109,7 +111,7 @@ def _attempt(plan: LaunchPlan, site: Site, output: _Output) -> None:
             output.samples = command.samples(plan, ran)
             return
         with traffic(plan, site) as others, start(plan, site, output.argv) as process:
-            _read(process, output, plan, others.check)
+            _read(process, output, plan, site.measurer, others.check)
             output.beside = others.carried()
             _let_it_end(process)
         output.samples = [
@@ -155,7 +157,13 @@ def _result(
     printed = None if output.ran is None else output.ran.output
     if failed:
         return LaunchResult(launch=launch, samples=[], output=printed)
-    return LaunchResult(launch=launch, samples=output.samples, references=output.references, output=printed)
+    return LaunchResult(
+        launch=launch,
+        samples=output.samples,
+        references=output.references,
+        programs=output.programs,
+        output=printed,
+    )
 
 
 def limit_s(plan: LaunchPlan) -> float:
@@ -178,12 +186,19 @@ def _let_it_end(process: RemoteProcess) -> None:
         process.wait(END_S)
 
 
-def _read(process: RemoteProcess, output: _Output, plan: LaunchPlan, meanwhile: Callable[[], None]) -> None:
+def _read(
+    process: RemoteProcess,
+    output: _Output,
+    plan: LaunchPlan,
+    measurer: Measurer | None,
+    meanwhile: Callable[[], None],
+) -> None:
     """Collect a probe's output until its last line; `meanwhile` is called after each."""
     who = "–".join(dict.fromkeys(plan.place))
-    total_s = limit_s(plan)
+    total_s = limit_s(plan) if measurer is None else measurer.limit_s
+    silence_s = SILENCE_S if measurer is None else total_s
     try:
-        for line in process.lines(SILENCE_S, total_s):
+        for line in process.lines(silence_s, total_s):
             said = parse.message(line)
             if isinstance(said, parse.Hello):
                 output.info = said
@@ -191,6 +206,8 @@ def _read(process: RemoteProcess, output: _Output, plan: LaunchPlan, meanwhile: 
                 output.cells.append(said)
             elif isinstance(said, parse.ReferenceLine):
                 output.reference_lines.append(said)
+            elif isinstance(said, parse.ProgramLine):
+                output.programs.append(parse.program_times(said, len(plan.place)))
             elif isinstance(said, parse.ErrorLine):
                 # Of many ranks the first does not know which one it was.
                 better = _other_rank(process) if len(plan.place) > RANKS_OF_A_PAIR else None
@@ -206,7 +223,7 @@ def _read(process: RemoteProcess, output: _Output, plan: LaunchPlan, meanwhile: 
     except TransportError as error:
         raise ProbeError(f"{who}: the probe fell silent: {error}") from error
     cause = _other_rank(process)
-    reason = cause.message if cause is not None else last_line(process.stderr()) or "no message"
+    reason = cause.message if cause is not None else last_words(process.stderr()) or "no message"
     raise ProbeError(f"{who}: the probe ended early: {reason}")
 
 

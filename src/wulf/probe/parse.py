@@ -9,6 +9,7 @@ import msgspec
 
 from wulf.errors import ProbeError
 from wulf.records import Cell, Clock, Exits, Place, ProbeInfo, Reference, Sample, Setting
+from wulf.records.emulated import ProgramTimes
 from wulf.text import printable
 
 PROTOCOL = 1
@@ -81,6 +82,16 @@ class ReferenceLine(msgspec.Struct, frozen=True, tag="reference", tag_field="typ
     arm: str = ""
 
 
+class ProgramLine(msgspec.Struct, frozen=True, tag="program", tag_field="type"):
+    """How the ranks of a program of a pattern spent their time."""
+
+    number: int
+    ranks: list[int]
+    time_ns: list[int]
+    compute_ns: list[int]
+    asked_ns: list[int]
+
+
 class ErrorLine(msgspec.Struct, frozen=True, tag="error", tag_field="type"):
     """Last line of a failed launch."""
 
@@ -95,10 +106,10 @@ class End(msgspec.Struct, frozen=True, tag="end", tag_field="type"):
     elapsed_s: float
 
 
-Message = Hello | Progress | CellLine | ReferenceLine | ErrorLine | End
+Message = Hello | Progress | CellLine | ReferenceLine | ProgramLine | ErrorLine | End
 
 _decoder: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
-_KNOWN = frozenset({"hello", "progress", "cell", "reference", "error", "end"})
+_KNOWN = frozenset({"hello", "progress", "cell", "reference", "program", "error", "end"})
 
 
 class _Typed(msgspec.Struct):
@@ -224,6 +235,28 @@ def reference(line: ReferenceLine, place: Place) -> Reference:
     if any(not 0 < value < math.inf for values in line.medians_ns for value in values):
         raise ProbeError("the reference has times that cannot be")
     return Reference(place=about, medians_ns=line.medians_ns, at_us=line.at_us, setting=line.arm)
+
+
+def program_times(line: ProgramLine, ranks: int) -> ProgramTimes:
+    """Return what a line of a program says.
+
+    Raises
+    ------
+    ProbeError
+        It does not say all of each rank, or of ranks that are not there.
+    """
+    lists = (line.time_ns, line.compute_ns, line.asked_ns)
+    if any(len(values) != len(line.ranks) for values in lists):
+        raise ProbeError(f"program {line.number}: not a time for each of its {len(line.ranks)} ranks")
+    if any(not 0 <= rank < ranks for rank in line.ranks):
+        raise ProbeError(f"program {line.number}: there are no ranks {line.ranks} among {ranks}")
+    return ProgramTimes(
+        number=line.number,
+        ranks=line.ranks,
+        time_ns=line.time_ns,
+        compute_ns=line.compute_ns,
+        asked_ns=line.asked_ns,
+    )
 
 
 def _about(ranks: list[int], place: Place, what: str) -> Place:

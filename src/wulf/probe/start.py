@@ -22,6 +22,14 @@ PEER_TIMEOUT_S = 8
 START_S = 60.0
 
 
+class Measurer(msgspec.Struct, frozen=True, kw_only=True):
+    """Another program with MPI than the probe, which speaks its protocol."""
+
+    arguments: list[str]
+    #: A launch of it may take so long, and be silent all the time [s]: it ends by itself when nothing moves.
+    limit_s: float
+
+
 class Site(msgspec.Struct, frozen=True, kw_only=True):
     """Where launches run: how to reach the nodes, and where the probes are on them."""
 
@@ -38,6 +46,8 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     subnet: str | None
     #: Whether two of the nodes share a CPU, so that their ranks must yield while they wait.
     shares_cpu: Callable[..., bool]
+    #: What `mpi_probe` is, where it is not the probe.
+    measurer: Measurer | None = None
 
 
 @contextmanager
@@ -58,7 +68,7 @@ def start(plan: LaunchPlan, site: Site, argv: list[str]) -> Iterator[RemoteProce
         )
     job = MpiJob(
         program=site.mpi_probe,
-        arguments=probe_arguments(plan),
+        arguments=site.measurer.arguments if site.measurer is not None else probe_arguments(plan),
         hosts=[(node, site.addresses.get(node, node)) for node in plan.place],
         interface=site.interface,
         subnet=site.subnet,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import msgspec
 
+from wulf import own
 from wulf.errors import ConfigError, UsageError
 from wulf.probe import ladder
 from wulf.text import nearest
@@ -145,17 +145,18 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 @functools.cache
 def names() -> tuple[str, ...]:
-    """Names of the suites that come with wulf."""
-    return tuple(sorted(file.name.removesuffix(".toml") for file in _directory().iterdir()))
+    """Names of the suites that come with wulf, and of those of the site and the user."""
+    return tuple(source.id for source in own.sources("suites"))
 
 
 def named(name: str) -> Suite:
-    """Return a suite that comes with wulf; raises UsageError where there is none of this name."""
-    if name not in names():
+    """Return a suite by its name; raises UsageError where there is none of this name."""
+    source = own.source("suites", name)
+    if source is None:
         raise UsageError(
             f"--suite: there is no suite {name!r}{nearest(name, names())}; there are: {', '.join(names())}"
         )
-    return parse(_directory().joinpath(f"{name}.toml").read_text(encoding="utf-8"), f"suite {name}")
+    return parse(source.text, f"suite {name}" if source.owner == "wulf" else source.name)
 
 
 def from_file(path: Path) -> Suite:
@@ -207,7 +208,3 @@ def require_different(names_of: Sequence[str], source: str) -> None:
     twice = sorted({name for name in names_of if names_of.count(name) > 1})
     if twice:
         raise UsageError(f"{source}: two experiments are called {twice[0]}: give one of them another 'name'")
-
-
-def _directory() -> resources.abc.Traversable:
-    return resources.files("wulf") / "data" / "suites"

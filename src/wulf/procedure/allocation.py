@@ -90,15 +90,15 @@ def srun(
         )
     arguments = config.mpi.arguments
     if any(word.startswith("--mpi") for word in arguments):
-        return Srun(arguments=arguments, allocation=job)
+        return Srun(arguments=arguments, allocation=job, binding=config.binding())
     answer = transport.run([Srun.name, "--mpi=list"], nodes[:1], timeout_s=_ASK_S)[nodes[0]]
     there = slurm.mpi_plugins((answer.stdout + b"\n" + answer.stderr).decode(errors="replace"))
     plugin = PLUGINS[mpi.family]
     if plugin in there:
         say(f"MPI jobs start with srun --mpi={plugin} in Slurm job {job}")
-        return Srun(arguments=arguments, allocation=job, plugin=plugin)
+        return Srun(arguments=arguments, allocation=job, plugin=plugin, binding=config.binding())
     say(
         f"srun has no {plugin}, by which {mpi.version} would start "
         f"({', '.join(sorted(there)) or answer.reason or 'it lists nothing'}): MPI jobs start with {mpi.mpirun}"
     )
-    return launcher_for(mpi.family, mpi.mpirun)
+    return launcher_for(mpi.launcher, mpi.mpirun, compiler=mpi.compiler, binding=config.binding())

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from wulf import estimate, model
-from wulf.diagnose import hosts
+from wulf.diagnosis import hosts
 from wulf.records import (
     SCHEMA_VERSION,
     Analysis,

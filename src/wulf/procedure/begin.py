@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -15,9 +14,7 @@ from wulf.cluster import inventory
 from wulf.errors import UsageError
 from wulf.records import SCHEMA_VERSION, FactValue, Operation
 from wulf.store.files import timestamp
-from wulf.text import printable
-
-_RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,100}")
+from wulf.store.runs import checked_name
 
 
 def new_seed(seed: int | None = None) -> int:
@@ -33,12 +30,9 @@ def new_run(name: str | None, runs: Path) -> Path:
     UsageError
         The name cannot be one, or there is a run of this name.
     """
-    if name is not None and (not _RUN_NAME.fullmatch(name) or name == "latest"):
-        raise UsageError(
-            f"{printable(name, 80)!r} cannot be the name of a run: letters, digits, '.', '_' and '-', "
-            "beginning with a letter or a digit, and not 'latest' (--runs chooses the directory)"
-        )
-    path = runs / (name or datetime.now().astimezone().strftime("%Y-%m-%d-%H%M%S"))
+    path = runs / (
+        checked_name(name) if name is not None else datetime.now().astimezone().strftime("%Y-%m-%d-%H%M%S")
+    )
     if path.exists():
         raise UsageError(f"{path} exists already: choose another name, or go on with --resume")
     return path

@@ -23,7 +23,6 @@ from wulf.records.profiled import Characters, Gain, MpiProfile
 from wulf.store import MANIFEST, Run, write_atomically
 from wulf.store.files import decode_file
 from wulf.store.tuning import TuningRun
-from wulf.text import printable
 
 #: File of a run with what its program did with MPI.
 PROFILE = "profile.json"
@@ -158,7 +157,7 @@ def launched(
     path, lacking = install.install_program(config, transport, program, nodes)
     if path is None or lacking:
         raise TransportError(reasons_text(lacking))
-    say(f"one launch of {printable(line, 80)}, counted")
+    say(f"one launch of {command.named(line)}, counted")
     target = f"/tmp/wulf-profile-{secrets.token_hex(8)}"  # noqa: S108 - nobody can guess it
     try:
         text, variables = profile.counted(line, libraries[0].family, path, target)
@@ -173,7 +172,7 @@ def launched(
         transport.run(["rm", "-f", target], nodes, timeout_s=ASK_S)
     if answer.status != "ok" or not answer.stdout.strip():
         raise ProbeError(
-            f"{printable(line, 200)!r}: no call of MPI was seen on {nodes[0]}: the program uses another "
+            f"{command.named(line)}: no call of MPI was seen on {nodes[0]}: the program uses another "
             f"MPI library than {libraries[0].version} (see --mpi), is linked statically, calls MPI from Fortran, ends "
             "without MPI_Finalize, or its rank 0 is on another node"
         )

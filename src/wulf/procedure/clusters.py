@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from wulf import defaults
 from wulf.cluster import inventory
 from wulf.errors import UsageError
 from wulf.lab import current as current_lab
@@ -70,10 +71,14 @@ def _settings_for(allocation: inventory.ClusterConfig) -> inventory.ClusterConfi
 
 
 def _default_cluster() -> str:
+    if os.environ.get("WULF_CLUSTER"):
+        return os.environ["WULF_CLUSTER"]
     if "SLURM_JOB_NODELIST" in os.environ:
         return "slurm"
     if _FILE.exists():
         return str(_FILE)
+    if (usual := defaults.cluster()) is not None:
+        return usual
     if current_lab() is not None:
         return "lab"
     raise UsageError(

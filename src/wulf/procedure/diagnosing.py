@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wulf import store
-from wulf.diagnose import alone, tree
-from wulf.diagnose import pairs as between
-from wulf.diagnose.baseline import FALSE_ALARM, worse_nodes
-from wulf.diagnose.signatures import symptoms
+from wulf.diagnosis import alone, tree
+from wulf.diagnosis import pairs as between
+from wulf.diagnosis.baseline import FALSE_ALARM, worse_nodes
+from wulf.diagnosis.signatures import symptoms
 from wulf.errors import AnalysisError, UsageError
 from wulf.procedure.analysis import analyze, compare
 from wulf.records import Analysis, CellEstimate, Comparison, Estimate, NodeRecord, Pair

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from wulf import store
-from wulf.diagnose import apart
+from wulf.diagnosis import apart
 from wulf.errors import AnalysisError
 from wulf.estimate.cells import as_estimate
 from wulf.importing import hpcc as output

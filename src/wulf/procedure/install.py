@@ -49,7 +49,8 @@ def install(
     Parameters
     ----------
     probes
-        The socket probe, and that with MPI if it is wanted; none where only commands are measured.
+        The socket probe, that with MPI if it is wanted, or another program with MPI alone; none where only commands
+        are measured.
     launcher
         How the MPI job is started; None without MPI.
     nodes
@@ -57,14 +58,14 @@ def install(
     """
     if not probes:
         return Places(net={}, mpi=None, lacks_net={}, lacks_mpi={})
-    net = probes[0]
+    net = next((probe for probe in probes if probe.mpi is None), None)
     mpi = next((probe for probe in probes if probe.mpi is not None), None)
     if config.transport == "local":
-        here = dict.fromkeys(nodes, str(net.path))
+        here = dict.fromkeys(nodes, str(net.path)) if net is not None else {}
         return Places(net=here, mpi=str(mpi.path) if mpi else None, lacks_net={}, lacks_mpi={})
     say(f"putting the probe on {len(nodes)} nodes")
     homes, homeless = _homes(transport, nodes)
-    places, lacks_net = _everywhere(transport, net, homes)
+    places, lacks_net = _everywhere(transport, net, homes) if net is not None else ({}, Reasons())
     if mpi is None or launcher is None:
         return Places(net=places, mpi=None, lacks_net=homeless | lacks_net, lacks_mpi={})
     target, lacks_mpi = _same_path(transport, mpi, homes)

@@ -9,12 +9,13 @@ from wulf.probe import budget
 from wulf.procedure.measuring import loop as measuring
 from wulf.procedure.tuning import loop as tuning
 from wulf.records import Plan, TuneManifest
+from wulf.records.hpl import HplLaunch, HplManifest
 
 _LOG = logging.getLogger("wulf")
 
 
-class Logged:
-    """Watches measured runs and tuning runs; stages and what went wrong are `logging.INFO` and above."""
+class _Stages:
+    """What all long work says."""
 
     def stage(self, text: str) -> None:
         """Log a new part of the work."""
@@ -23,6 +24,28 @@ class Logged:
     def note(self, text: str) -> None:
         """Log what a person is told."""
         _LOG.warning("%s", text)
+
+    def interrupted(self, path: Path) -> None:
+        """Log where the results so far are."""
+        _LOG.warning("interrupted; what was measured is kept in %s", path)
+
+
+class LoggedHpl(_Stages):
+    """Watches runs of HPL."""
+
+    def begun(self, path: Path, manifest: HplManifest) -> None:
+        """Log a new run."""
+        _LOG.info("%s: at most %.0f s", path, manifest.plan.time_s)
+
+    def launched(self, launch: HplLaunch, spent_s: float, left_s: float) -> None:  # noqa: ARG002 - the protocol's
+        """Log a finished launch."""
+        if launch.status == "failed":
+            _LOG.warning("a launch failed: %s", launch.reason)
+        _LOG.debug("a launch, %s: about %.0f s left", launch.phase, left_s)
+
+
+class Logged(_Stages):
+    """Watches measured runs and tuning runs; stages and what went wrong are `logging.INFO` and above."""
 
     def fits(self, plan: Plan, fit: budget.Fit, spent_s: float) -> None:
         """Log what does not fit into the budget."""
@@ -53,7 +76,3 @@ class Logged:
         if state.last.status == "failed":
             _LOG.warning("trial %d failed: %s", state.last.index, state.last.error)
         _LOG.debug("trial %d: %s", state.last.index, state.last.setting or "original")
-
-    def interrupted(self, path: Path) -> None:
-        """Log where the results so far are."""
-        _LOG.warning("interrupted; what was measured is kept in %s", path)

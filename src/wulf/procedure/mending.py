@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
-from scipy.stats import fisher_exact
+import scipy
 
 from wulf import catalogue
 from wulf.catalogue import Profile
@@ -310,7 +310,7 @@ def spoiled(found: Mending) -> str:
 def _more(many: int, few: int, of: int) -> bool:
     """Whether more fail in one way than in the other, for sure (Fisher's exact test, one-sided)."""
     counts = np.array([[many, of - many], [few, of - few]])
-    return bool(fisher_exact(counts, alternative="greater").pvalue <= SIGNIFICANCE)
+    return bool(scipy.stats.fisher_exact(counts, alternative="greater").pvalue <= SIGNIFICANCE)
 
 
 def _measure(

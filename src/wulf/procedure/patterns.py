@@ -36,6 +36,20 @@ def gallery() -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
+def named(name: str) -> str:
+    """Return the text of a pattern of the gallery.
+
+    Raises
+    ------
+    UsageError
+        There is none of that name.
+    """
+    known = gallery()
+    if name not in known:
+        raise UsageError(f"there is no pattern {name!r}{nearest(name, known)}; there are: {', '.join(known)}")
+    return known[name]
+
+
 def read(source: str) -> language.Document:
     """Read a pattern: a file, or the name of one of the gallery.
 
@@ -85,16 +99,28 @@ def pattern_trace(path: Path, ranks: int | None, directory: Path) -> Path:
         A trace that it draws from cannot be read, or the trace cannot be written.
     """
     document = read(str(path))
-    made = operations.operations(document, ranks or None, samples(document))
     trace = directory / f"{Path(path).stem}.wtrace"
+    written(document, ranks or None, trace)
+    return trace
+
+
+def written(document: language.Document, ranks: int | None, path: Path) -> operations.Operations:
+    """Write the trace of a pattern to a file; returns what is in it.
+
+    Raises
+    ------
+    ConfigError, TraceError
+        As `pattern_trace` does.
+    """
+    made = operations.operations(document, ranks, samples(document))
     note = {
         "pattern": document.pattern.title,
         "seed": document.pattern.seed,
         "warm_up": document.pattern.warm_up,
         "programs": [{"name": name, "ranks": members} for name, members in made.programs.items()],
     }
-    writer.write_container(trace, note, made.streams)
-    return trace
+    writer.write_container(path, note, made.streams)
+    return made
 
 
 def samples(document: language.Document) -> distributions.Samples:

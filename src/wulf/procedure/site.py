@@ -15,7 +15,7 @@ import msgspec
 
 from wulf import __version__, catalogue
 from wulf.cluster.inventory import ClusterConfig
-from wulf.cluster.launcher import launcher_for
+from wulf.cluster.launcher import families, launcher_for
 from wulf.cluster.launcher.srun import Srun
 from wulf.cluster.transport import open_transport
 from wulf.errors import BuildError, ConfigError, TransportError, UnreachableError, UsageError
@@ -27,7 +27,7 @@ from wulf.ports import Launcher, MpiJob, Transport
 from wulf.probe import build
 from wulf.probe.execute import LaunchContext, Observation
 from wulf.probe.schedule import LaunchPlan
-from wulf.probe.start import Site
+from wulf.probe.start import Measurer, Site
 from wulf.procedure import allocation, install
 from wulf.procedure.level import require_level
 from wulf.procedure.measuring.loop import RunLaunch, launcher
@@ -163,11 +163,21 @@ def connect(
 
 
 def ready(
-    config: ClusterConfig, transport: Transport, nodes: list[NodeRecord], tools: Toolbox, say: Say
+    config: ClusterConfig,
+    transport: Transport,
+    nodes: list[NodeRecord],
+    tools: Toolbox,
+    say: Say,
+    measurer: Measurer | None = None,
 ) -> MeasuringSite:
     """Put the probes on the nodes that answer, and return how to launch there.
 
     A node that does not take a probe, or on which it does not run, is left out of the operations that need it.
+
+    Parameters
+    ----------
+    measurer
+        How the program with MPI is asked, where that is not the probe.
 
     Raises
     ------
@@ -191,6 +201,7 @@ def ready(
         interface=config.interface,
         subnet=subnet(nodes),
         shares_cpu=sharing(config, nodes),
+        measurer=measurer,
     )
     return MeasuringSite(
         nodes=nodes,
@@ -301,6 +312,8 @@ def software(tools: Toolbox) -> dict[str, FactValue]:
     facts |= {f"python_{name}": metadata.version(name) for name in ("numpy", "scipy", "ClusterShell")}
     for probe in tools.probes:
         facts["probe_mpi_sha256" if probe.mpi else "probe_net_sha256"] = probe.digest
+        if probe.prebuilt:
+            facts["probe_net_prebuilt"] = True
     if tools.mpi is not None:
         facts |= {"mpi": tools.mpi.version, "mpi_compiler": tools.mpi.compiler}
     return facts
@@ -316,15 +329,17 @@ def mpi_launcher(
     ConfigError
         The file names the launcher of another library: every rank would be a job of its own.
     """
-    name = config.mpi.launcher or mpi.family
+    name = config.mpi.launcher or mpi.launcher
     if name == Srun.name:
         return allocation.srun(config, mpi, transport, nodes, say)
-    if name != mpi.family:
+    if mpi.family not in families(name):
         raise ConfigError(
             f'{config.origin}: [mpi] launcher = "{name}" cannot start a job of {mpi.version}: measure another library '
             "(--mpi), or leave launcher out, and each library starts its own jobs"
         )
-    return launcher_for(name, mpi.mpirun, config.mpi.arguments)
+    return launcher_for(
+        name, mpi.mpirun, config.mpi.arguments, compiler=mpi.compiler, binding=config.binding()
+    )
 
 
 def job_variables(config: ClusterConfig, family: str, nodes: Sequence[NodeRecord]) -> dict[str, str]:
@@ -338,7 +353,7 @@ def job_variables(config: ClusterConfig, family: str, nodes: Sequence[NodeRecord
         shared_cpu=sharing(config, nodes)(*(record.node for record in nodes)),
         env=dict(config.mpi.env),
     )
-    return launcher_for(config.mpi.launcher or family).env(job)
+    return launcher_for(config.mpi.launcher or family, binding=config.binding()).env(job)
 
 
 def subnet(nodes: Iterable[NodeRecord]) -> str | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from wulf.errors import StoreError
-from wulf.predict.network import Link, Network, Pieces, at
+from wulf.prediction.network import Link, Network, Pieces, at
 from wulf.wtrace.export import goal, smpi
 from wulf.wtrace.export.operations import exported
 from wulf.wtrace.reader import Trace, read

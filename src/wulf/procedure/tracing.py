@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import itertools
+import os
 import secrets
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -16,12 +18,13 @@ import msgspec
 from wulf import __version__
 from wulf.apps.preload import preloaded
 from wulf.cluster.config import ClusterConfig
-from wulf.errors import BuildError, TraceError, TransportError
+from wulf.errors import NoStreamError, TraceError, TransportError
 from wulf.nodeset import reasons_text
 from wulf.ports import Transport
 from wulf.probe import build, command
 from wulf.probe.build import MpiLibrary
-from wulf.procedure import install, site
+from wulf.procedure import install, site, traced_program
+from wulf.procedure.measuring.participants import spread
 from wulf.records import NodeRecord
 from wulf.wtrace.reader import Trace, read
 from wulf.wtrace.writer import pack
@@ -30,6 +33,7 @@ Say = Callable[[str], None]
 LIBRARY = "libwulf-tracer.so"
 #: Asking for a file of a rank may take so long [s].
 FETCH_S = 600.0
+_PART_BYTES = 8 << 20
 #: Files of ranks can be large; /tmp is memory on many systems.
 _PLACE = "/var/tmp"  # noqa: S108 - a name in it that nobody can guess
 
@@ -70,11 +74,13 @@ def trace(request: TraceRequest, say: Say) -> Traced:
         A node is lost, or cannot take the tracer.
     """
     _require_writable(request.output)
-    library = _library(request)
+    library = traced_program.library(request.mpi, request.words)
     say(f"building the tracer, with {library.version}")
     program = build.build_program(LIBRARY, library)
     text = request.words[0] if len(request.words) == 1 else shlex.join(request.words)
     note = {"command": text, "library": library.version, "wulf": __version__}
+    if request.ranks:
+        note["ranks"] = str(request.ranks)
     if request.config.transport == "local" and not request.ranks:
         return _here(request, text, library, str(program.path), note)
     with site.connect(request.config, request.nodes, say) as (transport, records):
@@ -90,7 +96,10 @@ def _here(request: TraceRequest, text: str, library: MpiLibrary, path: str, note
         given, variables = preloaded(text, library.family, path, _own(request, directory))
         told = [f"{name}={value}" for name, value in variables.items()]
         done = subprocess.run(["env", *told, "sh", "-c", given], check=False)
-        return _packed(request, note, Path(directory), done.returncode)
+        code = done.returncode
+        return _packed(
+            request, note, Path(directory), code, lambda: traced_program.why(request.words, library, code)
+        )
 
 
 def _there(  # what is there, part by part
@@ -106,8 +115,7 @@ def _there(  # what is there, part by part
     """Run it on the first node, and fetch what the ranks have left there."""
     first = request.nodes[0]
     if request.ranks:
-        count = len(request.nodes)
-        place = tuple(request.nodes[rank * count // request.ranks] for rank in range(request.ranks))
+        place = spread(request.nodes, request.ranks)
         text = site.mpi_command(request.config, transport, records, request.mpi, place, text, say)
     target = f"{_PLACE}/wulf-trace-{secrets.token_hex(8)}"
     try:
@@ -118,7 +126,14 @@ def _there(  # what is there, part by part
         sys.stderr.write(ran.output.stderr)
         with tempfile.TemporaryDirectory(prefix="wulf-trace-", dir=_PLACE) as directory:
             _fetch(transport, first, target, Path(directory))
-            return _packed(request, note, Path(directory), 1 if ran.error else 0)
+            code = 1 if ran.error else 0
+            return _packed(
+                request,
+                note,
+                Path(directory),
+                code,
+                lambda: traced_program.why(request.words, library, code, transport, first),
+            )
     finally:
         transport.run(["rm", "-rf", target], request.nodes, timeout_s=FETCH_S)
 
@@ -130,43 +145,48 @@ def _own(request: TraceRequest, directory: str) -> dict[str, str]:
 def _fetch(transport: Transport, node: str, source: str, target: Path) -> None:
     listed = transport.run(["ls", source], [node], timeout_s=FETCH_S)[node]
     for name in listed.stdout.decode(errors="replace").split() if listed.status == "ok" else []:
-        answer = transport.run(["cat", f"{source}/{name}"], [node], timeout_s=FETCH_S)[node]
+        with (target / name).open("wb") as file:
+            for part in _parts(transport, node, f"{source}/{name}"):
+                file.write(part)
+
+
+def _parts(transport: Transport, node: str, path: str) -> Iterator[bytes]:
+    """Yield a file of a node: what it prints must be text, and not too much of it."""
+    for first in itertools.count(1, _PART_BYTES):
+        text = f"tail -c +{first} {shlex.quote(path)} | head -c {_PART_BYTES} | base64 -w 0"
+        answer = transport.run(["sh", "-c", text], [node], timeout_s=FETCH_S)[node]
         if answer.status != "ok":
-            raise TransportError(f"{node}: cannot read {source}/{name}, what a rank recorded")
-        (target / name).write_bytes(answer.stdout)
+            raise TransportError(f"{node}: cannot read {path}, what a rank recorded: {answer.reason}")
+        part = base64.b64decode(answer.stdout)
+        yield part
+        if len(part) < _PART_BYTES:
+            return
 
 
-def _packed(request: TraceRequest, note: dict[str, str], directory: Path, exit_code: int) -> Traced:
+def _packed(
+    request: TraceRequest, note: dict[str, str], directory: Path, exit_code: int, why: Callable[[], str]
+) -> Traced:
     try:
         pack(request.output, note, directory)
-    except TraceError as error:
-        ended = f"; the command ended with exit code {exit_code}" if exit_code else ""
+    except NoStreamError as error:
+        raise TraceError(f"{error}: {why()}") from None
+    found = read(request.output)
+    if request.ranks not in (0, found.ranks):
+        request.output.unlink()
         raise TraceError(
-            f"{error}{ended}. Is the program linked dynamically, with {note['library']} (--mpi names another), "
-            "and not written in Fortran?"
-        ) from None
-    return Traced(trace=read(request.output), exit_code=exit_code)
-
-
-def _library(request: TraceRequest) -> MpiLibrary:
-    """Return the MPI library of the command: the one that is named, or whose mpirun stands first."""
-    libraries = build.find_mpi(request.mpi)
-    if not libraries:
-        raise BuildError("no MPI library was found: name that of the program with --mpi")
-    words = request.words[0].split() if len(request.words) == 1 else request.words
-    starter = shutil.which(words[0]) if words else None
-    if request.mpi is None and starter is not None:
-        same = [one for one in libraries if _is_same(one.mpirun, starter)]
-        return same[0] if same else libraries[0]
-    return libraries[0]
-
-
-def _is_same(mpirun: str, starter: str) -> bool:
-    found = shutil.which(mpirun)
-    return found is not None and Path(found).resolve() == Path(starter).resolve()
+            f"{request.ranks} ranks were started, and each was alone: the program is of another MPI library than "
+            f"{note['library']}, name that with --mpi"
+            if found.ranks == 1
+            else f"{request.ranks} ranks were started, and {found.ranks} have left a trace"
+        )
+    return Traced(trace=found, exit_code=exit_code)
 
 
 def _require_writable(output: Path) -> None:
     """Refuse before a long run what could not be written after it."""
     if not output.parent.is_dir():
         raise TraceError(f"cannot write {output}: there is no directory {output.parent}")
+    if output.is_dir():
+        raise TraceError(f"cannot write {output}: it is a directory")
+    if not os.access(output if output.exists() else output.parent, os.W_OK):
+        raise TraceError(f"cannot write {output}: there is no right to")

@@ -39,6 +39,7 @@ from wulf.records.changed import (
     Release,
     SetValue,
 )
+from wulf.records.contended import Contended, Contention, OtherProgram
 from wulf.records.derived import (
     Adjusted,
     AdjustedRatio,
@@ -102,12 +103,16 @@ from wulf.records.measured import (
 )
 from wulf.records.mended import MendEffect, Mending, Unmended
 from wulf.records.predicted import (
+    BandwidthNeed,
+    BandwidthPoint,
     Checked,
     CurveLine,
     HopSource,
     PathShares,
     Predicted,
     Prediction,
+    Timeline,
+    TimelineRow,
     Tolerance,
 )
 from wulf.records.tuned import (
@@ -143,6 +148,8 @@ __all__ = [
     "Advice",
     "Analysis",
     "Audit",
+    "BandwidthNeed",
+    "BandwidthPoint",
     "Candidate",
     "Cell",
     "CellComparison",
@@ -152,6 +159,8 @@ __all__ = [
     "Checked",
     "Clock",
     "Comparison",
+    "Contended",
+    "Contention",
     "Control",
     "CpuNoise",
     "CurveLine",
@@ -196,6 +205,7 @@ __all__ = [
     "NodeRecord",
     "NodeStatus",
     "Operation",
+    "OtherProgram",
     "Output",
     "Overhead",
     "Overlap",
@@ -225,6 +235,8 @@ __all__ = [
     "SetValue",
     "Setting",
     "Statistic",
+    "Timeline",
+    "TimelineRow",
     "Tolerance",
     "Traffic",
     "Trial",

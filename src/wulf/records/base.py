@@ -29,6 +29,7 @@ OWN_FACTS = frozenset(
         "network.routes",
         "nic.addresses",
         "nic.device",
+        "nic.carrier_changes",
         "cpu.allowed",
         "irq.affinity",
     }

@@ -101,6 +101,11 @@ class CollectiveTuning(Record, frozen=True, kw_only=True):
     held_out_failures: list[HeldOutFailure] = []
     #: Time with the file ÷ time without, geometric mean over all held-out sizes; null where no block measured all.
     mean: Estimate | None = None
+    #: The same of the library's own decision against itself, in the same launches.
+    mean_control: Estimate | None = None
+    #: Both over those held-out sizes only for which the file has a rule.
+    mean_ruled: Estimate | None = None
+    mean_ruled_control: Estimate | None = None
     #: Collectives whose rules are not in the file as jobs failed with them, and how.
     dropped: dict[str, str] = {}
     #: Text of the file; empty where nothing is better than the library's own decision.

@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from wulf.records.base import FactValue, Pair, Place, Record, Setting
+from wulf.records.emulated import ProgramTimes
 
 #: How many take part in an operation that is measured between two nodes.
 RANKS_OF_A_PAIR = 2
@@ -403,6 +404,8 @@ class LaunchResult(Record, frozen=True, kw_only=True, tag="launch"):
     samples: list[Sample]
     #: One, or one for each pair that was measured at the same time; empty where none was made.
     references: list[Reference] = []
+    #: Of a pattern: how its programs' ranks spent their time.
+    programs: list[ProgramTimes] = []
     #: Of a command; it is kept in files of its own, not in the log.
     output: Output | None = None
 

@@ -54,9 +54,17 @@ class NetworkWorth(Record, frozen=True, kw_only=True):
     nodes_for_it: Estimate | None
     #: Run time of the mix ÷ that on the tuned network; null where none was asked about.
     beyond_tuned: Estimate | None
+    #: Net value of what it brings beyond the tuned network [currency], and the part of the samples in which that has
+    #: paid (0–1); null where none was asked about.
+    net_after_tuning: Estimate | None
+    pays_after_tuning: float | None
+    #: Part of the samples in which its net value is the highest of all (0–1).
+    leads: float
     #: Where prices are from.
     source: str
     verdict: Literal["pays", "does not pay", "cannot be told"]
+    #: Why the traces cannot carry an answer; empty where they can.
+    refused: str = ""
     influences: list[Influence]
 
 
@@ -75,6 +83,8 @@ class Worth(Record, frozen=True, kw_only=True):
     tuned: str
     #: Run time of the mix on it ÷ now.
     tuned_change: Estimate | None
+    #: Price of a port at which a network pays exactly on which messages take no time: none is worth more [currency].
+    bound_port: Estimate
     networks: list[NetworkWorth]
     conclusion: list[str]
     notes: list[str]

@@ -280,6 +280,21 @@ class HostsView:
 
 
 @dataclass(frozen=True)
+class PatternView:
+    """A pattern that was performed, ready to be printed."""
+
+    title: str
+    lede: str
+    #: What must be known, the prediction first where there is one.
+    lines: tuple[str, ...]
+    times: Table
+    programs: Table
+    figures: tuple[Figure, ...]
+    #: As it was written.
+    text: str
+
+
+@dataclass(frozen=True)
 class View:
     """A whole run, ready to be printed."""
 
@@ -302,6 +317,7 @@ class View:
     audit: AuditView | None = None
     diagnosis: DiagnosisView | None = None
     hosts: HostsView | None = None
+    pattern: PatternView | None = None
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from wulf.stats import intervals
 from wulf.stats.covariates import Fit
@@ -49,7 +49,7 @@ def median(
     taken = q * (n - 1) / (slopes.freedom + q)
     loss = math.sqrt((n - 1) / max(n - 1 - taken, 1.0))
     middle = np.median(away, axis=0)
-    reach = stats.t.ppf((1 + confidence) / 2, slopes.freedom) * math.sqrt(
+    reach = scipy.stats.t.ppf((1 + confidence) / 2, slopes.freedom) * math.sqrt(
         max(float(middle @ covariance @ middle), 0.0)
     )
     low, high = (

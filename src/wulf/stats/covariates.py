@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 Floats = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ class Fit:
         value = abs(float(self.coefficients[index]))
         if error == 0:
             return 1.0 if value == 0 else 0.0
-        return float(2 * stats.t.sf(value / error, self.freedom))
+        return float(2 * scipy.stats.t.sf(value / error, self.freedom))
 
 
 def huber(design: ArrayLike, values: ArrayLike) -> Fit | None:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import binom
 
 METHOD = "order statistics (Hettmansperger–Sheather)"
 
@@ -60,7 +60,7 @@ def ranks(n: int, confidence: float) -> tuple[int, float] | None:
     """
 
     def coverage(k: int) -> float:
-        return float(1.0 - 2.0 * binom.cdf(k - 1, n, 0.5))
+        return float(1.0 - 2.0 * scipy.stats.binom.cdf(k - 1, n, 0.5))
 
     if n < 1 or coverage(1) < confidence:
         return None

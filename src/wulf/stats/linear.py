@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import t as student
 
 from wulf.stats.intervals import Interval
 from wulf.stats.shift import Shift
@@ -50,11 +50,11 @@ class Contrast:
 
     def p_value(self) -> float:
         """Two-sided p value of "it is nothing"."""
-        return float(2 * student.sf(abs(self.t), self.degrees))
+        return float(2 * scipy.stats.t.sf(abs(self.t), self.degrees))
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """Lower and upper bound, by Student's t."""
-        half = float(student.ppf((1 + confidence) / 2, self.degrees)) * self.error
+        half = float(scipy.stats.t.ppf((1 + confidence) / 2, self.degrees)) * self.error
         return self.value - half, self.value + half
 
     def shift(self, confidence: float, n: int) -> Shift:
@@ -64,7 +64,7 @@ class Contrast:
 
     def lower(self, chance: float) -> float:
         """Bound below which the effect is with this chance at most."""
-        return self.value - float(student.isf(chance, self.degrees)) * self.error
+        return self.value - float(scipy.stats.t.isf(chance, self.degrees)) * self.error
 
     def evidence(self, typical: float) -> float:
         """Return the e value against "it is nothing": valid whenever it is looked at, however often.

@@ -6,8 +6,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.ndimage import gaussian_filter1d
 
 from wulf.stats.quantiles import weighted_quantile
 
@@ -74,7 +74,7 @@ def modes(values: ArrayLike, counts: ArrayLike | None = None) -> list[Mode]:
     low, high = float(logs.min()) - 4 * width, float(logs.max()) + 4 * width
     bins = int(min((high - low) / width * _BINS_PER_WIDTH, _MAX_BINS))
     mass, _ = np.histogram(logs, bins=bins, range=(low, high), weights=weights / total)
-    density = gaussian_filter1d(mass, width / ((high - low) / bins), mode="constant")
+    density = scipy.ndimage.gaussian_filter1d(mass, width / ((high - low) / bins), mode="constant")
     share = MIN_MASS if total >= FEW else MIN_MASS_OF_FEW
     valleys = _valleys(density, max(share, MIN_VALUES / total))
     return _divided(numbers, weights, [low + (high - low) * at / bins for at in valleys])

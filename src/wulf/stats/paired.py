@@ -6,8 +6,8 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
 
 from wulf.stats.intervals import Interval
 from wulf.stats.shift import Shift
@@ -110,7 +110,7 @@ def _middle(ordered: NDArray[np.float64]) -> float:
 def _p_value(values: NDArray[np.float64]) -> float:
     """Two-sided p value over all signs that the ranks could have."""
     # Doubled, so that the mean ranks of ties are whole numbers.
-    ranks = np.rint(2 * rankdata(np.abs(values))).astype(np.int64)
+    ranks = np.rint(2 * scipy.stats.rankdata(np.abs(values))).astype(np.int64)
     other = values != 0
     distribution = _distribution(tuple(sorted(ranks[other].tolist())))
     positive, total = int(ranks[values > 0].sum()), int(ranks[other].sum())

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import chi2, norm, t
 
 from wulf.stats.intervals import Interval
 
@@ -46,10 +46,10 @@ def rate(counts: ArrayLike, exposures: ArrayLike, confidence: float = 0.95) -> I
     tail = (1 - confidence) / 2
     if clump > 1:
         # That few launches say how much counts scatter.
-        clump *= float(t.ppf(1 - tail, found.size - 1) / norm.ppf(1 - tail)) ** 2
+        clump *= float(scipy.stats.t.ppf(1 - tail, found.size - 1) / scipy.stats.norm.ppf(1 - tail)) ** 2
     events = total / clump
-    low = float(chi2.ppf(tail, 2 * events)) / 2 if events else 0.0
-    high = float(chi2.ppf(1 - tail, 2 * events + 2)) / 2
+    low = float(scipy.stats.chi2.ppf(tail, 2 * events)) / 2 if events else 0.0
+    high = float(scipy.stats.chi2.ppf(1 - tail, 2 * events + 2)) / 2
     return Interval(
         total / time, low * clump / time, high * clump / time, confidence, METHOD, int(found.size)
     )
@@ -64,7 +64,7 @@ def chance_of_evenness(counts: ArrayLike, exposures: ArrayLike) -> float | None:
     found, watched = _arrays(counts, exposures)
     if found.size < FEWEST or not found.any():
         return None
-    return float(chi2.cdf(_dispersion(found, watched), found.size - 1))
+    return float(scipy.stats.chi2.cdf(_dispersion(found, watched), found.size - 1))
 
 
 def _arrays(counts: ArrayLike, exposures: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

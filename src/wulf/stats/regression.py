@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 from wulf.stats.intervals import Interval
 
@@ -118,7 +118,7 @@ def least_squares(x: ArrayLike, y: ArrayLike, confidence: float = 0.95) -> Least
     sse = float(np.sum((y - intercept - slope * x) ** 2))
     spread = (sse / (n - 2)) ** 0.5 if n > 2 else 0.0
     errors = (spread * (1 / n + x.mean() ** 2 / sxx) ** 0.5, spread / sxx**0.5)
-    t = float(stats.t.ppf((1 + confidence) / 2, n - 2)) if n > 2 else None
+    t = float(scipy.stats.t.ppf((1 + confidence) / 2, n - 2)) if n > 2 else None
     return LeastSquares(
         _classic(intercept, errors[0], t, confidence, n),
         _classic(slope, errors[1], t, confidence, n),
@@ -145,7 +145,7 @@ def prediction_half_width(x: ArrayLike, at: ArrayLike, spread: float, confidence
     """Half-width of the classic prediction interval of one more observation at each of `at`."""
     x, at = np.asarray(x, dtype=float), np.asarray(at, dtype=float)
     n, dx = len(x), x - x.mean()
-    t = float(stats.t.ppf((1 + confidence) / 2, n - 2))
+    t = float(scipy.stats.t.ppf((1 + confidence) / 2, n - 2))
     return np.asarray(t * spread * np.sqrt(1 + 1 / n + (at - x.mean()) ** 2 / float(dx @ dx)))
 
 

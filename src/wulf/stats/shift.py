@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import mannwhitneyu
 
 from wulf.stats.intervals import Interval
 
@@ -50,7 +50,7 @@ def shift(base: ArrayLike, candidate: ArrayLike, confidence: float = 0.95) -> Sh
     if rank is not None:
         low, high = float(np.exp(differences[rank - 1])), float(np.exp(differences[-rank]))
     interval = Interval(value, low, high, confidence, METHOD, min(first.size, second.size))
-    return Shift(interval, float(mannwhitneyu(first, second).pvalue))
+    return Shift(interval, float(scipy.stats.mannwhitneyu(first, second).pvalue))
 
 
 @lru_cache(maxsize=4096)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import t as student
 
 
 @dataclass(frozen=True)
@@ -54,5 +54,5 @@ def step(first: ArrayLike, second: ArrayLike, *, second_is_earlier: bool = False
     variances = np.diag(np.linalg.inv(design.T @ design)) * float(residuals @ residuals) / free
     # Where nothing is left over, whatever is not zero is certain.
     errors = np.maximum(np.sqrt(variances), np.finfo(np.float64).tiny)
-    p_values = 2 * student.sf(np.abs(solution) / errors, free)
+    p_values = 2 * scipy.stats.t.sf(np.abs(solution) / errors, free)
     return Step(float(solution[1]), float(p_values[1]), float(p_values[2]), residuals)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import kendalltau, norm, rankdata, theilslopes
 
 #: Launches from which their dependence can be estimated: what fewer of them seem to show is chance.
 TESTABLE = 24
@@ -44,8 +44,10 @@ def trend(values: ArrayLike) -> Trend | None:
     middle = float(np.median(series))
     if middle == 0:
         return None
-    slope = float(theilslopes(series, index).slope)
-    return Trend(change=slope * (series.size - 1) / middle, p_value=float(kendalltau(index, series).pvalue))
+    slope = float(scipy.stats.theilslopes(series, index).slope)
+    return Trend(
+        change=slope * (series.size - 1) / middle, p_value=float(scipy.stats.kendalltau(index, series).pvalue)
+    )
 
 
 def dependence(values: ArrayLike) -> float | None:
@@ -68,12 +70,12 @@ def dependences(values: NDArray[np.float64]) -> NDArray[np.float64]:
     4 % more of any dependence, and less of most. Series of equal values are taken as independent.
     """
     n = values.shape[-1]
-    ranks = rankdata(values, axis=-1)
+    ranks = scipy.stats.rankdata(values, axis=-1)
     square = np.sum((ranks - (n + 1) / 2) ** 2, axis=-1)
     steps = np.sum(np.diff(ranks, axis=-1) ** 2, axis=-1)
     ratio = np.divide(steps, square, out=np.full_like(square, 4.0), where=square > 0)
     spread = 2 * np.sqrt((n - 2) * (5 * n**2 - 2 * n - 9) / (5 * n * (n + 1) * (n - 1) ** 2))
-    return np.asarray(norm.cdf((ratio - 2) / spread), dtype=np.float64)
+    return np.asarray(scipy.stats.norm.cdf((ratio - 2) / spread), dtype=np.float64)
 
 
 def inflation(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -97,11 +99,11 @@ def inflation(values: NDArray[np.float64]) -> NDArray[np.float64]:
     n = values.shape[-1]
     if n < TESTABLE:
         return np.ones(values.shape[:-1])
-    centred = rankdata(values, axis=-1) - (n + 1) / 2
+    centred = scipy.stats.rankdata(values, axis=-1) - (n + 1) / 2
     square = np.sum(centred**2, axis=-1)
     lagged = np.sum(centred[..., 1:] * centred[..., :-1], axis=-1)
     found = np.divide(lagged, square, out=np.zeros_like(square), where=square > 0)
-    clear = found > norm.isf(DEPENDENT_P) / np.sqrt(n) - 1 / n
+    clear = found > scipy.stats.norm.isf(DEPENDENT_P) / np.sqrt(n) - 1 / n
     caution = np.where(clear, CAUTION_WHERE_CLEAR, CAUTION)
     cautious = found + (1 + 4 * found) / n + caution / np.sqrt(n)
     rho = np.clip(np.where(found > 0, cautious, 0.0), 0.0, _MOST)

@@ -47,6 +47,30 @@ def flat(record: msgspec.Struct) -> dict[str, Any]:
     return row
 
 
+def of_records(records: Sequence[msgspec.Struct]) -> dict[str, list[Any]]:
+    """Return records of one kind as columns of equal length; ``time`` with a ``value`` in it is ``time_value``.
+
+    Where a record has nothing (None), so have its columns; lists and dictionaries stay what they are.
+    """
+    rows = [_deep(record) for record in records]
+    names = dict.fromkeys(name for row in rows for name in row)
+    # What is None in one record has fields in another.
+    parents = {name for name in names if any(other.startswith(f"{name}_") for other in names)}
+    kept = [name for name in names if name not in parents or any(row.get(name) is not None for row in rows)]
+    return {name: [row.get(name) for row in rows] for name in kept}
+
+
+def _deep(record: msgspec.Struct) -> dict[str, Any]:
+    row: dict[str, Any] = {}
+    for name in record.__struct_fields__:
+        value = getattr(record, name)
+        if isinstance(value, msgspec.Struct):
+            row.update({f"{name}_{inner}": found for inner, found in _deep(value).items()})
+        else:
+            row[name] = value
+    return row
+
+
 def cell_rows(analysis: Analysis) -> list[dict[str, Any]]:
     """Return one row per cell estimate."""
     rows = []

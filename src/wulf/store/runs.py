@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import fcntl
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from wulf.errors import StoreError
+from wulf.errors import StoreError, UsageError
 from wulf.records import (
     Analysis,
     Launch,
@@ -40,6 +41,7 @@ RECORDS = "records.jsonl"
 ANALYSIS = "analysis.json"
 #: Directory of what commands have printed: LAUNCH.stdout and LAUNCH.stderr.
 OUTPUT = "output"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,100}")
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,6 +178,27 @@ def save_analysis(path: Path, analysis: Analysis) -> None:
     write_atomically(path / ANALYSIS, msgspec.json.format(msgspec.json.encode(analysis), indent=1))
 
 
+def is_name(name: str) -> bool:
+    """Whether a run can be called so."""
+    return _NAME.fullmatch(name) is not None and name != "latest"
+
+
+def checked_name(name: str) -> str:
+    """Return the name of a run.
+
+    Raises
+    ------
+    UsageError
+        It cannot be one.
+    """
+    if not is_name(name):
+        raise UsageError(
+            f"{printable(name, 80)!r} cannot be the name of a run: letters, digits, '.', '_' and '-', "
+            "beginning with a letter or a digit, and not 'latest' (--runs chooses the directory)"
+        )
+    return name
+
+
 def list_runs(root: Path, head: str = MANIFEST) -> list[Path]:
     """Return the run directories under `root`, the newest last.
 
@@ -201,7 +224,8 @@ def unreadable_runs(root: Path) -> dict[Path, str]:
 
 def _children(root: Path) -> list[Path]:
     try:
-        return list(root.iterdir())
+        # What begins with a dot is not there yet, or not any more.
+        return [child for child in root.iterdir() if not child.name.startswith(".")]
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:

@@ -165,3 +165,14 @@ class Kind(enum.IntEnum):
     WINDOW_FREE = 99
 
     OTHER = 127
+
+
+class Mark(enum.IntEnum):
+    """Of a pattern's `PHASE`, in `request`: what the next records belong to."""
+
+    NONE = 0
+    ITERATION = 1
+    SERVE = 2
+    FARM = 3
+    DONE = 4
+    END = 5

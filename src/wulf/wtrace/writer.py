@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import struct
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from wulf.errors import TraceError
+from wulf.errors import NoStreamError, TraceError
 from wulf.wtrace.layout import (
     COMMUNICATOR,
     CONTAINER,
@@ -159,30 +158,70 @@ def write_container(path: Path, note: dict[str, Any], streams: Sequence[bytes]) 
 def pack(path: Path, note: dict[str, Any], directory: Path) -> None:
     """Write a trace of the files ``rank.NNNNNN`` of a directory; a rank without one has none in the trace.
 
+    Of a rank that was killed the last records are in ``rank.NNNNNN.tail``.
+
     Raises
     ------
+    NoStreamError
+        There are none.
     TraceError
-        There are no streams, or the file cannot be written.
+        The file cannot be written.
     """
     files = {int(found[1]): one for one in directory.iterdir() if (found := _STREAM_NAME.fullmatch(one.name))}
     if not files:
-        raise TraceError(f"no rank left a stream in {directory}: did the command start an MPI program?")
+        raise NoStreamError("no rank left a stream")
     ranks = max(max(files) + 1, *(_announced(one) for one in files.values()))
-    sizes = [files[rank].stat().st_size if rank in files else 0 for rank in range(ranks)]
+    parts = {rank: _parts(file) for rank, file in files.items()}
+    sizes = [sum(part.bytes for part in parts.get(rank, [])) for rank in range(ranks)]
 
     def fill(file: BinaryIO, rank: int) -> None:
-        if rank in files:
-            with files[rank].open("rb") as source:
-                shutil.copyfileobj(source, file, 1 << 20)
+        for part in parts.get(rank, []):
+            with part.path.open("rb") as source:
+                _copy(source, file, part.bytes)
 
     _write(path, note, sizes, fill)
 
 
-def _announced(stream: Path) -> int:
-    """Return how many ranks a stream says that there are; 0 where it is too short to say."""
+class _FilePart(msgspec.Struct, frozen=True):
+    """The first bytes of a file."""
+
+    path: Path
+    bytes: int
+
+
+def _parts(file: Path) -> list[_FilePart]:
+    """Return what a rank's stream is in: of one that was killed its last window, too, which is beside it."""
+    size, tail = file.stat().st_size, file.with_name(f"{file.name}.tail")
+    header = _header(file)
+    if header is None or not tail.is_file():
+        return [_FilePart(file, size)]
+    slots, window = int(header["slots"]), max(tail.stat().st_size // SLOT_BYTES, 1)
+    if (size - HEADER_BYTES) // SLOT_BYTES >= slots:
+        return [_FilePart(file, HEADER_BYTES + slots * SLOT_BYTES)]
+    first = (slots - 1) // window * window
+    return [
+        _FilePart(file, HEADER_BYTES + first * SLOT_BYTES),
+        _FilePart(tail, (slots - first) * SLOT_BYTES),
+    ]
+
+
+def _copy(source: BinaryIO, target: BinaryIO, count: int) -> None:
+    while count > 0 and (part := source.read(min(count, 1 << 20))):
+        target.write(part)
+        count -= len(part)
+
+
+def _header(stream: Path) -> np.void | None:
+    """Return the header of a stream; None where the file is too short to have one."""
     with stream.open("rb") as file:
         head = file.read(HEADER.itemsize)
-    return int(np.frombuffer(head, dtype=HEADER)[0]["ranks"]) if len(head) == HEADER.itemsize else 0
+    return np.frombuffer(head, dtype=HEADER)[0] if len(head) == HEADER.itemsize else None
+
+
+def _announced(stream: Path) -> int:
+    """Return how many ranks a stream says that there are; 0 where it is too short to say."""
+    header = _header(stream)
+    return 0 if header is None else int(header["ranks"])
 
 
 def _write(

@@ -1,7 +1,7 @@
 /* The probe's own cost: nothing happens between two readings of the clock. */
 #include "core/clock.h"
+#include "core/watchdog.h"
 #include "probe/operation.h"
-#include "probe/watchdog.h"
 
 static int initiate(struct visit *visit, struct failure *failure) {
     (void)failure;

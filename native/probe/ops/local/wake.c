@@ -4,8 +4,8 @@
 #include <time.h>
 
 #include "core/clock.h"
+#include "core/watchdog.h"
 #include "probe/operation.h"
-#include "probe/watchdog.h"
 
 enum { GAP_US = 1000, GAP_MOST_US = 1000000, VISIT_SCALE = 10 };
 static const uint64_t NS_PER_US = 1000, NS_PER_S = 1000000000;

@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/watchdog.h"
 #include "probe/net/connections.h"
 #include "probe/net/socket.h"
 #include "probe/operation.h"
-#include "probe/watchdog.h"
 
 enum {
     LOAD_USUAL = 50, /* percent of the capacity */

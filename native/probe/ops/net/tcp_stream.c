@@ -1,10 +1,10 @@
 /* A stream of messages over TCP. The receiver acknowledges the end of a visit; the time runs from the first
  * byte sent to that acknowledgement, so one half round trip is spread over all messages of the visit. */
 #include "core/clock.h"
+#include "core/payload.h"
 #include "probe/net/link.h"
 #include "probe/net/socket.h"
 #include "probe/operation.h"
-#include "probe/payload.h"
 
 enum { VISIT_SCALE = 5 }; /* longer visits, so that the acknowledgement weighs little */
 

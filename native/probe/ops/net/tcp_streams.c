@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/payload.h"
+#include "core/watchdog.h"
 #include "probe/net/connections.h"
 #include "probe/net/socket.h"
 #include "probe/operation.h"
-#include "probe/payload.h"
-#include "probe/watchdog.h"
 
 enum { STREAMS_USUAL = 4, STREAMS_MOST = 64, VISIT_SCALE = 5, LOOK_MS = 250, BURST_BYTES = 64 << 10 };
 enum verdict { VERDICT_GOOD = 1, VERDICT_CORRUPT = 2 };

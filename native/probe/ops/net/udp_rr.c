@@ -3,11 +3,11 @@
 #include <sys/socket.h>
 
 #include "core/clock.h"
+#include "core/watchdog.h"
 #include "probe/net/datagram.h"
 #include "probe/net/link.h"
 #include "probe/net/socket.h"
 #include "probe/operation.h"
-#include "probe/watchdog.h"
 
 enum {
     LOST_PER_VISIT = 5 /* then the visit ends: bounds the time that is lost by waiting */

@@ -7,12 +7,12 @@
 #include <sys/socket.h>
 
 #include "core/clock.h"
+#include "core/payload.h"
+#include "core/watchdog.h"
 #include "probe/net/datagram.h"
 #include "probe/net/link.h"
 #include "probe/net/socket.h"
 #include "probe/operation.h"
-#include "probe/payload.h"
-#include "probe/watchdog.h"
 
 enum {
     STREAM_HEADER_BYTES = DATAGRAM_HEADER_BYTES + 8,

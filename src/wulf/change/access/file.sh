@@ -40,10 +40,24 @@ file_write() { # path, value
 file_restore() { # one that does not come back does not keep the others from it
 	file_failed=0
 	while IFS=$TAB read -r file_path file_value; do
+		file_of_no_queue "$file_path" && continue
 		[ "$(file_chosen "$(cat "$file_path" 2>/dev/null)")" = "$file_value" ] || file_write "$file_path" "$file_value" ||
 			file_failed=1
 	done
 	return "$file_failed"
+}
+# An interface that has fewer queues than when they were set has none of their settings, and would make a new queue
+# without them: nothing is to be put back. An interface that is gone is something else.
+file_lasting() {
+	while IFS= read -r file_item; do
+		file_of_no_queue "${file_item%%"$TAB"*}" || printf '%s\n' "$file_item" || return 1
+	done
+}
+file_of_no_queue() { # path
+	case $1 in
+	/sys/class/net/*/queues/[rt]x-*/*) [ -d "${1%/queues/*}/queues" ] && [ ! -d "${1%/*}" ] ;;
+	*) return 1 ;;
+	esac
 }
 file_get() {
 	set -f

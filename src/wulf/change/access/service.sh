@@ -52,8 +52,11 @@ service_tables() { # file: the rules that are there now, once, should a guard be
 service_others() { # file, state after the change: a table that somebody else has made instead of one of ours is not removed
 	service_items <"$2" >"$1.after"
 	firewall_contents <"$1" >"$1.items"
-	service_theirs=$(awk -F '\t' 'FILENAME ~ /ours$/ { ours[$1] = $0; next } FILENAME ~ /after$/ { after[$0]; next }
-		$1 in ours && ours[$1] != $0 && !($0 in after) { print $1 }' "$1.ours" "$1.after" "$1.items")
+	# Rules of our own may have come or gone with another setting since.
+	service_theirs=$(awk -F '\t' '
+		{ table = $1; gsub(/ *[io]ifname "[^"]*" accept comment "wulf"/, "") }
+		FILENAME ~ /ours$/ { ours[table] = $0; next } FILENAME ~ /after$/ { after[$0]; next }
+		table in ours && ours[table] != $0 && !($0 in after) && table != "table inet wulf" { print table }' "$1.ours" "$1.after" "$1.items")
 	[ -z "$service_theirs" ] ||
 		{ echo "somebody else has made $service_theirs meanwhile: 'nft delete $service_theirs' lets the former one come back" >&2; rm -f "$1"; return 1; }
 }

@@ -54,11 +54,16 @@ end_role() { # ROLE: one that is stopped or hangs, also one that was stopped whi
 }
 let_end() { # ROLE that has retired: one that was stopped just then goes on, and ends
 	let_end_tries=50
-	until flock -n "$RUN/$1.lock" true || [ "$let_end_tries" -eq 0 ]; do
+	until flock -n "$RUN/$1.lock" true || succeeded "$1" || [ "$let_end_tries" -eq 0 ]; do
 		let_end_tries=$((let_end_tries - 1))
 		! process_in "$RUN/$1.lock" "$1" || kill -CONT "$role_pid" 2>/dev/null
 		sleep 0.1
 	done
+}
+succeeded() { # ROLE: it has its lock by right again; who begins a change just now waits for us, too
+	process_of "$1" || return 1
+	succeeded_pid=$role_pid
+	process_in "$RUN/$1.lock" "$1" && [ "$role_pid" = "$succeeded_pid" ]
 }
 # A service outlives the connection, and systemd starts it again should somebody end it.
 watch_by_systemd() {
@@ -209,6 +214,6 @@ retire() { # nothing is open; decided under the lock, so that no `begin` counts 
 		flock -w 1 9 || exit 1
 		tidy || exit 1
 		! process_of keep || { kill -USR1 "$role_pid" && kill -CONT "$role_pid"; } # also one that somebody has stopped
-		rm -f "$RUN/watcher" "$RUN/keeper"
+		rm -f "$RUN/keeper" "$RUN/watcher" # in this order: a keeper that misses its watcher starts another one
 	) 8>&- 9>"$RUN/mutex" && exit 0
 }

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Literal, get_args
 
 from wulf.errors import UsageError
+
+#: What the ranks of a job are bound to, each to one.
+Binding = Literal["none", "hwthread", "core", "numa", "socket"]
+UNITS: tuple[Binding, ...] = get_args(Binding)
 
 #: What a job of Open MPI 4 sets to be bound otherwise, and one of Open MPI 5, which PRRTE starts.
 BINDINGS = ("OMPI_MCA_hwloc_base_binding_policy", "PRTE_MCA_hwloc_default_binding_policy")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wulf.cluster.launcher.hosts import by_address
+from wulf.cluster.launcher.hosts import Binding, by_address
 from wulf.ports import MpiJob
 
 
@@ -13,9 +13,12 @@ class Mpich:
 
     name = "mpich"
 
-    def __init__(self, command: str = "mpirun", arguments: Sequence[str] = ()) -> None:
+    def __init__(
+        self, command: str = "mpirun", arguments: Sequence[str] = (), *, binding: Binding | None = None
+    ) -> None:
         self._command = command
         self._arguments = list(arguments)
+        self._binding = binding
 
     def argv(self, job: MpiJob) -> list[str]:
         """Command line that starts the job on its first host."""
@@ -24,6 +27,8 @@ class Mpich:
         # Otherwise Hydra kills the measuring rank at once when the other dies, before it can name its peer.
         words += ["-disable-auto-cleanup"]
         words += ["-hosts", ",".join(f"{address}:{ranks}" for address, ranks in hosts.items())]
+        if self._binding is not None:
+            words += ["-bind-to", self._binding]
         if job.interface is not None:
             words += ["-iface", job.interface]
         return [*words, *self._arguments, job.program, *job.arguments]

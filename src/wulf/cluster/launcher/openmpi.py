@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wulf.cluster.launcher.hosts import bindings, by_address
+from wulf.cluster.launcher.hosts import Binding, bindings, by_address
 from wulf.ports import MpiJob
 
 
@@ -17,9 +17,12 @@ class OpenMpi:
 
     name = "openmpi"
 
-    def __init__(self, command: str = "mpirun", arguments: Sequence[str] = ()) -> None:
+    def __init__(
+        self, command: str = "mpirun", arguments: Sequence[str] = (), *, binding: Binding | None = None
+    ) -> None:
         self._command = command
         self._arguments = list(arguments)
+        self._binding = binding
 
     def argv(self, job: MpiJob) -> list[str]:
         """Command line that starts the job on its first host."""
@@ -30,7 +33,7 @@ class OpenMpi:
         # both ranks of a pair would meet on core 0. Unbound they inherit it.
         policies = bindings(job.env)
         if len(policies) < 2:
-            words += ["--bind-to", *(policies or ["none"])]
+            words += ["--bind-to", *(policies or [self._binding or "none"])]
         for variable in job.env:
             words += ["-x", variable]
         return [*words, *self._arguments, job.program, *job.arguments]

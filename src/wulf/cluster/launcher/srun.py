@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wulf.cluster.launcher.hosts import BINDINGS, bindings
+from wulf.cluster.launcher.hosts import BINDINGS, Binding, bindings
 from wulf.errors import UsageError
 from wulf.ports import MpiJob
 
@@ -36,11 +36,18 @@ class Srun:
     name = "srun"
 
     def __init__(
-        self, command: str = "srun", arguments: Sequence[str] = (), *, allocation: str = "", plugin: str = ""
+        self,
+        command: str = "srun",
+        arguments: Sequence[str] = (),
+        *,
+        allocation: str = "",
+        plugin: str = "",
+        binding: Binding | None = None,
     ) -> None:
         self._command = command
         self._arguments = list(arguments)
         self._allocation = allocation
+        self._binding = binding
         self._plugin = plugin
 
     def argv(self, job: MpiJob) -> list[str]:
@@ -61,7 +68,7 @@ class Srun:
         words += ["--nodes", str(len(set(nodes))), "--ntasks", str(len(nodes))]
         # A node may be named several times, and the order counts, with this distribution only.
         words += ["--distribution=arbitrary", "--nodelist", ",".join(nodes), "--export=ALL"]
-        words += [f"--cpu-bind={_unit(job)}"]
+        words += [f"--cpu-bind={_unit(job, self._binding)}"]
         if job.shared_cpu:
             words += ["--overcommit"]
         return [*words, *self._arguments, job.program, *job.arguments]
@@ -81,9 +88,12 @@ class Srun:
         return {**variables, **job.env}
 
 
-def _unit(job: MpiJob) -> str:
-    """Return what srun binds each rank to: what the job says, else a core, or nothing where that is too little."""
-    policies = bindings(job.env)
+def _unit(job: MpiJob, binding: Binding | None) -> str:
+    """Return what srun binds each rank to: what the job says, else what the cluster's file says, else a core.
+
+    Nothing where a core is too little and nobody has said it.
+    """
+    policies = bindings(job.env) or ([binding] if binding is not None else [])
     if not policies:
         # Bound to a core, all threads of a rank would be on it; unbound they have what the job has of the node.
         return "none" if job.shared_cpu or job.threads > 1 else "cores"

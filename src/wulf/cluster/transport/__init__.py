@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+import logging
 
 from wulf.cluster.config import ClusterConfig
 from wulf.cluster.transport.local import LocalTransport
+from wulf.cluster.transport.logged import LOG, ClosableTransport, LoggedTransport
 from wulf.cluster.transport.ssh import SshTransport
 from wulf.errors import ConfigError
-from wulf.ports import Transport
+
+__all__ = ["ClosableTransport", "open_transport"]
 
 _TRANSPORTS: dict[str, type[LocalTransport] | type[SshTransport]] = {
     transport.name: transport for transport in (LocalTransport, SshTransport)
 }
-
-
-class ClosableTransport(Transport, Protocol):
-    """A transport that may keep connections open."""
-
-    def close(self) -> None:
-        """End what is kept open; the transport is not used afterwards."""
 
 
 def open_transport(config: ClusterConfig) -> ClosableTransport:
@@ -33,4 +28,5 @@ def open_transport(config: ClusterConfig) -> ClosableTransport:
     if config.transport not in _TRANSPORTS:
         known = ", ".join(_TRANSPORTS)
         raise ConfigError(f"{config.origin}: unknown transport '{config.transport}' (allowed: {known})")
-    return _TRANSPORTS[config.transport](config)
+    transport = _TRANSPORTS[config.transport](config)
+    return LoggedTransport(transport) if LOG.isEnabledFor(logging.DEBUG) else transport

@@ -341,6 +341,9 @@ _FACTS: dict[str, Callable[[NodeCapture], FactValue]] = {
     "speed_bits_per_s": _speed,
     "speed_max_bits_per_s": _speed_max,
     "duplex": _duplex,
+    "carrier_changes": lambda capture: whole(
+        _file("carrier_changes")(capture), "how often the link went or came"
+    ),
     "autoneg": lambda capture: given(ethtool_values(capture, ""), "autoneg"),
     "device": _device,
     "device_id": _device_id,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from wulf.apps import hpl
 from wulf.cluster.inventory import ClusterConfig
+from wulf.cluster.launcher import families
 from wulf.cluster.launcher.srun import Srun
 from wulf.errors import UsageError
 from wulf.nodeset import fold, reasons_text
@@ -128,7 +129,7 @@ def _library(config: ClusterConfig, transport: Transport, plan: HplPlan) -> buil
     if asked:
         return build.find_mpi(asked)[0]
     launcher = config.mpi.launcher
-    family = launcher if launcher and launcher != Srun.name else _family(transport, plan)
+    family = families(launcher)[0] if launcher and launcher != Srun.name else _family(transport, plan)
     # A library without its compiler can start jobs all the same.
     alone = build.MpiLibrary(compiler="mpicc", family=family, version=family)
     return next((library for library in build.find_mpi() if library.family == family), alone)

@@ -24,6 +24,8 @@ class Task(NamedTuple):
     each_cpu: Experiment | None = None
     #: Nodes that can take part; None for all.
     nodes: frozenset[str] | None = None
+    #: Node of every rank, where that is decided already; empty where it is not.
+    place: Place = ()
 
 
 def places(task: Task, pairs: Sequence[Pair], left_out: Sequence[LeftOut]) -> list[Place]:
@@ -34,6 +36,8 @@ def places(task: Task, pairs: Sequence[Pair], left_out: Sequence[LeftOut]) -> li
     has, one on the first node where it starts its own.
     """
     operation = task.operation
+    if task.place:
+        return [task.place]
     if operation.between_pairs and not task.inside:
         return list(pairs)
     out = {absent.node for absent in left_out if operation.name in absent.ops}
@@ -43,13 +47,13 @@ def places(task: Task, pairs: Sequence[Pair], left_out: Sequence[LeftOut]) -> li
     if operation.ranks == 1 and not operation.command:
         return [(node,) for node in everybody if task.nodes is None or node in task.nodes]
     if operation.command:
-        return [_spread(everybody, task.ranks or 1)]
+        return [spread(everybody, task.ranks or 1)]
     ranks = tuple(node for node in everybody for _ in range(task.ranks_per_node))
     ranks = ranks[: task.ranks or None]
     return [ranks] if len(set(ranks)) > 1 else []
 
 
-def _spread(nodes: Place, ranks: int) -> Place:
+def spread(nodes: Sequence[str], ranks: int) -> Place:
     """Return the node of every rank: as many on each as on the others, or one more, those of a node in a row."""
     return tuple(nodes[index] for index in sorted(rank % len(nodes) for rank in range(ranks)))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Protocol
 
@@ -17,10 +17,12 @@ from wulf.facts.values import Unknown, cpu_list
 from wulf.nodeset import fold, fold_reasons, reasons_text
 from wulf.ports import Transport
 from wulf.probe import budget, ladder, schedule, suites
+from wulf.probe.start import Measurer
 from wulf.probe.suites import Experiment
 from wulf.procedure import allocation, site
 from wulf.procedure.begin import head, new_seed
-from wulf.procedure.measuring import fitting, loop, series
+from wulf.procedure.measuring import emulation, fitting, loop, series
+from wulf.procedure.measuring.emulation import Emulation
 from wulf.procedure.measuring.participants import Task, absent, places
 from wulf.records import (
     REFERENCE_US,
@@ -33,6 +35,7 @@ from wulf.records import (
     Operation,
     Pair,
     Part,
+    Place,
     Plan,
     Printed,
     Series,
@@ -83,6 +86,8 @@ class MeasureRequest(msgspec.Struct, frozen=True, kw_only=True):
     #: Make visits of the node-local reference beside those of the operations.
     reference: bool = True
     seed: int = msgspec.field(default_factory=new_seed)
+    #: A pattern that is performed, and nothing else.
+    emulation: Emulation | None = None
     #: Pairs that have no node in common are measured at the same time, in one job.
     at_once: bool = False
     #: Of an operation in which all nodes take part.
@@ -133,13 +138,19 @@ def start(request: MeasureRequest, path: Path, watcher: Watcher) -> Outcome:
     KeyboardInterrupt
         After the run has been marked as interrupted; what was measured is kept.
     """
-    with _looked(request, watcher) as (tools, tasks, transport, records, pairs):
-        ready = site.ready(request.config, transport, records, tools, watcher.stage)
+    with ExitStack() as stack:
+        tools, tasks, transport, records, pairs = stack.enter_context(_looked(request, watcher))
+        measurer = stack.enter_context(
+            _installed(request.emulation, request.config, transport, tasks[0].place)
+        )
+        ready = site.ready(request.config, transport, records, tools, watcher.stage, measurer)
         request = _within_allocation(request, watcher)
         plan = _plan(request, tasks, pairs, ready.left_out)
         _require_some(plan, watcher)
         with store.create(path, _manifest(request, path.name, plan, tools.operations, ready)) as writer:
             watcher.note(f"run: {path}")
+            if request.emulation is not None:
+                request.emulation.keep(path)
             for record in records:
                 writer.append(record)
             return _measure(writer, [], ready, watcher)
@@ -165,18 +176,15 @@ def go_on(name: str, runs: Path, budget_s: float | None, watcher: Watcher) -> Ou
     if manifest.plan.series is not None and budget_s is not None:
         raise UsageError(f"{path} is a series and goes on until its own end: it takes no --budget")
     config = inventory.parse(manifest.cluster, str(path / store.MANIFEST))
-    mpi = manifest.software.get("mpi_compiler")
-    asked = [
-        operation.asked or operation.name
-        for operation in manifest.operations
-        if operation.transport != "command"
-    ]
-    tools = site.toolbox(list(dict.fromkeys(asked)), str(mpi) if mpi else None, watcher.stage)
-    tools = msgspec.structs.replace(tools, operations=manifest.operations)
-    members = sorted({node for place in manifest.plan.workload.places for node in place})
-    with site.connect(config, members, watcher.stage) as (transport, records):
-        site.measurable(manifest.plan.workload.places, records)
-        ready = site.ready(config, transport, records, tools, watcher.stage)
+    performed = emulation.kept(path)
+    tools = _tools_again(manifest, performed, watcher)
+    places = manifest.plan.workload.places
+    members = sorted({node for place in places for node in place})
+    with ExitStack() as stack:
+        transport, records = stack.enter_context(site.connect(config, members, watcher.stage))
+        site.measurable(places, records)
+        measurer = stack.enter_context(_installed(performed, config, transport, places[0]))
+        ready = site.ready(config, transport, records, tools, watcher.stage, measurer)
         _require_same(manifest, ready.software, path)
         earlier, writer = store.resume(path)
         with writer:
@@ -189,6 +197,29 @@ def go_on(name: str, runs: Path, budget_s: float | None, watcher: Watcher) -> Ou
             writer.resumed(plan)
             watcher.note(f"run: {path}, going on after {len(earlier.results)} launches")
             return _measure(writer, earlier.results, ready, watcher)
+
+
+def _tools_again(manifest: Manifest, performed: Emulation | None, watcher: Watcher) -> site.Toolbox:
+    """Build what a run was begun with."""
+    mpi = manifest.software.get("mpi_compiler")
+    compiler = str(mpi) if mpi else None
+    if performed is not None:
+        tools = performed.toolbox(compiler, watcher.stage)
+    else:
+        asked = [
+            operation.asked or operation.name
+            for operation in manifest.operations
+            if operation.transport != "command"
+        ]
+        tools = site.toolbox(list(dict.fromkeys(asked)), compiler, watcher.stage)
+    return msgspec.structs.replace(tools, operations=manifest.operations)
+
+
+def _installed(
+    performed: Emulation | None, config: inventory.ClusterConfig, transport: Transport, place: Place
+) -> AbstractContextManager[Measurer | None]:
+    """Have ready on the first node what a launch performs, where that is a pattern."""
+    return performed.installed(config, transport, place[0]) if performed is not None else nullcontext()
 
 
 def foretell(request: MeasureRequest, watcher: Watcher) -> tuple[Plan, budget.Fit]:
@@ -213,7 +244,10 @@ def _rest_s(plan: Plan, budget_s: float | None, watcher: Watcher) -> float:
 
 def _tools(request: MeasureRequest, watcher: Watcher) -> tuple[site.Toolbox, list[Task]]:
     """Build the probes, and say what is measured with them; a command is one operation more."""
-    if request.experiments:
+    if request.emulation is not None:
+        tools = request.emulation.toolbox(request.mpi, watcher.stage)
+        tasks = [Task(tools.operations[0], [0], place=request.emulation.place)]
+    elif request.experiments:
         names = list(dict.fromkeys(experiment.op for experiment in request.experiments))
         tools = site.toolbox(names, request.mpi, watcher.stage)
         tasks = list(_experiments(request, dict(zip(names, tools.operations, strict=True))))
@@ -276,8 +310,8 @@ def _looked(
         _say_lost(lost, records, watcher)
         measured = {node for pair in pairs for node in pair}
         tasks = list(_on_each_cpu(tasks, [one for one in records if one.node in measured], watcher))
-        if request.command_ranks and lost:
-            raise TransportError(f"every node must take part in an MPI job of {request.command_ranks} ranks")
+        if (request.command_ranks or request.emulation is not None) and lost:
+            raise TransportError("every node must take part in an MPI job of so many ranks: see --nodes")
         tasks = [_as_started(request, task, pairs, transport, records, watcher) for task in tasks]
         tools = msgspec.structs.replace(tools, operations=[task.operation for task in tasks])
         yield tools, tasks, transport, records, pairs
@@ -364,6 +398,7 @@ def _require_same(manifest: Manifest, now: Mapping[str, FactValue], path: Path) 
 def _plan(request: MeasureRequest, tasks: Sequence[Task], pairs: list[Pair], left_out: list[LeftOut]) -> Plan:
     if request.at_once:
         _require_company(pairs)  # of those that answer
+    performed = request.emulation
     workload = Workload(
         parts=[
             Part(
@@ -374,8 +409,8 @@ def _plan(request: MeasureRequest, tasks: Sequence[Task], pairs: list[Pair], lef
             )
             for task in tasks
         ],
-        sweeps=request.sweeps,
-        visit_us=request.visit_us,
+        sweeps=request.sweeps if performed is None else performed.pattern.passes,
+        visit_us=request.visit_us if performed is None else max(1, round(performed.pattern.least_s * 1e6)),
         at_once=request.at_once,
         reference_us=REFERENCE_US if request.reference else 0,
     )
@@ -438,12 +473,15 @@ def _require_company(pairs: Sequence[Pair]) -> None:
 def _manifest(
     request: MeasureRequest, name: str, plan: Plan, operations: Sequence[Operation], ready: site.MeasuringSite
 ) -> Manifest:
-    printed = [
-        printed_operation(one, operation)
-        for operation in operations
-        if operation.command
-        for one in request.prints
-    ]
+    if request.emulation is not None:
+        printed = request.emulation.operations[1:]
+    else:
+        printed = [
+            printed_operation(one, operation)
+            for operation in operations
+            if operation.command
+            for one in request.prints
+        ]
     return Manifest(**head(name, request.config, [*operations, *printed], ready.software), plan=plan)
 
 

@@ -26,6 +26,8 @@ from wulf.stats.paired import paired_shift
 BASE, FILED, AGAIN = range(3)
 #: Logarithms of ratios by unit and size, one for each block.
 Logs = dict[tuple[Unit, int], list[float]]
+#: Of one block, by unit and size: with the file against without it, and without it against itself.
+Block = dict[tuple[Unit, int], tuple[float, float]]
 
 
 class Judge:
@@ -38,8 +40,8 @@ class Judge:
         self._order = random.Random(f"{seed}:held out")  # noqa: S311 - reproducible, not secret
         self._ratios: Logs = {}
         self._controls: Logs = {}
-        #: Of each block in which all units gave all times, so that the mean is always over the same sizes.
-        self._votes: list[float] = []
+        #: Of each block in which all units gave all times, so that a mean is always over the same sizes.
+        self._whole: list[Block] = []
         self._failed: Counter[tuple[Unit, bool]] = Counter()
         self._reasons: dict[tuple[Unit, bool], str] = {}
 
@@ -53,13 +55,31 @@ class Judge:
             say(
                 f"held-out sizes with the file in effect: block {block + 1} of {MOST}, about {left_s:.0f} s left"
             )
-            logs = [log for unit in self._left() for log in self._block(unit)]
-            if len(logs) == sum(len(unit.held_out) for unit in self._units):
-                self._votes.append(sum(logs) / len(logs))
+            seen = {key: logs for unit in self._left() for key, logs in self._block(unit).items()}
+            if len(seen) == sum(len(unit.held_out) for unit in self._units):
+                self._whole.append(seen)
 
-    def mean(self) -> Estimate | None:
-        """Return time with the file ÷ time without, geometric mean over all sizes; None where no block has all."""
-        return estimate_of(paired_shift(self._votes)) if self._votes else None
+    def mean(self, ruled: Callable[[Unit, int], bool] | None = None) -> Estimate | None:
+        """Return time with the file ÷ time without, geometric mean over sizes; None where no block has all.
+
+        Parameters
+        ----------
+        ruled
+            Whether the file has a rule for a unit at a size: the mean is over these; without it over all.
+        """
+        return self._mean(0, ruled)
+
+    def mean_control(self, ruled: Callable[[Unit, int], bool] | None = None) -> Estimate | None:
+        """Return the same of the library's own decision against itself: what of it may be chance."""
+        return self._mean(1, ruled)
+
+    def _mean(self, place: int, ruled: Callable[[Unit, int], bool] | None) -> Estimate | None:
+        chosen = [
+            [logs[place] for key, logs in block.items() if ruled is None or ruled(*key)]
+            for block in self._whole
+        ]
+        means = [sum(logs) / len(logs) for logs in chosen if logs]
+        return estimate_of(paired_shift(means)) if means else None
 
     def held_out(self, ruled: Callable[[Unit, int], bool]) -> list[HeldOut]:
         """Return the sizes of the units that can be judged.
@@ -101,7 +121,7 @@ class Judge:
         """Return the units that the file did not make fail: that is known then, and to hang takes long."""
         return [unit for unit in self._units if not self._failed[unit, True]]
 
-    def _block(self, unit: Unit) -> list[float]:
+    def _block(self, unit: Unit) -> Block:
         """Measure a unit once each way, in random order; return its logarithms, none where a launch failed."""
         arms: dict[int, dict[int, float]] = {}
         places = [BASE, FILED, AGAIN]
@@ -114,18 +134,19 @@ class Judge:
             except LaunchError as failure:
                 self._failed[unit, arm == FILED] += 1
                 self._reasons.setdefault((unit, arm == FILED), str(failure))
-                return []
-        return [
-            self._note(unit, size, *(arms[arm][size] for arm in range(3)))
+                return {}
+        return {
+            (unit, size): self._note(unit, size, *(arms[arm][size] for arm in range(3)))
             for size in unit.held_out
             if all(size in by_size for by_size in arms.values())
-        ]
+        }
 
-    def _note(self, unit: Unit, size: int, base: float, filed: float, again: float) -> float:
-        log = math.log(filed / base)
-        self._ratios.setdefault((unit, size), []).append(log)
-        self._controls.setdefault((unit, size), []).append(math.log(again / base))
-        return log
+    def _note(self, unit: Unit, size: int, base: float, filed: float, again: float) -> tuple[float, float]:
+        # Both launches without the file tell what it takes without: their mean scatters less than one of them.
+        ratio, control = math.log(filed / math.sqrt(base * again)), math.log(again / base)
+        self._ratios.setdefault((unit, size), []).append(ratio)
+        self._controls.setdefault((unit, size), []).append(control)
+        return ratio, control
 
     def _limit(self, unit: Unit) -> float | None:
         """Return what may be chance; None where a size was measured too seldom to know."""

@@ -353,6 +353,10 @@ def _record(
     text = "" if state.refused else state.text
     uses = effect.environment(library, PLACE, state.for_all) if text else {}
     judge = state.judge
+
+    def ruled(unit: Unit, size: int) -> bool:
+        return _says(library, state, unit, size) is not None
+
     return CollectiveTuning(
         schema_version=SCHEMA_VERSION,
         library=library.version,
@@ -364,9 +368,12 @@ def _record(
         ],
         struck_out=[one for _, result in state.results for one in result.struck_out],
         effects=state.effects,
-        held_out=judge.held_out(lambda *place: _says(library, state, *place) is not None) if judge else [],
+        held_out=judge.held_out(ruled) if judge else [],
         held_out_failures=judge.failures() if judge else [],
         mean=judge.mean() if judge else None,
+        mean_control=judge.mean_control() if judge else None,
+        mean_ruled=judge.mean(ruled) if judge else None,
+        mean_ruled_control=judge.mean_control(ruled) if judge else None,
         dropped=state.dropped,
         text=text,
         tried=state.tried,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wulf.nodeset import fold
+from wulf.records import Estimate
 from wulf.records.collectives import (
     CollectiveTuning,
     HeldOut,
@@ -104,7 +105,13 @@ def _lines(found: CollectiveTuning) -> list[str]:
     if found.mean is not None and found.held_out:
         lines.append(
             f"At {count(len(found.held_out), 'size')} that decided nothing, the file against the default in turn: "
-            f"{format_change(found.mean)} in the geometric mean (95 % interval)."
+            f"{format_change(found.mean)} in the geometric mean (95 % interval){_beside(found.mean_control)}."
+        )
+    if found.mean_ruled is not None:
+        ruled = sum(one.ruled for one in found.held_out)
+        lines.append(
+            f"At the {count(ruled, 'size')} of them with a rule: {format_change(found.mean_ruled)}"
+            f"{_beside(found.mean_ruled_control)}."
         )
     if found.held_out:
         worst = max(found.held_out, key=lambda cell: cell.ratio.value)
@@ -115,6 +122,11 @@ def _lines(found: CollectiveTuning) -> list[str]:
     if found.path:
         lines.append(f"{found.path}: {FORMATS[found.format]}.")
     return lines
+
+
+def _beside(control: Estimate | None) -> str:
+    """Say what the default differs from itself, beside what the file differs from it."""
+    return f"; the default against itself: {format_change(control)}" if control is not None else ""
 
 
 def _failure(one: HeldOutFailure) -> str:

@@ -29,14 +29,22 @@ def render_text(found: Prediction, console: Console) -> None:
     view = predict_view.build(found)
     printer = Printer(console)
     printer.head(view.title, view.lede)
+    printer.line(view.answer)
     for line in view.conclusion:
         printer.line(line)
     printer.table(view.networks)
-    if view.tolerance.rows:
-        printer.table(view.tolerance)
-    printer.table(view.hops)
+    if view.contention is not None:
+        printer.table(view.contention)
+        for line in view.contention_in_words:
+            printer.line(line)
+    if view.others is not None:
+        printer.table(view.others)
     for line in view.hops_in_words:
         printer.line(line)
+    printer.table(view.hops)
+    for table in (view.tolerance, view.needs):
+        if table.rows:
+            printer.table(table)
     printer.section("What must be known")
     for line in view.notes:
         printer.line(f"- {line}")

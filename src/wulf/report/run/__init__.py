@@ -20,9 +20,16 @@ def render_html(
     analysis: Analysis,
     audit: Audit | None = None,
     diagnosis: Diagnosis | None = None,
+    performed: view.Performed | None = None,
 ) -> str:
-    """Return the page of a run; with an audit of its nodes and a diagnosis of its figures, where there are."""
-    shown = view.build(manifest, nodes, launches, analysis, audit, diagnosis)
+    """Return the page of a run.
+
+    Parameters
+    ----------
+    audit, diagnosis, performed
+        Of its nodes, of its figures, and the pattern that it performed, where there are.
+    """
+    shown = view.build(manifest, nodes, launches, analysis, audit, diagnosis, performed)
     figures = [figure for _, figure in view.figures_of(shown)]
     pairs = {op.id: [detail.pair for detail in op.details] for op in shown.operations}
     return page.render("report.html.j2", shown, figures, {"run": shown.run_id, "pairs": pairs})

@@ -205,7 +205,9 @@ def _item(estimate: Estimate, cell: CellEstimate | None) -> Item:
         times, between = [mode.time_s for mode in cell.modes_within], " and "
     else:
         times, between = list(cell.range_s or ()), " to "
-    values = times if estimate.unit == "s" else sorted(cell.cell.size_bytes / time for time in times)
+    # A bandwidth of a cell of times; all else is what was measured itself.
+    as_measured = estimate.unit == cell.time.unit
+    values = times if as_measured else sorted(cell.cell.size_bytes / time for time in times)
     return Item(between.join(format_value(value, estimate.unit) for value in values), estimate.value)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from wulf.records import Analysis, Launch, Manifest, NodeRecord
-from wulf.report.parts import HostsView, OperationView
+from wulf.report.parts import HostsView, OperationView, PatternView, View
 from wulf.report.run import view
 from wulf.report.terminal import Printer, plain
 
@@ -22,24 +22,31 @@ def render_text(
     launches: Sequence[Launch],
     analysis: Analysis,
     console: Console,
+    performed: view.Performed | None = None,
     *,
     brief: bool = False,
 ) -> None:
     """Print a run; if `brief`, only whether to trust it, what to know first, and the key figures."""
-    shown = view.build(manifest, nodes, launches, analysis)
+    shown = view.build(manifest, nodes, launches, analysis, performed=performed)
     printer = Printer(console)
     printer.head(shown.title, shown.lede)
     printer.verdict(shown.trust_title, shown.trust, shown.trust_text)
     for warning in shown.warnings:
         printer.warning(warning)
-    for operation in shown.operations:
+    if shown.pattern is not None:
+        _pattern(printer, shown.pattern, brief=brief)
+    # The times of a pattern are in its table.
+    for operation in shown.operations if shown.pattern is None or not brief else ():
         _key_figures(printer, operation)
         if not brief:
             _details(printer, operation)
     if shown.hosts is not None:
         _hosts(printer, shown.hosts, brief=brief)
-    if brief:
-        return
+    if not brief:
+        _rest(printer, shown)
+
+
+def _rest(printer: Printer, shown: View) -> None:
     for section in shown.across:
         printer.section(section.title)
         printer.table(section.table)
@@ -55,10 +62,14 @@ def render_text(
 
 
 def rendered(
-    manifest: Manifest, nodes: Sequence[NodeRecord], launches: Sequence[Launch], analysis: Analysis
+    manifest: Manifest,
+    nodes: Sequence[NodeRecord],
+    launches: Sequence[Launch],
+    analysis: Analysis,
+    performed: view.Performed | None = None,
 ) -> str:
     """Return the report as plain text, for a file."""
-    return plain(lambda console: render_text(manifest, nodes, launches, analysis, console))
+    return plain(lambda console: render_text(manifest, nodes, launches, analysis, console, performed))
 
 
 def sparkline(values: Sequence[float], width: int = SPARK_WIDTH) -> str:
@@ -106,6 +117,15 @@ def _details(printer: Printer, operation: OperationView) -> None:
         if detail.segments is not None:
             printer.table(detail.segments)
         printer.table(detail.sizes)
+
+
+def _pattern(printer: Printer, pattern: PatternView, *, brief: bool) -> None:
+    printer.section(f"Pattern: {pattern.title}")
+    for line in (pattern.lede, *pattern.lines):
+        printer.line(line)
+    printer.table(pattern.times)
+    if not brief:
+        printer.table(pattern.programs)
 
 
 def _hosts(printer: Printer, hosts: HostsView, *, brief: bool) -> None:

@@ -17,15 +17,20 @@ from wulf.records import (
     PeriodEstimate,
 )
 from wulf.records.diagnosed import Diagnosis
+from wulf.records.emulated import Emulated, EmulatedPattern
 from wulf.report import audit as audit_view
 from wulf.report import diagnosis as diagnosis_view
 from wulf.report.parts import DiagnosisView, Figure, OperationView, Section, View
 from wulf.report.run import across, headline, hosts, loads, methods, over_time, provenance, ranking, tables
+from wulf.report.run import performed as performed_view
 from wulf.report.run.figures import figures
 from wulf.report.run.matrix import judged
 from wulf.report.words import Terms, estimate_item, name
 from wulf.text import printable
 from wulf.units import format_bytes
+
+#: A pattern, and what its run says of it.
+Performed = tuple[EmulatedPattern, Emulated]
 
 
 def build(
@@ -35,6 +40,7 @@ def build(
     analysis: Analysis,
     audit: Audit | None = None,
     diagnosis: Diagnosis | None = None,
+    performed: Performed | None = None,
 ) -> View:
     """Return all that is shown of a run."""
     grade = headline.trust(manifest, analysis)
@@ -42,7 +48,7 @@ def build(
     operations = _operations(manifest, analysis)
     return View(
         run_id=name(manifest.id),
-        title=headline.title(manifest),
+        title=headline.title(manifest) if performed is None else performed_view.title(*performed),
         lede=headline.lede(manifest, analysis),
         trust=grade,
         trust_title=headline.TRUST_TITLES[grade],
@@ -52,6 +58,7 @@ def build(
         diagnosis=_diagnosis(diagnosis, analysis, operations) if diagnosis is not None else None,
         across=tuple(_across(manifest, analysis, launches, known)),
         hosts=hosts.build(analysis.hosts),
+        pattern=performed_view.build(*performed) if performed is not None else None,
         audit=audit_view.build(audit) if audit is not None else None,
         launches=provenance.launches_table(launches, known),
         unreached=tables.unreached_table(analysis.cells, known),
@@ -163,7 +170,8 @@ def _ends(cells: Sequence[CellEstimate]) -> str:
 
 def figures_of(shown: View) -> list[tuple[str, Figure]]:
     """Return all charts of a run, each with the name of what it is about."""
-    found = [(op.name, figure) for op in shown.operations for figure in (*op.overview, *op.detail)]
+    found = [("pattern", figure) for figure in (shown.pattern.figures if shown.pattern else ())]
+    found += [(op.name, figure) for op in shown.operations for figure in (*op.overview, *op.detail)]
     found += [(section.title, figure) for section in shown.across for figure in section.figures]
     found += [("diagnosis", figure) for figure in (shown.diagnosis.figures if shown.diagnosis else ())]
     return found + [("hosts", figure) for figure in (shown.hosts.figures if shown.hosts else ())]

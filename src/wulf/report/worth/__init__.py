@@ -29,9 +29,10 @@ def render_text(found: Worth, console: Console) -> None:
     view = worth_view.build(found)
     printer = Printer(console)
     printer.head(view.title, view.lede)
+    printer.line(view.answer)
     for line in view.conclusion:
         printer.line(line)
-    for table in (view.networks, view.jobs, view.influences):
+    for table in (view.networks, view.parts, view.jobs, view.influences):
         printer.table(table)
     printer.section("What must be known")
     for line in view.notes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from wulf.report import theme
 from wulf.report.drawing import Layer
 from wulf.report.libraries import altair as alt
 from wulf.report.parts import Chart, Drawing, Figure
@@ -53,5 +54,30 @@ def _tornado(figure: Figure) -> Layer:
     return alt.layer(bars, likely, zero)
 
 
+def _by_price(figure: Figure) -> Layer:
+    color = alt.Color("network:N", legend=alt.Legend(title=None))
+    x = alt.X("price:Q", axis=_axis(figure), scale=alt.Scale(nice=False))
+    y = alt.Y("net:Q", axis=alt.Axis(title=figure.y_title, format="~s"))
+    base = alt.Chart(alt.NamedData("main"))
+    bands = base.mark_area(opacity=0.12).encode(x=x, y=alt.Y("low:Q"), y2="high:Q", color=color)
+    lines = base.mark_line().encode(
+        x=x,
+        y=y,
+        color=color,
+        strokeDash=alt.StrokeDash("network:N", scale=alt.Scale(range=list(theme.DASHES)), legend=None),
+    )
+    zero = base.mark_rule(strokeDash=[4, 3]).encode(y=alt.datum(0))
+    now = alt.Chart(alt.NamedData("now"))
+    bars = now.mark_rule(strokeWidth=2).encode(x="cheapest:Q", x2="dearest:Q", y="net:Q", color=color)
+    points = now.mark_point(filled=True, size=70).encode(
+        x="price:Q",
+        y="net:Q",
+        color=color,
+        tooltip=[alt.Tooltip("network:N"), alt.Tooltip("shown:N")],
+    )
+    return alt.layer(bands, zero, lines, bars, points)
+
+
+BY_PRICE = Chart("worth-by-price", Drawing(_by_price, lambda _: 360))
 NET = Chart("worth-net", _rows_high("network", 110))
 TORNADO = Chart("worth-tornado", _rows_high("input", 110))

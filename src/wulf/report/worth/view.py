@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wulf.records import Estimate, NetworkWorth, Worth
+from wulf.records import Estimate, Worth
 from wulf.report.parts import Column, Figure, Flag, Item, Table
 from wulf.report.words import change_item, count, name
 from wulf.report.worth import figures
@@ -23,19 +23,23 @@ class WorthView:
     title: str
     lede: str
     flag: Flag
+    #: What it comes to, in a sentence.
+    answer: str
     conclusion: tuple[str, ...]
     networks: Table
+    parts: Table
     jobs: Table
     influences: Table
     sources: Table
     notes: tuple[str, ...]
     net: Figure
+    by_price: Figure
     tornado: Figure
 
     @property
     def figures(self) -> tuple[Figure, ...]:
         """All charts of the page."""
-        return (self.net, self.tornado)
+        return (self.net, self.by_price, self.tornado)
 
 
 def build(found: Worth) -> WorthView:
@@ -44,14 +48,17 @@ def build(found: Worth) -> WorthView:
         title="What another network is worth",
         lede=f"{count(found.nodes, 'node')}, {found.hours_a_year:g} hours a year, over {found.years:g} years. Network "
         f"calibrated by {name(found.run)}; {count(found.samples, 'sample')}, seed {found.seed}.",
-        flag="good" if any(one.verdict == "pays" for one in found.networks) else "",
-        conclusion=tuple(found.conclusion),
+        flag="good" if any(one.verdict == "pays" for one in found.networks) else "unknown",
+        answer=next(iter(found.conclusion), ""),
+        conclusion=tuple(found.conclusion[1:]),
         networks=_networks(found),
+        parts=_parts(found),
         jobs=_jobs(found),
         influences=_influences(found),
         sources=_sources(found),
         notes=tuple(found.notes),
         net=figures.net(found),
+        by_price=figures.by_price(found),
         tornado=figures.tornado(found),
     )
 
@@ -61,41 +68,61 @@ def _networks(found: Worth) -> Table:
         title="Money by network",
         columns=(
             Column("network"),
-            Column("saved node-hours a year", numeric=True),
-            Column("their value a year", numeric=True, narrow=False),
-            Column("price of all ports", numeric=True, narrow=False),
-            Column("power a year", numeric=True, narrow=False),
+            Column("verdict"),
             Column(f"net value in {found.years:g} years", numeric=True),
+            Column("net value beyond tuning", numeric=True, narrow=False),
             Column("pays at a port of", numeric=True),
             Column("has paid after", numeric=True),
             Column("as much as", numeric=True),
             Column("the same money buys", numeric=True),
-            Column("verdict"),
         ),
-        rows=tuple(_row(one) for one in found.networks),
+        rows=tuple(
+            (
+                Item(printable(one.network, 60)),
+                Item(one.verdict, None, FLAGS[one.verdict]),
+                _spread(one.net),
+                _known(one.net_after_tuning),
+                _spread(one.break_even_port),
+                _pay_back(one.pay_back_years),
+                _spread(one.worth_nodes),
+                _known(one.nodes_for_it),
+            )
+            for one in found.networks
+        ),
         note="Intervals 95 %, of predictions and prices together. Net value: of the saved node-hours, less power, less "
         "the price. More nodes make no job faster: they only let more jobs run.",
     )
 
 
-def _row(one: NetworkWorth) -> tuple[Item, ...]:
-    return (
-        Item(printable(one.network, 60)),
-        _spread(one.saved_node_hours),
-        _spread(one.value),
-        _spread(one.price),
-        _spread(one.power),
-        _spread(one.net),
-        _spread(one.break_even_port),
-        _pay_back(one.pay_back_years),
-        _spread(one.worth_nodes),
-        _spread(one.nodes_for_it) if one.nodes_for_it is not None else Item("unknown", None, "unknown"),
-        Item(one.verdict, None, FLAGS[one.verdict]),
+def _parts(found: Worth) -> Table:
+    return Table(
+        title="What the net value is made of",
+        columns=(
+            Column("network"),
+            Column("saved node-hours a year", numeric=True),
+            Column("their value a year", numeric=True),
+            Column("power a year", numeric=True),
+            Column("price of all ports", numeric=True),
+        ),
+        rows=tuple(
+            (
+                Item(printable(one.network, 60)),
+                _spread(one.saved_node_hours),
+                _spread(one.value),
+                _spread(one.power),
+                _spread(one.price),
+            )
+            for one in found.networks
+        ),
     )
 
 
 def _spread(figure: Estimate) -> Item:
     return Item(format_spread(figure), figure.value)
+
+
+def _known(figure: Estimate | None) -> Item:
+    return Item("not asked", None, "unknown") if figure is None else _spread(figure)
 
 
 def _pay_back(years: Estimate | None) -> Item:

@@ -77,7 +77,9 @@ def _barrier(call: _Call, size: int = 0) -> Iterator[Round]:
 
 
 def _made(call: _Call) -> Iterator[Round]:
-    return _barrier(call, _AGREED)
+    # A number is proposed, found to be free, and used.
+    for _ in range(3):
+        yield from _barrier(call, _AGREED)
 
 
 def _tree(call: _Call, root: int) -> tuple[list[int], int]:

@@ -1,0 +1,113 @@
+"""Networks of two virtual nodes that differ in one thing each, made and unmade while the nodes run."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from pathlib import Path
+
+from bench.common import PAIR, Pair
+from wulf.lab.cluster import BRIDGE, Lab
+from wulf.lab.system import NETNS_DIRECTORY
+from wulf.probe import build
+
+BASE = "1gbit"
+#: A bucket of three frames: with a larger one short messages would not be slowed down at all.
+_RATE = "tc qdisc replace dev host0 root handle 1: tbf rate {} burst 5kb latency 20ms"
+_CLEAN = f"nft delete table inet bench 2>/dev/null; {_RATE.format('1gbit')}"
+#: Of both ends of a cable [B].
+_MTU = {"mtu600": 600}
+_USUAL_MTU = 1500
+_RULES = (
+    "i=0; { echo 'table inet bench { chain input { type filter hook input priority 0; policy accept;'; "
+    'while [ $i -lt 300 ]; do echo "ip saddr 203.0.113.$((i % 250)) tcp dport $((30000 + i)) drop"; '
+    "i=$((i + 1)); done; "
+    "printf 'ct state invalid drop\\n}\\n}\\n'; } | nft -f -"
+)
+#: Name → what makes the network so, on each node.
+_COMMANDS = {
+    BASE: _CLEAN,
+    "100mbit": f"{_CLEAN}; {_RATE.format('100mbit')}",
+    "mtu600": _CLEAN,
+    "filter": f"{_CLEAN}; {_RULES}",
+    "delay100us": _CLEAN,
+}
+NAMES = tuple(_COMMANDS)
+CHANGED = tuple(name for name in NAMES if name != BASE)
+#: Changed network → the same as a change of the calibrated one, where one can say it before there is such a network.
+SAID = {"100mbit": "bandwidth=x0.1", "delay100us": "latency=100us"}
+DELAY_NS = 100_000
+
+
+class Networks:
+    """The network between the two nodes, as one of `NAMES`."""
+
+    def __init__(self, nodes: Pair, lab: Lab) -> None:
+        self.nodes, self._lab = nodes, lab
+        self._delayer: subprocess.Popen[bytes] | None = None
+
+    def become(self, name: str) -> None:
+        """Make it so."""
+        self._without_delay()
+        mtu = _MTU.get(name, _USUAL_MTU)
+        # No frame is ever longer than what its receiver takes.
+        if mtu < _USUAL_MTU:
+            self._cables(mtu)
+        for node in PAIR:
+            script = f"ip link set dev host0 mtu {mtu}; {_COMMANDS[name]}"
+            self.nodes.output(["sh", "-c", script], node=node)
+        self._cables(mtu)
+        if name == "delay100us":
+            self._with_delay()
+
+    def close(self) -> None:
+        """Leave it as it was raised, but for its rate."""
+        self.become(BASE)
+
+    def _with_delay(self) -> None:
+        """Hold frames back between the second node and the switch, each way."""
+        node = self._lab.layout.nodes[1]
+        program = build.build_program("wulf-delay", None).path
+        outer, tap = f"vb-{node.name}", f"tap-{node.name}"
+        self._inside("ip", "link", "set", outer, "nomaster", "arp", "off")
+        cpus = ",".join(map(str, node.cpus))
+        self._delayer = subprocess.Popen(
+            [*self._enter, "taskset", "--cpu-list", cpus, str(program), outer, tap, str(DELAY_NS)]
+        )
+        for _ in range(100):
+            shown = subprocess.run(
+                [*self._enter, "ip", "link", "show", tap], capture_output=True, check=False
+            )
+            if shown.returncode == 0:
+                break
+            time.sleep(0.02)
+        self._inside("ip", "link", "set", tap, "master", BRIDGE, "up")
+
+    def _without_delay(self) -> None:
+        if self._delayer is None:
+            return
+        self._delayer.kill()
+        self._delayer.wait()
+        self._delayer = None
+        name = self._lab.layout.nodes[1].name
+        self._inside("ip", "link", "set", f"vb-{name}", "arp", "on", "master", BRIDGE, "up")
+
+    def _cables(self, mtu: int) -> None:
+        for node in PAIR:
+            self._inside("ip", "link", "set", f"vb-{node}", "mtu", str(mtu))
+
+    @property
+    def _enter(self) -> list[str]:
+        return ["nsenter", f"--net={NETNS_DIRECTORY / self._lab.state.namespace}"]
+
+    def _inside(self, *argv: str) -> None:
+        """Run a command where the switch is."""
+        done = subprocess.run([*self._enter, *argv], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise SystemExit(f"bench: {' '.join(argv)}: {done.stderr.strip()}")
+
+
+def waited_us() -> int:
+    """Return for how long some process has waited for a processor of this machine, since it was started [us]."""
+    line = Path("/proc/pressure/cpu").read_text().splitlines()[0]
+    return int(line.rpartition("total=")[2])

@@ -1,0 +1,60 @@
+// The steps of a plan on eight networks at a time: the loop that all time goes into, built once for every
+// width of vectors that machines of an architecture have. All widths make the same sums.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "replay/plan.hpp"
+
+namespace wulf {
+
+constexpr size_t LANES = 8; // networks at a time
+
+// A number for each network.
+struct alignas(LANES * sizeof(double)) Lanes {
+    double of[LANES];
+};
+
+// Of a size of messages.
+struct SizeCosts {
+    Lanes send, receive, wire, after;
+};
+
+// All bits of a network's number are set where sender and receiver must be ready.
+struct alignas(LANES * sizeof(double)) Agreed {
+    int64_t of[LANES];
+};
+
+struct RankClock {
+    Lanes clock; // the rank's
+    Lanes out;   // when its interface has sent all before
+    Lanes in;    // when it has received all before
+};
+
+// What is wanted, and all that changes meanwhile.
+struct Kernel {
+    const Step *steps;
+    std::span<const Run> runs;
+    Lanes compute, reduce; // times what a rank computes; for each byte that it adds up
+    Lanes latency[LOCALITIES];
+    const SizeCosts *costs; // of each size
+    const Agreed *agreed;   // of each size
+    RankClock *clocks;      // of each rank
+    Lanes *arrived, *ready; // of each slot: a and b of maxplus.hpp
+    uint32_t *sizes;        // of each slot, of a message that can be by agreement
+    uint16_t *choices;      // of each step: which of two came later, twice a bit for each network
+};
+
+// One width of vectors.
+struct KernelKind {
+    const char *name;
+    void (*run)(const Kernel &);
+    void (*run_with_choices)(const Kernel &);
+};
+
+// Those that this machine has, the widest first.
+std::span<const KernelKind> kernels();
+
+} // namespace wulf

@@ -1,0 +1,189 @@
+"""``wulf config``: which defaults hold, and where each is from."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+import msgspec
+import typer
+from rich.table import Table
+
+from wulf import defaults, own, places
+from wulf.cli.defaults import options_of, refuse_unknown, setting_of, unknown_variables
+from wulf.cli.options import JsonOption, print_json, show_table
+from wulf.errors import UsageError
+from wulf.text import nearest, printable
+
+#: What an option is that nobody has given.
+BUILT_IN = "built in"
+
+
+class Configured(msgspec.Struct, frozen=True, kw_only=True):
+    """The value that an option has when it is not on the command line."""
+
+    #: The verb, and the one within it; empty for an option that means the same with all of them.
+    verb: str
+    #: Long name, without its dashes.
+    option: str
+    #: As text; null where the option is left out.
+    value: str | None
+    #: A variable of the environment, a file with its line, or `built in`.
+    source: str
+
+
+class ConfigFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that defaults are read from."""
+
+    path: str
+    owner: Literal["site", "user"]
+    there: bool
+
+
+class OwnFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A knob, a check, … of a site or a user."""
+
+    #: Directory that it is in, such as `knobs`.
+    kind: str
+    #: Its name.
+    id: str
+    path: str
+    owner: Literal["site", "user"]
+    #: Whether it takes the place of one that comes with wulf, or that is the site's.
+    replaces: bool
+
+
+class Configuration(msgspec.Struct, frozen=True, kw_only=True):
+    """All defaults, and the files of a site and a user."""
+
+    #: What counts more comes later.
+    files: list[ConfigFile]
+    settings: list[Configured]
+    own: list[OwnFile]
+    #: Variables of the environment that begin with WULF_ and are none that wulf knows.
+    unknown_variables: list[str]
+
+
+def command(
+    ctx: typer.Context,
+    verbs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[VERB]...", help="All options of these verbs, also those that nobody has given."
+        ),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Show the defaults of options, and where each is from: environment, your file, the site's file.
+
+    Defaults are in ~/.config/wulf/config.toml and /etc/wulf/config.toml: below [defaults] cluster, runs, mpi, verbose
+    and log-file, below [VERB] any option of that verb by its long name. In the environment they are WULF_OPTION and
+    WULF_VERB_OPTION. The command line outweighs the environment, that your file, and that the site's.
+
+    Knobs, checks, signatures, suites, networks and launchers in directories of these names beside config.toml are used
+    like wulf's own; they are listed, too.
+    """
+    root = ctx.find_root()
+    group: Any = root.command
+    commands = {name: group.get_command(root, name) for name in group.list_commands(root)}
+    found = configuration(commands, verbs or [])
+    if json:
+        print_json(found)
+    else:
+        _show(found)
+
+
+def configuration(commands: Mapping[str, Any], verbs: Sequence[str]) -> Configuration:
+    """Return what is configured.
+
+    Parameters
+    ----------
+    commands
+        All verbs, with their options.
+    verbs
+        Those of which all options are wanted.
+
+    Raises
+    ------
+    ConfigError
+        A file has a key that nobody knows, or a value that cannot be; names file and line.
+    UsageError
+        There is no such verb.
+    """
+    known = list(commands)
+    for verb in verbs:
+        if verb not in known:
+            raise UsageError(f"there is no verb {printable(verb, 60)!r}{nearest(verb, known)}")
+    defaults.require_known(known)
+    settings = [_common(name) for name in defaults.COMMON]
+    for verb, command in commands.items():
+        settings += _of_verb([verb], command, whole=verb in verbs)
+    return Configuration(
+        files=[
+            ConfigFile(
+                path=str(place.path / defaults.FILE),
+                owner=place.owner,
+                there=places.is_there(place.path / defaults.FILE),
+            )
+            for place in places.places()
+        ],
+        settings=settings,
+        own=[
+            OwnFile(kind=kind, id=file.id, path=str(file.path), owner=file.owner, replaces=file.replaces)
+            for kind in own.KINDS
+            for file in own.files(kind)
+        ],
+        unknown_variables=unknown_variables(known),
+    )
+
+
+def _common(name: str) -> Configured:
+    setting = defaults.common(name)
+    value = None if setting is None else str(setting.value)
+    return Configured(verb="", option=name, value=value, source=setting.source if setting else BUILT_IN)
+
+
+def _of_verb(path: Sequence[str], command: Any, *, whole: bool) -> Iterator[Configured]:
+    options = options_of(command)
+    within = getattr(command, "commands", {})
+    refuse_unknown(path, [*options, *within])
+    for name, option in options.items():
+        setting = setting_of(path, name, option)
+        # What is said for all verbs is shown once.
+        is_own = setting is not None and not (name in defaults.COMMON and setting == defaults.common(name))
+        if whole or is_own:
+            value = option.default if setting is None else setting.value
+            yield Configured(
+                verb=" ".join(path),
+                option=name,
+                value=_text(value),
+                source=setting.source if setting else BUILT_IN,
+            )
+    for name, inner in within.items():
+        yield from _of_verb([*path, name], inner, whole=whole)
+
+
+def _text(value: Any) -> str | None:
+    if value is None:
+        return None
+    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _show(found: Configuration) -> None:
+    table = Table("option", "value", "from", box=None, pad_edge=False)
+    for setting in found.settings:
+        name = f"{setting.verb} --{setting.option}".strip()
+        table.add_row(name, printable(setting.value or "not given", 200), printable(setting.source, 300))
+    show_table(table)
+    for file in found.files:
+        sys.stdout.write(f"{'read' if file.there else 'not there'}: {printable(file.path, 300)}\n")
+    if found.own:
+        listed = Table("kind", "name", "whose", "file", box=None, pad_edge=False)
+        for one in found.own:
+            whose = f"{one.owner}, instead of another" if one.replaces else one.owner
+            listed.add_row(one.kind, printable(one.id, 100), whose, printable(one.path, 300))
+        sys.stdout.write("\n")
+        show_table(listed)
+    for name in found.unknown_variables:
+        sys.stdout.write(f"note: {printable(name, 100)} in the environment is no variable of wulf\n")

@@ -1,0 +1,1 @@
+"""What the history of a watch says: what changed, where, and what to measure next.  Pure."""

@@ -1,0 +1,141 @@
+"""Networks as the replay takes them: LogGP with pieces by size, within a node and between nodes.  Pure.
+
+The text format, and what each number means, is documented in ``native/replay/network.hpp``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Piece:
+    """From ``from_bytes`` on something takes ``base_ns + per_byte_ns × size`` [ns]."""
+
+    from_bytes: int
+    base_ns: float
+    per_byte_ns: float
+
+
+Pieces = tuple[Piece, ...]
+
+
+@dataclass(frozen=True)
+class Link:
+    """What messages over one kind of way take."""
+
+    #: On its way, without what both calls take [ns].
+    latency_ns: float
+    #: Messages up to that size do not wait for their receiver [B].
+    eager_bytes: int
+    #: The CPU's time at either end.
+    send: Pieces
+    receive: Pieces
+    #: How long the network interface is taken.
+    wire: Pieces
+    #: The sender's CPU when the message has left, for which its receiver does not wait; empty for none.
+    after: Pieces = ()
+
+
+@dataclass(frozen=True)
+class Network:
+    """What a network is to a program."""
+
+    between: Link
+    #: None where no two ranks share a node.
+    within: Link | None
+    #: Of adding up what came [ns/B].
+    reduce_ns_per_byte: float = 0.0
+    #: Times what the program computes between calls.
+    compute: float = 1.0
+
+    @property
+    def surely_eager(self) -> int:
+        """Up to which size no message waits for its receiver, wherever it goes [B]."""
+        return min(link.eager_bytes for link in (self.between, self.within) if link is not None)
+
+
+def through(sizes: Sequence[int], values_ns: Sequence[float]) -> Pieces:
+    """Return pieces that go through points, which never fall; beyond the last point they go on as before it.
+
+    Parameters
+    ----------
+    sizes
+        Ascending [B].
+    values_ns
+        Of each size [ns].
+    """
+    values = np.maximum.accumulate(np.maximum(np.asarray(values_ns, dtype=float), 0.0))
+    if len(sizes) == 1:
+        return (Piece(0, float(values[0]), 0.0),)
+    slopes = np.diff(values) / np.diff(np.asarray(sizes, dtype=float))
+    bases = values[:-1] - slopes * np.asarray(sizes[:-1], dtype=float)
+    pieces = [Piece(s, float(b), float(g)) for s, b, g in zip(sizes[:-1], bases, slopes, strict=True)]
+    # Below the first point what the first one takes.
+    return tuple(pieces) if sizes[0] == 0 else (Piece(0, float(values[0]), 0.0), *pieces)
+
+
+def at(pieces: Pieces, size: int) -> float:
+    """Return what a message of a size takes [ns]."""
+    last = [piece for piece in pieces if piece.from_bytes <= size][-1]
+    return last.base_ns + last.per_byte_ns * size
+
+
+def from_size(pieces: Pieces, size: int) -> Pieces:
+    """Return pieces that begin at a size."""
+    first = [piece for piece in pieces if piece.from_bytes <= size][-1]
+    later = [piece for piece in pieces if piece.from_bytes > size]
+    return (replace(first, from_bytes=size), *later)
+
+
+def faster(pieces: Pieces, factor: float) -> Pieces:
+    """Return pieces of which all that grows with the size takes 1/`factor`; what an empty message takes stays."""
+    empty = at(pieces, 0)
+    return tuple(
+        Piece(one.from_bytes, empty + (one.base_ns - empty) / factor, one.per_byte_ns / factor)
+        for one in pieces
+    )
+
+
+def scaled(pieces: Pieces, factor: float) -> Pieces:
+    """Return pieces that take `factor` times as long."""
+    return tuple(Piece(one.from_bytes, one.base_ns * factor, one.per_byte_ns * factor) for one in pieces)
+
+
+def free(link: Link) -> Link:
+    """Return a link of which no message takes any time."""
+    nothing = (Piece(0, 0.0, 0.0),)
+    return replace(link, latency_ns=0.0, send=nothing, receive=nothing, wire=nothing)
+
+
+def bandwidth(link: Link) -> float | None:
+    """Return the bandwidth of large messages [B/s]; None where more bytes take no more time."""
+    each = link.wire[-1].per_byte_ns
+    return 1e9 / each if each > 0 else None
+
+
+def text(networks: Iterable[Network]) -> str:
+    """Return the file that the replay reads; a network is called by its place, from 0."""
+    return "".join(f"{line}\n" for place, one in enumerate(networks) for line in _lines(place, one))
+
+
+def _lines(place: int, network: Network) -> Iterator[str]:
+    yield f"network {place}"
+    for where, link in (("between", network.between), ("within", network.within)):
+        if link is None:
+            continue
+        yield f"latency {where} {link.latency_ns:.6g}"
+        yield f"eager {where} {link.eager_bytes}"
+        for what, pieces in (
+            ("send", link.send),
+            ("receive", link.receive),
+            ("after", link.after),
+            ("wire", link.wire),
+        ):
+            for piece in pieces:
+                yield f"{what} {where} {piece.from_bytes} {piece.base_ns:.9g} {piece.per_byte_ns:.9g}"
+    yield f"reduce {network.reduce_ns_per_byte:.9g}"
+    yield f"compute {network.compute:.9g}"

@@ -1,0 +1,79 @@
+"""Traces of applications that many run: LAMMPS, HPC Challenge."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.native.tracing import Tracer, build_tracer
+from wulf.apps import hpcc
+from wulf.wtrace.layout import State
+from wulf.wtrace.reader import Trace, read
+from wulf.wtrace.summary import summary
+from wulf.wtrace.writer import pack
+
+#: A crystal that melts.
+MELT = """\
+units lj
+atom_style atomic
+lattice fcc 0.8442
+region box block 0 4 0 4 0 4
+create_box 1 box
+create_atoms 1 box
+mass 1 1.0
+velocity all create 3.0 87287
+pair_style lj/cut 2.5
+pair_coeff 1 1 1.0 1.0 2.5
+neighbor 0.3 bin
+fix 1 all nve
+thermo 10
+run 20
+"""
+
+
+@pytest.fixture(scope="module")
+def tracer(tmp_path_factory: pytest.TempPathFactory) -> Tracer:
+    """Debian builds both with Open MPI."""
+    compiler = shutil.which("mpicc.openmpi")
+    if compiler is None:
+        pytest.skip("openmpi is not installed")
+    return build_tracer("openmpi", compiler, tmp_path_factory.mktemp("tracer"))
+
+
+def traced(tracer: Tracer, directory: Path, name: str, *words: str) -> tuple[Trace, str]:
+    program = shutil.which(name)
+    if program is None:
+        pytest.skip(f"{name} is not installed")
+    streams = directory / "streams"
+    streams.mkdir()
+    done = tracer.run(streams, Path(program), *words, ranks=2)
+    assert done.returncode == 0 and "wulf-tracer" not in done.stderr, done.stdout + done.stderr
+    pack(directory / "a.wtrace", {"command": name}, streams)
+    trace = read(directory / "a.wtrace")
+    for stream in trace.streams:
+        stream.verify()
+        assert stream.state is State.FINISHED and stream.lost == 0
+    return trace, done.stdout
+
+
+@pytest.mark.mpi
+def test_lammps(tracer: Tracer, tmp_path: Path) -> None:
+    (tmp_path / "in.melt").write_text(MELT)
+    trace, printed = traced(tracer, tmp_path, "lmp", "-in", "in.melt")
+    assert "Total wall time" in printed
+    assert not trace.unsound
+    pairs = {(pair.source, pair.destination): pair for pair in summary(trace).pairs}
+    # Atoms at the boundary are sent in every step, both ways.
+    assert pairs[0, 1].count > 20 and pairs[1, 0].count > 20
+
+
+@pytest.mark.mpi
+@pytest.mark.slow
+def test_hpc_challenge(tracer: Tracer, tmp_path: Path) -> None:
+    (tmp_path / "hpccinf.txt").write_text(hpcc.input_file(96, 2))
+    trace, _ = traced(tracer, tmp_path, "hpcc")
+    assert "Success=1" in (tmp_path / "hpccoutf.txt").read_text()
+    calls = {one.call: one.count for one in summary(trace).calls}
+    assert {"send", "recv", "bcast", "allreduce", "alltoall", "sendrecv"} <= set(calls)

@@ -1,0 +1,100 @@
+"""Every verb of the command line is a function of the library, or it is said why not."""
+
+from __future__ import annotations
+
+import inspect
+from importlib.util import find_spec
+
+import msgspec
+import pytest
+
+import wulf
+from tests.unit.predict_fixture import calibrated_run, ping_pong
+from wulf.cli.main import VERBS
+from wulf.store.columns import of_records
+
+#: Verbs whose function has another name: the verb is a word of Python, a package of ours, or part of a name.
+CALLED = {
+    "facts": ["node_facts"],
+    "run": ["audit", "mend", "measure", "tune", "render"],
+    "blas": ["compare_blas"],
+    "hpcc": ["run_hpcc"],
+    "import": ["import_run"],
+    "mpi": ["tune_collectives", "compare_settings"],
+    "report": ["render"],
+}
+#: Verbs without a function, and why.
+ONLY_A_SHELL = {
+    "init": "writes a file that a person goes on with",
+    "knob": "pages of a manual; values on nodes are in node_facts()",
+    "set": "a change by hand, confirmed by a person who sees whether the node still answers",
+    "status": "who has changed what: about changes by hand",
+    "rollback": "what helps a person when something is wrong, wherever it came from",
+    "persist": "a change over reboots, decided by a person",
+    "verify": "after a reboot, which a notebook does not survive",
+    "export": "files for other tools",
+    "sudoers": "a file for root",
+    "topology": "hostfiles, and routes that are changed by hand",
+    "drain": "what a prolog or an administrator does with Slurm",
+    "watch": "a service of the system",
+    "shipped": "names of programs for a shell",
+    "list": "load() takes a path, and names are as the shell has them",
+    "runs": "files are tagged, renamed, archived",
+    "config": "defaults of the command line: functions have their own",
+    "schema": "a file for other programs",
+    "lab": "network namespaces of root; cluster='lab' is the one that is up",
+}
+
+
+def test_every_verb_is_a_function_or_it_is_said_why_not():
+    functions = {verb: CALLED.get(verb, [verb]) for verb in VERBS if verb not in ONLY_A_SHELL}
+    missing = {verb: name for verb, names in functions.items() for name in names if name not in wulf.__all__}
+    assert not missing, "a function in wulf.api, or a reason in ONLY_A_SHELL"
+    assert not set(ONLY_A_SHELL) & set(wulf.__all__), "it is a function now"
+    assert set(ONLY_A_SHELL) | set(CALLED) <= set(VERBS), "there is no such verb any more"
+
+
+@pytest.mark.parametrize("name", sorted(set(wulf.__all__) - {"__version__"}))
+def test_no_package_takes_the_place_of_a_function(name):
+    # Python binds a subpackage to the attribute of its name as soon as anything in it is imported.
+    assert find_spec(f"wulf.{name}") is None
+    assert callable(getattr(wulf, name))
+
+
+@pytest.mark.parametrize("name", sorted(name for name in wulf.__all__ if name[0].islower()))
+def test_every_function_says_what_it_is(name):
+    assert len(inspect.getdoc(getattr(wulf, name)) or "") > 40
+
+
+class _Inner(msgspec.Struct):
+    value: float
+    unit: str
+
+
+class _Outer(msgspec.Struct):
+    name: str
+    time: _Inner | None
+    note: str | None = None
+
+
+def test_records_are_columns_of_equal_length():
+    found = of_records([_Outer("a", None), _Outer("b", _Inner(2.0, "s"))])
+    assert found == {
+        "name": ["a", "b"],
+        "note": [None, None],
+        "time_value": [None, 2.0],
+        "time_unit": [None, "s"],
+    }
+    assert of_records([]) == {}
+
+
+def test_a_trace_is_predicted_on_a_calibrated_run(tmp_path):
+    run = calibrated_run(tmp_path / "cal")
+    found = wulf.predict(
+        ping_pong(tmp_path / "a.wtrace", 1024, compute_ns=100_000, run_ns=10_000_000),
+        run.path,
+        what_if="latency=x0.5",
+        samples=20,
+    )
+    assert found.run == "cal"
+    assert len({len(column) for column in wulf.columns(found.scenarios).values()}) == 1

@@ -1,0 +1,94 @@
+"""How much latency and bandwidth a program bears, against formulas."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from tests.unit.predict_fixture import prediction
+from wulf.prediction import curves, words
+from wulf.prediction.network import Link, Network, Piece
+from wulf.records import BandwidthPoint, CurveLine
+
+EACH_NS, LATENCY_NS, WHOLE_S, ON_WIRE_S = 8.0, 20_000.0, 10.0, 2.0
+
+
+def base(each=EACH_NS):
+    link = Link(LATENCY_NS, 65536, (Piece(0, 0, 0),), (Piece(0, 0, 0),), (Piece(0, 0, each),))
+    return Network(link, None)
+
+
+def times(one):
+    """Of a program that has 8 s besides its 2 s on the wire."""
+    return [WHOLE_S - ON_WIRE_S + ON_WIRE_S * other.between.wire[0].per_byte_ns / EACH_NS for other in one]
+
+
+def test_bandwidth_that_is_borne_is_that_of_the_formula():
+    curve = curves.by_bandwidth(base(), times(curves.with_bandwidths(base())))
+    assert [one.factor for one in curve] == sorted(curves.FACTORS)
+    assert curve[0].bandwidth == pytest.approx(1e9 / EACH_NS / 16)
+    sampled = [base(EACH_NS * factor) for factor in (0.9, 1.1)]
+    found = curves.needs(curve, base(), sampled, np.array([WHOLE_S, WHOLE_S, WHOLE_S]))
+    for need in found:
+        # 2 s grow by so much of 10 s.
+        slower = 1 + need.slower * WHOLE_S / ON_WIRE_S
+        assert need.bandwidth.value == pytest.approx(1e9 / EACH_NS / slower)
+        assert need.bandwidth.low < need.bandwidth.value < need.bandwidth.high
+
+
+def test_what_is_borne_is_never_said_to_be_more_than_it_is():
+    """Between places of the grid the time is convex: here it bends in the middle of two of them."""
+    bend = 1.2
+
+    def time(factor):
+        return 10 + max(0.0, 1 / factor - bend) * 5
+
+    curve = [BandwidthPoint(factor=f, bandwidth=f * 1e8, time_s=time(f)) for f in curves.FACTORS]
+    for need in curves.needs(curve, base(10.0), [base(10.0)], np.array([10.0, 10.0])):
+        truth = 1e8 / (bend + need.slower * 10 / 5)
+        assert need.bandwidth.value >= truth
+
+
+def test_where_more_bytes_take_no_time_there_is_no_curve():
+    free = base(0.0)
+    assert curves.with_bandwidths(free) == []
+    assert curves.by_bandwidth(free, []) == []
+    assert curves.needs([], free, [], np.array([1.0])) == []
+
+
+def test_a_program_that_bears_all_that_was_looked_at():
+    flat = curves.by_bandwidth(base(), [1.0 for _ in curves.FACTORS])
+    found = curves.needs(flat, base(), [base()], np.array([1.0, 1.0]))
+    assert [one.bandwidth for one in found] == [None] * 3
+    assert found[0].below == flat[0].bandwidth
+    line = [CurveLine(latency_s=0.0, time_s=1.0, hops=0)]
+    assert [one.latency for one in curves.tolerances(line, 1e-3, base(), [base()], np.array([1.0, 1.0]))] == [
+        None
+    ] * 3
+
+
+def told(**changes):
+    return list(words.conclusion(replace(prediction(), **changes)))
+
+
+def verdict(one, said, change):
+    return replace(one, verdict=said, change=replace(one.change, value=change, low=change, high=change))
+
+
+def test_the_answer_comes_first():
+    of = prediction()
+    assert told()[0].startswith("A faster network helps: 25gbe-roce changes the run time by −30 %")
+    none = [verdict(one, "no difference", 1.0) for one in of.scenarios]
+    assert told(scenarios=none)[0] == "None of the networks asked about helps this program."
+    bound = verdict(of.bound, "no difference", 0.995)
+    assert told(scenarios=none, bound=bound)[0].startswith("Do not buy a network for this program")
+    unsure = [verdict(one, "cannot be told", 0.97) for one in of.scenarios]
+    assert told(scenarios=unsure)[0].startswith("It cannot be told yet")
+
+
+def test_bounds_are_said_of_latency_and_of_bandwidth():
+    said = " ".join(told())
+    assert "No network brings more than −38 %" in said
+    assert "It bears a latency of 32" in said and "it is 24.0 µs now" in said
+    assert "It bears a bandwidth of 109" in said and "it is 117 MB/s now" in said
