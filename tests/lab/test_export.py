@@ -147,14 +147,14 @@ def test_tuned_applies_and_verifies_the_profile(lab_cluster, chosen, before, tmp
         )
         subprocess.run(argv, input=text, text=True, check=True)
     try:
-        on(lab_cluster, "node01", "systemctl start tuned && tuned-adm profile wulf", timeout_s=90)
+        on(lab_cluster, "node01", "systemctl start tuned && tuned-adm profile wulf", timeout_s=300)
         assert on(lab_cluster, "node01", "tuned-adm active") == "Current active profile: wulf"
         assert on(lab_cluster, "node01", SEEN).splitlines()[:3] == IS_SET
         assert "notrack" in on(lab_cluster, "node01", "nft list ruleset")
-        verified = on(lab_cluster, "node01", "tuned-adm verify", timeout_s=60)
+        verified = on(lab_cluster, "node01", "tuned-adm verify", timeout_s=300)
         assert "current system settings match the preset profile" in verified
         on(lab_cluster, "node01", "ip link set host0 mtu 1500")
-        failed = on(lab_cluster, "node01", "tuned-adm verify 2>&1 || true", timeout_s=60)
+        failed = on(lab_cluster, "node01", "tuned-adm verify 2>&1 || true", timeout_s=300)
         assert "differ from the preset profile" in failed
     finally:
-        on(lab_cluster, "node01", "tuned-adm off; systemctl stop tuned; rm -rf /etc/tuned/wulf", timeout_s=90)
+        on(lab_cluster, "node01", "tuned-adm off; systemctl stop tuned; rm -rf /etc/tuned/wulf", timeout_s=300)
