@@ -38,7 +38,9 @@ def again(suites: Sequence[ET.Element]) -> list[str]:
 
 def skipped(cases: Sequence[ET.Element]) -> list[str]:
     """Return one line for each folder and reason."""
-    found = Counter((_folder(case), skip.get("message", "")) for case in cases for skip in case.iter("skipped"))
+    found = Counter(
+        (_folder(case), skip.get("message", "")) for case in cases for skip in case.iter("skipped")
+    )
     lines = [f"  {count:3d} × {folder}: {reason}" for (folder, reason), count in sorted(found.items())]
     return ["skipped:", *lines] if lines else ["skipped: nothing"]
 

@@ -157,4 +157,9 @@ def test_tuned_applies_and_verifies_the_profile(lab_cluster, chosen, before, tmp
         failed = on(lab_cluster, "node01", "tuned-adm verify 2>&1 || true", timeout_s=300)
         assert "differ from the preset profile" in failed
     finally:
-        on(lab_cluster, "node01", "tuned-adm off; systemctl stop tuned; rm -rf /etc/tuned/wulf", timeout_s=300)
+        on(
+            lab_cluster,
+            "node01",
+            "tuned-adm off; systemctl stop tuned; rm -rf /etc/tuned/wulf",
+            timeout_s=300,
+        )
