@@ -17,7 +17,7 @@
 #define TRACE_STREAM_MAGIC "wulfrank"
 #define TRACE_CONTAINER_MAGIC "wulftrce"
 
-enum { TRACE_VERSION = 1, TRACE_HEADER_BYTES = 4096, TRACE_SLOT_BYTES = 32 };
+enum { TRACE_VERSION = 2, TRACE_HEADER_BYTES = 4096, TRACE_SLOT_BYTES = 32 };
 
 /* How far the program came. */
 enum trace_state {
@@ -37,7 +37,7 @@ struct trace_header {
     uint64_t unsound;  /* set of 1 << enum trace_unsound */
     uint64_t passed;   /* calls that were passed through without a record */
     uint32_t checksum; /* CRC-32C of all valid slots; 0 where state is TRACE_RUNNING */
-    uint32_t reserved;
+    uint32_t header_checksum; /* CRC-32C of this header, with 0 in this place; 0 where state is TRACE_RUNNING */
     char host[256], library[256], program[1024];
 };
 

@@ -202,6 +202,8 @@ int stream_finish(uint64_t run_ns) {
         error = errno;
     if (stream.header->state == TRACE_RUNNING)
         stream.header->state = TRACE_FINISHED;
+    stream.header->header_checksum = 0;
+    stream.header->header_checksum = checksum(0, stream.header, sizeof *stream.header);
     munmap(own.window, own.window_bytes);
     munmap(stream.header, TRACE_HEADER_BYTES);
     stream = (struct stream){0};

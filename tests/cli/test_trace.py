@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import shlex
 import shutil
 import subprocess
 
@@ -10,7 +12,7 @@ import pytest
 
 from tests.cli.command import wulf
 from wulf.wtrace.layout import Kind, State
-from wulf.wtrace.reader import read
+from wulf.wtrace.reader import read, read_verified
 from wulf.wtrace.writer import StreamWriter, write_container
 
 
@@ -56,6 +58,29 @@ def test_the_exit_code_is_that_of_the_command(tmp_path):
     done = wulf(tmp_path, "trace", "--", text)
     assert done.returncode == 7, done.stderr
     assert read(tmp_path / "app.wtrace").ranks == 1
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("family", ["openmpi", "mpich"])
+def test_a_launcher_that_is_killed_leaves_what_its_ranks_did(tmp_path, family):
+    launch = shlex.join([*mpirun(family), "-np", "2"])
+    heat = wulf(tmp_path, "shipped", "heat", "--cluster", "local", "--mpi", family).stdout.strip()
+    text = f"{launch} {heat} --steps 200000000 & sleep 3; kill -9 $!; exit 9"
+    done = wulf(tmp_path, "trace", "--mpi", family, "--", text)
+    assert done.returncode == 9, done.stderr
+    trace = read_verified(tmp_path / "app.wtrace")
+    assert [stream.state for stream in trace.streams] == [State.RUNNING] * 2
+    for stream in trace.streams:
+        kinds = {record.kind for record in itertools.islice(stream.records(), 100)}
+        assert Kind.SENDRECV in kinds and len(stream.slots) > 1000
+    assert "cut off: 2 ranks did not come to MPI_Finalize" in " ".join(done.stdout.split())
+
+
+@pytest.mark.mpi
+def test_a_limit_that_holds_nothing_is_refused_before(tmp_path):
+    done = wulf(tmp_path, "trace", "--limit", "1KiB", "--", "touch here")
+    assert done.returncode == 1 and "--limit: a rank's file takes 64 KiB at least" in done.stderr
+    assert not (tmp_path / "here").exists()
 
 
 def test_a_command_without_mpi_is_told(tmp_path):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from wulf.errors import TraceError
 from wulf.wtrace import layout
 from wulf.wtrace.layout import Flag, Kind, Mark, State, Unsound
-from wulf.wtrace.reader import Stream, read
+from wulf.wtrace.reader import Stream, read, read_verified
 from wulf.wtrace.writer import StreamWriter, pack, write_container
 
 FORMAT = Path(__file__).parents[2] / "native" / "trace" / "format.h"
@@ -105,6 +105,13 @@ def test_damage_is_named(path, tmp_path):
     other.write_bytes(bent)
     with pytest.raises(TraceError, match="rank 1: damaged: its checksum differs"):
         read(other).streams[1].verify()
+    header = whole.index(layout.STREAM_MAGIC)
+    for field, bit in {"run_ns": 1, "unsound": 1, "state": 1, "host": 4}.items():
+        bent = bytearray(whole)
+        bent[header + layout.HEADER.fields[field][1]] ^= bit
+        other.write_bytes(bent)
+        with pytest.raises(TraceError, match="rank 0: damaged: its checksum differs"):
+            read_verified(other)
     for text, content in {
         "not a trace": b"",
         "rank 1: cut off": whole[:-1],

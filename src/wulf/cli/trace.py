@@ -18,7 +18,7 @@ from wulf.procedure.clusters import cluster as resolve
 from wulf.report import traced as report
 from wulf.store import write_atomically
 from wulf.units import parse_size
-from wulf.wtrace.reader import read
+from wulf.wtrace.reader import read_verified
 from wulf.wtrace.summary import summary
 
 LIMIT = "1GiB"
@@ -118,9 +118,7 @@ def show(
     json: JsonOption = False,
 ) -> None:
     """Say what a trace holds: time in MPI by call, ranks, sizes of messages, who sends to whom, what was when."""
-    found = read(trace)
-    for stream in found.streams:
-        stream.verify()
+    found = read_verified(trace)
     told = summary(found)
     if html_file is not None:
         write_atomically(html_file, report.render_html(told).encode())

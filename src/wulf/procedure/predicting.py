@@ -38,7 +38,7 @@ from wulf.procedure.replaying import Replayer, Say, Work
 from wulf.records import SCHEMA_VERSION, Analysis, CellEstimate, Estimate, Predicted, Prediction, Timeline
 from wulf.store import Run
 from wulf.wtrace.layout import Flag, Kind
-from wulf.wtrace.reader import Trace, read
+from wulf.wtrace.reader import Trace, read_verified
 from wulf.wtrace.summary import command_of
 
 #: What is asked about without --what-if.
@@ -269,7 +269,7 @@ def _evaluated(question: Question, found: Replayed, say: Say) -> Evaluated:
 def _question(request: PredictRequest, path: Path, own: Launches | None, others: Sequence[Path]) -> Question:
     if request.engine == "static" and request.is_shared:
         raise UsageError("what programs share is not known with --engine static: leave it out")
-    trace, *beside = (read(one) for one in (path, *others))
+    trace, *beside = (read_verified(one) for one in (path, *others))
     (nodes, *nodes_beside), names = placed([trace, *beside], request.ranks_per_node, request.placement)
     shares_nodes = any(len(set(one)) < len(one) for one in (nodes, *nodes_beside))
     calibrated = Calibrated(request.run, shares_nodes=shares_nodes)

@@ -10,7 +10,7 @@ from wulf.errors import StoreError
 from wulf.prediction.network import Link, Network, Pieces, at
 from wulf.wtrace.export import goal, smpi
 from wulf.wtrace.export.operations import exported
-from wulf.wtrace.reader import Trace, read
+from wulf.wtrace.reader import Trace, read_verified
 
 #: Message of which the bandwidth of a link is taken [B].
 _LONG = 1 << 20
@@ -33,7 +33,7 @@ def export(trace: Path, form: Format, directory: Path, network: Network | None =
     StoreError
         A file cannot be written.
     """
-    found = read(trace)
+    found = read_verified(trace)
     try:
         directory.mkdir(parents=True, exist_ok=True)
         if form == "goal":

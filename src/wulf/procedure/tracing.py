@@ -10,6 +10,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -26,14 +27,19 @@ from wulf.probe.build import MpiLibrary
 from wulf.procedure import install, site, traced_program
 from wulf.procedure.measuring.participants import spread
 from wulf.records import NodeRecord
+from wulf.wtrace.layout import HEADER_BYTES
 from wulf.wtrace.reader import Trace, read
-from wulf.wtrace.writer import pack
+from wulf.wtrace.writer import pack, written
 
 Say = Callable[[str], None]
 LIBRARY = "libwulf-tracer.so"
 #: Asking for a file of a rank may take so long [s].
 FETCH_S = 600.0
 _PART_BYTES = 8 << 20
+#: The least limit of the file of a rank.
+LEAST_BYTES = 64 << 10
+#: While ranks write, they are looked at again after so long [s].
+_AGAIN_S = 0.5
 #: Files of ranks can be large; /tmp is memory on many systems.
 _PLACE = "/var/tmp"  # noqa: S108 - a name in it that nobody can guess
 
@@ -74,6 +80,10 @@ def trace(request: TraceRequest, say: Say) -> Traced:
         A node is lost, or cannot take the tracer.
     """
     _require_writable(request.output)
+    if request.limit_bytes < LEAST_BYTES:
+        raise TraceError(
+            f"--limit: a rank's file takes {LEAST_BYTES // 1024} KiB at least: its header, and some calls"
+        )
     library = traced_program.library(request.mpi, request.words)
     say(f"building the tracer, with {library.version}")
     program = build.build_program(LIBRARY, library)
@@ -82,7 +92,7 @@ def trace(request: TraceRequest, say: Say) -> Traced:
     if request.ranks:
         note["ranks"] = str(request.ranks)
     if request.config.transport == "local" and not request.ranks:
-        return _here(request, text, library, str(program.path), note)
+        return _here(request, text, library, str(program.path), note, say)
     with site.connect(request.config, request.nodes, say) as (transport, records):
         path, lacking = install.install_program(request.config, transport, program, request.nodes)
         if path is None or lacking:
@@ -90,7 +100,9 @@ def trace(request: TraceRequest, say: Say) -> Traced:
         return _there(request, text, library, path, note, transport, records, say)
 
 
-def _here(request: TraceRequest, text: str, library: MpiLibrary, path: str, note: dict[str, str]) -> Traced:
+def _here(
+    request: TraceRequest, text: str, library: MpiLibrary, path: str, note: dict[str, str], say: Say
+) -> Traced:
     """Run it on this machine, with this terminal."""
     with tempfile.TemporaryDirectory(prefix="wulf-trace-", dir=_PLACE) as directory:
         given, variables = preloaded(text, library.family, path, _own(request, directory))
@@ -98,7 +110,12 @@ def _here(request: TraceRequest, text: str, library: MpiLibrary, path: str, note
         done = subprocess.run(["env", *told, "sh", "-c", given], check=False)
         code = done.returncode
         return _packed(
-            request, note, Path(directory), code, lambda: traced_program.why(request.words, library, code)
+            request,
+            note,
+            Path(directory),
+            code,
+            lambda: traced_program.why(request.words, library, code),
+            say,
         )
 
 
@@ -125,7 +142,7 @@ def _there(  # what is there, part by part
         sys.stdout.write(ran.output.stdout)
         sys.stderr.write(ran.output.stderr)
         with tempfile.TemporaryDirectory(prefix="wulf-trace-", dir=_PLACE) as directory:
-            _fetch(transport, first, target, Path(directory))
+            _fetch_still(transport, first, target, Path(directory), say)
             code = 1 if ran.error else 0
             return _packed(
                 request,
@@ -133,6 +150,7 @@ def _there(  # what is there, part by part
                 Path(directory),
                 code,
                 lambda: traced_program.why(request.words, library, code, transport, first),
+                say,
             )
     finally:
         transport.run(["rm", "-rf", target], request.nodes, timeout_s=FETCH_S)
@@ -140,6 +158,48 @@ def _there(  # what is there, part by part
 
 def _own(request: TraceRequest, directory: str) -> dict[str, str]:
     return {"WULF_TRACE": directory, "WULF_TRACE_LIMIT": str(request.limit_bytes)}
+
+
+def settled(take: Callable[[], None], state: Callable[[], object], say: Say) -> None:
+    """Take the files of ranks, again as long as ranks write to them: those of a launcher that was killed may go on.
+
+    Parameters
+    ----------
+    take
+        Raises TraceError or TransportError; that counts where `state` is the same after it.
+    state
+        How far the ranks have come.
+    """
+    before = state()
+    while True:
+        failure: TraceError | TransportError | None = None
+        try:
+            take()
+        except (TraceError, TransportError) as error:
+            failure = error
+        after = state()
+        if after == before:
+            if failure is not None:
+                raise failure
+            return
+        before = after
+        say("ranks of the command still write: waiting for their end")
+        time.sleep(_AGAIN_S)
+
+
+def _fetch_still(transport: Transport, node: str, source: str, target: Path, say: Say) -> None:
+
+    def state() -> bytes:
+        # The headers count the records; that a file goes is in the list.
+        text = f"cd {shlex.quote(source)} && ls && for file in rank.*; do head -c {HEADER_BYTES} $file | cksum; done"
+        return transport.run(["sh", "-c", text], [node], timeout_s=FETCH_S)[node].stdout
+
+    def fetch() -> None:
+        for left in target.iterdir():
+            left.unlink()
+        _fetch(transport, node, source, target)
+
+    settled(fetch, state, say)
 
 
 def _fetch(transport: Transport, node: str, source: str, target: Path) -> None:
@@ -164,10 +224,15 @@ def _parts(transport: Transport, node: str, path: str) -> Iterator[bytes]:
 
 
 def _packed(
-    request: TraceRequest, note: dict[str, str], directory: Path, exit_code: int, why: Callable[[], str]
+    request: TraceRequest,
+    note: dict[str, str],
+    directory: Path,
+    exit_code: int,
+    why: Callable[[], str],
+    say: Say,
 ) -> Traced:
     try:
-        pack(request.output, note, directory)
+        settled(lambda: pack(request.output, note, directory), lambda: written(directory), say)
     except NoStreamError as error:
         raise TraceError(f"{error}: {why()}") from None
     found = read(request.output)

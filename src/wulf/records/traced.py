@@ -36,7 +36,7 @@ class TracedRank(Record, frozen=True, kw_only=True):
     waiting_s: float
     collectives_s: float
     other_s: float
-    #: Records of calls.
+    #: How many; one of several requests, such as MPI_Waitall, is one.
     calls: int
     #: Calls that are missing.
     lost: int

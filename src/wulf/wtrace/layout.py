@@ -6,7 +6,7 @@ import enum
 
 import numpy as np
 
-VERSION = 1
+VERSION = 2
 HEADER_BYTES = 4096
 SLOT_BYTES = 32
 STREAM_MAGIC = b"wulfrank"
@@ -46,7 +46,7 @@ HEADER = np.dtype(
         ("unsound", "<u8"),
         ("passed", "<u8"),
         ("checksum", "<u4"),
-        ("reserved", "<u4"),
+        ("header_checksum", "<u4"),
         ("host", "S256"),
         ("library", "S256"),
         ("program", "S1024"),

@@ -31,6 +31,8 @@ from wulf.wtrace.layout import (
 )
 
 _LENGTH_BYTES = 8
+#: So much of a stream is in memory while its checksum is made.
+_AT_ONCE_BYTES = 16 << 20
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,20 +93,30 @@ class Stream:
         self.host, self.library, self.program = (
             bytes(header[key]).decode(errors="replace") for key in ("host", "library", "program")
         )
-        self._checksum = int(header["checksum"])
+        self._header = header
         self._data = data[HEADER_BYTES : HEADER_BYTES + count * SLOT_BYTES]
         self.slots: NDArray[np.void] = np.frombuffer(self._data, dtype=RECORD)
 
     def verify(self) -> None:
-        """Compare the checksum, where the program finished.
+        """Compare the checksums of header and records; of a program that did not finish there are none.
 
         Raises
         ------
         TraceError
-            The records are not those that were written.
+            They are not those that were written.
         """
-        if self.state is not State.RUNNING and google_crc32c.value(bytes(self._data)) != self._checksum:
+        told = int(self._header["checksum"]), int(self._header["header_checksum"])
+        if told != ((0, 0) if self.state is State.RUNNING else self._checksums()):
             raise TraceError(f"{self.origin}: damaged: its checksum differs; copy or trace it again")
+
+    def _checksums(self) -> tuple[int, int]:
+        """Return those of the records and of the header."""
+        of_records = 0
+        for begin in range(0, len(self._data), _AT_ONCE_BYTES):
+            of_records = google_crc32c.extend(of_records, bytes(self._data[begin : begin + _AT_ONCE_BYTES]))
+        bare = self._header.copy()
+        bare["header_checksum"] = 0
+        return of_records, google_crc32c.value(bare.tobytes())
 
     def starts(self) -> NDArray[np.intp]:
         """Return the slots at which records begin: all but those of payloads.
@@ -235,6 +247,14 @@ def read(path: Path) -> Trace:
             raise TraceError(f"{origin}: the stream is that of rank {stream.rank} of {stream.ranks}")
         streams.append(stream)
     return Trace(path, note, streams)
+
+
+def read_verified(path: Path) -> Trace:
+    """Open a trace whose checksums are right; raises as `read` and `Stream.verify`."""
+    found = read(path)
+    for stream in found.streams:
+        stream.verify()
+    return found
 
 
 def _mapped(path: Path) -> memoryview:

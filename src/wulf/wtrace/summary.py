@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from wulf.records import SCHEMA_VERSION
 from wulf.records.traced import TracedCall, TracedPair, TracedRank, TracedSize, TraceSummary
 from wulf.wtrace.columns import KINDS, PART_OF, PARTS, times
-from wulf.wtrace.layout import Kind, Unsound
+from wulf.wtrace.layout import Flag, Kind, Unsound
 from wulf.wtrace.messages import Messages, members, sent
 from wulf.wtrace.reader import Stream, Trace
 from wulf.wtrace.timeline import timeline
@@ -130,7 +130,8 @@ class _Sum:
         compute_ns, call_ns = times(stream, starts, records)
         parts_s = np.bincount(PART_OF[kinds], weights=call_ns, minlength=len(PARTS)) * 1e-9
         sizes = _own_parts(stream, starts, records)
-        is_call = ~np.isin(kinds, _NO_CALL)
+        # Of a call with several records, such as MPI_Waitall, the first one counts.
+        is_call = ~np.isin(kinds, _NO_CALL) & ((records["flags"] & Flag.NEXT) == 0)
         self._ranks += 1
         self._take_calls(kinds, is_call, call_ns, sizes)
         self._take_others(stream, starts, kinds, call_ns)

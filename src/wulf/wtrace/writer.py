@@ -6,6 +6,7 @@ import os
 import re
 import struct
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -130,6 +131,7 @@ class StreamWriter:
         header["checksum"] = google_crc32c.value(bytes(self._slots))
         for key, text in self._said.items():
             header[key] = text.encode()[: HEADER[key].itemsize - 1]
+        header["header_checksum"] = google_crc32c.value(header.tobytes())
         return header.tobytes().ljust(HEADER_BYTES, b"\0") + bytes(self._slots)
 
     def _append(self, fields: tuple[int, ...], payload: bytes) -> None:
@@ -170,8 +172,11 @@ def pack(path: Path, note: dict[str, Any], directory: Path) -> None:
     files = {int(found[1]): one for one in directory.iterdir() if (found := _STREAM_NAME.fullmatch(one.name))}
     if not files:
         raise NoStreamError("no rank left a stream")
-    ranks = max(max(files) + 1, *(_announced(one) for one in files.values()))
-    parts = {rank: _parts(file) for rank, file in files.items()}
+    try:
+        ranks = max(max(files) + 1, *(_announced(one) for one in files.values()))
+        parts = {rank: _parts(file) for rank, file in files.items()}
+    except OSError as error:
+        raise TraceError(f"cannot read {error.filename}: {error.strerror}") from None
     sizes = [sum(part.bytes for part in parts.get(rank, [])) for rank in range(ranks)]
 
     def fill(file: BinaryIO, rank: int) -> None:
@@ -180,6 +185,16 @@ def pack(path: Path, note: dict[str, Any], directory: Path) -> None:
                 _copy(source, file, part.bytes)
 
     _write(path, note, sizes, fill)
+
+
+def written(directory: Path) -> dict[str, bytes]:
+    """Return the headers of all files of ranks, by name: they differ while a rank writes."""
+    found = {}
+    for file in directory.iterdir():
+        # A rank that has ended takes its last window away.
+        with suppress(FileNotFoundError), file.open("rb") as opened:
+            found[file.name] = opened.read(HEADER.itemsize) if _STREAM_NAME.fullmatch(file.name) else b""
+    return found
 
 
 class _FilePart(msgspec.Struct, frozen=True):

@@ -96,7 +96,9 @@ def calls(found: TraceSummary) -> Figure:
         "most_s": rounded([one.most_s for one in shown]),
         "count": [one.count for one in shown],
         "bytes": [one.bytes for one in shown],
-        "shown": [format_time(one.seconds / number) if one.seconds else "0 s" for one in shown],
+        "shown": [
+            f"mean {format_time(one.seconds / number)}" if one.seconds else "mean 0 s" for one in shown
+        ],
     }
     first = f"; most in {shown[0].call}" if shown else ""
     return Figure(

@@ -54,15 +54,22 @@ def times(found: TraceSummary) -> Iterator[str]:
     done = [rank for rank in found.ranks if rank.run_s]
     if not done:
         return
-    waiting = [rank.mpi_s / rank.run_s for rank in done if rank.run_s]
+    waiting = [rank.mpi_s / (_recorded_s(rank) or 1.0) for rank in done]
+    of_it = "of it" if all(rank.state == "finished" for rank in done) else "of what is recorded of it"
     computing = [rank.compute_s for rank in done]
     longest = max(rank.run_s or 0.0 for rank in done)
     uneven = (max(computing) - statistics.fmean(computing)) / longest
     yield (
-        f"run time {format_time(longest)} of one run; in MPI {percent(statistics.fmean(waiting))} of it, "
+        f"run time {format_time(longest)} of one run; in MPI {percent(statistics.fmean(waiting))} {of_it}, "
         f"{percent(min(waiting))} to {percent(max(waiting))} by rank; uneven computing makes ranks wait for "
         f"{percent(uneven)} of it"
     )
+
+
+def _recorded_s(rank: TracedRank) -> float:
+    """Return of how much time it is known what it was for; looks in vain are in none of its parts [s]."""
+    whole = rank.run_s if rank.state == "finished" else None
+    return rank.compute_s + rank.mpi_s if whole is None else whole
 
 
 def calls(found: TraceSummary) -> Table:
