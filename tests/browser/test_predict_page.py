@@ -73,12 +73,12 @@ def test_before_and_after_have_one_scale_and_all_of_the_time(
     opened.page.context.close()
 
 
-def test_money_by_price_is_zero_at_the_break_even(chromium: Browser, files: dict[str, Path]) -> None:
+def test_a_port_stands_beside_what_it_may_cost(chromium: Browser, files: dict[str, Path]) -> None:
     opened = open_page(chromium, files["worth"], 1200, "light")
     found = valued()
     for one in found.networks:
-        first, last = (row for row in opened.data("by-price") if row["network"] == one.network)
-        slope = (last["net"] - first["net"]) / (last["price"] - first["price"])
-        assert slope == pytest.approx(-found.nodes)
-        assert -first["net"] / slope == pytest.approx(one.break_even_port.value, rel=1e-4)
+        may, costs = (row for row in opened.data("ports") if row["network"] == one.network)
+        assert may["price"] == pytest.approx(one.break_even_port.value, rel=1e-4)
+        assert costs["price"] * found.nodes == pytest.approx(one.price.value, rel=1e-4)
+        assert may["low"] < may["price"] < may["high"] and costs["low"] < costs["price"] < costs["high"]
     opened.page.context.close()

@@ -314,6 +314,26 @@ def test_networks_are_listed_and_shown(place):
     )
 
 
+def test_a_pattern_of_the_gallery_is_predicted_by_its_name(place):
+    done = wulf(
+        place, "predict", "token-ring", "--on", "cal", "--what-if", "latency=x2", "--samples", "20", "--json"
+    )
+    found = json.loads(done.stdout)
+    assert found["ranks"] == found["nodes"] > 1, done.stderr
+    assert any("A pattern does not say which ranks share a node" in note for note in found["notes"])
+
+
+def test_a_model_that_explains_little_says_so_first(place):
+    trace = str(ping_pong(place / "p.wtrace", 8, run_ns=3_000_000_000))
+    done = wulf(
+        place, "predict", trace, "--on", "cal", "--what-if", "latency=x2", "--samples", "20", "--json"
+    )
+    assert json.loads(done.stdout)["conclusion"][0].startswith("Take this with care: "), done.stderr
+    near = str(ring(place / "near.wtrace", run_ns=20_000_000))
+    done = wulf(place, "predict", near, "--on", "cal", "--what-if", "latency=x2", "--samples", "20", "--json")
+    assert not json.loads(done.stdout)["conclusion"][0].startswith("Take"), done.stderr
+
+
 def unsound(path):
     streams = []
     for rank in (0, 1):
@@ -346,6 +366,11 @@ def test_what_cannot_be_predicted_is_refused_by_name(place):
     assert "wulf trace -o" in refused(place, "x.wtrace", "--on", "cal")
     (place / "no.wtrace").write_text("nothing")
     assert "not a trace" in refused(place, "no.wtrace", "--on", "cal")
+    path = ping_pong(place / "d.wtrace", 8)
+    bent = bytearray(path.read_bytes())
+    bent[-8] ^= 1  # a time of the last record
+    path.write_bytes(bent)
+    assert "rank 1: damaged: its checksum differs" in refused(place, "d.wtrace", "--on", "cal")
 
 
 def test_a_run_that_lacks_what_is_within_a_node_is_told_so(place):

@@ -70,7 +70,7 @@ def test_words_and_a_page(place):
     ):
         assert said in " ".join(done.stdout.split()), said
     page = (place / "w.html").read_text()
-    assert "worth-tornado" in page and "worth-net" in page and "worth-by-price" in page
+    assert "worth-tornado" in page and "worth-net" in page and "worth-ports" in page
     # The answer stands before all figures.
     said = " ".join(done.stdout.split())
     assert said.index("Buy 25gbe-roce: it pays; of those asked about") < said.index("Money by network")

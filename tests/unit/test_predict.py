@@ -314,6 +314,11 @@ def test_what_if_is_a_list_of_networks_and_changes():
         ("latency=fast", "is not a duration"),
         ("latency=5", "has a unit"),
         ("latency=5us..9", "has a unit"),
+        ("latency=x0", "write latency=x0.5"),
+        ("latency=xinf", "write latency=x0.5"),
+        ("bandwidth=xinf", "write bandwidth=x2"),
+        ("10gbe+1gbe-tuned", "1gbe-tuned is a whole network"),
+        ("latency=5us+10gbe", "it comes first"),
     ],
 )
 def test_a_what_if_that_is_not_understood_is_refused(text, said):

@@ -110,7 +110,7 @@ def command(
         list[Path] | None,
         typer.Argument(
             metavar="TRACE...",
-            help="A trace (.wtrace), or a pattern (.toml); or several.",
+            help="A trace (.wtrace), or a pattern (.toml, or its name in 'wulf emulate --list'); or several.",
             show_default=False,
         ),
     ] = None,

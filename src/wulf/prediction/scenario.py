@@ -75,7 +75,14 @@ def parse(text: str, find: Find, calibrated: Calibrated) -> list[Scenario]:
 
 def _scenarios(part: str, find: Find, calibrated: Calibrated) -> Iterator[Scenario]:
     begun = [Scenario("", "", ())]
-    for word in part.split("+"):
+    first, *others = part.split("+")
+    whole = next((word.strip() for word in others if "=" not in word), None)
+    if whole is not None:
+        raise UsageError(
+            f"--what-if {printable(part, 60)}: {printable(whole, 60)} is a whole network and would replace what "
+            "stands before it: it comes first, and one is enough"
+        )
+    for word in (first, *others):
         begun = [_and(one, more) for one in begun for more in _one(word.strip(), find, calibrated)]
     yield from begun
 
@@ -120,6 +127,8 @@ def _latencies(text: str) -> Iterator[tuple[Callable[[float], float], str]]:
     if factor is not None:
         yield (lambda now: now * factor), f"x{factor:g}"
         return
+    if text.startswith("x"):
+        raise UsageError(f"--what-if latency={printable(text, 60)}: write latency=x0.5 for half of it")
     low, dots, high = text.partition("..")
     if re.fullmatch(r"[0-9.]+", low) or re.fullmatch(r"[0-9.]+", high):
         raise UsageError(f"--what-if latency={printable(text, 60)}: a latency has a unit, such as 5us")

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import shlex
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import msgspec
 
-from wulf.apps import profile
-from wulf.cluster.transport import open_transport
 from wulf.errors import ProbeError, UsageError
 from wulf.probe import command
-from wulf.procedure import characterising, site
-from wulf.procedure.measuring.participants import spread
+from wulf.procedure import characterising, program_traces, tracing
 from wulf.procedure.predicting import PredictRequest
 from wulf.procedure.replaying import Say
+from wulf.procedure.tracing import Traced, TraceRequest
 from wulf.records import Checked, Estimate, Predicted, Prediction
 from wulf.stats import intervals
 from wulf.wtrace.reader import read
@@ -83,7 +83,7 @@ class _Program:
 
 
 def _program(request: PredictRequest) -> _Program:
-    trace = read(request.source) if request.source.suffix != ".toml" else None
+    trace = read(request.source) if not program_traces.is_pattern(request.source) else None
     said = trace.note.get("command") if trace is not None else None
     if trace is None or not said:
         raise UsageError(f"--verify: {request.source} does not say what was run")
@@ -94,27 +94,35 @@ def _program(request: PredictRequest) -> _Program:
 def _times(
     request: PredictRequest, program: _Program, launches: int, mpi: str | None, say: Say
 ) -> Iterator[float]:
-    run = request.run
-    config = characterising.cluster_of(run)
-    transport = open_transport(config)
-    line = program.line
-    try:
-        if program.started:
-            place = spread(characterising.nodes_of(run), program.started)
-            line = site.mpi_command(config, transport, run.nodes, mpi, place, line, say)
+    run, line = request.run, program.line
+    with tempfile.TemporaryDirectory(prefix="wulf-verify-") as directory:
+        # Next to nothing of it is recorded: the run time is what is asked for.
+        launch = TraceRequest(
+            config=characterising.cluster_of(run),
+            nodes=characterising.nodes_of(run),
+            words=[line],
+            output=Path(directory) / "launch.wtrace",
+            ranks=program.started,
+            mpi=mpi,
+            limit_bytes=tracing.LEAST_BYTES,
+            shown=False,
+        )
         for number in range(launches):
             say(f"launch {number + 1} of {launches}: {line}")
-            text = characterising.launched(
-                config, transport, characterising.nodes_of(run), line, mpi, command.LIMIT_S, lambda _: None
-            )
-            # Of several jobs in one command the longest is what it is about.
-            jobs = profile.read(text, line)
-            if program.ranks not in [len(one.ranks) for one in jobs]:
-                most = max(len(one.ranks) for one in jobs)
-                raise ProbeError(
-                    f"--verify: {command.named(line)} ran with {most} rank{'s' if most > 1 else ''}, and the "
-                    f"trace has {program.ranks}"
-                )
-            yield 1e-9 * max(rank.run_ns for one in jobs for rank in one.ranks)
-    finally:
-        transport.close()
+            traced = tracing.trace(launch, lambda _: None)
+            yield _time_of(traced, program)
+
+
+def _time_of(traced: Traced, program: _Program) -> float:
+    """Return how long a launch took [s]; raises ProbeError where it is not one of the program."""
+    named, ranks = command.named(program.line), traced.trace.ranks
+    if traced.exit_code:
+        raise ProbeError(f"--verify: {named} ended with exit code {traced.exit_code}")
+    if ranks != program.ranks:
+        raise ProbeError(
+            f"--verify: {named} ran with {ranks} rank{'' if ranks == 1 else 's'}, and the trace has {program.ranks}"
+        )
+    time_s = program_traces.own_time(traced.trace)
+    if time_s is None:
+        raise ProbeError(f"--verify: {named} did not come to MPI_Finalize")
+    return time_s

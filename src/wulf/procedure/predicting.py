@@ -297,7 +297,7 @@ def _question(request: PredictRequest, path: Path, own: Launches | None, others:
         spread=spread,
         own=own or program_traces.alone(trace),
         wildcards=sum(int(np.count_nonzero(_from_anybody(one))) for one in records),
-        known=calibrated.notes,
+        known=[*calibrated.notes, *_of_nodes(request)],
         shared=contending.Shared(
             trace=path,
             nodes=[node for one in (nodes, *nodes_beside) for node in one],
@@ -309,6 +309,13 @@ def _question(request: PredictRequest, path: Path, own: Launches | None, others:
             others=[source.name for source in request.beside],
         ),
     )
+
+
+def _of_nodes(request: PredictRequest) -> list[str]:
+    """Say where the ranks of a pattern are, which says nothing of nodes."""
+    if not program_traces.is_pattern(request.source) or request.placement or request.ranks_per_node:
+        return []
+    return ["A pattern does not say which ranks share a node: each has one of its own (--ranks-per-node)."]
 
 
 def _from_anybody(records: NDArray[np.void]) -> NDArray[np.bool_]:
@@ -428,7 +435,8 @@ def _prediction(of: Evaluated) -> Prediction:
         engine="events" if request.by_events else "static",
         contention=contention,
     )
-    meaning = contention.meaning[:1] if contention is not None else []
+    # Of a model that explains little it is no news that contention matters little, too.
+    meaning = contention.meaning[:1] if contention is not None and words.explains(told) else []
     return msgspec.structs.replace(told, conclusion=[*words.conclusion(told), *meaning])
 
 

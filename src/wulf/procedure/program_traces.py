@@ -23,9 +23,8 @@ def opened(source: Path, ranks: int, scratch: Path | None = None) -> Iterator[Pa
     UsageError
         There is no such file.
     """
-    _there(source)
-    if source.suffix != ".toml":
-        yield source
+    if not is_pattern(source):
+        yield _there(source)
         return
     if scratch is not None:
         scratch.mkdir(parents=True, exist_ok=True)
@@ -70,6 +69,11 @@ def own_time(trace: Trace) -> float | None:
     """Return how long the traced program ran, by its slowest rank; None where the trace does not say [s]."""
     longest = max(stream.run_ns for stream in trace.streams)
     return longest * 1e-9 if longest else None
+
+
+def is_pattern(source: Path) -> bool:
+    """Whether it is a pattern, a file or one of the gallery by its name, and no trace."""
+    return source.suffix == ".toml" or (not source.exists() and str(source) in patterns.gallery())
 
 
 def _there(source: Path) -> Path:

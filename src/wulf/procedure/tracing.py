@@ -58,6 +58,8 @@ class TraceRequest(msgspec.Struct, frozen=True, kw_only=True):
     mpi: str | None = None
     #: Of the file of each rank, at most [B].
     limit_bytes: int
+    #: Whether what the command prints is shown; what it says as errors always is.
+    shown: bool = True
 
 
 class Traced(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,7 +109,8 @@ def _here(
     with tempfile.TemporaryDirectory(prefix="wulf-trace-", dir=_PLACE) as directory:
         given, variables = preloaded(text, library.family, path, _own(request, directory))
         told = [f"{name}={value}" for name, value in variables.items()]
-        done = subprocess.run(["env", *told, "sh", "-c", given], check=False)
+        printed = None if request.shown else subprocess.DEVNULL
+        done = subprocess.run(["env", *told, "sh", "-c", given], stdout=printed, check=False)
         code = done.returncode
         return _packed(
             request,
@@ -139,7 +142,8 @@ def _there(  # what is there, part by part
         given, variables = preloaded(text, library.family, path, _own(request, target))
         say("the program runs")
         ran = command.run(transport, first, given, variables)
-        sys.stdout.write(ran.output.stdout)
+        if request.shown:
+            sys.stdout.write(ran.output.stdout)
         sys.stderr.write(ran.output.stderr)
         with tempfile.TemporaryDirectory(prefix="wulf-trace-", dir=_PLACE) as directory:
             _fetch_still(transport, first, target, Path(directory), say)

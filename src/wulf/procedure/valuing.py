@@ -12,7 +12,7 @@ from wulf.errors import ConfigError, UsageError
 from wulf.prediction import money, worth, worth_words
 from wulf.prediction.draws import WIDTH, Sample
 from wulf.prediction.money import Job, JobMix, Prices
-from wulf.procedure import predicting, replaying
+from wulf.procedure import predicting, program_traces, replaying
 from wulf.procedure.predicting import Evaluated, PredictRequest
 from wulf.procedure.replaying import Replayer, Say
 from wulf.records import SCHEMA_VERSION, Worth
@@ -131,7 +131,7 @@ def _asked(request: WorthRequest, job: Job, path: Path) -> PredictRequest:
         own=request.own,
         ranks=job.ranks,
         ranks_per_node=request.ranks_per_node
-        or (-(-job.ranks // job.nodes) if path.suffix == ".toml" else 0),
+        or (-(-job.ranks // job.nodes) if program_traces.is_pattern(path) else 0),
         rules=request.rules,
         samples=request.samples,
         seed=request.seed,

@@ -32,7 +32,7 @@ def render_text(found: Worth, console: Console) -> None:
     printer.line(view.answer)
     for line in view.conclusion:
         printer.line(line)
-    for table in (view.networks, view.parts, view.jobs, view.influences):
+    for table in (view.networks, view.instead, view.parts, view.jobs, view.influences):
         printer.table(table)
     printer.section("What must be known")
     for line in view.notes:

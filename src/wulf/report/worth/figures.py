@@ -41,54 +41,38 @@ def net(found: Worth) -> Figure:
     )
 
 
-def by_price(found: Worth) -> Figure:
-    """Return the net value of each network by the price of a port: a straight line that is zero at its break-even."""
-    ports = {one.network: _port(one, found) for one in found.networks}
-    high = 1.15 * max(
-        *(max(one.break_even_port.high or 0.0, 0.0) for one in found.networks),
-        *(port.high or port.value for port in ports.values()),
-    )
-    ends = (0.0, high)
-    each = [(one, price) for one in found.networks for price in ends]
-
-    def net(one: NetworkWorth, bound: float | None, price: float) -> float:
-        return found.nodes * ((one.break_even_port.value if bound is None else bound) - price)
-
+def ports(found: Worth) -> Figure:
+    """Return up to what price of a port each network pays, and what a port costs today."""
+    told = [
+        (one.network, of, price)
+        for one in found.networks
+        for of, price in zip(charts.PRICES, (one.break_even_port, _port(one, found)), strict=True)
+    ]
     main: Columns = {
-        "network": [one.network for one, _ in each],
-        "price": rounded([price for _, price in each]),
-        "net": rounded([net(one, None, price) for one, price in each]),
-        "low": rounded([net(one, one.break_even_port.low, price) for one, price in each]),
-        "high": rounded([net(one, one.break_even_port.high, price) for one, price in each]),
-    }
-    now: Columns = {
-        "network": list(ports),
-        "price": rounded([port.value for port in ports.values()]),
-        "cheapest": rounded([port.low for port in ports.values()]),
-        "dearest": rounded([port.high for port in ports.values()]),
-        "net": rounded([net(one, None, ports[one.network].value) for one in found.networks]),
-        "shown": [
-            f"a port costs {format_spread(ports[one.network])}, and pays at up to {format_spread(one.break_even_port)}"
-            for one in found.networks
-        ],
+        "network": [network for network, _, _ in told],
+        "of": [of for _, of, _ in told],
+        "price": rounded([price.value for _, _, price in told]),
+        "low": rounded([price.value if price.low is None else price.low for _, _, price in told]),
+        "high": rounded([price.value if price.high is None else price.high for _, _, price in told]),
+        "shown": [format_spread(price) for _, _, price in told],
     }
     return Figure(
-        id="by-price",
-        chart=charts.BY_PRICE,
-        title="Net value by the price of a port",
+        id="ports",
+        chart=charts.PORTS,
+        title="What a port may cost, and what it costs",
         x_title=f"price of a port: NIC, switch port and cable [{found.currency}]",
-        y_title=f"net value over {found.years:g} years [{found.currency}]",
+        y_title="network",
         variants=(
             Variant(
                 label="",
-                datasets={"main": main, "now": now},
+                datasets={"main": main},
                 summary="; ".join(
                     f"{one.network} pays at up to {format_spread(one.break_even_port)} a port"
                     for one in found.networks
                 )
                 + ".",
-                caption="A line crosses zero where a port just pays, its band is the 95 % interval of value and power; "
-                "points with bars are what a port costs today.",
+                caption="A network pays where what a port costs lies left of what it may cost; 95 % intervals. Left of "
+                "zero it does not pay as a gift: its power costs more than it saves.",
             ),
         ),
     )

@@ -27,19 +27,20 @@ class WorthView:
     answer: str
     conclusion: tuple[str, ...]
     networks: Table
+    instead: Table
     parts: Table
     jobs: Table
     influences: Table
     sources: Table
     notes: tuple[str, ...]
     net: Figure
-    by_price: Figure
+    ports: Figure
     tornado: Figure
 
     @property
     def figures(self) -> tuple[Figure, ...]:
         """All charts of the page."""
-        return (self.net, self.by_price, self.tornado)
+        return (self.net, self.ports, self.tornado)
 
 
 def build(found: Worth) -> WorthView:
@@ -52,13 +53,14 @@ def build(found: Worth) -> WorthView:
         answer=next(iter(found.conclusion), ""),
         conclusion=tuple(found.conclusion[1:]),
         networks=_networks(found),
+        instead=_instead(found),
         parts=_parts(found),
         jobs=_jobs(found),
         influences=_influences(found),
         sources=_sources(found),
         notes=tuple(found.notes),
         net=figures.net(found),
-        by_price=figures.by_price(found),
+        ports=figures.ports(found),
         tornado=figures.tornado(found),
     )
 
@@ -70,27 +72,43 @@ def _networks(found: Worth) -> Table:
             Column("network"),
             Column("verdict"),
             Column(f"net value in {found.years:g} years", numeric=True),
-            Column("net value beyond tuning", numeric=True, narrow=False),
             Column("pays at a port of", numeric=True),
             Column("has paid after", numeric=True),
-            Column("as much as", numeric=True),
-            Column("the same money buys", numeric=True),
         ),
         rows=tuple(
             (
                 Item(printable(one.network, 60)),
                 Item(one.verdict, None, FLAGS[one.verdict]),
                 _spread(one.net),
-                _known(one.net_after_tuning),
                 _spread(one.break_even_port),
                 _pay_back(one.pay_back_years),
+            )
+            for one in found.networks
+        ),
+        note="Intervals 95 %, of predictions and prices together. Net value: of the saved node-hours, less power, less "
+        "the price.",
+    )
+
+
+def _instead(found: Worth) -> Table:
+    return Table(
+        title="Instead of it",
+        columns=(
+            Column("network"),
+            Column("net value beyond tuning", numeric=True),
+            Column("worth as much as", numeric=True),
+            Column("the same money buys", numeric=True),
+        ),
+        rows=tuple(
+            (
+                Item(printable(one.network, 60)),
+                _known(one.net_after_tuning),
                 _spread(one.worth_nodes),
                 _known(one.nodes_for_it),
             )
             for one in found.networks
         ),
-        note="Intervals 95 %, of predictions and prices together. Net value: of the saved node-hours, less power, less "
-        "the price. More nodes make no job faster: they only let more jobs run.",
+        note="Tuning costs no ports; more nodes make no job faster: they only let more jobs run.",
     )
 
 
