@@ -17,6 +17,15 @@ _Kind = TypeVar("_Kind")
 #: Where in what was read the validation stands.
 _PATH = re.compile(r" - at `(?:key in )?\$\.?(?P<path>[^`]*)`$")
 _FIELD = re.compile(r"(?:unknown|required) field `([^`]*)`")
+#: How the validation names kinds of values → how people who write TOML do.
+_KINDS = {
+    "`object`": "a table",
+    "`array`": "a list",
+    "`str`": "text in quotes",
+    "`int`": "a whole number",
+    "`float`": "a number",
+    "`bool`": "true or false",
+}
 #: How the validation writes any key of a table whose keys are free.
 _ANY = "[...]"
 
@@ -89,7 +98,14 @@ def _said(raw: dict[str, Any], kind: type, message: str) -> tuple[str, str]:
     field = _FIELD.search(complaint)
     if field is not None:
         path = f"{path}.{field[1]}" if path else field[1]
-    return path, complaint[:1].lower() + complaint[1:]
+    return path, in_words(complaint)
+
+
+def in_words(complaint: str) -> str:
+    """Return what the validation complains of without names of Python's types."""
+    for kind, plain in _KINDS.items():
+        complaint = complaint.replace(kind, plain)
+    return complaint[:1].lower() + complaint[1:]
 
 
 def _with_key(raw: dict[str, Any], kind: type, path: str, message: str) -> str:

@@ -113,5 +113,5 @@ def test_what_a_trace_cannot_carry_is_refused_with_its_reason(place):
     said = refused(place)
     assert "took 100 ms, and the model says 2" in said and "beside other work" in said
     (place / "prices.toml").write_text("currency = 1")
-    assert "prices.toml:1: currency: expected `str`, got `int`" in refused(place)
+    assert "prices.toml:1: currency: expected text in quotes, got a whole number" in refused(place)
     assert "cannot read no.toml" in refused(place, "--jobs", "no.toml")

@@ -182,7 +182,7 @@ def linked(*links: str, more: str = "") -> str:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (linked("3"), "[cluster] links[0]: expected a list [...], got a whole number"),
+        (linked("3"), "[cluster] links[0]: expected a list, got a whole number"),
         (linked('["n1"]'), "links, link 1: has 1 ends instead of two: write NODE:INTERFACE=ADDRESS/PREFIX"),
         (
             linked('["n1", "n2"]', '["n1", "n4"]'),

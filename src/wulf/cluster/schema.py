@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from wulf import toml
 from wulf.errors import ConfigError
 from wulf.text import nearest, printable
 
@@ -139,12 +140,4 @@ def _place(message: str) -> str:
     what, _, where = message.partition(" - at ")
     path = where.strip("`").removeprefix("$").removeprefix(".")
     section, _, key = path.partition(".")
-    words = {
-        "`str`": "text in quotes",
-        "`array`": "a list [...]",
-        "`object`": "a table {...}",
-        "`int`": "a whole number",
-    }
-    for word, plain in words.items():
-        what = what.replace(word, plain)
-    return f"[{section}] {key}: {what[:1].lower()}{what[1:]}" if section else what
+    return f"[{section}] {key}: {toml.in_words(what)}" if section else what

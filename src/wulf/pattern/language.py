@@ -68,12 +68,6 @@ _PATH = re.compile(r" - at `\$\.?(?P<path>.*)`$")
 _WORDS = {
     "Object missing required field": "missing",
     "Object contains unknown field": "unknown key",
-    "`object`": "a table",
-    "`array`": "a list",
-    "`str`": "a text",
-    "`int`": "a whole number",
-    "`float`": "a number",
-    "`bool`": "true or false",
 }
 
 
@@ -190,7 +184,7 @@ def _said(message: str) -> tuple[str, str]:
         if complaint == "unknown key":
             known = _known(path)
             complaint += f"{nearest(field[1], known)}; there are: {', '.join(known)}"
-    return path, complaint[:1].lower() + complaint[1:]
+    return path, toml.in_words(complaint)
 
 
 def _known(path: str) -> list[str]:

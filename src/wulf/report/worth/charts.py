@@ -63,7 +63,7 @@ def _ports(figure: Figure) -> Layer:
     color = alt.Color("of:N", scale=alt.Scale(domain=PRICES), legend=legend)
     zero = base.mark_rule(strokeDash=[4, 3]).encode(x=alt.datum(0))
     lines = base.mark_rule(strokeWidth=2).encode(
-        x=alt.X("low:Q", axis=alt.Axis(title=figure.x_title, format=",", tickCount=10)),
+        x=alt.X("low:Q", axis=alt.Axis(title=figure.x_title, format=",d", tickCount=10)),
         x2="high:Q",
         y=y,
         yOffset=offset,
