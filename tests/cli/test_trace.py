@@ -11,8 +11,10 @@ import subprocess
 import pytest
 
 from tests.cli.command import wulf
+from wulf.procedure import patterns
 from wulf.wtrace.layout import Kind, State
 from wulf.wtrace.reader import read, read_verified
+from wulf.wtrace.summary import summary
 from wulf.wtrace.writer import StreamWriter, write_container
 
 
@@ -50,6 +52,28 @@ def test_a_program_is_traced_shown_and_exported(tmp_path, family):
     assert '<h1 id="title">heat.wtrace</h1>' in written and "trace-timeline" in written
     exported = wulf(tmp_path, "trace", "export", "heat.wtrace", "--to", "goal", "-o", "goal")
     assert exported.returncode == 0 and (tmp_path / "goal" / "heat.goal").stat().st_size > 0
+
+
+@pytest.mark.mpi
+def test_a_trace_is_summed_up_as_a_pattern_with_the_same_messages(tmp_path):
+    heat = wulf(tmp_path, "shipped", "heat", "--cluster", "local", "--mpi", "openmpi").stdout.strip()
+    words = [*mpirun("openmpi"), "-np", "3", heat, "--steps", "20"]
+    assert wulf(tmp_path, "trace", "-o", "heat.wtrace", "--", *words).returncode == 0
+    done = wulf(tmp_path, "trace", "pattern", "heat.wtrace", "-o", "heat.toml")
+    assert done.returncode == 0, done.stderr
+    document = patterns.read(str(tmp_path / "heat.toml"))
+    assert document.pattern.ranks == 3 and document.pattern.program[0].iterations == 20
+    (tmp_path / "made").mkdir()
+    made = summary(read(patterns.pattern_trace(tmp_path / "heat.toml", None, tmp_path / "made")))
+    told = summary(read(tmp_path / "heat.wtrace"))
+
+    def loads(of):
+        return {(one.source, one.destination): (one.count, one.bytes) for one in of.pairs}
+
+    assert loads(made) == loads(told)
+    computing = sum(rank.compute_s for rank in told.ranks)
+    assert sum(rank.compute_s for rank in made.ranks) == pytest.approx(computing, rel=1e-3)
+    assert wulf(tmp_path, "emulate", "heat.toml", "--dry-run", "--cluster", "local").returncode == 0
 
 
 @pytest.mark.mpi

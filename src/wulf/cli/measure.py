@@ -29,6 +29,8 @@ from wulf.units import parse_duration, parse_percent, parse_size
 
 BUDGET = "5m"
 FOR = "7d"
+#: The suite that predictions are made by.
+CALIBRATE = "calibrate"
 
 
 def command(
@@ -233,7 +235,16 @@ def command(
         return
     with MeasureProgress() as progress:
         measured = session.start(request, path, progress)
-    show_measured(measured)
+    show_measured(measured, lacking=_lacking(measured[0]) if suite == CALIBRATE else "")
+
+
+def _lacking(run: store.Run) -> str:
+    """Say of a run that predictions are to be made by what they lack; empty when nothing."""
+    try:
+        emulating.require_calibrated(run)
+    except UsageError as error:
+        return f"not enough for 'wulf predict --on {run.path.name}': {error}"
+    return ""
 
 
 def _experiments(
@@ -280,11 +291,13 @@ def _names(ops: str | None) -> list[str] | None:
     return names
 
 
-def show_measured(outcome: session.Outcome) -> None:
+def show_measured(outcome: session.Outcome, *, lacking: str = "") -> None:
     """Print what a run gave; end with the exit code that says whether all of it was measured."""
     run, analysis = outcome
     performed = emulating.shown(run, analysis)
     run_report.render_text(run.manifest, run.nodes, run.launches, analysis, console(), performed, brief=True)
+    if lacking:
+        sys.stdout.write(f"\n{printable(lacking)}\n")
     sys.stdout.write(f"\nrun: {run.path}\nnext: wulf report {run.path} --html (or --text, --csv, --json)\n")
     end_with_findings(outcome)
 

@@ -13,6 +13,7 @@ from wulf.cli.facts import NodesOption
 from wulf.cli.options import ClusterOption, JsonOption, console, print_json
 from wulf.cli.progress import staging
 from wulf.errors import UsageError
+from wulf.pattern.summarised import pattern_text
 from wulf.procedure import trace_export, tracing
 from wulf.procedure.clusters import cluster as resolve
 from wulf.report import traced as report
@@ -127,6 +128,29 @@ def show(
         print_json(told)
     else:
         report.render_text(told, console())
+
+
+@app.command()
+def pattern(
+    trace: FileArgument,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="Where the pattern goes. Default: it is printed."
+        ),
+    ] = None,
+) -> None:
+    """Sum up a trace as a pattern: who sends how much to whom in each iteration, for 'wulf emulate' and 'predict'.
+
+    All iterations are alike in it: the order of calls and what waits for what are not there, so that it is a load of
+    the same kind, to be changed and scaled, and no replay.
+    """
+    text = pattern_text(summary(read_verified(trace)))
+    if output is None:
+        sys.stdout.write(text)
+    else:
+        write_atomically(output, text.encode())
+        sys.stderr.write(f"written: {output}\n")
 
 
 @app.command()
