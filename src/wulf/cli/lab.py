@@ -19,6 +19,7 @@ from wulf.errors import LabError, UsageError
 from wulf.lab import topology
 from wulf.lab.planted import MISTAKES
 from wulf.lab.slurm import PARTITION, SHARED
+from wulf.lab.vm import image, machine
 from wulf.nodeset import fold
 from wulf.probe import build
 from wulf.signals import end_gently
@@ -31,6 +32,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+DEFAULT_NIC: machine.Nic = "e1000e"
 NodeArgument = Annotated[str, typer.Argument(metavar="NODE")]
 
 
@@ -59,6 +61,24 @@ def up(
             "--mtu, --rate and --delay are not theirs.",
         ),
     ] = None,
+    vm: Annotated[
+        bool,
+        typer.Option(
+            "--vm",
+            help="Nodes are virtual machines (QEMU) with a kernel and a NIC driver of their own, booted from this "
+            "machine's files: interrupt moderation, rings and offloads are real. Without --kvm in virtual time, in "
+            "which every instruction takes the same: slow to watch, and figures repeat. Default: 2 nodes.",
+        ),
+    ] = False,
+    nic: Annotated[
+        machine.Nic,
+        typer.Option(
+            help="With --vm: the NIC of every node. igb needs QEMU 8.0; e1000e moderates from 128 µs on."
+        ),
+    ] = DEFAULT_NIC,
+    kvm: Annotated[
+        bool, typer.Option("--kvm", help="With --vm: run them by this machine's processor, in its time.")
+    ] = False,
     slurm: Annotated[
         bool,
         typer.Option(
@@ -69,14 +89,19 @@ def up(
     ] = False,
 ) -> None:
     """Raise a virtual cluster; do nothing when the same is up already."""
-    missing = lab.supported(slurm=slurm)
+    if vm and (slurm or cables or delay):
+        raise UsageError("--vm takes neither --slurm nor --cables nor --delay")
+    if (kvm or nic != DEFAULT_NIC) and not vm:
+        raise UsageError("--nic and --kvm are of --vm")
+    missing = [*lab.supported(slurm=slurm), *(image.lacking(nic) if vm else [])]
     if missing:
         raise LabError(
             "this machine cannot run a virtual cluster; missing:\n" + "\n".join(f"  {m}" for m in missing)
         )
     overrides = dict(topology.parse_override(text) for text in link or [])
     shape = shapes.parse(cables) if cables is not None else None
-    count = nodes if nodes is not None else 4 if shape is None else shape.ranks
+    usual = 2 if vm else 4
+    count = nodes if nodes is not None else usual if shape is None else shape.ranks
     edges = shape.edges() if shape is not None else []
     end_gently()
     begin = time.monotonic()
@@ -88,7 +113,8 @@ def up(
             status.update,
             edges,
             slurm=slurm,
-            delayer=lambda: str(build.build_program("wulf-delay", None).path),
+            vm=machine.Vm(nic=nic, is_kvm=kvm) if vm else None,
+            program=lambda name: str(build.build_program(name, None).path),
         )
     names = raised.layout.names()
     if was_up:

@@ -20,12 +20,16 @@ import msgspec
 from wulf.errors import LabError
 from wulf.lab import connect, nodes, slurm, system, topology
 from wulf.lab.topology import Link, Node, Topology
+from wulf.lab.vm import image
+from wulf.lab.vm.machine import Vm
 
 BRIDGE = "wulf0"
 BOOT_TIMEOUT_S = 90
+#: Machines whose instructions are emulated take longer.
+VM_BOOT_TIMEOUT_S = 300
 SLURM_TIMEOUT_S = 60
 #: A lab raised by a wulf that kept it differently is taken down by the next `up`, and not used.
-STATE_VERSION = 4
+STATE_VERSION = 5
 DEFAULT_DIRECTORY = "/var/lib/wulf/lab"
 Progress = Callable[[str], None]
 
@@ -139,8 +143,8 @@ class Lab:
         with _locked(self.directory):
             _remove(self.directory, self.state)
 
-    def raise_all(self, progress: Progress) -> None:
-        """Prepare and boot all nodes."""
+    def raise_all(self, progress: Progress, program: Callable[[str], str]) -> None:
+        """Prepare and boot all nodes; `program` as of `up`."""
         namespace = self.state.namespace
         system.make_network(namespace, BRIDGE, topology.gateway(), topology.SWITCH.prefixlen)
         for cable in self.layout.cables:
@@ -150,6 +154,10 @@ class Lab:
         self.cluster_file.write_text(self.cluster_toml())
         if self.layout.slurm:
             slurm.prepare(self.directory, self.layout)
+        if self.layout.vm is not None:
+            image.prepare(
+                self.directory / nodes.VM_FILES, self.layout.vm, Path(program("wulf-lab-init")), progress
+            )
         for node in self.layout.nodes:
             progress(f"preparing {node.name}")
             nodes.prepare(self._directory(node.name), node, self.layout, self.directory, BRIDGE)
@@ -186,6 +194,7 @@ class Lab:
             nodes.mount(self._directory(node.name))
             nodes.start(self._directory(node.name), node, self.state.namespace)
         begin = time.monotonic()
+        limit_s = VM_BOOT_TIMEOUT_S if self.layout.vm is not None else BOOT_TIMEOUT_S
         waiting = [node.name for node in which]
         while waiting:
             for name in waiting:
@@ -194,9 +203,9 @@ class Lab:
                     raise LabError(f"{name} stopped while booting; {self._console(name)}")
             answers = self._ask(waiting, ["systemctl", "is-system-running", "--wait"], timeout_s=20)
             waiting = [name for name in waiting if answers[name] not in ("running", "degraded")]
-            if waiting and time.monotonic() > begin + BOOT_TIMEOUT_S:
+            if waiting and time.monotonic() > begin + limit_s:
                 raise LabError(
-                    f"{', '.join(waiting)} did not boot within {BOOT_TIMEOUT_S} s; {self._console(waiting[0])}"
+                    f"{', '.join(waiting)} did not boot within {limit_s} s; {self._console(waiting[0])}"
                 )
             time.sleep(0.2 if waiting else 0)
 
@@ -205,7 +214,7 @@ class Lab:
         directory = self._directory(node.name)
         if self._processes(node.name):
             self._ask([node.name], ["systemctl", "poweroff"], timeout_s=10)
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + (20 if self.layout.vm is None else 90)
             while self._processes(node.name) and time.monotonic() < deadline:
                 time.sleep(0.1)
         nodes.stop(directory, node.name, self.state.namespace, self.layout)
@@ -291,7 +300,8 @@ def up(
     cables: Sequence[tuple[int, int]] = (),
     *,
     slurm: bool = False,
-    delayer: Callable[[], str] = str,
+    vm: Vm | None = None,
+    program: Callable[[str], str] = lambda _: "",
 ) -> tuple[Lab, bool]:
     """Raise a lab.
 
@@ -301,9 +311,11 @@ def up(
         Direct cables between nodes beside the switch: the numbers of the two nodes, from 0.
     slurm
         Whether the nodes run Slurm.
-    delayer
-        Gives the path of a program that holds frames back (``wulf-delay``), asked where the kernel cannot; with
-        nothing such delays are refused.
+    vm
+        Of nodes that are virtual machines.
+    program
+        Gives the path of a program of wulf's own by its name: ``wulf-lab-init``, the first one of a virtual machine,
+        and where the kernel cannot hold frames back ``wulf-delay``; with nothing such delays are refused.
 
     Returns
     -------
@@ -316,8 +328,8 @@ def up(
         The machine cannot, another lab is up, or a node did not boot. Nothing is left behind.
     """
     wanted = topology.plan(count, sorted(os.sched_getaffinity(0)), link or Link(), overrides, cables)
-    wanted = msgspec.structs.replace(wanted, isolated=system.enable_cpusets(), slurm=slurm)
-    wanted = _within_kernel(wanted, delayer)
+    wanted = msgspec.structs.replace(wanted, isolated=system.enable_cpusets(), slurm=slurm, vm=vm)
+    wanted = _within_kernel(wanted, program)
     before = remains()
     if before is not None:
         if before.state.phase == "up" and before.layout == wanted and _alive(before):
@@ -339,7 +351,7 @@ def up(
         )
         _save(lab)
         try:
-            lab.raise_all(progress)
+            lab.raise_all(progress, program)
             lab.state = msgspec.structs.replace(lab.state, phase="up")
             _save(lab)
         except BaseException as error:
@@ -348,7 +360,7 @@ def up(
     return lab, False
 
 
-def _within_kernel(wanted: topology.Topology, delayer: Callable[[], str]) -> topology.Topology:
+def _within_kernel(wanted: topology.Topology, program: Callable[[str], str]) -> topology.Topology:
     """Return what is to be raised as this kernel can do it; refuse what it cannot before anything is raised."""
     links = [node.link for node in wanted.nodes]
     tbf = ["rate", "1gbit", "burst", "128kb", "latency", "20ms"]
@@ -356,13 +368,13 @@ def _within_kernel(wanted: topology.Topology, delayer: Callable[[], str]) -> top
         raise LabError("--rate needs a kernel with tbf (CONFIG_NET_SCH_TBF), which this one is not")
     if not any(link.delay for link in links) or system.kernel_has_qdisc("netem", ["delay", "1ms"]):
         return wanted
-    program = delayer()
-    if not program or not system.TUN.exists():
+    delayer = program("wulf-delay")
+    if not delayer or not system.TUN.exists():
         raise LabError(
             f"--delay needs a kernel with netem (CONFIG_NET_SCH_NETEM), or {system.TUN} for a program in its place: "
             "this machine has neither"
         )
-    return msgspec.structs.replace(wanted, delayer=program)
+    return msgspec.structs.replace(wanted, delayer=delayer)
 
 
 def namespace_of(where: Path) -> str:

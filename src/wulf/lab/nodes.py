@@ -11,8 +11,12 @@ from pathlib import Path
 
 from wulf.errors import LabError
 from wulf.lab import slurm, system, topology
+from wulf.lab.vm import image, machine
 from wulf.text import printable
 
+#: A machine's own disk; and in the lab's directory what all machines have.
+DISK = "disk.img"
+VM_FILES = "vm"
 _SSHD_CONFIG = """\
 HostKey /etc/ssh/ssh_host_ed25519_key
 PermitRootLogin prohibit-password
@@ -45,11 +49,13 @@ while :; do
         {plug}
         {cables}
     ) &
-    systemd-nspawn --quiet --directory="$1" --machine="$3" --network-veth-extra="vb-$2:host0" {veths}{binds}\\
-        --register=no --keep-unit --boot --console=pipe --link-journal=no --resolv-conf=off --timezone=off
-    [ $? -eq 133 ] || exit
+    {run}
 done
 """
+_CONTAINER = """\
+systemd-nspawn --quiet --directory="$1" --machine="$3" --network-veth-extra="vb-$2:host0" {veths}{binds}\\
+        --register=no --keep-unit --boot --console=pipe --link-journal=no --resolv-conf=off --timezone=off
+    [ $? -eq 133 ] || exit"""
 
 
 def prepare(directory: Path, node: topology.Node, whole: topology.Topology, keys: Path, bridge: str) -> None:
@@ -73,7 +79,9 @@ def prepare(directory: Path, node: topology.Node, whole: topology.Topology, keys
     _write_ssh(upper, whole, keys)
     plugs = whole.plugs(node.name)
     own = slurm.units(whole, node) if whole.slurm else []
-    unit = topology.network_unit(node, [end for _, end in plugs], has_netem=not whole.delayer)
+    unit = topology.network_unit(
+        node, [end for _, end in plugs], has_netem=not whole.delayer, is_machine=whole.vm is not None
+    )
     _write_units(upper / "etc/systemd/system", unit, own)
     if whole.slurm:
         slurm.install(upper, whole, keys)
@@ -86,18 +94,28 @@ def prepare(directory: Path, node: topology.Node, whole: topology.Topology, keys
     ]
     veths = "".join(f"--network-veth-extra={end.outside()}:{end.interface} " for _, end in plugs)
     binds = " ".join(map(shlex.quote, slurm.binds(keys))) + " " if whole.slurm else ""
-    text = _SUPERVISOR.replace("{veths}", veths).replace("{binds}", binds)
+    run = _CONTAINER.replace("{veths}", veths).replace("{binds}", binds)
+    if whole.vm is not None:
+        # It boots again by itself when it reboots.
+        words = machine.argv(whole.vm, node.name, f"vb-{node.name}", keys / VM_FILES, directory / DISK)
+        run = f"{shlex.join(words)}\n    exit"
+    text = _SUPERVISOR.replace("{run}", run)
     plug = topology.plugging(node.link, node.name, bridge, whole.delayer)
     for part, lines in (("{limits}", limits), ("{plug}", plug), ("{cables}", cables)):
         text = text.replace(part, "\n        ".join(lines or [":"]))
     supervisor.write_text(text)
     supervisor.chmod(0o755)
+    if whole.vm is not None:
+        image.make_disk(upper, directory / DISK)
     mount(directory)
 
 
 def mount(directory: Path) -> None:
-    """Mount the node's file system; after a reboot of the host it has to be mounted again."""
-    if not system.is_mounted(directory / "root"):
+    """Mount the node's file system; after a reboot of the host it has to be mounted again.
+
+    A machine has a disk, and mounts it by itself.
+    """
+    if not (directory / DISK).exists() and not system.is_mounted(directory / "root"):
         system.mount_overlay(directory / "upper", directory / "work", directory / "root")
 
 

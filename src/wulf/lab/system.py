@@ -44,14 +44,16 @@ _EMPTY_DIRECTORIES = {
 }
 
 
-def run(argv: Sequence[str]) -> str:
+def run(argv: Sequence[str], timeout_s: float = COMMAND_TIMEOUT_S, directory: Path | None = None) -> str:
     """Run a command and return its output; LabError with its last words when it fails."""
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S, check=False)
+        done = subprocess.run(
+            argv, capture_output=True, text=True, timeout=timeout_s, check=False, cwd=directory
+        )
     except FileNotFoundError:
         raise LabError(f"{argv[0]} is not installed") from None
     except subprocess.TimeoutExpired:
-        raise LabError(f"{' '.join(argv)} hangs (given up after {COMMAND_TIMEOUT_S} s)") from None
+        raise LabError(f"{' '.join(argv)} hangs (given up after {timeout_s:g} s)") from None
     if done.returncode != 0:
         raise LabError(f"{' '.join(argv)}: {last_line(done.stderr) or f'exit code {done.returncode}'}")
     return done.stdout

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from wulf.errors import UsageError
+from wulf.lab.vm.machine import Vm
 from wulf.units import parse_duration
 
 #: The benchmarking range of RFC 2544 and RFC 5735: never routed on the Internet.
@@ -76,6 +77,8 @@ class Topology(msgspec.Struct, frozen=True, kw_only=True):
     slurm: bool = False
     #: Program that holds frames back; empty where the kernel does it (netem).
     delayer: str = ""
+    #: Of nodes that are virtual machines; None where they are containers.
+    vm: Vm | None = None
 
     def names(self) -> list[str]:
         """Node names in order."""
@@ -290,9 +293,13 @@ _OWN_SYSFS = (
 )
 
 
-def network_unit(node: Node, plugs: Sequence[Plug] = (), *, has_netem: bool = True) -> str:
+def network_unit(
+    node: Node, plugs: Sequence[Plug] = (), *, has_netem: bool = True, is_machine: bool = False
+) -> str:
     """Write the unit that gives a node its address; being in the node, it also holds after a reboot in it."""
-    commands = [f"ip address replace {node.address}/{SWITCH.prefixlen} dev {INTERFACE}"]
+    # A machine has one NIC, which the kernel has given a name.
+    commands = [f"ip link set dev eth0 name {INTERFACE}", "ip link set dev lo up"] if is_machine else []
+    commands += [f"ip address replace {node.address}/{SWITCH.prefixlen} dev {INTERFACE}"]
     if node.link.mtu:
         commands.append(f"ip link set dev {INTERFACE} mtu {node.link.mtu}")
     commands.append(f"ip link set dev {INTERFACE} up")
@@ -300,7 +307,8 @@ def network_unit(node: Node, plugs: Sequence[Plug] = (), *, has_netem: bool = Tr
     for plug in plugs:
         commands.append(f"ip address replace {plug.address}/31 dev {plug.interface}")
         commands.append(f"ip link set dev {plug.interface} up")
-    commands.append(f"sh -c '{_OWN_SYSFS}'")
+    if not is_machine:
+        commands.append(f"sh -c '{_OWN_SYSFS}'")
     starts = "".join(f"ExecStart=/usr/bin/env {command}\n" for command in commands)
     return (
         "[Unit]\nDescription=Address and link of the virtual node\nDefaultDependencies=no\n"
