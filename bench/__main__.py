@@ -40,6 +40,7 @@ NAMES = (
     "slow-node",
     "app-overhead",
     "slurm",
+    "vm-lab",
     "hpl-search",
     "tracer-cost",
     "replay-load",

@@ -218,3 +218,16 @@ def finish(name: str, figures: Sequence[Figure]) -> int:
     goal = ",".join(f"{figure.name}:{figure.goal:g}" for figure in figures)
     print(f"{name} value={value} goal={goal} {'pass' if passed else 'short'}")
     return 0 if passed else 1
+
+
+class Statements:
+    """What has to hold, and how much of it does not."""
+
+    def __init__(self) -> None:
+        self.failed = 0
+        self.begin = time.monotonic()
+
+    def say(self, text: str, holds: bool) -> None:
+        """Print a statement, whether it holds, and when."""
+        self.failed += not holds
+        print(f"  {time.monotonic() - self.begin:5.1f} s  {'yes' if holds else 'NO '}  {text}", flush=True)

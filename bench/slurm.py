@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.common import Figure, finish
+from bench.common import Figure, Statements, finish
 from wulf import lab
 from wulf.store import load
 from wulf.store.tuning import TuningRun, load_tuning
@@ -29,19 +29,6 @@ WULF = [sys.executable, "-m", "wulf.cli.main"]
 MTU = "cat /sys/class/net/host0/mtu"
 RUN = "--ladder short --max-size 1KiB --precision 20% --max-launches 8"
 PATIENCE_S = 60.0
-
-
-class Statements:
-    """What has to hold, and how much of it does not."""
-
-    def __init__(self) -> None:
-        self.failed = 0
-        self.begin = time.monotonic()
-
-    def say(self, text: str, holds: bool) -> None:
-        """Print a statement, whether it holds, and when."""
-        self.failed += not holds
-        print(f"  {time.monotonic() - self.begin:5.1f} s  {'yes' if holds else 'NO '}  {text}", flush=True)
 
 
 class Scene:

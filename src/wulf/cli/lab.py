@@ -198,16 +198,24 @@ def start(node: NodeArgument) -> None:
 def plant(
     mistakes: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[MISTAKE]...", help=f"Of {', '.join(MISTAKES)}; default: all."),
+        typer.Argument(
+            metavar="[MISTAKE]...", help=f"Of {', '.join(MISTAKES)}; default: all that these nodes can have."
+        ),
     ] = None,
 ) -> None:
     """Make mistakes of real administrators on some nodes, for 'wulf audit' and 'wulf tune' to find."""
     current = _lab()
     names = current.layout.names()
-    for name in mistakes or list(MISTAKES):
+    has_drivers = current.layout.vm is not None
+    usual = [name for name, mistake in MISTAKES.items() if has_drivers or not mistake.of_driver]
+    for name in mistakes or usual:
         if name not in MISTAKES:
             raise UsageError(f"there is no mistake {name!r}; there are: {', '.join(MISTAKES)}")
         mistake = MISTAKES[name]
+        if name not in usual:
+            raise UsageError(
+                f"{name} takes the driver of a real NIC: raise virtual machines, 'wulf lab up --vm'"
+            )
         nodes = [names[number - 1] for number in mistake.nodes if number <= len(names)]
         for node in nodes:
             argv = current.ssh_argv(node, ["sh", "-c", mistake.script])

@@ -39,6 +39,8 @@ class Mistake(msgspec.Struct, frozen=True, kw_only=True):
     script: str
     #: Numbers of the nodes, from 1.
     nodes: tuple[int, ...]
+    #: Whether it takes the driver of a real NIC, which only virtual machines have.
+    of_driver: bool = False
 
 
 MISTAKES = {
@@ -56,5 +58,11 @@ MISTAKES = {
         script="echo 'net.ipv4.tcp_rmem = 4096 8192 16384' >/etc/sysctl.d/60-memory.conf && "
         "sysctl -q -p /etc/sysctl.d/60-memory.conf",
         nodes=(4,),
+    ),
+    "moderation": Mistake(
+        text="interrupts held back for 1 ms",
+        script="ethtool -C host0 rx-usecs 1000",
+        nodes=(1, 2),
+        of_driver=True,
     ),
 }
