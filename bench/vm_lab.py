@@ -1,8 +1,8 @@
-"""Does the tuner find, cut and put back the interrupt moderation of a real driver, in virtual machines, in five minutes?
+"""Is a real driver's interrupt moderation found, cut and put back in virtual machines within five minutes?
 
-Two nodes with an e1000e each are raised from nothing; interrupts held back for 1 ms are planted, named by the audit, found
-by experiment, cut, and put back. Beside it: how long the nodes take until they can be logged in to, and how far two
-runs of the same measurement are apart, as figures in virtual time are to repeat.
+Two nodes with an e1000e each are raised from nothing; interrupts held back for 1 ms are planted, named by the audit,
+found by experiment, cut, and put back. Beside it: how long the nodes take until they can be logged in to, and how far
+two runs of the same measurement are apart, as figures in virtual time are to repeat.
 """
 
 from __future__ import annotations
