@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 #: What JUnit calls it → what pytest's closing line calls it.
 OUTCOMES = {"failure": "failed", "skipped": "skipped", "error": "errors"}
+_FAILED = ("failed", "errors")
 
 
 def read(paths: Sequence[str]) -> list[ET.Element]:
@@ -21,17 +22,18 @@ def read(paths: Sequence[str]) -> list[ET.Element]:
     return [suite for path in paths for suite in ET.parse(path).getroot().iter("testsuite")]  # noqa: S314 - ours
 
 
-def last(suites: Sequence[ET.Element]) -> list[ET.Element]:
-    """Return the last case of each test: a test that was run again counts once."""
+def counting(suites: Sequence[ET.Element]) -> list[ET.Element]:
+    """Return all cases but the failed ones of tests that were run again and passed."""
     cases = [case for suite in suites for case in suite.iter("testcase")]
-    return list({_name(case): case for case in sorted(cases, key=_passed)}.values())
+    passed = {_name(case) for case in cases if _outcome(case) == "passed"}
+    return [case for case in cases if _outcome(case) not in _FAILED or _name(case) not in passed]
 
 
 def again(suites: Sequence[ET.Element]) -> list[str]:
     """Return one line for each test that failed and passed when it was run again; nothing when there is none."""
     cases = [case for suite in suites for case in suite.iter("testcase")]
-    failed = {_name(case) for case in cases if _outcome(case) in ("failed", "errors")}
-    found = sorted(failed & {_name(case) for case in cases if _passed(case)})
+    kept = {id(case) for case in counting(suites)}
+    found = sorted(_name(case) for case in cases if id(case) not in kept)
     title = "failed beside others, passed with the machine to itself:"
     return [title, *(f"  {one}" for one in found)] if found else []
 
@@ -47,7 +49,7 @@ def skipped(cases: Sequence[ET.Element]) -> list[str]:
 
 def closing(suites: Sequence[ET.Element]) -> str:
     """Return the line with which one run of all these tests would have ended."""
-    counts = Counter(_outcome(case) for case in last(suites))
+    counts = Counter(_outcome(case) for case in counting(suites))
     seconds = sum(float(suite.get("time", "0")) for suite in suites)
     words = [f"{counts[name]} {name}" for name in ("failed", "passed", "skipped", "errors") if counts[name]]
     return f"==== {', '.join(words) or 'no tests ran'} in {seconds:.2f}s ===="
@@ -55,10 +57,6 @@ def closing(suites: Sequence[ET.Element]) -> str:
 
 def _name(case: ET.Element) -> str:
     return f"{case.get('classname')}::{case.get('name')}"
-
-
-def _passed(case: ET.Element) -> bool:
-    return _outcome(case) == "passed"
 
 
 def _folder(case: ET.Element) -> str:
@@ -77,7 +75,7 @@ def main(paths: Sequence[str]) -> int:
     except (OSError, ET.ParseError) as error:
         sys.stderr.write(f"no test report: {error}\n")
         return 1
-    sys.stdout.write("\n".join([*skipped(last(suites)), *again(suites), closing(suites), ""]))
+    sys.stdout.write("\n".join([*skipped(counting(suites)), *again(suites), closing(suites), ""]))
     return 0 if any(suite.find("testcase") is not None for suite in suites) else 1
 
 

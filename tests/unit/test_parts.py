@@ -88,3 +88,27 @@ def test_a_group_stays_on_one_worker(tmp_path: Path) -> None:
     said = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False).stdout
     assert said.count("PASSED") == 7, said
     assert len(set(re.findall(r"\[(gw\d)\].* PASSED .*test_shares", said))) == 1, said
+
+
+def test_what_passes_when_it_is_run_again_is_named_and_counts_as_passed(tmp_path: Path) -> None:
+    before = report(tmp_path)
+    path = tmp_path / "tests" / "unit" / "test_kinds.py"
+    path.write_text(TESTS_OF_ALL_KINDS.replace('raise ValueError("no")', "pass"))
+    after = tmp_path / "again.xml"
+    argv = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        f"--rootdir={tmp_path}",
+        f"--junitxml={after}",
+        "-k",
+        "fails",
+    ]
+    subprocess.run(argv, cwd=tmp_path, capture_output=True, timeout=120, check=True)
+    said = summary(before, after)
+    assert (
+        "failed beside others, passed with the machine to itself:\n  tests.unit.test_kinds::test_fails\n"
+        in said.stdout
+    )
+    assert said.stdout.splitlines()[-1].startswith("==== 2 passed, 1 skipped, 1 errors in ")
