@@ -106,6 +106,12 @@ def test_too_many_operations_are_refused_before_they_are_made(
         operations.operations(language.parse(text, "p.toml"), 10, {})
 
 
+def test_a_graph_with_too_many_edges_is_refused_before_it_is_made() -> None:
+    text = f'{STEP}exchange = "all-to-all"\nsize = 8'
+    with pytest.raises(ConfigError, match="more than 50000000 operations of 200000 ranks: take fewer"):
+        operations.operations(language.parse(text, "p.toml"), 200_000, {})
+
+
 def test_receives_of_a_farm_say_that_their_source_was_any(tmp_path: Path) -> None:
     trace = reader.read(patterns.pattern_trace(Path("task-farm"), 4, tmp_path))
     received = [one for one in trace.streams[0].records() if one.kind is Kind.RECV]

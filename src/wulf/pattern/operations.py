@@ -126,11 +126,9 @@ def operations(document: Document, ranks: int | None, samples: Samples) -> Opera
     """
     pattern = document.pattern
     everybody, members = ranks_of(document, ranks)
-    all_ranks = [Rank(rank, everybody, pattern.title) for rank in range(everybody)]
     for number, program in enumerate(pattern.program):
-        # The marks of the iterations and what is drawn, alone.
-        often = max(1.0, *(step.times for step in program.step))
-        _limit(document, number, everybody, program.iterations * often * len(members[number]))
+        _limit(document, number, everybody, _least(program, len(members[number])))
+    all_ranks = [Rank(rank, everybody, pattern.title) for rank in range(everybody)]
     programs = []
     for number, own in enumerate(members):
         group = Group([all_ranks[rank] for rank in own], everybody)
@@ -168,11 +166,23 @@ def _perform(document: Document, all_ranks: Sequence[Rank], programs: Sequence[S
         _limit(document, number, len(all_ranks), max(records, foretold))
 
 
+def _least(program: Program, ranks: int) -> float:
+    """Return how many operations there are at least, without making any of them."""
+    # The marks of the iterations and what is drawn, alone.
+    drawn = program.iterations * max(1.0, *(step.times for step in program.step)) * ranks
+    # A graph with all its edges is made also for a step that is performed once.
+    performed = [
+        max(1.0, program.iterations * step.times) for step in program.step if step.exchange == "all-to-all"
+    ]
+    return max(drawn, sum(performed) * ranks * (ranks - 1))
+
+
 def _limit(document: Document, number: int, ranks: int, records: float) -> None:
     if records > MOST_RECORDS:
         document.fail(
             f"program[{number}].iterations",
-            f"more than {MOST_RECORDS} operations of {ranks} ranks: fewer iterations are enough, as they are repeated",
+            f"more than {MOST_RECORDS} operations of {ranks} ranks: take fewer iterations, as passes are repeated, "
+            "or fewer ranks",
         )
 
 
