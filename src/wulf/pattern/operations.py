@@ -127,7 +127,7 @@ def operations(document: Document, ranks: int | None, samples: Samples) -> Opera
     pattern = document.pattern
     everybody, members = ranks_of(document, ranks)
     for number, program in enumerate(pattern.program):
-        _limit(document, number, everybody, _least(program, len(members[number])))
+        _limit(document, number, everybody, _fewest(program, len(members[number])))
     all_ranks = [Rank(rank, everybody, pattern.title) for rank in range(everybody)]
     programs = []
     for number, own in enumerate(members):
@@ -166,7 +166,7 @@ def _perform(document: Document, all_ranks: Sequence[Rank], programs: Sequence[S
         _limit(document, number, len(all_ranks), max(records, foretold))
 
 
-def _least(program: Program, ranks: int) -> float:
+def _fewest(program: Program, ranks: int) -> float:
     """Return how many operations there are at least, without making any of them."""
     # The marks of the iterations and what is drawn, alone.
     drawn = program.iterations * max(1.0, *(step.times for step in program.step)) * ranks

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
+import platform
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from wulf.errors import LabError
@@ -57,11 +60,15 @@ _SPARE_MIB = 64
 
 def lacking(nic: machine.Nic) -> list[str]:
     """List what is missing here for virtual machines, each with how to get it."""
+    if platform.machine() != "x86_64":
+        return [
+            f"a processor of x86-64: the virtual machines are of that kind, and this one is {platform.machine()}"
+        ]
     tools = {machine.EMULATOR: "qemu-system-x86", "mke2fs": "e2fsprogs", "dpkg-deb": "dpkg", "apt-get": "apt"}
     found = [
         f"the package {package}: apt-get install {package}"
         for name, package in tools.items()
-        if not shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+        if _path_of(name) is None
     ]
     if not found and nic == "igb" and '"igb"' not in _tool([machine.EMULATOR, "-device", "help"]):
         version = _tool([machine.EMULATOR, "--version"]).split("\n")[0]
@@ -82,6 +89,25 @@ def prepare(directory: Path, vm: machine.Vm, first: Path, say: Callable[[str], N
     LabError
         There is no kernel, or an image cannot be made.
     """
+    with _alone():
+        kept = _kept(vm, first, say)
+        directory.mkdir(parents=True, exist_ok=True)
+        for file in kept.iterdir():
+            _link(file, directory / file.name)
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Let one command at a time look after what is kept; the host's settings are in it, so only root sees it."""
+    CACHE.mkdir(parents=True, exist_ok=True, mode=0o700)
+    CACHE.chmod(0o700)
+    with (CACHE / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _kept(vm: machine.Vm, first: Path, say: Callable[[str], None]) -> Path:
+    """Return the directory with the files, made where they are not there yet."""
     listing = _tool(["dpkg-query", "--show", "--showformat", packages.FORMAT])
     needed = packages.needed(listing)
     kernel = _kernel(say)
@@ -92,9 +118,10 @@ def prepare(directory: Path, vm: machine.Vm, first: Path, say: Callable[[str], N
     if not kept.is_dir():
         say("making a disk of this machine's files")
         _make(kept, needed, kernel, machine.DEVICES[vm.nic][1], first)
-    directory.mkdir(parents=True, exist_ok=True)
-    for file in kept.iterdir():
-        _link(file, directory / file.name)
+        for older in CACHE.iterdir():
+            if older.is_dir() and older not in (kept, kernel):
+                shutil.rmtree(older)
+    return kept
 
 
 def make_disk(upper: Path, disk: Path) -> None:
@@ -106,8 +133,7 @@ def make_disk(upper: Path, disk: Path) -> None:
 
 
 def _make(kept: Path, needed: Iterable[str], kernel: Path, driver: str, first: Path) -> None:
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=CACHE, prefix="making-") as place:
+    with tempfile.TemporaryDirectory(dir=CACHE) as place:
         root, made = Path(place) / "root", Path(place) / "made"
         made.mkdir()
         _lay_out(root, needed)
@@ -120,9 +146,6 @@ def _make(kept: Path, needed: Iterable[str], kernel: Path, driver: str, first: P
         _link(next(kernel.glob("boot/vmlinuz-*")), made / "kernel")
         size = sum(path.lstat().st_size for path in root.rglob("*") if not path.is_dir())
         _file_system(root, made / "base.img", size * 5 // 4 // 2**20 + _SPARE_MIB, journal=False)
-        for older in CACHE.iterdir():
-            if older.name != kept.name and not older.name.startswith(("making-", "kernel")):
-                shutil.rmtree(older)
         made.rename(kept)
 
 
@@ -200,12 +223,13 @@ def _kernel(say: Callable[[str], None]) -> Path:
     depends = _tool(["apt-cache", "depends", _KERNEL_PACKAGE])
     names = [line.split()[-1] for line in depends.splitlines() if "Depends: linux-image-" in line]
     if not names:
-        raise LabError(f"there is no package {_KERNEL_PACKAGE} to take a kernel from: run 'apt-get update'")
+        raise LabError(
+            f"there is no package {_KERNEL_PACKAGE}, Debian's, to take a kernel from: run 'apt-get update'"
+        )
     kept = CACHE / f"kernel-{names[0]}"
     if not kept.is_dir():
         say(f"fetching the kernel of {names[0]}")
-        CACHE.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=CACHE, prefix="making-") as place:
+        with tempfile.TemporaryDirectory(dir=CACHE) as place:
             _unpacked(names[0], Path(place) / "kernel")
             if not shutil.which("kmod", path="/usr/bin:/bin"):
                 _unpacked("kmod", Path(place) / "kernel/kmod")
@@ -215,7 +239,7 @@ def _kernel(say: Callable[[str], None]) -> Path:
 
 def _unpacked(package: str, target: Path) -> None:
     """Fetch a package from where this machine gets its own, and unpack it."""
-    with tempfile.TemporaryDirectory(dir=CACHE, prefix="making-") as place:
+    with tempfile.TemporaryDirectory(dir=CACHE) as place:
         _tool(["apt-get", "download", "-qq", "-o", "APT::Sandbox::User=root", package], Path(place))
         (file,) = Path(place).glob("*.deb")
         target.mkdir(parents=True, exist_ok=True)
@@ -245,4 +269,10 @@ def _link(source: Path, target: Path) -> None:
 
 
 def _tool(argv: Sequence[str], directory: Path | None = None) -> str:
-    return system.run(argv, timeout_s=_TOOL_S, directory=directory)
+    name, *words = argv
+    return system.run([_path_of(name) or name, *words], timeout_s=_TOOL_S, directory=directory)
+
+
+def _path_of(name: str) -> str | None:
+    """Return where a program is; those of the system's administration are not on everybody's path."""
+    return shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
