@@ -28,7 +28,8 @@ from wulf.topology import shapes
 app = typer.Typer(
     help="A virtual cluster on this machine, to try everything on without touching a real one.\n\n"
     "Nodes are systemd-nspawn containers of this machine's own system with a writable layer each, or with --vm "
-    "virtual machines with a kernel and a NIC driver of their own, in a closed network of their own (198.18.0.0/15): no packet of theirs can leave the machine.",
+    "virtual machines with a kernel and a NIC driver of their own, in a closed network of their own (198.18.0.0/15): "
+    "no packet of theirs can leave the machine.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

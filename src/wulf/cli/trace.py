@@ -16,6 +16,7 @@ from wulf.errors import UsageError
 from wulf.pattern.summarised import pattern_text
 from wulf.procedure import trace_export, tracing
 from wulf.procedure.clusters import cluster as resolve
+from wulf.procedure.trace_import import import_trace
 from wulf.report import traced as report
 from wulf.store import write_atomically
 from wulf.units import parse_size
@@ -151,6 +152,34 @@ def pattern(
     else:
         write_atomically(output, text.encode())
         sys.stderr.write(f"written: {output}\n")
+
+
+@app.command("import")
+def import_(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="Of GOAL one file; of SMPI those of the ranks, or their list as 'smpirun -replay' takes it.",
+        ),
+    ],
+    from_: Annotated[
+        Literal["goal", "smpi"], typer.Option("--from", help="Format: GOAL, or SMPI's time-independent text.")
+    ],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="Where the trace goes.")
+    ] = Path("app.wtrace"),
+    speed: Annotated[
+        float, typer.Option(min=1.0, help="Of SMPI: operations that a host computes in a second.")
+    ] = 1e9,
+) -> None:
+    """Make a trace of what other simulators replay.
+
+    It says nothing of how long the program ran: a prediction is then the model's alone. What cannot be followed (other
+    communicators, a second CPU of a rank) is refused by file and line.
+    """
+    report.render_text(summary(import_trace(files, from_, output, speed)), console())
+    sys.stderr.write(f"trace: {output}\n")
 
 
 @app.command()

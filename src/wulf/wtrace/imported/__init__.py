@@ -1,0 +1,1 @@
+"""Traces of other simulators as ours: GOAL, and SMPI's time-independent text."""
