@@ -20,11 +20,12 @@ _KIB = 1024
 
 def lede(found: TraceSummary) -> str:
     """Say what was run, and where."""
-    hosts = len({rank.host for rank in found.ranks})
+    hosts = {rank.host for rank in found.ranks}
+    nodes = count(len(hosts), "node") if all(hosts) else "nodes that it does not name"
     calls = sum(rank.calls for rank in found.ranks)
     return (
-        f"{printable(found.command, 120)}; {count(len(found.ranks), 'rank')} on "
-        f"{count(hosts, 'node')}, {count(calls, 'call')} in {about(found.file_bytes)}; {_library(found)}"
+        f"{printable(found.command, 120)}; {count(len(found.ranks), 'rank')} on {nodes}, "
+        f"{count(calls, 'call')} in {about(found.file_bytes)}{_library(found)}"
     )
 
 
@@ -34,7 +35,8 @@ def title(found: TraceSummary) -> str:
 
 
 def _library(found: TraceSummary) -> str:
-    return printable(" ".join(found.library.split()), 60)
+    named = printable(" ".join(found.library.split()), 60)
+    return f"; {named}" if named else ""
 
 
 def flaws(found: TraceSummary) -> Iterator[str]:
