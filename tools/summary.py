@@ -1,6 +1,6 @@
 """Say what several pytest runs were together: what was skipped and why, and pytest's closing line over all of them.
 
-A test that failed beside others and passed with the machine to itself is named; it counts as passed.
+A test that failed and passed when it was run again is named; it counts as passed.
 
 Usage: ``python tools/summary.py JUNIT.xml …``
 """
@@ -34,7 +34,7 @@ def again(suites: Sequence[ET.Element]) -> list[str]:
     cases = [case for suite in suites for case in suite.iter("testcase")]
     kept = {id(case) for case in counting(suites)}
     found = sorted(_name(case) for case in cases if id(case) not in kept)
-    title = "failed beside others, passed with the machine to itself:"
+    title = "failed, and passed when they were run again:"
     return [title, *(f"  {one}" for one in found)] if found else []
 
 
