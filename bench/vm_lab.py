@@ -21,6 +21,8 @@ from wulf.store import load
 
 MINUTES, BOOT_S = 5.0, 60.0
 WULF = [sys.executable, "-m", "wulf.cli.main"]
+#: Without MPI, whose start takes longer in virtual time than what is measured.
+GOAL = '[[metric]]\nop = "tcp_rr"\nsize = "64B"\n'
 USECS = "ethtool -c host0 | sed -n 's/^rx-usecs: *//p'"
 MEASURE = (
     "--ops",
@@ -64,7 +66,8 @@ def found_and_put_back(directory: Path, cluster: lab.Lab, statements: Statements
     statements.say("it is planted", wulf(directory, "lab", "plant", "moderation").returncode == 0)
     audit = wulf(directory, "audit", "--cluster", "lab")
     statements.say("the audit names it", "adaptive-rx off rx-usecs 0" in audit.stdout)
-    words = ("--cluster", "lab", "--knobs", "nic.rx_usecs=0", "--budget", "3m", "--seed", "1")
+    (directory / "goal.toml").write_text(GOAL)
+    words = ("--cluster", "lab", "--knobs", "nic.rx_usecs=0", "--objective", "goal.toml", "--budget", "3m")
     tuned = wulf(directory, "tune", "cut", *words)
     statements.say("the tuner comes to its end", tuned.returncode == 0)
     statements.say("interrupts are not held back any more", usecs(cluster) == ["0", "0"])

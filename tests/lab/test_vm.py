@@ -13,6 +13,8 @@ from wulf.lab.vm import image
 
 pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.alone]
 
+#: Without MPI, whose start takes longer in virtual time than what is measured.
+GOAL = '[[metric]]\nop = "tcp_rr"\nsize = "64B"\n'
 USECS = "ethtool -c host0 | sed -n 's/^rx-usecs: *//p'"
 
 
@@ -32,7 +34,7 @@ def usecs(raised):
     return [on(raised, node, USECS) for node in raised.layout.names()]
 
 
-def test_moderation_of_a_real_driver_is_found_cut_and_put_back(run, spare):
+def test_moderation_of_a_real_driver_is_found_cut_and_put_back(run, tmp_path):
     up = run("lab", "up", "--vm", "--nodes", "2")
     assert up.returncode == 0, up.stdout + up.stderr
     raised = lab.current()
@@ -41,11 +43,10 @@ def test_moderation_of_a_real_driver_is_found_cut_and_put_back(run, spare):
     assert planted.stdout == "node[01-02]: interrupts held back for 1 ms\n"
     assert usecs(raised) == ["1000", "1000"]
     audit = json.loads(run("audit", "--cluster", "lab", "--json").stdout)
-    named = {finding["id"] for finding in audit["findings"] if "usecs" in finding["id"]}
-    assert named, audit["findings"]
-    tuned = run(
-        "tune", "cut", "--cluster", "lab", "--knobs", "nic.rx_usecs=0", "--budget", "4m", "--seed", "1"
-    )
+    assert "nic.interrupt_moderation" in {finding["id"] for finding in audit["findings"]}
+    (tmp_path / "goal.toml").write_text(GOAL)
+    words = ("--knobs", "nic.rx_usecs=0", "--objective", "goal.toml", "--budget", "3m", "--seed", "1")
+    tuned = run("tune", "cut", "--cluster", "lab", *words)
     assert tuned.returncode == 0, tuned.stdout + tuned.stderr
     assert usecs(raised) == ["0", "0"]
     back = run("rollback", "--cluster", "lab")
