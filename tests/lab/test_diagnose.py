@@ -17,7 +17,6 @@ from wulf.store import load
 pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.slow]
 
 
-@pytest.mark.alone
 def test_a_throttled_node_is_named(lab_cluster, tmp_path):
     limit = "tc qdisc replace dev host0 root tbf rate 300mbit burst 64kb latency 50ms"
     on(lab_cluster, "node03", limit)
