@@ -37,8 +37,7 @@ struct trace_header {
     uint64_t unsound;  /* set of 1 << enum trace_unsound */
     uint64_t passed;   /* calls that were passed through without a record */
     uint32_t checksum; /* CRC-32C of all valid slots; 0 where state is TRACE_RUNNING */
-    uint32_t
-        header_checksum; /* CRC-32C of this header, with 0 in this place; 0 where state is TRACE_RUNNING */
+    uint32_t header_checksum; /* CRC-32C of this header with 0 here; 0 where state is TRACE_RUNNING */
     char host[256], library[256], program[1024];
 };
 
