@@ -68,7 +68,7 @@ def up(
             "--vm",
             help="Nodes are virtual machines (QEMU) with a kernel and a NIC driver of their own, booted from this "
             "machine's files: interrupt moderation, rings and offloads are real. Without --kvm in virtual time, in "
-            "which every instruction takes the same: slow to watch, and figures repeat. Default: 2 nodes.",
+            "which every instruction takes the same: slow to watch, and little disturbed. Default: 2 nodes.",
         ),
     ] = False,
     nic: Annotated[
