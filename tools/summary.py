@@ -2,11 +2,12 @@
 
 A test that failed and passed when it was run again is named; it counts as passed.
 
-Usage: ``python tools/summary.py JUNIT.xml …``
+Usage: ``python tools/summary.py JUNIT.xml …``; with ``--failed`` it prints what failed, as pytest wants it named.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 import xml.etree.ElementTree as ET
 from collections import Counter
@@ -15,6 +16,7 @@ from collections.abc import Sequence
 #: What JUnit calls it → what pytest's closing line calls it.
 OUTCOMES = {"failure": "failed", "skipped": "skipped", "error": "errors"}
 _FAILED = ("failed", "errors")
+_GROUP = re.compile(r"@[^@\]]*$")
 
 
 def read(paths: Sequence[str]) -> list[ET.Element]:
@@ -38,6 +40,11 @@ def again(suites: Sequence[ET.Element]) -> list[str]:
     return [title, *(f"  {one}" for one in found)] if found else []
 
 
+def failed(suites: Sequence[ET.Element]) -> list[str]:
+    """Return the failed tests, as pytest wants them named."""
+    return list(dict.fromkeys(_name(case) for case in counting(suites) if _outcome(case) in _FAILED))
+
+
 def skipped(cases: Sequence[ET.Element]) -> list[str]:
     """Return one line for each folder and reason."""
     found = Counter(
@@ -56,7 +63,9 @@ def closing(suites: Sequence[ET.Element]) -> str:
 
 
 def _name(case: ET.Element) -> str:
-    return f"{case.get('classname')}::{case.get('name')}"
+    """Return the name by which pytest runs a test, without the group that pytest-xdist adds to it."""
+    path = case.get("classname", "").replace(".", "/")
+    return f"{path}.py::{_GROUP.sub('', case.get('name', ''))}"
 
 
 def _folder(case: ET.Element) -> str:
@@ -70,11 +79,15 @@ def _outcome(case: ET.Element) -> str:
 
 def main(paths: Sequence[str]) -> int:
     """Print the summary; 1 when no test ran or a report is missing."""
+    wants_failed = paths[:1] == ["--failed"]
     try:
-        suites = read(paths)
+        suites = read(paths[wants_failed:])
     except (OSError, ET.ParseError) as error:
         sys.stderr.write(f"no test report: {error}\n")
         return 1
+    if wants_failed:
+        sys.stdout.writelines(f"{name}\n" for name in failed(suites))
+        return 0
     sys.stdout.write("\n".join([*skipped(counting(suites)), *again(suites), closing(suites), ""]))
     return 0 if any(suite.find("testcase") is not None for suite in suites) else 1
 

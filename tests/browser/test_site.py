@@ -12,6 +12,9 @@ from playwright.sync_api import Browser, expect
 from tests.browser import browse
 from wulf import catalogue
 
+# All of them in one worker of pytest-xdist: two must not make the site at the same time.
+pytestmark = pytest.mark.xdist_group("browser")
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

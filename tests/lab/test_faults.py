@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from bench.faults import cases, changes, orders
-from tests.conftest import OTHER_LAB
 from tests.lab.host import Host
 
-pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.slow, pytest.mark.xdist_group(OTHER_LAB)]
+pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.slow, pytest.mark.alone]
 
 
 def test_every_fault_at_some_step_and_every_step_with_some_fault(spare: Host, tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import time
 import pytest
 
 import wulf as library
-from tests.conftest import OTHER_LAB
 from tests.lab.host import wait_until
 from tests.lab.test_nodes import on
 from tests.unit.predict_fixture import calibrated_run, ring
@@ -17,7 +16,7 @@ from wulf.cluster import inventory
 from wulf.prediction import money
 from wulf.store.tuning import load_tuning
 
-pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.slow, pytest.mark.xdist_group(OTHER_LAB)]
+pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.slow, pytest.mark.alone]
 
 MTU = "cat /sys/class/net/host0/mtu"
 SHORT = "--ladder short --max-size 256 --visit 500us --precision 50% --max-launches 6"
@@ -136,7 +135,6 @@ def followed(cluster, command, until, then):
         return said, process.wait(timeout=10)
 
 
-@pytest.mark.alone
 def test_predictions_fan_out_as_a_job_array_and_only_what_is_missing_is_done_again(cluster):
     shared = cluster.directory / "shared"
     (shared / "runs").mkdir()

@@ -90,6 +90,20 @@ def test_a_group_stays_on_one_worker(tmp_path: Path) -> None:
     assert len(set(re.findall(r"\[(gw\d)\].* PASSED .*test_shares", said))) == 1, said
 
 
+def test_what_failed_is_named_as_pytest_runs_it(tmp_path: Path) -> None:
+    path = tmp_path / "grouped.xml"
+    cases = "".join(
+        f'<testcase classname="tests.lab.test_change" name="{name}"><failure message="no"/></testcase>'
+        for name in ("test_a[x@y]@lab", "test_b@other lab", "test_c[5]")
+    )
+    path.write_text(f'<testsuites><testsuite time="1">{cases}</testsuite></testsuites>')
+    argv = [sys.executable, SUMMARY, "--failed", path]
+    said = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=True)
+    assert said.stdout.splitlines() == [
+        f"tests/lab/test_change.py::{name}" for name in ("test_a[x@y]", "test_b", "test_c[5]")
+    ]
+
+
 def test_what_passes_when_it_is_run_again_is_named_and_counts_as_passed(tmp_path: Path) -> None:
     before = report(tmp_path)
     path = tmp_path / "tests" / "unit" / "test_kinds.py"
@@ -108,6 +122,7 @@ def test_what_passes_when_it_is_run_again_is_named_and_counts_as_passed(tmp_path
     subprocess.run(argv, cwd=tmp_path, capture_output=True, timeout=120, check=True)
     said = summary(before, after)
     assert (
-        "failed, and passed when they were run again:\n  tests.unit.test_kinds::test_fails\n" in said.stdout
+        "failed, and passed when they were run again:\n  tests/unit/test_kinds.py::test_fails\n"
+        in said.stdout
     )
     assert said.stdout.splitlines()[-1].startswith("==== 2 passed, 1 skipped, 1 errors in ")
