@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from tests.lab.host import wait_until
 from tests.lab.test_nodes import on
 from tests.lab.test_slurm import submitted, words
 from wulf import lab
@@ -70,6 +71,7 @@ def test_a_watch_by_timer_and_by_crontab_measures_idle_nodes_and_goes_without_a_
 
     # Beside a user's job nothing is measured.
     on(cluster, "node01", "cd /shared && sbatch --quiet --nodes=2 --exclusive --wrap 'sleep 300'")
+    wait_until(lambda: on(cluster, "node01", "squeue -h -t running -o %t") == "R", 60)
     skipped = submitted(cluster, f"wulf watch run {RUN}")
     assert skipped.returncode == 0, skipped.stderr
     report, _ = shown(cluster)

@@ -83,6 +83,8 @@ def _allocated(nodes: Sequence[str], limit_s: float, options: Sequence[str]) -> 
     found = _GRANTED.search(done.stderr)
     if done.returncode != 0 or found is None:
         why = printable(last_line(done.stderr), 300) or f"exit code {done.returncode}"
+        if "Connection timed out" in why:  # so salloc calls the end of --immediate
+            why = f"other jobs came first: the nodes were not free within {IMMEDIATE_S} s"
         raise SchedulerError(f"salloc: {why.removeprefix('salloc: ').removeprefix('error: ')}")
     return found[1]
 
