@@ -44,9 +44,7 @@ def _missing_rights() -> list[str]:
 
 
 def _missing_programs(programs: Mapping[str, str]) -> list[str]:
-    path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
-    packages = sorted({package for name, package in programs.items() if not shutil.which(name, path=path)})
-    missing = [f"the package {package}: apt-get install {package}" for package in packages]
+    missing = system.missing_programs(programs)
     if not Path("/lib/systemd/systemd").exists():
         missing.append("systemd inside the nodes: apt-get install systemd")
     return missing

@@ -9,7 +9,7 @@ import signal
 import stat
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -57,6 +57,17 @@ def run(argv: Sequence[str], timeout_s: float = COMMAND_TIMEOUT_S, directory: Pa
     if done.returncode != 0:
         raise LabError(f"{' '.join(argv)}: {last_line(done.stderr) or f'exit code {done.returncode}'}")
     return done.stdout
+
+
+def path_of(name: str) -> str | None:
+    """Return where a program is; those of the system's administration are not on everybody's path."""
+    return shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+
+
+def missing_programs(programs: Mapping[str, str]) -> list[str]:
+    """Say which packages are missing, of programs and the Debian packages that have them."""
+    packages = sorted({package for name, package in programs.items() if path_of(name) is None})
+    return [f"the package {package}: apt-get install {package}" for package in packages]
 
 
 def namespace_exists(name: str) -> bool:

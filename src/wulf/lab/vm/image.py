@@ -65,11 +65,7 @@ def lacking(nic: machine.Nic) -> list[str]:
             f"a processor of x86-64: the virtual machines are of that kind, and this one is {platform.machine()}"
         ]
     tools = {machine.EMULATOR: "qemu-system-x86", "mke2fs": "e2fsprogs", "dpkg-deb": "dpkg", "apt-get": "apt"}
-    found = [
-        f"the package {package}: apt-get install {package}"
-        for name, package in tools.items()
-        if _path_of(name) is None
-    ]
+    found = system.missing_programs(tools)
     if not found and nic == "igb" and '"igb"' not in _tool([machine.EMULATOR, "-device", "help"]):
         version = _tool([machine.EMULATOR, "--version"]).split("\n")[0]
         found.append(f"a QEMU that has igb, 8.0 or newer; this is {version}: take --nic e1000e")
@@ -270,9 +266,4 @@ def _link(source: Path, target: Path) -> None:
 
 def _tool(argv: Sequence[str], directory: Path | None = None) -> str:
     name, *words = argv
-    return system.run([_path_of(name) or name, *words], timeout_s=_TOOL_S, directory=directory)
-
-
-def _path_of(name: str) -> str | None:
-    """Return where a program is; those of the system's administration are not on everybody's path."""
-    return shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+    return system.run([system.path_of(name) or name, *words], timeout_s=_TOOL_S, directory=directory)
