@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from bench.faults.node import wait_for
 from bench.soak.node import LEASE_S, OWNER, Node, WrongError
 from bench.soak.settings import draw
 from wulf.change.steps import Step
@@ -143,6 +144,9 @@ class Course:
         if self._rng.random() < 0.3:
             self._node.kill_watcher()
         self._node.wait_for(change, "undone", _TIMER_S)
+        # Who does not confirm in time loses the node, a moment after the change is undone.
+        if not wait_for(lambda: not self._node.site.owner(), _TIMER_S):
+            raise WrongError(f"{self._node.site.owner()} still has the node after {change} was undone by the timer")
         self._put_back(steps)
 
     # --- their parts ---------------------------------------------------------------------------------------

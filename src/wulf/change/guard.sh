@@ -69,10 +69,15 @@ read_uptime() { # the same as `uptime_s`
 	read -r uptime_s _ </proc/uptime
 	uptime_s=${uptime_s%.*}
 }
-boot() { cat /proc/sys/kernel/random/boot_id; }
+boot() {
+	read -r boot_id </proc/sys/kernel/random/boot_id
+	echo "$boot_id"
+}
 note() { # the log is for people; the journal is what counts, so a log that cannot be written stops nothing
 	[ -z "${looks:-}" ] || return 0
-	{ printf '%s %s %s\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "${tx:--}" "$*" >>"$STATE/log"; } 2>/dev/null || :
+	read_uptime
+	[ "$uptime_s" = "${noted_s:-}" ] || noted_at=$(date -u +%Y-%m-%dT%H:%M:%SZ) noted_s=$uptime_s
+	{ printf '%s %s %s\n' "$noted_at" "${tx:--}" "$*" >>"$STATE/log"; } 2>/dev/null || :
 }
 
 # --- a change ----------------------------------------------------------------------------------------------
@@ -86,6 +91,14 @@ steps() { # TX: how many
 	read_about "$1"
 	if [ -n "$about_steps" ]; then echo "$about_steps"; else { wc -l <"$STATE/tx/$1/plan"; } 2>/dev/null || echo 0; fi
 }
+step_numbers() { # TX
+	step_last=$(steps "$1")
+	step_number=0
+	while [ "$step_number" -lt "$step_last" ]; do
+		step_number=$((step_number + 1))
+		echo "$step_number"
+	done
+}
 require_names() { # TX...: they become paths, and part of a pattern
 	for named; do
 		case $named in '' | .* | *[!A-Za-z0-9._-]*) fail 1 "'$named' is not the name of a change" ;; esac
@@ -97,23 +110,24 @@ begin() { # TX, OWNER, DEADLINE_S; plan on stdin
 	require_owner "$2"
 	forget
 	[ -z "$(open_changes unfinished)" ] || fail 10 "a change is open: $(open_changes unfinished)"
-	mkdir -p "$STATE/tx" && reserve || fail 1 "cannot write to $STATE: $(df -Pk "$STATE" | awk 'NR == 2 { print $4 }') KiB are free"
+	{ [ -d "$STATE/tx" ] || mkdir "$STATE/tx"; } && reserve || fail 1 "cannot write to $STATE: $(df -Pk "$STATE" | awk 'NR == 2 { print $4 }') KiB are free"
 	mkdir "$STATE/tx/$tx" || fail 1 "there is a change $tx"
 	{
-		flush "$STATE/guard" && store "$STATE/tx/$tx/plan" && tell_about "$2" | store "$STATE/tx/$tx/about" &&
-			printf 'preparing\n' | store "$STATE/tx/$tx/state" && flush "$STATE/tx"
+		# Nothing speaks of the first two before there is a state.
+		cat >"$STATE/tx/$tx/plan" && tell_about "$2" >"$STATE/tx/$tx/about" && [ -s "$STATE/tx/$tx/about" ] &&
+			flush "$STATE/guard" "$STATE/tx/$tx/plan" "$STATE/tx/$tx/about" &&
+			store_text "$STATE/tx/$tx/state" preparing && flush "$STATE/tx"
 	} 2>/dev/null || not_begun "cannot write to $STATE: is the disk full?"
 	note "begin: $(steps "$tx") steps for $2"
 	keep_off_stuck
 	deadline "$tx" $(($3 + 60)) || not_begun "cannot write to $RUN: is it full?"
 	watched || not_begun "the watcher does not start, or cannot write to $RUN"
-	number=0
-	while [ "$number" -lt "$(steps "$tx")" ]; do
-		number=$((number + 1))
+	for number in $(step_numbers "$tx"); do
 		step "$tx" "$number"
 		command -v "${kind}_save" >/dev/null 2>&1 || not_begun "$knob: this guard knows no access kind $kind"
 		note "save $number: $knob"
-		said=$({ "${kind}_save" "$interface" "$target" 9>&- | store "$STATE/tx/$tx/saved.$number"; } 2>&1)
+		# On the disk it is with the digests.
+		said=$({ "${kind}_save" "$interface" "$target" 9>&- | cat >"$STATE/tx/$tx/saved.$number"; } 2>&1)
 		[ -s "$STATE/tx/$tx/saved.$number" ] && [ -z "$said" ] ||
 			not_begun "$knob: ${said:-its state cannot be read, so it could not be put back}"
 		is_kept_over_boot "$kind" && recover_at_boot
@@ -164,9 +178,7 @@ apply() { # TX
 	renew
 	become "$tx" applying || put_back_for "cannot write to $STATE: is the disk full?"
 	left_said=
-	number=0
-	while [ "$number" -lt "$(steps "$tx")" ]; do
-		number=$((number + 1))
+	for number in $(step_numbers "$tx"); do
 		step "$tx" "$number"
 		note "put $number: $knob=$(printf %.60s "$value")"
 		if ! said=$(put 2>&1 9>&-); then
@@ -185,9 +197,7 @@ apply() { # TX
 	become "$tx" applied || put_back_for "cannot write to $STATE: is the disk full?"
 }
 read_back() { # what the kernel or driver has made of the values, all of them being set
-	number=0
-	while [ "$number" -lt "$(steps "$tx")" ]; do
-		number=$((number + 1))
+	for number in $(step_numbers "$tx"); do
 		step "$tx" "$number"
 		printf 'step\t%s\t%s\t%s\n' "$number" "$knob" "$(value_now)"
 	done
@@ -198,7 +208,9 @@ put_back_for() { # why [, why as the journal says it]: the change cannot go on
 }
 swap() { # OLD, TX, OWNER, DEADLINE_S; plan on stdin
 	if [ "$1" != - ]; then
+		swaps=1 # its watcher has the next one to watch at once: one that wanted to retire would wait for our lock
 		undo "$1" "the next trial" || exit 13
+		swaps=
 	fi
 	begin "$2" "$3" "$4"
 	apply "$2"
@@ -247,7 +259,7 @@ close_change() {
 	end_alternation "$tx"
 	tidy
 	reserve 2>/dev/null
-	wake
+	[ -n "${swaps:-}" ] || wake
 	return 0
 }
 undo() { # TX, why
@@ -286,6 +298,10 @@ put_all_back() { # why: all steps of $tx; sets `stuck` to what could not be
 		done
 		[ -n "$moved" ] || break
 		[ -z "$stuck" ] || [ "$stuck" != "$stuck_before" ] || break
+		if [ -z "$stuck" ] && [ "$(steps "$tx")" = 1 ]; then # nothing else was there to move it
+			say_left
+			break
+		fi
 	done
 	settle
 }
@@ -334,7 +350,7 @@ main() {
 	by_sudo=${SUDO_UID:-0}
 	unset SUDO_UID # what the guard starts itself, such as its watcher, is its own
 	! is_by_sudo || PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-	[ -n "${looks:-}" ] || mkdir -p "$STATE" "$RUN" || fail 1 "cannot write to $STATE"
+	[ -n "${looks:-}" ] || { [ -d "$STATE" ] && [ -d "$RUN" ]; } || mkdir -p "$STATE" "$RUN" || fail 1 "cannot write to $STATE"
 	if is_by_sudo; then
 		[ -n "${looks:-}" ] || rotate
 		require_granted "$@"

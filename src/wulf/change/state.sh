@@ -11,22 +11,22 @@ changed() { # KIND SAVED AFTER [SAVED AFTER]..., the first change first: writes 
 	changed_first=$2
 	shift
 	WORK=${WORK_PLACE:-$RUN}/work.$$
-	mkdir -p "$WORK" || return 1
+	[ -d "$WORK" ] || mkdir -p "$WORK" || return 1
 	# Where a state is more than its items, it is the first one that comes back.
 	! command -v "${changed_kind}_items" >/dev/null 2>&1 || set -- "$1" "$2"
 	# What could not be written for want of space must not look like nothing.
 	rm -f "$WORK"/items.* "$WORK/ours"
 	[ -s "$1" ] || return 1
-	changed_files=0
-	for changed_file; do
-		changed_files=$((changed_files + 1))
-		[ ! -s "$changed_file" ] || items "$changed_kind" <"$changed_file" >"$WORK/items.$changed_files" || return 1
-	done
+	if command -v "${changed_kind}_items" >/dev/null 2>&1; then
+		[ ! -s "$1" ] || items "$changed_kind" <"$1" >"$WORK/items.1" || return 1
+		[ ! -s "$2" ] || items "$changed_kind" <"$2" >"$WORK/items.2" || return 1
+		set -- "$WORK/items.1" "$WORK/items.2"
+	fi
 	has_items "$changed_kind" && changed_word=0 || changed_word=1
-	awk -v word="$changed_word" -v files="$changed_files" -v path="$WORK/items." '
+	printf '%s\n' "$@" | awk -v word="$changed_word" '
 		function pair(n,    there, any, all, line, lines, differing, i, part, key) {
-			while ((getline line <(path (n + 1))) > 0) { there[line]; any = 1 }
-			while ((getline line <(path n)) > 0) { all[++lines] = line; if (!(line in there)) differing = 1 }
+			while ((getline line <path[n + 1]) > 0) { there[line]; any = 1 }
+			while ((getline line <path[n]) > 0) { all[++lines] = line; if (!(line in there)) differing = 1 }
 			for (i = 1; i <= lines; i++) {
 				split(all[i], part, /[ \t]/)
 				key = word ? "" : part[1]
@@ -36,7 +36,8 @@ changed() { # KIND SAVED AFTER [SAVED AFTER]..., the first change first: writes 
 				got[key] = n
 				print all[i]
 			} }
-		BEGIN { for (n = 1; n < files; n += 2) pair(n) }' >"$WORK/ours.new" || return 1
+		{ path[NR] = $0 }
+		END { for (n = 1; n < NR; n += 2) pair(n) }' >"$WORK/ours.new" || return 1
 	if command -v "${changed_kind}_also" >/dev/null 2>&1; then
 		"${changed_kind}_also" "$changed_first" <"$WORK/ours.new" >"$WORK/ours.all" && mv "$WORK/ours.all" "$WORK/ours"
 	else
@@ -44,7 +45,12 @@ changed() { # KIND SAVED AFTER [SAVED AFTER]..., the first change first: writes 
 	fi
 }
 is_back() { # KIND INTERFACE TARGET: whether all of $WORK/ours is there
-	[ -f "$WORK/ours" ] && "$1_save" "$2" "$3" 2>/dev/null | items "$1" >"$WORK/now" || return 1
+	[ -f "$WORK/ours" ] || return 1
+	if command -v "$1_items" >/dev/null 2>&1; then
+		"$1_save" "$2" "$3" 2>/dev/null | "$1_items" >"$WORK/now" || return 1
+	else
+		"$1_save" "$2" "$3" 2>/dev/null >"$WORK/now" || : # what is not there is not back, but where nothing lasts
+	fi
 	is_back_items=$WORK/ours
 	if command -v "$1_lasting" >/dev/null 2>&1; then
 		is_back_items=$WORK/lasting

@@ -16,7 +16,8 @@ file_save() {
 file_chosen() {
 	case $1 in
 	*\[*\]*) file_rest=${1#*\[} && printf %s "${file_rest%%\]*}" ;;
-	*) printf %s "$1" | tr '\t' ' ' ;;
+	*"$TAB"*) printf %s "$1" | tr '\t' ' ' ;;
+	*) printf %s "$1" ;;
 	esac
 }
 file_put() {

@@ -78,9 +78,7 @@ make_part() { # steps that are to be set, and those that are, as ",1,2,"; empty 
 		said=$(put_back "$kind" "$interface" "$target" "$saved" "$after" 2>&1)
 		is_back "$kind" "$interface" "$target" || fail 11 "$knob: ${said:-it is not as before}"
 	done
-	number=0
-	while [ "$number" -lt "$(steps "$tx")" ]; do
-		number=$((number + 1))
+	for number in $(step_numbers "$tx"); do
 		is_in "$1" && ! is_in "$2" || continue
 		step "$tx" "$number"
 		said=$(put 2>&1) || fail 11 "$knob=$(printf %.60s "$value"): ${said:-it was refused}"

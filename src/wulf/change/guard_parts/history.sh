@@ -11,13 +11,11 @@ through() { # the number up to which confirmed changes are in `history`
 	case $through_n in '' | *[!0-9]*) echo 0 ;; *) echo "$through_n" ;; esac
 }
 last_number() {
-	{ through; journal | cut -f1; } | sort -n | tail -n 1
+	{ through; journal; } | awk -v last=0 '$1 + 0 > last { last = $1 + 0 } END { print last }'
 }
 confirmed() { # the confirmed changes that are kept one by one, the oldest first
 	confirmed_from=$(through)
-	journal | while IFS=$TAB read -r confirmed_n known word _; do
-		[ "$word" != confirmed ] || [ "$confirmed_n" -le "$confirmed_from" ] || echo "$known"
-	done
+	journal confirmed | sort -n | awk -F '\t' -v from="$confirmed_from" '$1 > from + 0 { print $2 }'
 }
 since_original() { # changes on stdin: those after the last rollback to the original state; first `history`, if it counts
 	{ [ ! -s "$STATE/history" ] || echo history; cat; } | while read -r known; do
@@ -111,9 +109,7 @@ way_back() { # rows of `touched`: a plan
 # --- kept small --------------------------------------------------------------------------------------------
 
 forget() { # the log keeps what those were that are not kept
-	journal | sort -rn | while IFS=$TAB read -r _ known word _; do
-		case $word in undone | abandoned) echo "$known" ;; esac
-	done | tail -n "+$KEPT_CHANGES" | while read -r known; do
+	journal undone abandoned | sort -rn | tail -n "+$KEPT_CHANGES" | while IFS=$TAB read -r _ known _; do
 		discard "$known"
 	done
 }
@@ -210,7 +206,7 @@ status() {
 	broken=$(damaged_history)
 	[ -z "$broken" ] || printf 'tx\thistory\t-\t-\t-\t0\t\tdamaged\t%s\n' "$broken"
 	status_from=$(through)
-	journal | while IFS=$TAB read -r number known word why; do
+	journal | sort -n | while IFS=$TAB read -r number known word why; do
 		[ "$word" != confirmed ] || [ "$number" -gt "$status_from" ] || continue
 		status_row
 	done

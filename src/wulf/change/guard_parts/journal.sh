@@ -1,14 +1,20 @@
 # --- files that survive ------------------------------------------------------------------------------------
 
 store() { # path; content on stdin: there as a whole or not at all, and on the disk
-	cat >"$1.new" && flush "$1.new" && mv "$1.new" "$1" && flush "${1%/*}" && return
+	cat >"$1.new" && put_in_place "$1" || not_stored "$1"
+}
+store_text() { # path, content of a line or more: the same, without a process for it
+	{ printf '%s\n' "$2" >"$1.new"; } 2>/dev/null && [ -s "$1.new" ] && put_in_place "$1" || not_stored "$1"
+}
+put_in_place() { flush "$1.new" && mv "$1.new" "$1" && flush "${1%/*}"; }
+not_stored() {
 	rm -f "$1.new"
 	return 1
 }
 store_or_spare() { # path, content: gives the reserve away when the disk is full
-	printf '%s\n' "$2" | store "$1" 2>/dev/null && return
+	store_text "$1" "$2" 2>/dev/null && return
 	rm -f "$STATE/reserve"
-	printf '%s\n' "$2" | store "$1"
+	store_text "$1" "$2"
 }
 reserve() { # so that the end of a change can be written down on a disk, and in a /run, that has become full
 	reserve_in "$RUN"
@@ -23,6 +29,11 @@ keep_in_run() { # NAME, content: until the next boot
 	return 1
 }
 keep_once() { { printf '%s\n' "$2" >"$RUN/$1.new" && [ -s "$RUN/$1.new" ] && mv "$RUN/$1.new" "$RUN/$1"; } 2>/dev/null; }
+clear_away() { # paths; no process where there is nothing
+	for clear_path; do
+		[ ! -e "$clear_path" ] || rm -rf "$clear_path"
+	done
+}
 discard() { # TX: at once, so that one half of it is never taken for a damaged journal
 	[ ! -d "$STATE/tx/$1" ] || mv "$STATE/tx/$1" "$STATE/gone.$1" && rm -rf "$STATE/gone.$1"
 }
@@ -61,17 +72,14 @@ become() { # TX, state, why
 	note "$2${3:+: $3}"
 	store_or_spare "$STATE/tx/$1/state" "$2${3:+$TAB$3}"
 }
-read_about() { # TX [number]: sets about_*, from its mark outside where the journal is damaged; or no more than the number
+read_about() { # TX: sets about_*, from its mark outside where the journal is damaged
 	about_format= about_number= about_owner= about_boot= about_at= about_steps=
 	for about_file in "$STATE/tx/$1/about" "$STATE/open.$1"; do
-		[ -z "$about_boot${2:+$about_number}" ] && [ -r "$about_file" ] || continue
+		[ -z "$about_boot" ] && [ -r "$about_file" ] || continue
 		while IFS=$TAB read -r about_key about_value; do
 			case $about_key in
 			format) about_format=$about_value ;;
-			number)
-				about_number=$about_value
-				[ -z "${2:-}" ] || break
-				;;
+			number) about_number=$about_value ;;
 			owner) about_owner=$about_value ;;
 			boot) about_boot=$about_value ;;
 			at) about_at=$about_value ;;
@@ -86,29 +94,63 @@ about() { # TX, key
 	read_about "$1"
 	eval "printf '%s\n' \"\$about_$2\""
 }
-journal() { # a line for each change, the earliest first, as names tell no order: number, name, state, why
-	for journal_path in "$STATE"/tx/*/ "$STATE"/open.* "$RUN"/deadline.*; do
-		[ -e "$journal_path" ] || continue
-		journal_tx=${journal_path%/}
-		journal_tx=${journal_tx##*/}
-		case $journal_path in
-		*.new) continue ;;
-		*/) ;;
-		*) # what was wiped has left its mark
-			journal_tx=${journal_tx#*.}
-			[ ! -d "$STATE/tx/$journal_tx" ] || continue
-			;;
-		esac
-		read_about "$journal_tx" number
-		read_state "$journal_tx"
-		printf '%s\t%s\t%s\t%s\n' "$about_number" "$journal_tx" "$state_word" "$state_why"
-	done | sort -n | uniq
+journal() { # [STATE...]: a line for each change in one of these states, all by default: number, name, state, why
+	journal_rows=$(journal_read "$@")
+	case $journal_rows in
+	'') return ;;
+	*"$TAB?"*) # what cannot be read is looked at closely
+		printf '%s\n' "$journal_rows" | while IFS=$TAB read -r journal_n journal_tx state_word state_why; do
+			[ "$state_word" != '?' ] || read_state "$journal_tx"
+			case " $* " in
+			'  ' | *" $state_word "*) printf '%s\t%s\t%s\t%s\n' "$journal_n" "$journal_tx" "$state_word" "$state_why" ;;
+			esac
+		done
+		;;
+	*) printf '%s\n' "$journal_rows" ;;
+	esac
 }
-open_changes() { # [stuck|unfinished]: the latest first
-	journal | sort -rn | while IFS=$TAB read -r _ open_tx open_word _; do
-		is_over "$open_word" && continue
-		case ${1:-}:$open_word in stuck:stuck | unfinished:[!s]* | :*) echo "$open_tx" ;; esac
-	done
+journal_read() { # [STATE...]: the same by one process, for many are kept; `?` where the state is not plain to see
+	printf '%s\n' "$STATE"/tx/*/ "$STATE"/open.* "$RUN"/deadline.* | awk -v state="$STATE" -v wanted=" $* " '
+		function number(file,    line, part, found) {
+			while ((getline line <file) > 0)
+				if (split(line, part, "\t") > 1 && part[1] == "number") { found = part[2]; break }
+			close(file)
+			return found
+		}
+		function row(tx, dir,    n, line, word) {
+			if (tx == "*" || tx in seen) return
+			seen[tx]
+			line = ""
+			if (dir != "") { getline line <(dir "state"); close(dir "state") }
+			word = line
+			sub(/\t.*/, "", word)
+			if (word !~ /^(preparing|prepared|applying|applied|undoing|stuck|undone|confirmed|abandoned)$/) {
+				word = "?"
+				line = word
+			} else if (wanted != "  " && !index(wanted, " " word " ")) return
+			n = dir != "" ? number(dir "about") : ""
+			if (n == "") n = number(state "/open." tx)
+			if (n !~ /^[0-9]+$/) n = 0
+			print n "\t" tx "\t" line (index(line, "\t") ? "" : "\t")
+		}
+		/\/$/ { tx = $0; sub(/\/$/, "", tx); sub(/.*\//, "", tx); row(tx, $0); next }
+		!/\.new$/ { tx = $0; sub(/.*\//, "", tx); sub(/^[^.]*\./, "", tx); row(tx, "") } # what was wiped has left its mark'
+}
+open_changes() { # [stuck|unfinished]: the latest first, as names tell no order
+	case ${1:-} in
+	stuck) set -- stuck ;;
+	*) set -- preparing prepared applying applied undoing ${1:-stuck} ;;
+	esac
+	open_rows=$(journal "$@")
+	case $open_rows in
+	'') ;;
+	*"
+"*) printf '%s\n' "$open_rows" | sort -rn | cut -f 2 ;;
+	*)
+		open_rows=${open_rows#*"$TAB"}
+		echo "${open_rows%%"$TAB"*}"
+		;;
+	esac
 }
 
 # --- whether it can be trusted -----------------------------------------------------------------------------
@@ -117,11 +159,10 @@ open_changes() { # [stuck|unfinished]: the latest first
 # changed; `open.TX` says what the change is of, and goes when it is over. Journals of earlier versions have neither.
 
 seal() { # TX
-	(cd "$STATE/tx/$1" && sha256sum about plan saved.*) | store "$STATE/tx/$1/sums" &&
-		{
-			cat "$STATE/tx/$1/about"
-			awk -F '\t' -v OFS='\t' '{ print "what", $1, $2, $3, $4 }' "$STATE/tx/$1/plan"
-		} | store "$STATE/open.$1"
+	(cd "$STATE/tx/$1" && flush saved.* && sha256sum about plan saved.*) >"$STATE/tx/$1/sums.new" &&
+		put_in_place "$STATE/tx/$1/sums" || not_stored "$STATE/tx/$1/sums" || return
+	awk -F '\t' -v OFS='\t' 'FILENAME ~ /about$/ { print; next } { print "what", $1, $2, $3, $4 }' \
+		"$STATE/tx/$1/about" "$STATE/tx/$1/plan" | store "$STATE/open.$1"
 }
 damaged() { # TX: prints the files that are not as they were written, on one line; nothing when all are
 	[ -d "$STATE/tx/$1" ] || { echo everything; return; }

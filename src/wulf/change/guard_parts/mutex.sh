@@ -12,7 +12,7 @@ exclusively() { # the lock goes with the process, however that ends
 	watch | undo | recover) WORK_PLACE=$STATE ;; # what only puts back does so without it
 	*) fail 1 "cannot write to $RUN: is it full?" ;;
 	esac
-	rm -rf "$RUN"/work.* "$STATE"/work.*
+	clear_away "$RUN"/work.* "$STATE"/work.*
 	trap 'rm -rf "$RUN/holder" "$RUN/work.$$" "$STATE/work.$$"' EXIT
 }
 looking() { # beside others that look, and not while a guard is at work; leaves nothing behind

@@ -18,7 +18,7 @@ recover() { # [stuck]: what an earlier boot, a dead controller or a dead guard l
 		read_state "$left" # no process for each: there are many
 		[ ! -d "$STATE/tx/$left" ] || [ "$state_word" != none ] || discard "$left"
 	done
-	rm -rf "$STATE"/gone.*
+	clear_away "$STATE"/gone.*
 	tidy
 	tx=
 }

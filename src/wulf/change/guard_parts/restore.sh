@@ -2,9 +2,7 @@
 
 renew() { # what somebody has changed since `begin` is what has to come back
 	renewed=
-	number=0
-	while [ "$number" -lt "$(steps "$tx")" ]; do
-		number=$((number + 1))
+	for number in $(step_numbers "$tx"); do
 		step "$tx" "$number"
 		saved=$STATE/tx/$tx/saved.$number
 		said=$({ "${kind}_save" "$interface" "$target" 9>&- >"$saved.now"; } 2>&1)
@@ -20,9 +18,7 @@ renew() { # what somebody has changed since `begin` is what has to come back
 	[ -z "$renewed" ] || seal "$tx" || not_begun "cannot write to $STATE: is the disk full?"
 }
 save_after() { # without it all that was saved is put back
-	number=0
-	while [ "$number" -lt "$(steps "$tx")" ]; do
-		number=$((number + 1))
+	for number in $(step_numbers "$tx"); do
 		step "$tx" "$number"
 		"${kind}_save" "$interface" "$target" 2>/dev/null 9>&- | store "$STATE/tx/$tx/after.$number" 2>/dev/null ||
 			rm -f "$STATE/tx/$tx/after.$number"
@@ -39,6 +35,7 @@ changed_by() { # TX/saved.N...: of the current step, to `ours`
 	changed "$@"
 }
 undo_order() { # TX: numbers of its steps, those that make others anew first; otherwise the last one first
+	[ "$(steps "$1")" != 1 ] || { echo 1; return; }
 	undo_number=0
 	while IFS=$TAB read -r undo_knob undo_kind _; do
 		undo_number=$((undo_number + 1))

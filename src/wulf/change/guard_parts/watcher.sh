@@ -13,7 +13,8 @@ process_of() { process_in "$(number_file "$1")" "$1"; } # ROLE: sets role_pid; 0
 process_in() { # FILE ROLE
 	role_pid=
 	{ read -r role_pid <"$1"; } 2>/dev/null
-	[ -n "$role_pid" ] && { tr '\0' ' ' <"/proc/$role_pid/cmdline"; } 2>/dev/null | grep -q "guard $2 *\$"
+	[ -n "$role_pid" ] || return
+	case $({ tr '\0' ' ' <"/proc/$role_pid/cmdline"; } 2>/dev/null) in *"guard $2" | *"guard $2 ") return 0 ;; *) return 1 ;; esac
 }
 wake() { # make it look at the deadlines again
 	process_of watch && kill -USR1 "$role_pid" 2>/dev/null
@@ -211,7 +212,7 @@ is_overdue() { # TX
 }
 retire() { # nothing is open; decided under the lock, so that no `begin` counts on this watcher
 	(
-		flock -w 1 9 || exit 1
+		flock -n 9 || exit 1 # who is at work may begin something, and waits for us to answer
 		tidy || exit 1
 		! process_of keep || { kill -USR1 "$role_pid" && kill -CONT "$role_pid"; } # also one that somebody has stopped
 		rm -f "$RUN/keeper" "$RUN/watcher" # in this order: a keeper that misses its watcher starts another one
