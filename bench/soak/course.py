@@ -19,7 +19,9 @@ _TIMER_S = 60.0
 #: A guard at work is killed after up to so long [s].
 _KILL_WITHIN_S = 1.2
 #: A share of the cycles for each way; the timer's take seconds of waiting.
-_SHARES = {"undone": 25, "trials": 30, "kept": 27, "part": 4, "killed": 10, "timer": 4}
+_SHARES = {"undone": 25, "trials": 40, "kept": 22, "part": 4, "killed": 7, "timer": 2}
+#: Trials of a search.
+_TRIALS = (8, 60)
 
 
 class Course:
@@ -80,7 +82,7 @@ class Course:
     def _trials(self) -> None:
         """One trial after another, each of which takes the one before back, as a search does it."""
         last: tuple[str, Sequence[Step]] = ("-", ())
-        for _ in range(self._rng.randint(4, 16)):
+        for _ in range(self._rng.randint(*_TRIALS)):
             change, steps = self._new(), draw(self._rng)
             self._node.guard("swap", last[0], change, OWNER, str(_DEADLINE_S), stdin=_plan(steps))
             if last[1]:
@@ -146,7 +148,9 @@ class Course:
         self._node.wait_for(change, "undone", _TIMER_S)
         # Who does not confirm in time loses the node, a moment after the change is undone.
         if not wait_for(lambda: not self._node.site.owner(), _TIMER_S):
-            raise WrongError(f"{self._node.site.owner()} still has the node after {change} was undone by the timer")
+            raise WrongError(
+                f"{self._node.site.owner()} still has the node after {change} was undone by the timer"
+            )
         self._put_back(steps)
 
     # --- their parts ---------------------------------------------------------------------------------------

@@ -1,8 +1,11 @@
 # A parameter of Open MPI in the file that all jobs on the node read. `default` takes the line away.
-mpi_parameter_file() {
+mpi_parameter_file() { # the program takes longer than all else: who has a place for its work asks it once
+	mpi_known=${WORK_PLACE:-$RUN}/work.$$/mpi_parameter_file
+	{ read -r mpi_found <"$mpi_known" && echo "$mpi_found" && return; } 2>/dev/null
 	mpi_directory=$(limit ompi_info --path sysconfdir --parsable 2>/dev/null | sed -n 's/^path:sysconfdir://p')
 	[ -n "$mpi_directory" ] || { echo "Open MPI is not installed (no ompi_info)" >&2; return 1; }
 	echo "$mpi_directory/openmpi-mca-params.conf"
+	[ ! -d "${mpi_known%/*}" ] || echo "$mpi_directory/openmpi-mca-params.conf" >"$mpi_known"
 }
 mpi_parameter_real() { # a distribution may keep it elsewhere, with a link here
 	mpi_link=$(mpi_parameter_file) || return 1

@@ -14,6 +14,7 @@ exclusively() { # the lock goes with the process, however that ends
 	esac
 	clear_away "$RUN"/work.* "$STATE"/work.*
 	trap 'rm -rf "$RUN/holder" "$RUN/work.$$" "$STATE/work.$$"' EXIT
+	mkdir "${WORK_PLACE:-$RUN}/work.$$" 2>/dev/null || :
 }
 looking() { # beside others that look, and not while a guard is at work; leaves nothing behind
 	WORK_PLACE=$(mktemp -d) || fail 1 "cannot make a temporary directory"

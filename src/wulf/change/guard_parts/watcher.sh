@@ -19,18 +19,27 @@ process_in() { # FILE ROLE
 wake() { # make it look at the deadlines again
 	process_of watch && kill -USR1 "$role_pid" 2>/dev/null
 }
-answers() { # ROLE: it is there, and at work
-	process_of "$1" && ! is_stopped "$role_pid" && { true >"$RUN/$1.asked"; } 2>/dev/null || return 1
+answers() { ask "$1" && has_answered "$1"; } # ROLE: it is there, and at work
+ask() { # ROLE
+	process_of "$1" && ! is_stopped "$role_pid" && { true >"$RUN/$1.asked"; } 2>/dev/null && kill -USR1 "$role_pid" 2>/dev/null
+}
+has_answered() { # ROLE
 	answers_tries=0
 	while [ -e "$RUN/$1.asked" ]; do
 		answers_tries=$((answers_tries + 1))
-		[ "$answers_tries" -le 300 ] && kill -USR1 "$role_pid" 2>/dev/null || return 1
+		[ "$answers_tries" -le 300 ] || return 1
 		sleep 0.02
+		[ ! -e "$RUN/$1.asked" ] || { process_of "$1" && kill -USR1 "$role_pid" 2>/dev/null; } || return 1
 	done
 }
-watched() { # start what is not there
+watched() { # start what is not there; both are asked before either is waited for
+	watched_asked=
 	for watched_role in watch keep; do
-		answers "$watched_role" || start_role "$watched_role" || return 1
+		! ask "$watched_role" || watched_asked="$watched_asked $watched_role"
+	done
+	for watched_role in watch keep; do
+		case $watched_asked in *" $watched_role"*) ! has_answered "$watched_role" || continue ;; esac
+		start_role "$watched_role" || return 1
 	done
 }
 start_role() { # ROLE
