@@ -21,7 +21,7 @@ from wulf.apps.preload import preloaded
 from wulf.cluster.config import ClusterConfig
 from wulf.errors import NoStreamError, TraceError, TransportError
 from wulf.nodeset import reasons_text
-from wulf.ports import Transport
+from wulf.ports import NodeResult, Transport
 from wulf.probe import build, command
 from wulf.probe.build import MpiLibrary
 from wulf.procedure import install, site, traced_program
@@ -146,7 +146,7 @@ def _there(  # what is there, part by part
             sys.stdout.write(ran.output.stdout)
         sys.stderr.write(ran.output.stderr)
         with tempfile.TemporaryDirectory(prefix="wulf-trace-", dir=_PLACE) as directory:
-            _fetch_still(transport, first, target, Path(directory), say)
+            fetch(transport, first, target, Path(directory), say)
             code = 1 if ran.error else 0
             return _packed(
                 request,
@@ -191,24 +191,39 @@ def settled(take: Callable[[], None], state: Callable[[], object], say: Say) -> 
         time.sleep(_AGAIN_S)
 
 
-def _fetch_still(transport: Transport, node: str, source: str, target: Path, say: Say) -> None:
+def fetch(transport: Transport, node: str, source: str, target: Path, say: Say) -> None:
+    """Fetch what the ranks have left in a directory of a node, when they no longer write to it.
+
+    Raises
+    ------
+    TransportError
+        The node does not answer, or cannot read a file.
+    """
 
     def state() -> bytes:
         # The headers count the records; that a file goes is in the list.
         text = f"cd {shlex.quote(source)} && ls && for file in rank.*; do head -c {HEADER_BYTES} $file | cksum; done"
-        return transport.run(["sh", "-c", text], [node], timeout_s=FETCH_S)[node].stdout
+        return _asked(transport, node, ["sh", "-c", text]).stdout
 
-    def fetch() -> None:
+    def take() -> None:
         for left in target.iterdir():
             left.unlink()
-        _fetch(transport, node, source, target)
+        _fetch_once(transport, node, source, target)
 
-    settled(fetch, state, say)
+    settled(take, state, say)
 
 
-def _fetch(transport: Transport, node: str, source: str, target: Path) -> None:
-    listed = transport.run(["ls", source], [node], timeout_s=FETCH_S)[node]
-    for name in listed.stdout.decode(errors="replace").split() if listed.status == "ok" else []:
+def _asked(transport: Transport, node: str, argv: list[str]) -> NodeResult:
+    """Return what a command on the node said, whatever its exit code: a node that is lost is no empty directory."""
+    answer = transport.run(argv, [node], timeout_s=FETCH_S)[node]
+    if answer.status not in ("ok", "exit"):
+        raise TransportError(f"{node}: cannot fetch what the ranks recorded: {answer.reason}")
+    return answer
+
+
+def _fetch_once(transport: Transport, node: str, source: str, target: Path) -> None:
+    listed = _asked(transport, node, ["ls", source])
+    for name in listed.stdout.decode(errors="replace").split():
         with (target / name).open("wb") as file:
             for part in _parts(transport, node, f"{source}/{name}"):
                 file.write(part)
