@@ -697,6 +697,14 @@ def test_route(network: Network) -> None:
     access.there_and_back("default")
     assert access.get() == "7ms"
     access.refuses("soon")
+    saved = access.save()
+    access.put("9ms")
+    # A route that another change takes away leaves nothing to put back; the others come back.
+    network.inside("ip", "route", "del", "10.10.0.0/16", "dev", "eth0")
+    lasting = network.call("route_lasting", *access.where, stdin=saved)
+    assert lasting.stdout.splitlines() == [line for line in saved.splitlines() if "10.10." not in line]
+    access.restore(saved)
+    assert access.save() == lasting.stdout
     assert "no route of its own" in network.call("route_save", "none0", "rto_min").stderr
 
 

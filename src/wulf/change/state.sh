@@ -54,7 +54,7 @@ is_back() { # KIND INTERFACE TARGET: whether all of $WORK/ours is there
 	is_back_items=$WORK/ours
 	if command -v "$1_lasting" >/dev/null 2>&1; then
 		is_back_items=$WORK/lasting
-		"$1_lasting" <"$WORK/ours" >"$is_back_items" || return 1
+		"$1_lasting" "$2" "$3" <"$WORK/ours" >"$is_back_items" || return 1
 	fi
 	grep -qvxFf "$WORK/now" "$is_back_items"
 	[ "$?" = 1 ]
