@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, Protocol, TypeVar, get_args
 
 import msgspec
 
-from wulf import access, own, places
+from wulf import access, lines, own, places, toml
 from wulf.errors import ConfigError, UsageError
 from wulf.records import FactValue, Record
 from wulf.text import nearest, printable
@@ -502,6 +502,12 @@ def file_of(kind: str, name: str) -> str:
     return found.name if found is not None else f"data/{kind}/{name}.toml"
 
 
+def is_own(kind: str, name: str) -> bool:
+    """Whether an entry is a site's or a user's: the package's are tried before it is released."""
+    found = own.source(kind, name)
+    return found is not None and found.owner != "wulf"
+
+
 def load(directory: str, kind: type[_Entry]) -> dict[str, _Entry]:
     """Return what the files of a directory say, of the package and those that take their place, by id.
 
@@ -515,8 +521,9 @@ def load(directory: str, kind: type[_Entry]) -> dict[str, _Entry]:
         table = places.table(source.text, source.name)
         try:
             entry = msgspec.convert(_with_usual(table), kind)
-        except (msgspec.ValidationError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{source.name}: {error}") from None
+        except msgspec.ValidationError as error:
+            where, (path, complaint) = lines.of_keys(source.text), toml.said(table, kind, str(error))
+            raise toml.refusal(source.name, where, path, complaint) from None
         if entry.id in found:
             raise ConfigError(f"{source.name}: the id {entry.id} is taken")
         # Rules of consistency have a number before their id: the order in which they apply.

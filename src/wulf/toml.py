@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, NoReturn, TypeVar
 
 import msgspec
+import msgspec.inspect
 
 from wulf import lines
 from wulf.errors import ConfigError
@@ -85,16 +86,18 @@ def read(text: bytes, origin: str, kind: type[_Kind], advice: str = "") -> Docum
     try:
         return Document(msgspec.convert(raw, kind), origin, where)
     except msgspec.ValidationError as error:
-        path, complaint = _said(raw, kind, str(error))
+        path, complaint = said(raw, kind, str(error))
         raise refusal(origin, where, path, f"{complaint}{more}") from None
 
 
-def _said(raw: dict[str, Any], kind: type, message: str) -> tuple[str, str]:
-    """Return the path and the complaint of what the validation says."""
+def said(raw: dict[str, Any], kind: type, message: str) -> tuple[str, str]:
+    """Return the path of a key and the complaint, of what the validation says of a table that is not of a kind."""
     found = _PATH.search(message)
     path, complaint = (found["path"], message[: found.start()]) if found else ("", message)
     if path.count(_ANY) == 1:
         path = _with_key(raw, kind, path, message)
+    if complaint.startswith("Invalid enum value"):
+        complaint += f": one of {', '.join(map(str, _choices(kind, path)))}"
     field = _FIELD.search(complaint)
     if field is not None:
         path = f"{path}.{field[1]}" if path else field[1]
@@ -106,6 +109,25 @@ def in_words(complaint: str) -> str:
     for kind, plain in _KINDS.items():
         complaint = complaint.replace(kind, plain)
     return complaint[:1].lower() + complaint[1:]
+
+
+def _choices(kind: type, path: str) -> tuple[object, ...]:
+    """Return what may stand at a path."""
+    found: Any = msgspec.inspect.type_info(kind)
+    for part in re.findall(r"[^.\[\]]+", path):
+        found = _inner(found, part)
+    return tuple(getattr(found, "values", ()))
+
+
+def _inner(kind: Any, part: str) -> Any:
+    """Return the kind of a part: of a field, an element, or what stands at a key."""
+    if isinstance(kind, msgspec.inspect.StructType):
+        kind = next(field.type for field in kind.fields if field.encode_name == part)
+    else:
+        kind = getattr(kind, "value_type", None) or getattr(kind, "item_type", kind)
+    if isinstance(kind, msgspec.inspect.UnionType):
+        kind = next(one for one in kind.types if not isinstance(one, msgspec.inspect.NoneType))
+    return kind
 
 
 def _with_key(raw: dict[str, Any], kind: type, path: str, message: str) -> str:

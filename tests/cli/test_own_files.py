@@ -68,6 +68,45 @@ def test_a_network_by_its_name(place: Path) -> None:
     assert wulf(place, "predict", "--show", "ours").stdout == text
 
 
+CHECK_OF_A_LINK = """
+id = "site.link"
+title = "The link is down"
+severity = "warn"
+costs = ["latency"]
+effect = 0.5
+profiles = ["latency", "hpc"]
+holds = 'nic.sttae == "up"'
+found = "{nic.name} is down"
+wanted = "up"
+why = "Nothing passes."
+fix = "ip link set {interface} up"
+keep = "-"
+risk = "none"
+
+[[evidence]]
+source = "us"
+figure = "none"
+how_known = "published"
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("", "", "there is no fact nic.sttae; did you mean 'nic.state'?"),
+        ("nic.sttae", "nic.state", "found: what is in braces is the name of a fact: {nic.name is down"),
+    ],
+)
+def test_a_check_that_could_find_nothing_is_refused(place: Path, before: str, after: str, said: str) -> None:
+    text = CHECK_OF_A_LINK
+    if before:
+        text = text.replace(before, after).replace("{nic.name} is", "{nic.name is")
+    path = put(place, "site", "checks", "site.link", text)
+    done = wulf(place, "audit", "--cluster", "local")
+    assert done.returncode == 1, done.stdout
+    assert f"{path}: {said}" in " ".join(done.stderr.split())
+
+
 WRONG = {
     "a key that nobody knows": (
         "knobs",

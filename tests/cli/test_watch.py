@@ -89,6 +89,10 @@ def test_outside_of_its_window_nothing_is_done_and_that_is_kept(tmp_path):
         (("install", "--every", "7h"), "--every 7h"),
         (("install", "--window", "2-5"), "02:00-05:00"),
         (("install", "--window", "02:00-02:04"), "is shorter than --budget 5m"),
+        (("install", "--window", "02:00-02:00"), "ends when it begins"),
+        (("install", "--every", "30m", "--budget", "1h"), "--budget 1h is not shorter than --every 30m"),
+        (("install", "--metrics", "/nowhere/x.prom"), "there is no directory /nowhere"),
+        (("install", "--mpi", "nope"), "'nope' is not an MPI compiler"),
         (("install", "--with", "at"), "--with: there is no 'at'"),
         (("install", "--name", "a/b"), "cannot be the name of a watch"),
         (("run", "--scheduler", "pbs"), "--scheduler: there is no 'pbs'"),
@@ -100,6 +104,14 @@ def test_what_cannot_be_is_said(tmp_path, words, said):
     assert done.returncode == 2, done.stdout
     assert said in " ".join(done.stderr.split())
     assert not (tmp_path / "watches").exists()
+
+
+def test_one_node_of_a_cluster_is_no_watch(tmp_path):
+    (tmp_path / "two.toml").write_text('[cluster]\nnodes = "n[1-2]"\n')
+    done = wulf(
+        tmp_path, "watch", "install", "--cluster", "two.toml", "--nodes", "n1", "--watches", "watches"
+    )
+    assert done.returncode == 2 and "n1 is only one" in done.stderr
 
 
 @pytest.mark.parametrize("verb", ["show", "accept", "remove"])

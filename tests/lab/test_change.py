@@ -147,6 +147,25 @@ def test_nodes_that_somebody_else_has_are_not_touched(run, lab_cluster):
             on(lab_cluster, node, "sh /var/lib/wulf/guard unlock somebody")
 
 
+def test_values_of_a_change_that_nobody_has_confirmed_are_not_called_set(run, lab_cluster):
+    plan = f"printf '%s\\tsysctl\\t-\\t%s\\t0\\n' {KNOB} {KNOB.removeprefix('sysctl.')}"
+    guard = "sh /var/lib/wulf/guard"
+    assert run("status", "--cluster", "lab").returncode == 0
+    try:
+        on(
+            lab_cluster,
+            "node02",
+            f"{guard} lock dead 120 && {plan} | {guard} begin X1 dead 120 && {guard} apply X1 && {guard} unlock dead",
+        )
+        done = run("set", "--cluster", "lab", "--nodes", "node02", f"{KNOB}=0")
+        assert done.returncode == 1
+        assert "node02: change X1 of dead, which nobody has confirmed yet, is open there" in done.stderr
+        assert "nothing to do" not in done.stdout
+    finally:
+        on(lab_cluster, "node02", f"{guard} undo X1")
+    assert on(lab_cluster, "node02", CORKING).strip() == "1"
+
+
 def test_the_exemption_lets_the_cluster_pass_and_goes_without_a_trace(run, lab_cluster):
     rules = (
         "table inet f { chain in { type filter hook input priority 0; policy accept; "

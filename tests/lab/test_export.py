@@ -15,7 +15,7 @@ from tests.lab.test_nodes import on
 from wulf import catalogue
 from wulf.change import steps
 from wulf.change.export import Chosen
-from wulf.change.export.ansible import INVENTORY, ansible
+from wulf.change.export.ansible import ansible
 from wulf.change.export.shell import shell
 from wulf.change.export.tuned import tuned
 from wulf.cluster import inventory
@@ -96,7 +96,7 @@ def test_ansible_changes_nothing_the_second_time_and_undoes(lab_cluster, chosen,
         """Node → counts of the recap."""
         reach = ["--ssh-common-args", f"-F {lab_cluster.ssh_config}"]
         done = subprocess.run(
-            [program, "-i", INVENTORY, *reach, *options, playbook],
+            [program, "-i", "wulf.ini", *reach, *options, playbook],
             cwd=tmp_path,
             capture_output=True,
             text=True,

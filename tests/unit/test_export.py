@@ -90,7 +90,7 @@ def tasks_of(play):
 
 def test_the_playbooks_are_yaml_of_builtin_modules():
     files = ansible({"node01": choice("e1000e", *WORDS), "node02": choice("e1000e", *WORDS)}, "site-wide")
-    assert files["inventory.ini"].splitlines()[1:4] == ["[site_wide_nodes]", "node01", "node02"]
+    assert files["site-wide.ini"].splitlines()[1:4] == ["[site_wide_nodes]", "node01", "node02"]
     for name in ("site-wide.yml", "site-wide-undo.yml"):
         (play,) = yaml.safe_load(files[name])
         assert play["hosts"] == "site_wide"

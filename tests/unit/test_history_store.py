@@ -152,3 +152,30 @@ def test_years_are_thinned_to_a_run_a_week_but_not_around_a_change(tmp_path):
 
 def test_the_kind_of_a_file_system_is_known(tmp_path):
     assert history.network_file_system(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ("UPDATE runs SET at = 'yesterday'", "run 1 was at 'yesterday'"),
+        ("UPDATE times SET time_s = 'fast'", "run 1 has measured 'fast' s of mpi_pingpong at 64 B"),
+        ("UPDATE times SET time_s = -1", "has measured -1.0 s"),
+    ],
+)
+def test_values_that_cannot_be_are_named(tmp_path, damage, said):
+    with History(tmp_path, writing=True) as kept:
+        kept.add(run(1), [time()], {})
+    with sqlite3.connect(tmp_path / history.NAME) as other:
+        other.execute(damage)
+    other.close()
+    with History(tmp_path) as kept, pytest.raises(StoreError, match=f"{said}.*move it away"):
+        kept.runs()
+        kept.times()
+
+
+@pytest.mark.parametrize("writing", [False, True])
+def test_an_empty_file_is_no_new_history(tmp_path, writing):
+    (tmp_path / history.NAME).touch()
+    with pytest.raises(StoreError, match=r"is damaged: it is empty; .*move it away"):
+        History(tmp_path, writing=writing)
+    assert (tmp_path / history.NAME).stat().st_size == 0

@@ -127,6 +127,11 @@ def test_what_is_added_to_a_crontab_can_be_taken_away_byte_for_byte(before):
     assert crontab.without(after, OURS) == before
 
 
+def test_a_line_that_cron_would_not_take_is_refused():
+    with pytest.raises(UsageError, match=r"1\d{3} characters long.*a shorter PATH"):
+        crontab.lines("lab", ["30 2 * * *"], ["wulf"], {"PATH": "/bin:" * 220, "HOME": "/root"})
+
+
 def test_lines_of_others_that_came_later_stay():
     after = crontab.added("MAILTO=root\n", OURS) + "5 5 * * * backup\n"
     assert crontab.without(after, crontab.found(after, "lab")) == "MAILTO=root\n5 5 * * * backup\n"

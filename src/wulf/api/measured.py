@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from wulf import store
-from wulf.api.common import AnyRun, Cluster, config_of, note, place_of, run_of, stage
+from wulf.api.arguments import checked
+from wulf.api.common import RUNS, AnyRun, Cluster, config_of, note, place_of, run_of, stage
 from wulf.cluster import inventory
 from wulf.cluster.names import expand
 from wulf.errors import UsageError
@@ -38,10 +39,16 @@ from wulf.store.tuning import HEAD, TuningRun, load_tuning
 from wulf.units import parse_duration
 
 
+@checked
 def load(path: Path | str) -> Run | TuningRun | HplRun:
     """Read a stored run: measured (`Run`), a search for better settings (`TuningRun`), or HPL (`HplRun`).
 
     Runs of commands, patterns and HPC Challenge, and imported ones, are measured runs, too.
+
+    Parameters
+    ----------
+    path
+        Its directory, or its name as the command line takes it.
 
     Raises
     ------
@@ -49,11 +56,14 @@ def load(path: Path | str) -> Run | TuningRun | HplRun:
         The directory is not a run, is of a newer version, or is damaged; names the file.
     """
     place = Path(path)
+    if not place.is_dir():
+        place = store.find_run(str(path), RUNS, store.MANIFEST, HEAD, HPL_HEAD)
     if has(place, HPL_HEAD):
         return load_hpl(place)
     return load_tuning(place) if has(place, HEAD) else load_measured(place)
 
 
+@checked
 def measure(
     cluster: Cluster = None,
     path: Path | str | None = None,
@@ -151,6 +161,7 @@ def measure(
     return run
 
 
+@checked
 def calibrate(
     cluster: Cluster = None,
     path: Path | str | None = None,
@@ -168,6 +179,7 @@ def calibrate(
     return measure(cluster, path, nodes=nodes, suite="calibrate", budget_s=budget_s)
 
 
+@checked
 def import_run(
     files: Sequence[Path | str], path: Path | str | None = None, *, nodes: str | None = None
 ) -> Run:
@@ -187,6 +199,7 @@ def import_run(
     return run
 
 
+@checked
 def analyze(run: AnyRun) -> Analysis:
     """Derive estimates, models and warnings again from the records of a run, and store them with it."""
     found = run_of(run)
@@ -195,6 +208,7 @@ def analyze(run: AnyRun) -> Analysis:
     return analysed
 
 
+@checked
 def compare(base: AnyRun, candidate: AnyRun, *, margin: float = 0.02) -> Comparison:
     """Say what changed from one stored run to another: ``comparison.verdict``, ``columns(comparison.cells)``.
 
@@ -213,6 +227,7 @@ def compare(base: AnyRun, candidate: AnyRun, *, margin: float = 0.02) -> Compari
     return analysis.compare(run_of(base), run_of(candidate), margin)
 
 
+@checked
 def compare_settings(
     base: str,
     candidate: str,
@@ -264,6 +279,7 @@ def compare_settings(
     return in_turn(request)
 
 
+@checked
 def in_turn(request: interleaving.InterleaveRequest) -> Comparison:
     """Measure two sides in turn; after Ctrl-C what was measured until then is compared."""
     with interleaving.prepared(request, stage) as ready:
@@ -273,6 +289,7 @@ def in_turn(request: interleaving.InterleaveRequest) -> Comparison:
     return found.comparison
 
 
+@checked
 def diagnose(
     run: AnyRun | None = None,
     *,
@@ -306,6 +323,7 @@ def _logged() -> Iterator[Logged]:
     yield Logged()
 
 
+@checked
 def render(
     run: AnyRun | TuningRun | HplRun, form: rendering.Form = "html", path: Path | str | None = None
 ) -> str:
@@ -317,7 +335,7 @@ def render(
         ``html`` (one page that works offline), ``text``, ``json``, ``csv``, ``markdown``, ``latex``, ``bibtex``.
     """
     if isinstance(run, (str, Path)):
-        run = load(store.find_run(str(run), Path("runs"), store.MANIFEST, HEAD, HPL_HEAD))
+        run = load(run)
     text = rendering.rendered(run, form)
     if path is not None:
         store.write_atomically(Path(path), text.encode())

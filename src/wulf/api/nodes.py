@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from wulf import catalogue
+from wulf.api.arguments import checked
 from wulf.api.common import Cluster, config_of, place_of, stage
 from wulf.errors import UsageError
 from wulf.procedure import change, mending
@@ -18,12 +19,14 @@ from wulf.records import Audit, Mending, NodeRecord
 from wulf.store.tuning import TuningRun
 
 
+@checked
 def node_facts(cluster: Cluster = None, *, nodes: str | None = None) -> list[NodeRecord]:
     """Return what the nodes are, as ``wulf facts`` does: ``records[0].facts``; nothing is changed."""
     config = config_of(cluster)
     return look(config, config.select(nodes))
 
 
+@checked
 def audit(cluster: Cluster = None, *, nodes: str | None = None, profile: catalogue.Profile = "hpc") -> Audit:
     """Check every node's settings, services and drivers, as ``wulf audit`` does: nothing is changed.
 
@@ -44,6 +47,7 @@ def audit(cluster: Cluster = None, *, nodes: str | None = None, profile: catalog
     return judge(look(config, config.select(nodes)), profile)
 
 
+@checked
 def mend(
     cluster: Cluster = None,
     findings: Sequence[str] = (),
@@ -92,6 +96,7 @@ def mend(
     return mending.mend(request, choice, plan, records, stage)
 
 
+@checked
 def tune(
     cluster: Cluster = None,
     path: Path | str | None = None,

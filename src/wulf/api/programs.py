@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from wulf import store
+from wulf.api.arguments import checked
 from wulf.api.common import RUNS, AnyRun, Cluster, config_of, note, place_of, run_of, stage
 from wulf.api.measured import in_turn
 from wulf.errors import StoreError, UsageError
@@ -39,6 +40,7 @@ from wulf.store.hpl import HplRun
 from wulf.wtrace.summary import summary
 
 
+@checked
 def app(
     command: str | Sequence[str],
     cluster: Cluster = None,
@@ -100,6 +102,7 @@ def app(
     return measuring.start(request, place_of(path), Logged())[0]
 
 
+@checked
 def app_against(
     command: str | Sequence[str],
     other: str | Sequence[str],
@@ -138,6 +141,7 @@ def app_against(
     return in_turn(request)
 
 
+@checked
 def characterise(
     runs: Sequence[AnyRun],
     *,
@@ -172,6 +176,7 @@ def characterise(
     return characterising.characterise(request, stage)
 
 
+@checked
 def trace(
     command: str | Sequence[str],
     path: Path | str,
@@ -210,6 +215,7 @@ def trace(
     return summary(found.trace)
 
 
+@checked
 def emulate(
     pattern: Path | str,
     cluster: Cluster = None,
@@ -279,6 +285,7 @@ def emulate(
     return found
 
 
+@checked
 def predict(
     source: Path | str,
     on: AnyRun,
@@ -346,6 +353,7 @@ def predict(
     return predicting.predict(request, stage)
 
 
+@checked
 def worth(
     traces: Sequence[Path | str],
     on: AnyRun,
@@ -393,6 +401,7 @@ def worth(
     return valuing.value(request, stage)
 
 
+@checked
 def compare_blas(
     cluster: Cluster = None,
     *,
@@ -431,6 +440,7 @@ def compare_blas(
     return blas.compare(request, stage)
 
 
+@checked
 def hpl(
     cluster: Cluster = None,
     path: Path | str | None = None,
@@ -479,6 +489,7 @@ def hpl(
     return linpack.start(request, place_of(path), LoggedHpl())
 
 
+@checked
 def run_hpcc(
     cluster: Cluster = None,
     path: Path | str | None = None,
@@ -518,6 +529,7 @@ def run_hpcc(
     return hpcc.measure(request, place_of(path), stage)
 
 
+@checked
 def tune_collectives(
     rules: Path | str,
     cluster: Cluster = None,

@@ -18,14 +18,16 @@ from wulf.catalogue import (
     Severity,
     file_of,
     fits,
+    is_own,
     preferred,
     shown,
     unsettable,
 )
 from wulf.checks.consistency import DEPENDS, UNSETTABLE, consistency_findings
+from wulf.errors import ConfigError
 from wulf.predicate import DRIVER, Gap, Predicate, State, look_up, state
 from wulf.records import PASSING_FACTS, Audit, Finding, Judgement, NodeRecord, Remedy
-from wulf.text import in_command, interface_in_command
+from wulf.text import in_command, interface_in_command, nearest
 from wulf.units import format_fact
 
 _FIELD = re.compile(r"\{([A-Za-z0-9_.@-]+)\}")
@@ -115,7 +117,9 @@ def evaluate(
     settable = {knob.id: knob.recommend.get(profile, "") for knob in knobs if not unsettable(knob)}
     applies = {knob.id: compile_when(knob) for knob in knobs}
     said: dict[str, set[str]] = {}
-    for rule in compile_checks(checks):
+    compiled = compile_checks(checks)
+    _require_facts(compiled, seen, knobs)
+    for rule in compiled:
         if profile not in rule.check.profiles:
             continue
         found = _judge(
@@ -153,6 +157,32 @@ def evaluate(
         judgements=judgements,
         matrix=matrix,
     )
+
+
+def _require_facts(rules: Sequence[Rule], nodes: Sequence[NodeRecord], knobs: Iterable[Knob]) -> None:
+    """Refuse a site's own check that names what no node has ever told: it would never find anything.
+
+    Raises
+    ------
+    ConfigError
+        Names the file and the fact.
+    """
+    ours = [rule for rule in rules if is_own("checks", rule.check.id)]
+    if not ours or not nodes:
+        return
+    known = {name for rule in rules if rule not in ours for name in rule.names} | {knob.id for knob in knobs}
+    for node in nodes:
+        known |= {*node.facts, *node.unknown, *node.absent, *node.unsupported}
+    for rule in ours:
+        check, file = rule.check, file_of("checks", rule.check.id)
+        for name in rule.names:
+            if name not in known and not name.startswith("sysctl."):
+                raise ConfigError(
+                    f"{file}: there is no fact {name}{nearest(name, known)} ('wulf facts' shows them)"
+                )
+        for key, text in (("found", check.found), ("wanted", check.wanted), ("fix", check.fix)):
+            if "{" in _FIELD.sub("", text):
+                raise ConfigError(f"{file}: {key}: what is in braces is the name of a fact: {text}")
 
 
 def _answered(node: NodeRecord) -> bool:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from wulf import catalogue
+from wulf.change.export import HEAD as WRITTEN
 from wulf.change.export import Chosen
 from wulf.change.export.ansible import ansible
 from wulf.change.export.shell import shell
@@ -23,6 +24,9 @@ from wulf.procedure import change, persist
 from wulf.procedure.clusters import cluster as resolve
 from wulf.store import find_run, write_atomically
 from wulf.store.tuning import HEAD, load_tuning
+
+#: In all that is written but copies of files that keep a setting.
+_OURS = WRITTEN.rstrip(".")
 
 
 def command(
@@ -91,6 +95,12 @@ def _name(file: Path, *endings: str) -> str:
 
 
 def _write(directory: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = directory / name
+        if _OURS in text and path.exists() and _OURS not in path.read_text(errors="replace"):
+            raise StoreError(
+                f"{path} is there already, and was not written by wulf export: choose another name"
+            )
     for name, text in files.items():
         path = directory / name
         try:

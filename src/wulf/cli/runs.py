@@ -101,7 +101,10 @@ def rename_run(
     _require_idle(path, "renamed")
     if target.exists():
         raise UsageError(f"{target} exists already: choose another name")
-    path.rename(target)
+    try:
+        path.rename(target)
+    except OSError as error:
+        raise StoreError(f"cannot rename {path}: {error.strerror}") from error
     sys.stdout.write(f"run: {target}\n")
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -20,8 +22,10 @@ from wulf.cli.measure_progress import MeasureProgress
 from wulf.cli.options import ClusterOption, JsonOption, console, print_json
 from wulf.cli.progress import note
 from wulf.cluster.inventory import ClusterConfig
-from wulf.errors import EXIT_FINDINGS, UsageError
+from wulf.errors import EXIT_FINDINGS, BuildError, UsageError
 from wulf.history import alarms as alarming
+from wulf.nodeset import fold
+from wulf.probe.build import find_mpi
 from wulf.procedure import allocation
 from wulf.procedure.clusters import cluster as resolve
 from wulf.procedure.logged import Logged
@@ -157,6 +161,12 @@ def install(
             "an allocation ends: name a file of all nodes with --cluster; Slurm is asked which are idle"
         )
     open_window = _window(window, budget)
+    _require_time(every, budget)
+    _require_places((metrics, junit, page))
+    found = _scheduler(scheduler)
+    if found == "slurm" and shutil.which("squeue") is None:
+        raise UsageError("--scheduler slurm: there is no squeue here; run this where Slurm's commands are")
+    _require_mpi(mpi)
     command = _command(
         [
             "--cluster",
@@ -171,7 +181,7 @@ def install(
             "--nodes": nodes,
             "--window": window,
             "--mpi": mpi,
-            "--scheduler": _scheduler(scheduler),
+            "--scheduler": found,
             "--slurm-options": slurm_options,
             "--metrics": _absolute(metrics),
             "--junit": _absolute(junit),
@@ -195,6 +205,8 @@ def install(
     installing.install(wanted, directory)
     next_run = installing.next_run(wanted)
     sys.stdout.write(f"installed{f', runs next: {next_run}' if next_run else ''}\n")
+    if wanted.how == "cron" and not installing.cron_runs():
+        note("no cron daemon runs here: nothing starts before one does")
     if wanted.how == "systemd" and wanted.user and not installing.lingers():
         note(
             "this user's timers run only while the user is logged in: 'loginctl enable-linger' lets them run always"
@@ -321,14 +333,15 @@ def remove(
     written = installing.installed(directory)
     if written is None:
         raise UsageError(f"watch {directory.name} is not installed")
-    for what in [*written.files, *(f"crontab: {line}" for line in written.lines)]:
-        sys.stdout.write(f"{'would be ' if dry_run else ''}taken away: {printable(what, 4000)}\n")
+    taken = [*written.files, *(f"crontab: {line}" for line in written.lines)]
     if dry_run:
+        sys.stdout.write("".join(f"would be taken away: {printable(what, 4000)}\n" for what in taken))
         edited = installing.changed_since(written)
         sys.stdout.write("".join(f"changed since, takes --force: {what}\n" for what in edited))
         sys.stdout.write("nothing was taken away (--dry-run)\n")
         return
     installing.remove(directory, force=force)
+    sys.stdout.write("".join(f"taken away: {printable(what, 4000)}\n" for what in taken))
     if (directory / HISTORY).is_file():
         sys.stdout.write(f"the history stays: {directory / HISTORY}\n")
 
@@ -338,7 +351,10 @@ def _where(
 ) -> tuple[ClusterConfig, list[str], Path]:
     """Return the cluster, its nodes that are watched, and the directory of the watch."""
     config = resolve(cluster_name)
-    return config, config.select(nodes), place.directory(watches or place.home(), name or config.name)
+    chosen = config.select(nodes)
+    if len(chosen) < 2 and config.transport != "local":
+        raise UsageError(f"a watch measures between nodes, and {fold(chosen)} is only one: name two at least")
+    return config, chosen, place.directory(watches or place.home(), name or config.name)
 
 
 @contextmanager
@@ -391,6 +407,28 @@ def _window(text: str | None, budget: str) -> Window | None:
     if window.minutes * 60 < parse_duration(budget):
         raise UsageError(f"--window {text} is shorter than --budget {budget}")
     return window
+
+
+def _require_time(every: str, budget: str) -> None:
+    if parse_duration(budget) >= parse_duration(every):
+        raise UsageError(
+            f"--budget {budget} is not shorter than --every {every}: runs would follow each other"
+        )
+
+
+def _require_mpi(mpi: str | None) -> None:
+    try:
+        if mpi is not None:
+            find_mpi(mpi)
+    except BuildError as error:
+        raise UsageError(f"--mpi: {error}") from None
+
+
+def _require_places(files: Sequence[Path | None]) -> None:
+    """Refuse now what could not be written at night."""
+    for file in files:
+        if file is not None and not os.access(file.absolute().parent, os.W_OK):
+            raise UsageError(f"{file}: there is no directory {file.absolute().parent} that can be written to")
 
 
 def _scheduler(text: str) -> idle.Scheduler:

@@ -27,6 +27,8 @@ from wulf.records import ChangeOutcome, NodeRecord, NodeStatus
 
 #: How long a look at what a plan would do may take [s].
 EXPLAIN_S = 60.0
+#: States of a change that is neither kept nor taken back, as its journal has them.
+_UNCONFIRMED = frozenset({"preparing", "prepared", "applying", "applied", "undoing"})
 #: So many nodes after it may stand for the neighbours of a node.
 NEIGHBOURS = 3
 
@@ -278,6 +280,30 @@ def explain(
 def status(guard: Guards, nodes: Sequence[str]) -> list[NodeStatus]:
     """Ask the guards what is set; nodes where nothing was ever changed have no guard."""
     return [answers.status(answer) for answer in guard.call(nodes, "status").values()]
+
+
+def require_confirmed(guard: Guards, nodes: Sequence[str]) -> None:
+    """Refuse to call nodes as wanted while a change is open there, which may be taken back at any time.
+
+    Raises
+    ------
+    RefusedError
+        Names the nodes, the change and whose it is.
+    """
+    found: dict[str, list[str]] = {}
+    for node in status(guard, nodes) if nodes else []:
+        for entry in node.journal:
+            if entry.state.partition(":")[0] in _UNCONFIRMED:
+                said = (
+                    f"change {entry.change} of {entry.owner}, which nobody has confirmed yet, is open there"
+                )
+                found.setdefault(said, []).append(node.node)
+    if found:
+        raise RefusedError(
+            "nothing was changed:\n"
+            + "\n".join(f"  {fold(names)}: {reason}" for reason, names in found.items())
+            + "\nwhat it has set is taken back when its time is over: 'wulf status' says more; then try again"
+        )
 
 
 def _rounded(intention: ChangePlan, outcome: ChangeOutcome) -> Iterator[str]:

@@ -48,8 +48,10 @@ def read_files(files: Sequence[Path]) -> list[Imported]:
     Raises
     ------
     ImportFormatError
-        A file is of no known format, or says something else than it should; names it and the line.
+        There is none, or one is of no known format, or says something else than it should; names it and the line.
     """
+    if not files:
+        raise ImportFormatError("no file is named: there is nothing to import")
     found: list[Imported] = []
     for file in files:
         try:

@@ -55,7 +55,14 @@ class Members:
         return change.explain(self._transport, plan.plans)
 
     def set(self, plan: change.ChangePlan, *, deadline_s: int, watch: Watch) -> ChangeOutcome:
-        """Make a change on all of them, or on none; note who has missed it."""
+        """Make a change on all of them, or on none; note who has missed it.
+
+        Raises
+        ------
+        RefusedError
+            A node is as wanted by a change that nobody has confirmed: it would soon be otherwise.
+        """
+        change.require_confirmed(self._guards, [node for node in plan.wanted if node not in plan.plans])
         outcome = ChangeOutcome(change="", kept=True, nodes=[])
         if plan.plans:
             outcome = change.make(self._guards, self._config, plan, deadline_s=deadline_s, watch=watch)

@@ -8,6 +8,7 @@ can be read.
 
 from __future__ import annotations
 
+import errno
 import gzip
 import hashlib
 import io
@@ -18,6 +19,7 @@ import tarfile
 import tempfile
 import zlib
 from collections.abc import Iterator
+from contextlib import closing, nullcontext
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -50,11 +52,16 @@ def pack(path: Path, target: Path) -> None:
     if target.exists():
         raise StoreError(f"{target} exists already: choose another name with --output")
     name = path.resolve().name
-    lock = take_lock(path)
+    # Where nothing can be written nobody writes.
+    lock = nullcontext() if os.statvfs(path).f_flag & os.ST_RDONLY else closing(take_lock(path))
+    with lock:
+        _pack(path, target, name)
+
+
+def _pack(path: Path, target: Path, name: str) -> None:
     try:
         handle, made = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     except OSError as error:
-        lock.close()
         raise StoreError(f"cannot write {target}: {error.strerror}") from error
     try:
         with os.fdopen(handle, "wb") as file, tarfile.open(fileobj=file, mode="w:gz") as archive:
@@ -71,7 +78,6 @@ def pack(path: Path, target: Path) -> None:
         raise StoreError(f"cannot write {target}: {error.strerror}") from error
     finally:
         Path(made).unlink(missing_ok=True)
-        lock.close()
 
 
 def unpack(source: Path, root: Path, name: str | None = None) -> Path:
@@ -170,10 +176,14 @@ def _taken_apart(source: Path, work: Path) -> str:
             f"{source} is damaged, or no archive of a run: {printable(str(error), 200)}"
         ) from error
     except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+            raise StoreError(
+                f"cannot write to {work.parent}: {error.strerror}; nothing was imported"
+            ) from error
         raise StoreError(f"cannot read {source}: {error.strerror or error}") from error
     if len(names) != 1:
         raise StoreError(
-            f"{source} is no archive of a run: it has {len(names)} directories at its top, not one"
+            f"{source} is damaged, or no archive of a run: it has {len(names)} directories at its top, not one"
         )
     wanted = _sums(work / SUMS, source)
     (work / SUMS).unlink()
@@ -244,7 +254,7 @@ def _written(content: IO[bytes], target: Path) -> str:
 def _sums(path: Path, source: Path) -> dict[str, str]:
     """Return the checksum of each file, as the archive says it."""
     if not path.is_file():
-        raise StoreError(f"{source} is no archive of a run: it has no {SUMS}")
+        raise StoreError(f"{source} is damaged, or no archive of a run: it has no {SUMS}")
     found = {}
     for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
         said = _LINE.fullmatch(line)

@@ -202,9 +202,12 @@ def take_lock(path: Path) -> TextIO:
     Raises
     ------
     StoreError
-        Another process writes there; names it.
+        Another process writes there, which is named; or nobody can.
     """
-    lock = (path / LOCK).open("a+")
+    try:
+        lock = (path / LOCK).open("a+")
+    except OSError as error:
+        raise StoreError(f"cannot write to {path}: {error.strerror}") from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

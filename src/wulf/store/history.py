@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,9 @@ NETWORK_FILE_SYSTEMS = frozenset(
 _PATIENCE_S = 30.0
 #: Runs on either side of a change that are kept whole.
 _KEPT_AROUND = 30
+
+#: What to do about a damaged file.
+_MEND = "put a copy of it back, or move it away: then 'wulf watch run' begins a new one"
 
 _STEPS = (
     """
@@ -101,15 +105,22 @@ class History:
         elif not self.path.is_file():
             raise StoreError(f"there is no history in {directory}: 'wulf watch run' begins one")
         # An older file is brought up to this version by whoever opens it first.
-        self._connection = self._opened(writing)
+        try:
+            self._connection = self._opened(writing)
+        except BaseException:
+            if self._lock is not None:
+                self._lock.close()
+            raise
 
     def _opened(self, writing: bool) -> sqlite3.Connection:
+        if self.path.is_file() and not self.path.stat().st_size:
+            raise StoreError(f"{self.path} is damaged: it is empty; {_MEND}")
         try:
             uri = f"{self.path.absolute().as_uri()}?mode={'rwc' if writing else 'ro'}"
             connection = sqlite3.connect(uri, uri=True, timeout=_PATIENCE_S, isolation_level=None)
             version = int(connection.execute("PRAGMA user_version").fetchone()[0])
         except sqlite3.Error as error:
-            raise StoreError(f"{self.path} cannot be read: {error}") from None
+            raise StoreError(f"{self.path} cannot be read: {error}; {_MEND}") from None
         if version > VERSION:
             raise StoreError(
                 f"{self.path} was written by a newer wulf (version {version}, this one reads up to {VERSION}): "
@@ -158,7 +169,7 @@ class History:
         try:
             return self._connection.execute(query, values).fetchall()
         except sqlite3.Error as error:
-            raise StoreError(f"{self.path} cannot be read: {error}") from None
+            raise StoreError(f"{self.path} cannot be read: {error}; {_MEND}") from None
 
     def runs(self) -> list[WatchRun]:
         """Return all runs in time order."""
@@ -166,7 +177,7 @@ class History:
         for run, node, reason in self._rows("SELECT run, node, reason FROM skipped"):
             skipped.setdefault(run, {})[node] = reason
         query = "SELECT run, at, utc_offset_s, status, reason, seconds, pairs, wulf_version FROM runs ORDER BY run"
-        return [
+        found = [
             WatchRun(
                 number=run,
                 at=at,
@@ -180,6 +191,14 @@ class History:
             )
             for run, at, offset, status, reason, seconds, pairs, version in self._rows(query)
         ]
+        for one in found:
+            try:
+                datetime.fromisoformat(one.at)
+            except (TypeError, ValueError):
+                raise StoreError(
+                    f"{self.path} is damaged: run {one.number} was at {one.at!r}; {_MEND}"
+                ) from None
+        return found
 
     def nodes(self) -> list[str]:
         """Return all nodes that the history knows, whether measured or left out."""
@@ -294,6 +313,12 @@ class History:
             rows.node.append(node)
             rows.peer.append(peer)
             rows.time_s.append(time_s)
+        for (op, size), rows in found.items():
+            for run, time_s in zip(rows.run, rows.time_s, strict=True):
+                if not (isinstance(time_s, float) and time_s > 0):
+                    raise StoreError(
+                        f"{self.path} is damaged: run {run} has measured {time_s!r} s of {op} at {size} B; {_MEND}"
+                    )
         return list(found.values())
 
     def disturbed(self) -> set[tuple[int, str, int, str, str]]:

@@ -5,16 +5,31 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 
-from wulf.errors import ConfigError
+from wulf.errors import ConfigError, UsageError
+
+#: Cron takes no longer command [characters].
+LONGEST = 998
 
 
 def lines(
     name: str, fields: Sequence[str], command: Sequence[str], environment: Mapping[str, str]
 ) -> list[str]:
-    """Return the lines that run a command at the times of `fields`."""
+    """Return the lines that run a command at the times of `fields`.
+
+    Raises
+    ------
+    UsageError
+        The command is longer than cron takes.
+    """
     words = ["env", *(f"{key}={value}" for key, value in environment.items()), *command]
     # Cron takes a percent sign for the end of the line.
     shell = shlex.join(words).replace("%", "\\%")
+    if len(shell) > LONGEST:
+        longest = max(environment, key=lambda key: len(environment[key]), default="")
+        raise UsageError(
+            f"the command for the crontab is {len(shell)} characters long, and cron takes {LONGEST}: "
+            f"begin with a shorter {longest}, or with --with systemd"
+        )
     return [_begin(name), *(f"{when} {shell}" for when in fields), _end(name)]
 
 

@@ -29,7 +29,7 @@ class Window:
     @property
     def minutes(self) -> int:
         """How long it is."""
-        return (self.end - self.begin) % _MINUTES_A_DAY or _MINUTES_A_DAY
+        return (self.end - self.begin) % _MINUTES_A_DAY
 
     def left_s(self, second_of_day: float) -> float | None:
         """How long it still is open at a time of day [s]; None outside."""
@@ -58,7 +58,12 @@ def parse_window(text: str) -> Window:
     if found is None:
         raise UsageError(f"--window {printable(text, 40)!r}: write it as 02:00-05:00, in local time")
     hours = [int(word) for word in found.groups()]
-    return Window(hours[0] * 60 + hours[1], hours[2] * 60 + hours[3])
+    window = Window(hours[0] * 60 + hours[1], hours[2] * 60 + hours[3])
+    if window.begin == window.end:
+        raise UsageError(
+            f"--window {printable(text, 40)} ends when it begins: leave it out for the whole day"
+        )
+    return window
 
 
 def times(every: str, window: Window | None) -> Times:

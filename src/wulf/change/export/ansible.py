@@ -22,12 +22,11 @@ from wulf.change.script import undoable
 from wulf.change.steps import Step
 
 STATE = "/var/lib/wulf-export/ansible"
-INVENTORY = "inventory.ini"
 _WANTS = "/etc/systemd/system/multi-user.target.wants/"
 
 
 def ansible(chosen: Mapping[str, Chosen], name: str = "wulf") -> dict[str, str]:
-    """Return ``NAME.yml``, ``NAME-undo.yml``, ``group_vars``, ``files`` and an inventory.
+    """Return ``NAME.yml``, ``NAME-undo.yml``, ``group_vars``, ``files`` and an inventory, ``NAME.ini``.
 
     How the nodes are reached is added to the inventory, or given as an option.
 
@@ -39,10 +38,11 @@ def ansible(chosen: Mapping[str, Chosen], name: str = "wulf") -> dict[str, str]:
     found = groups(chosen)
     whole = name.replace("-", "_")
     labels = [numbered(f"{whole}_nodes", index, len(found)).replace("-", "_") for index in range(len(found))]
+    run = f"ansible-playbook -i {name}.ini {name}"
     files = {
-        f"{name}.yml": _playbook("settings.yml", whole, f"ansible-playbook -i {INVENTORY} {name}.yml"),
-        f"{name}-undo.yml": _playbook("undo.yml", whole, f"ansible-playbook -i {INVENTORY} {name}-undo.yml"),
-        INVENTORY: _inventory(whole, labels, found),
+        f"{name}.yml": _playbook("settings.yml", whole, f"{run}.yml"),
+        f"{name}-undo.yml": _playbook("undo.yml", whole, f"{run}-undo.yml"),
+        f"{name}.ini": _inventory(whole, labels, found),
     }
     for group, label in zip(found, labels, strict=True):
         files |= _of_group(group, label, f"{STATE}-{whole}")

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -20,8 +21,18 @@ from wulf.timer.times import Times, calendar, cron
 
 How = Literal["systemd", "cron"]
 #: What a command that starts by itself does not have, and programs are found by.
-CARRIED = ("PATH", "LD_LIBRARY_PATH", "WULF_LAB_DIR", "XDG_CACHE_HOME", "XDG_STATE_HOME")
+CARRIED = (
+    "PATH",
+    "LD_LIBRARY_PATH",
+    "WULF_LAB_DIR",
+    "WULF_SITE_DIR",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_STATE_HOME",
+)
 _SYSTEM_UNITS = Path("/etc/systemd/system")
+_CRONS = frozenset({"cron", "crond", "fcron"})
 _PATIENCE_S = 60.0
 #: Beside the budget, for all that comes before and after [s].
 _BESIDE_S = 1800.0
@@ -78,7 +89,7 @@ def plan(
     Raises
     ------
     UsageError
-        There is neither here, or not the one that is wanted.
+        There is neither here, or not the one that is wanted; or cron takes no line that is so long.
     """
     environment = {key: os.environ[key] for key in CARRIED if os.environ.get(key)}
     user = os.geteuid() != 0
@@ -127,6 +138,10 @@ def install(wanted: Plan, directory: Path) -> None:
     if there:
         raise UsageError(
             f"{there[0]} is there already, and was not written by this watch: choose another --name"
+        )
+    if wanted.how == "cron" and crontab.found(_crontab() or "", wanted.name) is not None:
+        raise UsageError(
+            f"the crontab has lines of a watch {wanted.name} already, of other --watches: choose another --name"
         )
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -235,6 +250,15 @@ def lingers() -> bool:
         check=False,
     )
     return done.stdout.strip() == "yes"
+
+
+def cron_runs() -> bool:
+    """Whether somebody reads crontabs here."""
+    for file in Path("/proc").glob("[0-9]*/comm"):
+        with suppress(OSError):
+            if file.read_text().strip() in _CRONS:
+                return True
+    return False
 
 
 def next_run(written: Plan) -> str:
