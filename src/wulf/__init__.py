@@ -15,21 +15,79 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from wulf.api import *  # noqa: F403  # its `__all__` is what there is
+    from wulf.api import (
+        Audit,
+        ClusterConfig,
+        HplRun,
+        Run,
+        TuningRun,
+        analyze,
+        app,
+        app_against,
+        audit,
+        calibrate,
+        characterise,
+        columns,
+        compare,
+        compare_blas,
+        compare_settings,
+        diagnose,
+        emulate,
+        hpl,
+        import_run,
+        load,
+        measure,
+        mend,
+        node_facts,
+        predict,
+        render,
+        run_hpcc,
+        trace,
+        tune,
+        tune_collectives,
+        worth,
+    )
 
 __version__ = "0.1.0"
 
+__all__ = [
+    "Audit",
+    "ClusterConfig",
+    "HplRun",
+    "Run",
+    "TuningRun",
+    "__version__",
+    "analyze",
+    "app",
+    "app_against",
+    "audit",
+    "calibrate",
+    "characterise",
+    "columns",
+    "compare",
+    "compare_blas",
+    "compare_settings",
+    "diagnose",
+    "emulate",
+    "hpl",
+    "import_run",
+    "load",
+    "measure",
+    "mend",
+    "node_facts",
+    "predict",
+    "render",
+    "run_hpcc",
+    "trace",
+    "tune",
+    "tune_collectives",
+    "worth",
+]
+
 
 def __getattr__(name: str) -> Any:
-    # Imported when it is used: the program says "interrupted" from its first moment on, not after half a second.
-    if name == "__all__":
-        return __dir__()
-    if not name.startswith("_"):
-        api = import_module("wulf.api")
-        if name in api.__all__:
-            return getattr(api, name)
+    # Imported when it is used: the program says "interrupted" from its first moment on, not after half a second. Python
+    # asks here for modules of the package, too, before it looks for their files: so the list is here, and not read there.
+    if name in __all__:
+        return getattr(import_module("wulf.api"), name)
     raise AttributeError(f"module 'wulf' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return ["__version__", *import_module("wulf.api").__all__]
