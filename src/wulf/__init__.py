@@ -87,7 +87,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     # Imported when it is used: the program says "interrupted" from its first moment on, not after half a second. Python
-    # asks here for modules of the package, too, before it looks for their files: so the list is here, and not read there.
+    # asks here for modules of the package, too, before it looks for their files: so the list is here, not read there.
     if name in __all__:
         return getattr(import_module("wulf.api"), name)
     raise AttributeError(f"module 'wulf' has no attribute {name!r}")

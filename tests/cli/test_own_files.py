@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,17 @@ def test_a_check_of_a_user_finds_and_takes_the_place_of_another(place: Path) -> 
         ("checks", "tcp.sack_folklore", str(milder), "site", True),
         ("checks", "site.os", str(path), "user", False),
     ]
+
+
+def test_the_check_of_the_documentation(place: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "howto" / "configure.md").read_text()
+    (text,) = [
+        block for block in re.findall(r"```toml\n(.*?)```", page, re.DOTALL) if 'id = "site.kernel"' in block
+    ]
+    put(place, "user", "checks", "site.kernel", text)
+    found = wulf(place, "audit", "--cluster", "local", "--json")
+    assert found.returncode in (0, 3), found.stderr
+    assert "site.kernel" in [one["id"] for one in json.loads(found.stdout)["findings"]]
 
 
 def test_a_network_by_its_name(place: Path) -> None:
@@ -144,6 +156,8 @@ def test_what_is_wrong_is_named_with_its_file(place: Path, name: str) -> None:
             '[cluster]\nnodes = "a"\ntransport = "local"\n[mpi]\nlauncher = "mine"\n'
         )
     path = put(place, "site", kind, file, text)
+    listed = wulf(place, "config")
+    assert listed.returncode == 1 and str(path) in " ".join(listed.stderr.split())
     words = words or ["measure", "--suite", "mine", "--cluster", "local", "--dry-run"]
     done = wulf(place, *words)
     assert done.returncode == 1, done.stdout

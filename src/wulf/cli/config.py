@@ -10,10 +10,13 @@ import msgspec
 import typer
 from rich.table import Table
 
-from wulf import defaults, own, places
+from wulf import catalogue, defaults, networks, own, places
+from wulf.checks.evaluate import compile_checks
 from wulf.cli.defaults import options_of, refuse_unknown, setting_of, unknown_variables
 from wulf.cli.options import JsonOption, print_json, show_table
+from wulf.cluster.launcher.described import descriptions
 from wulf.errors import UsageError
+from wulf.probe import suites
 from wulf.text import nearest, printable
 
 #: What an option is that nobody has given.
@@ -92,6 +95,27 @@ def command(
         print_json(found)
     else:
         _show(found)
+    if found.own:
+        require_valid()
+
+
+def require_valid() -> None:
+    """Read all that is a site's or a user's, which verbs read when they come to it.
+
+    Raises
+    ------
+    ConfigError
+        A file is wrong; names it, and what.
+    """
+    catalogue.knobs()
+    compile_checks(catalogue.checks().values())
+    catalogue.consistencies()
+    catalogue.signatures()
+    catalogue.host_signatures()
+    for suite in suites.names():
+        suites.named(suite)
+    networks.networks()
+    descriptions()
 
 
 def configuration(commands: Mapping[str, Any], verbs: Sequence[str]) -> Configuration:
@@ -147,7 +171,7 @@ def _common(name: str) -> Configured:
 def _of_verb(path: Sequence[str], command: Any, *, whole: bool) -> Iterator[Configured]:
     options = options_of(command)
     within = getattr(command, "commands", {})
-    refuse_unknown(path, [*options, *within])
+    refuse_unknown(path, list(options), list(within))
     for name, option in options.items():
         setting = setting_of(path, name, option)
         # What is said for all verbs is shown once.

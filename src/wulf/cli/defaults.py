@@ -58,7 +58,7 @@ def of_command(path: Sequence[str], command: Any) -> dict[str, Any]:
     """
     options = options_of(command)
     within = getattr(command, "commands", {})
-    refuse_unknown(path, [*options, *within])
+    refuse_unknown(path, list(options), list(within))
     found: dict[str, Any] = {}
     for name, option in options.items():
         setting = setting_of(path, name, option)
@@ -95,10 +95,22 @@ def setting_of(path: Sequence[str], name: str, option: Any) -> Setting | None:
         raise ConfigError(f"{setting.source}: {name}: {error}") from None
 
 
-def refuse_unknown(path: Sequence[str], known: Sequence[str]) -> None:
-    """Raise ConfigError where a file has a key for a verb that is no option of it; names file and line."""
+def refuse_unknown(path: Sequence[str], options: Sequence[str], within: Sequence[str] = ()) -> None:
+    """Raise ConfigError where a file has a key for a verb that is no option of it; names file and line.
+
+    Parameters
+    ----------
+    within
+        Verbs of this verb, whose options stand in tables of their own.
+    """
+    known = [*options, *within]
     for file in defaults.files():
-        for key in defaults.section(file.table, path):
+        for key, value in defaults.section(file.table, path).items():
+            if plain(key) in within and not isinstance(value, dict):
+                place = ".".join([*path, key])
+                raise ConfigError(
+                    f"{file.where([*path, key])}: '{key}' is a verb: its options stand below [{place}]"
+                )
             if plain(key) in known:
                 continue
             hint = nearest(plain(key), known) or f" ('wulf {' '.join(path)} --help' names them)"
