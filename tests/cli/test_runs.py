@@ -8,6 +8,7 @@ import io
 import json
 import shutil
 import subprocess
+import sys
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -51,6 +52,34 @@ def test_labels(tmp_path: Path, runs: Path) -> None:
     assert "after the new cables" in wulf(tmp_path, "runs", "note", "first").stdout
     assert "note" not in wulf(tmp_path, "runs", "note", "first", "").stdout
     assert wulf(tmp_path, "runs", "tag", "first", "no tag").returncode == 2
+
+
+def test_damaged_labels_do_not_make_a_run_damaged(tmp_path: Path, runs: Path) -> None:
+    before = listed(tmp_path)["first"]["launches"]
+    (runs / "first" / "labels.json").write_text("{")
+    entry = listed(tmp_path)["first"]
+    assert (entry["note"], entry["launches"]) == ("labels.json is damaged", before)
+    done = wulf(tmp_path, "runs", "tag", "first", "good")
+    assert done.returncode == 1 and "take it away to begin anew" in " ".join(done.stderr.split())
+
+
+@pytest.mark.root
+def test_a_run_that_nobody_can_write_to_is_packed(tmp_path: Path, runs: Path) -> None:
+    # A file system of its own, which is read-only, in a mount namespace that goes with the command.
+    script = """
+        mount --bind runs runs && mount -o remount,bind,ro runs || exit 99
+        "$0" -m wulf.cli.main runs archive first -o first.tar.gz || exit
+        "$0" -m wulf.cli.main runs rename first second
+    """
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script, sys.executable],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (tmp_path / "first.tar.gz").is_file(), done.stderr
+    assert done.returncode == 1 and "cannot rename runs/first: Read-only file system" in done.stderr
 
 
 def test_rename_and_delete(tmp_path: Path, runs: Path) -> None:

@@ -15,7 +15,7 @@ from wulf.cli.options import RUNS, JsonOption, RunsOption, print_json, show_tabl
 from wulf.errors import StoreError
 from wulf.store.hpl import HplRun
 from wulf.store.kinds import Kind, list_any
-from wulf.store.labels import labels
+from wulf.store.labels import LABELS, Labels, labels
 from wulf.store.tuning import TuningRun
 from wulf.text import printable
 
@@ -103,9 +103,13 @@ def _said(entry: Entry) -> str:
 def _entry(kind: Kind, path: Path) -> Entry:
     name = cast("KindName", kind.name)
     try:
-        run, said = kind.load(path), labels(path)
+        run = kind.load(path)
     except StoreError as error:
         return _broken(path, f"damaged: {error}", name)
+    try:
+        said = labels(path)
+    except StoreError:
+        said = Labels(note=f"{LABELS} is damaged")
     ops, pairs, launches = _content(run)
     return Entry(
         run=path.name,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from wulf.errors import UsageError
+from wulf.errors import StoreError, UsageError
 from wulf.records import Record
 from wulf.store.files import decode_file, write_record
 from wulf.text import printable
@@ -36,7 +36,10 @@ def labels(path: Path) -> Labels:
         The file is there and cannot be read.
     """
     file = path / LABELS
-    return decode_file(file, Labels) if file.exists() else Labels()
+    try:
+        return decode_file(file, Labels) if file.exists() else Labels()
+    except StoreError as error:
+        raise StoreError(f"{error}; the records are not concerned: take it away to begin anew") from None
 
 
 def tagged(before: Labels, add: list[str], remove: list[str]) -> Labels:
