@@ -167,8 +167,12 @@ def status(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = F
 def ssh(
     node: NodeArgument, command: Annotated[list[str] | None, typer.Argument(metavar="[-- COMMAND…]")] = None
 ) -> None:
-    """Open a shell on a node, or run a command there; its exit code is passed on."""
-    argv = _lab().ssh_argv(node, command or [])
+    """Open a shell on a node, or run a command there; its exit code is passed on.
+
+    One word is for a shell ('echo a; echo b'), several are a command and its arguments.
+    """
+    words = command or []
+    argv = _lab().ssh_argv(node, ["sh", "-c", *words] if len(words) == 1 else words)
     sys.stdout.flush()
     os.execvp(argv[0], argv)  # noqa: S606 - ssh takes this process's place, terminal and exit code
 

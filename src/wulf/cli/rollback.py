@@ -97,7 +97,7 @@ def _roll_back(
         show_notes(outcome)
         show_missing(outcome)
     else:
-        show(outcome, json=json)
+        show(outcome, json=json, failed="not rolled back")
     if not outcome.kept:
         raise typer.Exit(EXIT_ERROR)
 

@@ -152,15 +152,15 @@ def deadline(text: str) -> int:
     return round(seconds)
 
 
-def show(outcome: ChangeOutcome, *, json: bool) -> None:
-    """Print what became of a change."""
+def show(outcome: ChangeOutcome, *, json: bool, failed: str = "not kept") -> None:
+    """Print what became of a change; `failed` is what it is called when it did not come about."""
     if json:
         print_json(outcome)
         return
     out = console()
     show_notes(outcome)
     if not outcome.kept:
-        out.print(f"not kept: {printable(outcome.reason, 1000)}", style="red", markup=False)
+        out.print(f"{failed}: {printable(outcome.reason, 1000)}", style="red", markup=False)
     groups: dict[tuple[str, str], list[str]] = {}
     for node in outcome.nodes:
         groups.setdefault((node.state, node.reason), []).append(node.node)

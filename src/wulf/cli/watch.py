@@ -39,7 +39,7 @@ from wulf.store import write_atomically
 from wulf.store.history import NAME as HISTORY
 from wulf.store.history import History
 from wulf.text import printable
-from wulf.timer.times import Window, parse_window, times
+from wulf.timer.times import MINUTES_A_DAY, Window, parse_window, times
 from wulf.units import parse_duration
 
 BUDGET = "5m"
@@ -190,10 +190,13 @@ def install(
             "--watches": str(directory.parent.absolute()),
         },
     )
+    starts = times(every, open_window)
+    if open_window is not None and len(starts.minutes) * parse_duration(every) / 60 < MINUTES_A_DAY:
+        note(f"within --window {window} that is {count(len(starts.minutes), 'run')} a day")
     wanted = installing.plan(
         directory.name,
         _how(how),
-        times(every, open_window),
+        starts,
         command,
         parse_duration(budget),
         open_window.minutes * 60.0 if open_window is not None else 0.0,

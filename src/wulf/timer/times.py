@@ -10,7 +10,7 @@ from wulf.errors import UsageError
 from wulf.text import printable
 from wulf.units import parse_duration
 
-_MINUTES_A_DAY = 1440
+MINUTES_A_DAY = 1440
 #: Anything shorter is no watch but a load.
 SHORTEST_MINUTES = 10
 _WINDOW = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)-([01]?\d|2[0-3]):([0-5]\d)")
@@ -29,11 +29,11 @@ class Window:
     @property
     def minutes(self) -> int:
         """How long it is."""
-        return (self.end - self.begin) % _MINUTES_A_DAY
+        return (self.end - self.begin) % MINUTES_A_DAY
 
     def left_s(self, second_of_day: float) -> float | None:
         """How long it still is open at a time of day [s]; None outside."""
-        since = (second_of_day - self.begin * 60) % (_MINUTES_A_DAY * 60)
+        since = (second_of_day - self.begin * 60) % (MINUTES_A_DAY * 60)
         left = self.minutes * 60 - since
         return left if left > 0 else None
 
@@ -76,15 +76,15 @@ def times(every: str, window: Window | None) -> Times:
     """
     minutes = parse_duration(every) / 60
     begin = window.begin if window is not None else USUAL_START
-    if minutes in (_MINUTES_A_DAY, _WEEK_DAYS * _MINUTES_A_DAY):
-        return Times((begin,), weekly=minutes > _MINUTES_A_DAY)
-    if minutes < SHORTEST_MINUTES or minutes != int(minutes) or _MINUTES_A_DAY % minutes:
+    if minutes in (MINUTES_A_DAY, _WEEK_DAYS * MINUTES_A_DAY):
+        return Times((begin,), weekly=minutes > MINUTES_A_DAY)
+    if minutes < SHORTEST_MINUTES or minutes != int(minutes) or MINUTES_A_DAY % minutes:
         raise UsageError(
             f"--every {printable(every, 40)}: 7d, 1d, or a part of a day of at least {SHORTEST_MINUTES}m of which a "
             "day is a multiple (12h, 6h, 1h, 30m): runs are compared with others of the same time of day"
         )
-    first, length = (window.begin, window.minutes) if window is not None else (0, _MINUTES_A_DAY)
-    return Times(tuple((first + after) % _MINUTES_A_DAY for after in range(0, length, int(minutes))))
+    first, length = (window.begin, window.minutes) if window is not None else (0, MINUTES_A_DAY)
+    return Times(tuple((first + after) % MINUTES_A_DAY for after in range(0, length, int(minutes))))
 
 
 def calendar(times: Times) -> list[str]:
