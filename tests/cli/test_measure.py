@@ -408,7 +408,7 @@ def test_python_does_what_the_command_line_does(tmp_path, caplog):
         library.measure("local", place, **wanted)
     audit = library.audit("local", profile="latency")
     assert audit.profile == "latency" and audit.findings
-    with pytest.raises(UsageError, match="no profile 'speed'"):
+    with pytest.raises(UsageError, match="profile='speed': one of latency, throughput, hpc"):
         library.audit("local", profile="speed")
     with pytest.raises(UsageError, match="nothing to try"):
         library.tune("local", tmp_path / "tuned", objective="app: true", knobs=["nic.mtu"])

@@ -96,7 +96,7 @@ def test_a_launcher_that_is_killed_leaves_what_its_ranks_did(tmp_path, family):
     assert [stream.state for stream in trace.streams] == [State.RUNNING] * 2
     for stream in trace.streams:
         kinds = {record.kind for record in itertools.islice(stream.records(), 100)}
-        assert Kind.SENDRECV in kinds and len(stream.slots) > 1000
+        assert Kind.SENDRECV in kinds and len(stream.slots) > 100
     assert "cut off: 2 ranks did not come to MPI_Finalize" in " ".join(done.stdout.split())
 
 

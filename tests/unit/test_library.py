@@ -136,7 +136,7 @@ def test_a_tuning_run_is_loaded_and_has_tables(tuned: Path) -> None:
 def test_loading_says_what_is_no_run(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="is not a run directory"):
         wulf.load(tmp_path)
-    with pytest.raises(StoreError, match="is not a run directory"):
+    with pytest.raises(StoreError, match="there is no run 'xxx"):
         wulf.load("x" * 5000)
 
 
