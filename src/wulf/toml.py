@@ -97,7 +97,8 @@ def said(raw: dict[str, Any], kind: type, message: str) -> tuple[str, str]:
     if path.count(_ANY) == 1:
         path = _with_key(raw, kind, path, message)
     if complaint.startswith("Invalid enum value"):
-        complaint += f": one of {', '.join(map(str, _choices(kind, path)))}"
+        choices = ", ".join(map(str, _choices(kind, path)))
+        complaint += f": one of {choices}" if choices else ""
     field = _FIELD.search(complaint)
     if field is not None:
         path = f"{path}.{field[1]}" if path else field[1]
@@ -122,7 +123,7 @@ def _choices(kind: type, path: str) -> tuple[object, ...]:
 def _inner(kind: Any, part: str) -> Any:
     """Return the kind of a part: of a field, an element, or what stands at a key."""
     if isinstance(kind, msgspec.inspect.StructType):
-        kind = next(field.type for field in kind.fields if field.encode_name == part)
+        kind = next((field.type for field in kind.fields if field.encode_name == part), None)
     else:
         kind = getattr(kind, "value_type", None) or getattr(kind, "item_type", kind)
     if isinstance(kind, msgspec.inspect.UnionType):

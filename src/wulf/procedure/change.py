@@ -282,8 +282,10 @@ def status(guard: Guards, nodes: Sequence[str]) -> list[NodeStatus]:
     return [answers.status(answer) for answer in guard.call(nodes, "status").values()]
 
 
-def require_confirmed(guard: Guards, nodes: Sequence[str]) -> None:
+def require_confirmed(guard: Guards, nodes: Sequence[str]) -> list[str]:
     """Refuse to call nodes as wanted while a change is open there, which may be taken back at any time.
+
+    Returns remarks on nodes whose guards do not say.
 
     Raises
     ------
@@ -291,7 +293,10 @@ def require_confirmed(guard: Guards, nodes: Sequence[str]) -> None:
         Names the nodes, the change and whose it is.
     """
     found: dict[str, list[str]] = {}
+    remarks = []
     for node in status(guard, nodes) if nodes else []:
+        if node.error:
+            remarks.append(f"{node.node}: whether a change is open there is not known: {node.error}")
         for entry in node.journal:
             if entry.state.partition(":")[0] in _UNCONFIRMED:
                 said = (
@@ -304,6 +309,7 @@ def require_confirmed(guard: Guards, nodes: Sequence[str]) -> None:
             + "\n".join(f"  {fold(names)}: {reason}" for reason, names in found.items())
             + "\nwhat it has set is taken back when its time is over: 'wulf status' says more; then try again"
         )
+    return remarks
 
 
 def _rounded(intention: ChangePlan, outcome: ChangeOutcome) -> Iterator[str]:

@@ -62,10 +62,12 @@ class Members:
         RefusedError
             A node is as wanted by a change that nobody has confirmed: it would soon be otherwise.
         """
-        change.require_confirmed(self._guards, [node for node in plan.wanted if node not in plan.plans])
+        still = [node for node in plan.wanted if node not in plan.plans]
+        remarks = change.require_confirmed(self._guards, still)
         outcome = ChangeOutcome(change="", kept=True, nodes=[])
         if plan.plans:
             outcome = change.make(self._guards, self._config, plan, deadline_s=deadline_s, watch=watch)
+        outcome = change.with_notes(outcome, remarks)
         values = {one.knob.id: one.value for one in plan.settings.values()}
         return level.settle(self._whole, self._there, outcome, values=values)
 

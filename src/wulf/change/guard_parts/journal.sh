@@ -95,7 +95,8 @@ about() { # TX, key
 	eval "printf '%s\n' \"\$about_$2\""
 }
 journal() { # [STATE...]: a line for each change in one of these states, all by default: number, name, state, why
-	journal_rows=$(journal_read "$@")
+	# What is said then is no empty list: nobody takes it for a journal without open changes.
+	journal_rows=$(journal_read "$@") || fail 1 "the journal cannot be read"
 	case $journal_rows in
 	'') return ;;
 	*"$TAB?"*) # what cannot be read is looked at closely
