@@ -280,9 +280,18 @@ def format_changes(low: float, high: float) -> str:
 def format_unseen(share: float) -> str:
     """Return the changes that may go unseen where a decrease by `share` is the smallest that is shown.
 
-    ``between −20 % and +25 %``: as likely either way, so that the increase undoes the decrease.
+    ``between −20 % and +25 %``: as likely either way, so that the increase undoes the decrease. Where no decrease at
+    all would be shown: ``of any size``.
     """
-    return f"between {format_share(-share)} and {format_share(1 / (1 - share) - 1)}"
+    increase = undoing(share)
+    if not math.isfinite(increase):
+        return "of any size"
+    return f"between {format_share(-share)} and {format_share(increase)}"
+
+
+def undoing(share: float) -> float:
+    """Return the increase that undoes a decrease by `share`; without end where nothing is left to increase."""
+    return 1 / (1 - share) - 1 if share < 1 else math.inf
 
 
 def format_share(change: float) -> str:

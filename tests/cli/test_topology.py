@@ -90,4 +90,4 @@ def test_routes_are_not_for_sudo(cluster):
     (cluster / "cluster.toml").write_text(f'{text}[change]\nuser = "hpc"\nbecome = "sudo"\n')
     done = wulf(cluster, "topology", "--routes", "1")
     assert done.returncode == 1
-    assert "the rules of 'wulf sudoers' do not grant routes" in " ".join(done.stderr.split())
+    assert "routes are not set through sudo" in " ".join(done.stderr.split())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import statistics
 from dataclasses import replace
@@ -138,6 +139,26 @@ def test_the_band_is_what_cannot_be_seen(report: TuningReport) -> None:
     limits = figure.variants[0].datasets["limits"]
     assert limits["high"] == pytest.approx([1 / (1 - control.smallest_effect)], rel=1e-6)
     assert limits["low"] == pytest.approx([1 - control.smallest_effect], rel=1e-6)
+
+
+@pytest.mark.parametrize("share", [0.999, 1.0 - 1e-16, 1.0, 1.5])
+@pytest.mark.parametrize("better", ["lower", "higher"])
+def test_a_cluster_that_can_show_nothing_has_a_report(
+    report: TuningReport, share: float, better: str
+) -> None:
+    control = report.tuning.control
+    assert control is not None
+    blind = msgspec.structs.replace(control, smallest_effect=share, smallest_within=share)
+    metrics = [msgspec.structs.replace(metric, better=better) for metric in report.plan.metrics]
+    plan = msgspec.structs.replace(report.plan, metrics=metrics)
+    made = dataclasses.replace(changed(report, control=blind), plan=plan)
+    page = render_html(made)
+    if share >= 1:
+        assert "of any size" in page
+    figure = tuning_figures.effects(made)
+    assert figure is not None
+    limits = figure.variants[0].datasets["limits"]
+    assert limits["low"][0] > 0 and math.isfinite(limits["high"][0])
 
 
 def test_the_path_ends_with_the_confirmation(report: TuningReport) -> None:

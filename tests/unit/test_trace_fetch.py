@@ -39,6 +39,48 @@ class Local:
         return {nodes[0]: result}
 
 
+class Lying:
+    """A node that answers what somebody else has chosen."""
+
+    def __init__(self, listed: bytes, content: bytes = b"eA==") -> None:
+        self._listed, self._content = listed, content
+
+    def run(self, argv: Sequence[str], nodes: Sequence[str], **_: Any) -> dict[str, NodeResult]:
+        said = self._listed if argv[0] == "ls" else self._content
+        result = NodeResult(node=nodes[0], status="ok", exit_code=0, stdout=said, stderr=b"", reason="")
+        return {nodes[0]: result}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "/{outside}",
+        "../outside",
+        "rank.0/../../outside",
+        "outside",
+        "rank.1x",
+        "rank.1234567",
+        "rank.1.tail.x",
+    ],
+)
+def test_what_a_node_answers_is_no_path_here(name: str, tmp_path: Path) -> None:
+    target = tmp_path / "here"
+    target.mkdir()
+    outside = tmp_path / "outside"
+    outside.write_text("mine")
+    listed = name.replace("/{outside}", str(outside)).encode()
+    with pytest.raises(TransportError, match=r"node01: .* is no name of one"):
+        fetch(Lying(listed), "node01", "/var/tmp/x", target, lambda _: None)  # type: ignore[arg-type]
+    assert outside.read_text() == "mine"
+    assert [*tmp_path.iterdir()] == [target, outside] or [*tmp_path.iterdir()] == [outside, target]
+    assert [*target.iterdir()] == []
+
+
+def test_an_answer_that_is_not_what_was_asked_for_is_said(tmp_path: Path) -> None:
+    with pytest.raises(TransportError, match=r"node01: cannot read .*: what came is not what was asked for"):
+        fetch(Lying(b"rank.000000", b"no base64"), "node01", "/x", tmp_path, lambda _: None)  # type: ignore[arg-type]
+
+
 @pytest.fixture
 def left(tmp_path: Path) -> Path:
     """Files of two ranks."""

@@ -161,6 +161,11 @@ def test_shares_of_a_whole_show_their_interval(value, low, high, text):
 def test_what_may_go_unseen_is_as_likely_either_way():
     assert units.format_unseen(0.2) == "between −20 % and +25 %"
     assert units.format_unseen(0.029) == "between −2.9 % and +3.0 %"
+
+
+@pytest.mark.parametrize("share", [1.0, 1.2, math.nan, math.inf])
+def test_where_no_decrease_would_be_shown_changes_of_any_size_may_go_unseen(share: float) -> None:
+    assert units.format_unseen(share) == "of any size"
     assert units.format_changes(0.891, 0.908) == "−10.9 to −9.2 %"
     assert units.format_changes(1.08, 1.08) == "+8.0 %"
 

@@ -1,8 +1,7 @@
-"""What somebody who is not root may let a node's guard do, by way of sudo.  Pure.
+"""What a node's guard does for somebody who is not root and calls it by way of sudo.  Pure.
 
-sudo's rules name the guard, its digest and its verbs. What the verbs then do is bounded by the guard itself, with the
-tables made here (`guard_parts/grant.sh` looks things up in them): a step that is not of the catalogue, or a file that
-`wulf persist` would not have written, is refused, so that the rules give no root shell.
+A step that is not of the catalogue, or a file that `wulf persist` would not have written, is refused by the guard, which
+looks things up in the tables made here (`guard_parts/grant.sh`).
 """
 
 from __future__ import annotations
@@ -34,8 +33,6 @@ VERBS = {
     "status": "",
     "where": "",
 }
-#: The verb that may be called whatever the guard's digest is: it says what the digest is.
-VERSION = "version"
 #: What the values of a knob are made of, as an extended regular expression.
 # Not `@` first: that is the state that a change has saved.
 _WORDS = "[A-Za-z0-9_.,:;=/+][A-Za-z0-9_.,:;=/+@ -]*"
@@ -46,16 +43,12 @@ def table() -> str:
     """Return the shell functions that print what is granted."""
     return "\n".join(
         [
-            _function("granted_verbs", (f"{verb} {words}".strip() for verb, words in _verbs().items())),
+            _function("granted_verbs", (f"{verb} {words}".strip() for verb, words in VERBS.items())),
             _function("granted_steps", _steps()),
             _function("granted_files", ("\t".join(row) for row in _files())),
             _function("granted_boot", [script.boot_text()]),
         ]
     )
-
-
-def _verbs() -> dict[str, str]:
-    return {**VERBS, VERSION: ""}
 
 
 def _function(name: str, lines: Iterator[str] | list[str]) -> str:

@@ -86,7 +86,7 @@ class Guards:
     text
         The guard's program.
     by_sudo
-        Whether the user is not root and calls the guards by way of sudo; an administrator has installed them.
+        Whether the user is not root, and sudo lets him do everything.
     """
 
     def __init__(
@@ -100,9 +100,7 @@ class Guards:
     def install(self, nodes: Sequence[str]) -> Answers:
         """Put the guard on the nodes that do not have this very one, unless somebody else's is at work there."""
         digest = hashlib.sha256(self._text.encode()).hexdigest()
-        if self._by_sudo:
-            return self._installed(nodes, digest)
-        there = self.transport.run(["sha256sum", PLACE], nodes, timeout_s=TIMEOUT_S)
+        there = self._run(nodes, ["sha256sum", PLACE])
         other = [node for node in nodes if not there[node].stdout.startswith(digest.encode())]
         found = {node: _answer(there[node]) for node in nodes if node not in other}
         # A guard of another version ends what it has begun before it is replaced, and says whose the node is.
@@ -110,22 +108,26 @@ class Guards:
         found |= {node: answer for node, answer in asked.items() if answer.code == BUSY}
         lacking = [node for node in other if node not in found]
         if lacking:
-            with tempfile.TemporaryDirectory() as directory:
-                source = Path(directory) / "guard"
-                source.write_text(self._text)
-                results = self.transport.put(source, PLACE, lacking, timeout_s=TIMEOUT_S, mode=0o700)
-            found |= {node: _answer(result) for node, result in results.items()}
+            results = self._put(lacking, digest)
+            found |= {
+                node: self._explained(_answer(result), result.stderr) for node, result in results.items()
+            }
         return {node: found[node] for node in nodes}
 
-    def _installed(self, nodes: Sequence[str], digest: str) -> Answers:
-        """Look whether this very guard is there: only an administrator can put it there."""
-        answers = self.call(nodes, grants.VERSION)
-        return {
-            node: answer
-            if not answer.done or answer.rows("version") == [[digest]]
-            else msgspec.structs.replace(answer, code=FAILED, reason=sudo.OTHER_GUARD)
-            for node, answer in answers.items()
-        }
+    def _put(self, nodes: Sequence[str], digest: str) -> Mapping[str, NodeResult]:
+        if self._by_sudo:
+            argv = sudo.writing(PLACE, digest)
+            return self.transport.run(argv, nodes, timeout_s=TIMEOUT_S, stdin=self._text.encode())
+        with tempfile.TemporaryDirectory() as directory:
+            source = Path(directory) / "guard"
+            source.write_text(self._text)
+            return self.transport.put(source, PLACE, nodes, timeout_s=TIMEOUT_S, mode=0o700)
+
+    def _run(
+        self, nodes: Sequence[str], words: Sequence[str], *, stdin: bytes | None = None, fresh: bool = False
+    ) -> Mapping[str, NodeResult]:
+        argv = sudo.argv(words) if self._by_sudo else words
+        return self.transport.run(argv, nodes, timeout_s=TIMEOUT_S, stdin=stdin, fresh=fresh)
 
     def call(
         self, nodes: Sequence[str], *words: str, stdin: bytes | None = None, fresh: bool = False
@@ -133,13 +135,12 @@ class Guards:
         """Let the guards do something; one answer for every node."""
         if not nodes:
             return {}
-        argv = sudo.argv(PLACE, words) if self._by_sudo else ["sh", "-c", _RUN, PLACE, *words]
-        results = self.transport.run(argv, nodes, timeout_s=TIMEOUT_S, stdin=stdin, fresh=fresh)
+        results = self._run(nodes, ["sh", "-c", _RUN, PLACE, *words], stdin=stdin, fresh=fresh)
         answers = {node: _answer(results[node]) for node in nodes}
         return {node: self._explained(answers[node], results[node].stderr) for node in nodes}
 
     def _explained(self, answer: Answer, stderr: bytes) -> Answer:
-        """Say what to do where sudo did not call the guard."""
+        """Say what to do where sudo did not run what was asked."""
         why = sudo.refusal(answer.code, stderr) if self._by_sudo and not answer.lines else ""
         return msgspec.structs.replace(answer, reason=why) if why else answer
 

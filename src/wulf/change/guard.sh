@@ -20,7 +20,6 @@
 #   guard leaves TX                      what a change that is stuck has left; changes nothing
 #   guard abandon TX                     leaves it so for good
 #   guard where                          where the files of a plan (stdin) are, and who else may have them
-#   guard version                        the SHA-256 of this text
 #
 # Called by way of sudo it does only what `guard_parts/grant.sh` grants.
 #
@@ -344,7 +343,7 @@ rotate() {
 
 main() {
 	looks=
-	case ${1:-} in status | leaves | version) looks=1 ;; esac
+	case ${1:-} in status | leaves) looks=1 ;; esac
 	marked "$@"
 	[ "$(id -u)" = 0 ] || fail 1 "changing settings takes root"
 	by_sudo=${SUDO_UID:-0}
@@ -363,7 +362,7 @@ main() {
 	rollback) require_names "${1-}" "${4-}" ;;
 	esac
 	if [ -n "${looks:-}" ]; then
-		[ "$verb" = version ] || looking
+		looking
 		"$verb" "$@"
 		exit
 	fi

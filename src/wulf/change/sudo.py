@@ -1,109 +1,57 @@
-"""Root's rights by way of sudo: how a guard is called, what sudo's refusals mean, and the rules it needs.  Pure."""
+"""Root's rights by way of sudo: how a command gets them, and what sudo's refusals mean.  Pure."""
 
 from __future__ import annotations
 
-import base64
-import re
+from collections.abc import Sequence
 
-from wulf import __version__
-from wulf.change import grants
-from wulf.errors import UsageError
-from wulf.text import printable
-
+#: Where rules that earlier versions printed were put.
 RULES = "/etc/sudoers.d/wulf"
+#: Why there are no rules for a user who may not do everything.
+WITHDRAWN = (
+    "'wulf sudoers' is withdrawn: whoever its rules name can become root with them. Remove what earlier versions "
+    f"installed, on every node: rm -f {RULES}. Settings can be changed by root, or by a user whom sudo lets do "
+    "everything without a password (docs/howto/tune.md, 'Without root')"
+)
 #: Exit code where sudo is missing.
 _NO_SUDO = 91
-#: Names that mean something else in sudoers(5): aliases are of capital letters.
-_NAME = re.compile(r"(?![A-Z0-9_]+$)[A-Za-z_][A-Za-z0-9_.-]*")
-#: Calls the guard; who is root already needs no sudo. Messages in English: they are read below.
+#: Runs a command as root; who is root already needs no sudo. Messages in English: they are read below.
 _RUN = (
-    'if [ "$(id -u)" = 0 ]; then exec sh "$0" "$@"; fi; '
+    'if [ "$(id -u)" = 0 ]; then exec "$@"; fi; '
     f"command -v sudo >/dev/null || exit {_NO_SUDO}; "
-    'LC_ALL=C exec sudo -n -- "$0" "$@"'
+    'LC_ALL=C exec sudo -n -- "$@"'
 )
-_AGAIN = "the administrator runs there what 'wulf sudoers --install' prints"
-#: Where there is a guard, and a rule that lets it say which one it is.
-OTHER_GUARD = f"the guard there is not the one of this wulf: {_AGAIN} (again after every update of wulf)"
+#: Writes stdin to a file that is root's alone, whole or not at all. $1 path, $2 SHA-256 of what it must be.
+_WRITE = (
+    'umask 077; mkdir -p "${1%/*}" && cat >"$1.new" && [ "$(sha256sum <"$1.new")" = "$2  -" ] && '
+    'chmod 700 "$1.new" && mv -f "$1.new" "$1"'
+)
+_EVERYTHING = "must let this user do everything without a password (NOPASSWD: ALL), or root changes settings"
 #: What sudo says → what that means, and what to do.
 _REFUSALS = {
-    "command not found": f"wulf's guard is not installed there: {_AGAIN}",
-    "must have a tty": f"sudo there wants a terminal (requiretty), which wulf's own rules lift: {_AGAIN}",
-    "a password is required": f"sudo there has no rule for the guard of this wulf, and asks for a password: {_AGAIN}",
-    "is not allowed to execute": f"sudo there has no rule for the guard of this wulf: {_AGAIN}",
-    "may not run sudo": f"this user may not use sudo there: {_AGAIN}",
-    "not in the sudoers file": f"this user may not use sudo there: {_AGAIN}",
+    "must have a tty": f"sudo there wants a terminal (requiretty): it {_EVERYTHING}, without requiretty",
+    "a password is required": f"sudo there asks for a password: it {_EVERYTHING}",
+    "is not allowed to execute": f"sudo there {_EVERYTHING}",
+    "may not run sudo": f"this user may not use sudo there: it {_EVERYTHING}",
+    "not in the sudoers file": f"this user may not use sudo there: it {_EVERYTHING}",
     "unknown user": "sudo there does not know this user",
 }
 
 
-def argv(place: str, words: tuple[str, ...]) -> list[str]:
-    """Return the command that calls the guard at `place`."""
-    return ["sh", "-c", _RUN, place, *words]
+def argv(words: Sequence[str]) -> list[str]:
+    """Return the command that runs `words` as root."""
+    return ["sh", "-c", _RUN, "wulf", *words]
+
+
+def writing(place: str, digest: str) -> list[str]:
+    """Return the command that writes its stdin, of this SHA-256, to `place` as root's."""
+    return argv(["sh", "-c", _WRITE, "wulf", place, digest])
 
 
 def refusal(code: int | None, stderr: bytes) -> str:
-    """Return why sudo did not call the guard, and what to do; empty when it did."""
+    """Return why sudo did not run a command, and what to do; empty when it did."""
     if code == _NO_SUDO:
         return (
             "sudo is not installed there: install it, or let root change settings ([change] in cluster.toml)"
         )
     said = stderr.decode(errors="replace")
     return next((meaning for words, meaning in _REFUSALS.items() if code == 1 and words in said), "")
-
-
-def rules(user: str, place: str, digest: str) -> str:
-    """Return the text of a file of sudoers.d: `user` may call this very guard, with the verbs that changes need.
-
-    Raises
-    ------
-    UsageError
-        The name would mean something else to sudo.
-    """
-    if not _NAME.fullmatch(user):
-        raise UsageError(
-            f"{printable(user, 60)!r} cannot be written into sudo's rules as the name of a user: --user names another"
-        )
-    called = (f"{verb} *" if words else verb for verb, words in grants.VERBS.items())
-    commands = ", \\\n    ".join(f"sha256:{digest} {place} {verb}" for verb in called)
-    return f"""\
-# Written by `wulf sudoers` {__version__}, for {RULES}: {user} may change, through wulf's guard, the settings
-# that wulf knows, and keep them over reboots, on this node. The guard refuses anything else, and sudo any guard that is
-# not this very one. It may also undo what others have changed with wulf.
-Cmnd_Alias WULF_GUARD = {commands}, \\
-    {place} {grants.VERSION}
-Defaults!WULF_GUARD !requiretty, !setenv, env_reset
-{user} ALL = (root) NOPASSWD: NOSETENV: WULF_GUARD
-"""
-
-
-def installer(rules_text: str, place: str, guard: str) -> str:
-    """Return a script that root runs on a node: it installs the guard and the rules, or changes nothing."""
-    content = "\n".join(re.findall(".{1,100}", base64.b64encode(guard.encode()).decode()))
-    directory = place.rpartition("/")[0]
-    return f"""\
-#!/bin/sh
-# Installs wulf's guard and sudo's rules for it on this node. Run as root, once, and again after wulf was updated.
-# To take them away again: rm {RULES} {place}
-set -eu
-umask 077
-[ "$(id -u)" = 0 ] || {{ echo "this takes root" >&2; exit 1; }}
-command -v visudo >/dev/null || PATH=$PATH:/usr/sbin:/sbin
-command -v visudo >/dev/null || {{ echo "sudo is not installed (no visudo)" >&2; exit 1; }}
-mkdir -p {directory} && chown 0:0 {directory} && chmod 700 {directory}
-guard=$(mktemp {place}.XXXXXX)
-rules=$(mktemp {directory}/sudoers.XXXXXX)
-trap 'rm -f "$guard" "$rules"' EXIT
-base64 -d >"$guard" <<'END'
-{content}
-END
-cat >"$rules" <<'END'
-{rules_text}END
-chmod 440 "$rules"
-visudo -cqf "$rules"
-# A guard of another version ends what it has begun before it is replaced.
-[ ! -e {place} ] || sh {place} lock install 0
-chmod 700 "$guard"
-mv -f "$guard" {place}
-mv -f "$rules" {RULES}
-echo "installed on $(uname -n): {place}, {RULES}"
-"""

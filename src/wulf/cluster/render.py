@@ -83,7 +83,7 @@ def _change(config: ClusterConfig) -> list[str]:
         "# As whom settings are changed (wulf set, tune, persist, rollback …); measuring stays with [ssh] user.",
         "[change]",
         _optional("user", config.change.user, "root"),
-        "# For a user who is not root; `wulf sudoers` prints the rules that the nodes need for it.",
+        "# For a user who is not root and whom sudo lets do everything without a password.",
         _optional("become", config.change.become, "sudo"),
     ]
 

@@ -51,7 +51,7 @@ def intend(transport: Transport, guards: Guards, config: ClusterConfig, hops: in
     UsageError
         `hops` is below 1, there are no links, or what the cluster file says of them does not suffice.
     RefusedError
-        The nodes are not as the cluster file says, or their changes go through sudo, which does not grant routes.
+        The nodes are not as the cluster file says, or their changes go through sudo, which sets no routes.
     TransportError
         A node does not answer.
     """
@@ -64,7 +64,7 @@ def intend(transport: Transport, guards: Guards, config: ClusterConfig, hops: in
     planned = planning.plan(linking.pairs(config), hops)
     if config.change.become is not None:
         raise change.RefusedError(
-            "nothing was changed: the rules of 'wulf sudoers' do not grant routes; set them as root "
+            "nothing was changed: routes are not set through sudo; set them as root "
             '([change] user = "root", without become)'
         )
     nodes = list(config.nodes)

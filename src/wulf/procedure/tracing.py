@@ -27,9 +27,10 @@ from wulf.probe.build import MpiLibrary
 from wulf.procedure import install, site, traced_program
 from wulf.procedure.measuring.participants import spread
 from wulf.records import NodeRecord
+from wulf.text import printable
 from wulf.wtrace.layout import HEADER_BYTES
 from wulf.wtrace.reader import Trace, read
-from wulf.wtrace.writer import pack, written
+from wulf.wtrace.writer import FILE_OF_RANK, pack, written
 
 Say = Callable[[str], None]
 LIBRARY = "libwulf-tracer.so"
@@ -224,6 +225,11 @@ def _asked(transport: Transport, node: str, argv: list[str]) -> NodeResult:
 def _fetch_once(transport: Transport, node: str, source: str, target: Path) -> None:
     listed = _asked(transport, node, ["ls", source])
     for name in listed.stdout.decode(errors="replace").split():
+        # What a node answers is no path here: it could lead anywhere.
+        if not FILE_OF_RANK.fullmatch(name):
+            raise TransportError(
+                f"{node}: {printable(name, 60)!r} among the files of ranks is no name of one"
+            )
         with (target / name).open("wb") as file:
             for part in _parts(transport, node, f"{source}/{name}"):
                 file.write(part)
@@ -236,7 +242,12 @@ def _parts(transport: Transport, node: str, path: str) -> Iterator[bytes]:
         answer = transport.run(["sh", "-c", text], [node], timeout_s=FETCH_S)[node]
         if answer.status != "ok":
             raise TransportError(f"{node}: cannot read {path}, what a rank recorded: {answer.reason}")
-        part = base64.b64decode(answer.stdout)
+        try:
+            part = base64.b64decode(answer.stdout, validate=True)
+        except ValueError:
+            raise TransportError(f"{node}: cannot read {path}: what came is not what was asked for") from None
+        if len(part) > _PART_BYTES:
+            raise TransportError(f"{node}: cannot read {path}: more came than was asked for")
         yield part
         if len(part) < _PART_BYTES:
             return

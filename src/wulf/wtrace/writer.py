@@ -38,7 +38,9 @@ from wulf.wtrace.layout import (
 _PAGE = 4096
 _LONGEST = 2**32 - 1
 _RECORD = struct.Struct("<BBHiiIQII")  # as RECORD
-_STREAM_NAME = re.compile(r"rank\.(\d+)")
+#: What a rank may leave: its stream, and the last window of one that was killed. A rank has six digits.
+FILE_OF_RANK = re.compile(r"rank\.[0-9]{1,6}(\.tail)?")
+_STREAM_NAME = re.compile(r"rank\.([0-9]{1,6})")
 
 
 class StreamWriter:

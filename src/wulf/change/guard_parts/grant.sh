@@ -1,8 +1,8 @@
 # --- through sudo ------------------------------------------------------------------------------------------
 #
-# Who is not root calls this guard by way of sudo. sudo's rules (`wulf sudoers`) say which verbs it may be called with;
-# this part says what they then do for him: change what the catalogue names, and write the files that `wulf persist`
-# writes, but neither set nor write anything else. `granted_verbs`, `granted_steps`, `granted_files` and `granted_boot`
+# Who is not root calls this guard by way of sudo, which lets him do everything: this part is against mistakes and is no
+# bound for an adversary (docs/adr/0016-sudo.md). Called so it changes what the catalogue names, and writes the files that
+# `wulf persist` writes, but neither sets nor writes anything else. `granted_verbs`, `granted_steps`, `granted_files` and `granted_boot`
 # print what is granted: `wulf.change.grants` makes them.
 
 is_by_sudo() { [ "$by_sudo" != 0 ]; }
@@ -113,8 +113,4 @@ granted_kept() { # the last lines of such a script, as the steps of a plan
 			}
 			if (bad || n != 6 || word[1] !~ /^(node|nic|firewall|latency)$/ || word[4] !~ /^(-|[A-Za-z0-9][A-Za-z0-9_.:@-]*)$/) print "not a setting: " $0
 			else print word[2], word[3], word[4], word[5], word[6] }'
-}
-
-version() { # the digest that sudo's rules name, so that another wulf can say that this is not its guard
-	printf 'version\t%s\n' "$(sha256sum <"$STATE/guard" | cut -d ' ' -f 1)"
 }

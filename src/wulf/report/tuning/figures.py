@@ -24,7 +24,10 @@ from wulf.report.tuning.input import (
 )
 from wulf.report.words import count, listed, name, percent
 from wulf.text import printable
-from wulf.units import format_share, format_unseen
+from wulf.units import format_share, format_unseen, undoing
+
+#: The band of what cannot be seen is drawn up to this ratio: a wider one would squeeze all that it is compared with.
+_BAND = 10.0
 
 
 def verdict_words(report: TuningReport, effect: Effect) -> str:
@@ -67,7 +70,7 @@ def effects(report: TuningReport) -> Figure | None:
         "risk": [risks.get(effect.knob, "") for effect in shown],
         "tip": [printable(effect.note, 200) or verdict_words(report, effect) for effect in shown],
     }
-    limits = _limits(report)
+    limits = _limits(report, _known(ratios))
     best = known[0]
     return Figure(
         id="effects",
@@ -103,14 +106,15 @@ def _tally(shown: Sequence[Effect]) -> str:
     return ", ".join(f"{words.count(word)} {word}" for word in (*VERDICTS, HARMS, "failed") if word in words)
 
 
-def _limits(report: TuningReport) -> tuple[float, float, str]:
-    """Ratios between which nothing can be seen, and what they are."""
+def _limits(report: TuningReport, known: Sequence[float]) -> tuple[float, float, str]:
+    """Return the ratios between which nothing can be seen, as far as `known` leaves room for, and what they are."""
     control = report.tuning.control
     if control is None:
         margin = report.plan.margin
         return 1 - margin, 1 + margin, f"within ±{percent(margin)}, which counts as no difference"
     effect = control.smallest_effect
-    return 1 - effect, 1 / (1 - effect), f"{format_unseen(effect)}, which may go unseen on this cluster"
+    low, high = max(1 - effect, min([1 / _BAND, *known])), min(1 + undoing(effect), max([_BAND, *known]))
+    return low, high, f"{format_unseen(effect)}, which may go unseen on this cluster"
 
 
 def _limit_columns(limits: tuple[float, float, str]) -> Columns:
@@ -135,7 +139,7 @@ def path(report: TuningReport) -> Figure | None:
         "reason": [printable(step.reason, 200) for step in steps],
         "tip": [printable(step.reason, 200) or step.action for step in steps],
     }
-    limits = _limits(report)
+    limits = _limits(report, _known(ratios))
     return Figure(
         id="path",
         chart=charts.PATH,

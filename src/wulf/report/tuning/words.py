@@ -7,7 +7,7 @@ from wulf.report.parts import Flag
 from wulf.report.tuning.input import TuningReport, failed, setting_label
 from wulf.report.words import count, duration, listed, name, percent
 from wulf.text import printable
-from wulf.units import format_change, format_share, format_unseen
+from wulf.units import format_change, format_share, format_unseen, undoing
 
 #: (objective, whether more is better) → what its change is a change of.
 _OBJECTIVES = {
@@ -59,7 +59,7 @@ def gain(report: TuningReport, ratio: Estimate) -> str:
 
 def smallest(report: TuningReport, share: float) -> str:
     """Return the smallest change for the better that is shown, of which the time falls by `share`."""
-    return format_share(1 / (1 - share) - 1 if rises(report) else -share)
+    return format_share(undoing(share) if rises(report) else -share)
 
 
 def metric_ratio(metric: Metric, ratio: Estimate) -> Estimate:
