@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import functools
+import multiprocessing
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing import forkserver
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
+import pytest
+
+from tests.cli import loaded
 from tests.schemas import require_published
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def environment(directory: Path, **more: str) -> dict[str, str]:
@@ -20,6 +32,7 @@ def environment(directory: Path, **more: str) -> dict[str, str]:
 
 
 def start(directory: Path, *words: str, **more: str) -> subprocess.Popen[str]:
+    """Start the program anew: for what is sent to it while it runs, or how it begins."""
     return subprocess.Popen(
         [sys.executable, "-m", "wulf.cli.main", *words],
         cwd=directory,
@@ -31,11 +44,42 @@ def start(directory: Path, *words: str, **more: str) -> subprocess.Popen[str]:
 
 
 def wulf(directory: Path, *words: str, timeout: float = 120, **more: str) -> subprocess.CompletedProcess[str]:
-    with start(directory, *words, **more) as process:
+    """Run the program to its end in a process that is a copy of one that has loaded it: most of a start is loading."""
+    with tempfile.TemporaryDirectory() as place:
+        said = Path(place, "out"), Path(place, "err")
+        process = _loaded().Process(
+            target=loaded.run, args=(str(directory), words, environment(directory, **more), *map(str, said))
+        )
+        with _without_main():
+            process.start()
         try:
-            out, err = process.communicate(timeout=timeout)
-        except subprocess.TimeoutExpired:
+            process.join(timeout)
+            if process.exitcode is None:
+                raise subprocess.TimeoutExpired(["wulf", *words], timeout)
+        finally:
             process.terminate()
-            raise
-    require_published(words, process.returncode, out)
-    return subprocess.CompletedProcess(words, process.returncode, out, err)
+            process.join()
+        code, (out, err) = process.exitcode, (file.read_text() for file in said)
+    assert code is not None
+    require_published(words, code, out)
+    return subprocess.CompletedProcess(words, code, out, err)
+
+
+@functools.cache
+def _loaded() -> ForkServerContext:
+    """Start the process that is copied: it has loaded the program and never run it."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.cli.loaded"])
+    with _without_main() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])))
+        forkserver.ensure_running()
+    return context
+
+
+@contextmanager
+def _without_main() -> Iterator[pytest.MonkeyPatch]:
+    """Keep multiprocessing from importing pytest, which is the main module here, into every process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys.modules["__main__"], "__spec__", None)
+        patch.delattr(sys.modules["__main__"], "__file__", raising=False)
+        yield patch
