@@ -1,5 +1,5 @@
 # Thin entry: every target is one command that can be read and run by itself.
-.PHONY: help install demo test quick fresh release bench docs site clean
+.PHONY: help install demo test test-all quick fresh release bench docs site clean
 .DEFAULT_GOAL := help
 
 VENV := .venv
@@ -7,7 +7,7 @@ NAME ?=
 ARGS ?=
 
 help:    ## show the targets
-	@grep -hE '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/'
+	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/'
 
 install: ## install what is missing: system packages (asks sudo when needed) and the virtual environment
 	@tools/bootstrap
@@ -15,11 +15,14 @@ install: ## install what is missing: system packages (asks sudo when needed) and
 demo: install ## raise a 4-node virtual cluster, measure it, write the report and name its file
 	@tools/demo
 
-test: install ## everything CI runs (ARGS: for pytest)
+test: install ## every kind of real thing once, a quarter of an hour: what CI runs (ARGS: for pytest)
 	@tools/test $(ARGS)
 
-quick: ## the tests that take seconds: no lab, no browser, no native build
-	@$(VENV)/bin/python -m pytest -q -n 3 --dist loadgroup tests/unit tests/golden
+test-all: install ## the rest: repeated, exhaustive, fuzzed, long; goes on where it was (ARGS: --shard 2/4, --anew, for pytest)
+	@tools/test all $(ARGS)
+
+quick: ## the tests that only calculate, a minute and a half: no root, no lab, no browser, no native build
+	@$(VENV)/bin/python -m pytest -q --tier=quick -n 2 --dist loadgroup --no-loadscope-reorder tests/unit tests/golden
 
 fresh: ## the commands of README on a bare Debian in a closed place (root; ARGS: --release trixie, parts)
 	@tools/fresh $(ARGS)

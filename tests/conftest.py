@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import argparse
 import os
+import re
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import hypothesis
 import pytest
 
 from wulf import lab
 
+HERE = Path(__file__).parent
+#: What `make quick`, `make test` and `make test-all` run: the second has the tests of the first, the third has neither.
+TIERS = ("quick", "test", "all")
+#: What pytest-xdist adds to the name of a test.
+_GROUP = re.compile(r"@[^@\]]*$")
 #: Group of the tests on a virtual cluster that name no other. A group has one worker of pytest-xdist, so one cluster.
 #: There are two at the same time and no more: each node takes 14 of the 128 inotify instances that Linux gives a user.
 LAB = "lab"
@@ -29,30 +37,84 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", "xdist_group: tests that share something (also where pytest-xdist is not in use)"
     )
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if config.getoption("--note-passed") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Notes(config.getoption("--note-passed")))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--part", choices=("together", "alone"), help="only what may run side by side, or only the rest"
+    group = parser.getgroup("wulf")
+    group.addoption(
+        "--tier", choices=TIERS, help="the tests of make quick, make test (with quick's), make test-all"
     )
+    group.addoption("--shard", type=_shard, help="K/N: every N-th group of tests, beginning with the K-th")
+    group.addoption("--passed-before", type=Path, help="leave out the tests that this file names")
+    group.addoption("--note-passed", type=Path, help="write the name of every test that passes to this file")
+
+
+def _shard(text: str) -> tuple[int, int]:
+    number, _, count = text.partition("/")
+    if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no shard: K/N, such as 2/4")
+    return int(number), int(count)
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave only the chosen part; tests that share a fixture go to the same worker of pytest-xdist."""
-    part = config.getoption("--part")
-    chosen = [item for item in items if part in (None, part_of(item))]
-    config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
-    items[:] = sorted(chosen, key=_turn)
+    """Leave only the chosen tests; those that share a fixture go to the same worker of pytest-xdist."""
     for item in items:
         place = _shared_place(item)
         if place and item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(place))
+    wanted = config.getoption("--tier")
+    chosen = [
+        item for item in items if wanted in (None, tier(item)) or (wanted, tier(item)) == ("test", "quick")
+    ]
+    chosen = _not_passed(config, _of_shard(config, sorted(chosen, key=_turn)))
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+    items[:] = chosen
 
 
-def part_of(item: pytest.Item) -> str:
-    """Whether a test may run beside others, or needs the machine to itself."""
-    return "together" if item.get_closest_marker("alone") is None else "alone"
+def tier(item: pytest.Item) -> str:
+    """Return the tier of a test: the first of `TIERS` that runs it."""
+    if item.get_closest_marker("thorough") is not None:
+        return "all"
+    heavy = any(item.get_closest_marker(name) is not None for name in ("root", "lab", "mpi", "browser"))
+    return "test" if heavy or item.path.relative_to(HERE).parts[0] not in ("unit", "golden") else "quick"
+
+
+def _of_shard(config: pytest.Config, items: list[pytest.Item]) -> list[pytest.Item]:
+    """Return the tests of this shard: groups stay together, and the longest kinds are dealt out first."""
+    number, count = config.getoption("--shard") or (1, 1)
+    groups = {group: place for place, group in enumerate(dict.fromkeys(map(_group, items)))}
+    return [item for item in items if groups[_group(item)] % count == number - 1]
+
+
+def _group(item: pytest.Item) -> str:
+    """Return what is not divided: tests that share a fixture, or one test with all its parameters."""
+    marker = item.get_closest_marker("xdist_group")
+    own = marker is None or "spare" in item.fixturenames  # raises a cluster of its own
+    return item.nodeid.partition("[")[0] if own else str(marker.args[0])
+
+
+def _not_passed(config: pytest.Config, items: list[pytest.Item]) -> list[pytest.Item]:
+    file = config.getoption("--passed-before")
+    passed = set(file.read_text().splitlines()) if file and file.exists() else set()
+    return [item for item in items if item.nodeid not in passed]
+
+
+class _Notes:
+    """Writes down the tests that pass, or are skipped, as soon as they have ended."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._failed: set[str] = set()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self._failed.add(report.nodeid)
+        if report.when == "teardown" and report.nodeid not in self._failed:
+            with self._path.open("a") as file:
+                file.write(_GROUP.sub("", report.nodeid) + "\n")
 
 
 def _turn(item: pytest.Item) -> int:
