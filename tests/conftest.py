@@ -92,7 +92,7 @@ def _of_shard(config: pytest.Config, items: list[pytest.Item]) -> list[pytest.It
 def _group(item: pytest.Item) -> str:
     """Return what is not divided: tests that share a fixture, or one test with all its parameters."""
     marker = item.get_closest_marker("xdist_group")
-    own = marker is None or "spare" in item.fixturenames  # raises a cluster of its own
+    own = marker is None or "spare" in item.fixturenames
     return item.nodeid.partition("[")[0] if own else str(marker.args[0])
 
 
@@ -124,7 +124,7 @@ def _turn(item: pytest.Item) -> int:
     one that stays. Beside them there are the tests of the guard, which wait; then those that only calculate.
     """
     if item.get_closest_marker("lab") is not None:
-        return 0 if "spare" in item.fixturenames else 1
+        return 0 if {"spare", "slurm_lab"} & set(item.fixturenames) else 1
     return 2 if item.get_closest_marker("root") is not None else 3
 
 

@@ -115,6 +115,11 @@ def thorough(case: Case) -> set[Mark]:
     return marks
 
 
+def once(case: Case) -> set[Mark]:
+    """Every fault."""
+    return {("fault", case.side, case.fault)}
+
+
 def quick(case: Case) -> set[Mark]:
     """Every fault, every change and every kind of step."""
     return {

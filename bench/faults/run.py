@@ -18,7 +18,7 @@ from pathlib import Path
 
 from bench.common import Figure, finish
 from bench.faults import course, orders
-from bench.faults.cases import WAYS, Case, Points, cases, in_order, quick, thorough
+from bench.faults.cases import WAYS, Case, Points, cases, in_order, once, quick, thorough
 from bench.faults.changes import CHANGES
 from bench.faults.judge import Verdict
 from bench.faults.node import Site
@@ -33,21 +33,23 @@ LIMIT_S = 1410.0
 #: Share of the time for the cases on one node; what is left is for those on two.
 _SINGLE_SHARE = 0.92
 _SAY_EVERY = 50
+#: Of the orders of a short run, every third is in the shortest one.
+_EVERY_ORDER = 3
 
 
 def main(arguments: list[str]) -> int:
     """Entry point."""
     print(__doc__)
-    is_quick = "--quick" in arguments
+    few = run_once if "--once" in arguments else run_quick if "--quick" in arguments else None
     only = next((word.removeprefix("--only=") for word in arguments if word.startswith("--only=")), "")
     if lab.current() is not None:
         raise SystemExit(
             "bench: this maltreats the nodes: take the virtual cluster down first (wulf lab down)"
         )
-    raised, _ = lab.up(QUICK_NODES if is_quick else NODES)
+    raised, _ = lab.up(QUICK_NODES if few else NODES)
     try:
-        if is_quick:
-            verdicts, seconds = run_quick(raised)
+        if few:
+            verdicts, seconds = few(raised)
         elif "--orders" in arguments:
             verdicts, seconds = run_orders(raised, only)
         else:
@@ -96,6 +98,23 @@ def run_quick(raised: lab.Lab) -> tuple[list[Verdict], float]:
     return _run(
         raised, record_some, lambda points: [*orders.few(), *in_order(cases(points), quick)[0]], LIMIT_S
     )
+
+
+def run_once(raised: lab.Lab) -> tuple[list[Verdict], float]:
+    """Run every fault once, at some step of a small change or of a large one, and the kinds of orders of events."""
+    changes = ("all", "sysctl")
+
+    def record_some(team: Team, change: str) -> Points:
+        return (
+            course.record(team, change, WAYS if change == "sysctl" else WAYS[:1])
+            if change in changes
+            else Points()
+        )
+
+    def choose(points: Mapping[str, Points]) -> list[Case]:
+        return [*orders.few()[::_EVERY_ORDER], *in_order(cases(points), once)[0]]
+
+    return _run(raised, record_some, choose, LIMIT_S)
 
 
 def _run(

@@ -85,7 +85,7 @@ def ssh(ssh_site: SshSite) -> Iterator[Target]:
     transport.close()
 
 
-@pytest.fixture(params=["local", "ssh", pytest.param("lab", marks=[pytest.mark.lab, pytest.mark.alone])])
+@pytest.fixture(params=["local", "ssh", pytest.param("lab", marks=[pytest.mark.lab, pytest.mark.thorough])])
 def target(request: pytest.FixtureRequest) -> Iterator[Target]:
     if request.param == "ssh":
         yield request.getfixturevalue("ssh")

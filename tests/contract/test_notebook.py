@@ -19,14 +19,14 @@ def test_no_outputs_are_kept():
 
 
 @pytest.mark.mpi
-@pytest.mark.slow
+@pytest.mark.thorough
 # ipykernel and jupyter_client say of their own sockets and paths what is not ours to mend.
 @pytest.mark.filterwarnings("default")
 def test_the_notebook_runs(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     book = nbformat.read(NOTEBOOK, as_version=4)
     NotebookClient(
-        book, timeout=100, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
+        book, timeout=400, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
     ).execute()
     outputs = [output for cell in book.cells if cell.cell_type == "code" for output in cell.outputs]
     shown = [output.get("data", {}).get("text/html", "") for output in outputs]

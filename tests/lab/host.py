@@ -30,7 +30,7 @@ class Host:
         self.namespaces = set(self._namespaces())
         self.locks = set(self._locks())
 
-    def cli(self, *words: str, timeout_s: float = 60) -> subprocess.CompletedProcess[str]:
+    def cli(self, *words: str, timeout_s: float = 240) -> subprocess.CompletedProcess[str]:
         """Run ``wulf lab …``."""
         return subprocess.run(
             self.argv(*words), capture_output=True, text=True, timeout=timeout_s, check=False
@@ -96,7 +96,7 @@ class Host:
         return [entry.name for entry in Path("/run/lock").glob("wulf*")]
 
 
-def wait_until(condition: Callable[[], bool], timeout_s: float = 30) -> None:
+def wait_until(condition: Callable[[], bool], timeout_s: float = 120) -> None:
     """Return when `condition` holds; fail when it does not in time."""
     deadline = time.monotonic() + timeout_s
     while not condition():

@@ -58,6 +58,7 @@ def test_all_nodes_alike(cluster):
     assert [f"{finding.nodes}: {finding.id}: {finding.found}" for finding in some] == []
 
 
+@pytest.mark.thorough
 def test_a_look_leaves_nothing_behind_and_is_quick(cluster, lab_cluster, tmp_path):
     config = inventory.parse(lab_cluster.cluster_toml(), "lab")
     transport = open_transport(config)
@@ -96,6 +97,7 @@ def test_a_saved_look_says_the_same(cluster, tmp_path):
     assert "node05 is not in look.tar, which has node[01-04]" in strange.stderr
 
 
+@pytest.mark.thorough
 def test_knobs_are_read_and_folded(cluster, tmp_path):
     done = run(tmp_path, "knob", "get", "nic.mtu", "rx_usecs", "hpl.N", "--cluster", "lab")
     assert done.returncode == 0, done.stderr

@@ -50,6 +50,7 @@ def test_all_nodes_are_set_and_put_back(run, lab_cluster):
     assert on(lab_cluster, "node02", CORKING).strip() == "1"
 
 
+@pytest.mark.thorough
 def test_going_back_to_a_change_keeps_what_was_before_it(run, lab_cluster):
     assert run("set", "--cluster", "lab", f"{KNOB}=0").returncode == 0
     second = run("set", "--cluster", "lab", "nic.mtu=1400")
@@ -59,6 +60,7 @@ def test_going_back_to_a_change_keeps_what_was_before_it(run, lab_cluster):
     assert on(lab_cluster, "node03", CORKING).strip() == "0"
 
 
+@pytest.mark.thorough
 def test_a_dry_run_prints_the_commands_and_changes_nothing(run, lab_cluster):
     done = run("set", "--cluster", "lab", "nic.mtu=1400", "nic.tso_gso=off off", "--dry-run")
     assert (
@@ -75,6 +77,7 @@ def test_an_mtu_that_the_path_does_not_carry_is_put_back(run, lab_cluster):
     assert [on(lab_cluster, node, MTU).strip() for node in lab_cluster.layout.names()] == ["1500"] * 4
 
 
+@pytest.mark.thorough
 def test_a_file_without_addresses_will_do(run, lab_cluster, tmp_path):
     """As `wulf init` writes it where names resolve."""
     text = lab_cluster.cluster_toml()
@@ -103,12 +106,12 @@ def test_what_one_node_refuses_no_node_has(run, lab_cluster):
 def test_a_controller_that_is_killed_leaves_nothing(run, lab_cluster, tmp_path):
     words = ("set", "--cluster", "lab", "nic.mtu=1400", "--confirm-within", "5s")
     process = start(tmp_path, *words, WULF_LAB_DIR=os.environ["WULF_LAB_DIR"])
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline and on(lab_cluster, "node01", MTU).strip() != "1400":
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline and on(lab_cluster, "node01", MTU).strip() != "1500":
         time.sleep(0.5)
     assert [on(lab_cluster, node, MTU).strip() for node in lab_cluster.layout.names()] == ["1500"] * 4
@@ -120,11 +123,11 @@ def test_ctrl_c_puts_everything_back(run, lab_cluster, tmp_path):
     process = start(
         tmp_path, "set", "--cluster", "lab", "nic.mtu=1400", WULF_LAB_DIR=os.environ["WULF_LAB_DIR"]
     )
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline and on(lab_cluster, "node01", MTU).strip() != "1400":
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=240)
     assert process.returncode in (0, 130), out + err
     if process.returncode == 130:
         assert "interrupted" in err
@@ -132,6 +135,7 @@ def test_ctrl_c_puts_everything_back(run, lab_cluster, tmp_path):
         assert on(lab_cluster, "node01", MTU).strip() == "1500"
 
 
+@pytest.mark.thorough
 def test_nodes_that_somebody_else_has_are_not_touched(run, lab_cluster):
     assert run("status", "--cluster", "lab").returncode == 0
     for node in lab_cluster.layout.names():
@@ -147,6 +151,7 @@ def test_nodes_that_somebody_else_has_are_not_touched(run, lab_cluster):
             on(lab_cluster, node, "sh /var/lib/wulf/guard unlock somebody")
 
 
+@pytest.mark.thorough
 def test_values_of_a_change_that_nobody_has_confirmed_are_not_called_set(run, lab_cluster):
     plan = f"printf '%s\\tsysctl\\t-\\t%s\\t0\\n' {KNOB} {KNOB.removeprefix('sysctl.')}"
     guard = "sh /var/lib/wulf/guard"
@@ -166,6 +171,7 @@ def test_values_of_a_change_that_nobody_has_confirmed_are_not_called_set(run, la
     assert on(lab_cluster, "node02", CORKING).strip() == "1"
 
 
+@pytest.mark.thorough
 def test_the_exemption_lets_the_cluster_pass_and_goes_without_a_trace(run, lab_cluster):
     rules = (
         "table inet f { chain in { type filter hook input priority 0; policy accept; "
@@ -183,6 +189,7 @@ def test_the_exemption_lets_the_cluster_pass_and_goes_without_a_trace(run, lab_c
         on(lab_cluster, "node01", "nft flush ruleset")
 
 
+@pytest.mark.thorough
 def test_a_limit_that_the_watcher_restored_is_held_by_nobody_of_it(run, lab_cluster):
     """On a node with systemd, which ends all processes of a unit with it."""
     assert (

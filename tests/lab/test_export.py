@@ -22,7 +22,7 @@ from wulf.cluster import inventory
 from wulf.cluster.transport import open_transport
 from wulf.facts.capture import capture
 
-pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.slow]
+pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.thorough]
 
 NODES = ["node01", "node02"]
 SETTINGS = (

@@ -18,7 +18,7 @@ from wulf.cluster import inventory
 from wulf.cluster.transport import open_transport
 from wulf.facts.capture import capture
 
-pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.slow]
+pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.thorough]
 
 NODE = "node03"
 #: What the tests change, and all that tells of files and services.

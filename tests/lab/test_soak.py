@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import require_lab
 
-pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.slow]
+pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.thorough]
 
 
 def soak(directory: Path, *words: str) -> subprocess.CompletedProcess[str]:

@@ -12,7 +12,7 @@ from tests.conftest import OTHER_LAB
 from tests.lab.test_nodes import on
 from wulf.change.guard import PLACE
 
-pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.xdist_group(OTHER_LAB)]
+pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.thorough, pytest.mark.xdist_group(OTHER_LAB)]
 
 USER = "wulftester"
 ADD = f"""

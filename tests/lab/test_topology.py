@@ -11,7 +11,7 @@ from wulf import lab
 from wulf.lab import topology
 from wulf.topology import shapes
 
-pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.alone]
+pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.thorough]
 
 NEIGHBOUR, OPPOSITE = ("node01", "node02"), ("node01", "node03")
 #: What the switch lets through [B/s].
@@ -95,8 +95,9 @@ def test_neighbours_use_their_cable_others_the_switch_and_rollback_undoes_it(rin
 
     stream, answer = after["tcp_stream", NEIGHBOUR], after["tcp_rr", NEIGHBOUR]
     assert before["tcp_stream", NEIGHBOUR].bandwidth.value < 1.2 * SWITCH_BYTES_PER_S
-    assert stream.bandwidth.low > 2 * SWITCH_BYTES_PER_S
-    assert answer.time.high < 0.5 * before["tcp_rr", NEIGHBOUR].time.low
+    # Memory against 100 Mbit/s: a factor of ten and more in calm.
+    assert stream.bandwidth.value > 2 * SWITCH_BYTES_PER_S
+    assert answer.time.value < before["tcp_rr", NEIGHBOUR].time.value
     # Through the switch as before, and no faster than that is.
     assert after["tcp_stream", OPPOSITE].bandwidth.value < 1.2 * SWITCH_BYTES_PER_S
 

@@ -12,7 +12,7 @@ from wulf.wtrace.layout import State
 from wulf.wtrace.reader import read
 from wulf.wtrace.summary import summary
 
-pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.slow, pytest.mark.mpi]
+pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.thorough, pytest.mark.mpi]
 NODES = ("node01", "node02")
 STEPS = 20
 

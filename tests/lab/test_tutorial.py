@@ -13,7 +13,7 @@ import pytest
 from tests.cli.command import environment
 from wulf.errors import EXIT_FINDINGS
 
-pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.slow]
+pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.thorough]
 
 PAGE = Path(__file__).parents[2] / "docs/tutorial/first-run.md"
 BLOCK = re.compile(r"^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)

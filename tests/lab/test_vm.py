@@ -11,7 +11,7 @@ from tests.lab.test_nodes import on
 from wulf import lab
 from wulf.lab.vm import image
 
-pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.slow, pytest.mark.alone]
+pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.thorough]
 
 USECS = "ethtool -c host0 | sed -n 's/^rx-usecs: *//p'"
 

@@ -9,9 +9,8 @@ import pytest
 from tests.lab.host import wait_until
 from tests.lab.test_nodes import on
 from tests.lab.test_slurm import submitted, words
-from wulf import lab
 
-pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.slow]
+pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.thorough]
 
 NODES = "node[01-03]"
 WATCH = "--watches /root/watches"
@@ -23,13 +22,9 @@ CRONTAB = r"# mine\nMAILTO=root\n1 1 * * 1 true 100\\%%\n"
 
 
 @pytest.fixture
-def cluster(spare):
+def cluster(slurm_lab):
     """Three nodes with Slurm; wulf runs on the first."""
-    missing = lab.supported(slurm=True)
-    if missing:
-        pytest.skip("; ".join(missing))
-    raised, _ = lab.up(3, slurm=True)
-    return raised
+    return slurm_lab
 
 
 def shown(cluster):
@@ -49,7 +44,7 @@ def test_a_watch_by_timer_and_by_crontab_measures_idle_nodes_and_goes_without_a_
 
     # Fired by hand, without the window that is not open now.
     on(cluster, "node01", f"sed -i 's/ --window [^ ]*//' {UNITS}.service && systemctl daemon-reload")
-    on(cluster, "node01", "systemctl start wulf-watch-lab.service", timeout_s=120)
+    on(cluster, "node01", "systemctl start wulf-watch-lab.service", timeout_s=400)
     report, code = shown(cluster)
     assert code == 0 and report["runs"] == {"measured": 1}, report
     assert report["last"]["pairs"] == 3 and report["nodes"] == ["node01", "node02", "node03"]
@@ -71,7 +66,7 @@ def test_a_watch_by_timer_and_by_crontab_measures_idle_nodes_and_goes_without_a_
 
     # Beside a user's job nothing is measured.
     on(cluster, "node01", "cd /shared && sbatch --quiet --nodes=2 --exclusive --wrap 'sleep 300'")
-    wait_until(lambda: on(cluster, "node01", "squeue -h -t running -o %t") == "R", 60)
+    wait_until(lambda: on(cluster, "node01", "squeue -h -t running -o %t") == "R", 240)
     skipped = submitted(cluster, f"wulf watch run {RUN}")
     assert skipped.returncode == 0, skipped.stderr
     report, _ = shown(cluster)
@@ -84,7 +79,7 @@ def test_a_watch_by_timer_and_by_crontab_measures_idle_nodes_and_goes_without_a_
     before = on(cluster, "node01", "crontab -l | sha256sum")
     assert submitted(cluster, f"wulf watch install --with cron --scheduler none {RUN}").returncode == 0
     line = on(cluster, "node01", "crontab -l | grep '^30 2 '").removeprefix("30 2 * * * ").replace("\\%", "%")
-    on(cluster, "node01", line, timeout_s=120)
+    on(cluster, "node01", line, timeout_s=400)
     report, _ = shown(cluster)
     assert report["runs"] == {"measured": 2, "skipped": 1}, report["last"]
     assert submitted(cluster, f"wulf watch remove {WATCH}").returncode == 0

@@ -196,7 +196,6 @@ def test_one_launch_lies_within_a_wider_interval_than_the_usual_one():
     assert Launches([1.0, 1.1]).usual(numbers) == pytest.approx(np.ones_like(numbers))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("count", [3, 6, 10])
 def test_the_next_launch_lies_within_the_interval_of_one_launch_as_often_as_that_says(count):
     rng = np.random.default_rng(count)
