@@ -54,6 +54,7 @@ NAMES = (
     "trace-truth",
     "install",
     "soak",
+    "suite",
 )
 TABLE = Path(__file__).parent / "RESULTS.md"
 

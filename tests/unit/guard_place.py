@@ -10,9 +10,16 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from wulf.change.guard import DONE, program
 
-SHELLS = [name for name in ("dash", "bash") if shutil.which(name)]
+#: A node's /bin/sh: that of Debian, and another one.
+SHELLS = [
+    pytest.param(name, marks=marks)
+    for name, marks in (("dash", ()), ("bash", pytest.mark.thorough))
+    if shutil.which(name)
+]
 #: What a guard writes into: another one, at work at the same time, must not meet it there.
 OWN = ("/var/lib/wulf", "/run", "/etc/systemd/system")
 SYSCTL = "net.ipv4.tcp_slow_start_after_idle"

@@ -16,7 +16,11 @@ import pytest
 
 from wulf.change.functions import access_functions
 
-SHELLS = [words for words in (["dash"], ["bash", "--posix"], ["busybox", "sh"]) if shutil.which(words[0])]
+SHELLS = [
+    pytest.param(words, id=words[0], marks=() if words == ["dash"] else pytest.mark.thorough)
+    for words in (["dash"], ["bash", "--posix"], ["busybox", "sh"])
+    if shutil.which(words[0])
+]
 
 
 class Node:
@@ -97,7 +101,7 @@ class Access:
         assert self.save() == before
 
 
-@pytest.fixture(params=SHELLS, ids=[words[0] for words in SHELLS])
+@pytest.fixture(params=SHELLS)
 def node(request: pytest.FixtureRequest, tmp_path: Path) -> Node:
     return Node(tmp_path, request.param)
 
@@ -669,7 +673,7 @@ class Network(Node):
         self._keeper.wait()
 
 
-@pytest.fixture(params=SHELLS, ids=[words[0] for words in SHELLS])
+@pytest.fixture(params=SHELLS)
 def network(request: pytest.FixtureRequest, tmp_path: Path) -> Network:
     made = Network(tmp_path, request.param)
     request.addfinalizer(made.close)
