@@ -50,6 +50,10 @@ KEPT_ARCHIVE_BYTES=4194304
 KEPT_CHANGES=50         # one by one; a few more until they are worth the work
 RETRY_S=60              # what could not be put back is tried again so much later, then after twice as long
 LONGEST_RETRY_S=3600
+WAIT_S=30               # another guard may be at work for so long
+WATCH_S=5               # the watcher looks so often at the least
+KEEP_S=2                # its keeper looks so often
+SETTLE_S=10             # who has just started the watcher starts the keeper next
 UNIT=wulf-recover.service
 
 fail() { # code, words...

@@ -4,8 +4,8 @@ exclusively() { # the lock goes with the process, however that ends
 	command -v flock >/dev/null 2>&1 || fail 1 "flock (util-linux) is not installed"
 	[ -e "$RUN/mutex" ] || { true >>"$RUN/mutex"; } 2>/dev/null || fail 1 "cannot write to $RUN"
 	exec 9>"$RUN/mutex"
-	flock -w 30 9 || { end_looks && flock -w 5 9; } ||
-		fail 10 "another guard is at work for more than 30 s: $(cat "$RUN/holder" 2>/dev/null)"
+	flock -w "$WAIT_S" 9 || { end_looks && flock -w 5 9; } ||
+		fail 10 "another guard is at work for more than $WAIT_S s: $(cat "$RUN/holder" 2>/dev/null)"
 	# A guard that was killed may have left tools at work, which would go on setting things behind our back.
 	[ ! -s "$RUN/holder" ] || end_guard "$(cat "$RUN/holder")"
 	keep_in_run holder "$MARK" || case $verb in
@@ -21,7 +21,7 @@ looking() { # beside others that look, and not while a guard is at work; leaves 
 	trap 'rm -rf "$WORK_PLACE"' EXIT
 	[ -e "$RUN/mutex" ] && command -v flock >/dev/null 2>&1 || return 0
 	exec 9<"$RUN/mutex"
-	flock -s -w 30 9 || fail 10 "another guard is at work for more than 30 s: $(cat "$RUN/holder" 2>/dev/null)"
+	flock -s -w "$WAIT_S" 9 || fail 10 "another guard is at work for more than $WAIT_S s: $(cat "$RUN/holder" 2>/dev/null)"
 }
 marked() { # every process of this guard has its mark in the environment, so that none is mistaken for another's
 	MARK=${WULF_GUARD:-}

@@ -147,19 +147,19 @@ keep() {
 	while :; do
 		show 60
 		mind watch "$RUN/watcher"
-		pause 2
+		pause "$KEEP_S"
 	done
 }
 watch() {
 	take_role watch
-	minds_from=$(($(now) + 10)) # who starts this one starts the other one next
+	minds_from=$(($(now) + SETTLE_S))
 	while :; do
 		show 60
 		glance
 		glanced=$glance
 		looks_again=$((uptime_s + 30)) # at all, whatever a glance says
 		woken=
-		wait_s=5 # a signal that comes just before the wait is not seen
+		wait_s=$WATCH_S # a signal that comes just before the wait is not seen
 		for left in $(open_changes); do
 			left_s=$(($(due_at "$left") - $(now)))
 			if [ "$left_s" -le 0 ]; then
@@ -179,7 +179,7 @@ watch() {
 			glance
 			[ -z "$woken" ] && [ "$glance" = "$glanced" ] && [ "$uptime_s" -lt "$looks_again" ] &&
 				[ $((earliest_s - uptime_s)) -gt 0 ] || break
-			wait_s=5
+			wait_s=$WATCH_S
 			[ $((earliest_s - uptime_s)) -ge "$wait_s" ] || wait_s=$((earliest_s - uptime_s))
 		done
 	done
