@@ -118,6 +118,7 @@ def test_too_few_launches_decide_nothing():
     assert found.verdict == "no decision"
 
 
+@pytest.mark.thorough
 def test_simulated_aa_pairs_are_rarely_called_different():
     rates = aa_sim.false_rates(60, seed=3)
     rates = {case.name: rates[case.name] for case in aa_sim.CASES if case.counts}

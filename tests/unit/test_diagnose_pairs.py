@@ -42,7 +42,7 @@ def test_a_slow_node_is_named_and_nobody_else():
 @pytest.mark.parametrize("nodes", [4, 8, 16, 60])
 def test_where_all_are_alike_nothing_is_suspected(nodes):
     rng = np.random.default_rng(nodes)
-    assert sum(bool(found(matrix(rng, nodes))) for _ in range(300)) <= 3
+    assert sum(bool(found(matrix(rng, nodes))) for _ in range(100)) <= 1
 
 
 def test_a_slow_link_is_no_slow_node():

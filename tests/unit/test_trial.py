@@ -116,7 +116,7 @@ def test_a_node_that_is_gone_is_waited_for_once(
 
     monkeypatch.setattr(trial.guards, "call", gone)
     # As long as a node takes to undo it by itself, without a test of that length.
-    monkeypatch.setattr("wulf.change.trial.DEADLINE_S", 0.2)
+    monkeypatch.setattr(trial, "_deadline_s", 0.2)
     monkeypatch.setattr("wulf.change.trial.RETRY_S", 0.1)
     monkeypatch.setattr("wulf.change.transaction.RETRY_S", 0.1)
     with pytest.raises(NotRestoredError, match="b: no answer"):
