@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-import msgspec
 import typer
 from rich.table import Table
 
 from wulf import catalogue, defaults, networks, own, places
 from wulf.checks.evaluate import compile_checks
 from wulf.cli.defaults import options_of, refuse_unknown, setting_of, unknown_variables
+from wulf.cli.json_records import ConfigFile, Configuration, Configured, OwnFile
 from wulf.cli.options import JsonOption, print_json, show_table
 from wulf.cluster.launcher.described import descriptions
 from wulf.errors import UsageError
@@ -21,51 +21,6 @@ from wulf.text import nearest, printable
 
 #: What an option is that nobody has given.
 BUILT_IN = "built in"
-
-
-class Configured(msgspec.Struct, frozen=True, kw_only=True):
-    """The value that an option has when it is not on the command line."""
-
-    #: The verb, and the one within it; empty for an option that means the same with all of them.
-    verb: str
-    #: Long name, without its dashes.
-    option: str
-    #: As text; null where the option is left out.
-    value: str | None
-    #: A variable of the environment, a file with its line, or `built in`.
-    source: str
-
-
-class ConfigFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that defaults are read from."""
-
-    path: str
-    owner: Literal["site", "user"]
-    there: bool
-
-
-class OwnFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A knob, a check, … of a site or a user."""
-
-    #: Directory that it is in, such as `knobs`.
-    kind: str
-    #: Its name.
-    id: str
-    path: str
-    owner: Literal["site", "user"]
-    #: Whether it takes the place of one that comes with wulf, or that is the site's.
-    replaces: bool
-
-
-class Configuration(msgspec.Struct, frozen=True, kw_only=True):
-    """All defaults, and the files of a site and a user."""
-
-    #: What counts more comes later.
-    files: list[ConfigFile]
-    settings: list[Configured]
-    own: list[OwnFile]
-    #: Variables of the environment that begin with WULF_ and are none that wulf knows.
-    unknown_variables: list[str]
 
 
 def command(

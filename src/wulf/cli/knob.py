@@ -6,7 +6,6 @@ import sys
 import textwrap
 from typing import Annotated
 
-import msgspec
 import typer
 from rich.table import Table
 
@@ -14,6 +13,7 @@ from wulf import own
 from wulf.catalogue import Evidence, Knob, knob, knobs, specials
 from wulf.cli import complete
 from wulf.cli.facts import FromOption, NodesOption, records_for
+from wulf.cli.json_records import Reading
 from wulf.cli.options import ClusterOption, JsonOption, print_json, show_table
 from wulf.errors import EXIT_FINDINGS, UsageError
 from wulf.nodeset import fold
@@ -27,22 +27,6 @@ app = typer.Typer(
 )
 _WIDTH = 100
 _INDENT = " " * 7
-
-
-class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of ``wulf knob get --json``: nodes with the same state of a knob."""
-
-    #: Id of the knob.
-    knob: str
-    #: Whether there is a value, and if not, which kind of gap it is.
-    state: str
-    #: The value, or why there is none.
-    text: str
-    #: Unit of the value; empty when it has none.
-    unit: str
-    #: What the value means, where it is a mode of the driver and not a number; empty elsewhere.
-    meaning: str = ""
-    nodes: list[str]
 
 
 @app.command("list")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, cast
+from typing import cast
 
-import msgspec
 from rich.table import Table
 
 from wulf import store
+from wulf.cli.json_records import Entry, KindName
 from wulf.cli.options import RUNS, JsonOption, RunsOption, print_json, show_table
 from wulf.errors import StoreError
 from wulf.store.hpl import HplRun
@@ -18,31 +18,6 @@ from wulf.store.kinds import Kind, list_any
 from wulf.store.labels import LABELS, Labels, labels
 from wulf.store.tuning import TuningRun
 from wulf.text import printable
-
-KindName = Literal["measurement", "tuning", "hpl", "unknown"]
-
-
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of ``wulf list --json``."""
-
-    #: Name of the run.
-    run: str
-    #: ISO 8601, UTC; null when the run cannot be read.
-    created_at: str | None
-    #: As in its manifest, or what is wrong with it.
-    status: str
-    #: Measured, a search for better settings, or HPL; unknown when its directory cannot be read.
-    kind: KindName
-    #: Operations, or the objective.
-    ops: list[str]
-    #: Number of pairs.
-    pairs: int
-    #: Number of launches so far, scouts included; of trials in a search.
-    launches: int
-    #: What `wulf runs tag` has said.
-    tags: list[str] = []
-    #: What `wulf runs note` has said.
-    note: str = ""
 
 
 def command(runs: RunsOption = RUNS, json: JsonOption = False) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from wulf import catalogue, lab, networks, records
-from wulf.cli import config, knob, listing, runs, verify
+from wulf.cli import json_records
+from wulf.cli.verification import Verification
 from wulf.records import blas, collectives, diagnosed, emulated, hpcc, hpl, profiled, traced, watched
 from wulf.report.run import export
 
@@ -40,9 +41,9 @@ OUTPUTS: dict[str, Output] = {
     "blas": Output("wulf blas --json", blas.BlasComparison),
     "hpcc": Output("wulf hpcc --json", hpcc.HpccResult),
     "hpl": Output("wulf hpl --json, wulf report --json (of a run of HPL), RUN/result.json", hpl.HplResult),
-    "runs": Output("wulf list --json, wulf runs list --json", list[listing.Entry]),
-    "labels": Output("wulf runs tag --json, wulf runs note --json", runs.RunLabels),
-    "config": Output("wulf config --json", config.Configuration),
+    "runs": Output("wulf list --json, wulf runs list --json", list[json_records.Entry]),
+    "labels": Output("wulf runs tag --json, wulf runs note --json", json_records.RunLabels),
+    "config": Output("wulf config --json", json_records.Configuration),
     "collectives": Output("wulf mpi tune --json, RULES.json", collectives.CollectiveTuning),
     "topology": Output("wulf topology --json", records.LinkTopology),
     "embedding": Output("wulf topology --embed SHAPE --json", records.Embedding),
@@ -52,13 +53,13 @@ OUTPUTS: dict[str, Output] = {
     "mending": Output("wulf mend --json", records.Mending),
     "knobs": Output("wulf knob list --json", list[catalogue.Knob]),
     "knob": Output("wulf knob show --json", catalogue.Knob),
-    "readings": Output("wulf knob get --json", list[knob.Reading]),
+    "readings": Output("wulf knob get --json", list[json_records.Reading]),
     "change": Output(
         "wulf set --json, wulf rollback --json, wulf persist --json, wulf topology --routes K --json",
         records.ChangeOutcome,
     ),
     "status": Output("wulf status --json", list[records.NodeStatus]),
-    "verification": Output("wulf verify --json", verify.Verification),
+    "verification": Output("wulf verify --json", Verification),
     "tuning": Output("wulf report --json (of a tuning run), RUN/result.json", records.Tuning),
     "tuning-manifest": Output("RUN/tuning.json", records.TuneManifest),
     "trial": Output("RUN/trials.jsonl (one object a line)", records.Trial),

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import typer
 
 from wulf import store
 from wulf.cli import complete, listing
+from wulf.cli.json_records import RunLabels
 from wulf.cli.options import RUNS, JsonOption, RunsOption, print_json
 from wulf.errors import StoreError, UsageError
 from wulf.store import archive as archives
@@ -34,15 +34,6 @@ _Run = Annotated[
         autocompletion=complete.runs,
     ),
 ]
-
-
-class RunLabels(msgspec.Struct, frozen=True, kw_only=True):
-    """What is said of a run."""
-
-    #: Name of the run.
-    run: str
-    tags: list[str]
-    note: str
 
 
 @app.command("list")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import msgspec
 import typer
 
 from wulf.cli import complete
@@ -12,6 +11,7 @@ from wulf.cli.facts import NodesOption
 from wulf.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console, print_json
 from wulf.cli.progress import counting
 from wulf.cli.tune_progress import TuneProgress
+from wulf.cli.verification import Verification
 from wulf.errors import EXIT_FINDINGS, UsageError
 from wulf.nodeset import fold, fold_reasons
 from wulf.procedure import change, persist, site
@@ -21,18 +21,6 @@ from wulf.store import find_run
 from wulf.store.tuning import HEAD, TuningRun, load_tuning
 from wulf.text import printable
 from wulf.units import format_change, format_unseen
-
-
-class Verification(msgspec.Struct, frozen=True, kw_only=True):
-    """What ``wulf verify --json`` prints."""
-
-    #: Settings and files that confirmed changes have left, and whether they are as confirmed.
-    settings: list[persist.SettingCheck]
-    #: The objective now against then; null without a run.
-    figures: verify.Figures | None
-    holds: bool
-    #: Node → why it is not known what is set there; then not everything holds.
-    unanswered: dict[str, str] = {}
 
 
 def command(
