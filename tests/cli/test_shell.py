@@ -159,7 +159,8 @@ def as_nobody(directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
     # Python's own files may be closed to others than root: what is imported later must be there before.
     script = (
         "import os, sys, zoneinfo, altair, scipy.ndimage, scipy.stats\n"
-        "from wulf.cli import compare, listing, main, report\n"
+        "import rich.table, wulf.api, wulf.procedure.rendering\n"
+        "from wulf.cli import json_records, listing, main, report, stdout\n"
         "if os.geteuid() == 0: os.setgid(65534); os.setuid(65534)\n"
         "main.run()"
     )

@@ -106,10 +106,11 @@ def test_verify_shows_the_others_and_says_which_node_cannot_be_read(monkeypatch,
 
     from wulf.cli import verify
     from wulf.cluster import inventory
+    from wulf.procedure import change, clusters
 
     guards = Guards(Nodes(node01=GOOD.encode(), node02=b"boot\n"), "me", "guard")
-    monkeypatch.setattr(verify, "resolve", lambda _: inventory.from_nodes("node[01-02]"))
-    monkeypatch.setattr(verify.change, "open_guards", lambda _: nullcontext((None, guards)))
+    monkeypatch.setattr(clusters, "cluster", lambda _: inventory.from_nodes("node[01-02]"))
+    monkeypatch.setattr(change, "open_guards", lambda _: nullcontext((None, guards)))
     with pytest.raises(typer.Exit) as end:
         verify.command(run=None, cluster=None, nodes=None, json=True)
     found = json.loads(capsys.readouterr().out)

@@ -15,7 +15,7 @@ from wulf.cli import diagnose as verb
 from wulf.cluster import inventory
 from wulf.diagnosis.baseline import worse_nodes
 from wulf.errors import EXIT_FINDINGS, AnalysisError, ProbeError, TransportError, UsageError
-from wulf.procedure import all_pairs
+from wulf.procedure import all_pairs, clusters
 from wulf.procedure.analysis import analyze
 from wulf.procedure.diagnosing import again, against, diagnose, fail_if, find
 from wulf.records import LaunchResult
@@ -67,7 +67,7 @@ def diagnosed(tmp_path, monkeypatch, capsys):
     """Return what 'wulf diagnose' prints, and its exit code: some nodes are slow, and what is then measured again."""
     cluster = inventory.parse('[cluster]\nnodes = "node[01-08]"\n', "test")
     monkeypatch.setattr(verb, "end_gently", lambda: None)
-    monkeypatch.setattr(verb, "resolve", lambda _: cluster)
+    monkeypatch.setattr(clusters, "cluster", lambda _: cluster)
     monkeypatch.setattr(all_pairs.build, "find_mpi", lambda _: [])
 
     def diagnosed(slow, again):

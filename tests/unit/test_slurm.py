@@ -157,7 +157,7 @@ def test_no_verb_forgets_the_end_of_the_allocation(module: str, name: str) -> No
         assert "interleaving.InterleaveRequest(" in inspect.getsource(sys.modules[module])
         return
     package, _, leaf = module.rpartition(".")
-    imported = re.compile(rf"^from {re.escape(package)} import .*\b{leaf}\b", re.MULTILINE)
+    imported = re.compile(rf"^ *from {re.escape(package)} import .*\b{leaf}\b", re.MULTILINE)
     verbs = [path.read_text(encoding="utf-8") for path in Path(cli.__file__).parent.glob("*.py")]
     asking = [text for text in verbs if imported.search(text) and f"{leaf}.{name}(" in text]
     assert asking

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from wulf.cli.options import RUNS, JsonOption, RunArgument, RunsOption, console, open_run, print_json
-from wulf.procedure.analysis import analyze
-from wulf.report import run as run_report
-from wulf.store import save_analysis
 
 
 def command(run: RunArgument = "latest", runs: RunsOption = RUNS, json: JsonOption = False) -> None:
     """Compute estimates, models and warnings again from the records of a run, and store them with it."""
+    from wulf.procedure.analysis import analyze
+    from wulf.report import run as run_report
+    from wulf.store import save_analysis
+
     loaded = open_run(run, runs)
     analysis = analyze(loaded)
     save_analysis(loaded.path, analysis)

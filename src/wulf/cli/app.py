@@ -15,12 +15,6 @@ from wulf.cli.measure_progress import MeasureProgress
 from wulf.cli.options import RUNS, ClusterOption, RunsOption
 from wulf.cli.printed import AsOption, MatchOption
 from wulf.errors import ConfigError, UsageError
-from wulf.probe.command import JOB_TIME
-from wulf.procedure import commands, interleaving
-from wulf.procedure.begin import new_run, new_seed
-from wulf.procedure.clusters import cluster as resolve
-from wulf.procedure.measuring import session
-from wulf.procedure.printed import printed
 from wulf.signals import end_gently
 from wulf.units import parse_duration, parse_percent
 
@@ -110,6 +104,13 @@ def command(
 
     Exit code 3 when launches failed or the precision was not reached.
     """
+    from wulf.probe.command import JOB_TIME
+    from wulf.procedure import commands, interleaving
+    from wulf.procedure.begin import new_run, new_seed
+    from wulf.procedure.clusters import cluster as resolve
+    from wulf.procedure.measuring import session
+    from wulf.procedure.printed import printed
+
     end_gently()
     config = resolve(cluster_name)
     chosen = config.select(nodes)

@@ -8,13 +8,9 @@ from typing import Annotated
 
 import typer
 
-from wulf.catalogue import PROFILES, SEVERITIES
 from wulf.cli.facts import FromOption, NodesOption, records_for
 from wulf.cli.options import ClusterOption, JsonOption, console, print_json
 from wulf.errors import EXIT_FINDINGS, UsageError
-from wulf.procedure.look import judge
-from wulf.report import audit as shown
-from wulf.store import write_atomically
 
 
 def command(
@@ -42,6 +38,11 @@ def command(
     Only reads: nothing is installed or changed. Exit code 0 when nothing was found, 3 with findings, 1 when no
     node could be looked at.
     """
+    from wulf.catalogue import PROFILES, SEVERITIES
+    from wulf.procedure.look import judge
+    from wulf.report import audit as shown
+    from wulf.store import write_atomically
+
     known = next((name for name in PROFILES if name == profile), None)
     if known is None:
         raise UsageError(f"--profile: there is no '{profile}'; there are: {', '.join(PROFILES)}")

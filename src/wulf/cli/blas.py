@@ -8,10 +8,6 @@ import typer
 
 from wulf.cli.options import ClusterOption, JsonOption, console, print_json, say
 from wulf.errors import EXIT_INTERRUPTED, UsageError
-from wulf.procedure import blas
-from wulf.procedure.begin import new_seed
-from wulf.procedure.clusters import cluster as resolve
-from wulf.report import blas as report
 from wulf.signals import end_gently
 from wulf.units import parse_percent
 
@@ -47,6 +43,11 @@ def command(
     the same number of threads; every product is checked. In each round every library has a launch, in random order;
     the fastest is compared with each of the others round by round.
     """
+    from wulf.procedure import blas
+    from wulf.procedure.begin import new_seed
+    from wulf.procedure.clusters import cluster as resolve
+    from wulf.report import blas as report
+
     end_gently()
     config = resolve(cluster_name)
     chosen = config.select(nodes)

@@ -10,12 +10,7 @@ from wulf.cli import complete
 from wulf.cli.options import RUNS, JsonOption, RunsOption, console, open_run, print_json
 from wulf.cli.progress import Display
 from wulf.cli.set_values import RelaxOption, TakeOverOption, telling_of_nodes
-from wulf.procedure import change, characterising, interleaving
-from wulf.procedure.begin import new_seed
-from wulf.report import characters as report
 from wulf.signals import end_gently
-from wulf.store import find_run
-from wulf.store.tuning import HEAD, load_tuning
 from wulf.units import parse_duration, parse_percent
 
 LAUNCHES = 12
@@ -62,6 +57,12 @@ def command(
     turns, and everything is put back. Both are kept with the run (profile.json, gains.json): the same words go on after
     Ctrl-C, and without these files it is measured again.
     """
+    from wulf.procedure import change, characterising, interleaving
+    from wulf.procedure.begin import new_seed
+    from wulf.report import characters as report
+    from wulf.store import find_run
+    from wulf.store.tuning import HEAD, load_tuning
+
     end_gently()
     sides = [interleaving.side(text) for text in settings or []]
     if tuned is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,15 +16,12 @@ from wulf.cli.printed import AsOption, MatchOption
 from wulf.cli.progress import Display
 from wulf.cli.set_values import RelaxOption, TakeOverOption, show_commands, show_rows, telling_of_nodes
 from wulf.errors import EXIT_FINDINGS, EXIT_INTERRUPTED, UsageError
-from wulf.procedure import analysis, change, interleaving
-from wulf.procedure.begin import new_seed
-from wulf.procedure.clusters import cluster as resolve
-from wulf.procedure.printed import printed
-from wulf.records import Comparison, Operation
-from wulf.report import compare as report
 from wulf.signals import end_gently
-from wulf.store import write_atomically
 from wulf.units import parse_duration, parse_percent, parse_size
+
+if TYPE_CHECKING:
+    from wulf.procedure import interleaving
+    from wulf.records import Comparison, Operation
 
 #: Enough to find 5 % where launches scatter by 3 % (bench compare-power).
 LAUNCHES = 20
@@ -106,6 +103,11 @@ def command(
 
     Exit code 3 when a run is worse than the base, or has nothing in common with it.
     """
+    from wulf.procedure import analysis, change, interleaving
+    from wulf.procedure.begin import new_seed
+    from wulf.procedure.clusters import cluster as resolve
+    from wulf.procedure.printed import printed
+
     if len(names) < 2:
         raise UsageError("wulf compare needs at least two runs: the base, then what to compare with it")
     width = parse_percent(margin)
@@ -151,6 +153,8 @@ def measure_in_turn(
     request: interleaving.InterleaveRequest, html_file: Path | None, *, dry_run: bool, json: bool
 ) -> None:
     """Measure two sides in turn, and show how they differ."""
+    from wulf.procedure import change, interleaving
+
     with (
         telling_of_nodes(json=json),
         Display() as display,
@@ -189,6 +193,9 @@ def _show(
     json: bool,
     interrupted: bool = False,
 ) -> None:
+    from wulf.report import compare as report
+    from wulf.store import write_atomically
+
     if html_file is not None:
         if len(comparisons) > 1:
             raise UsageError("--html shows two runs: name the base and one other")

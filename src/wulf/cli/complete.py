@@ -7,14 +7,13 @@ from pathlib import Path
 
 import typer
 
-from wulf import catalogue
 from wulf.errors import WulfError
-from wulf.probe import build
-from wulf.store.kinds import list_any
 
 
 def runs(ctx: typer.Context, incomplete: str) -> list[str]:
     """Offer the runs of all kinds, and ``latest``."""
+    from wulf.store.kinds import list_any
+
     root = Path(str(ctx.params.get("runs") or "runs"))
     try:
         found = [path.name for _, path in list_any(root)]
@@ -25,11 +24,15 @@ def runs(ctx: typer.Context, incomplete: str) -> list[str]:
 
 def knobs(incomplete: str) -> list[str]:
     """Offer the ids of all knobs."""
+    from wulf import catalogue
+
     return _beginning(incomplete, catalogue.knobs())
 
 
 def settings(incomplete: str) -> list[str]:
     """Offer ``KNOB=``, and after it the values that are known."""
+    from wulf import catalogue
+
     name, mark, _ = incomplete.partition("=")
     if not mark:
         return [f"{knob}=" for knob in knobs(incomplete)]
@@ -49,6 +52,8 @@ def one_of(words: Iterable[str]) -> Callable[[str], list[str]]:
 
 def operations(incomplete: str) -> list[str]:
     """Offer the operations of the probes that have been built, separated by commas, each once."""
+    from wulf.probe import build
+
     try:
         known = [operation.name for operation in build.built_operations()]
     except WulfError:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
-from wulf import catalogue, defaults, networks, own, places
-from wulf.checks.evaluate import compile_checks
+from wulf import defaults, own, places
 from wulf.cli.defaults import options_of, refuse_unknown, setting_of, unknown_variables
-from wulf.cli.json_records import ConfigFile, Configuration, Configured, OwnFile
 from wulf.cli.options import JsonOption, print_json, show_table
-from wulf.cluster.launcher.described import descriptions
 from wulf.errors import UsageError
-from wulf.probe import suites
 from wulf.text import nearest, printable
+
+if TYPE_CHECKING:
+    from wulf.cli.json_records import Configuration, Configured
 
 #: What an option is that nobody has given.
 BUILT_IN = "built in"
@@ -62,6 +60,11 @@ def require_valid() -> None:
     ConfigError
         A file is wrong; names it, and what.
     """
+    from wulf import catalogue, networks
+    from wulf.checks.evaluate import compile_checks
+    from wulf.cluster.launcher.described import descriptions
+    from wulf.probe import suites
+
     catalogue.knobs()
     compile_checks(catalogue.checks().values())
     catalogue.consistencies()
@@ -90,6 +93,8 @@ def configuration(commands: Mapping[str, Any], verbs: Sequence[str]) -> Configur
     UsageError
         There is no such verb.
     """
+    from wulf.cli.json_records import ConfigFile, Configuration, OwnFile
+
     known = list(commands)
     for verb in verbs:
         if verb not in known:
@@ -118,12 +123,16 @@ def configuration(commands: Mapping[str, Any], verbs: Sequence[str]) -> Configur
 
 
 def _common(name: str) -> Configured:
+    from wulf.cli.json_records import Configured
+
     setting = defaults.common(name)
     value = None if setting is None else str(setting.value)
     return Configured(verb="", option=name, value=value, source=setting.source if setting else BUILT_IN)
 
 
 def _of_verb(path: Sequence[str], command: Any, *, whole: bool) -> Iterator[Configured]:
+    from wulf.cli.json_records import Configured
+
     options = options_of(command)
     within = getattr(command, "commands", {})
     refuse_unknown(path, list(options), list(within))
@@ -150,6 +159,8 @@ def _text(value: Any) -> str | None:
 
 
 def _show(found: Configuration) -> None:
+    from rich.table import Table
+
     table = Table("option", "value", "from", box=None, pad_edge=False)
     for setting in found.settings:
         name = f"{setting.verb} --{setting.option}".strip()

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wulf import store
 from wulf.cli import complete
 from wulf.cli.measure_progress import MeasureProgress
 from wulf.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console, open_run, print_json
 from wulf.cli.progress import note
 from wulf.errors import EXIT_FINDINGS, UsageError
-from wulf.procedure import all_pairs, diagnosing
-from wulf.procedure.begin import new_run
-from wulf.procedure.clusters import cluster as resolve
-from wulf.report import diagnosis as report
 from wulf.signals import end_gently
 from wulf.units import parse_duration
+
+if TYPE_CHECKING:
+    from wulf import store
 
 #: When a run counts as worse than its baseline.
 FAIL_IF = "worse > 5%"
@@ -71,6 +69,10 @@ def command(
     Exit code 3 when something is suspected, worse than the baseline, or could not be measured again; so it can stand in
     a prolog or an acceptance test.
     """
+    from wulf import store
+    from wulf.procedure import diagnosing
+    from wulf.report import diagnosis as report
+
     end_gently()
     if fail_if is not None and baseline is None:
         raise UsageError("--fail-if is about --baseline: name the run to compare with")
@@ -97,6 +99,10 @@ def command(
 def _measured(
     cluster_name: str | None, nodes: str | None, budget: str, runs: RunsOption
 ) -> tuple[store.Run, bool]:
+    from wulf.procedure import all_pairs
+    from wulf.procedure.begin import new_run
+    from wulf.procedure.clusters import cluster as resolve
+
     config = resolve(cluster_name)
     return all_pairs.measure(
         config, config.select(nodes), parse_duration(budget), new_run(None, runs), MeasureProgress, note

@@ -8,9 +8,7 @@ from typing import Annotated
 import typer
 
 from wulf.cli.options import RUNS, RunArgument, RunsOption, open_run
-from wulf.cluster import slurm_nodes
 from wulf.errors import EXIT_FINDINGS
-from wulf.procedure import diagnosing, draining
 
 
 def command(
@@ -28,6 +26,9 @@ def command(
 
     Exit code 3 when a node is bad.
     """
+    from wulf.cluster import slurm_nodes
+    from wulf.procedure import diagnosing, draining
+
     bad = draining.together(draining.reasons(diagnosing.diagnose(open_run(run, runs))))
     for nodes, reason in bad:
         if now:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
-from wulf import store
 from wulf.cli import complete
 from wulf.cli.facts import NodesOption
 from wulf.cli.measure import end_with_findings, show_measured
@@ -18,15 +16,15 @@ from wulf.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, open_r
 from wulf.cli.progress import note, staging
 from wulf.errors import UsageError
 from wulf.nodeset import fold
-from wulf.procedure import allocation, emulating, patterns
-from wulf.procedure.begin import new_run, new_seed
-from wulf.procedure.clusters import cluster as resolve
-from wulf.procedure.measuring import session
-from wulf.records import Plan
-from wulf.records.emulated import EmulatedPattern
 from wulf.signals import end_gently
 from wulf.text import printable
 from wulf.units import format_bytes, format_time, parse_duration, parse_percent
+
+if TYPE_CHECKING:
+    from wulf import store
+    from wulf.procedure.measuring import session
+    from wulf.records import Plan
+    from wulf.records.emulated import EmulatedPattern
 
 BUDGET = "30m"
 
@@ -124,6 +122,11 @@ def command(
 
     Exit code 3 when launches failed, messages arrived changed, or the precision was not reached.
     """
+    from wulf.procedure import allocation, emulating, patterns
+    from wulf.procedure.begin import new_run, new_seed
+    from wulf.procedure.clusters import cluster as resolve
+    from wulf.procedure.measuring import session
+
     if list_patterns:
         _list()
         return
@@ -175,6 +178,8 @@ def command(
 
 
 def _show(measured: session.Outcome, calibrated: store.Run | None, *, json: bool) -> None:
+    from wulf.procedure import emulating
+
     run, analysis = measured
     if calibrated is not None:
         with staging() as say:
@@ -187,6 +192,10 @@ def _show(measured: session.Outcome, calibrated: store.Run | None, *, json: bool
 
 
 def _list() -> None:
+    from rich.table import Table
+
+    from wulf.procedure import patterns
+
     table = Table("name", "ranks", "what it is", box=None, pad_edge=False)
     for name in patterns.gallery():
         pattern = patterns.read(name).pattern

@@ -4,29 +4,17 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wulf import catalogue
-from wulf.change.export import HEAD as WRITTEN
-from wulf.change.export import Chosen
-from wulf.change.export.ansible import ansible
-from wulf.change.export.shell import shell
-from wulf.change.export.tuned import tuned
 from wulf.cli import complete
 from wulf.cli.facts import NodesOption
 from wulf.cli.options import RUNS, ClusterOption, RunsOption
-from wulf.cluster import inventory
 from wulf.errors import StoreError, UsageError
-from wulf.facts.capture import capture
-from wulf.procedure import change, persist
-from wulf.procedure.clusters import cluster as resolve
-from wulf.store import find_run, write_atomically
-from wulf.store.tuning import HEAD, load_tuning
 
-#: In all that is written but copies of files that keep a setting.
-_OURS = WRITTEN.rstrip(".")
+if TYPE_CHECKING:
+    from wulf.change.export import Chosen
 
 
 def command(
@@ -57,6 +45,10 @@ def command(
 
     Nodes that need different settings get a file each. Nothing on the nodes is changed.
     """
+    from wulf.change.export.ansible import ansible
+    from wulf.change.export.shell import shell
+    from wulf.change.export.tuned import tuned
+
     if tuned_directory is None and ansible_file is None and shell_file is None:
         raise UsageError("say what to write: --tuned DIR, --ansible FILE or --shell FILE")
     chosen = _of_run(run, runs, nodes) if run is not None else _of_nodes(cluster, nodes)
@@ -69,6 +61,11 @@ def command(
 
 
 def _of_run(name: str, runs: Path, nodes: str | None) -> dict[str, Chosen]:
+    from wulf.cluster import inventory
+    from wulf.procedure import persist
+    from wulf.store import find_run
+    from wulf.store.tuning import HEAD, load_tuning
+
     if nodes is not None:
         raise UsageError("--nodes and a run: the run says which nodes")
     found = load_tuning(find_run(name, runs, HEAD))
@@ -79,6 +76,11 @@ def _of_run(name: str, runs: Path, nodes: str | None) -> dict[str, Chosen]:
 
 
 def _of_nodes(cluster: str | None, nodes: str | None) -> dict[str, Chosen]:
+    from wulf import catalogue
+    from wulf.facts.capture import capture
+    from wulf.procedure import change, persist
+    from wulf.procedure.clusters import cluster as resolve
+
     config = resolve(cluster)
     names = config.select(nodes)
     with change.open_guards(config) as (transport, guards):
@@ -95,9 +97,14 @@ def _name(file: Path, *endings: str) -> str:
 
 
 def _write(directory: Path, files: dict[str, str]) -> None:
+    from wulf.change.export import HEAD as WRITTEN
+    from wulf.store import write_atomically
+
+    # In all that is written but copies of files that keep a setting.
+    ours = WRITTEN.rstrip(".")
     for name, text in files.items():
         path = directory / name
-        if _OURS in text and path.exists() and _OURS not in path.read_text(errors="replace"):
+        if ours in text and path.exists() and ours not in path.read_text(errors="replace"):
             raise StoreError(
                 f"{path} is there already, and was not written by wulf export: choose another name"
             )

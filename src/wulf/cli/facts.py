@@ -5,23 +5,20 @@ from __future__ import annotations
 import fnmatch
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
-from rich.table import Table
 
 from wulf.cli import complete
 from wulf.cli.options import ClusterOption, JsonOption, console, print_json, show_table
 from wulf.cli.progress import counting
-from wulf.cluster.names import expand
 from wulf.errors import EXIT_FINDINGS, TransportError, UsageError
 from wulf.nodeset import fold, fold_reasons
-from wulf.procedure.clusters import cluster as resolve
-from wulf.procedure.look import look, read
-from wulf.records import NodeRecord
 from wulf.text import printable
 from wulf.units import format_fact
+
+if TYPE_CHECKING:
+    from wulf.records import NodeRecord
 
 NodesOption = Annotated[
     str | None, typer.Option("--nodes", help="Only these nodes of the cluster, such as 'node[01-32]'.")
@@ -83,6 +80,9 @@ def records_for(
     TransportError
         No node answers.
     """
+    from wulf.procedure.clusters import cluster as resolve
+    from wulf.procedure.look import look, read
+
     if source is not None:
         if cluster is not None:
             raise UsageError("--from reads a saved look: it takes no --cluster")
@@ -101,6 +101,8 @@ def records_for(
 
 
 def _chosen(records: list[NodeRecord], nodes: str | None, source: Path) -> list[NodeRecord]:
+    from wulf.cluster.names import expand
+
     if nodes is None:
         return records
     known = {record.node: record for record in records}
@@ -113,6 +115,8 @@ def _chosen(records: list[NodeRecord], nodes: str | None, source: Path) -> list[
 
 def show(records: list[NodeRecord]) -> None:
     """Print facts, one line for each value of each."""
+    from rich.table import Table
+
     for nodes, reason in fold_reasons({record.node: record.error for record in records if record.error}):
         console().print(f"no answer: {fold(nodes)}: {printable(reason, 300)}", style="red", markup=False)
     seen = [record for record in records if not record.error]
@@ -140,6 +144,8 @@ def _all_facts(record: NodeRecord) -> dict[str, str]:
 
 
 def _only(record: NodeRecord, patterns: list[str]) -> NodeRecord:
+    import msgspec
+
     def wanted(name: str) -> bool:
         return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 

@@ -6,15 +6,10 @@ from typing import Annotated
 
 import typer
 
-from wulf.apps.hpcc import check_size
 from wulf.cli import complete
 from wulf.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console, open_run, print_json, say
 from wulf.cli.progress import note
 from wulf.errors import EXIT_FINDINGS, EXIT_INTERRUPTED
-from wulf.procedure import allocation, hpcc, hpcc_result
-from wulf.procedure.begin import new_run, new_seed
-from wulf.procedure.clusters import cluster as resolve
-from wulf.report import hpcc as report
 from wulf.signals import end_gently
 from wulf.units import parse_duration
 
@@ -54,6 +49,12 @@ def command(
 
     Exit code 3 when a node differs or a run of HPCC failed.
     """
+    from wulf.apps.hpcc import check_size
+    from wulf.procedure import allocation, hpcc, hpcc_result
+    from wulf.procedure.begin import new_run, new_seed
+    from wulf.procedure.clusters import cluster as resolve
+    from wulf.report import hpcc as report
+
     end_gently()
     if earlier is None:
         config = resolve(cluster_name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,15 +13,12 @@ from wulf.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, consol
 from wulf.cli.progress import Display, duration
 from wulf.errors import EXIT_FINDINGS, UsageError
 from wulf.nodeset import fold
-from wulf.procedure.begin import new_run, new_seed
-from wulf.procedure.clusters import cluster as resolve
-from wulf.procedure.linpack import session
-from wulf.records.hpl import HplLaunch, HplManifest
-from wulf.report import hpl as report
 from wulf.signals import end_gently
-from wulf.store import find_run
-from wulf.store.hpl import HEAD, HplRun
 from wulf.units import format_value, parse_duration
+
+if TYPE_CHECKING:
+    from wulf.records.hpl import HplLaunch, HplManifest
+    from wulf.store.hpl import HplRun
 
 TIME = "20m"
 REPEAT = 6
@@ -127,6 +124,12 @@ def command(
     Debian has HPL within its package hpcc, which makes all its other tests at every launch, so that fewer settings are
     tried. Exit code 3 when the time ended it before all launches were made, or a launch of what was chosen failed.
     """
+    from wulf.procedure.begin import new_run, new_seed
+    from wulf.procedure.clusters import cluster as resolve
+    from wulf.procedure.linpack import session
+    from wulf.store import find_run
+    from wulf.store.hpl import HEAD
+
     if resume is not None:
         given = {
             "--cluster": cluster_name, "--nodes": nodes, "--program": program, "--repeat": repeat, "--price": price,
@@ -170,6 +173,9 @@ def _positive(name: str, value: float | None) -> float | None:
 
 
 def _show(run: HplRun, *, json: bool) -> None:
+    from wulf.procedure.linpack import session
+    from wulf.report import hpl as report
+
     result = session.conclude(run.manifest, run.launches)
     if json:
         print_json(result)

@@ -8,14 +8,8 @@ from typing import Annotated
 
 import typer
 
+from wulf.cli.help_words import FORMAT_TITLES
 from wulf.cli.options import RUNS, RunsOption, console
-from wulf.cluster.names import expand
-from wulf.importing.formats import FORMATS
-from wulf.procedure.begin import new_run
-from wulf.procedure.importing import import_run, read_files
-from wulf.report import run as run_report
-
-_TITLES = ", ".join(format_.TITLE for format_ in FORMATS)
 
 
 def command(
@@ -31,10 +25,15 @@ def command(
     A value stays the statistic that it is, such as the mean over the iterations of one launch; what is the same in
     several files is one figure with its interval over them.
     """
+    from wulf.cluster.names import expand
+    from wulf.procedure.begin import new_run
+    from wulf.procedure.importing import import_run, read_files
+    from wulf.report import run as run_report
+
     launches = read_files(files)
     run, analysis = import_run(launches, expand(nodes) if nodes else [], new_run(name, runs))
     run_report.render_text(run.manifest, run.nodes, run.launches, analysis, console(), brief=True)
     sys.stdout.write(f"\nrun: {run.path}\nnext: wulf report {run.path} --html, wulf compare\n")
 
 
-command.__doc__ = f"{command.__doc__}\n    Known are outputs of {_TITLES}.\n    "
+command.__doc__ = f"{command.__doc__}\n    Known are outputs of {', '.join(FORMAT_TITLES)}.\n    "

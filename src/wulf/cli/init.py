@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
-from rich.console import Console
 
-from wulf.cluster import inventory
 from wulf.errors import EXIT_FINDINGS, TransportError, UsageError
-from wulf.facts import init as choosing
 from wulf.nodeset import fold, reasons_text
-from wulf.ports import Transport
-from wulf.procedure import site
-from wulf.records import NodeRecord
-from wulf.store import write_atomically
 from wulf.text import printable
+
+if TYPE_CHECKING:
+    from wulf.ports import Transport
+    from wulf.records import NodeRecord
 
 RESOLVE_TIMEOUT_S = 30.0
 
@@ -38,6 +34,14 @@ def command(
 
     Exit code 3 when a node does not answer; the file is written all the same, unless none does.
     """
+    import msgspec
+    from rich.console import Console
+
+    from wulf.cluster import inventory
+    from wulf.facts import init as choosing
+    from wulf.procedure import site
+    from wulf.store import write_atomically
+
     if output.exists() and not force:
         raise UsageError(f"{output} exists: give another name with --output, or --force to replace it")
     config = inventory.from_nodes(
@@ -65,6 +69,8 @@ def command(
 
 def _resolved(transport: Transport, records: list[NodeRecord]) -> dict[str, str]:
     """Ask two nodes what the names of all others mean: a node's own name often means loopback to itself."""
+    from wulf.facts import init as choosing
+
     up = [record.node for record in records if record.reachable]
     if not up:
         down = {record.node: record.error or "does not answer" for record in records}

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from wulf import own
-from wulf.catalogue import Evidence, Knob, knob, knobs, specials
 from wulf.cli import complete
 from wulf.cli.facts import FromOption, NodesOption, records_for
-from wulf.cli.json_records import Reading
 from wulf.cli.options import ClusterOption, JsonOption, print_json, show_table
 from wulf.errors import EXIT_FINDINGS, UsageError
 from wulf.nodeset import fold
-from wulf.predicate import DRIVER, state
 from wulf.text import printable
+
+if TYPE_CHECKING:
+    from wulf.catalogue import Evidence, Knob
 
 app = typer.Typer(
     help="The catalogue of settings, and their values on the nodes.",
@@ -35,6 +34,10 @@ def list_knobs(
     json: JsonOption = False,
 ) -> None:
     """List all knobs."""
+    from rich.table import Table
+
+    from wulf.catalogue import knobs
+
     chosen = [entry for entry in knobs().values() if layer in (None, entry.layer)]
     if not chosen:
         layers = ", ".join(dict.fromkeys(entry.layer for entry in knobs().values()))
@@ -64,6 +67,8 @@ def show_knob(
     json: JsonOption = False,
 ) -> None:
     """Show all that is known of a knob: what it does, how it is read, set and kept, and what may go wrong."""
+    from wulf.catalogue import knob
+
     entry = knob(name)
     if json:
         print_json(entry)
@@ -85,6 +90,10 @@ def get_knob(
 
     Exit code 3 when a node did not answer.
     """
+    from wulf.catalogue import knob, specials
+    from wulf.cli.json_records import Reading
+    from wulf.predicate import DRIVER, state
+
     entries = [knob(name) for name in names]
     records = records_for(cluster, nodes, source)
     readings = []

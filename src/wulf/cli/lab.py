@@ -7,23 +7,18 @@ import shlex
 import subprocess
 import sys
 import time
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from wulf import lab
+from wulf.cli.help_words import MISTAKE_NAMES, Nic
 from wulf.cli.options import print_json, show_table
 from wulf.errors import LabError, UsageError
-from wulf.lab import topology
-from wulf.lab.planted import MISTAKES
-from wulf.lab.slurm import PARTITION, SHARED
-from wulf.lab.vm import image, machine
 from wulf.nodeset import fold
-from wulf.probe import build
 from wulf.signals import end_gently
-from wulf.topology import shapes
+
+if TYPE_CHECKING:
+    from wulf import lab
 
 app = typer.Typer(
     help="A virtual cluster on this machine, to try everything on without touching a real one.\n\n"
@@ -33,7 +28,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-DEFAULT_NIC: machine.Nic = "e1000e"
+DEFAULT_NIC: Nic = "e1000e"
 NodeArgument = Annotated[str, typer.Argument(metavar="NODE")]
 
 
@@ -72,7 +67,7 @@ def up(
         ),
     ] = False,
     nic: Annotated[
-        machine.Nic,
+        Nic,
         typer.Option(
             help="With --vm: the NIC of every node. igb needs QEMU 8.0; e1000e moderates from 128 µs on."
         ),
@@ -90,6 +85,15 @@ def up(
     ] = False,
 ) -> None:
     """Raise a virtual cluster; do nothing when the same is up already."""
+    from rich.console import Console
+
+    from wulf import lab
+    from wulf.lab import topology
+    from wulf.lab.slurm import PARTITION, SHARED
+    from wulf.lab.vm import image, machine
+    from wulf.probe import build
+    from wulf.topology import shapes
+
     if vm and (slurm or cables or delay):
         raise UsageError("--vm takes neither --slurm nor --cables nor --delay")
     if (kvm or nic != DEFAULT_NIC) and not vm:
@@ -140,6 +144,10 @@ def up(
 @app.command()
 def status(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """Show the nodes and how they are."""
+    from rich.table import Table
+
+    from wulf import lab
+
     current = lab.remains()
     found = current.status() if current is not None else []
     if json:
@@ -204,11 +212,14 @@ def plant(
     mistakes: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[MISTAKE]...", help=f"Of {', '.join(MISTAKES)}; default: all that these nodes can have."
+            metavar="[MISTAKE]...",
+            help=f"Of {', '.join(MISTAKE_NAMES)}; default: all that these nodes can have.",
         ),
     ] = None,
 ) -> None:
     """Make mistakes of real administrators on some nodes, for 'wulf audit' and 'wulf tune' to find."""
+    from wulf.lab.planted import MISTAKES
+
     current = _lab()
     names = current.layout.names()
     has_drivers = current.layout.vm is not None
@@ -233,6 +244,8 @@ def plant(
 @app.command()
 def down() -> None:
     """Take the virtual cluster down; nothing is left behind, also after a crash."""
+    from wulf import lab
+
     current = lab.remains()
     if current is None:
         sys.stdout.write("no virtual cluster is up\n")
@@ -242,6 +255,8 @@ def down() -> None:
 
 
 def _lab() -> lab.Lab:
+    from wulf import lab
+
     current = lab.current()
     if current is None:
         raise UsageError("no virtual cluster is up: 'wulf lab up' raises one")

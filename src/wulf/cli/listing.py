@@ -5,19 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from rich.table import Table
-
-from wulf import store
-from wulf.cli.json_records import Entry, KindName
 from wulf.cli.options import RUNS, JsonOption, RunsOption, print_json, show_table
 from wulf.errors import StoreError
-from wulf.store.hpl import HplRun
-from wulf.store.kinds import Kind, list_any
-from wulf.store.labels import LABELS, Labels, labels
-from wulf.store.tuning import TuningRun
 from wulf.text import printable
+
+if TYPE_CHECKING:
+    from wulf import store
+    from wulf.cli.json_records import Entry, KindName
+    from wulf.store.hpl import HplRun
+    from wulf.store.kinds import Kind
+    from wulf.store.tuning import TuningRun
 
 
 def command(runs: RunsOption = RUNS, json: JsonOption = False) -> None:
@@ -27,6 +26,11 @@ def command(runs: RunsOption = RUNS, json: JsonOption = False) -> None:
 
 def show(runs: Path, tags: Sequence[str], *, json: bool) -> None:
     """List the runs that have all these tags."""
+    from rich.table import Table
+
+    from wulf import store
+    from wulf.store.kinds import list_any
+
     entries = [
         *(_entry(kind, path) for kind, path in list_any(runs)),
         *(
@@ -76,6 +80,9 @@ def _said(entry: Entry) -> str:
 
 
 def _entry(kind: Kind, path: Path) -> Entry:
+    from wulf.cli.json_records import Entry
+    from wulf.store.labels import LABELS, Labels, labels
+
     name = cast("KindName", kind.name)
     try:
         run = kind.load(path)
@@ -101,6 +108,9 @@ def _entry(kind: Kind, path: Path) -> Entry:
 
 def _content(run: store.Run | TuningRun | HplRun) -> tuple[list[str], int, int]:
     """Return what a run is about, of how many pairs, and how many launches or trials it has."""
+    from wulf.store.hpl import HplRun
+    from wulf.store.tuning import TuningRun
+
     if isinstance(run, TuningRun):
         return [run.manifest.plan.objective], len(run.manifest.workload.places), len(run.trials)
     if isinstance(run, HplRun):
@@ -110,6 +120,8 @@ def _content(run: store.Run | TuningRun | HplRun) -> tuple[list[str], int, int]:
 
 
 def _broken(path: Path, status: str, kind: KindName) -> Entry:
+    from wulf.cli.json_records import Entry
+
     return Entry(
         run=path.name,
         created_at=None,
@@ -122,6 +134,8 @@ def _broken(path: Path, status: str, kind: KindName) -> Entry:
 
 
 def _status(status: str, path: Path) -> str:
+    from wulf import store
+
     if status == "running" and not store.is_being_written(path):
         return "killed (--resume goes on)"
     return status

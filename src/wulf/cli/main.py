@@ -8,11 +8,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from importlib import import_module
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NamedTuple, NoReturn
 
 import typer
-from rich.console import Console
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from wulf import __version__, defaults
 from wulf.cli import logs
@@ -20,50 +19,136 @@ from wulf.cli.defaults import blaming, of_command
 from wulf.errors import EXIT_ERROR, EXIT_INTERRUPTED, WulfError
 from wulf.text import nearest, printable
 
-#: Verb → its module, which has a function ``command`` or, with verbs of its own, an ``app``.
+
+class Verb(NamedTuple):
+    """A verb, as the list of verbs has it."""
+
+    #: Has a function ``command`` or, with verbs of its own, an ``app``.
+    module: str
+    #: The first line of its help: it stands here so that the list imports no verb.
+    summary: str
+
+
 VERBS = {
-    "init": "wulf.cli.init",
-    "facts": "wulf.cli.facts",
-    "audit": "wulf.cli.audit",
-    "knob": "wulf.cli.knob",
-    "mend": "wulf.cli.mend",
-    "run": "wulf.cli.run",
-    "tune": "wulf.cli.tune",
-    "set": "wulf.cli.set_values",
-    "status": "wulf.cli.status",
-    "rollback": "wulf.cli.rollback",
-    "persist": "wulf.cli.persist",
-    "verify": "wulf.cli.verify",
-    "export": "wulf.cli.export",
-    "sudoers": "wulf.cli.sudoers",
-    "topology": "wulf.cli.topology",
-    "measure": "wulf.cli.measure",
-    "app": "wulf.cli.app",
-    "characterise": "wulf.cli.characterise",
-    "emulate": "wulf.cli.emulate",
-    "trace": "wulf.cli.trace",
-    "predict": "wulf.cli.predict",
-    "worth": "wulf.cli.worth",
-    "diagnose": "wulf.cli.diagnose",
-    "drain": "wulf.cli.drain",
-    "watch": "wulf.cli.watch",
-    "blas": "wulf.cli.blas",
-    "hpcc": "wulf.cli.hpcc",
-    "shipped": "wulf.cli.shipped",
-    "hpl": "wulf.cli.hpl",
-    "import": "wulf.cli.importing",
-    "analyze": "wulf.cli.analyze",
-    "compare": "wulf.cli.compare",
-    "mpi": "wulf.cli.mpi",
-    "report": "wulf.cli.report",
-    "list": "wulf.cli.listing",
-    "runs": "wulf.cli.runs",
-    "config": "wulf.cli.config",
-    "schema": "wulf.cli.schema",
-    "lab": "wulf.cli.lab",
+    "init": Verb(
+        "wulf.cli.init",
+        "Write cluster.toml after looking at the nodes: interface, addresses, who does not answer.",
+    ),
+    "facts": Verb("wulf.cli.facts", "Show how every node is made and set; nodes that agree share a line."),
+    "audit": Verb(
+        "wulf.cli.audit", "Check every node's settings, services and drivers, and that the nodes are alike."
+    ),
+    "knob": Verb("wulf.cli.knob", "The catalogue of settings, and their values on the nodes."),
+    "mend": Verb("wulf.cli.mend", "Set right what is wrong whatever the cluster is for."),
+    "run": Verb("wulf.cli.run", "Do everything: audit, mend, measure, tune, confirm, measure again, report."),
+    "tune": Verb("wulf.cli.tune", "Find the settings that help, by experiment, and set them."),
+    "set": Verb("wulf.cli.set_values", "Set values on all nodes, or on none."),
+    "status": Verb(
+        "wulf.cli.status",
+        "Show what wulf has set on the nodes, by which change, and what differs from the original state.",
+    ),
+    "rollback": Verb(
+        "wulf.cli.rollback",
+        "Put back, exactly, what confirmed changes have changed: live values and stored files.",
+    ),
+    "persist": Verb("wulf.cli.persist", "Keep over reboots what 'wulf set' or 'wulf tune' has set."),
+    "verify": Verb(
+        "wulf.cli.verify",
+        "Prove that what was confirmed holds: the live values, the files that keep them, and the figures.",
+    ),
+    "export": Verb(
+        "wulf.cli.export",
+        "Write what was found to help as a TuneD profile, an Ansible playbook or a shell script.",
+    ),
+    "sudoers": Verb(
+        "wulf.cli.sudoers",
+        "Withdrawn: the rules that earlier versions printed let the user whom they name become root.",
+    ),
+    "topology": Verb(
+        "wulf.cli.topology",
+        "Show the direct links of the cluster file ([cluster] links), and which shapes are there with ranks on "
+        "which node.",
+    ),
+    "measure": Verb("wulf.cli.measure", "Measure the interconnect between pairs of nodes."),
+    "app": Verb(
+        "wulf.cli.app",
+        "Measure a command: its run time, numbers that it prints, and what it takes of the node.",
+    ),
+    "characterise": Verb(
+        "wulf.cli.characterise",
+        "Say of which class programs are: what they do with MPI, and what settings bring them.",
+    ),
+    "emulate": Verb(
+        "wulf.cli.emulate",
+        "Perform a pattern of messages and computing on the cluster, and say how long it takes.",
+    ),
+    "trace": Verb(
+        "wulf.cli.trace", "Record what every rank of a program does with MPI, and say what that was."
+    ),
+    "predict": Verb(
+        "wulf.cli.predict",
+        "Say what a traced program would take on other networks, and whether that is worth anything.",
+    ),
+    "worth": Verb(
+        "wulf.cli.worth",
+        "Say what other networks are worth: node-hours saved a year, against ports and power.",
+    ),
+    "diagnose": Verb(
+        "wulf.cli.diagnose", "Say which node, link or group of nodes is slow, or that all are alike."
+    ),
+    "drain": Verb(
+        "wulf.cli.drain",
+        "Take the nodes out of Slurm's service that a run of all pairs shows to be slow, with the reason.",
+    ),
+    "watch": Verb(
+        "wulf.cli.watch",
+        "Measure and audit again and again, on idle nodes, and say what has changed and what changed with it.",
+    ),
+    "blas": Verb(
+        "wulf.cli.blas",
+        "Say which BLAS library is fastest, by products of matrices (DGEMM), with its interval.",
+    ),
+    "hpcc": Verb(
+        "wulf.cli.hpcc",
+        "Run HPC Challenge on all nodes together and on each alone, and name the nodes that are not like the others.",
+    ),
+    "shipped": Verb(
+        "wulf.cli.shipped",
+        "Build a program that comes with wulf, put it on the nodes, and print its path there.",
+    ),
+    "hpl": Verb(
+        "wulf.cli.hpl",
+        "Run High-Performance Linpack with the setting that is quickest here, as large as time and memory allow.",
+    ),
+    "import": Verb(
+        "wulf.cli.importing", "Import outputs of other benchmarks as a run, to compare, fit and report them."
+    ),
+    "analyze": Verb(
+        "wulf.cli.analyze",
+        "Compute estimates, models and warnings again from the records of a run, and store them with it.",
+    ),
+    "compare": Verb("wulf.cli.compare", "Show the shift of every size with its interval, and a verdict."),
+    "mpi": Verb(
+        "wulf.cli.mpi",
+        "Find the best algorithms for an MPI library's collectives, and compare MPI libraries.",
+    ),
+    "report": Verb("wulf.cli.report", "Report a measured run, a tuning run or a run of HPL."),
+    "list": Verb("wulf.cli.listing", "List the runs, the newest last."),
+    "runs": Verb("wulf.cli.runs", "List, label, rename, delete and move runs, of all kinds."),
+    "config": Verb(
+        "wulf.cli.config",
+        "Show the defaults of options, and where each is from: environment, your file, the site's file.",
+    ),
+    "schema": Verb(
+        "wulf.cli.schema",
+        "Print the JSON Schema (2020-12) of what a command prints with --json, or of a file of a run.",
+    ),
+    "lab": Verb(
+        "wulf.cli.lab", "A virtual cluster on this machine, to try everything on without touching a real one."
+    ),
 }
 #: Verbs that no person gives: Slurm's tasks do.
-_HIDDEN = {"replay-piece": "wulf.cli.replay_piece"}
+_HIDDEN = {"replay-piece": Verb("wulf.cli.replay_piece", "")}
 #: Verbs that say what is wrong with the defaults that others would use.
 _ABOUT_DEFAULTS = ("config",)
 
@@ -80,8 +165,16 @@ def _ending_quietly() -> Iterator[None]:
         _end_of_pipe()
 
 
+def _listed(options: list[Any]) -> TyperGroup:
+    """Return a group that can only be listed: it has every verb with its summary, and nothing is imported for it."""
+    return TyperGroup(
+        params=options,
+        commands={name: TyperCommand(name, help=verb.summary) for name, verb in VERBS.items()},
+    )
+
+
 class _Verbs(TyperGroup):
-    """Imports a verb only when it is used: the statistics and the charts alone take a second to import."""
+    """Imports a verb only when it is used, and the verb what does its work only when it is called."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the base class's signature
         return list(VERBS)
@@ -93,7 +186,7 @@ class _Verbs(TyperGroup):
                 hint = nearest(cmd_name, VERBS)
                 ctx.fail(f"No such command '{printable(cmd_name, 60)}'{hint}{'' if hint else '.'}")
             return None
-        module = import_module(known[cmd_name])
+        module = import_module(known[cmd_name].module)
         if hasattr(module, "app"):
             command = typer.main.get_command(module.app)
         else:
@@ -102,6 +195,14 @@ class _Verbs(TyperGroup):
             command = typer.main.get_command(single)
         command.name = cmd_name
         return command
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        _listed([]).format_commands(ctx, formatter)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        listed = _listed(self.params)
+        names = ctx.help_option_names
+        return listed.shell_complete(typer.Context(listed, help_option_names=names), incomplete)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, command, rest = super().resolve_command(ctx, args)
@@ -175,6 +276,8 @@ def run() -> None:
     try:
         app()
     except WulfError as error:
+        from rich.console import Console
+
         logs.ended(error)
         Console(stderr=True, soft_wrap=True).print(
             f"wulf: {printable(str(error))}", style="red", markup=False

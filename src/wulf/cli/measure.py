@@ -4,33 +4,35 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
-from rich.table import Table
 
-from wulf import store
+from wulf import own
 from wulf.cli import complete, submitting
+from wulf.cli.help_words import ADAPTIVE, LADDERS, VISIT
 from wulf.cli.measure_progress import MeasureProgress, what_fits
 from wulf.cli.options import RUNS, ClusterOption, RunsOption, console, show_table
 from wulf.cli.progress import staging
-from wulf.cluster import inventory
 from wulf.errors import EXIT_FINDINGS, UsageError
-from wulf.probe import ladder, suites
-from wulf.procedure import emulating, site
-from wulf.procedure.begin import new_run, new_seed
-from wulf.procedure.clusters import cluster as resolve
-from wulf.procedure.measuring import session
-from wulf.records import Analysis
-from wulf.report import run as run_report
 from wulf.signals import end_gently
 from wulf.text import printable
 from wulf.units import parse_duration, parse_percent, parse_size
+
+if TYPE_CHECKING:
+    from wulf import store
+    from wulf.probe import suites
+    from wulf.procedure.measuring import session
+    from wulf.records import Analysis
 
 BUDGET = "5m"
 FOR = "7d"
 #: The suite that predictions are made by.
 CALIBRATE = "calibrate"
+
+
+def _suites() -> list[str]:
+    return [source.id for source in own.sources("suites")]
 
 
 def command(
@@ -64,8 +66,8 @@ def command(
     suite: Annotated[
         str | None,
         typer.Option(
-            help=f"Experiments that belong together, each with its own sizes: {', '.join(suites.names())}.",
-            autocompletion=complete.one_of(suites.names()),
+            help=f"Experiments that belong together, each with its own sizes: {', '.join(_suites())}.",
+            autocompletion=complete.one_of(_suites()),
         ),
     ] = None,
     plan_file: Annotated[
@@ -75,8 +77,8 @@ def command(
         str | None,
         typer.Option(
             "--ladder",
-            help=f"Message sizes: {', '.join(ladder.NAMES)}. Default: {ladder.ADAPTIVE}.",
-            autocompletion=complete.one_of(ladder.NAMES),
+            help=f"Message sizes: {', '.join(LADDERS)}. Default: {ADAPTIVE}.",
+            autocompletion=complete.one_of(LADDERS),
         ),
     ] = None,
     max_size: Annotated[
@@ -127,7 +129,7 @@ def command(
     sweeps: Annotated[int, typer.Option(help="Visits of every size within a launch.")] = 5,
     visit: Annotated[
         str | None,
-        typer.Option(help=f"Length of a visit. Default: that of the suite, or {suites.VISIT}."),
+        typer.Option(help=f"Length of a visit. Default: that of the suite, or {VISIT}."),
     ] = None,
     reference: Annotated[
         bool,
@@ -177,6 +179,13 @@ def command(
 
     Exit code 3 when something could not be measured or the precision was not reached.
     """
+    from wulf import store
+    from wulf.cluster import inventory
+    from wulf.probe import ladder, suites
+    from wulf.procedure.begin import new_run, new_seed
+    from wulf.procedure.clusters import cluster as resolve
+    from wulf.procedure.measuring import session
+
     if follow is not None:
         submitting.follow(follow)
         return
@@ -240,6 +249,8 @@ def command(
 
 def _lacking(run: store.Run) -> str:
     """Say of a run that predictions are to be made by what they lack; empty when nothing."""
+    from wulf.procedure import emulating
+
     try:
         emulating.require_calibrated(run)
     except UsageError as error:
@@ -251,6 +262,8 @@ def _experiments(
     suite: str | None, plan_file: Path | None, ops: str | None, ladder_name: str | None
 ) -> suites.Suite | None:
     """Return the suite or the plan that is named."""
+    from wulf.probe import suites
+
     if suite is None and plan_file is None:
         return None
     option = "--suite" if suite is not None else "--plan"
@@ -273,6 +286,10 @@ def _time(budget: str | None, every: str | None, for_: str | None) -> float:
 
 def _list_operations(mpi: str | None) -> None:
     """Print what can be measured here, the usual ones first."""
+    from rich.table import Table
+
+    from wulf.procedure import site
+
     with staging() as say:
         tools = site.toolbox(None, mpi, say)
     table = Table("operation", "usual", "pattern", "a value is", "", box=None, pad_edge=False)
@@ -293,6 +310,9 @@ def _names(ops: str | None) -> list[str] | None:
 
 def show_measured(outcome: session.Outcome, *, lacking: str = "") -> None:
     """Print what a run gave; end with the exit code that says whether all of it was measured."""
+    from wulf.procedure import emulating
+    from wulf.report import run as run_report
+
     run, analysis = outcome
     performed = emulating.shown(run, analysis)
     run_report.render_text(run.manifest, run.nodes, run.launches, analysis, console(), performed, brief=True)

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from wulf.cli.progress import Display, duration
 from wulf.nodeset import fold
-from wulf.probe import budget
-from wulf.probe.schedule import Forecast, Stream
-from wulf.procedure.measuring.loop import State
-from wulf.records import RANKS_OF_A_PAIR, Launch, Place, Plan, Series
+
+if TYPE_CHECKING:
+    from wulf.probe import budget
+    from wulf.probe.schedule import Forecast, Stream
+    from wulf.procedure.measuring.loop import State
+    from wulf.records import Launch, Place, Plan, Series
 
 
 class MeasureProgress(Display):
@@ -45,6 +48,8 @@ class MeasureProgress(Display):
 
 
 def _who(launch: Launch) -> str:
+    from wulf.records import RANKS_OF_A_PAIR
+
     if launch.pairs:
         return f"{len(launch.pairs)} pairs at once"
     nodes, ranks = list(dict.fromkeys(launch.place)), len(launch.place)
@@ -63,6 +68,8 @@ def time_left(left: Forecast) -> str:
 
 def what_fits(plan: Plan, fit: budget.Fit, spent_s: float = 0.0) -> list[str]:
     """Return in words what a budget is enough for, and which would be enough for the rest; or what a series is."""
+    from wulf.probe import budget
+
     if plan.series is not None:
         return _what_series(plan, plan.series, fit)
     left_s = max(plan.budget_s - spent_s, 0.0)
@@ -84,6 +91,8 @@ def what_fits(plan: Plan, fit: budget.Fit, spent_s: float = 0.0) -> list[str]:
 
 
 def _what_series(plan: Plan, series: Series, fit: budget.Fit) -> list[str]:
+    from wulf.probe import budget
+
     begun = datetime.fromisoformat(series.begun_at)
     ends = (begun + timedelta(seconds=series.for_s)).astimezone()
     blocks = f"{series.blocks} block{'s' if series.blocks > 1 else ''}"

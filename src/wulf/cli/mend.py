@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wulf.catalogue import PROFILES
 from wulf.cli.facts import NodesOption
 from wulf.cli.options import ClusterOption, JsonOption, console, print_json
 from wulf.cli.progress import Display, counting
@@ -21,12 +20,10 @@ from wulf.cli.set_values import (
     telling_of_nodes,
 )
 from wulf.errors import EXIT_ERROR, EXIT_FINDINGS, EXIT_INTERRUPTED, UsageError
-from wulf.procedure import change, look, mending
-from wulf.procedure.begin import new_seed
-from wulf.procedure.clusters import cluster as resolve
-from wulf.records import Mending
-from wulf.report import mending as shown
 from wulf.signals import end_gently
+
+if TYPE_CHECKING:
+    from wulf.records import Mending
 
 
 def command(
@@ -70,6 +67,12 @@ def command(
     Exit code 0 when nothing that can be mended is left, 3 when something is (or a node did not answer), 1 when it was
     undone or nobody knows what is left.
     """
+    from wulf.catalogue import PROFILES
+    from wulf.procedure import change, look, mending
+    from wulf.procedure.begin import new_seed
+    from wulf.procedure.clusters import cluster as resolve
+    from wulf.report import mending as shown
+
     end_gently()
     if dry_run and json:
         raise UsageError("--dry-run has no --json: it prints commands for people")
@@ -118,6 +121,8 @@ def command(
 
 
 def _show(found: Mending, *, json: bool) -> None:
+    from wulf.report import mending as shown
+
     if json:
         print_json(found)
         return

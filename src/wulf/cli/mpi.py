@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,14 +17,11 @@ from wulf.cli.options import ClusterOption, JsonOption, console, print_json
 from wulf.cli.progress import Display, note
 from wulf.cli.set_values import telling_of_nodes
 from wulf.errors import EXIT_FINDINGS, EXIT_INTERRUPTED, UsageError
-from wulf.procedure import allocation, change, interleaving
-from wulf.procedure.begin import new_seed
-from wulf.procedure.clusters import cluster as resolve
-from wulf.procedure.mpi_tuning import session
-from wulf.report import collectives as report
 from wulf.signals import end_gently
-from wulf.store import write_atomically
 from wulf.units import parse_duration, parse_percent, parse_size
+
+if TYPE_CHECKING:
+    from wulf.procedure import interleaving
 
 #: What most programs wait for.
 COLLECTIVES = "bcast,reduce,allreduce,allgather,alltoall"
@@ -83,6 +80,13 @@ def tune(
     Exit code 3 when the file is not in effect, is refused for a collective or wholly, fails or is slower at a size
     between or could not be measured there, or when a collective could not be searched.
     """
+    from wulf.procedure import allocation
+    from wulf.procedure.begin import new_seed
+    from wulf.procedure.clusters import cluster as resolve
+    from wulf.procedure.mpi_tuning import session
+    from wulf.report import collectives as report
+    from wulf.store import write_atomically
+
     end_gently()
     _require_place(out, "--out")
     if html_file is not None:
@@ -144,6 +148,10 @@ def compare(
 
     Exit code 3 when the second library is worse somewhere.
     """
+    from wulf.procedure import change, interleaving
+    from wulf.procedure.begin import new_seed
+    from wulf.procedure.clusters import cluster as resolve
+
     end_gently()
     if len(libraries) != 2:
         raise UsageError("wulf mpi compare takes two libraries, such as openmpi mpich")
@@ -173,6 +181,8 @@ def _require_place(file: Path, option: str) -> None:
 
 
 def _side(library: str) -> interleaving.Side:
+    from wulf.procedure import interleaving
+
     return interleaving.Side(name=library, mpi=library)
 
 

@@ -6,12 +6,10 @@ import fnmatch
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from wulf.cli.options import JsonOption, print_json, show_table
 from wulf.cli.progress import staging
 from wulf.errors import BuildError, UsageError
-from wulf.probe import build, library
 from wulf.text import nearest, printable
 
 
@@ -30,6 +28,10 @@ def command(
     parameter from its environment: of Open MPI OMPI_MCA_NAME, of the others (MPICH, UCX, PRRTE) the name itself. 'wulf
     tune' tries those of them that are knobs.
     """
+    from rich.table import Table
+
+    from wulf.probe import build, library
+
     with staging() as say:
         found = build.find_mpi(mpi)
         if not found:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rich.table import Table
-
-from wulf import networks
 from wulf.cli.options import print_json, show_table
-from wulf.networks import Bounds, NamedNetwork, Stretch
 from wulf.own import whose
 from wulf.text import printable
+
+if TYPE_CHECKING:
+    from wulf.networks import Bounds, NamedNetwork, Stretch
 
 #: How a claim is known → how far it can be trusted, in the list.
 _MEMORY = "general knowledge, unverified"
@@ -26,6 +26,10 @@ def show_list(own: Sequence[Path], *, json: bool) -> None:
     ConfigError
         A file cannot be read, or does not say all.
     """
+    from rich.table import Table
+
+    from wulf import networks
+
     mine = {one.id: one for path in own for one in networks.read(path)}
     every = list((networks.networks() | mine).values())
     if json:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from wulf import store
 from wulf.cli import complete
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from wulf import store
 
 RunsOption = Annotated[
     Path,
@@ -43,26 +45,24 @@ RUNS = Path("runs")
 _UNBOUNDED = 100_000
 
 
-class _Output(Console):
-    """Standard output."""
-
-    def on_broken_pipe(self) -> None:
-        """Leave it to `wulf.cli.main`, as with everything else that is printed."""
-        raise BrokenPipeError
-
-
 def console() -> Console:
     """Return the console for results; plain text when it is not a terminal."""
-    return _Output(soft_wrap=not sys.stdout.isatty(), highlight=False)
+    from wulf.cli.stdout import Output
+
+    return Output(soft_wrap=not sys.stdout.isatty(), highlight=False)
 
 
 def show_table(table: Table) -> None:
     """Print a table; lines of a file or a pipe are never wrapped or cut."""
-    _Output(width=None if sys.stdout.isatty() else _UNBOUNDED, highlight=False).print(table, markup=False)
+    from wulf.cli.stdout import Output
+
+    Output(width=None if sys.stdout.isatty() else _UNBOUNDED, highlight=False).print(table, markup=False)
 
 
 def print_json(value: object) -> None:
     """Print a record, or a list of records, for programs."""
+    import msgspec
+
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=1).decode() + "\n")
 
 
@@ -73,4 +73,6 @@ def say(text: str) -> None:
 
 def open_run(name: str, runs: Path) -> store.Run:
     """Load the run that a user names."""
+    from wulf import store
+
     return store.load(store.find_run(name, runs))

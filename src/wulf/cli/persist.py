@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,14 +21,15 @@ from wulf.cli.set_values import (
     show_missing,
     show_notes,
 )
-from wulf.cluster.inventory import ClusterConfig
 from wulf.errors import EXIT_ERROR, UsageError
 from wulf.nodeset import fold
-from wulf.procedure import members, persist
-from wulf.procedure.clusters import cluster as resolve
-from wulf.records import ChangeOutcome
 from wulf.signals import end_gently
 from wulf.text import printable
+
+if TYPE_CHECKING:
+    from wulf.cluster.inventory import ClusterConfig
+    from wulf.procedure import members, persist
+    from wulf.records import ChangeOutcome
 
 
 def command(
@@ -48,6 +49,9 @@ def command(
     rest), marked as wulf's; 'wulf rollback' takes them away without a trace. After a reboot 'wulf verify' proves that
     they work.
     """
+    from wulf.procedure import members
+    from wulf.procedure.clusters import cluster as resolve
+
     end_gently()
     if dry_run and json:
         raise UsageError("--dry-run has no --json: it prints files for people")
@@ -79,6 +83,8 @@ def keep(
     bool
         Whether all nodes have the files; otherwise none has.
     """
+    from wulf.procedure import members
+
     with members.opened(config, nodes, allow_missing=allow_missing) as there:
         what = _look(there)
         if not json:
@@ -97,6 +103,8 @@ def _look(there: members.Members) -> members.SetSettings:
 
 def _show(what: persist.PersistencePlan, *, files: bool) -> None:
     """Print what keeps which knob where, nodes that agree together."""
+    from wulf.procedure import persist
+
     out = console()
     rows: dict[tuple[str, str], list[str]] = {}
     for node, kept in what.nodes.items():

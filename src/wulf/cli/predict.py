@@ -6,22 +6,20 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wulf import networks
 from wulf.cli import complete
+from wulf.cli.help_words import USUAL_NETWORKS, Engine
 from wulf.cli.networks import show_list
 from wulf.cli.options import RUNS, JsonOption, RunsOption, console, open_run, print_json
 from wulf.cli.progress import note, staging
 from wulf.errors import EXIT_FINDINGS, ConfigError, UsageError
-from wulf.procedure import checking, predicting, replaying
-from wulf.procedure.fanning import Array
-from wulf.procedure.replaying import Replayer
-from wulf.records import Prediction
-from wulf.report import predict as report
-from wulf.store import write_atomically
+
+if TYPE_CHECKING:
+    from wulf.procedure.replaying import Replayer
+    from wulf.records import Prediction
 
 SAMPLES = 200
 
@@ -60,7 +58,7 @@ RulesOption = Annotated[
     ),
 ]
 EngineOption = Annotated[
-    predicting.Engine,
+    Engine,
     typer.Option(
         metavar="ENGINE",
         help="static: messages in their recorded order, exactly. events: event by event, with who comes first and what "
@@ -125,7 +123,7 @@ def command(
             "bandwidth=x2, overhead=x0.5, compute=x0.9; @RUN for the network of another calibrated run. "
             "Commas between; + joins several for one.",
         ),
-    ] = predicting.USUAL,
+    ] = USUAL_NETWORKS,
     own: OwnOption = None,
     ranks: Annotated[int, typer.Option(min=0, help="Of a pattern that leaves the number open.")] = 0,
     ranks_per_node: RanksPerNodeOption = 0,
@@ -202,6 +200,10 @@ def command(
     A trace that cannot be replayed soundly is refused, and it is said why. Exit code 3 when --verify finds the time
     outside of the interval.
     """
+    from wulf import networks
+    from wulf.procedure import checking, predicting
+    from wulf.report import predict as report
+
     if list_networks:
         show_list(own or [], json=json)
         return
@@ -259,6 +261,9 @@ def replayer(slurm: str | None, runs: Path) -> Replayer:
     UsageError
         The options are no words of a shell.
     """
+    from wulf.procedure import replaying
+    from wulf.procedure.fanning import Array
+
     if slurm is None:
         return replaying.here
     try:
@@ -284,6 +289,9 @@ def _require_several(
 
 
 def _write_pages(found: Sequence[Prediction], place: Path) -> None:
+    from wulf.report import predict as report
+    from wulf.store import write_atomically
+
     if len(found) == 1:
         write_atomically(place, report.render_html(found[0]).encode())
         return

@@ -10,9 +10,6 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Protocol, Self
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
 from wulf.nodeset import fold
 from wulf.text import printable
 
@@ -33,6 +30,9 @@ class Counting(Protocol):
 @contextmanager
 def counting(what: str) -> Iterator[Counting]:
     """Show how many of something are done, and for whom it waits: a bar on a terminal, nothing elsewhere."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
@@ -61,6 +61,8 @@ def waiting_for(nodes: Collection[str]) -> str:
 @contextmanager
 def staging() -> Iterator[Callable[[str], None]]:
     """Show what is being done: a spinner on a terminal, nothing elsewhere."""
+    from rich.console import Console
+
     with Console(stderr=True, highlight=False).status("") as status:
 
         def say(text: str) -> None:
@@ -77,6 +79,9 @@ class Display:
     """
 
     def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+
         self._console = Console(stderr=True, highlight=False)
         self._live = sys.stderr.isatty()
         self._last_line_s = float("-inf")

@@ -9,13 +9,14 @@ from typing import Annotated
 import typer
 
 from wulf.errors import UsageError
-from wulf.procedure import fanning
 
 
 def command(
     directory: Annotated[Path, typer.Argument(metavar="DIRECTORY", help="Of the array.")],
 ) -> None:
     """Do the task of a job array that SLURM_ARRAY_TASK_ID numbers."""
+    from wulf.procedure import fanning
+
     number = os.environ.get("SLURM_ARRAY_TASK_ID", "")
     if not number.isdigit():
         raise UsageError("SLURM_ARRAY_TASK_ID is not set: this is run by tasks of 'wulf predict --slurm'")

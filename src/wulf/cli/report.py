@@ -7,27 +7,20 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from wulf.cli.options import RUNS, RunArgument, RunsOption, console
 from wulf.errors import StoreError, UsageError
-from wulf.procedure import emulating, rendering
-from wulf.procedure.analysis import analyze
-from wulf.procedure.linpack import session as linpack
-from wulf.procedure.rendering import Form
-from wulf.procedure.tuning import apply_result
-from wulf.records import Analysis
-from wulf.report import hpl, tuning
-from wulf.report import run as run_report
-from wulf.report.parts import Figure
-from wulf.report.pictures import pictures
-from wulf.report.run import view
-from wulf.store import MANIFEST, Run, find_run, load, write_atomically
-from wulf.store.hpl import HEAD as HPL
-from wulf.store.hpl import HplRun, load_hpl
-from wulf.store.tuning import HEAD, TuningRun, load_tuning
+
+if TYPE_CHECKING:
+    from wulf.procedure.rendering import Form
+    from wulf.records import Analysis
+    from wulf.report.parts import Figure
+    from wulf.store import Run
+    from wulf.store.hpl import HplRun
+    from wulf.store.tuning import TuningRun
 
 #: Directory of a run that charts are written into.
 CHARTS = "charts"
@@ -69,6 +62,14 @@ def command(
     one, of a tuning run (with --csv, too) setting, mean, deviation, quantiles. --svg and --pdf write the charts into
     the directory 'charts' of the run.
     """
+    from wulf.procedure import emulating, rendering
+    from wulf.procedure.analysis import analyze
+    from wulf.report import run as run_report
+    from wulf.store import MANIFEST, find_run, load, write_atomically
+    from wulf.store.hpl import HEAD as HPL
+    from wulf.store.hpl import load_hpl
+    from wulf.store.tuning import HEAD, load_tuning
+
     forms: dict[Form, bool] = {
         "html": as_html,
         "text": as_text,
@@ -110,12 +111,20 @@ def command(
 
 def write_tuning_page(run: TuningRun, output: Path | None) -> Path:
     """Write the page of a tuning run, into the run by default; return where it is."""
+    from wulf.procedure.tuning import apply_result
+    from wulf.report import tuning
+    from wulf.store import write_atomically
+
     page = output or run.path / "report.html"
     write_atomically(page, tuning.render_html(apply_result.report(run)).encode())
     return page
 
 
 def _tuning(run: TuningRun, form: Form, output: Path | None, *, show: bool) -> None:
+    from wulf.procedure import rendering
+    from wulf.procedure.tuning import apply_result
+    from wulf.report import tuning
+
     if run.result is None:
         raise StoreError(f"{run.path} has no conclusion yet: go on with 'wulf tune --resume {run.path}'")
     if form == "html":
@@ -133,6 +142,11 @@ def _tuning(run: TuningRun, form: Form, output: Path | None, *, show: bool) -> N
 
 
 def _hpl(run: HplRun, form: Form, output: Path | None, *, show: bool) -> None:
+    from wulf.procedure import rendering
+    from wulf.procedure.linpack import session as linpack
+    from wulf.report import hpl
+    from wulf.store import write_atomically
+
     if form in ("svg", "pdf"):
         # What an older version concluded, or one that was killed, is not what this one would.
         result = linpack.conclude(run.manifest, run.launches)
@@ -151,12 +165,18 @@ def _hpl(run: HplRun, form: Form, output: Path | None, *, show: bool) -> None:
 
 
 def _charts(run: Run, analysis: Analysis) -> list[tuple[str, Figure]]:
+    from wulf.procedure import emulating
+    from wulf.report.run import view
+
     performed = emulating.shown(run, analysis)
     return view.figures_of(view.build(run.manifest, run.nodes, run.launches, analysis, performed=performed))
 
 
 def _draw(charts: Sequence[tuple[str, Figure]], form: Literal["svg", "pdf"], directory: Path) -> None:
     """Write every chart into the directory; say where they are."""
+    from wulf.report.pictures import pictures
+    from wulf.store import write_atomically
+
     if not charts:
         raise StoreError("there is no chart: nothing was measured")
     if directory.exists() and not directory.is_dir():
@@ -170,6 +190,8 @@ def _draw(charts: Sequence[tuple[str, Figure]], form: Literal["svg", "pdf"], dir
 
 
 def _emit(content: bytes, output: Path | None) -> None:
+    from wulf.store import write_atomically
+
     if output is None:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wulf import access
 from wulf.cli.facts import NodesOption
 from wulf.cli.options import ClusterOption, JsonOption, console, print_json
 from wulf.cli.set_values import (
@@ -21,14 +20,14 @@ from wulf.cli.set_values import (
     show_missing,
     show_notes,
 )
-from wulf.cluster.inventory import ClusterConfig
 from wulf.errors import EXIT_ERROR, EXIT_FINDINGS, UsageError
 from wulf.nodeset import fold
-from wulf.procedure import change, members, release
-from wulf.procedure.clusters import cluster as resolve
-from wulf.records import LeftValue, Release
 from wulf.signals import end_gently
 from wulf.text import printable
+
+if TYPE_CHECKING:
+    from wulf.cluster.inventory import ClusterConfig
+    from wulf.records import LeftValue, Release
 
 _CHANGE = re.compile(r"[0-9]{8}T[0-9]{6}-[0-9a-f]{6}")
 
@@ -69,6 +68,9 @@ def command(
 
     Exit code 3 when --abandon has found something and was not told to leave it.
     """
+    from wulf.procedure import change, release
+    from wulf.procedure.clusters import cluster as resolve
+
     end_gently()
     _check(change_name, to, abandon=abandon, leave_as_is=leave_as_is)
     config = resolve(cluster)
@@ -87,6 +89,8 @@ def _roll_back(
     config: ClusterConfig, chosen: Sequence[str], to: str, deadline_s: int, allow_missing: int, *, json: bool
 ) -> None:
     """Go back, and say what became of it."""
+    from wulf.procedure import members
+
     with changing(json=json) as say, members.opened(config, chosen, allow_missing=allow_missing) as there:
         outcome = there.roll_back(to, deadline_s=deadline_s, watch=say)
     if not json and outcome.kept:
@@ -155,6 +159,8 @@ def _release_lines(one: Release) -> list[str]:
 
 
 def _left_line(value: LeftValue) -> str:
+    from wulf import access
+
     if value.knob == "-":
         return "its journal does not say any more what it changed: look at the node"
     name = value.target if value.kind in access.keepers() else value.knob

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,17 +18,13 @@ from wulf.cli.report import write_tuning_page
 from wulf.cli.set_values import AllowMissingOption, RelaxOption, TakeOverOption, show, telling_of_nodes
 from wulf.cli.tune_progress import TuneProgress
 from wulf.errors import EXIT_ERROR
-from wulf.procedure import allocation, change
-from wulf.procedure import whole as procedure
-from wulf.procedure.begin import new_run, new_seed
-from wulf.procedure.clusters import cluster
-from wulf.procedure.tuning import prepare, session
-from wulf.records import Audit, Mending
-from wulf.report import mending
 from wulf.signals import end_gently
-from wulf.store.tuning import TuningRun, load_tuning
 from wulf.text import printable
 from wulf.units import parse_duration, parse_percent
+
+if TYPE_CHECKING:
+    from wulf.records import Audit, Mending
+    from wulf.store.tuning import TuningRun
 
 BUDGET = "30m"
 
@@ -56,6 +52,8 @@ class Shown:
 
     def mended(self, found: Mending) -> None:
         """Print what was set right, and what that brought."""
+        from wulf.report import mending
+
         mending.refusals(found.refused, console())
         if found.outcome is not None:
             show(found.outcome, json=False)
@@ -109,6 +107,13 @@ def command(
     in one run with one page. Ctrl-C puts the nodes back and keeps the results so far. Exit code 3 when the search did
     not come to its end.
     """
+    from wulf.procedure import allocation, change
+    from wulf.procedure import whole as procedure
+    from wulf.procedure.begin import new_run, new_seed
+    from wulf.procedure.clusters import cluster
+    from wulf.procedure.tuning import prepare, session
+    from wulf.store.tuning import load_tuning
+
     end_gently()
     path = new_run(run, runs)
     whole = cluster(cluster_name)

@@ -6,20 +6,17 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wulf import store
 from wulf.cli import complete, listing
-from wulf.cli.json_records import RunLabels
 from wulf.cli.options import RUNS, JsonOption, RunsOption, print_json
 from wulf.errors import StoreError, UsageError
-from wulf.store import archive as archives
-from wulf.store.kinds import find_any, kind_of
-from wulf.store.labels import Labels, labels, noted, save_labels, tagged
-from wulf.store.runs import checked_name
 from wulf.text import printable
+
+if TYPE_CHECKING:
+    from wulf.store.labels import Labels
 
 app = typer.Typer(
     help="List, label, rename, delete and move runs, of all kinds.",
@@ -56,6 +53,9 @@ def tag_run(
     json: JsonOption = False,
 ) -> None:
     """Give a run tags, or take some away: 'wulf runs tag RUN good rack1', 'wulf runs tag RUN -- -good'."""
+    from wulf.store.kinds import find_any
+    from wulf.store.labels import labels, tagged
+
     path = find_any(run, runs)
     taken = [word[1:] for word in tags if word.startswith("-")]
     said = tagged(labels(path), [word for word in tags if not word.startswith("-")], taken)
@@ -73,6 +73,9 @@ def note_run(
     json: JsonOption = False,
 ) -> None:
     """Write down what is to be known of a run, or show it."""
+    from wulf.store.kinds import find_any
+    from wulf.store.labels import labels, noted
+
     path = find_any(run, runs)
     if text is None:
         _show(path, labels(path), json=json)
@@ -87,6 +90,9 @@ def rename_run(
     runs: RunsOption = RUNS,
 ) -> None:
     """Give a run another name."""
+    from wulf.store.kinds import find_any
+    from wulf.store.runs import checked_name
+
     path = find_any(run, runs)
     target = path.parent / checked_name(name)
     _require_idle(path, "renamed")
@@ -135,6 +141,9 @@ def archive_run(
 
     It is an ordinary .tar.gz; 'sha256sum -c SHA256SUMS' in its directory checks it without wulf. The run stays.
     """
+    from wulf.store import archive as archives
+    from wulf.store.kinds import find_any
+
     path = find_any(run, runs)
     target = output or Path(f"{path.resolve().name}{archives.ENDING}")
     archives.pack(path, target)
@@ -156,6 +165,9 @@ def import_run(
     An archive that is damaged, or would write anything outside of its run, is refused, and nothing of it stays.
     Outputs of other benchmarks are another matter: 'wulf import'.
     """
+    from wulf.store import archive as archives
+    from wulf.store.runs import checked_name
+
     if name is not None and len(files) > 1:
         raise UsageError("--as names one run: give one FILE")
     for file in files:
@@ -164,11 +176,15 @@ def import_run(
 
 
 def _save(path: Path, said: Labels, *, json: bool) -> None:
+    from wulf.store.labels import save_labels
+
     save_labels(path, said)
     _show(path, said, json=json)
 
 
 def _show(path: Path, said: Labels, *, json: bool) -> None:
+    from wulf.cli.json_records import RunLabels
+
     if json:
         print_json(RunLabels(run=path.name, tags=list(said.tags), note=said.note))
         return
@@ -180,12 +196,16 @@ def _show(path: Path, said: Labels, *, json: bool) -> None:
 
 
 def _require_idle(path: Path, what: str) -> None:
+    from wulf import store
+
     if store.is_being_written(path):
         raise StoreError(f"{path} is being written: it can be {what} when that has ended")
 
 
 def _named_exactly(name: str, runs: Path) -> Path:
     """Return a run by its whole name: the beginning of one, or ``latest``, is too little to delete by."""
+    from wulf.store.kinds import find_any, kind_of
+
     path = find_any(name, runs)
     if path.name != Path(name).name:
         raise UsageError(f"{printable(name, 80)!r}: to delete a run say its whole name, {path.name}")

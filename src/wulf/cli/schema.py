@@ -7,17 +7,20 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
-import msgspec
 import typer
-from rich.table import Table
 
 from wulf import __version__
 from wulf.cli import complete
 from wulf.cli.options import show_table
-from wulf.cli.outputs import OUTPUTS
 from wulf.errors import UsageError
-from wulf.store import write_atomically
 from wulf.text import nearest, printable
+
+
+def _names(incomplete: str) -> list[str]:
+    """Offer the names of all schemas."""
+    from wulf.cli.outputs import OUTPUTS
+
+    return complete.one_of(OUTPUTS)(incomplete)
 
 
 def command(
@@ -26,7 +29,7 @@ def command(
         typer.Argument(
             metavar="[NAME]",
             help="Which one. Default: list them.",
-            autocompletion=complete.one_of(OUTPUTS),
+            autocompletion=_names,
         ),
     ] = None,
     to: Annotated[
@@ -37,6 +40,11 @@ def command(
 
     'wulf audit --json | check-jsonschema --schemafile <(wulf schema audit) -' is how other programs check it.
     """
+    from rich.table import Table
+
+    from wulf.cli.outputs import OUTPUTS
+    from wulf.store import write_atomically
+
     if to is not None:
         to.mkdir(parents=True, exist_ok=True)
         for one in OUTPUTS if name is None else [name]:
@@ -53,6 +61,8 @@ def command(
 
 def text_of(name: str) -> str:
     """Return a schema as text; raise UsageError where there is none of this name."""
+    import msgspec
+
     return msgspec.json.format(msgspec.json.encode(schema_of(name)), indent=2).decode() + "\n"
 
 
@@ -64,6 +74,10 @@ def schema_of(name: str) -> dict[str, Any]:
     UsageError
         There is none of this name.
     """
+    import msgspec
+
+    from wulf.cli.outputs import OUTPUTS
+
     if name not in OUTPUTS:
         raise UsageError(
             f"there is no schema {printable(name, 60)!r}{nearest(name, OUTPUTS)} ('wulf schema' lists them)"
@@ -100,6 +114,8 @@ def comments(kind: type) -> dict[str, str]:
 
 def _describe(schema: dict[str, Any], kind: type | None) -> None:
     """Add to the fields of a record what they are."""
+    import msgspec
+
     if kind is None:
         return
     said = comments(kind)
@@ -111,6 +127,8 @@ def _describe(schema: dict[str, Any], kind: type | None) -> None:
 
 def _structs(kind: Any, found: dict[str, type] | None = None) -> dict[str, type]:
     """Return all records that a type is made of, by their names."""
+    import msgspec
+
     found = {} if found is None else found
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         if kind.__name__ not in found:

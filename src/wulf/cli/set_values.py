@@ -5,23 +5,23 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wulf.change import apply, steps
 from wulf.cli import complete
 from wulf.cli.facts import NodesOption
 from wulf.cli.options import ClusterOption, JsonOption, console, print_json
 from wulf.cli.progress import staging
 from wulf.errors import EXIT_ERROR, EXIT_INTERRUPTED, UsageError
 from wulf.nodeset import fold
-from wulf.procedure import change, members
-from wulf.procedure.clusters import cluster as resolve
-from wulf.records import ChangeOutcome
 from wulf.signals import end_gently
 from wulf.text import printable
 from wulf.units import format_fact, parse_duration
+
+if TYPE_CHECKING:
+    from wulf.procedure import change
+    from wulf.records import ChangeOutcome
 
 ConfirmOption = Annotated[
     str,
@@ -81,6 +81,10 @@ def command(
 
     Exit code 1 when it was refused or put back.
     """
+    from wulf.change import steps
+    from wulf.procedure import change, members
+    from wulf.procedure.clusters import cluster as resolve
+
     end_gently()
     if dry_run and json:
         raise UsageError("--dry-run has no --json: it prints commands for people")
@@ -127,6 +131,8 @@ def changing(*, json: bool) -> Iterator[Callable[[str], None]]:
 @contextmanager
 def telling_of_nodes(*, json: bool) -> Iterator[None]:
     """After Ctrl-C say what became of the nodes, and end."""
+    from wulf.change import apply
+
     try:
         yield
     except apply.Interrupted as stop:
@@ -207,6 +213,8 @@ _STATES = {
 
 
 def show_rows(intention: change.ChangePlan) -> None:
+    from wulf.change import steps
+
     units = {knob_setting.knob.id: knob_setting.knob.unit for knob_setting in intention.settings.values()}
     for (name, before, after), nodes in intention.rows.items():
         old, new = format_fact(name, before), format_fact(name, after)

@@ -6,12 +6,8 @@ import sys
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from wulf.apps.shipped import SHIPPED, find
 from wulf.cli.options import ClusterOption, say, show_table
-from wulf.procedure import shipping
-from wulf.procedure.clusters import cluster as resolve
 
 
 def command(
@@ -32,6 +28,10 @@ def command(
     So that it can stand in a command: mpirun -np 2 $(wulf shipped heat) --steps 1000. Every program checks its own
     result and ends with an exit code other than 0 when it is wrong; --help of the program shows its options.
     """
+    from wulf.apps.shipped import find
+    from wulf.procedure import shipping
+    from wulf.procedure.clusters import cluster as resolve
+
     if name is None:
         _list()
         return
@@ -45,6 +45,10 @@ def command(
 
 
 def _list() -> None:
+    from rich.table import Table
+
+    from wulf.apps.shipped import SHIPPED
+
     table = Table(box=None)
     for title in ("name", "what it is", "its figure: --match"):
         table.add_column(title)

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
 
-from wulf import access
-from wulf.change.answers import confirmed
 from wulf.cli.facts import NodesOption
 from wulf.cli.options import ClusterOption, JsonOption, console, print_json
-from wulf.cluster.inventory import ClusterConfig
 from wulf.errors import EXIT_FINDINGS
 from wulf.nodeset import fold, fold_reasons
-from wulf.procedure import change, level
-from wulf.procedure.clusters import cluster as resolve
-from wulf.records import NodeStatus, SetValue
 from wulf.text import printable
+
+if TYPE_CHECKING:
+    from wulf.cluster.inventory import ClusterConfig
+    from wulf.records import NodeStatus, SetValue
 
 #: The last changes, so many.
 _SHOWN = 12
@@ -35,6 +32,9 @@ def command(
     Exit code 3 when a node gave no answer that can be read, a change is not at its end, something could not be put
     back, a confirmed setting does not hold, or a node was missing from a change.
     """
+    from wulf.procedure import change
+    from wulf.procedure.clusters import cluster as resolve
+
     config = resolve(cluster)
     chosen = config.select(nodes)
     with change.open_guards(config) as (_, guards):
@@ -84,6 +84,10 @@ def _behind_lines(status: NodeStatus) -> list[str]:
 
 def _with_behind(config: ClusterConfig, found: Sequence[NodeStatus]) -> list[NodeStatus]:
     """Add what brings nodes level that were missing from a change."""
+    import msgspec
+
+    from wulf.procedure import level
+
     told = level.behind(config, [status.node for status in found])
     return [
         msgspec.structs.replace(status, behind=level.commands(config, told[status.node]))
@@ -95,6 +99,9 @@ def _with_behind(config: ClusterConfig, found: Sequence[NodeStatus]) -> list[Nod
 
 def _value_line(value: SetValue, earlier: Collection[str]) -> str:
     """Return what is set, and whether it is as confirmed; `earlier` are the changes of an earlier boot."""
+    from wulf import access
+    from wulf.change.answers import confirmed
+
     name = value.target if value.kind in access.keepers() else value.knob
     if not value.holds:
         boot = ", before the last boot" if value.change in earlier else ""

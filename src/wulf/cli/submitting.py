@@ -6,14 +6,16 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
-from wulf.cluster.slurm import Job
 from wulf.errors import EXIT_INTERRUPTED, SchedulerError, UsageError
 from wulf.nodeset import fold
-from wulf.procedure import submitting
 from wulf.text import printable
+
+if TYPE_CHECKING:
+    from wulf.cluster.slurm import Job
 
 #: Is not for the job itself.
 _OPTION = "--submit"
@@ -39,6 +41,8 @@ class Following:
 
     def unanswered(self, why: str) -> None:
         """Say that Slurm does not answer; how the job stands is said again when it does."""
+        from wulf.procedure import submitting
+
         self._said = ""
         sys.stderr.write(f"{printable(why)}: asked again for {submitting.PATIENCE_S:.0f} s\n")
 
@@ -55,6 +59,8 @@ def submit(how: str, path: Path, *, named: bool, dry_run: bool) -> None:
     named
         Whether the command line names the run.
     """
+    from wulf.procedure import submitting
+
     command = [sys.executable, "-P", "-m", "wulf.start", *words(sys.argv[1:], "" if named else path.name)]
     options = _options(how)
     if options is None:
@@ -93,6 +99,8 @@ def follow(job: str, path: Path | None = None) -> None:
     SchedulerError
         Slurm has ended the job, or does not know it.
     """
+    from wulf.procedure import submitting
+
     try:
         ended = submitting.follow(job, Following(), known=path is not None)
     except KeyboardInterrupt:

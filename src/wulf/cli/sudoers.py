@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from wulf.change import sudo
 from wulf.cli.options import ClusterOption
 from wulf.errors import WulfError
 
@@ -21,4 +20,6 @@ def command(
     Remove them from every node: rm -f /etc/sudoers.d/wulf. Settings can be changed by root, or with become = "sudo" by
     a user whom sudo lets do everything without a password.
     """
+    from wulf.change import sudo
+
     raise WulfError(sudo.WITHDRAWN)

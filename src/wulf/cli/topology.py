@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from wulf.cli.options import ClusterOption, JsonOption, console, print_json, show_table
 from wulf.cli.progress import staging
 from wulf.cli.set_values import ConfirmOption, changing, deadline, show, show_commands
-from wulf.cluster.inventory import ClusterConfig
-from wulf.cluster.links import write
 from wulf.errors import EXIT_ERROR, EXIT_FINDINGS, UsageError
-from wulf.procedure import change, linking, routing
-from wulf.procedure.clusters import cluster as resolve
-from wulf.records import Embedding, LinkTopology
 from wulf.signals import end_gently
 from wulf.text import printable
-from wulf.topology import shapes
 from wulf.units import parse_duration
+
+if TYPE_CHECKING:
+    from wulf.cluster.inventory import ClusterConfig
+    from wulf.records import Embedding, LinkTopology
 
 _STATES = {"found": "", "none": "no", "not found": "maybe"}
 
@@ -72,6 +69,10 @@ def command(
 
     Exit code 1 when a change of routes was refused or put back.
     """
+    from wulf.procedure import linking
+    from wulf.procedure.clusters import cluster as resolve
+    from wulf.topology import shapes
+
     end_gently()
     if embed is not None and routes is not None:
         raise UsageError("--embed and --routes: one at a time")
@@ -99,6 +100,10 @@ def command(
 
 
 def _show_survey(survey: LinkTopology) -> None:
+    from rich.table import Table
+
+    from wulf.cluster.links import write
+
     out = console()
     linked = {node for link in survey.links for node in link.nodes}
     out.print(
@@ -127,6 +132,8 @@ def _show_placement(found: Embedding, *, json: bool) -> None:
 
 def _route(config: ClusterConfig, hops: int, deadline_s: int, *, dry_run: bool, json: bool) -> None:
     """Set routes, and say what became of it."""
+    from wulf.procedure import change, routing
+
     with change.open_guards(config) as (transport, guards):
         with staging() as say:
             say(f"looking at {len(config.nodes)} nodes")

@@ -13,15 +13,7 @@ from wulf.cli.facts import NodesOption
 from wulf.cli.options import ClusterOption, JsonOption, console, print_json
 from wulf.cli.progress import staging
 from wulf.errors import UsageError
-from wulf.pattern.summarised import pattern_text
-from wulf.procedure import trace_export, tracing
-from wulf.procedure.clusters import cluster as resolve
-from wulf.procedure.trace_import import import_trace
-from wulf.report import traced as report
-from wulf.store import write_atomically
 from wulf.units import parse_size
-from wulf.wtrace.reader import read_verified
-from wulf.wtrace.summary import summary
 
 LIMIT = "1GiB"
 
@@ -84,6 +76,11 @@ def record(
     With --cluster or --ranks it runs on the first node; else here. Programs in C, C++ and Fortran that are linked
     dynamically are seen. A program that dies leaves a trace up to its end. Exit code: that of the command.
     """
+    from wulf.procedure import tracing
+    from wulf.procedure.clusters import cluster as resolve
+    from wulf.report import traced as report
+    from wulf.wtrace.summary import summary
+
     config = resolve(cluster_name if cluster_name is not None or ranks else "local")
     request = tracing.TraceRequest(
         config=config,
@@ -120,6 +117,11 @@ def show(
     json: JsonOption = False,
 ) -> None:
     """Say what a trace holds: time in MPI by call, ranks, sizes of messages, who sends to whom, what was when."""
+    from wulf.report import traced as report
+    from wulf.store import write_atomically
+    from wulf.wtrace.reader import read_verified
+    from wulf.wtrace.summary import summary
+
     found = read_verified(trace)
     told = summary(found)
     if html_file is not None:
@@ -146,6 +148,11 @@ def pattern(
     All iterations are alike in it: the order of calls and what waits for what are not there, so that it is a load of
     the same kind, to be changed and scaled, and no replay.
     """
+    from wulf.pattern.summarised import pattern_text
+    from wulf.store import write_atomically
+    from wulf.wtrace.reader import read_verified
+    from wulf.wtrace.summary import summary
+
     text = pattern_text(summary(read_verified(trace)))
     if output is None:
         sys.stdout.write(text)
@@ -178,6 +185,10 @@ def import_(
     It says nothing of how long the program ran: a prediction is then the model's alone. What cannot be followed (other
     communicators, a second CPU of a rank) is refused by file and line.
     """
+    from wulf.procedure.trace_import import import_trace
+    from wulf.report import traced as report
+    from wulf.wtrace.summary import summary
+
     report.render_text(summary(import_trace(files, from_, output, speed)), console())
     sys.stderr.write(f"trace: {output}\n")
 
@@ -193,6 +204,8 @@ def export(
     ],
 ) -> None:
     """Write a trace for other simulators."""
+    from wulf.procedure import trace_export
+
     if directory.exists() and not directory.is_dir():
         raise UsageError(f"-o {directory}: not a directory")
     for path in trace_export.export(trace, to, directory):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -15,21 +15,19 @@ from wulf.cli.options import RUNS, ClusterOption, RunsOption, console
 from wulf.cli.progress import staging
 from wulf.cli.set_values import AllowMissingOption, RelaxOption, TakeOverOption
 from wulf.cli.tune_progress import TuneProgress
-from wulf.cluster.inventory import ClusterConfig
 from wulf.errors import EXIT_ERROR, EXIT_FINDINGS, UsageError
-from wulf.experiment import objective
 from wulf.nodeset import fold
-from wulf.procedure import change, level, members
-from wulf.procedure.begin import new_run, new_seed
-from wulf.procedure.clusters import cluster
-from wulf.procedure.tuning import apply_result, prepare, session
-from wulf.records import Pair
-from wulf.report import tuning as report
-from wulf.report.words import count
 from wulf.signals import end_gently
-from wulf.store.tuning import TuningRun
 from wulf.text import printable
 from wulf.units import parse_duration, parse_percent
+
+if TYPE_CHECKING:
+    from wulf.cluster.inventory import ClusterConfig
+    from wulf.experiment import objective
+    from wulf.procedure import level
+    from wulf.procedure.tuning import session
+    from wulf.records import Pair
+    from wulf.store.tuning import TuningRun
 
 BUDGET = "30m"
 
@@ -101,6 +99,11 @@ def command(
 
     Exit code 3 when the search did not come to its end, 1 when what helps could not be set.
     """
+    from wulf.procedure import change
+    from wulf.procedure.begin import new_run, new_seed
+    from wulf.procedure.clusters import cluster
+    from wulf.procedure.tuning import prepare, session
+
     end_gently()
     if resume:
         if allow_missing:
@@ -139,6 +142,8 @@ def command(
 
 def answering(config: ClusterConfig, nodes: str | None, allow_missing: int) -> level.Present:
     """Return which nodes take part, and name those that are left out."""
+    from wulf.procedure import members
+
     there = members.answering(config, config.select(nodes), allow_missing=allow_missing)
     for node, reason in there.missing.items():
         sys.stderr.write(f"left out: {node} ({printable(reason, 300)})\n")
@@ -149,6 +154,8 @@ def remember_missing(
     config: ClusterConfig, there: level.Present, run: TuningRun, *, persist: bool = False
 ) -> None:
     """Note what nodes that were left out have missed, and say what brings them level."""
+    from wulf.procedure import members
+
     for node, commands in members.remember_missing(config, there, run, persist=persist).items():
         sys.stdout.write(f"{node} is refused until: {' && '.join(commands)}\n")
 
@@ -163,6 +170,9 @@ def leave(run: TuningRun) -> None:
 
 def show(run: TuningRun) -> None:
     """Print the conclusion and what to do next."""
+    from wulf.procedure.tuning import apply_result
+    from wulf.report import tuning as report
+
     if run.result is not None:
         report.render_text(apply_result.report(run), console())
     sys.stdout.write(f"\nrun: {run.path}\nnext: wulf report {run.path}")
@@ -171,6 +181,8 @@ def show(run: TuningRun) -> None:
 
 def _explain(request: session.TuneRequest) -> None:
     """Print what would be tried on which nodes, command by command."""
+    from wulf.procedure.tuning import session
+
     with staging() as say:
         choice, commands = session.explain(request, say)
     for candidate in choice.candidates:
@@ -189,6 +201,8 @@ def _explain(request: session.TuneRequest) -> None:
 
 
 def _words(goal: objective.Objective, places: Sequence[Pair]) -> str:
+    from wulf.report.words import count
+
     pairs = f"{count(len(places), 'pair')} ({', '.join(' and '.join(pair) for pair in places)})"
     words = [f"{op} at {count(len(sizes), 'size')} between {pairs}" for op, sizes in goal.probes.items()]
     return ", ".join([*words, *(printable(one.command, 200) for one in goal.commands)])

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from wulf.cli.progress import Display, duration
-from wulf.procedure.tuning.loop import State
-from wulf.records import TuneManifest
 from wulf.units import format_change, format_share
+
+if TYPE_CHECKING:
+    from wulf.procedure.tuning.loop import State
+    from wulf.records import TuneManifest
 
 
 class TuneProgress(Display):

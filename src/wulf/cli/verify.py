@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,16 +11,15 @@ from wulf.cli.facts import NodesOption
 from wulf.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console, print_json
 from wulf.cli.progress import counting
 from wulf.cli.tune_progress import TuneProgress
-from wulf.cli.verification import Verification
 from wulf.errors import EXIT_FINDINGS, UsageError
 from wulf.nodeset import fold, fold_reasons
-from wulf.procedure import change, persist, site
-from wulf.procedure.clusters import cluster as resolve
-from wulf.procedure.tuning import session, verify
-from wulf.store import find_run
-from wulf.store.tuning import HEAD, TuningRun, load_tuning
 from wulf.text import printable
 from wulf.units import format_change, format_unseen
+
+if TYPE_CHECKING:
+    from wulf.cli.verification import Verification
+    from wulf.procedure.tuning import verify
+    from wulf.store.tuning import TuningRun
 
 
 def command(
@@ -43,6 +42,12 @@ def command(
     confirmation. To be run after a reboot. Exit code 3 when something does not hold, or a node gives no answer that
     can be read.
     """
+    from wulf.cli.verification import Verification
+    from wulf.procedure import change, persist
+    from wulf.procedure.clusters import cluster as resolve
+    from wulf.store import find_run
+    from wulf.store.tuning import HEAD, load_tuning
+
     config = resolve(cluster)
     chosen = config.select(nodes)
     with change.open_guards(config) as (_, guards):
@@ -67,6 +72,10 @@ def command(
 
 
 def _measure(run: TuningRun) -> verify.Figures:
+    from wulf.procedure import change, site
+    from wulf.procedure.tuning import session, verify
+    from wulf.store.tuning import HEAD
+
     with TuneProgress() as progress:
         config, tools = session.tools_of(run.manifest, str(run.path / HEAD), progress.stage)
         with (

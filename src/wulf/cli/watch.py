@@ -11,9 +11,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
-import msgspec
 import typer
 
 from wulf.cli import complete
@@ -21,26 +20,19 @@ from wulf.cli.facts import NodesOption
 from wulf.cli.measure_progress import MeasureProgress
 from wulf.cli.options import ClusterOption, JsonOption, console, print_json
 from wulf.cli.progress import note
-from wulf.cluster.inventory import ClusterConfig
 from wulf.errors import EXIT_FINDINGS, BuildError, UsageError
-from wulf.history import alarms as alarming
 from wulf.nodeset import fold
-from wulf.probe.build import find_mpi
-from wulf.procedure import allocation
-from wulf.procedure.clusters import cluster as resolve
-from wulf.procedure.logged import Logged
-from wulf.procedure.watching import idle, installing, judging, place, running
-from wulf.records.watched import WatchReport
-from wulf.report import watch as shown
-from wulf.report.watch import metrics as told
-from wulf.report.words import count
 from wulf.signals import end_gently
-from wulf.store import write_atomically
-from wulf.store.history import NAME as HISTORY
-from wulf.store.history import History
 from wulf.text import printable
-from wulf.timer.times import MINUTES_A_DAY, Window, parse_window, times
 from wulf.units import parse_duration
+
+if TYPE_CHECKING:
+    from wulf.cluster.inventory import ClusterConfig
+    from wulf.procedure.logged import Logged
+    from wulf.procedure.watching import idle, installing, place
+    from wulf.records.watched import WatchReport
+    from wulf.store.history import History
+    from wulf.timer.times import Window
 
 BUDGET = "5m"
 EVERY = "1d"
@@ -106,7 +98,7 @@ OnAlarmOption = Annotated[
 ]
 
 
-class Outputs(msgspec.Struct, frozen=True, kw_only=True):
+class Outputs(NamedTuple):
     """Where what a watch says goes, beside the terminal."""
 
     metrics: Path | None = None
@@ -115,6 +107,11 @@ class Outputs(msgspec.Struct, frozen=True, kw_only=True):
 
     def write(self, report: WatchReport, history: History) -> None:
         """Write all files, each as a whole."""
+        from wulf.procedure.watching import judging
+        from wulf.report import watch as shown
+        from wulf.report.watch import metrics as told
+        from wulf.store import write_atomically
+
         series = judging.series(history, [*report.open, *report.closed])
         if self.metrics is not None:
             write_atomically(self.metrics, told.render(report, series).encode())
@@ -155,6 +152,10 @@ def install(
     What is written is shown before; 'wulf watch remove' takes exactly that away again. Without --window a run starts at
     02:30 each day. With it, nodes that are busy are looked at again every ten minutes until it is over.
     """
+    from wulf.procedure.watching import installing
+    from wulf.report.words import count
+    from wulf.timer.times import MINUTES_A_DAY, times
+
     config, chosen, directory = _where(cluster_name, nodes, name, watches)
     if config.origin.startswith("Slurm allocation"):
         raise UsageError(
@@ -247,6 +248,10 @@ def run(
 
     Exit code 3 when there is a new alarm; 'wulf watch show' has all that are open.
     """
+    from wulf.procedure import allocation
+    from wulf.procedure.watching import running
+    from wulf.store.history import History
+
     end_gently()
     config, chosen, directory = _where(cluster_name, nodes, name, watches)
     request = running.WatchRequest(
@@ -285,6 +290,9 @@ def show(
 
     Exit code 3 when an alarm is open.
     """
+    from wulf.procedure.watching import judging, place
+    from wulf.store.history import History
+
     directory = place.only(watches or place.home(), name)
     with History(directory) as history:
         report = judging.report(history, directory.name, history.nodes(), place.SystemClock().now(), None)
@@ -308,6 +316,11 @@ def accept(
 
     An alarm that nobody accepts is closed when the level returns, or after 30 days.
     """
+    from wulf.history import alarms as alarming
+    from wulf.procedure.watching import place
+    from wulf.report.words import count
+    from wulf.store.history import History
+
     if bool(alarms) == every:
         raise UsageError("name alarms by their numbers (wulf watch show), or --all")
     directory = place.only(watches or place.home(), name)
@@ -332,6 +345,9 @@ def remove(
     watches: WatchesOption = None,
 ) -> None:
     """Take away exactly what 'wulf watch install' has written. The history stays."""
+    from wulf.procedure.watching import installing, place
+    from wulf.store.history import NAME as HISTORY
+
     directory = place.only(watches or place.home(), name)
     written = installing.installed(directory)
     if written is None:
@@ -353,6 +369,9 @@ def _where(
     cluster_name: str | None, nodes: str | None, name: str | None, watches: Path | None
 ) -> tuple[ClusterConfig, list[str], Path]:
     """Return the cluster, its nodes that are watched, and the directory of the watch."""
+    from wulf.procedure.clusters import cluster as resolve
+    from wulf.procedure.watching import place
+
     config = resolve(cluster_name)
     chosen = config.select(nodes)
     if len(chosen) < 2 and config.transport != "local":
@@ -363,6 +382,8 @@ def _where(
 @contextmanager
 def _progress(quiet: bool) -> Iterator[MeasureProgress | Logged]:
     """Show where the measuring stands; to the log alone, and nothing of it, where nobody looks."""
+    from wulf.procedure.logged import Logged
+
     if quiet:
         logging.getLogger("wulf").setLevel(logging.ERROR)
         yield Logged()
@@ -372,6 +393,8 @@ def _progress(quiet: bool) -> Iterator[MeasureProgress | Logged]:
 
 
 def _say(report: WatchReport, history: History, *, json: bool, quiet: bool) -> None:
+    from wulf.report import watch as shown
+
     if json:
         print_json(report)
     elif not quiet or report.new:
@@ -380,6 +403,8 @@ def _say(report: WatchReport, history: History, *, json: bool, quiet: bool) -> N
 
 def _tell(command: str, report: WatchReport) -> None:
     """Run a person's command; that it fails is said, and changes nothing."""
+    import msgspec
+
     try:
         done = subprocess.run(
             ["/bin/sh", "-c", command],
@@ -395,6 +420,8 @@ def _tell(command: str, report: WatchReport) -> None:
 
 
 def _clock(at: str | None) -> place.Clock:
+    from wulf.procedure.watching import place
+
     if at is None:
         return place.SystemClock()
     try:
@@ -404,6 +431,8 @@ def _clock(at: str | None) -> place.Clock:
 
 
 def _window(text: str | None, budget: str) -> Window | None:
+    from wulf.timer.times import parse_window
+
     if text is None:
         return None
     window = parse_window(text)
@@ -420,6 +449,8 @@ def _require_time(every: str, budget: str) -> None:
 
 
 def _require_mpi(mpi: str | None) -> None:
+    from wulf.probe.build import find_mpi
+
     try:
         if mpi is not None:
             find_mpi(mpi)
@@ -468,6 +499,8 @@ def _command(words: Sequence[str], options: dict[str, str | None]) -> list[str]:
 
 def _show_plan(wanted: installing.Plan, directory: Path, who: str) -> None:
     """Show a person what is written where, before it is."""
+    from wulf.store.history import NAME as HISTORY
+
     for path, text in wanted.files.items():
         sys.stdout.write(f"{path}:\n{_indented(text)}")
     if wanted.lines:

@@ -22,10 +22,6 @@ from wulf.cli.predict import (
 )
 from wulf.cli.progress import staging
 from wulf.errors import UsageError
-from wulf.prediction import money
-from wulf.procedure import valuing
-from wulf.report import worth as report
-from wulf.store import write_atomically
 
 NETWORKS = "10gbe,25gbe,25gbe-roce"
 TUNED = "1gbe-tuned"
@@ -86,6 +82,11 @@ def command(
     or of other ranks or nodes than the jobs, or has receives from anybody; and of a network that changes less than the
     traces vary by themselves it is not said that it pays.
     """
+    from wulf.prediction import money
+    from wulf.procedure import valuing
+    from wulf.report import worth as report
+    from wulf.store import write_atomically
+
     if template is not None:
         sys.stdout.write(money.JOBS if template == "jobs" else money.PRICES)
         return
