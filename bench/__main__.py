@@ -53,6 +53,7 @@ NAMES = (
     "accuracy",
     "trace-truth",
     "install",
+    "help",
     "soak",
     "suite",
 )

@@ -132,7 +132,10 @@ VERBS = {
         "wulf.cli.mpi",
         "Find the best algorithms for an MPI library's collectives, and compare MPI libraries.",
     ),
-    "report": Verb("wulf.cli.report", "Report a measured run, a tuning run or a run of HPL."),
+    "report": Verb(
+        "wulf.cli.report",
+        "Report a measured run, a tuning run or a run of HPL. Without an option an HTML file is written into it.",
+    ),
     "list": Verb("wulf.cli.listing", "List the runs, the newest last."),
     "runs": Verb("wulf.cli.runs", "List, label, rename, delete and move runs, of all kinds."),
     "config": Verb(
