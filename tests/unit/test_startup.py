@@ -26,6 +26,7 @@ SLOW = (
     "jinja2",
     "msgspec",
     "numpy",
+    "pydantic",
     "rich",
     "rustworkx",
     "scipy",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from importlib import import_module
 from typing import Annotated, Any, NamedTuple, NoReturn
 
@@ -176,6 +177,17 @@ def _listed(options: list[Any]) -> TyperGroup:
     )
 
 
+def _convert_if_given(options: Iterable[Any]) -> None:
+    """Let options be None at once where nobody has given them: what typer imports to convert values takes 0.1 s."""
+    for option in options:
+        if "process_value" not in vars(option):
+            option.process_value = partial(_converted, option.process_value)
+
+
+def _converted(convert: Callable[[Any, Any], Any], ctx: Any, value: Any) -> Any:
+    return None if value is None else convert(ctx, value)
+
+
 class _Verbs(TyperGroup):
     """Imports a verb only when it is used, and the verb what does its work only when it is called."""
 
@@ -199,6 +211,10 @@ class _Verbs(TyperGroup):
         command.name = cmd_name
         return command
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        _convert_if_given(self.get_params(ctx))
+        return super().parse_args(ctx, args)
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         _listed([]).format_commands(ctx, formatter)
 
@@ -211,6 +227,8 @@ class _Verbs(TyperGroup):
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None:
             logs.accept_after_verb(command)
+            if hasattr(command, "commands"):
+                _convert_if_given(command.get_params(ctx))
         if command is not None and name is not None and name not in _ABOUT_DEFAULTS:
             # A shell that asks how a word may go on is told nothing of what is wrong.
             with suppress(WulfError) if ctx.resilient_parsing else nullcontext():
