@@ -1,15 +1,17 @@
-"""The probes, built once per session: the plain ones, and the socket probe with the sanitizers."""
+"""The probes: the plain ones, those with MPI, and the socket probe with the sanitizers."""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import msgspec
 import pytest
 
-SOURCE = Path(__file__).parents[2] / "native"
+from tests.native import programs
+from tests.native.tiers import mostly_thorough
+
+#: Where MPICH would only show once more what Open MPI has shown, it is for `make test-all`.
+EACH_FAMILY = mostly_thorough(programs.FAMILIES, "openmpi")
 
 
 class MpiProbe(msgspec.Struct, frozen=True):
@@ -24,50 +26,38 @@ class MpiProbe(msgspec.Struct, frozen=True):
         return [*self.launch, "-np", str(ranks), str(self.path), *arguments]
 
 
-def build(directory: Path, target: str, *options: str) -> Path:
-    """Build one program."""
-    for tool in ("cmake", "ninja"):
-        if shutil.which(tool) is None:
-            pytest.skip(f"{tool} is not installed")
-    configure = [
-        "cmake",
-        "-S",
-        str(SOURCE),
-        "-B",
-        str(directory),
-        "-G",
-        "Ninja",
-        "-DWULF_TESTS=OFF",
-        *options,
-    ]
-    for argv in (configure, ["cmake", "--build", str(directory), "--target", target]):
-        done = subprocess.run(argv, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert "warning:" not in done.stdout + done.stderr, done.stdout + done.stderr
-    return directory / target
+# None of these is shared: what they give is made before, or by the first that asks. So tests of one file can run on
+# all workers of pytest-xdist.
 
 
-@pytest.fixture(scope="session")
-def net_probe(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(tmp_path_factory.mktemp("net"), "wulf-probe-net")
+@pytest.fixture
+def net_probe() -> Path:
+    return programs.program("wulf-probe-net")
 
 
-@pytest.fixture(scope="session")
-def sanitized_probe(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(tmp_path_factory.mktemp("sanitized"), "wulf-probe-net", "-DWULF_SANITIZE=ON")
+@pytest.fixture
+def sanitized_probe() -> Path:
+    return programs.sanitized("wulf-probe-net")
 
 
-@pytest.fixture(scope="session", params=["openmpi", "mpich"])
-def mpi_probe(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> MpiProbe:
-    family = str(request.param)
-    compiler, launcher = shutil.which(f"mpicc.{family}"), shutil.which(f"mpirun.{family}")
-    if compiler is None or launcher is None:
-        pytest.skip(f"{family} is not installed")
-    path = build(tmp_path_factory.mktemp(family), "wulf-probe-mpi", f"-DWULF_MPI={compiler}")
+@pytest.fixture(params=EACH_FAMILY)
+def mpi_probe(request: pytest.FixtureRequest) -> MpiProbe:
+    return probe_of(request.param)
+
+
+@pytest.fixture(params=programs.FAMILIES)
+def either_mpi_probe(request: pytest.FixtureRequest) -> MpiProbe:
+    """Each library's, also in `make test`: for what must not wait to be seen."""
+    return probe_of(request.param)
+
+
+def probe_of(family: str) -> MpiProbe:
+    """Return the probe of an MPI library; skip the test where there is none."""
     options = {
         # The ranks share CPUs with the rest of the tests.
         "openmpi": ["--allow-run-as-root", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"],
         # Two names, so that Hydra keeps one daemon per rank, as between two nodes.
         "mpich": ["-disable-auto-cleanup", "-launcher", "fork", "-hosts", "localhost,127.0.0.2"],
     }
-    return MpiProbe(family, path, [launcher, *options[family]])
+    launcher = programs.required(family).mpirun
+    return MpiProbe(family, programs.program("wulf-probe-mpi", family), [launcher, *options[family]])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +16,8 @@ from wulf.records import Sample
 
 Line = dict[str, Any]
 TOKEN = "5eed"
-TIMEOUT_S = 40
+#: So long nothing lasts here, whatever else runs: it hangs.
+TIMEOUT_S = 120
 
 #: Keys of every kind of line, as documented; a key that is there must be known, and the other way round.
 _HELLO = {
@@ -97,16 +99,6 @@ def cells(lines: Sequence[Line]) -> dict[int, Line]:
     return {cell["size"]: cell for cell in found}
 
 
-def median_ns(cell: Line) -> float:
-    """Median of a cell's histogram [ns]."""
-    passed = 0
-    for value, count in cell["histogram"]:
-        passed += count
-        if 2 * passed >= sum(count for _, count in cell["histogram"]):
-            return float(value)
-    raise AssertionError("empty histogram")
-
-
 @contextmanager
 def secret(token: str = TOKEN) -> Iterator[IO[bytes]]:
     """Standard input of a probe: a file with the token."""
@@ -123,6 +115,35 @@ def run(argv: Sequence[str | Path], expected_code: int = 0, token: str = TOKEN) 
         done = subprocess.run(words, stdin=stdin, capture_output=True, timeout=TIMEOUT_S, check=False)
     assert done.returncode == expected_code, (done.returncode, done.stdout[-500:], done.stderr[-2000:])
     return lines_of(done.stdout)
+
+
+@contextmanager
+def measuring(argv: Sequence[str | Path]) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a probe whose end nobody waits for; it has said hello and that it goes on (`lines_of`, `rest_of`)."""
+    words = [str(word) for word in argv]
+    with (
+        secret() as stdin,
+        subprocess.Popen(words, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process,
+    ):
+        bound = threading.Timer(TIMEOUT_S, process.kill)
+        bound.start()
+        try:
+            assert process.stdout is not None
+            hello = lines_of(process.stdout.readline())[0]
+            assert hello["type"] == "hello", hello
+            assert process.stdout.readline(), "it ended before it had measured anything"
+            yield process
+        finally:
+            process.kill()
+            bound.cancel()
+
+
+def rest_of(process: subprocess.Popen[bytes]) -> list[Line]:
+    """Wait for the end of a probe that was `measuring`; return what else it said."""
+    assert process.stdout is not None
+    said = process.stdout.read()
+    process.wait()
+    return lines_of(said)
 
 
 @contextmanager

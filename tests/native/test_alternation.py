@@ -13,6 +13,7 @@ import pytest
 
 from tests.native.conftest import MpiProbe
 from tests.native.probe import TIMEOUT_S, client, lines_of, run, secret, server
+from tests.native.tiers import mostly_thorough
 
 ARMS = (
     "--sweeps",
@@ -78,7 +79,7 @@ def test_without_a_guard_both_are_the_same_setting(mpi_probe: MpiProbe) -> None:
     assert lines[-1]["type"] == "end"
 
 
-@pytest.mark.parametrize("side", ["near", "far"])
+@pytest.mark.parametrize("side", mostly_thorough(["near", "far"], "near"))
 def test_a_setting_that_is_not_made_ends_the_launch(net_probe: Path, tmp_path: Path, side: str) -> None:
     near, far = tmp_path / "near", tmp_path / "far"
     says = {"near": "ok", "far": "ok", side: "the driver refuses"}

@@ -7,12 +7,16 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from tests.native.conftest import SOURCE, build
+from tests.native import programs
+from tests.native.conftest import EACH_FAMILY
+from tests.native.programs import SOURCE
+from tests.native.tiers import mostly_thorough, thorough
 from wulf.apps.shipped import SHIPPED
 
 TIMEOUT_S = 120
@@ -23,9 +27,8 @@ class Application(msgspec.Struct, frozen=True):
     """Programs built with one MPI library, and how ranks of them are started here."""
 
     family: str
-    directory: Path
-    #: Both sanitizers are in it.
-    sanitized: bool = False
+    #: The program of a name.
+    path: Callable[[str], Path]
 
     def run(
         self, name: str, ranks: int, *words: str, preload: Path | None = None
@@ -41,7 +44,7 @@ class Application(msgspec.Struct, frozen=True):
         between = ["env", f"LD_PRELOAD={preload}"] if preload else []
         # MPI libraries leave memory behind.
         env = dict(os.environ, ASAN_OPTIONS="detect_leaks=0")
-        argv = [*launch, "-np", str(ranks), *between, str(self.directory / SHIPPED[name].program), *words]
+        argv = [*launch, "-np", str(ranks), *between, str(self.path(name)), *words]
         return subprocess.run(argv, capture_output=True, text=True, timeout=TIMEOUT_S, env=env, check=False)
 
 
@@ -50,34 +53,28 @@ def figures(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
     return dict(line.split(" ", 1) for line in done.stdout.splitlines() if " " in line)
 
 
-def _built(tmp_path_factory: pytest.TempPathFactory, family: str, *options: str) -> Path:
-    compiler = shutil.which(f"mpicc.{family}")
-    if compiler is None:
-        pytest.skip(f"{family} is not installed")
-    directory = tmp_path_factory.mktemp(f"apps-{family}")
-    for name in ("heat", "farm"):
-        build(directory, SHIPPED[name].program, f"-DWULF_MPI={compiler}", *options)
-    return directory
+@pytest.fixture(params=EACH_FAMILY)
+def application(request: pytest.FixtureRequest) -> Application:
+    family = request.param
+    programs.required(family)
+    return Application(family, lambda name: programs.program(SHIPPED[name].program, family))
 
 
-@pytest.fixture(scope="module", params=["openmpi", "mpich"])
-def application(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Application:
-    return Application(request.param, _built(tmp_path_factory, request.param))
+@pytest.fixture
+def sanitized() -> Application:
+    return Application(programs.sanitized_family(), lambda name: programs.sanitized(SHIPPED[name].program))
 
 
-@pytest.fixture(scope="module")
-def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Application:
-    return Application("openmpi", _built(tmp_path_factory, "openmpi", "-DWULF_SANITIZE=ON"), sanitized=True)
-
-
-@pytest.fixture(scope="module")
-def dgemm(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(tmp_path_factory.mktemp("dgemm"), "wulf-dgemm", "-DWULF_SANITIZE=ON")
+@pytest.fixture
+def dgemm() -> Path:
+    return programs.sanitized("wulf-dgemm")
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("ranks", [1, 2, 4])
-@pytest.mark.parametrize("columns", [1, 2, 33])
+@pytest.mark.parametrize(
+    ("ranks", "columns"),
+    [(1, 33), (4, 33), *(thorough(ranks, columns) for ranks in (1, 2, 4) for columns in (1, 2))],
+)
 def test_heat_decays_as_the_equation_says(application: Application, ranks: int, columns: int) -> None:
     done = application.run("heat", ranks, "--rows", "203", "--columns", str(columns), "--steps", "30")
     assert done.returncode == 0, done.stderr
@@ -92,7 +89,7 @@ def test_heat_decays_as_the_equation_says(application: Application, ranks: int, 
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("ranks", [1, 2, 4])
+@pytest.mark.parametrize("ranks", mostly_thorough([1, 2, 4], 4))
 def test_farm_gets_every_task_back(application: Application, ranks: int) -> None:
     done = application.run("farm", ranks, "--tasks", "57", "--task-us", "50", "--bytes", "4096")
     assert done.returncode == 0, done.stderr
@@ -104,27 +101,19 @@ def test_farm_gets_every_task_back(application: Application, ranks: int) -> None
 
 
 @pytest.mark.mpi
-def test_a_row_that_is_not_what_was_sent_is_seen(application: Application, tmp_path: Path) -> None:
-    done = application.run(
-        "heat", 2, "--rows", "200", "--steps", "30", preload=_shim(application, tmp_path, "spoiled_row")
-    )
+def test_a_row_that_is_not_what_was_sent_is_seen(application: Application) -> None:
+    shim = programs.shim("spoiled_row", application.family)
+    done = application.run("heat", 2, "--rows", "200", "--steps", "30", preload=shim)
     assert done.returncode == 1
     assert figures(done)["result"] == "wrong" and "away from the analytic solution" in done.stderr
 
 
 @pytest.mark.mpi
-def test_a_result_that_is_not_what_was_sent_is_seen(application: Application, tmp_path: Path) -> None:
-    done = application.run("farm", 2, "--tasks", "20", preload=_shim(application, tmp_path, "corrupting"))
+def test_a_result_that_is_not_what_was_sent_is_seen(application: Application) -> None:
+    shim = programs.shim("corrupting", application.family)
+    done = application.run("farm", 2, "--tasks", "20", preload=shim)
     assert done.returncode == 1
     assert figures(done)["result"] == "wrong" and "results are wrong" in done.stderr
-
-
-def _shim(application: Application, directory: Path, name: str) -> Path:
-    shim = directory / f"{name}.so"
-    compiler = str(shutil.which(f"mpicc.{application.family}"))
-    source = Path(__file__).parent / f"{name}.c"
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", shim, source], check=True, timeout=TIMEOUT_S)
-    return shim
 
 
 @pytest.mark.mpi
@@ -132,8 +121,8 @@ def _shim(application: Application, directory: Path, name: str) -> Path:
     ("name", "words", "complaint"),
     [
         ("heat", ["--steps", "0"], "--steps takes a number from 1"),
-        ("heat", ["--step", "1"], "there is no option --step"),
-        ("heat", ["--rows"], "--rows takes a number"),
+        thorough("heat", ["--step", "1"], "there is no option --step"),
+        thorough("heat", ["--rows"], "--rows takes a number"),
         ("farm", ["--bytes", "8"], "--bytes takes a number from 24"),
     ],
 )
@@ -151,8 +140,8 @@ def test_wrong_usage_is_said_once(
     ("name", "words"),
     [
         ("heat", ["--rows", "37", "--columns", "19", "--steps", "20"]),
-        ("heat", ["--rows", "16", "--columns", "1", "--steps", "20"]),
-        ("farm", ["--tasks", "9", "--task-us", "0", "--bytes", "24"]),
+        thorough("heat", ["--rows", "16", "--columns", "1", "--steps", "20"]),
+        thorough("farm", ["--tasks", "9", "--task-us", "0", "--bytes", "24"]),
     ],
 )
 def test_the_sanitizers_find_nothing(sanitized: Application, name: str, words: list[str]) -> None:

@@ -15,7 +15,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from tests.native.conftest import build
+from tests.native import programs
+from tests.native.conftest import EACH_FAMILY
+from tests.native.tiers import mostly_thorough
 from wulf.procedure import patterns
 from wulf.wtrace.layout import Kind
 from wulf.wtrace.reader import Stream, read
@@ -113,25 +115,16 @@ class Emulator(msgspec.Struct, frozen=True):
         return done.returncode, lines, done.stderr.decode(errors="replace")
 
 
-@pytest.fixture(scope="module", params=["openmpi", "mpich"])
-def emulator(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Emulator:
-    family = str(request.param)
-    compiler = shutil.which(f"mpicc.{family}")
-    if compiler is None:
-        pytest.skip(f"{family} is not installed")
-    directory = tmp_path_factory.mktemp(f"emulate-{family}")
-    path = build(directory, "wulf-emulate", f"-DWULF_MPI={compiler}")
-    return Emulator(family, path, build(directory, "libwulf-tracer.so", f"-DWULF_MPI={compiler}"))
+@pytest.fixture(params=EACH_FAMILY)
+def emulator(request: pytest.FixtureRequest) -> Emulator:
+    family = request.param
+    tracer = programs.program("libwulf-tracer.so", family)
+    return Emulator(family, programs.program("wulf-emulate", family), tracer)
 
 
-@pytest.fixture(scope="module")
-def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Emulator:
-    compiler = shutil.which("mpicc.openmpi")
-    if compiler is None:
-        pytest.skip("openmpi is not installed")
-    directory = tmp_path_factory.mktemp("emulate-sanitized")
-    options = (f"-DWULF_MPI={compiler}", "-DWULF_SANITIZE=ON")
-    return Emulator("openmpi", build(directory, "wulf-emulate", *options), None)
+@pytest.fixture
+def sanitized() -> Emulator:
+    return Emulator(programs.sanitized_family(), programs.sanitized("wulf-emulate"), None)
 
 
 def written(directory: Path, name: str, ranks: int = RANKS) -> Path:
@@ -182,7 +175,9 @@ def check_cells(lines: list[dict[str, Any]], programs: int, passes: int) -> None
             assert 0 <= compute <= time
 
 
-@pytest.mark.parametrize("name", [*patterns.gallery(), *OWN])
+@pytest.mark.parametrize(
+    "name", mostly_thorough([*patterns.gallery(), *OWN], "collectives", "shared", "neighborhood", "halo-3d")
+)
 def test_a_pattern_sends_what_it_says(emulator: Emulator, tmp_path: Path, name: str) -> None:
     trace = written(tmp_path, name)
     programs = programs_of(trace)
@@ -290,12 +285,12 @@ def test_memory_of_others(emulator: Emulator, tmp_path: Path) -> None:
     check_cells(lines, 1, 2)
 
 
-@pytest.mark.parametrize("name", ["halo-1d", "halo-3d", "client-server", "task-farm", "collectives"])
+@pytest.mark.parametrize(
+    "name",
+    mostly_thorough(["halo-1d", "halo-3d", "client-server", "task-farm", "collectives"], "halo-1d"),
+)
 def test_what_is_changed_on_its_way_is_counted(emulator: Emulator, tmp_path: Path, name: str) -> None:
-    shim = tmp_path / "corrupting.so"
-    source = Path(__file__).with_name("corrupting.c")
-    compiler = str(shutil.which(f"mpicc.{emulator.family}"))
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", shim, source], check=True, timeout=TIMEOUT_S)
+    shim = programs.shim("corrupting", emulator.family)
     trace = written(tmp_path, name)
     words = ("--passes", "1", "--compute", "none")
     code, lines, complaint = emulator.run(trace, "--check", *words, LD_PRELOAD=str(shim))
@@ -303,7 +298,9 @@ def test_what_is_changed_on_its_way_is_counted(emulator: Emulator, tmp_path: Pat
     assert next(line for line in lines if line["type"] == "cell")["corrupt"] > 0
 
 
-@pytest.mark.parametrize("name", [*OWN, "client-server", "halo-3d", "two-programs"])
+@pytest.mark.parametrize(
+    "name", mostly_thorough([*OWN, "client-server", "halo-3d", "two-programs"], "shared")
+)
 def test_the_sanitizers_find_nothing(sanitized: Emulator, tmp_path: Path, name: str) -> None:
     trace = written(tmp_path, name)
     words = ("--check", "--passes", "1", "--compute", "none")
@@ -312,6 +309,7 @@ def test_the_sanitizers_find_nothing(sanitized: Emulator, tmp_path: Path, name: 
     assert "runtime error" not in complaint and "AddressSanitizer" not in complaint, complaint
 
 
+@pytest.mark.thorough
 def test_a_damaged_trace_is_refused(sanitized: Emulator, tmp_path: Path) -> None:
     trace = written(tmp_path, "halo-1d", 2)
     whole = trace.read_bytes()

@@ -7,16 +7,29 @@ import signal
 import socket
 import struct
 import subprocess
-import time
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from tests.native.probe import TIMEOUT_S, TOKEN, Line, cells, client, lines_of, run, secret, server
+from tests.native.probe import (
+    TIMEOUT_S,
+    TOKEN,
+    Line,
+    cells,
+    client,
+    lines_of,
+    measuring,
+    rest_of,
+    run,
+    secret,
+    server,
+)
+from tests.native.tiers import mostly_thorough, thorough
 
-pytestmark = pytest.mark.alone
-ENDLESS = ("--sweeps", "100000", "--visit-us", "5000", "--peer-timeout", "3")
+ENDLESS = ("--sweeps", "100000", "--visit-us", "5000", "--peer-timeout")
+#: Who waits so long for the other side does not come to the end of a test.
+NEVER = "3600"
 SHORT = ("--sweeps", "2", "--visit-us", "500")
 REPLY_BYTES = 16 + 256 + 1024
 
@@ -35,31 +48,31 @@ def no_sanitizer_report(stderr: bytes) -> None:
     assert b"runtime error" not in stderr, stderr.decode()
 
 
-@pytest.mark.parametrize("op", ["tcp_rr", "tcp_stream", "udp_rr"])
-@pytest.mark.parametrize("cause", [signal.SIGKILL, signal.SIGSTOP])
-def test_names_a_peer_that_goes_away(net_probe: Path, op: str, cause: signal.Signals) -> None:
-    with server(net_probe) as (process, port):
-        argv = client(net_probe, port, op, "1024", *ENDLESS)
-        with secret() as stdin, subprocess.Popen(argv, stdin=stdin, stdout=subprocess.PIPE) as measuring:
-            time.sleep(0.5)
-            assert measuring.poll() is None
-            process.send_signal(cause)
-            begin = time.monotonic()
-            output, _ = measuring.communicate(timeout=TIMEOUT_S)
-    assert time.monotonic() - begin < (1 if cause == signal.SIGKILL else 5)
-    assert measuring.returncode == 3
-    last = lines_of(output)[-1]
+@pytest.mark.parametrize("op", mostly_thorough(["tcp_rr", "tcp_stream", "udp_rr"], "tcp_rr"))
+@pytest.mark.parametrize(
+    ("cause", "patience"),
+    [
+        (signal.SIGKILL, NEVER),  # the connection ends at once
+        thorough(signal.SIGSTOP, "3"),
+    ],
+)
+def test_names_a_peer_that_goes_away(net_probe: Path, op: str, cause: signal.Signals, patience: str) -> None:
+    with (
+        server(net_probe) as (process, port),
+        measuring(client(net_probe, port, op, "1024", *ENDLESS, patience)) as near,
+    ):
+        process.send_signal(cause)
+        last = rest_of(near)[-1]
+    assert near.returncode == 3
     assert (last["code"], last["peer"]) == ("peer_lost", "far")
     assert "far" in last["message"]
 
 
 def test_server_ends_when_its_client_is_killed(net_probe: Path) -> None:
-    with server(net_probe) as (process, port):
-        argv = client(net_probe, port, "tcp_rr", "1024", *ENDLESS)
-        with secret() as stdin, subprocess.Popen(argv, stdin=stdin, stdout=subprocess.DEVNULL) as measuring:
-            time.sleep(0.3)
-            measuring.kill()
-        output, _ = process.communicate(timeout=5)
+    with server(net_probe, "--peer-timeout", NEVER) as (process, port):
+        with measuring(client(net_probe, port, "tcp_rr", "1024", *ENDLESS, NEVER)) as near:
+            near.kill()
+        output, _ = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 3
     assert lines_of(output)[-1]["code"] == "peer_lost"
 
@@ -86,12 +99,12 @@ def test_turns_a_wrong_token_away_and_waits_for_the_right_one(net_probe: Path) -
 
 
 def test_silent_strangers_keep_nobody_waiting(net_probe: Path) -> None:
-    # More than are heard at once; each would have taken 2 s in turn, and the client's patience is 3 s.
+    # More than are heard at once; each would have taken 2 s in turn, and the client's patience is 30 s.
     with ExitStack() as strangers, server(net_probe) as (_, port):
         for number in range(70):
             stranger = strangers.enter_context(socket.create_connection(("127.0.0.1", port)))
             stranger.sendall(b"WULFPRB1"[: number % 9])
-        argv = client(net_probe, port, "tcp_rr", "8", *SHORT, "--peer-timeout", "3")
+        argv = client(net_probe, port, "tcp_rr", "8", *SHORT, "--peer-timeout", "30")
         assert cells(run(argv))
 
 
@@ -113,12 +126,8 @@ def test_takes_no_other_token(sanitized_probe: Path, role: list[str], line: str)
 
 
 def test_serves_one_client_only(net_probe: Path) -> None:
-    with server(net_probe) as (_, port):
-        argv = client(net_probe, port, "tcp_rr", "8", *ENDLESS)
-        with secret() as stdin, subprocess.Popen(argv, stdin=stdin, stdout=subprocess.DEVNULL) as first:
-            time.sleep(0.3)
-            assert run(client(net_probe, port, "tcp_rr", "8", *SHORT), 3)[-1]["code"] == "refused"
-            first.kill()
+    with server(net_probe) as (_, port), measuring(client(net_probe, port, "tcp_rr", "8", *ENDLESS, NEVER)):
+        assert run(client(net_probe, port, "tcp_rr", "8", *SHORT), 3)[-1]["code"] == "refused"
 
 
 @pytest.mark.parametrize("size", [0, 1 << 63, (16 << 20) + 1])
@@ -138,7 +147,7 @@ def test_survives_garbage_and_still_serves(sanitized_probe: Path) -> None:
             for length in (0, 1, 8, 60000):
                 visitor.sendto(noise.randbytes(length), ("127.0.0.1", port))
         found = cells(run(client(sanitized_probe, port, "udp_rr", "8,1024", *SHORT)))
-        _, stderr = process.communicate(timeout=10)
+        _, stderr = process.communicate(timeout=TIMEOUT_S)
     assert set(found) == {8, 1024}
     assert process.returncode == 0
     no_sanitizer_report(stderr)
@@ -158,7 +167,7 @@ def test_ends_in_order_on_hostile_commands(sanitized_probe: Path, op: str) -> No
         with server(sanitized_probe) as (process, port):
             with socket.create_connection(("127.0.0.1", port)) as visitor:
                 visitor.sendall(request(op=op) + hostile)
-                output, stderr = process.communicate(timeout=10)
+                output, stderr = process.communicate(timeout=TIMEOUT_S)
             last: Line = lines_of(output)[-1]
         assert process.returncode == 3
         assert last["code"] == "size"
@@ -172,14 +181,12 @@ def test_client_survives_a_hostile_server(sanitized_probe: Path) -> None:
             argv = client(sanitized_probe, listener.getsockname()[1], "tcp_rr", "64", *SHORT)
             with (
                 secret() as stdin,
-                subprocess.Popen(
-                    argv, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-                ) as measuring,
+                subprocess.Popen(argv, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as near,
             ):
                 connection, _ = listener.accept()
                 connection.sendall(noise.randbytes(length))
                 connection.close()
-                output, stderr = measuring.communicate(timeout=TIMEOUT_S)
-        assert measuring.returncode == 3
+                output, stderr = near.communicate(timeout=TIMEOUT_S)
+        assert near.returncode == 3
         assert lines_of(output)[-1]["type"] == "error"
         no_sanitizer_report(stderr)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.native.conftest import SOURCE
+from tests.native.programs import SOURCE
 
 
 def test_a_program_includes_its_own_headers_and_those_of_core() -> None:

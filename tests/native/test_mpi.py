@@ -3,32 +3,36 @@
 from __future__ import annotations
 
 import json
-import math
 import os
-import shutil
 import signal
+import socket
 import subprocess
-import threading
-import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.native import programs
 from tests.native.conftest import MpiProbe
-from tests.native.probe import TIMEOUT_S, cells, lines_of, run
+from tests.native.probe import TIMEOUT_S, cells, lines_of, measuring, run
+from tests.native.tiers import mostly_thorough, thorough
 
-pytestmark = [pytest.mark.mpi, pytest.mark.alone]
+pytestmark = pytest.mark.mpi
 SHORT = ("--sweeps", "3", "--visit-us", "500")
 #: Few sizes and a bounded time: ranks that spin get a share of two busy CPUs only.
-ENDLESS = ("--sweeps", "100000", "--visit-us", "5000", "--peer-timeout", "4")
+ENDLESS = ("--sweeps", "100000", "--visit-us", "5000", "--peer-timeout")
 RANK = (b"OMPI_COMM_WORLD_RANK=", b"PMI_RANK=")
+#: One operation between two, one of all, one of memory of others; and whatever there is.
+SOME_AND_ALL = pytest.mark.parametrize(
+    "some", [("mpi_pingpong", "mpi_allreduce", "mpi_get"), thorough(())], ids=["some", "all"]
+)
 
 
-def rank_pid(program: Path, rank: int) -> int:
-    """Process that is this rank of the running job."""
+def rank_pid(job: int, program: Path, rank: int) -> int:
+    """Process that is this rank of the job that `job` has started: other tests run the same program."""
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            if (process / "exe").readlink() != program:
+            if (process / "exe").readlink() != program or job not in ancestors(process):
                 continue
             variables = (process / "environ").read_bytes().split(b"\0")
         except OSError:  # not ours, or gone
@@ -38,11 +42,18 @@ def rank_pid(program: Path, rank: int) -> int:
     raise AssertionError(f"no rank {rank} of {program} is running")
 
 
-def test_measures_every_size(mpi_probe: MpiProbe) -> None:
-    lines = run(mpi_probe.argv(2, "--op", "mpi_pingpong", "--sizes", "65536,0,1", *SHORT))
+def ancestors(process: Path) -> Iterator[int]:
+    """Yield who has started a process, and who has started that, and so on."""
+    while process.name != "0":
+        process = process.with_name((process / "stat").read_text().rpartition(")")[2].split()[1])
+        yield int(process.name)
+
+
+def test_measures_every_size(either_mpi_probe: MpiProbe) -> None:
+    lines = run(either_mpi_probe.argv(2, "--op", "mpi_pingpong", "--sizes", "65536,0,1", *SHORT))
     assert lines[0]["mpi"]
     assert len(lines[0]["hosts"]) == len(lines[0]["cpus"]) == 2
-    assert lines[0]["yields"] == (mpi_probe.family == "openmpi")
+    assert lines[0]["yields"] == (either_mpi_probe.family == "openmpi")
     found = cells(lines)
     assert list(found) == [0, 1, 65536]
     assert all(cell["divisor"] == 2 and cell["corrupt"] == 0 for cell in found.values())
@@ -53,9 +64,10 @@ def _operations(mpi_probe: MpiProbe) -> dict[str, dict]:
     return {operation["name"]: operation for operation in json.loads(listed.stdout)}
 
 
-def test_every_operation_moves_what_it_was_given(mpi_probe: MpiProbe) -> None:
+@SOME_AND_ALL
+def test_every_operation_moves_what_it_was_given(mpi_probe: MpiProbe, some: tuple[str, ...]) -> None:
     for name, operation in _operations(mpi_probe).items():
-        if operation["transport"] != "mpi":
+        if operation["transport"] != "mpi" or name not in (some or [name]):
             continue
         least, most = operation["min_size_bytes"], operation["max_size_bytes"]
         sizes = [size for size in (0, 8, 1000, 65536) if least <= size <= most]
@@ -90,20 +102,19 @@ def test_the_library_says_its_parameters_as_the_environment_has_them(mpi_probe: 
         assert usual["coll_tuned_bcast_algorithm"]["values"]["1"]
 
 
-def _shim(mpi_probe: MpiProbe, directory: Path, name: str, *variables: str) -> list[str]:
+def _shim(mpi_probe: MpiProbe, name: str, *variables: str) -> list[str]:
     """Begin of a command line of two ranks with a library of ours between program and MPI."""
-    shim = directory / f"{name}.so"
-    compiler = shutil.which(f"mpicc.{mpi_probe.family}")
-    assert compiler is not None
-    source = Path(__file__).parent / f"{name}.c"
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", shim, source], check=True, timeout=TIMEOUT_S)
+    shim = programs.shim(name, mpi_probe.family)
     return [*mpi_probe.argv(2)[:-1], "env", f"LD_PRELOAD={shim}", *variables]
 
 
-def test_every_operation_sees_what_is_corrupt(mpi_probe: MpiProbe, tmp_path: Path) -> None:
-    shim = _shim(mpi_probe, tmp_path, "corrupting")
+@SOME_AND_ALL
+def test_every_operation_sees_what_is_corrupt(mpi_probe: MpiProbe, some: tuple[str, ...]) -> None:
+    shim = _shim(mpi_probe, "corrupting")
     for name, operation in _operations(mpi_probe).items():
-        if operation["transport"] != "mpi" or not operation["max_size_bytes"] or name.endswith("_barrier"):
+        if operation["transport"] != "mpi" or name not in (some or [name]):
+            continue
+        if not operation["max_size_bytes"] or name.endswith("_barrier"):
             continue
         found = cells(run([*shim, str(mpi_probe.path), "--op", name, "--sizes", "8,4096", *SHORT]))
         assert all(cell["corrupt"] > 0 for cell in found.values()), name
@@ -125,7 +136,7 @@ def test_an_operation_takes_its_number(mpi_probe: MpiProbe) -> None:
         assert done.returncode == 2 and complaint in done.stderr, words
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", mostly_thorough([2, 4], 4))
 def test_a_group_has_as_many_ranks_as_there_are(mpi_probe: MpiProbe, ranks: int) -> None:
     lines = run(mpi_probe.argv(ranks, "--op", "mpi_bcast", "--sizes", "0,1024", *SHORT))
     assert len(lines[0]["hosts"]) == ranks
@@ -149,26 +160,23 @@ def test_what_is_not_waited_for_says_what_it_is_held_against(mpi_probe: MpiProbe
         assert not known[name]["moves_bytes"]
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", mostly_thorough([2, 4], 4))
 def test_all_ranks_of_a_group_compute(mpi_probe: MpiProbe, ranks: int) -> None:
     found = cells(run(mpi_probe.argv(ranks, "--op", "mpi_iallreduce_overlap", "--sizes", "8", *SHORT)))
     assert found[8]["iterations"] > 0 and found[8]["corrupt"] == 0
     assert len(found[8]["exit_medians_ns"]) == ranks
 
 
-@pytest.mark.parametrize("percent", [0, 50, 100])
-def test_what_overlaps_is_told_from_what_does_not(mpi_probe: MpiProbe, tmp_path: Path, percent: int) -> None:
-    shim = _shim(mpi_probe, tmp_path, "overlapping", f"OVERLAP={percent}")
-    words = ("--op", "mpi_ibcast_overlap", "--sizes", "8", "--sweeps", "20", "--reference-us", "0")
-    planted_us = 300 * (1 - percent / 100)
-    left_us = math.inf
-    for _ in range(20):  # the least disturbed visit counts: whatever else runs here makes others longer
+def test_what_overlaps_is_told_from_what_does_not(mpi_probe: MpiProbe) -> None:
+    words = ("--op", "mpi_ibcast_overlap", "--sizes", "8", "--sweeps", "40", "--reference-us", "0")
+    left_ns = {}
+    for percent in (0, 100):
+        shim = _shim(mpi_probe, "overlapping", f"OVERLAP={percent}")
         cell = cells(run([*shim, str(mpi_probe.path), *words]))[8]
-        visits = zip(cell["batch_medians_ns"], cell["clock_errors_ns"], strict=True)
-        left_us = min(left_us, *(median / 1e3 for median, error in visits if error < 10000), math.inf)
-        if left_us < planted_us + 30:
-            break
-    assert left_us == pytest.approx(planted_us, abs=30)
+        # Whatever else runs here makes visits longer, so the shortest counts.
+        left_ns[percent] = min(cell["batch_medians_ns"])
+    # 300 µs that nobody calls MPI in are hidden, or none of them.
+    assert left_ns[100] < 300_000 / 3 < 300_000 / 2 < left_ns[0]
 
 
 def test_a_group_is_more_than_one(mpi_probe: MpiProbe) -> None:
@@ -193,7 +201,9 @@ def test_pairs_measure_at_once(mpi_probe: MpiProbe) -> None:
     assert lines[-1]["type"] == "end"
 
 
-@pytest.mark.parametrize(("ranks", "op"), [(3, "mpi_pingpong"), (4, "mpi_bcast"), (2, "empty")])
+@pytest.mark.parametrize(
+    ("ranks", "op"), [(3, "mpi_pingpong"), thorough(4, "mpi_bcast"), thorough(2, "empty")]
+)
 def test_at_once_wants_pairs(mpi_probe: MpiProbe, ranks: int, op: str) -> None:
     argv = mpi_probe.argv(ranks, "--op", op, "--sizes", "0", "--at-once", *SHORT)
     done = subprocess.run(argv, capture_output=True, timeout=TIMEOUT_S, check=False)
@@ -201,28 +211,21 @@ def test_at_once_wants_pairs(mpi_probe: MpiProbe, ranks: int, op: str) -> None:
     assert [line["code"] for line in lines_of(done.stdout)] == ["ranks"]
 
 
-@pytest.mark.parametrize("victim", [1, 2, 3])
+@pytest.mark.parametrize("victim", mostly_thorough([1, 2, 3], 3))
 def test_of_pairs_at_once_one_that_dies_ends_the_launch(mpi_probe: MpiProbe, victim: int) -> None:
-    argv = mpi_probe.argv(4, "--op", "mpi_pingpong", "--sizes", "1024", "--at-once", *ENDLESS)
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as job:
+    argv = mpi_probe.argv(4, "--op", "mpi_pingpong", "--sizes", "1024", "--at-once", *ENDLESS, "4")
+    with measuring(argv) as job:
         assert job.stdout is not None
-        bound = threading.Timer(TIMEOUT_S, job.kill)
-        bound.start()
-        job.stdout.readline()
-        job.stdout.readline()  # the first sign of progress
-        os.kill(rank_pid(mpi_probe.path, victim), signal.SIGKILL)
-        begin = time.monotonic()
+        os.kill(rank_pid(job.pid, mpi_probe.path, victim), signal.SIGKILL)
         said = [line for line in job.stdout if line.startswith(b"{") and b'"waiting"' not in line]
-        took_s = time.monotonic() - begin
-        job.communicate()
-        bound.cancel()
-    assert took_s < 10 and job.returncode != 0
+        job.wait()
+    assert job.returncode not in (0, -signal.SIGKILL)
     # A launcher that gives rank 0 no time to say it just ends the stream.
     last = lines_of(said[-1])[0] if said else {"type": "progress"}
     assert last["type"] == "progress" or last["code"] in ("peer_lost", "mpi")
 
 
-@pytest.mark.parametrize("ranks", [1, 3])
+@pytest.mark.parametrize("ranks", mostly_thorough([1, 3], 3))
 def test_wants_two_ranks(mpi_probe: MpiProbe, ranks: int) -> None:
     argv = mpi_probe.argv(ranks, "--op", "mpi_pingpong", "--sizes", "1", *SHORT)
     done = subprocess.run(argv, capture_output=True, timeout=TIMEOUT_S, check=False)
@@ -231,7 +234,7 @@ def test_wants_two_ranks(mpi_probe: MpiProbe, ranks: int) -> None:
     assert [line["code"] for line in lines] == ["ranks"]
 
 
-@pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.parametrize("ranks", mostly_thorough([1, 2], 1))
 def test_measures_itself(mpi_probe: MpiProbe, ranks: int) -> None:
     assert 0 in cells(run(mpi_probe.argv(ranks, "--op", "empty", "--sizes", "0", *SHORT)))
 
@@ -243,29 +246,20 @@ def test_names_a_bad_option(mpi_probe: MpiProbe) -> None:
     assert "--op" in done.stderr
 
 
-@pytest.mark.parametrize("cause", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize("cause", mostly_thorough([signal.SIGKILL, signal.SIGSTOP], signal.SIGKILL))
 def test_names_a_peer_that_goes_away(mpi_probe: MpiProbe, cause: signal.Signals) -> None:
-    argv = mpi_probe.argv(2, "--op", "mpi_pingpong", "--sizes", "1024", *ENDLESS)
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as job:
+    argv = mpi_probe.argv(2, "--op", "mpi_pingpong", "--sizes", "1024", *ENDLESS, "4")
+    with measuring(argv) as job:
         assert job.stdout is not None
-        bound = threading.Timer(TIMEOUT_S, job.kill)
-        bound.start()
-        hello = lines_of(job.stdout.readline())[0]
-        job.stdout.readline()  # the first sign of progress
-        victim = rank_pid(mpi_probe.path, 1)
+        victim = rank_pid(job.pid, mpi_probe.path, 1)
         os.kill(victim, cause)
-        begin = time.monotonic()
         # Like the controller: up to the last line of the protocol. The launcher may have more to say, and
         # Hydra waits for a rank that is stopped.
         last = next((line for line in job.stdout if b'"error"' in line), b"")
-        took_s = time.monotonic() - begin
         end(victim)
-        job.communicate()
-        bound.cancel()
-    assert took_s < 10
     error = lines_of(last)[0]
     assert error["code"] == "peer_lost"
-    assert error["peer"] == hello["hosts"][1]
+    assert error["peer"] == socket.gethostname()
     assert error["peer"] in error["message"]
 
 

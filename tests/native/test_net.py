@@ -10,14 +10,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.native.probe import cells, client, lines_of, median_ns, run, server
+from tests.native.probe import TIMEOUT_S, cells, client, lines_of, run, server
+from tests.native.programs import HERE, compiled
 from tests.native.proxy import DropEvery, delay, flip, proxy
+from tests.native.tiers import mostly_thorough
 from wulf.records import Operation
 
-pytestmark = pytest.mark.alone
-
 SHORT = ("--sweeps", "3", "--visit-us", "500")
-DELAY_S = 0.002
+#: Far more than the proxy itself takes, and a processor that others use.
+DELAY_S = 0.2
 
 
 def test_lists_its_operations(net_probe: Path) -> None:
@@ -32,7 +33,7 @@ def test_lists_its_operations(net_probe: Path) -> None:
 def test_measures_every_size(net_probe: Path, op: str) -> None:
     with server(net_probe) as (process, port):
         lines = run(client(net_probe, port, op, "1024,8,30000", *SHORT))
-        rest, _ = process.communicate(timeout=10)
+        rest, _ = process.communicate(timeout=TIMEOUT_S)
     assert lines_of(rest)[-1]["type"] == "end"
     assert process.returncode == 0
     hello = lines[0]
@@ -48,20 +49,18 @@ def test_measures_every_size(net_probe: Path, op: str) -> None:
 
 def test_measures_itself_alone(net_probe: Path) -> None:
     lines = run([net_probe, "--op", "empty", "--sizes", "0", *SHORT])
-    assert 0 < median_ns(cells(lines)[0]) < 10_000
+    assert 0 < cells(lines)[0]["min_ns"] < 10_000
     (reference,) = [line for line in lines if line["type"] == "reference"]
     assert [len(values) for values in reference["medians_ns"]] == [3]
 
 
-@pytest.mark.parametrize("op", ["tcp_rr", "tcp_stream", "udp_rr"])
+@pytest.mark.parametrize("op", mostly_thorough(["tcp_rr", "tcp_stream", "udp_rr"], "udp_rr"))
 def test_references_are_among_the_visits(net_probe: Path, op: str) -> None:
     with server(net_probe) as (_, port):
         lines = run(client(net_probe, port, op, "64,1024", "--reference-us", "700", *SHORT))
     (reference,) = [line for line in lines if line["type"] == "reference"]
-    assert [len(values) for values in reference["medians_ns"]] == [
-        6,
-        6,
-    ]  # both sides; three sweeps, two sizes
+    # Both sides; three sweeps, two sizes.
+    assert [len(values) for values in reference["medians_ns"]] == [6, 6]
     # Of both sides one after the other, before the visit beside which it is.
     visits = sorted(at for cell in cells(lines).values() for at in cell["batch_at_us"])
     for before, at, visit in zip([0, *visits], reference["at_us"], visits, strict=False):
@@ -92,28 +91,27 @@ def test_names_a_bad_option(net_probe: Path, words: list[str], option: str) -> N
     assert not done.stdout
 
 
-@pytest.mark.parametrize("op", ["tcp_rr", "udp_rr"])
+@pytest.mark.parametrize("op", mostly_thorough(["tcp_rr", "udp_rr"], "tcp_rr"))
 def test_sees_a_known_delay(net_probe: Path, op: str) -> None:
     fault = delay(DELAY_S)
     faults = {"tcp": fault} if op == "tcp_rr" else {"udp": fault}
     with server(net_probe) as (_, port), proxy(port, **faults) as near:
-        cell = cells(run(client(net_probe, near, op, "64", "--sweeps", "5", "--visit-us", "20000")))[64]
-    assert cell["min_ns"] / cell["divisor"] >= DELAY_S / 2 * 1e9
+        patient = ("--sweeps", "2", "--datagram-timeout-us", "1000000")
+        cell = cells(run(client(net_probe, near, op, "64", *patient)))[64]
     # The proxy's own way and an overslept timer come on top; a factor of two would be a wrong divisor.
-    assert median_ns(cell) / cell["divisor"] < 0.9 * DELAY_S * 1e9
+    assert DELAY_S / 2 * 1e9 <= cell["min_ns"] / cell["divisor"] < 0.9 * DELAY_S * 1e9
 
 
 def test_counts_every_lost_datagram(net_probe: Path) -> None:
-    drop = DropEvery(
-        16
-    )  # a slow machine has at least 21 answers: two visits that warm up, five sweeps, three each
+    # A slow machine has at least 21 answers: two visits that warm up, five sweeps, three each.
+    drop = DropEvery(16)
     with server(net_probe) as (_, port), proxy(port, udp=drop) as near:
         # A time-out that no answer on this machine exceeds: what counts as lost is what was dropped.
-        patient = ("--sweeps", "5", "--visit-us", "2000", "--datagram-timeout-us", "200000")
+        patient = ("--sweeps", "5", "--visit-us", "2000", "--datagram-timeout-us", "1000000")
         cell = cells(run(client(net_probe, near, "udp_rr", "64", *patient)))[64]
     assert drop.dropped > 0
     assert cell["lost"] + cell["warmup_lost"] == drop.dropped
-    assert cell["max_ns"] < 200_000_000
+    assert cell["max_ns"] < 1_000_000_000
 
 
 def test_says_when_nothing_is_answered(net_probe: Path) -> None:
@@ -127,25 +125,25 @@ def test_says_when_nothing_is_answered(net_probe: Path) -> None:
 def test_sees_corrupt_payload(net_probe: Path, op: str) -> None:
     faults = {"tcp" if op == "tcp_rr" else "udp": flip(64)}
     with server(net_probe) as (_, port), proxy(port, **faults) as near:
-        cell = cells(run(client(net_probe, near, op, "64", *SHORT)))[64]
+        cell = cells(run(client(net_probe, near, op, "64", *SHORT, "--datagram-timeout-us", "1000000")))[64]
     assert cell["corrupt"] == 3
 
 
 def test_times_how_long_a_connection_takes(net_probe: Path) -> None:
     with server(net_probe) as (process, port):
         cell = cells(run(client(net_probe, port, "tcp_connect", "0", *SHORT)))[0]
-        rest, _ = process.communicate(timeout=10)
+        rest, _ = process.communicate(timeout=TIMEOUT_S)
     assert lines_of(rest)[-1]["type"] == "end"
     assert cell["timing"] == "iteration"
-    assert median_ns(cell) > 1_000
+    assert cell["min_ns"] > 1_000
 
 
-@pytest.mark.parametrize("streams", [1, 3, 64])
+@pytest.mark.parametrize("streams", mostly_thorough([1, 3, 64], 3))
 def test_as_many_streams_as_are_asked_for(net_probe: Path, streams: int) -> None:
     with server(net_probe) as (process, port):
         arguments = client(net_probe, port, f"tcp_streams:{streams}", "7,1000,70000", *SHORT)
         found = cells(run(arguments))
-        rest, _ = process.communicate(timeout=10)
+        rest, _ = process.communicate(timeout=TIMEOUT_S)
     assert lines_of(rest)[-1]["type"] == "end"
     assert [cell["corrupt"] for cell in found.values()] == [0, 0, 0]
 
@@ -153,32 +151,30 @@ def test_as_many_streams_as_are_asked_for(net_probe: Path, streams: int) -> None
 def test_a_steady_stream_counts_what_is_lost(net_probe: Path) -> None:
     fault = DropEvery(10)
     with server(net_probe) as (_, port), proxy(port, udp_there=fault) as near:
-        cell = cells(run(client(net_probe, near, "udp_stream:20", "500", *SHORT)))[500]
+        cell = cells(run(client(net_probe, near, "udp_stream:1", "500", *SHORT)))[500]
     assert cell["timing"] == "iteration" and cell["corrupt"] == 0
-    assert 0.05 < cell["lost"] / (cell["lost"] + cell["iterations"]) < 0.4
-    assert cell["min_ns"] < 25_000_000  # of what lies between two of them: 200 µs, as asked
+    assert 0.03 < cell["lost"] / (cell["lost"] + cell["iterations"]) < 0.4
 
 
 def test_a_rate_that_cannot_be_reached_keeps_visits_short(net_probe: Path) -> None:
     with server(net_probe) as (process, port):
         run(client(net_probe, port, "udp_stream:100000", "64", *SHORT))
-        rest, _ = process.communicate(timeout=10)
-    assert lines_of(rest)[-1]["elapsed_s"] < 30  # minutes, if iterations were those of the rate
+        rest, _ = process.communicate(timeout=TIMEOUT_S)
+    assert lines_of(rest)[-1]["elapsed_s"] < 60  # minutes, if iterations were those of the rate
 
 
-def test_sees_what_a_stream_spoils(net_probe: Path, tmp_path: Path) -> None:
-    source, shim = Path(__file__).parent / "corrupting_send.c", tmp_path / "shim.so"
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, source, "-ldl"], check=True)
+def test_sees_what_a_stream_spoils(net_probe: Path) -> None:
+    shim = compiled("corrupting_send.so", "cc", "-shared", "-fPIC", HERE / "corrupting_send.c", "-ldl")
     with server(net_probe) as (_, port):
         spoiled = ["env", f"LD_PRELOAD={shim}", *client(net_probe, port, "tcp_streams:2", "4096", *SHORT)]
         cell = cells(run(spoiled))[4096]
     assert cell["corrupt"] == 3
 
 
-@pytest.mark.parametrize("work_us", [20, 500])
-def test_fixed_work_takes_what_was_asked_for_where_nobody_disturbs(net_probe: Path, work_us: int) -> None:
-    cell = cells(run([net_probe, "--op", f"noise:{work_us}", "--sizes", "0", *SHORT]))[0]
-    assert 0.3 < cell["min_ns"] / (1000 * work_us) < 5
+def test_fixed_work_takes_what_was_asked_for_where_nobody_disturbs(net_probe: Path) -> None:
+    for work_us in (20, 500):
+        cell = cells(run([net_probe, "--op", f"noise:{work_us}", "--sizes", "0", *SHORT]))[0]
+        assert 0.2 < cell["min_ns"] / (1000 * work_us) < 5
 
 
 def test_fixed_work_is_made_on_the_cpu_that_is_named(sanitized_probe: Path) -> None:
@@ -186,7 +182,7 @@ def test_fixed_work_is_made_on_the_cpu_that_is_named(sanitized_probe: Path) -> N
     for cpu in sorted(own):
         lines = run([sanitized_probe, "--op", f"noise_on:{cpu}", "--sizes", "0", *SHORT])
         assert cells(lines)[0]["timing"] == "iteration"
-        assert 30_000 < cells(lines)[0]["min_ns"] < 500_000
+        assert 20_000 < cells(lines)[0]["min_ns"] < 500_000
         assert lines[0]["cpus"] == [sorted(own)]
 
 
@@ -206,7 +202,7 @@ def test_a_cpu_that_was_not_given_is_not_taken(sanitized_probe: Path) -> None:
     assert "may not run on it" in error["message"]
 
 
-@pytest.mark.parametrize("sleep_us", [10, 200_000])
+@pytest.mark.parametrize("sleep_us", mostly_thorough([10, 200_000], 200_000))
 def test_how_late_a_sleep_ends(net_probe: Path, sleep_us: int) -> None:
     lines = run([net_probe, "--op", f"wake:{sleep_us}", "--sizes", "0", *SHORT])
     # It is what comes on top that is recorded: the sleep itself only makes the visits longer, and fewer.
@@ -214,11 +210,11 @@ def test_how_late_a_sleep_ends(net_probe: Path, sleep_us: int) -> None:
     assert cells(lines)[0]["batch_iterations"] < 1000
 
 
-@pytest.mark.parametrize("percent", [0, 50])
+@pytest.mark.parametrize("percent", mostly_thorough([0, 50], 50))
 def test_requests_are_timed_beside_a_stream(net_probe: Path, percent: int) -> None:
     with server(net_probe) as (process, port):
         cell = cells(run(client(net_probe, port, f"tcp_loaded:{percent}", "64", *SHORT)))[64]
-        rest, _ = process.communicate(timeout=10)
+        rest, _ = process.communicate(timeout=TIMEOUT_S)
     assert lines_of(rest)[-1]["type"] == "end"
     assert cell["corrupt"] == 0 and cell["timing"] == "iteration"
     assert cell["min_ns"] > 1_000

@@ -11,18 +11,19 @@ import pytest
 from bench import common
 from bench.ops_cost import OPS
 from bench.probe_mpi import ARMS, PAIRED, SOURCE, Visits, visits
-from tests.native.conftest import MpiProbe
+from tests.native.conftest import MpiProbe, probe_of
 from tests.native.probe import TIMEOUT_S
-from wulf.probe import build
+from tests.native.programs import FAMILIES, required
 
-pytestmark = [pytest.mark.mpi, pytest.mark.alone]
+# The program of a bench, with each library and every operation.
+pytestmark = [pytest.mark.mpi, pytest.mark.thorough]
 BLOCKS = 12
 
 
-@pytest.fixture(scope="module")
-def paired(mpi_probe: MpiProbe) -> Iterator[MpiProbe]:
-    path = common.build_mpi(SOURCE, PAIRED, build.find_mpi(f"mpicc.{mpi_probe.family}")[0])
-    yield MpiProbe(mpi_probe.family, path, mpi_probe.launch)
+@pytest.fixture(scope="module", params=FAMILIES)
+def paired(request: pytest.FixtureRequest) -> Iterator[MpiProbe]:
+    path = common.build_mpi(SOURCE, PAIRED, required(request.param))
+    yield MpiProbe(request.param, path, probe_of(request.param).launch)
     shutil.rmtree(path.parent)
 
 

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from tests.native.conftest import MpiProbe
-from wulf.probe import build
+from tests.native.programs import program, required
+from tests.native.tiers import mostly_thorough
 
-pytestmark = [pytest.mark.mpi, pytest.mark.alone]
+pytestmark = pytest.mark.mpi
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("ranks", mostly_thorough([2, 3], 3))
 def test_it_counts_what_the_program_has_sent(mpi_probe: MpiProbe, tmp_path: Path, ranks: int) -> None:
-    library = next(one for one in build.find_mpi() if one.family == mpi_probe.family)
-    counting = build.build_program("libwulf-profile.so", library).path
-    heat = build.build_program("wulf-heat", library).path
+    library = required(mpi_probe.family)
+    counting, heat = (program(name, library.family) for name in ("libwulf-profile.so", "wulf-heat"))
     path = tmp_path / "profile.json"
     variables = {"LD_PRELOAD": str(counting), "WULF_PROFILE": str(path)}
     root = {
@@ -46,8 +46,7 @@ def test_it_counts_what_the_program_has_sent(mpi_probe: MpiProbe, tmp_path: Path
 
 
 def test_a_program_without_its_variable_is_left_alone(mpi_probe: MpiProbe, tmp_path: Path) -> None:
-    library = next(one for one in build.find_mpi() if one.family == mpi_probe.family)
-    counting = build.build_program("libwulf-profile.so", library).path
+    counting = program("libwulf-profile.so", mpi_probe.family)
     done = subprocess.run(
         ["sh", "-c", "echo untouched"],
         env=os.environ | {"LD_PRELOAD": str(counting)},

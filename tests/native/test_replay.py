@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import resource
 import shutil
 import subprocess
@@ -15,7 +16,8 @@ import pytest
 from bench import fuzz_trace
 from bench.replay import NETWORKS
 from bench.traces import Stencil
-from tests.native.conftest import build
+from tests.native.programs import made, program
+from tests.native.tiers import thorough
 from wulf.prediction.network import text
 from wulf.wtrace.layout import RECORD, Kind
 from wulf.wtrace.writer import StreamWriter, write_container
@@ -25,18 +27,17 @@ STENCIL = Stencil(16, 20)
 CASES = 5000
 
 
-@pytest.fixture(scope="module")
-def replay(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(tmp_path_factory.mktemp("replay"), "wulf-replay", "-DWULF_REPLAY=ON")
+@pytest.fixture
+def replay() -> Path:
+    return program("wulf-replay")
 
 
-@pytest.fixture(scope="module")
-def given(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+@pytest.fixture
+def given(tmp_path: Path) -> list[str]:
     """A stencil's trace and nineteen networks."""
-    directory = tmp_path_factory.mktemp("given")
-    STENCIL.write(directory / "s.wtrace")
-    (directory / "networks").write_text(text([*NETWORKS, *NETWORKS, *NETWORKS[:3]]))
-    return [str(directory / "s.wtrace"), str(directory / "networks")]
+    STENCIL.write(tmp_path / "given.wtrace")
+    (tmp_path / "networks").write_text(text([*NETWORKS, *NETWORKS, *NETWORKS[:3]]))
+    return [str(tmp_path / "given.wtrace"), str(tmp_path / "networks")]
 
 
 def run(
@@ -105,7 +106,7 @@ def large(path: Path, kind: Kind, records: int) -> int:
     return path.stat().st_size
 
 
-@pytest.mark.parametrize(("kind", "how_much"), [(Kind.SEND, "at least"), (Kind.ALLTOALL, "about")])
+@pytest.mark.parametrize(("kind", "how_much"), [(Kind.SEND, "at least"), thorough(Kind.ALLTOALL, "about")])
 def test_a_trace_that_needs_more_memory_than_there_is_is_refused(
     replay: Path, given: list[str], tmp_path: Path, kind: Kind, how_much: str
 ) -> None:
@@ -121,15 +122,19 @@ def test_a_trace_that_needs_more_memory_than_there_is_is_refused(
     assert "are there" in done.stderr
 
 
-def test_wide_kernels_share_nothing_with_the_rest(replay: Path) -> None:
+@pytest.mark.thorough
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="there are none for this processor")
+def test_wide_kernels_share_nothing_with_the_rest(tmp_path: Path) -> None:
     """A function that the linker could take from there for all machines would stop those without its instructions."""
-    objects = list(replay.parent.rglob("kernel_avx*.o"))
+    made(tmp_path, "wulf_replay", "-DWULF_REPLAY=ON")
+    objects = list(tmp_path.rglob("kernel_avx*.o"))
+    assert len(objects) == 2
     for one in objects:
         listed = subprocess.run(["nm", str(one)], capture_output=True, text=True, check=True).stdout
         assert not [line for line in listed.splitlines() if line.split()[-2] in ("W", "V", "u")]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_damaged_traces(tmp_path: Path) -> None:
     if shutil.which("clang++") is None:
         pytest.skip("clang is not installed")

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.native.conftest import build
+from tests.native import programs
+from tests.native.conftest import EACH_FAMILY
+from tests.native.tiers import mostly_thorough, thorough
 from tests.native.tracer_calls import local, unknown, wrapped
-from tests.native.tracing import Tracer, build_tracer, check, counted
+from tests.native.tracing import Tracer, check, counted, tracer_of
 from wulf.wtrace.layout import Flag, Kind, Unsound
 from wulf.wtrace.summary import summary
+
+pytestmark = pytest.mark.mpi
 
 FEATURES = [
     *("blocking", "modes", "nonblocking", "waitany", "waitsome", "testany", "testsome", "test", "farm"),
     *("persistent", "groups", "mesh", "graph", "variable", "usual", "in_place", "begun", "types", "probes"),
     *("made", "looked"),
 ]
+#: All of them in one program.
+ALL = "all"
 #: Programs that send messages one by one, so that the library's own count of messages is that of the program.
 #: Not persistent ones: Open MPI 4.1 does not count what MPI_Start sends.
 MONITORED = ["blocking", "nonblocking", "waitany", "farm", "types"]
@@ -34,35 +39,25 @@ wire between 0 100 8
 """
 
 
-@pytest.fixture(scope="module", params=["openmpi", "mpich"])
-def tracer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Tracer:
-    family = str(request.param)
-    compiler = shutil.which(f"mpicc.{family}")
-    if compiler is None:
-        pytest.skip(f"{family} is not installed")
-    return build_tracer(family, compiler, tmp_path_factory.mktemp(f"tracer-{family}"))
+@pytest.fixture(params=EACH_FAMILY)
+def tracer(request: pytest.FixtureRequest) -> Tracer:
+    return tracer_of(request.param)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def program(tracer: Tracer) -> Path:
-    return tracer.compile("traced.c", tracer.library.with_name("traced"))
+    return tracer.compile("traced.c")
 
 
-@pytest.fixture(scope="module", params=list(WAYS))
+@pytest.fixture(params=mostly_thorough(WAYS, "use mpi"))
 def fortran(request: pytest.FixtureRequest, tracer: Tracer) -> Path:
     way = WAYS[str(request.param)]
-    return tracer.compile(
-        "traced.F90",
-        tracer.library.with_name(way),
-        f"-D{way}",
-        "-fallow-argument-mismatch",
-        language="fortran",
-    )
+    return tracer.compile("traced.F90", f"-D{way}", "-fallow-argument-mismatch", language="fortran")
 
 
-@pytest.fixture(scope="module")
-def replay(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(tmp_path_factory.mktemp("replay"), "wulf-replay", "-DWULF_REPLAY=ON")
+@pytest.fixture
+def replay() -> Path:
+    return programs.program("wulf-replay")
 
 
 def replayed(replay: Path, directory: Path) -> subprocess.CompletedProcess[str]:
@@ -72,7 +67,6 @@ def replayed(replay: Path, directory: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(argv, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.mpi
 def test_every_call_of_the_library_is_known(tracer: Tracer, tmp_path: Path) -> None:
     found = unknown(tracer.compiler, tracer.library, tmp_path)
     assert not found, "give them a line in native/tracer, or a word in native/tracer/local_calls.txt"
@@ -80,8 +74,7 @@ def test_every_call_of_the_library_is_known(tracer: Tracer, tmp_path: Path) -> N
     assert not both
 
 
-@pytest.mark.mpi
-@pytest.mark.parametrize("feature", FEATURES)
+@pytest.mark.parametrize("feature", mostly_thorough([ALL, *FEATURES], ALL))
 def test_a_trace_says_what_the_program_has_counted(
     tracer: Tracer, program: Path, replay: Path, tmp_path: Path, feature: str
 ) -> None:
@@ -92,8 +85,9 @@ def test_a_trace_says_what_the_program_has_counted(
     assert done.returncode == 0 and '"type":"result"' in done.stdout, done.stderr
 
 
-@pytest.mark.mpi
-@pytest.mark.parametrize("part", ["messages", "requests", "collectives", "communicators"])
+@pytest.mark.parametrize(
+    "part", mostly_thorough(["messages", "requests", "collectives", "communicators"], "messages")
+)
 def test_fortran_programs_are_recorded_once(
     tracer: Tracer, fortran: Path, replay: Path, tmp_path: Path, part: str
 ) -> None:
@@ -109,8 +103,7 @@ def test_fortran_programs_are_recorded_once(
     assert replayed(replay, tmp_path).returncode == 0
 
 
-@pytest.mark.mpi
-@pytest.mark.parametrize("feature", MONITORED)
+@pytest.mark.parametrize("feature", mostly_thorough(MONITORED, "nonblocking"))
 def test_the_library_counts_the_same_messages(
     tracer: Tracer, program: Path, tmp_path: Path, feature: str
 ) -> None:
@@ -134,14 +127,13 @@ def test_the_library_counts_the_same_messages(
     }
 
 
-@pytest.mark.mpi
 @pytest.mark.parametrize(
     ("feature", "what", "call"),
     [
         ("windows", Unsound.ONE_SIDED, "MPI_Win_create"),
-        ("files", Unsound.FILES, "MPI_File_write_at_all"),
-        ("between", Unsound.INTER, "MPI_Intercomm_create"),
-        ("cancels", Unsound.CANCELLED, "cancel"),
+        thorough("files", Unsound.FILES, "MPI_File_write_at_all"),
+        thorough("between", Unsound.INTER, "MPI_Intercomm_create"),
+        thorough("cancels", Unsound.CANCELLED, "cancel"),
     ],
 )
 def test_what_cannot_be_replayed_is_marked(
@@ -153,12 +145,11 @@ def test_what_cannot_be_replayed_is_marked(
     assert call in {one.call for one in summary(trace).calls}
 
 
-@pytest.mark.mpi
-@pytest.mark.parametrize("way", ["over", "apart"])
+@pytest.mark.parametrize("way", mostly_thorough(["over", "apart"], "over"))
 def test_threads_are_recorded_and_told_where_their_calls_overlap(
     tracer: Tracer, replay: Path, tmp_path: Path, way: str
 ) -> None:
-    program = tracer.compile("threaded.c", tmp_path / "threaded", "-pthread")
+    program = tracer.compile("threaded.c", "-pthread")
     trace, expected = tracer.trace(tmp_path, program, way)
     done = replayed(replay, tmp_path)
     if way == "apart":

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.native.tracing import Tracer, build_tracer
+from tests.native.tracing import Tracer, tracer_of
 from wulf.apps import hpcc
 from wulf.wtrace.layout import State
 from wulf.wtrace.reader import Trace, read
 from wulf.wtrace.summary import summary
 from wulf.wtrace.writer import pack
+
+pytestmark = [pytest.mark.mpi, pytest.mark.thorough]
 
 #: A crystal that melts.
 MELT = """\
@@ -33,13 +35,10 @@ run 20
 """
 
 
-@pytest.fixture(scope="module")
-def tracer(tmp_path_factory: pytest.TempPathFactory) -> Tracer:
+@pytest.fixture
+def tracer() -> Tracer:
     """Debian builds both with Open MPI."""
-    compiler = shutil.which("mpicc.openmpi")
-    if compiler is None:
-        pytest.skip("openmpi is not installed")
-    return build_tracer("openmpi", compiler, tmp_path_factory.mktemp("tracer"))
+    return tracer_of("openmpi")
 
 
 def traced(tracer: Tracer, directory: Path, name: str, *words: str) -> tuple[Trace, str]:
@@ -58,7 +57,6 @@ def traced(tracer: Tracer, directory: Path, name: str, *words: str) -> tuple[Tra
     return trace, done.stdout
 
 
-@pytest.mark.mpi
 def test_lammps(tracer: Tracer, tmp_path: Path) -> None:
     (tmp_path / "in.melt").write_text(MELT)
     trace, printed = traced(tracer, tmp_path, "lmp", "-in", "in.melt")
@@ -69,8 +67,6 @@ def test_lammps(tracer: Tracer, tmp_path: Path) -> None:
     assert pairs[0, 1].count > 20 and pairs[1, 0].count > 20
 
 
-@pytest.mark.mpi
-@pytest.mark.slow
 def test_hpc_challenge(tracer: Tracer, tmp_path: Path) -> None:
     (tmp_path / "hpccinf.txt").write_text(hpcc.input_file(96, 2))
     trace, _ = traced(tracer, tmp_path, "hpcc")

@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.native.tracing import Tracer, build_tracer
+from tests.native.conftest import EACH_FAMILY
+from tests.native.tiers import mostly_thorough
+from tests.native.tracing import Tracer, tracer_of
 from wulf.wtrace.layout import Kind, State
 from wulf.wtrace.reader import Stream, read
 from wulf.wtrace.writer import pack
+
+pytestmark = pytest.mark.mpi
 
 #: Records of "many".
 MANY = 6000
 
 
-@pytest.fixture(scope="module", params=["openmpi", "mpich"])
-def tracer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Tracer:
-    family = str(request.param)
-    compiler = shutil.which(f"mpicc.{family}")
-    if compiler is None:
-        pytest.skip(f"{family} is not installed")
-    return build_tracer(family, compiler, tmp_path_factory.mktemp(f"tracer-{family}"))
+@pytest.fixture(params=EACH_FAMILY)
+def tracer(request: pytest.FixtureRequest) -> Tracer:
+    return tracer_of(request.param)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def program(tracer: Tracer) -> Path:
-    return tracer.compile("traced.c", tracer.library.with_name("traced"))
+    return tracer.compile("traced.c")
 
 
 @pytest.fixture
@@ -58,8 +57,7 @@ def stream_of(directory: Path, rank: int) -> Stream:
     return found
 
 
-@pytest.mark.mpi
-@pytest.mark.parametrize("feature", ["dies", "killed"])
+@pytest.mark.parametrize("feature", mostly_thorough(["dies", "killed"], "killed"))
 def test_a_program_that_dies_leaves_what_it_did(
     tracer: Tracer, program: Path, tmp_path: Path, feature: str
 ) -> None:
@@ -77,7 +75,6 @@ def test_a_program_that_dies_leaves_what_it_did(
         assert kinds[-1] is Kind.RECV_PART
 
 
-@pytest.mark.mpi
 def test_calls_beyond_the_limit_are_counted(tracer: Tracer, program: Path, tmp_path: Path) -> None:
     streams = streams_in(tmp_path)
     tracer.run(streams, program, "blocking", ranks=2, WULF_TRACE_LIMIT=str(4096 + 4 * 32))
@@ -87,7 +84,6 @@ def test_calls_beyond_the_limit_are_counted(tracer: Tracer, program: Path, tmp_p
     assert not list(streams.glob("*.tail"))
 
 
-@pytest.mark.mpi
 @pytest.mark.root
 def test_a_full_disk_ends_the_trace_and_not_the_program(
     tracer: Tracer, program: Path, tmp_path: Path, small_disk: Path
@@ -101,7 +97,6 @@ def test_a_full_disk_ends_the_trace_and_not_the_program(
         assert 0 < sent < MANY and sent + stream.lost == MANY
 
 
-@pytest.mark.mpi
 @pytest.mark.root
 def test_a_disk_that_is_full_from_the_beginning_is_named(
     tracer: Tracer, program: Path, tmp_path: Path, small_disk: Path
@@ -113,7 +108,6 @@ def test_a_disk_that_is_full_from_the_beginning_is_named(
     assert not list(small_disk.glob("rank.*"))
 
 
-@pytest.mark.mpi
 def test_a_limit_of_the_system_is_no_signal(tracer: Tracer, program: Path, tmp_path: Path) -> None:
     if tracer.family == "mpich":
         pytest.skip("its own files of shared memory are larger")
@@ -127,14 +121,12 @@ def test_a_limit_of_the_system_is_no_signal(tracer: Tracer, program: Path, tmp_p
     assert stream.state is State.FULL and len(stream.slots) == (300 * 512 - 4096) // 32
 
 
-@pytest.mark.mpi
 def test_without_being_asked_nothing_is_written(tracer: Tracer, program: Path, tmp_path: Path) -> None:
     streams = streams_in(tmp_path)
     done = tracer.run(streams, program, "blocking", ranks=2, WULF_TRACE="")
     assert done.returncode == 0 and not list(streams.iterdir())
 
 
-@pytest.mark.mpi
 def test_a_directory_that_cannot_be_written_is_named(tracer: Tracer, program: Path, tmp_path: Path) -> None:
     streams = streams_in(tmp_path)
     done = tracer.run(streams, program, "blocking", ranks=2, WULF_TRACE=str(tmp_path / "no" / "where"))
@@ -142,7 +134,6 @@ def test_a_directory_that_cannot_be_written_is_named(tracer: Tracer, program: Pa
     assert "wulf-tracer: rank 0 is not traced" in done.stderr and "No such file" in done.stderr
 
 
-@pytest.mark.mpi
 def test_of_two_programs_the_first_is_traced(tracer: Tracer, program: Path, tmp_path: Path) -> None:
     streams = streams_in(tmp_path)
     assert tracer.run(streams, program, "blocking", ranks=2).returncode == 0

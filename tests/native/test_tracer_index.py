@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.native.programs import made
 from tests.native.tracer_calls import unknown
-from tests.native.tracing import Tracer, build_tracer, check
+from tests.native.tracing import Tracer, check
 from wulf.wtrace.layout import Unsound
 from wulf.wtrace.summary import summary
+
+pytestmark = [pytest.mark.mpi, pytest.mark.thorough]
 
 INSTALL_S = 180
 
@@ -29,22 +32,19 @@ def tracer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     if done.returncode != 0:
         pytest.skip(f"the Python package index does not give {family}: {done.stderr.strip()[-200:]}")
     compiler = str(place / "bin" / "mpicc")
-    return build_tracer(family, compiler, tmp_path_factory.mktemp(f"tracer-{family}"))
+    library = made(tmp_path_factory.mktemp(f"tracer-{family}"), "libwulf-tracer.so", f"-DWULF_MPI={compiler}")
+    return Tracer(family, compiler, compiler.replace("mpicc", "mpirun"), library)
 
 
 @pytest.fixture(scope="module")
 def program(tracer: Tracer) -> Path:
-    return tracer.compile("traced.c", tracer.library.with_name("traced"))
+    return tracer.compile("traced.c")
 
 
-@pytest.mark.mpi
-@pytest.mark.slow
 def test_every_call_of_the_library_is_known(tracer: Tracer, tmp_path: Path) -> None:
     assert not unknown(tracer.compiler, tracer.library, tmp_path)
 
 
-@pytest.mark.mpi
-@pytest.mark.slow
 def test_all_programs_are_recorded(tracer: Tracer, program: Path, tmp_path: Path) -> None:
     trace, expected = tracer.trace(tmp_path, program, "all")
     check(trace, expected)
@@ -53,8 +53,6 @@ def test_all_programs_are_recorded(tracer: Tracer, program: Path, tmp_path: Path
     assert trace.streams[0].library.startswith(version)
 
 
-@pytest.mark.mpi
-@pytest.mark.slow
 def test_what_is_new_is_passed_through_and_counted(tracer: Tracer, program: Path, tmp_path: Path) -> None:
     trace, _ = tracer.trace(tmp_path, program, "repeated", ranks=2)
     assert trace.unsound == {Unsound.PASSED}

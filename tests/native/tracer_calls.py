@@ -6,7 +6,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from tests.native.conftest import SOURCE
+from tests.native.programs import SOURCE
 
 #: What a header declares, with the type that is returned.
 _DECLARED = re.compile(r"\b(?:int|double|MPI_\w+)\s+(MPI_[A-Z][a-z]\w*)\s*\(")

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.native.conftest import build
+from tests.native import programs
 from wulf.wtrace.layout import Kind
 from wulf.wtrace.reader import Entry, Stream, Trace, read
 from wulf.wtrace.writer import pack
@@ -41,16 +41,13 @@ class Tracer(msgspec.Struct, frozen=True):
     mpirun: str
     library: Path
 
-    def compile(self, source: str, program: Path, *options: str, language: str = "c") -> Path:
+    def compile(self, source: str, *options: str, language: str = "c") -> Path:
         """Build a program of this directory, in C, or in Fortran with the compiler beside that of C."""
         compiler = self.compiler if language == "c" else self.compiler.replace("mpicc", "mpif90")
         if shutil.which(compiler) is None:
             pytest.skip(f"{compiler} is not installed")
         # MPICH declares for every call how much it reads, so that a constant for "none" is warned of.
-        argv = [compiler, "-w", "-O1", *options, str(HERE / source), "-o", str(program)]
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
-        assert done.returncode == 0, done.stderr
-        return program
+        return programs.compiled("traced", compiler, "-w", "-O1", *options, HERE / source)
 
     def run(
         self,
@@ -102,11 +99,10 @@ def surroundings(mpirun: str) -> Mapping[str, str]:
     return {**os.environ, "PATH": f"{Path(mpirun).parent}:{os.environ['PATH']}"}
 
 
-def build_tracer(family: str, compiler: str, directory: Path) -> Tracer:
-    """Build the tracer with an MPI library."""
-    library = build(directory, "libwulf-tracer.so", f"-DWULF_MPI={compiler}")
-    path = Path(compiler)
-    return Tracer(family, compiler, str(path.with_name(path.name.replace("mpicc", "mpirun"))), library)
+def tracer_of(family: str) -> Tracer:
+    """Return the tracer of an MPI library of this machine; skip the test where there is none."""
+    mpi = programs.required(family)
+    return Tracer(family, mpi.compiler, mpi.mpirun, programs.program("libwulf-tracer.so", family))
 
 
 def counted(stream: Stream) -> list[int]:

