@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import socket
 import threading
 import time
@@ -36,16 +37,16 @@ def flip(size: int) -> Fault:
 
 
 class DropEvery:
-    """Lose every nth."""
+    """Lose every nth, and not more than so many."""
 
-    def __init__(self, every: int) -> None:
-        self.every = every
+    def __init__(self, every: int, most: float = math.inf) -> None:
+        self.every, self.most = every, most
         self.seen = 0
         self.dropped = 0
 
     def __call__(self, answer: bytes) -> bytes | None:
         self.seen += 1
-        if self.seen % self.every:
+        if self.seen % self.every or self.dropped >= self.most:
             return answer
         self.dropped += 1
         return None

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.native.conftest import MpiProbe
+from tests.native.conftest import probe_of
+from tests.native.programs import required
+from tests.native.tiers import mostly_thorough
 from wulf.cluster import inventory
 from wulf.cluster.launcher import launcher_for
 from wulf.cluster.transport import open_transport
@@ -15,17 +17,22 @@ from wulf.collectives.decision import Found, decide
 from wulf.collectives.halving import Candidate
 from wulf.collectives.installed import Library
 from wulf.collectives.rules import Block, Rule, Rules
-from wulf.probe import build
 from wulf.probe.start import Site
 from wulf.procedure.mpi_tuning import effect
 from wulf.procedure.mpi_tuning.bench import Bench, LaunchError
 
 pytestmark = pytest.mark.mpi
 RANKS, SIZE = 8, 64
+#: Those of MPICH are fewer: they take a processor also while they wait.
+FEW = 4
+#: What a test is about.
+OPENMPI = pytest.mark.parametrize("bench", ["openmpi"], indirect=True)
+MPICH = pytest.mark.parametrize("bench", ["mpich"], indirect=True)
 
 
 @pytest.fixture
-def bench(mpi_probe: MpiProbe) -> Iterator[Bench]:
+def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
+    mpi_probe = probe_of(request.param)
     config = inventory.local()
     transport = open_transport(config)
     where = Site(
@@ -49,24 +56,14 @@ def bench(mpi_probe: MpiProbe) -> Iterator[Bench]:
     transport.close()
 
 
-def mpi(mpi_probe: MpiProbe) -> build.MpiLibrary:
-    library = build.identify(mpi_probe.launch[0].replace("mpirun", "mpicc"))
-    assert library is not None
-    return library
+@pytest.fixture
+def openmpi(bench: Bench) -> Library:
+    return bench.library(required("openmpi"))
 
 
 @pytest.fixture
-def openmpi(bench: Bench, mpi_probe: MpiProbe) -> Library:
-    if mpi_probe.family != "openmpi":
-        pytest.skip("about Open MPI")
-    return bench.library(mpi(mpi_probe))
-
-
-@pytest.fixture
-def mpich(bench: Bench, mpi_probe: MpiProbe) -> Library:
-    if mpi_probe.family != "mpich":
-        pytest.skip("about MPICH")
-    return bench.library(mpi(mpi_probe))
+def mpich(bench: Bench) -> Library:
+    return bench.library(required("mpich"))
 
 
 def way(library: Library, name: str, collective: str = "bcast") -> Candidate:
@@ -84,36 +81,49 @@ def rules(one: Candidate, ranks: int = RANKS) -> Rules:
 def at_one_size(library: Library, collective: str, one: Candidate, size: int = SIZE) -> Rules:
     """Return rules that say an algorithm for one size and number of ranks alone."""
     found = [Found(size_bytes=size, choice=one)]
-    return decide({collective: {RANKS: found}}, library.fanout, library.counted)
+    return decide({collective: {ranks_of(library): found}}, library.fanout, library.counted)
+
+
+def ranks_of(library: Library) -> int:
+    return FEW if library.family == "mpich" else RANKS
 
 
 def state(bench: Bench, library: Library, text: str, one: Candidate, path: str = "") -> str:
     env = library.uses(path or bench.put(text, "rules"))
-    return effect.prove(bench, library, rules(one), [("bcast", RANKS, SIZE, one)], env)[0].state
+    ranks = ranks_of(library)
+    return effect.prove(bench, library, rules(one, ranks), [("bcast", ranks, SIZE, one)], env)[0].state
 
 
 def peers(bench: Bench, env: dict[str, str]) -> int:
     return sum(source == 0 for source, _ in bench.pattern("bcast", RANKS, SIZE, env))
 
 
+@OPENMPI
 def test_messages_tell_the_algorithm(bench: Bench, openmpi: Library) -> None:
     assert peers(bench, {}) == 4
     assert peers(bench, openmpi.forced("bcast", way(openmpi, "basic_linear").number, 0)) == 7
 
 
+@OPENMPI
 def test_a_file_of_version_1_is_in_effect(bench: Bench, openmpi: Library) -> None:
     linear = way(openmpi, "basic_linear")
     assert state(bench, openmpi, effect.text_of(openmpi, rules(linear), {}), linear) == "in effect"
 
 
+@OPENMPI
+@pytest.mark.thorough
 def test_a_file_that_says_what_is_done_anyway_is_seen_by_another(bench: Bench, openmpi: Library) -> None:
     usual = way(openmpi, "binomial")
     assert state(bench, openmpi, effect.text_of(openmpi, rules(usual), {}), usual) == "in effect"
 
 
 @pytest.mark.parametrize(
-    "wrong", ["rule-file-version-2\n1\n7\n1\n2\n1\n0 1 0 0\n", '{"rule_file_version": 3}', None]
+    "wrong",
+    mostly_thorough(
+        ["rule-file-version-2\n1\n7\n1\n2\n1\n0 1 0 0\n", '{"rule_file_version": 3}', None], None
+    ),
 )
+@OPENMPI
 def test_what_this_version_ignores_is_said_not_to_be_in_effect(
     bench: Bench, openmpi: Library, wrong: str | None
 ) -> None:
@@ -124,6 +134,7 @@ def test_what_this_version_ignores_is_said_not_to_be_in_effect(
     assert state(bench, openmpi, wrong or "", linear, path) == "not in effect"
 
 
+@OPENMPI
 def test_the_first_block_serves_smaller_communicators(bench: Bench, openmpi: Library) -> None:
     linear = way(openmpi, "basic_linear")
     path = bench.put(effect.text_of(openmpi, rules(linear, ranks=64), {}), "first-block")
@@ -131,6 +142,8 @@ def test_the_first_block_serves_smaller_communicators(bench: Bench, openmpi: Lib
 
 
 @pytest.mark.parametrize("collective", ["allgather", "allgatherv", "gather", "scatter"])
+@OPENMPI
+@pytest.mark.thorough
 def test_rules_of_one_size_are_in_effect_at_that_size_alone(
     bench: Bench, openmpi: Library, collective: str
 ) -> None:
@@ -155,6 +168,8 @@ def test_rules_of_one_size_are_in_effect_at_that_size_alone(
         assert bench.pattern(collective, RANKS, size, env) == default[size]
 
 
+@OPENMPI
+@pytest.mark.thorough
 def test_a_scan_is_not_told_by_its_size(bench: Bench, openmpi: Library) -> None:
     """The size of its type and the ranks are compared, not the count: what is said acts on every size."""
     assert not openmpi.tells_sizes("scan")
@@ -176,6 +191,7 @@ def test_a_scan_is_not_told_by_its_size(bench: Bench, openmpi: Library) -> None:
         assert bench.pattern("scan", RANKS, size, env) == forced[other.name]
 
 
+@OPENMPI
 def test_the_file_wins_over_an_algorithm_that_is_forced(bench: Bench, openmpi: Library) -> None:
     if not openmpi.version.startswith("Open MPI 4."):
         pytest.skip("later versions take what is forced")
@@ -184,46 +200,52 @@ def test_the_file_wins_over_an_algorithm_that_is_forced(bench: Bench, openmpi: L
     assert peers(bench, env | openmpi.forced("bcast", usual.number, 0)) == 7
 
 
+@MPICH
 def test_the_library_has_its_whole_tree_inside(mpich: Library) -> None:
     assert mpich.format == "mpich-tree"
     assert {"binomial", "scatter_ring_allgather"} <= {one.name for one in mpich.algorithms["bcast"]}
 
 
+@MPICH
 def test_a_whole_tree_is_in_effect(bench: Bench, mpich: Library) -> None:
     ring = way(mpich, "scatter_ring_allgather")
-    assert state(bench, mpich, effect.text_of(mpich, rules(ring), {}), ring) == "in effect"
+    assert state(bench, mpich, effect.text_of(mpich, rules(ring, FEW), {}), ring) == "in effect"
 
 
+@MPICH
+@pytest.mark.thorough
 def test_a_rule_that_is_not_reached_is_not_in_effect(bench: Bench, mpich: Library) -> None:
     ring = way(mpich, "scatter_ring_allgather")
     binomial = way(mpich, "binomial")
-    said = rules(ring)
+    said = rules(ring, FEW)
     env = mpich.uses(bench.put(effect.text_of(mpich, said, {}), "not-reached"))
     # What is forced wins over the tree, which is read all the same.
     forced = env | mpich.forced("bcast", binomial.number, 0)
-    assert (
-        effect.prove(bench, mpich, said, [("bcast", RANKS, SIZE, ring)], forced)[0].state == "not in effect"
-    )
+    assert effect.prove(bench, mpich, said, [("bcast", FEW, SIZE, ring)], forced)[0].state == "not in effect"
 
 
 @pytest.mark.parametrize("collective", ["allgather", "bcast"])
+@MPICH
+@pytest.mark.thorough
 def test_a_tree_of_one_size_is_in_effect(bench: Bench, mpich: Library, collective: str) -> None:
     sizes = (SIZE // 2, SIZE, SIZE * 2)
     for one in mpich.algorithms[collective]:
         candidate = Candidate(number=one.number, name=one.name)
-        if not effect.smoke(bench, [(collective, RANKS, SIZE)], mpich.forced(collective, one.number, 0)):
+        if not effect.smoke(bench, [(collective, FEW, SIZE)], mpich.forced(collective, one.number, 0)):
             break
     said = at_one_size(mpich, collective, candidate)
     env = mpich.uses(bench.put(effect.text_of(mpich, said, {}), "one-size"))
-    assert not effect.smoke(bench, [(collective, RANKS, size) for size in sizes], env)
-    (found,) = effect.prove(bench, mpich, said, [(collective, RANKS, SIZE, candidate)], env)
+    assert not effect.smoke(bench, [(collective, FEW, size) for size in sizes], env)
+    (found,) = effect.prove(bench, mpich, said, [(collective, FEW, SIZE, candidate)], env)
     assert found.state == "in effect", found.evidence
     # In its very place: at other sizes what cannot be done is not chosen.
-    broken = effect.misfit(mpich, said, (collective, RANKS, SIZE, candidate), RANKS)
-    others = [(collective, RANKS, size) for size in (SIZE // 2, SIZE * 2)]
+    broken = effect.misfit(mpich, said, (collective, FEW, SIZE, candidate), FEW)
+    others = [(collective, FEW, size) for size in (SIZE // 2, SIZE * 2)]
     assert not effect.smoke(bench, others, mpich.uses(bench.put(broken, "beside")))
 
 
+@MPICH
+@pytest.mark.thorough
 def test_trees_that_end_a_job_are_refused(bench: Bench, mpich: Library) -> None:
     assert mpich.tree is not None
     partial = {"collective=bcast": mpich.tree["collective=bcast"]}
@@ -238,6 +260,7 @@ def test_trees_that_end_a_job_are_refused(bench: Bench, mpich: Library) -> None:
     assert effect.smoke(bench, [("bcast", 2, SIZE)], mpich.uses("/nowhere/tree"))
 
 
+@OPENMPI
 def test_wrong_calls_are_said(bench: Bench, openmpi: Library) -> None:
     with pytest.raises(LaunchError, match="sizes from 0"):
         bench.calls("bcast", 2, 1 << 40, {})

@@ -104,7 +104,7 @@ def test_sees_a_known_delay(net_probe: Path, op: str) -> None:
 
 def test_counts_every_lost_datagram(net_probe: Path) -> None:
     # A slow machine has at least 21 answers: two visits that warm up, five sweeps, three each.
-    drop = DropEvery(16)
+    drop = DropEvery(5, most=3)
     with server(net_probe) as (_, port), proxy(port, udp=drop) as near:
         # A time-out that no answer on this machine exceeds: what counts as lost is what was dropped.
         patient = ("--sweeps", "5", "--visit-us", "2000", "--datagram-timeout-us", "1000000")

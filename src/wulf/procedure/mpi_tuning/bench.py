@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -96,6 +97,8 @@ class Bench:
         self._operations = operations
         self._seed = seed
         self._files: list[str] = []
+        # Somebody else may do the same on these nodes at the same time.
+        self._own = secrets.token_hex(4)
 
     def times(
         self, collective: str, ranks: int, sizes: Sequence[int], env: Mapping[str, str]
@@ -206,7 +209,7 @@ class Bench:
         """
         where = self._where
         assert where.mpi_probe is not None
-        target = f"{Path(where.mpi_probe).parent}/{name}"
+        target = f"{Path(where.mpi_probe).parent}/{name}-{self._own}"
         self._files.append(target)  # some nodes may have it also where others do not take it
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=name) as file:
             file.write(text)
