@@ -14,7 +14,7 @@ from tests.conftest import require_lab
 from wulf.store.tuning import load_tuning
 
 ROOT = Path(__file__).resolve().parents[2]
-pytestmark = [pytest.mark.slow, pytest.mark.root]
+pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,6 @@ def make(clone: Path, *words: str, **more: str) -> subprocess.CompletedProcess[s
 
 
 @pytest.mark.lab
-@pytest.mark.alone
 def test_make_demo(clone, tmp_path):
     require_lab()
     own = {"WULF_LAB_DIR": str(tmp_path / "lab"), "WULF_DEMO_BUDGET": "45s"}

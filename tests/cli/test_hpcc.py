@@ -6,20 +6,21 @@ import json
 import shutil
 import signal
 import subprocess
-import time
+from pathlib import Path
 
 import pytest
 
 from tests.cli.command import start, wulf
+from tests.cli.waiting import HANGS_S, wait_until
 
 pytestmark = [
     pytest.mark.mpi,
+    pytest.mark.thorough,
     pytest.mark.skipif(shutil.which("hpcc") is None, reason="hpcc is not installed"),
 ]
 RUN = ("hpcc", "--cluster", "local", "--size", "300", "--ranks", "2", "--launches", "2")
 
 
-@pytest.mark.slow
 def test_all_results_are_stored_shown_and_compared(tmp_path):
     first = wulf(tmp_path, *RUN, "--run", "first", timeout=300)
     assert first.returncode == 0, first.stdout + first.stderr
@@ -80,13 +81,18 @@ def test_what_is_interrupted_is_kept_and_nothing_runs_on(tmp_path):
     for line in process.stderr:
         if line.startswith("round 2"):
             break
-    time.sleep(0.5)
+    wait_until(lambda: running(tmp_path), "the second round", process)
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=HANGS_S)
     assert process.returncode == 130
     assert "interrupted: rounds that were whole are kept" in out and "1 run of HPCC passed all checks" in out
     again = wulf(tmp_path, "hpcc", "cut", "--json")
     assert again.returncode == 0 and json.loads(again.stdout)["status"] == "interrupted"
     assert not list((tmp_path / ".cache" / "wulf" / "hpcc").iterdir())
-    running = subprocess.run(["pgrep", "-f", ".cache/wulf/hpcc/cut"], capture_output=True, check=False)
-    assert not running.stdout
+    assert not running(tmp_path)
+
+
+def running(home: Path) -> str:
+    """Return the processes that have a directory of HPCC's on their command line."""
+    words = ["pgrep", "-f", f"{home}/.cache/wulf/hpcc/cut"]
+    return subprocess.run(words, capture_output=True, text=True, check=False).stdout

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-import time
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from tests.cli.command import start, wulf
+from tests.cli.waiting import HANGS_S, wait_until
 from tests.unit.test_hpl_result import manifest
 from wulf.cluster import inventory
 from wulf.cluster.launcher import launcher_for
@@ -23,7 +23,7 @@ from wulf.store.hpl import create_hpl, load_hpl
 XHPL = shutil.which("xhpl")
 needs_hpcc = pytest.mark.skipif(shutil.which("hpcc") is None, reason="hpcc is not installed")
 needs_xhpl = pytest.mark.skipif(XHPL is None, reason="there is no xhpl on the PATH")
-pytestmark = [pytest.mark.mpi, pytest.mark.slow]
+pytestmark = pytest.mark.mpi
 
 
 @needs_hpcc
@@ -52,16 +52,15 @@ def test_hpl_within_hpcc_gives_a_figure_and_says_what_that_costs(tmp_path):
 
 
 @needs_xhpl
+@pytest.mark.thorough
 def test_a_run_that_was_interrupted_keeps_what_it_measured_and_goes_on(tmp_path):
     process = start(
         tmp_path, "hpl", "--cluster", "local", "--program", str(XHPL), "--time", "30s", "--run", "two"
     )
     log = tmp_path / "runs" / "two" / "launches.jsonl"
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and not (log.exists() and log.read_bytes().count(b"\n") >= 4):
-        time.sleep(0.2)
+    wait_until(lambda: log.exists() and log.read_bytes().count(b"\n") >= 4, "four launches", process)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=HANGS_S)
     assert (process.returncode, "what was measured is kept" in said) == (130, True)
     before = load_hpl(tmp_path / "runs" / "two")
     assert before.manifest.status == "interrupted" and len(before.launches) >= 4
@@ -75,6 +74,7 @@ def test_a_run_that_was_interrupted_keeps_what_it_measured_and_goes_on(tmp_path)
 
 
 @needs_xhpl
+@pytest.mark.thorough
 def test_a_launch_that_falls_far_behind_the_best_is_ended(tmp_path):
     config = inventory.local()
     chosen = HplSetting(nb=64, p=1, q=2, threads=1, bcast=1, depth=1, swap=2)

@@ -18,7 +18,7 @@ from tests.cli.command import wulf
 
 pytestmark = [
     pytest.mark.mpi,
-    pytest.mark.slow,
+    pytest.mark.thorough,
     pytest.mark.skipif(shutil.which("mpicc.mpich") is None, reason="MPICH is not installed"),
 ]
 MEASURE = ["--ops", "mpi_pingpong", "--ladder", "short", "--budget", "15s"]

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import signal
 import time
 from datetime import datetime
@@ -13,6 +14,8 @@ import pytest
 
 import wulf as library
 from tests.cli.command import start, wulf
+from tests.cli.waiting import HANGS_S, wait_for_launches
+from tests.native.tiers import thorough
 from wulf.errors import UsageError
 from wulf.records import Analysis, Comparison
 from wulf.report.run.export import Export
@@ -202,58 +205,50 @@ LONG = [
 ]
 LONG += [
     "--budget",
-    "60s",
+    "10m",
     "--visit",
     "200us",
     "--sweeps",
     "3",
     "--min-launches",
-    "12",
+    "24",
     "--max-launches",
-    "12",
+    "24",
 ]
-
-
-def _wait_for_launches(directory, count):
-    log = directory / "runs" / "run" / "records.jsonl"
-    deadline = time.monotonic() + 60
-    while not log.exists() or log.read_bytes().count(b'"launch"') < count:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 @pytest.mark.parametrize(
     ("how", "code", "status"),
     [
         (signal.SIGINT, 130, "interrupted"),
-        (signal.SIGTERM, 130, "interrupted"),
-        (signal.SIGKILL, -9, "running"),
+        thorough(signal.SIGTERM, 130, "interrupted"),
+        thorough(signal.SIGKILL, -9, "running"),
     ],
 )
 def test_an_interrupted_run_goes_on_where_it_was(tmp_path, how, code, status):
     process = start(tmp_path, "measure", "run", *LONG)
-    _wait_for_launches(tmp_path, 4)
+    wait_for_launches(tmp_path / "runs" / "run", 2, process)
     process.send_signal(how)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=HANGS_S)
     assert process.returncode == code, err
     before = library.load(tmp_path / "runs" / "run")
     assert before.manifest.status == status
-    assert 1 <= len(before.launches) < 12
+    assert 1 <= len(before.launches) < 24
     if how != signal.SIGKILL:
         assert "--resume" in err
     done = wulf(tmp_path, "measure", "run", "--resume")
     assert done.returncode == 3, done.stderr
     after = library.load(tmp_path / "runs" / "run")
     assert [launch.id for launch in after.launches[: len(before.launches)]] == [x.id for x in before.launches]
-    assert len(after.launches) == 12
-    assert len({launch.seed for launch in after.launches}) == 12
+    assert len(after.launches) == 24
+    assert len({launch.seed for launch in after.launches}) == 24
     assert len(after.manifest.resumed_at) == 1
 
 
 def test_two_writers_are_refused(tmp_path):
     process = start(tmp_path, "measure", "run", *LONG, "--min-launches", "500", "--max-launches", "500")
     try:
-        _wait_for_launches(tmp_path, 1)
+        wait_for_launches(tmp_path / "runs" / "run", 1, process)
         done = wulf(tmp_path, "measure", "run", "--resume")
         assert done.returncode == 1
         assert str(process.pid) in done.stderr
@@ -262,17 +257,16 @@ def test_two_writers_are_refused(tmp_path):
         process.communicate()
 
 
-@pytest.mark.alone
 def test_a_command_goes_the_way_of_an_operation(tmp_path):
     words = ["--cluster", "local", "--command", "sleep 0.05", "--precision", "50%", "--max-launches", "7"]
     for name in ("a", "b"):
         done = wulf(tmp_path, "measure", name, *words)
         assert done.returncode in (0, 3), done.stderr
-        assert "run time: 5" in done.stdout or "run time: 6" in done.stdout, done.stdout
+        assert "run time: " in done.stdout, done.stdout
     run = library.load(tmp_path / "runs" / "a")
     assert {(launch.op, len(launch.place)) for launch in run.launches} == {("command", 1)}
     (cell,) = run.analysis().cells
-    assert 0.05 < cell.time.value < 1 and cell.time.low is not None and cell.bandwidth is None
+    assert cell.time.value > 0.05 and cell.time.low is not None and cell.bandwidth is None
     (comparison,) = json.loads(wulf(tmp_path, "compare", "a", "b", "--json").stdout)
     assert [cell["op"] for cell in comparison["cells"]] == ["command"]
     assert "sleep 0.05" in wulf(tmp_path, "report", "a", "--text").stdout
@@ -294,7 +288,7 @@ sizes = [64]
 FEW = ["--precision", "90%", "--min-launches", "6", "--max-launches", "6", "--budget", "60s"]
 
 
-@pytest.mark.alone
+@pytest.mark.thorough
 def test_requests_beside_traffic_of_other_pairs(tmp_path):
     (tmp_path / "plan.toml").write_text(PLAN)
     (tmp_path / "four.toml").write_text('[cluster]\nnodes = "n[1-4]"\ntransport = "local"\n')
@@ -338,7 +332,7 @@ def test_two_nodes_leave_nobody_to_stream(tmp_path):
 EVERY = ["--cluster", "local", "--ops", "empty", "--every", "2s", "--for", "8s", "--sweeps", "3"]
 
 
-@pytest.mark.alone
+@pytest.mark.thorough
 def test_a_series_is_measured_block_by_block(tmp_path):
     planned = wulf(tmp_path, "measure", *EVERY, "--dry-run")
     assert planned.returncode == 0, planned.stderr
@@ -346,7 +340,7 @@ def test_a_series_is_measured_block_by_block(tmp_path):
     done = wulf(tmp_path, "measure", "run", *EVERY)
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stderr.split())
-    assert "4 blocks, one every 2 s until" in said and "block 2 of 4 begins at" in said
+    assert "4 blocks, one every 2 s until" in said and re.search("block [234] of 4 begins at", said)
     run = library.load(tmp_path / "runs" / "run")
     assert run.manifest.status == "complete" and run.manifest.plan.series.time_zone
     begun = datetime.fromisoformat(run.manifest.plan.series.begun_at)
@@ -354,8 +348,8 @@ def test_a_series_is_measured_block_by_block(tmp_path):
     nodes = [launch.place for launch in run.launches]
     assert all(launch.utc_offset_s is not None for launch in run.launches)
     assert nodes.count(("local1",)) == nodes.count(("local2",)) >= 2
-    # Of every later block the first launch begins when it is due: never before.
-    assert all(seconds % 2 < 1.9 for seconds in at) and max(at) < 8
+    # Two launches a block, and none of them before it is due; blocks may be late, or missed.
+    assert all(seconds >= 2 * (number // 2) for number, seconds in enumerate(at))
     hours = {one.period for one in run.analysis().periods} - {"weekday", "weekend"}
     assert 1 <= len(hours) <= 2
     shown = " ".join(wulf(tmp_path, "report", "run", "--text").stdout.split())
@@ -363,21 +357,21 @@ def test_a_series_is_measured_block_by_block(tmp_path):
     assert wulf(tmp_path, "report", "run").returncode == 0
 
 
-@pytest.mark.alone
+@pytest.mark.thorough
 def test_a_series_is_interrupted_in_its_pause_and_goes_on(tmp_path):
-    words = ["--cluster", "local", "--command", "true", "--every", "10s", "--for", "45s"]
+    words = ["--cluster", "local", "--command", "true", "--every", "8s", "--for", "38s"]
     process = start(tmp_path, "measure", "run", *words)
-    _wait_for_launches(tmp_path, 1)
-    time.sleep(0.5)
+    assert process.stderr is not None
+    assert any("block 2 of 5" in line for line in process.stderr)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=HANGS_S)
     assert process.returncode == 130 and "--resume" in err, err
     before = library.load(tmp_path / "runs" / "run")
     assert before.manifest.status == "interrupted" and len(before.launches) == 1
     refused = wulf(tmp_path, "measure", "run", "--resume", "--budget", "1m")
     assert refused.returncode == 2 and "takes no --budget" in refused.stderr
     begun = datetime.fromisoformat(before.manifest.plan.series.begun_at).timestamp()
-    time.sleep(max(begun + 11 - time.time(), 0))
+    time.sleep(max(begun + 9 - time.time(), 0))  # the second block is missed
     done = wulf(tmp_path, "measure", "run", "--resume")
     assert done.returncode == 0, done.stderr
     after = library.load(tmp_path / "runs" / "run")

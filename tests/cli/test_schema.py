@@ -72,7 +72,9 @@ def test_the_files_of_a_run(tmp_path: Path) -> None:
         "--ladder",
         "short",
         "--budget",
-        "10s",
+        "60s",
+        "--max-launches",
+        "6",
     ]
     done = wulf(tmp_path, *words, timeout=300)
     assert done.returncode in (0, 3), done.stderr

@@ -11,6 +11,7 @@ import subprocess
 import pytest
 
 from tests.cli.command import wulf
+from tests.native.conftest import EACH_FAMILY
 from wulf.procedure import patterns
 from wulf.wtrace.layout import Kind, State
 from wulf.wtrace.reader import read, read_verified
@@ -85,11 +86,13 @@ def test_the_exit_code_is_that_of_the_command(tmp_path):
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("family", ["openmpi", "mpich"])
+@pytest.mark.parametrize("family", EACH_FAMILY)
 def test_a_launcher_that_is_killed_leaves_what_its_ranks_did(tmp_path, family):
     launch = shlex.join([*mpirun(family), "-np", "2"])
     heat = wulf(tmp_path, "shipped", "heat", "--cluster", "local", "--mpi", family).stdout.strip()
-    text = f"{launch} {heat} --steps 200000000 & sleep 3; kill -9 $!; exit 9"
+    # When the files of both ranks have grown.
+    grown = """until [ "$(find "$WULF_TRACE" -name 'rank.*' -size +200k | wc -l)" = 2 ]; do sleep 0.1; done"""
+    text = f"{launch} {heat} --steps 200000000 & {grown}; kill -9 $!; exit 9"
     done = wulf(tmp_path, "trace", "--mpi", family, "--", text)
     assert done.returncode == 9, done.stderr
     trace = read_verified(tmp_path / "app.wtrace")

@@ -60,11 +60,11 @@ def test_what_is_accepted_is_closed(month, tmp_path):
     assert "Nothing has changed" in done.stdout and "accepted: known" in done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.mpi
 def test_a_run_measures_this_machine_and_keeps_it(tmp_path):
     # Beside whatever else runs here: without an idle machine nothing would be measured.
-    done = wulf(tmp_path, "watch", "run", *LOCAL, "--budget", "10s", "--json", timeout=300)
+    done = wulf(tmp_path, "watch", "run", *LOCAL, "--budget", "60s", "--json", timeout=300)
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert sum(report["runs"].values()) == 1
