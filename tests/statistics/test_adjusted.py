@@ -33,6 +33,7 @@ def covers(errors, rng, n, cells, far):
     return found.low <= SLOPE * far * MOVES <= found.high
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ERRORS)
 def test_adjusted_intervals_cover_what_they_say(name):
     rng = np.random.default_rng(7)
@@ -57,12 +58,14 @@ def with_reference(one, time_s):
     )
 
 
+@pytest.mark.thorough
 def test_what_does_not_follow_the_reference_is_hardly_ever_adjusted():
     rng = np.random.default_rng(8)
     found = [run(rng, 10, 0.0)[0].adjusted for _ in range(1000)]
     assert sum(one is not None for one in found) <= 15  # half of 1 %: only slopes upwards count
 
 
+@pytest.mark.thorough
 def test_what_is_adjusted_covers_the_truth_and_is_narrower():
     rng = np.random.default_rng(9)
     cells = [run(rng, 12, SLOPE)[0] for _ in range(600)]

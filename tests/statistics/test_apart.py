@@ -21,6 +21,7 @@ def times(rng, nodes, slow=1.0, scatter=0.02, own=0.015, rounds=6):
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("nodes", [2, 3, 8, 40])
 def test_nodes_that_are_alike_are_seldom_named(nodes):
     rng = np.random.default_rng(nodes)

@@ -47,6 +47,7 @@ def test_two_values_among_three_are_one():
     assert look(values).evidence[3] >= 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dependence", [0.0, 0.5])
 def test_the_chance_of_a_look_is_about_what_was_asked_for(dependence):
     values = series(400, 150, seed=3, dependence=dependence)

@@ -6,6 +6,7 @@ import pytest
 from bench import coverage
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [*coverage.DISTRIBUTIONS, *coverage.DEPENDENT])
 def test_printed_intervals_cover_what_they_say(name):
     rng = np.random.default_rng(7)

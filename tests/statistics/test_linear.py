@@ -56,6 +56,7 @@ def test_outliers_have_a_limited_say():
     assert fit(causes, values).coefficients[1] == pytest.approx(1, abs=0.2)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["normal", "heavy tails", "dependent"])
 def test_evidence_exceeds_a_limit_rarely_however_often_it_is_looked_at(name):
     rng = np.random.default_rng(3)

@@ -34,6 +34,7 @@ def test_paired_intervals_cover_what_they_say(name, n):
     assert false / runs <= 0.05 + 0.017
 
 
+@pytest.mark.thorough
 def test_nothing_is_kept_by_chance():
     plan = [knob(f"k{i}") for i in range(8)]
     kept = [tuned(make_plan(*plan, seed=seed), factors(), spread=0.03, seed=seed).kept for seed in range(60)]
@@ -47,6 +48,7 @@ def test_the_right_settings_are_found():
     assert sum(outcome.harms for outcome in outcomes) <= 2
 
 
+@pytest.mark.thorough
 def test_the_bench_runs(capsys):
     tune_sim.main(["--quick"])
     assert capsys.readouterr().out.splitlines()[-1].startswith("tune-sim value=gain:")

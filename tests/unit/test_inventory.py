@@ -380,6 +380,7 @@ LONG = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", LONG)
 def test_a_long_node_set_takes_no_time(name: str) -> None:
     # ClusterShell alone takes minutes to hours for each of these: the suite would not end.

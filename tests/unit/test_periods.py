@@ -101,6 +101,7 @@ def test_days_that_differ_make_the_interval_wider(tmp_path):
     assert widths[1] > 2 * widths[0]
 
 
+@pytest.mark.thorough
 def test_no_difference_is_found_where_there_is_none(tmp_path):
     missed = 0
     for seed in range(20):

@@ -52,6 +52,7 @@ def test_what_grows_without_end_is_not_unpacked(tmp_path: Path) -> None:
         read(name)
 
 
+@pytest.mark.thorough
 def test_a_file_of_millions_of_nothings_comes_to_an_end(tmp_path: Path) -> None:
     name = tmp_path / "many.tar.gz"
     with gzip.open(name, "wb") as file:

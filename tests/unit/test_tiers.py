@@ -127,6 +127,7 @@ def test_every_test_is_in_one_tier(tests: Path) -> None:
     assert sorted(test + all_) == ran(tests)
 
 
+@pytest.mark.thorough
 def test_every_test_is_in_one_shard_and_groups_stay_together(tests: Path) -> None:
     shards = [ran(tests, f"--shard={number}/3") for number in (1, 2, 3)]
     assert sorted(name for shard in shards for name in shard) == ran(tests)
@@ -134,6 +135,7 @@ def test_every_test_is_in_one_shard_and_groups_stay_together(tests: Path) -> Non
     assert all(("test_root[0]" in shard) == ("test_root[1]" in shard) for shard in shards)
 
 
+@pytest.mark.thorough
 def test_what_has_passed_is_left_out_when_it_is_run_again(tests: Path) -> None:
     words = ("-n", "2", "--dist", "loadgroup", "--tier=all", f"--note-passed={tests}/passed")
     argv = [sys.executable, "-m", "pytest", "-q", f"--rootdir={tests}", *words, "tests"]

@@ -59,6 +59,7 @@ def test_a_slow_link_is_no_switch():
     assert tree.branches(logs) == []
 
 
+@pytest.mark.thorough
 def test_where_all_share_a_switch_there_are_no_groups():
     rng = np.random.default_rng(5)
     sizes = rng.integers(4, 40, 200)
