@@ -10,9 +10,10 @@ help:    ## show the targets
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/'
 
 install: ## install what is missing: system packages (asks sudo when needed) and the virtual environment
-	@tools/bootstrap
+	@tools/bootstrap test
 
-demo: install ## raise a 4-node virtual cluster, measure it, write the report and name its file
+demo: ## raise a 4-node virtual cluster with mistakes, find and mend them, name the report (installs only what that needs)
+	@tools/bootstrap demo
 	@tools/demo
 
 test: install ## every kind of real thing once, a quarter of an hour: what CI runs (ARGS: for pytest)
@@ -27,11 +28,12 @@ quick: ## the tests that only calculate, a minute and a half: no root, no lab, n
 fresh: ## the commands of README on a bare Debian in a closed place (root; ARGS: --release trixie, parts)
 	@tools/fresh $(ARGS)
 
-release: install ## wheel, Debian package and RPM below dist/, proven on a bare system (root; ARGS: parts, --for trixie:3.13)
-	@WULF_RELEASE=1 tools/bootstrap
+release: ## wheel, Debian package and RPM below dist/, proven on a bare system (root; ARGS: parts, --for trixie:3.13)
+	@tools/bootstrap release
 	@tools/release $(ARGS)
 
-bench: install ## all comparisons, or one: make bench NAME=probe-mpi
+bench: ## all comparisons, or one: make bench NAME=probe-mpi
+	@tools/bootstrap all
 	@$(VENV)/bin/python -m bench $(NAME)
 
 docs: ## write docs/reference from the program itself
