@@ -74,6 +74,10 @@ class Shown:
         """Print what the search found."""
         tune.show(run)
 
+    def note(self, text: str) -> None:
+        """Say something that stays."""
+        note(text)
+
 
 def command(
     run: Annotated[str | None, typer.Argument(metavar="[RUN]", help="Name of the new run.")] = None,
@@ -101,17 +105,18 @@ def command(
     allow_missing: AllowMissingOption = 0,
     runs: RunsOption = RUNS,
 ) -> None:
-    """Do everything: audit, mend, measure, tune, confirm, measure again, report.
+    """Do everything: audit, measure, mend, tune, confirm, measure again, report what all of it brought.
 
-    The same as 'wulf audit', 'wulf mend', 'wulf measure', 'wulf tune', 'wulf measure', 'wulf audit' and 'wulf report',
-    in one run with one page. Ctrl-C puts the nodes back and keeps the results so far. Exit code 3 when the search did
-    not come to its end.
+    The same as 'wulf audit', 'wulf measure', 'wulf mend', 'wulf tune', 'wulf measure', 'wulf audit' and 'wulf report',
+    in one run with one page. Below a budget of 5m the curves at both ends are left out. Ctrl-C puts the nodes back
+    and keeps the results so far. Exit code 3 when the search did not come to its end.
     """
     from wulf.procedure import allocation, change
     from wulf.procedure import whole as procedure
     from wulf.procedure.begin import new_run, new_seed
     from wulf.procedure.clusters import cluster
-    from wulf.procedure.tuning import prepare, session
+    from wulf.procedure.tuning import apply_result, prepare, session
+    from wulf.report import tuning as report
     from wulf.store.tuning import load_tuning
 
     end_gently()
@@ -139,7 +144,10 @@ def command(
         if keep_over_reboots:
             stored = persist.keep(config, there.nodes, runs, deadline_s=session.CONFIRM_WITHIN_S)
         tune.remember_missing(whole, there, found, persist=keep_over_reboots and stored)
-    page = write_tuning_page(load_tuning(path), None)
+    done = load_tuning(path)
+    page = write_tuning_page(done, None)
+    if done.result is not None:
+        sys.stdout.write(f"{report.headline(apply_result.report(done))}.\n")
     sys.stdout.write(f"report: {page.resolve()}\n")
     if not stored:
         raise typer.Exit(EXIT_ERROR)

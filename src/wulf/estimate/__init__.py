@@ -20,6 +20,7 @@ from wulf.estimate.overlaps import overlaps
 from wulf.estimate.periods import periods, weekends
 from wulf.estimate.resources import resources
 from wulf.estimate.under_load import under_load
+from wulf.estimate.whole import whole
 
 __all__ = [
     "Measured",
@@ -43,4 +44,5 @@ __all__ = [
     "sample_quantiles",
     "under_load",
     "weekends",
+    "whole",
 ]

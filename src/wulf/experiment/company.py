@@ -13,6 +13,8 @@ from wulf.records import Place
 
 #: Comparisons of both ways, at least and at most.
 FEWEST, MOST = 3, 6
+#: Trials from which on a search gains by it: finding it out takes up to twelve of them.
+WORTH = 60
 #: Of the interval that must lie within the margin (two one-sided tests at 5 %: Schuirmann 1987), or outside.
 CONFIDENCE = 0.90
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -71,6 +71,8 @@ class MendRequest(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     #: Whether what it brings is measured; what makes something worse is then undone.
     measured: bool = True
+    #: What is measured; None for the usual sizes of a ping-pong.
+    goal: objective.Objective | None = None
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
@@ -242,7 +244,7 @@ def mend(
     if not plan.plans:
         return found
     there = [record.node for record in records if record.reachable and not record.error]
-    pairs = pairs_with(list(plan.plans), there)
+    pairs = pairs_with(list(plan.plans), there, [set(nodes) for nodes in plan.rows.values()])
     if request.measured and not pairs:
         found = msgspec.structs.replace(found, unmeasured="there is no other node to measure with")
     taking_part = [node for node in there if node in plan.plans or any(node in pair for pair in pairs)]
@@ -324,7 +326,7 @@ def _measure(
     say: Say,
 ) -> Mending:
     """Measure before and after in turn, in pairs of random order: what changes slowly falls out of a pair."""
-    target = goal("latency", request.mpi, say)
+    target = request.goal or goal("latency", request.mpi, say)
     workload = target.workload([record.node for record in records], pairs)
     paired = {node for pair in pairs for node in pair}
     try:
@@ -443,7 +445,15 @@ def effects(
         )
 
 
-def pairs_with(changed: Sequence[str], nodes: Sequence[str]) -> list[Pair]:
-    """Return pairs in which changed nodes are, with others that are not changed where there are such."""
-    pairs = objective.pairs_for(nodes, [set(changed)], MAX_PAIRS)
+def pairs_with(
+    changed: Sequence[str], nodes: Sequence[str], alike: Sequence[Collection[str]] = ()
+) -> list[Pair]:
+    """Return pairs in which changed nodes are, with others that are not changed where there are such.
+
+    Parameters
+    ----------
+    alike
+        Nodes with a change in common, for each change: two of them make a pair, too. None for one of all.
+    """
+    pairs = objective.pairs_for(nodes, alike or [set(changed)], MAX_PAIRS)
     return [pair for pair in pairs if not set(pair).isdisjoint(changed)]

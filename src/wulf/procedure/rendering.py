@@ -63,7 +63,8 @@ def _hpl(run: HplRun, form: Form) -> str:
 def tuning_data(run: TuningRun, form: Form) -> bytes:
     """Return a tuning run that has a conclusion as data or text, of any form that is no page or picture."""
     if form == "json":
-        return msgspec.json.format(msgspec.json.encode(run.result), indent=1) + b"\n"
+        result = msgspec.structs.replace(run.result, whole=apply_result.whole(run)) if run.result else None
+        return msgspec.json.format(msgspec.json.encode(result), indent=1) + b"\n"
     found = apply_result.report(run)
     if form == "csv":
         return tuning.published_csv(tuning.published_table(found)).encode()

@@ -1,4 +1,4 @@
-"""The whole procedure in one run: audit, mending, curves, the search, what helps set, curves and audit again."""
+"""The whole procedure in one run: audit, curves, mending, the search, what helps set, curves and audit again."""
 
 from __future__ import annotations
 
@@ -9,22 +9,28 @@ from typing import Protocol
 
 import msgspec
 
-from wulf.errors import StoreError
+from wulf.errors import ProbeError, StoreError, TransportError
 from wulf.experiment import objective
 from wulf.probe import ladder
 from wulf.procedure import look
-from wulf.procedure.analysis import analyze
+from wulf.procedure.analysis import analyze, compare
+from wulf.procedure.change import ChangePlan
 from wulf.procedure.measuring import session as measuring
-from wulf.procedure.mending import MendingInterrupted, MendRequest, mend, planned
+from wulf.procedure.mending import Choice, MendingInterrupted, MendRequest, mend, planned
 from wulf.procedure.tuning import session as tuning
 from wulf.procedure.tuning.prepare import Say
 from wulf.records import Audit, Mending, NodeRecord
+from wulf.report import compare as compare_report
 from wulf.report import run as run_report
-from wulf.store import write_atomically
-from wulf.store.tuning import AFTER, AUDIT_AFTER, AUDIT_BEFORE, BEFORE, MENDED, TuningRun
+from wulf.store import Run, write_atomically
+from wulf.store.tuning import AFTER, AUDIT_AFTER, AUDIT_BEFORE, BEFORE, COMPARED, MENDED, TuningRun
 
-#: Share of the budget for the curves before the search; as much again for those after it.
+#: Share of the budget for the curves as found; as much again for those as left.
 CURVES = 0.1
+#: Share of the budget that the search has at least, whatever was spent before it.
+LEAST_SEARCH = 0.4
+#: In less time there are too few launches for a curve: the time goes to the search, and nothing is said of other sizes.
+_LEAST_CURVES_S = 30.0
 #: Largest message of the curves [B].
 _LARGEST = 1 << 20
 #: Curves are precise enough after this.
@@ -55,6 +61,9 @@ class Watcher(Protocol):
     def searched(self, run: TuningRun) -> None:
         """Report what the search found."""
 
+    def note(self, text: str) -> None:
+        """Say something that stays."""
+
 
 def run(request: tuning.TuneRequest, path: Path, watcher: Watcher) -> TuningRun:
     """Do all of it in a new directory; what helps is set at the end.
@@ -75,16 +84,22 @@ def run(request: tuning.TuneRequest, path: Path, watcher: Watcher) -> TuningRun:
         raise StoreError(f"cannot make the run directory {path}: {error.strerror}") from None
     begin = time.monotonic()
     records, audit = _audit(request, path / AUDIT_BEFORE, watcher)
-    mended = _mend(request, path / MENDED, records, audit, watcher)
-    share = 1 - 2 * CURVES if request.goal.probes else 1.0
-    search_s = max(request.budget_s - (time.monotonic() - begin), request.budget_s / 2) * share
-    _curves(request, path / BEFORE, watcher)
+    choice, plan = planned(_wanted(request), audit, records)
+    curves = _curves_of(request, list(plan.plans))
+    before = _curves_as_found(curves, path / BEFORE, watcher)
+    mended = _mend(request, path / MENDED, records, (choice, plan), watcher)
+    kept = mended.outcome is not None and mended.outcome.kept
+    spent_s = time.monotonic() - begin + (curves.budget_s if curves else 0.0)
+    search_s = max(request.budget_s - spent_s, request.budget_s * LEAST_SEARCH)
     with watcher.searching() as progress:
-        searched = msgspec.structs.replace(request, budget_s=search_s)
+        searched = msgspec.structs.replace(request, budget_s=search_s, pairs=mended.pairs if kept else [])
         found = tuning.start(searched, path, progress, set_kept=True)
     watcher.searched(found)
-    if found.manifest.change is not None or mended:
-        _curves(request, path / AFTER, watcher)
+    if found.manifest.change is not None or kept:
+        if curves is not None:
+            after = _curves(curves, path / AFTER, watcher)
+            if before is not None:
+                _compare(before, after, request.margin, path / COMPARED)
         _audit(request, path / AUDIT_AFTER, watcher)
     return found
 
@@ -99,11 +114,10 @@ def _audit(request: tuning.TuneRequest, path: Path, watcher: Watcher) -> tuple[l
     return records, audit
 
 
-def _mend(
-    request: tuning.TuneRequest, path: Path, records: list[NodeRecord], audit: Audit, watcher: Watcher
-) -> bool:
-    """Set right what is certainly wrong, and store what that brought; return whether anything has changed."""
-    wanted = MendRequest(
+def _wanted(request: tuning.TuneRequest) -> MendRequest:
+    # A command may take long, and is not made eighteen times before the search has begun.
+    times = all(metric.figure and metric.better == "lower" for metric in request.goal.metrics)
+    return MendRequest(
         config=request.config,
         nodes=request.nodes,
         names=[],
@@ -111,8 +125,18 @@ def _mend(
         permissions=request.permissions,
         mpi=request.mpi,
         seed=request.seed,
+        goal=request.goal if times else None,
     )
-    choice, plan = planned(wanted, audit, records)
+
+
+def _mend(
+    request: tuning.TuneRequest,
+    path: Path,
+    records: list[NodeRecord],
+    chosen: tuple[Choice, ChangePlan],
+    watcher: Watcher,
+) -> Mending:
+    """Set right what is certainly wrong, and store what that brought."""
 
     def told(found: Mending) -> None:
         write_atomically(path, msgspec.json.encode(found))
@@ -120,32 +144,56 @@ def _mend(
 
     with watcher.mending() as say:
         try:
-            found = mend(wanted, choice, plan, records, say)
+            found = mend(_wanted(request), *chosen, records, say)
         except MendingInterrupted as stop:
             told(stop.found)
             raise
     told(found)
-    return found.outcome is not None and found.outcome.kept
+    return found
 
 
-def _curves(request: tuning.TuneRequest, path: Path, watcher: Watcher) -> None:
-    """Measure whole curves of what the objective is made of, and write their page."""
-    pairs = objective.pairs_for(request.nodes)
-    if not request.goal.probes or not pairs:
-        return
-    wanted = measuring.MeasureRequest(
+def _curves_of(request: tuning.TuneRequest, changed: list[str]) -> measuring.MeasureRequest | None:
+    """Return which curves are measured as found and as left; None where there is nothing to measure, or no time."""
+    # Each node once, those that will be changed with others.
+    pairs = objective.pairs_for(request.nodes, [{node} for node in changed])
+    budget_s = min(request.budget_s * CURVES, _CURVES_S)
+    if not request.goal.probes or not pairs or budget_s < _LEAST_CURVES_S:
+        return None
+    return measuring.MeasureRequest(
         config=request.config,
         ops=list(request.goal.probes),
         mpi=request.mpi,
         pairs=pairs,
         ladder="imb",
         sizes_bytes=ladder.base_sizes("imb", _LARGEST),
-        budget_s=min(request.budget_s * CURVES, _CURVES_S),
+        budget_s=budget_s,
         max_launches=20,
     )
+
+
+def _curves_as_found(curves: measuring.MeasureRequest | None, path: Path, watcher: Watcher) -> Run | None:
+    """Measure curves before anything is changed; what is wrong may be that nothing can be measured."""
+    if curves is None:
+        return None
+    try:
+        return _curves(curves, path, watcher)
+    except (ProbeError, TransportError) as failure:
+        watcher.note(f"no curves as found: {failure}")
+        return None
+
+
+def _curves(curves: measuring.MeasureRequest, path: Path, watcher: Watcher) -> Run:
+    """Measure whole curves of what the objective is made of, and write their page."""
     with watcher.measuring(path.name) as progress:
-        measured, _ = measuring.start(wanted, path, progress)
+        measured, _ = measuring.start(curves, path, progress)
     page = run_report.render_html(
         measured.manifest, measured.nodes, measured.launches, analyze(measured), None
     )
     write_atomically(path / "report.html", page.encode())
+    return measured
+
+
+def _compare(before: Run, after: Run, margin: float, path: Path) -> None:
+    """Write the page that compares the curves as left with those as found, size by size."""
+    page = compare_report.render_html(compare(before, after, margin), before.manifest.operations)
+    write_atomically(path, page.encode())

@@ -136,6 +136,7 @@ from wulf.records.valued import (
     NetworkWorth,
     Worth,
 )
+from wulf.records.whole import Change, FigureChange, Whole
 
 __all__ = [
     "OWN_FACTS",
@@ -155,6 +156,7 @@ __all__ = [
     "CellComparison",
     "CellEstimate",
     "CellMode",
+    "Change",
     "ChangeOutcome",
     "Checked",
     "Clock",
@@ -173,6 +175,7 @@ __all__ = [
     "ExitEstimate",
     "Exits",
     "FactValue",
+    "FigureChange",
     "Finding",
     "GroupState",
     "HopSource",
@@ -249,6 +252,7 @@ __all__ = [
     "Verdict",
     "WakeDelay",
     "WeekendRatio",
+    "Whole",
     "Workload",
     "Worth",
     "command_operation",

@@ -6,6 +6,7 @@ from typing import Literal
 
 from wulf.records.base import Estimate, Record, Verdict
 from wulf.records.measured import NodeRecord, RunHead, Workload
+from wulf.records.whole import Whole
 
 #: Knob id → value; a knob that is not in it has its original value.
 Values = dict[str, str]
@@ -225,6 +226,8 @@ class Tuning(Record, frozen=True, kw_only=True):
     trials_factorial: int
     #: What a reader must know.
     notes: list[str] = []
+    #: What mending and tuning brought together, where `wulf run` did both; only `wulf report --json` says it.
+    whole: Whole | None = None
 
 
 class TuneManifest(RunHead, frozen=True, kw_only=True):

@@ -8,7 +8,8 @@
 
 and, of the whole procedure (`wulf run`)::
 
-    RUN/before/, RUN/after/                        measured runs
+    RUN/before/, RUN/after/                        measured runs: as found, and as left
+    RUN/compared.html                              the page that compares the two
     RUN/audit-before.json, RUN/audit-after.json    what the audit found
     RUN/mended.json                                what was set right first
 """
@@ -32,6 +33,7 @@ TRIALS = "trials.jsonl"
 RESULT = "result.json"
 BEFORE = "before"
 AFTER = "after"
+COMPARED = "compared.html"
 AUDIT_BEFORE = "audit-before.json"
 AUDIT_AFTER = "audit-after.json"
 MENDED = "mended.json"

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from wulf import catalogue
+from wulf import catalogue, estimate
 from wulf.change import steps
 from wulf.change.guard import Guards
 from wulf.cluster.inventory import ClusterConfig
 from wulf.nodeset import fold
 from wulf.procedure import change
 from wulf.procedure.tuning.runner import job_line
-from wulf.records import ChangeOutcome, NodeRecord, Values
+from wulf.records import ChangeOutcome, NodeRecord, Values, Whole
 from wulf.report.tuning import ChangeRow, TuningReport
-from wulf.store.tuning import AFTER, BEFORE, TuningRun
+from wulf.store.tuning import AFTER, BEFORE, COMPARED, TuningRun
 
 
 def keep(
@@ -83,12 +83,29 @@ def report(run: TuningRun) -> TuningReport:
         audit_before=run.audit_before,
         audit_after=run.audit_after,
         mended=run.mended,
-        pages=[
-            (f"{name} the tuning", f"{name}/report.html")
-            for name in (BEFORE, AFTER)
-            if (run.path / name / "report.html").exists()
-        ],
+        whole=whole(run),
+        pages=_pages(run),
     )
+
+
+def whole(run: TuningRun) -> Whole | None:
+    """Return what mending and tuning brought together; None where nothing was mended, or there is no conclusion."""
+    if run.result is None:
+        return None
+    return estimate.whole(run.mended, run.manifest.workload, run.manifest.plan, run.trials, run.result)
+
+
+def _pages(run: TuningRun) -> list[tuple[str, str]]:
+    """Return title and address of the pages of whole curves."""
+    compared = (run.path / COMPARED).exists()
+    # Runs of before there was a comparison have curves of before and after the tuning alone.
+    titles = ("as found", "as left") if compared else ("before the tuning", "after the tuning")
+    pages = [
+        (title, f"{name}/report.html")
+        for title, name in zip(titles, (BEFORE, AFTER), strict=True)
+        if (run.path / name / "report.html").exists()
+    ]
+    return [*pages, ("as left against as found", COMPARED)] if compared else pages
 
 
 def _stored(run: TuningRun, name: str, value: str) -> str:

@@ -100,9 +100,19 @@ def _ping_pong(operations: Sequence[Operation]) -> Operation:
     return next(operation for operation in operations if operation.pattern == "ping-pong")
 
 
-def workload(target: objective.Objective, nodes: Sequence[str], choice: Choice) -> Workload:
-    """Return what one trial measures on these nodes, with the reference beside it."""
-    found = target.workload(nodes, choice.pairs(nodes))
+def workload(
+    target: objective.Objective, nodes: Sequence[str], choice: Choice, given: Sequence[Pair] = ()
+) -> Workload:
+    """Return what one trial measures on these nodes, with the reference beside it.
+
+    Parameters
+    ----------
+    given
+        Pairs that are measured in any case.
+    """
+    there = {node for pair in given for node in pair}
+    more = [] if there.issuperset(nodes) else [pair for pair in choice.pairs(nodes) if pair not in given]
+    found = target.workload(nodes, [*given, *more][: max(objective.MAX_PAIRS, len(given))])
     return msgspec.structs.replace(found, reference_us=REFERENCE_US)
 
 

@@ -13,7 +13,7 @@ from wulf.change import apply, steps
 from wulf.change.guard import Guards
 from wulf.cluster import inventory
 from wulf.errors import ProbeError, UsageError
-from wulf.experiment import objective
+from wulf.experiment import company, objective
 from wulf.ports import Transport
 from wulf.procedure import allocation, change, site
 from wulf.procedure.begin import head
@@ -24,6 +24,7 @@ from wulf.records import (
     ChangeOutcome,
     NodeRecord,
     Operation,
+    Pair,
     Trial,
     TuneManifest,
     TunePlan,
@@ -57,6 +58,8 @@ class TuneRequest(msgspec.Struct, frozen=True, kw_only=True):
     margin: float
     seed: int
     permissions: change.Permissions
+    #: Pairs that every trial measures; where they leave nodes out, those that show what is tried come with them.
+    pairs: list[Pair] = []
 
 
 class TuningSite(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,13 +107,14 @@ def start(request: TuneRequest, path: Path, watcher: Watcher, *, set_kept: bool)
         ready = runner_for(
             request.config, transport, guards, records, tools, request.goal.commands, watcher.stage
         )
-        workload = prepare.workload(request.goal, request.nodes, choice)
+        workload = prepare.workload(request.goal, request.nodes, choice, request.pairs)
         with open_runner(ready.bench):
             watcher.stage("measuring the original settings")
             trial_s = loop.pilot(ready.bench, workload, request.goal.figures, request.seed)
-            workload = loop.settle_company(
-                ready.bench, workload, request.goal.metrics, request.margin, request.seed, watcher.note
-            )
+            if request.budget_s >= company.WORTH * trial_s:
+                workload = loop.settle_company(
+                    ready.bench, workload, request.goal.metrics, request.margin, request.seed, watcher.note
+                )
             if workload.at_once:
                 trial_s = loop.pilot(ready.bench, workload, request.goal.figures, request.seed)
             request = msgspec.structs.replace(

@@ -53,6 +53,8 @@ def render_text(report: TuningReport, console: Console) -> None:
     printer.head(f"{view.title}.", view.lede)
     for point in view.points:
         printer.line(point)
+    if view.whole:
+        printer.table(view.whole)
     _kept(view, printer)
     if view.mended:
         printer.table(view.mended)

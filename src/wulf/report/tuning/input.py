@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from wulf.records import Audit, Effect, Mending, Metric, Trial, TunePlan, Tuning, Values
+from wulf.records import Audit, Effect, Mending, Metric, Trial, TunePlan, Tuning, Values, Whole
 from wulf.text import printable
 
 ORIGINAL = "original"
@@ -57,6 +57,8 @@ class TuningReport:
     audit_after: Audit | None = None
     #: What was set right before the search, where that was part of the run.
     mended: Mending | None = None
+    #: What mending and tuning brought together; None where nothing was mended.
+    whole: Whole | None = None
     #: (title, relative address) of pages that belong to this one.
     pages: Sequence[tuple[str, str]] = ()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wulf.records import Control, Effect
@@ -13,11 +14,12 @@ from wulf.report.tuning import figures as tuning_figures
 from wulf.report.tuning import mended as tuning_mended
 from wulf.report.tuning import places as tuning_places
 from wulf.report.tuning import tables as tuning_tables
+from wulf.report.tuning import whole as tuning_whole
 from wulf.report.tuning import words as tuning_words
 from wulf.report.tuning.input import ChangeRow, TuningReport, failed
 from wulf.report.words import count, duration, moment, name, percent
 from wulf.text import printable
-from wulf.units import format_value
+from wulf.units import format_change, format_value
 
 _LIMIT = 400
 _NOT_REPORTED = "The search chose these; whether they are set on the nodes, and where, was not reported."
@@ -82,6 +84,8 @@ class TuningView:
     audit: Table | None
     #: What was set right before the search; None where nothing was.
     mended: Table | None
+    #: What mending and tuning brought together; None where nothing was mended.
+    whole: Table | None
     #: (title, relative address) of pages that belong to this one.
     pages: tuple[tuple[str, str], ...]
     published: tuple[Table, ...]
@@ -130,6 +134,7 @@ def build(report: TuningReport) -> TuningView:
         mended=tuning_mended.table(report.mended)
         if report.mended and (report.mended.findings or report.mended.refused)
         else None,
+        whole=tuning_whole.table(report.whole) if report.whole else None,
         pages=tuple(report.pages),
         published=paper_table.tables(report),
         published_note=paper_table.NOTE,
@@ -149,7 +154,7 @@ def _lede(report: TuningReport) -> str:
 
 def _keys(report: TuningReport) -> list[KeyView]:
     tuning, confirmation = report.tuning, report.tuning.confirmation
-    keys = []
+    keys = [*_whole(report)]
     if confirmation is not None and tuning.kept:
         change, _, interval = tuning_words.change(report, confirmation.ratio).partition(" (")
         share = percent(confirmation.ratio.confidence)
@@ -180,6 +185,20 @@ def _keys(report: TuningReport) -> list[KeyView]:
         )
     )
     return keys
+
+
+def _whole(report: TuningReport) -> Iterator[KeyView]:
+    """Yield what became of the figures that the headline names."""
+    for figure in tuning_whole.telling(report.whole) if report.whole else ():
+        ratio = figure.whole.ratio
+        if ratio is None:
+            continue
+        change, _, interval = format_change(ratio).partition(" (")
+        yield KeyView(
+            f"{name(figure.metric)}, {tuning_whole.AS_FOUND}",
+            change,
+            f"{percent(ratio.confidence)} interval {interval.rstrip(')')} %; {figure.whole.verdict}",
+        )
 
 
 def _many(number: int) -> str:

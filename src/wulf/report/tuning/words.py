@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from wulf.records import Effect, Estimate, Metric
 from wulf.report.parts import Flag
+from wulf.report.tuning import whole as whole_words
 from wulf.report.tuning.input import TuningReport, failed, setting_label
 from wulf.report.words import count, duration, listed, name, percent
 from wulf.text import printable
@@ -68,7 +69,16 @@ def metric_ratio(metric: Metric, ratio: Estimate) -> Estimate:
 
 
 def headline(report: TuningReport) -> tuple[str, Flag]:
-    """Return the conclusion and how good it is."""
+    """Return the conclusion and how good it is: of mending and tuning together, where there was something to mend."""
+    title, flag = tuned(report)
+    if report.whole is None:
+        return title, flag
+    both, how_good = whole_words.headline(report.whole)
+    return both, flag if flag in ("warning", "error") else how_good
+
+
+def tuned(report: TuningReport) -> tuple[str, Flag]:
+    """Return the conclusion of the search alone, and how good it is."""
     tuning = report.tuning
     if tuning.kept:
         return _kept(report, tuning.confirmation)
@@ -133,7 +143,7 @@ def _seen(report: TuningReport) -> str:
 def points(report: TuningReport) -> tuple[str, ...]:
     """Return what a reader needs to believe the conclusion."""
     tuning = report.tuning
-    said = []
+    said = [*_parts(report)]
     if tuning.kept and tuning.confirmation and len(tuning.confirmation.patterns) > 1:
         patterns = [f"{name(pattern)} {verdict}" for pattern, verdict in tuning.confirmation.patterns.items()]
         said.append(f"By pattern: {listed(patterns)}.")
@@ -164,6 +174,18 @@ def points(report: TuningReport) -> tuple[str, ...]:
     if unstored:
         said.append(f"Gone after a reboot: {listed([name(knob) for knob in unstored])}.")
     return tuple(said)
+
+
+def _parts(report: TuningReport) -> tuple[str, ...]:
+    """Return what each part of the whole procedure brought; nothing where tuning was all of it."""
+    if report.whole is not None:
+        title, _ = tuned(report)
+        return whole_words.points(report.whole, title[:1].lower() + title[1:])
+    if report.mended is None:
+        return ()
+    if report.mended.outcome is not None:
+        return (f"Mending brought nothing, it was put back: {printable(report.mended.outcome.reason, 400)}.",)
+    return ("Mending changed nothing: the tuning began with the nodes as found.",)
 
 
 def untested(report: TuningReport) -> list[str]:

@@ -1,0 +1,134 @@
+"""What the whole procedure brought, from as found to as left: in a sentence, and figure by figure.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wulf.records import Change, FigureChange, Whole
+from wulf.report.parts import Column, Flag, Item, Table
+from wulf.report.words import FLAGS, count, listed, name, percent
+from wulf.text import printable
+from wulf.units import format_change
+
+_LIMIT = 300
+#: Figures that a sentence names.
+_NAMED = 3
+_PROVEN = ("better", "worse")
+AS_FOUND = "from as found to as left"
+NOTHING_KEPT = "nothing kept"
+
+
+def headline(found: Whole) -> tuple[str, Flag]:
+    """Return what became of the figures that tell most, and how good that is."""
+    shown = telling(found)
+    if not shown:
+        return f"Cannot tell what changed {AS_FOUND}: no figure was measured with and without it", "warning"
+    what, names = _common([one.metric for one in shown])
+    said = [f"{short} {change(one.whole)}" for short, one in zip(names, shown, strict=True)]
+    title = f"{what} {AS_FOUND}: {listed(said)}"
+    verdicts = {one.whole.verdict for one in found.figures}
+    worse = [name(one.metric) for one in found.figures if one.whole.verdict == "worse"]
+    if worse:
+        return f"{title}; worse: {listed(worse, _NAMED)}", "warning"
+    return title, "good" if "better" in verdicts else "warning"
+
+
+def telling(found: Whole) -> list[FigureChange]:
+    """Return the figures in which mending, tuning and both brought most, in the order of the table."""
+    known = [one for one in found.figures if one.whole.ratio is not None] or found.figures
+    means = [one for one in known if not one.metric.endswith(" p99")] or known
+    chosen = [
+        _most([(one, part) for one in means if (part := getattr(one, of)) is not None])
+        for of in ("mending", "tuning")
+    ]
+    named = [one.metric for one in chosen if one is not None] or [one.metric for one in means[:1]]
+    return [one for one in found.figures if one.metric in named]
+
+
+def _most(parts: Sequence[tuple[FigureChange, Change]]) -> FigureChange | None:
+    """Return the figure that became better by most; where none is proven to have, the first."""
+    proven = [
+        (part.ratio.value, at)
+        for at, (_, part) in enumerate(parts)
+        if part.ratio is not None and part.verdict == "better"
+    ]
+    if not parts:
+        return None
+    return parts[min(proven)[1] if proven else 0][0]
+
+
+def points(found: Whole, tuned: str) -> tuple[str, ...]:
+    """Return what mending brought, and what tuning: what nobody can tell is said, too."""
+    shown = telling(found)
+    where = f" between {listed(['–'.join(map(name, pair)) for pair in found.pairs])}" if found.pairs else ""
+    mending = listed([f"{name(one.metric)} {change(one.mending)}" for one in shown])
+    tuning = [f"{name(one.metric)} {change(one.tuning)}" for one in shown if one.tuning is not None]
+    return (
+        f"Mending{where}: {mending}.",
+        f"Tuning: {tuned}{f'. There: {listed(tuning)}' if tuning else ''}.",
+    )
+
+
+def change(found: Change) -> str:
+    """Return a change with its interval, or that it cannot be told, and why."""
+    if found.ratio is None:
+        return f"cannot tell: {printable(found.reason, _LIMIT)}"
+    said = format_change(found.ratio)
+    if found.verdict in _PROVEN:
+        return said
+    return f"no difference: {said}" if found.verdict == "no difference" else f"cannot tell: {said}"
+
+
+def table(found: Whole) -> Table:
+    """Return one row for every figure: what mending, tuning and both brought."""
+    tuned = any(one.tuning is not None for one in found.figures)
+    return Table(
+        title="What the whole procedure brought",
+        columns=(
+            Column("figure"),
+            Column("by mending", numeric=True),
+            Column("by tuning", numeric=True),
+            Column(AS_FOUND, numeric=True),
+            Column("verdict"),
+        ),
+        rows=tuple(
+            (
+                Item(printable(one.metric, _LIMIT)),
+                _item(one.mending),
+                _item(one.tuning) if one.tuning is not None else Item(NOTHING_KEPT),
+                _item(one.whole),
+                Item(one.whole.verdict, one.whole.verdict, FLAGS[one.whole.verdict]),
+            )
+            for one in found.figures
+        ),
+        note=_note(found, tuned),
+        empty="no figure was measured",
+    )
+
+
+def _item(found: Change) -> Item:
+    return Item(change(found), found.ratio.value if found.ratio else None, FLAGS[found.verdict])
+
+
+def _note(found: Whole, tuned: bool) -> str:
+    pairs = f", between {listed(['–'.join(map(name, pair)) for pair in found.pairs])}" if found.pairs else ""
+    confidence = next((one.whole.ratio.confidence for one in found.figures if one.whole.ratio), 0.95)
+    both = (
+        " Mending and tuning were each measured in turn, with and without what they changed; their effects on the "
+        "logarithm of a time are independent and add up (Zou and Donner 2008)."
+        if tuned
+        else ""
+    )
+    return (
+        f"Change of the time{pairs}: negative is faster.{both} Each interval holds {percent(confidence)} by itself; a "
+        f"verdict counts that there are {count(len(found.figures), 'figure')} (Bonferroni)."
+    )
+
+
+def _common(metrics: Sequence[str]) -> tuple[str, list[str]]:
+    """Return what all metrics are, and how each is called beside that: means of one operation by their size."""
+    words = [name(metric).split() for metric in metrics]
+    ops, ends = {one[0] for one in words}, {one[-1] for one in words}
+    if len(ops) > 1 or ends != {"mean"} or any(len(one) < 3 for one in words):
+        return "Time", [" ".join(one) for one in words]
+    return f"{ops.pop()}, mean time", [" ".join(one[1:-1]) for one in words]
