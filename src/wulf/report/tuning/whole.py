@@ -15,6 +15,7 @@ _LIMIT = 300
 _NAMED = 3
 _PROVEN = ("better", "worse")
 AS_FOUND = "from as found to as left"
+CANNOT_TELL = "cannot tell"
 NOTHING_KEPT = "nothing kept"
 
 
@@ -46,15 +47,17 @@ def telling(found: Whole) -> list[FigureChange]:
 
 
 def _most(parts: Sequence[tuple[FigureChange, Change]]) -> FigureChange | None:
-    """Return the figure that became better by most; where none is proven to have, the first."""
-    proven = [
-        (part.ratio.value, at)
-        for at, (_, part) in enumerate(parts)
-        if part.ratio is not None and part.verdict == "better"
-    ]
+    """Return the figure that became better by most: one that is proven to, else one whose interval says so."""
     if not parts:
         return None
-    return parts[min(proven)[1] if proven else 0][0]
+    return min(parts, key=lambda one: _rank(one[1]))[0]
+
+
+def _rank(part: Change) -> tuple[int, float]:
+    ratio = part.ratio
+    if ratio is None or ratio.high is None or ratio.high >= 1:
+        return 2, 0.0
+    return int(part.verdict != "better"), ratio.value
 
 
 def points(found: Whole, tuned: str) -> tuple[str, ...]:
@@ -72,11 +75,11 @@ def points(found: Whole, tuned: str) -> tuple[str, ...]:
 def change(found: Change) -> str:
     """Return a change with its interval, or that it cannot be told, and why."""
     if found.ratio is None:
-        return f"cannot tell: {printable(found.reason, _LIMIT)}"
+        return f"{CANNOT_TELL}: {printable(found.reason, _LIMIT)}"
     said = format_change(found.ratio)
     if found.verdict in _PROVEN:
         return said
-    return f"no difference: {said}" if found.verdict == "no difference" else f"cannot tell: {said}"
+    return f"no difference: {said}" if found.verdict == "no difference" else f"{CANNOT_TELL}: {said}"
 
 
 def table(found: Whole) -> Table:
@@ -86,18 +89,18 @@ def table(found: Whole) -> Table:
         title="What the whole procedure brought",
         columns=(
             Column("figure"),
+            Column("as found to as left", numeric=True),
+            Column("verdict"),
             Column("by mending", numeric=True),
             Column("by tuning", numeric=True),
-            Column(AS_FOUND, numeric=True),
-            Column("verdict"),
         ),
         rows=tuple(
             (
                 Item(printable(one.metric, _LIMIT)),
-                _item(one.mending),
-                _item(one.tuning) if one.tuning is not None else Item(NOTHING_KEPT),
                 _item(one.whole),
                 Item(one.whole.verdict, one.whole.verdict, FLAGS[one.whole.verdict]),
+                _item(one.mending),
+                _item(one.tuning) if one.tuning is not None else Item(NOTHING_KEPT),
             )
             for one in found.figures
         ),
@@ -107,7 +110,9 @@ def table(found: Whole) -> Table:
 
 
 def _item(found: Change) -> Item:
-    return Item(change(found), found.ratio.value if found.ratio else None, FLAGS[found.verdict])
+    if found.ratio is None:
+        return Item(CANNOT_TELL, None, "unknown")
+    return Item(change(found), found.ratio.value, FLAGS[found.verdict])
 
 
 def _note(found: Whole, tuned: bool) -> str:
@@ -121,8 +126,23 @@ def _note(found: Whole, tuned: bool) -> str:
     )
     return (
         f"Change of the time{pairs}: negative is faster.{both} Each interval holds {percent(confidence)} by itself; a "
-        f"verdict counts that there are {count(len(found.figures), 'figure')} (Bonferroni)."
+        f"verdict counts that there are {count(len(found.figures), 'figure')} (Bonferroni).{_reasons(found)}"
     )
+
+
+def _reasons(found: Whole) -> str:
+    """Say why some of it is not known."""
+    parts = {
+        "by mending": [one.mending for one in found.figures],
+        "by tuning": [one.tuning for one in found.figures if one.tuning is not None],
+    }
+    whys = dict.fromkeys(
+        f" Cannot tell what changed {part}: {printable(one.reason, _LIMIT)}."
+        for part, several in parts.items()
+        for one in several
+        if one.reason
+    )
+    return "".join(whys)
 
 
 def _common(metrics: Sequence[str]) -> tuple[str, list[str]]:
