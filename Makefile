@@ -19,7 +19,8 @@ demo: ## raise a 4-node virtual cluster with mistakes, find and mend them, name 
 test: install ## every kind of real thing once, a quarter of an hour: what CI runs (ARGS: for pytest)
 	@tools/test $(ARGS)
 
-test-all: install ## the rest: repeated, exhaustive, fuzzed, long; goes on where it was (ARGS: --shard 2/4, --anew, for pytest)
+test-all: ## the rest: repeated, exhaustive, fuzzed, long; goes on where it was (ARGS: --shard 2/4, --anew, for pytest)
+	@tools/bootstrap all
 	@tools/test all $(ARGS)
 
 quick: ## the tests that only calculate, a minute and a half: no root, no lab, no browser, no native build

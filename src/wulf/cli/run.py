@@ -100,6 +100,9 @@ def command(
     keep_over_reboots: Annotated[
         bool, typer.Option("--persist", help="Also write the files that keep what helps over reboots.")
     ] = False,
+    curves: Annotated[
+        bool, typer.Option("--curves/--no-curves", help="Measure whole curves as found and as left, too.")
+    ] = True,
     take_over: TakeOverOption = False,
     relax: RelaxOption = False,
     allow_missing: AllowMissingOption = 0,
@@ -108,8 +111,8 @@ def command(
     """Do everything: audit, measure, mend, tune, confirm, measure again, report what all of it brought.
 
     The same as 'wulf audit', 'wulf measure', 'wulf mend', 'wulf tune', 'wulf measure', 'wulf audit' and 'wulf report',
-    in one run with one page. Below a budget of 5m the curves at both ends are left out. Ctrl-C puts the nodes back
-    and keeps the results so far. Exit code 3 when the search did not come to its end.
+    in one run with one page. Ctrl-C puts the nodes back and keeps the results so far. Exit code 3 when the search did
+    not come to its end.
     """
     from wulf.procedure import allocation, change
     from wulf.procedure import whole as procedure
@@ -138,7 +141,7 @@ def command(
         seed=new_seed(seed),
         permissions=change.Permissions(take_over=take_over, relax=relax),
     )
-    found = procedure.run(request, path, Shown())
+    found = procedure.run(request, path, Shown(), whole_curves=curves)
     stored = True
     if found.manifest.change is not None:
         if keep_over_reboots:

@@ -29,8 +29,6 @@ from wulf.store.tuning import AFTER, AUDIT_AFTER, AUDIT_BEFORE, BEFORE, COMPARED
 CURVES = 0.1
 #: Share of the budget that the search has at least, whatever was spent before it.
 LEAST_SEARCH = 0.4
-#: In less time there are too few launches for a curve: the time goes to the search, and nothing is said of other sizes.
-_LEAST_CURVES_S = 30.0
 #: Largest message of the curves [B].
 _LARGEST = 1 << 20
 #: Curves are precise enough after this.
@@ -65,13 +63,15 @@ class Watcher(Protocol):
         """Say something that stays."""
 
 
-def run(request: tuning.TuneRequest, path: Path, watcher: Watcher) -> TuningRun:
+def run(request: tuning.TuneRequest, path: Path, watcher: Watcher, *, whole_curves: bool = True) -> TuningRun:
     """Do all of it in a new directory; what helps is set at the end.
 
     Parameters
     ----------
     request
         Its budget is for everything.
+    whole_curves
+        Whether whole curves are measured as found and as left, and compared.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def run(request: tuning.TuneRequest, path: Path, watcher: Watcher) -> TuningRun:
     begin = time.monotonic()
     records, audit = _audit(request, path / AUDIT_BEFORE, watcher)
     choice, plan = planned(_wanted(request), audit, records)
-    curves = _curves_of(request, list(plan.plans))
+    curves = _curves_of(request, list(plan.plans)) if whole_curves else None
     before = _curves_as_found(curves, path / BEFORE, watcher)
     mended = _mend(request, path / MENDED, records, (choice, plan), watcher)
     kept = mended.outcome is not None and mended.outcome.kept
@@ -153,11 +153,10 @@ def _mend(
 
 
 def _curves_of(request: tuning.TuneRequest, changed: list[str]) -> measuring.MeasureRequest | None:
-    """Return which curves are measured as found and as left; None where there is nothing to measure, or no time."""
+    """Return which curves are measured as found and as left; None where there is nothing to measure."""
     # Each node once, those that will be changed with others.
     pairs = objective.pairs_for(request.nodes, [{node} for node in changed])
-    budget_s = min(request.budget_s * CURVES, _CURVES_S)
-    if not request.goal.probes or not pairs or budget_s < _LEAST_CURVES_S:
+    if not request.goal.probes or not pairs:
         return None
     return measuring.MeasureRequest(
         config=request.config,
@@ -166,7 +165,7 @@ def _curves_of(request: tuning.TuneRequest, changed: list[str]) -> measuring.Mea
         pairs=pairs,
         ladder="imb",
         sizes_bytes=ladder.base_sizes("imb", _LARGEST),
-        budget_s=budget_s,
+        budget_s=min(request.budget_s * CURVES, _CURVES_S),
         max_launches=20,
     )
 
