@@ -162,6 +162,8 @@ esac
 find_peers
 case $what in
 carries) # value: payload that makes a whole frame
+	command -v ping >/dev/null 2>&1 ||
+		fail "whether a packet of $((value + 28)) B reaches $next in one piece is not known: there is no ping here (Debian: iputils-ping)"
 	send 3 -M do -s "$value" -i 0.2 "$next" >/dev/null && exit
 	fail "a packet of $((value + 28)) B does not reach $next in one piece"
 	;;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
@@ -85,7 +86,7 @@ def run(request: tuning.TuneRequest, path: Path, watcher: Watcher, *, whole_curv
     begin = time.monotonic()
     records, audit = _audit(request, path / AUDIT_BEFORE, watcher)
     choice, plan = planned(_wanted(request), audit, records)
-    curves = _curves_of(request, list(plan.plans)) if whole_curves else None
+    curves = _curves_of(request, [set(nodes) for nodes in plan.rows.values()]) if whole_curves else None
     before = _curves_as_found(curves, path / BEFORE, watcher)
     mended = _mend(request, path / MENDED, records, (choice, plan), watcher)
     kept = mended.outcome is not None and mended.outcome.kept
@@ -152,10 +153,9 @@ def _mend(
     return found
 
 
-def _curves_of(request: tuning.TuneRequest, changed: list[str]) -> measuring.MeasureRequest | None:
+def _curves_of(request: tuning.TuneRequest, changed: Sequence[set[str]]) -> measuring.MeasureRequest | None:
     """Return which curves are measured as found and as left; None where there is nothing to measure."""
-    # Each node once, those that will be changed with others.
-    pairs = objective.pairs_for(request.nodes, [{node} for node in changed])
+    pairs = objective.pairs_for(request.nodes, changed)
     if not request.goal.probes or not pairs:
         return None
     return measuring.MeasureRequest(
