@@ -23,6 +23,7 @@ from wulf.nodeset import fold
 from wulf.ports import Transport
 from wulf.procedure import change, look, site
 from wulf.procedure.in_turn import in_turn
+from wulf.procedure.tuning.loop import WARM_UP
 from wulf.procedure.tuning.prepare import Say, goal, tools_for
 from wulf.procedure.tuning.runner import TrialError, TrialRunner, open_runner
 from wulf.procedure.tuning.session import CONFIRM_WITHIN_S, runner_for
@@ -354,6 +355,10 @@ def _measure(
         say(f"measuring with and without it: {_standing(before, after, passed_s)}")
 
     with open_runner(ready.bench):
+        say("measuring what is not counted: caches and connections settle")
+        for number in range(WARM_UP):
+            measure(0, -1 - number)
+        failures.clear()
         turns = in_turn(measure, request.seed, announce)
         while not enough(before, after):
             without, with_it = next(turns)
