@@ -116,7 +116,10 @@ def test_where_the_tuning_kept_nothing_the_mending_is_all() -> None:
         assert one.tuning is None
         assert one.whole == one.mending
     title, flag = headline(shown), tuning_view.build(shown).flag
-    assert title == "Time from as found to as left: mpi_pingpong 8 KiB −80.0 % (−81.0 to −79.0)"
+    assert (
+        title
+        == "Time from as found to as left: mpi_pingpong 8 KiB −80.0 % (−81.0 to −79.0); tuning kept nothing"
+    )
     assert flag == "good"
     assert any(
         point.startswith("Tuning: nothing kept: no setting is proven")

@@ -26,7 +26,8 @@ def headline(found: Whole) -> tuple[str, Flag]:
         return f"Cannot tell what changed {AS_FOUND}: no figure was measured with and without it", "warning"
     what, names = _common([one.metric for one in shown])
     said = [f"{short} {change(one.whole)}" for short, one in zip(names, shown, strict=True)]
-    title = f"{what} {AS_FOUND}: {listed(said)}"
+    alone = "; tuning kept nothing" if all(one.tuning is None for one in found.figures) else ""
+    title = f"{what} {AS_FOUND}: {listed(said)}{alone}"
     verdicts = {one.whole.verdict for one in found.figures}
     worse = [name(one.metric) for one in found.figures if one.whole.verdict == "worse"]
     if worse:
