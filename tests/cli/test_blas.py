@@ -76,6 +76,7 @@ def test_a_shipped_program_is_built_and_its_path_printed(tmp_path):
     assert unknown.returncode == 2 and "did you mean 'heat'" in unknown.stderr
 
 
+@pytest.mark.thorough
 @pytest.mark.mpi
 @pytest.mark.skipif(shutil.which("mpirun.openmpi") is None, reason="openmpi is not installed")
 def test_a_shipped_program_is_measured_as_any_command(tmp_path):

@@ -93,6 +93,7 @@ def test_it_is_reported_and_compared_as_others_are(ran: Path) -> None:
     assert {cell["op"] for one in comparisons for cell in one["cells"]} >= {"run time", "program halo"}
 
 
+@pytest.mark.thorough
 def test_an_interrupted_run_goes_on_as_it_was_begun(ran: Path) -> None:
     words = ("emulate", "two.toml", "--run", "cut", *HERE, "--repeat", "6")
     process = start(ran, *words)
@@ -111,6 +112,7 @@ def test_an_interrupted_run_goes_on_as_it_was_begun(ran: Path) -> None:
     assert wulf(ran, "emulate", "--resume", "cut").returncode == 2
 
 
+@pytest.mark.thorough
 def test_the_prediction_of_the_same_file_stands_beside_the_measurement(ran: Path) -> None:
     calibrated_run(ran / "runs" / "cal")
     file = ran / "ring.toml"
@@ -133,6 +135,7 @@ def test_the_prediction_of_the_same_file_stands_beside_the_measurement(ran: Path
     assert "Predicted with cal" in text and ("inside" if inside else "outside") in text
 
 
+@pytest.mark.thorough
 def test_what_cannot_be_predicted_is_measured_and_says_why(ran: Path) -> None:
     calibrated_run(ran / "runs" / "cal2")
     (ran / "put.toml").write_text(RING.replace("size = 8", 'size = 8\nmethod = "one-sided"'))

@@ -27,6 +27,7 @@ pytestmark = pytest.mark.mpi
 
 
 @needs_hpcc
+@pytest.mark.thorough
 def test_hpl_within_hpcc_gives_a_figure_and_says_what_that_costs(tmp_path):
     done = wulf(
         tmp_path, "hpl", "--cluster", "local", "--program", "hpcc", "--time", "4s", "--repeat", "1", "--run", "one",

@@ -135,10 +135,14 @@ def test_every_cpu_of_this_machine_is_watched(hosts):
     assert asked["noise_cpu0"] == "noise_on:0" or 0 not in os.sched_getaffinity(0)
 
 
-def test_hosts_are_in_text_page_and_charts(hosts):
+def test_hosts_are_in_the_text(hosts):
     text = wulf(hosts, "report", "host", "--text").stdout
     assert "Detours of fixed work by CPU, noisiest first" in text
     assert "late after 10.0 µs of sleep" in text
+
+
+@pytest.mark.thorough
+def test_hosts_are_in_page_and_charts(hosts):
     page = hosts / "runs" / "host" / "report.html"
     assert wulf(hosts, "report", "host").returncode == 0
     assert "Detours of fixed work by CPU, noisiest first" in page.read_text(encoding="utf-8")
@@ -270,7 +274,6 @@ def test_a_command_goes_the_way_of_an_operation(tmp_path):
     (comparison,) = json.loads(wulf(tmp_path, "compare", "a", "b", "--json").stdout)
     assert [cell["op"] for cell in comparison["cells"]] == ["command"]
     assert "sleep 0.05" in wulf(tmp_path, "report", "a", "--text").stdout
-    assert wulf(tmp_path, "report", "a").returncode == 0
     failing = wulf(tmp_path, "measure", "c", "--cluster", "local", "--command", "echo lost >&2; exit 1")
     assert failing.returncode == 1 and "lost" in failing.stderr
 

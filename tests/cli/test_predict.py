@@ -195,12 +195,14 @@ def test_receives_from_anybody_are_said(place):
     assert any("5 receives take a message from anybody" in note for note in found["notes"])
 
 
-@pytest.mark.mpi
-def test_the_program_is_launched_again_and_held_against_the_interval(place):
-    """A real program; of its trace only the note and the time count here, which is far off."""
-    library = build.find_mpi("openmpi")[0]
-    heat = build.build_program("wulf-heat", library).path
-    line = f"{library.mpirun} --oversubscribe --allow-run-as-root --mca mpi_yield_when_idle 1 -np 2 {heat} --steps 50"
+#: Of a trace of which only the note and the time count: far longer than any launch takes.
+LONG = {"count": 1, "compute_ns": 300 * 10**9, "run_ns": 300 * 10**9}
+VERIFY = ("predict", "p.wtrace", "--on", "cal", "--verify", "--samples", "20")
+
+
+@pytest.fixture
+def heat(place):
+    """A program, which can be launched again where the calibrated run was made: here."""
     assert wulf(
         place, "app", "--cluster", "local", "--run", "app", "--repeat", "1", "--", "true"
     ).returncode in (0, 3)
@@ -210,22 +212,31 @@ def test_the_program_is_launched_again_and_held_against_the_interval(place):
     operations = own["operations"] + of_app["operations"]
     both = own | {"cluster": of_app["cluster"], "plan": of_app["plan"], "operations": operations}
     path.write_text(json.dumps(both))
-    long = {"count": 1, "compute_ns": 300 * 10**9, "run_ns": 300 * 10**9}
-    ping_pong(place / "p.wtrace", 8, command=line, **long)
-    words = ("predict", "p.wtrace", "--on", "cal", "--verify", "--samples", "20")
-    far_off = wulf(place, *words, "--json")
+    return build.build_program("wulf-heat", build.find_mpi("openmpi")[0]).path
+
+
+@pytest.mark.mpi
+def test_the_program_is_launched_again_and_held_against_the_interval(place, heat):
+    mpirun = build.find_mpi("openmpi")[0].mpirun
+    line = f"{mpirun} --oversubscribe --allow-run-as-root --mca mpi_yield_when_idle 1 -np 2 {heat} --steps 50"
+    ping_pong(place / "p.wtrace", 8, command=line, **LONG)
+    far_off = wulf(place, *VERIFY, "--json")
     assert far_off.returncode == 3, far_off.stderr
     checked = json.loads(far_off.stdout)["checked"]
     assert checked["inside"] is False and checked["network"] == "as it is"
     assert 0 < checked["time"]["low"] <= checked["time"]["value"] <= checked["time"]["high"] < 300
     assert checked["ratio"] == pytest.approx(checked["time"]["value"] / 300, rel=0.01)
-    assert "an interval takes 6" in wulf(place, *words, "--launches", "2").stderr
+    assert "an interval takes 6" in wulf(place, *VERIFY, "--launches", "2").stderr
+
+
+@pytest.mark.thorough
+@pytest.mark.mpi
+def test_a_program_is_launched_again_with_the_ranks_that_its_trace_has(place, heat):
     # As 'wulf trace --ranks 2' writes it down: the program alone, and how many ranks of it are started.
-    of = long | {"command": f"{heat} --steps 50"}
-    ping_pong(place / "p.wtrace", 8, ranks="2", **of)
-    assert wulf(place, *words, "--json").returncode == 3
-    ping_pong(place / "p.wtrace", 8, **of)
-    assert "ran with 1 rank, and the trace has 2" in wulf(place, *words).stderr
+    ping_pong(place / "p.wtrace", 8, ranks="2", command=f"{heat} --steps 50", **LONG)
+    assert wulf(place, *VERIFY, "--json").returncode == 3
+    ping_pong(place / "p.wtrace", 8, command=f"{heat} --steps 50", **LONG)
+    assert "ran with 1 rank, and the trace has 2" in wulf(place, *VERIFY).stderr
 
 
 def test_event_by_event_stands_beside_messages_in_their_order(place):
