@@ -84,13 +84,17 @@ def test_the_run_has_the_whole_every_program_and_its_iterations(ran: Path) -> No
 def test_it_is_reported_and_compared_as_others_are(ran: Path) -> None:
     text = wulf(ran, "report", "two", "--text").stdout
     assert "Two at once: 4 ranks on 2 nodes" in text and "What programs do in an iteration" in text
+    comparisons = json.loads(wulf(ran, "compare", "two", "two", "--json").stdout)
+    assert {cell["op"] for one in comparisons for cell in one["cells"]} >= {"run time", "program halo"}
+
+
+@pytest.mark.thorough
+def test_it_is_drawn(ran: Path) -> None:
     assert wulf(ran, "report", "two", "--html").returncode == 0
     page = (ran / "runs" / "two" / "report.html").read_text()
     assert "Who sends to whom" in page and "What ranks do" in page and "task-farm" in page
     drawn = wulf(ran, "report", "two", "--svg").stdout
     assert "pattern-picture.svg" in drawn and "pattern-shares.svg" in drawn
-    comparisons = json.loads(wulf(ran, "compare", "two", "two", "--json").stdout)
-    assert {cell["op"] for one in comparisons for cell in one["cells"]} >= {"run time", "program halo"}
 
 
 @pytest.mark.thorough

@@ -75,6 +75,8 @@ def test_the_files_of_a_run(tmp_path: Path) -> None:
         "60s",
         "--max-launches",
         "6",
+        "--max-size",
+        "192",
     ]
     done = wulf(tmp_path, *words, timeout=300)
     assert done.returncode in (0, 3), done.stderr

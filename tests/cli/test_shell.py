@@ -9,7 +9,7 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -154,36 +154,52 @@ def closed() -> Iterator[Path]:
         shut.chmod(stat.S_IRWXU)
 
 
-def as_nobody(directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run the program without root's rights, which no file is closed to."""
-    # Python's own files may be closed to others than root: what is imported later must be there before.
-    script = (
-        "import os, sys, zoneinfo, altair, scipy.ndimage, scipy.stats\n"
-        "import rich.table, wulf.api, wulf.procedure.rendering\n"
-        "from wulf.cli import json_records, listing, main, report, stdout\n"
-        "if os.geteuid() == 0: os.setgid(65534); os.setuid(65534)\n"
-        "main.run()"
+#: Runs the program again and again without root's rights, which no file is closed to; prints what it said each time.
+#: Python's own files may be closed to others than root: what is imported later must be there before.
+AS_NOBODY = """
+import json, os, sys, zoneinfo, altair, scipy.ndimage, scipy.stats
+import rich.table, wulf.api, wulf.procedure.rendering
+from wulf.cli import compare, json_records, listing, main, report, stdout
+if os.geteuid() == 0: os.setgid(65534); os.setuid(65534)
+said = []
+for words in json.loads(sys.argv[1]):
+    pipes = [os.pipe() for _ in range(2)]
+    child = os.fork()
+    if not child:
+        for number, (_, writing) in enumerate(pipes, 1): os.dup2(writing, number)
+        for ends in pipes: os.close(ends[0]), os.close(ends[1])
+        sys.argv = ["wulf", *words]
+        main.run()
+    for _, writing in pipes: os.close(writing)
+    out, err = (os.fdopen(reading).read() for reading, _ in pipes)
+    said.append((os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), out, err))
+print(json.dumps(said))
+"""
+
+
+def as_nobody(directory: Path, *commands: Sequence[str]) -> list[subprocess.CompletedProcess[str]]:
+    """Run commands of the program as who has no rights of root."""
+    argv = [sys.executable, "-c", AS_NOBODY, json.dumps(commands)]
+    done = subprocess.run(
+        argv, cwd=directory, env=environment(directory), capture_output=True, text=True, check=False
     )
-    return subprocess.run(
-        [sys.executable, "-c", script, *words],
-        cwd=directory,
-        env=environment(directory),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    assert done.returncode == 0, done.stderr
+    return [
+        subprocess.CompletedProcess(words, *said)
+        for words, said in zip(commands, json.loads(done.stdout), strict=True)
+    ]
 
 
 def test_a_run_that_cannot_be_read_does_not_hide_the_others(closed: Path) -> None:
-    shown = as_nobody(closed, "list")
+    shown, told, latest, named = as_nobody(
+        closed, ["list"], ["list", "--json"], ["report", "latest", "--csv"], ["report", "secret"]
+    )
     assert (shown.returncode, shown.stderr) == (0, "")
     assert "unreadable: Permission denied" in " ".join(shown.stdout.split())
-    entries = {entry["run"]: entry for entry in json.loads(as_nobody(closed, "list", "--json").stdout)}
+    entries = {entry["run"]: entry for entry in json.loads(told.stdout)}
     assert entries["good"]["kind"] == "measurement"
     assert (entries["secret"]["kind"], entries["secret"]["created_at"]) == ("unknown", None)
-    latest = as_nobody(closed, "report", "latest", "--csv")
     assert latest.returncode == 0, latest.stderr
-    named = as_nobody(closed, "report", "secret")
     assert named.returncode == 1
     assert "secret cannot be read: Permission denied" in " ".join(named.stderr.split())
 
@@ -191,7 +207,7 @@ def test_a_run_that_cannot_be_read_does_not_hide_the_others(closed: Path) -> Non
 def test_a_directory_of_runs_that_cannot_be_read_is_named(closed: Path) -> None:
     (closed / "runs").chmod(0)
     try:
-        done = as_nobody(closed, "list")
+        (done,) = as_nobody(closed, ["list"])
     finally:
         (closed / "runs").chmod(stat.S_IRWXU)
     assert done.returncode in (1, 2)

@@ -79,7 +79,8 @@ def test_a_trace_is_summed_up_as_a_pattern_with_the_same_messages(tmp_path):
 
 @pytest.mark.mpi
 def test_the_exit_code_is_that_of_the_command(tmp_path):
-    text = f"{' '.join(mpirun('openmpi'))} -np 1 $(wulf shipped heat --cluster local --mpi openmpi) --steps x; exit 7"
+    heat = wulf(tmp_path, "shipped", "heat", "--cluster", "local", "--mpi", "openmpi").stdout.strip()
+    text = f"{' '.join(mpirun('openmpi'))} -np 1 $(echo {heat}) --steps x; exit 7"
     done = wulf(tmp_path, "trace", "--", text)
     assert done.returncode == 7, done.stderr
     assert read(tmp_path / "app.wtrace").ranks == 1
