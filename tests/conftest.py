@@ -19,6 +19,8 @@ HERE = Path(__file__).parent
 TIERS = ("quick", "test", "all")
 #: What pytest-xdist adds to the name of a test.
 _GROUP = re.compile(r"@[^@\]]*$")
+#: Where the fixtures of virtual clusters have them, below the directory of a worker.
+LAB_PLACES = ("lab*/state", "slurm*/state", "*/spare")
 #: Group of the tests on a virtual cluster that name no other. A group has one worker of pytest-xdist, so one cluster.
 #: There are two at the same time and no more: each node takes 14 of the 128 inotify instances that Linux gives a user.
 LAB = "lab"
@@ -39,6 +41,20 @@ def pytest_configure(config: pytest.Config) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("--note-passed") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Notes(config.getoption("--note-passed")))
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Take down the virtual clusters of workers that were ended: a run may be interrupted at any time."""
+    if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
+        return
+    base = config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined] - as pytest-xdist does
+    for pattern in LAB_PLACES:
+        for place in base.glob(f"popen-gw*/{pattern}"):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("WULF_LAB_DIR", str(place))
+                left = lab.remains()
+                if left is not None:
+                    left.down()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
