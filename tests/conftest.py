@@ -43,6 +43,13 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(_Notes(config.getoption("--note-passed")))
 
 
+@pytest.hookimpl(trylast=True)  # the reporter of the terminal is there then
+def pytest_sessionstart(session: pytest.Session) -> None:
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and not hasattr(session.config, "workerinput"):
+        session.config.pluginmanager.register(_Failures(reporter))
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Take down the virtual clusters of workers that were ended: a run may be interrupted at any time."""
     if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
@@ -116,6 +123,17 @@ def _not_passed(config: pytest.Config, items: list[pytest.Item]) -> list[pytest.
     file = config.getoption("--passed-before")
     passed = set(file.read_text().splitlines()) if file and file.exists() else set()
     return [item for item in items if item.nodeid not in passed]
+
+
+class _Failures:
+    """Names a test that fails at once: the others may take a quarter of an hour."""
+
+    def __init__(self, reporter: pytest.TerminalReporter) -> None:
+        self._reporter = reporter
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self._reporter.write_line(f"\nfailed ({report.when}): {_GROUP.sub('', report.nodeid)}")
 
 
 class _Notes:
