@@ -30,11 +30,9 @@ OMPI_MCA_coll_tuned_bcast_algorithm_segmentsize = "1" }
 @needs_openmpi
 def test_a_bad_default_is_found_and_the_file_is_proven(tmp_path):
     (tmp_path / "cluster.toml").write_text(BAD, encoding="utf-8")
+    words = "mpi tune --cluster cluster.toml --mpi openmpi --collectives bcast --max-size 256 --budget 10m --seed 1"
     done = wulf(
-        *(tmp_path, "mpi", "tune", "--cluster", "cluster.toml", "--mpi", "openmpi", "--collectives", "bcast"),
-        *("--max-size", "4K", "--budget", "2m", "--seed", "1", "--out", "rules.conf", "--html", "page.html"),
-        "--json",
-        timeout=600,
+        tmp_path, *words.split(), "--out", "rules.conf", "--html", "page.html", "--json", timeout=1500
     )
     assert done.returncode == 0, done.stderr + done.stdout
     found = json.loads(done.stdout)
