@@ -52,11 +52,11 @@ def test_a_run_is_submitted_and_stays_within_its_allocation(cluster):
     done = submitted(
         cluster,
         f"wulf measure one --ops mpi_pingpong,mpi_barrier,tcp_rr {SHORT} --budget 1h "
-        "--submit '--nodes=2 --time=00:02:00'",
+        "--submit '--nodes=2 --time=00:10:00'",
     )
     assert done.returncode in (0, 3), done.stdout + done.stderr
     job = job_of(done.stderr)
-    assert f"job {job}: running on node[01-02], for 2 min at most" in done.stderr
+    assert f"job {job}: running on node[01-02], for 10 min at most" in done.stderr
     assert f"job {job}: ended on node[01-02]" in done.stderr or f"job {job}: completed" in done.stderr
     told = words(done.stdout)
     assert f"MPI jobs start with srun --mpi=pmix in Slurm job {job}" in told
@@ -64,7 +64,7 @@ def test_a_run_is_submitted_and_stays_within_its_allocation(cluster):
     assert "run: runs/one" in told
     run = library.load(shared / "runs" / "one")
     assert run.manifest.status in ("complete", "budget")
-    assert run.manifest.plan.budget_s < 60
+    assert run.manifest.plan.budget_s < 600
     here = inventory.parse(run.manifest.cluster, "one")
     assert (here.name, here.nodes, here.interface) == (f"slurm-{job}", ("node01", "node02"), "host0")
     assert [launch.error for launch in run.launches if launch.error] == []

@@ -41,7 +41,10 @@ VERBS = {
     ),
     "knob": Verb("wulf.cli.knob", "The catalogue of settings, and their values on the nodes."),
     "mend": Verb("wulf.cli.mend", "Set right what is wrong whatever the cluster is for."),
-    "run": Verb("wulf.cli.run", "Do everything: audit, mend, measure, tune, confirm, measure again, report."),
+    "run": Verb(
+        "wulf.cli.run",
+        "Do everything: audit, measure, mend, tune, confirm, measure again, report what all of it brought.",
+    ),
     "tune": Verb("wulf.cli.tune", "Find the settings that help, by experiment, and set them."),
     "set": Verb("wulf.cli.set_values", "Set values on all nodes, or on none."),
     "status": Verb(
