@@ -39,24 +39,21 @@ def telling(found: Whole) -> list[FigureChange]:
     """Return the figures in which mending, tuning and both brought most, in the order of the table."""
     known = [one for one in found.figures if one.whole.ratio is not None] or found.figures
     means = [one for one in known if not one.metric.endswith(" p99")] or known
-    chosen = [
-        _most([(one, part) for one in means if (part := getattr(one, of)) is not None])
-        for of in ("mending", "tuning")
-    ]
-    named = [one.metric for one in chosen if one is not None] or [one.metric for one in means[:1]]
+    mended = min(means, key=lambda one: _rank(one.mending), default=None)
+    # What the tuning brought where mending did not is told best by a figure that only the tuning made better.
+    tuned = min(
+        (one for one in means if one.tuning is not None),
+        key=lambda one: (_rank(one.tuning)[0], one.mending.verdict == "better", _rank(one.tuning)[1]),
+        default=None,
+    )
+    named = {one.metric for one in (mended, tuned) if one is not None}
     return [one for one in found.figures if one.metric in named]
 
 
-def _most(parts: Sequence[tuple[FigureChange, Change]]) -> FigureChange | None:
-    """Return the figure that became better by most: one that is proven to, else one whose interval says so."""
-    if not parts:
-        return None
-    return min(parts, key=lambda one: _rank(one[1]))[0]
-
-
-def _rank(part: Change) -> tuple[int, float]:
-    ratio = part.ratio
-    if ratio is None or ratio.high is None or ratio.high >= 1:
+def _rank(part: Change | None) -> tuple[int, float]:
+    """Return a number by which what became better by most is first: what is proven to, then what its interval says."""
+    ratio = part.ratio if part is not None else None
+    if part is None or ratio is None or ratio.high is None or ratio.high >= 1:
         return 2, 0.0
     return int(part.verdict != "better"), ratio.value
 
