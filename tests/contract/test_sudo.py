@@ -206,6 +206,18 @@ def test_nobody_confirms_and_it_is_undone(granted: Node) -> None:
         time.sleep(0.5)
 
 
+def test_the_path_of_who_calls_is_nowhere_in_use(granted: Node) -> None:
+    """Rules of sudo may hand it on; those of earlier versions let anybody call this guard with `version`."""
+    names = ("id", "stat", "date", "tr", "cat", "grep", "sed", "awk", "mkdir", "flock", "sh")
+    traps = "; ".join(f"printf '#!/bin/sh\\n: >/home/called-{name}\\n' >/home/traps/{name}" for name in names)
+    granted.user(f"mkdir -p /home/traps; {traps}; chmod 755 /home/traps/*")
+    granted.root("sh", "-c", "umask 337; echo 'Defaults !secure_path, env_keep += PATH' >/etc/sudoers.d/path")
+    for verb in ("version", "status", "lock me 60", "unlock me"):
+        granted.user(f"PATH=/home/traps:$PATH sudo -n {PLACE} {verb}")
+    granted.root("rm", "/etc/sudoers.d/path")
+    assert granted.root("find", "/home", "-name", "called-*").stdout == ""
+
+
 def test_a_guard_that_is_not_this_one_is_replaced(granted: Node) -> None:
     granted.root("sh", "-c", f"echo '# another' >>{PLACE}")
     granted.install()

@@ -21,6 +21,8 @@ from wulf.text import last_line, printable
 #: Line of the guard after which no kind of access comes any more (`granted_script` looks for it).
 _END = "# --- end of the kinds of access ---\n"
 PLACE = "/var/lib/wulf/guard"
+#: Before anything is run: rules of sudo may hand on the PATH of whoever calls.
+_OWN_PATH = '[ -z "${SUDO_UID:-}" ] || PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n'
 #: A guard may wait half a minute for another one, and a tool as long for a driver.
 TIMEOUT_S = 120.0
 DONE, BUSY, FAILED, LATE, STUCK = 0, 10, 11, 12, 13
@@ -65,7 +67,7 @@ def program() -> str:
     parts = [file.read_text() for file in files if file.name.endswith(".sh")]
     return "\n".join(
         [
-            "#!/bin/sh\n",
+            f"#!/bin/sh\n{_OWN_PATH}",
             access_functions(),
             _END,
             state_functions(),

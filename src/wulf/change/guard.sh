@@ -352,7 +352,6 @@ main() {
 	[ "$(id -u)" = 0 ] || fail 1 "changing settings takes root"
 	by_sudo=${SUDO_UID:-0}
 	unset SUDO_UID # what the guard starts itself, such as its watcher, is its own
-	! is_by_sudo || PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 	[ -n "${looks:-}" ] || { [ -d "$STATE" ] && [ -d "$RUN" ]; } || mkdir -p "$STATE" "$RUN" || fail 1 "cannot write to $STATE"
 	if is_by_sudo; then
 		[ -n "${looks:-}" ] || rotate
