@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tests.cli.command import environment, wulf
+from tests.cli.command import ROOT, environment, wulf
 from wulf.cli.main import VERBS, app
 
 PROGRAM = [sys.executable, "-m", "wulf.start"]
@@ -158,8 +158,9 @@ def closed() -> Iterator[Path]:
 #: Python's own files may be closed to others than root: what is imported later must be there before.
 AS_NOBODY = """
 import json, os, sys, zoneinfo, altair, scipy.ndimage, scipy.stats
-import rich.table, wulf.api, wulf.procedure.rendering
-from wulf.cli import compare, json_records, listing, main, report, stdout
+import rich.table
+from tests.cli import loaded
+from wulf.cli import main
 if os.geteuid() == 0: os.setgid(65534); os.setuid(65534)
 said = []
 for words in json.loads(sys.argv[1]):
@@ -181,7 +182,12 @@ def as_nobody(directory: Path, *commands: Sequence[str]) -> list[subprocess.Comp
     """Run commands of the program as who has no rights of root."""
     argv = [sys.executable, "-c", AS_NOBODY, json.dumps(commands)]
     done = subprocess.run(
-        argv, cwd=directory, env=environment(directory), capture_output=True, text=True, check=False
+        argv,
+        cwd=directory,
+        env=environment(directory, PYTHONPATH=str(ROOT)),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return [
