@@ -158,7 +158,7 @@ def closed() -> Iterator[Path]:
 #: Python's own files may be closed to others than root: what is imported later must be there before.
 AS_NOBODY = """
 import json, os, sys, zoneinfo, altair, scipy.ndimage, scipy.stats
-import rich.table
+import rich.table, typer._click.decorators
 from tests.cli import loaded
 from wulf.cli import main
 if os.geteuid() == 0: os.setgid(65534); os.setuid(65534)
