@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tests.cli.command import ROOT, environment, wulf
+from tests.cli.command import environment, wulf
 from wulf.cli.main import VERBS, app
 
 PROGRAM = [sys.executable, "-m", "wulf.start"]
@@ -157,13 +157,21 @@ def closed() -> Iterator[Path]:
 #: Runs the program again and again without root's rights, which no file is closed to; prints what it said each time.
 #: Python's own files may be closed to others than root: what is imported later must be there before.
 AS_NOBODY = """
-import json, os, sys, zoneinfo, altair, scipy.ndimage, scipy.stats
-import rich.table, typer._click.decorators
-from tests.cli import loaded
+import contextlib, importlib, json, os, pkgutil, sys, zoneinfo, altair, scipy.ndimage, scipy.stats, typer
 from wulf.cli import main
+for module in pkgutil.walk_packages(typer.__path__, "typer."):
+    with contextlib.suppress(Exception):  # what is for other systems
+        if not module.name.endswith("__main__"): importlib.import_module(module.name)
+commands = json.loads(sys.argv[1])
+for words in [*commands, ["list", "--runs", "nowhere"], ["report", "nowhere"]]:  # as who may read all: errors, too
+    sys.argv = ["wulf", *words]
+    sys.stdout = sys.stderr = open(os.devnull, "w")
+    try: main.run()
+    except SystemExit: pass
+sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
 if os.geteuid() == 0: os.setgid(65534); os.setuid(65534)
 said = []
-for words in json.loads(sys.argv[1]):
+for words in commands:
     pipes = [os.pipe() for _ in range(2)]
     child = os.fork()
     if not child:
@@ -184,7 +192,7 @@ def as_nobody(directory: Path, *commands: Sequence[str]) -> list[subprocess.Comp
     done = subprocess.run(
         argv,
         cwd=directory,
-        env=environment(directory, PYTHONPATH=str(ROOT)),
+        env=environment(directory),
         capture_output=True,
         text=True,
         check=False,
