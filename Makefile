@@ -25,7 +25,7 @@ test-all: ## the rest: repeated, exhaustive, fuzzed, long; goes on where it was 
 
 quick: ## the tests that only calculate, a minute and a half: no root, no lab, no browser, no native build
 	@test -x $(VENV)/bin/pytest || { echo "make quick takes what 'make install' installs: run that first" >&2; exit 1; }
-	@$(VENV)/bin/python -m pytest -q --tier=quick -n 2 --dist loadgroup --no-loadscope-reorder tests/unit tests/golden
+	@$(VENV)/bin/python -m pytest -q --tier=quick -n 3 --dist loadgroup --no-loadscope-reorder tests/unit tests/golden
 
 fresh: ## the commands of README on a bare Debian in a closed place (root; ARGS: --release trixie, parts)
 	@tools/fresh $(ARGS)

@@ -22,9 +22,16 @@ def run() -> None:
     if listening:
         signal.signal(signal.SIGINT, _end)
     main = import_module("wulf.cli.main")
-    if listening:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    main.run()
+    try:
+        if listening:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        main.run()
+    except KeyboardInterrupt:  # before the command line has begun, or while it ends
+        _end(signal.SIGINT, None)
+    finally:
+        # All is said and done: while Python takes itself apart, an interrupt would only change the exit code.
+        if listening:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 if __name__ == "__main__":

@@ -48,8 +48,8 @@ def test_a_reader_that_goes_ends_it_without_a_word(tmp_path: Path, words: list[s
 
 
 def test_an_early_interrupt_is_said(tmp_path: Path) -> None:
-    # At some moments from the first import on; whenever it comes, it is one line and no traceback.
-    for moment in range(5):
+    # At some moments from the first import to the last; whenever it comes, it is one line and no traceback.
+    for moment in range(9):
         process = subprocess.Popen(
             [sys.executable, "-X", "importtime", "-m", "wulf.start", "list"],
             cwd=tmp_path,
@@ -73,7 +73,8 @@ def test_an_early_interrupt_is_said(tmp_path: Path) -> None:
         if process.returncode == 0:
             assert moment > 0  # it was through already
             continue
-        assert process.returncode == 130
+        # Where Python was executing a text (a dataclass), it ends by the signal itself: 130 for every shell, too.
+        assert process.returncode in (130, -signal.SIGINT)
         assert rest.endswith(b"wulf: interrupted\n"), rest[-500:]
         assert b"Traceback" not in said
 
