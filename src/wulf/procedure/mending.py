@@ -24,9 +24,9 @@ from wulf.ports import Transport
 from wulf.procedure import change, look, site
 from wulf.procedure.in_turn import in_turn
 from wulf.procedure.tuning.loop import WARM_UP
+from wulf.procedure.tuning.opening import CONFIRM_WITHIN_S, runner_for
 from wulf.procedure.tuning.prepare import Say, goal, tools_for
 from wulf.procedure.tuning.runner import TrialError, TrialRunner, open_runner
-from wulf.procedure.tuning.session import CONFIRM_WITHIN_S, runner_for
 from wulf.records import (
     Audit,
     ChangeOutcome,

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
 
-from wulf import __version__, catalogue
+from wulf import catalogue
 from wulf.change import apply, steps
 from wulf.change.guard import Guards
 from wulf.cluster import inventory
-from wulf.errors import ProbeError, UsageError
+from wulf.errors import UsageError
 from wulf.experiment import company, objective
 from wulf.ports import Transport
 from wulf.procedure import allocation, change, site
 from wulf.procedure.begin import head
 from wulf.procedure.tuning import apply_result, loop, prepare
+from wulf.procedure.tuning.opening import CONFIRM_WITHIN_S, TuningSite, runner_for
 from wulf.procedure.tuning.runner import TrialRunner, job_line, open_runner
 from wulf.records import (
     Candidate,
     ChangeOutcome,
     NodeRecord,
-    Operation,
     Pair,
     Trial,
     TuneManifest,
@@ -39,8 +39,6 @@ CONFIDENCE = 0.95
 FALSE_DISCOVERY = 0.02
 #: How often one of two settings is made that are measured in turn within one launch.
 DWELLS = 8
-#: A kept setting that is not confirmed is undone so soon [s].
-CONFIRM_WITHIN_S = 60
 
 
 class TuneRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,14 +58,6 @@ class TuneRequest(msgspec.Struct, frozen=True, kw_only=True):
     permissions: change.Permissions
     #: Pairs that every trial measures; where they leave nodes out, those that show what is tried come with them.
     pairs: list[Pair] = []
-
-
-class TuningSite(msgspec.Struct, frozen=True, kw_only=True):
-    """What trials need of the outside world."""
-
-    bench: TrialRunner
-    operations: list[Operation]
-    software: dict[str, str | int | float | bool | None]
 
 
 class Watcher(loop.Watcher, Protocol):
@@ -193,45 +183,6 @@ def tools_of(
     mpi = manifest.software.get("mpi_compiler")
     ops = [operation.name for operation in manifest.operations if not operation.command]
     return config, site.toolbox(ops, str(mpi) if mpi else None, say) if ops else None
-
-
-def runner_for(
-    config: inventory.ClusterConfig,
-    transport: Transport,
-    guards: Guards,
-    records: list[NodeRecord],
-    tools: site.Toolbox | None,
-    commands: Sequence[Operation],
-    say: prepare.Say,
-    *,
-    among: Collection[str] | None = None,
-) -> TuningSite:
-    """Put the probes on the nodes; return the bench on which trials are made, and what it consists of.
-
-    Parameters
-    ----------
-    among
-        Nodes that are measured; None for all.
-    """
-    measured = records if among is None else [record for record in records if record.node in among]
-    measuring = site.ready(config, transport, measured, tools, say) if tools is not None else None
-    if measuring is not None and measuring.left_out:
-        # A trial needs all its pairs.
-        raise ProbeError("; ".join(absent.reason for absent in measuring.left_out))
-    operations = [*(tools.operations if tools is not None else []), *commands]
-    bench = TrialRunner(
-        config,
-        transport,
-        guards,
-        measuring.launch if measuring is not None else None,
-        records,
-        {operation.name: operation for operation in operations},
-    )
-    return TuningSite(
-        bench=bench,
-        operations=operations,
-        software=measuring.software if measuring is not None else {"wulf": __version__},
-    )
 
 
 def _search(writer: TuningWriter, earlier: Sequence[Trial], bench: TrialRunner, watcher: Watcher) -> Tuning:
