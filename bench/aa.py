@@ -12,9 +12,9 @@ from collections import Counter
 from bench import aa_sim, common
 from wulf import estimate
 from wulf.probe import schedule
+from wulf.probe.execute import RunLaunch
 from wulf.procedure import site
 from wulf.procedure.analysis import analyze_results
-from wulf.procedure.measuring.loop import RunLaunch
 from wulf.records import Analysis, LaunchResult, Operation, Part, Plan, Workload
 
 OPS = ("tcp_rr", "mpi_pingpong")

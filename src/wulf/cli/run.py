@@ -118,7 +118,7 @@ def command(
     from wulf.procedure import whole as procedure
     from wulf.procedure.begin import new_run, new_seed
     from wulf.procedure.clusters import cluster
-    from wulf.procedure.tuning import apply_result, prepare, session
+    from wulf.procedure.tuning import apply_result, opening, prepare, session
     from wulf.report import tuning as report
     from wulf.store.tuning import load_tuning
 
@@ -145,7 +145,7 @@ def command(
     stored = True
     if found.manifest.change is not None:
         if keep_over_reboots:
-            stored = persist.keep(config, there.nodes, runs, deadline_s=session.CONFIRM_WITHIN_S)
+            stored = persist.keep(config, there.nodes, runs, deadline_s=opening.CONFIRM_WITHIN_S)
         tune.remember_missing(whole, there, found, persist=keep_over_reboots and stored)
     done = load_tuning(path)
     page = write_tuning_page(done, None)

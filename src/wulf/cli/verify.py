@@ -73,7 +73,7 @@ def command(
 
 def _measure(run: TuningRun) -> verify.Figures:
     from wulf.procedure import change, site
-    from wulf.procedure.tuning import session, verify
+    from wulf.procedure.tuning import opening, session, verify
     from wulf.store.tuning import HEAD
 
     with TuneProgress() as progress:
@@ -83,7 +83,7 @@ def _measure(run: TuningRun) -> verify.Figures:
             change.guarded(config, transport) as guards,
         ):
             commands = [operation for operation in run.manifest.operations if operation.command]
-            ready = session.runner_for(config, transport, guards, records, tools, commands, progress.stage)
+            ready = opening.runner_for(config, transport, guards, records, tools, commands, progress.stage)
             with counting("measuring") as count:
                 return verify.measure(run, ready.bench, count)
 

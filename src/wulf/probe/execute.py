@@ -241,3 +241,12 @@ def _other_rank(process: RemoteProcess) -> parse.ErrorLine | None:
             if isinstance(said, parse.ErrorLine):
                 return said
     return None
+
+
+#: Runs one launch, wherever that is.
+RunLaunch = Callable[[LaunchPlan], LaunchResult]
+
+
+def launcher(site: Site, observe: Observation, judge: Judge) -> RunLaunch:
+    """Return the function that runs one launch on a site."""
+    return lambda plan: run_launch(plan, site, observe, judge)

@@ -20,9 +20,9 @@ from wulf.errors import ProbeError, TransportError, UsageError
 from wulf.nodeset import fold, reasons_text
 from wulf.ports import Transport
 from wulf.probe import ladder
+from wulf.probe.execute import RunLaunch
 from wulf.procedure import allocation, change, interfaces, site
 from wulf.procedure.in_turn import in_turn
-from wulf.procedure.measuring.loop import RunLaunch
 from wulf.procedure.tuning.prepare import Say
 from wulf.procedure.tuning.runner import TrialError, TrialRunner, on_nodes, open_runner
 from wulf.records import (

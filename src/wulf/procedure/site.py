@@ -25,12 +25,11 @@ from wulf.facts.values import cpu_list
 from wulf.nodeset import reasons_text
 from wulf.ports import Launcher, MpiJob, Transport
 from wulf.probe import build
-from wulf.probe.execute import LaunchContext, Observation
+from wulf.probe.execute import LaunchContext, Observation, RunLaunch, launcher
 from wulf.probe.schedule import LaunchPlan
 from wulf.probe.start import Measurer, Site
 from wulf.procedure import allocation, install
 from wulf.procedure.level import require_level
-from wulf.procedure.measuring.loop import RunLaunch, launcher
 from wulf.records import FactValue, LeftOut, NodeContext, NodeRecord, Operation, Place
 from wulf.text import nearest, printable
 

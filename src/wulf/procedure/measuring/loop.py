@@ -11,7 +11,8 @@ import msgspec
 
 from wulf import estimate
 from wulf.errors import ProbeError
-from wulf.probe import budget, execute, ladder, schedule, start
+from wulf.probe import budget, ladder, schedule
+from wulf.probe.execute import RunLaunch
 from wulf.procedure.analysis import analyze
 from wulf.procedure.measuring import series
 from wulf.procedure.measuring.fitting import assumed, choices, one_of_each
@@ -47,14 +48,6 @@ class Watcher(series.Watcher, Protocol):
 
     def fits(self, plan: Plan, fit: budget.Fit, spent_s: float) -> None:
         """Say what fits into the budget, or what a block of a series is; called again when that has changed."""
-
-
-RunLaunch = Callable[[schedule.LaunchPlan], LaunchResult]
-
-
-def launcher(site: start.Site, observe: execute.Observation, judge: execute.Judge) -> RunLaunch:
-    """Return the function that runs one launch on a site."""
-    return lambda plan: execute.run_launch(plan, site, observe, judge)
 
 
 class Session:

@@ -15,9 +15,9 @@ from wulf.collectives import installed
 from wulf.errors import ProbeError, UsageError, WulfError
 from wulf.ports import MpiJob
 from wulf.probe import build
+from wulf.probe.execute import RunLaunch
 from wulf.probe.schedule import LaunchPlan
 from wulf.probe.start import Site
-from wulf.procedure.measuring.loop import RunLaunch
 from wulf.records import Operation, Place
 from wulf.text import last_line, printable
 

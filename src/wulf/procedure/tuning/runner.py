@@ -25,9 +25,9 @@ from wulf.experiment.objective import metric_name
 from wulf.nodeset import fold
 from wulf.ports import Transport
 from wulf.probe import command
+from wulf.probe.execute import RunLaunch
 from wulf.probe.schedule import Alternation, LaunchPlan
 from wulf.procedure import change
-from wulf.procedure.measuring.loop import RunLaunch
 from wulf.records import (
     LaunchResult,
     NodeRecord,
