@@ -12,7 +12,7 @@ from datetime import date
 from pathlib import Path
 from typing import TextIO
 
-from wulf.errors import WulfError
+from wulf.base.errors import WulfError
 
 NAMES = (
     "probe-mpi",

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections import Counter
 
 from bench import aa_sim, common
-from wulf import estimate
-from wulf.probe import schedule
-from wulf.probe.execute import RunLaunch
-from wulf.procedure import site
-from wulf.procedure.analysis import analyze_results
-from wulf.records import Analysis, LaunchResult, Operation, Part, Plan, Workload
+from wulf.base.records import Analysis, LaunchResult, Operation, Part, Plan, Workload
+from wulf.node.fleet import site
+from wulf.node.measuring.analysis import analyze_results
+from wulf.node.probe import schedule
+from wulf.node.probe.execute import RunLaunch
+from wulf.stats import estimate
 
 OPS = ("tcp_rr", "mpi_pingpong")
 SIZES = [1, 1024, 65536]

@@ -17,9 +17,9 @@ import sys
 import msgspec
 import numpy as np
 
-from wulf.estimate import compare
-from wulf.records import Analysis, Cell, CellEstimate, Estimate, LaunchPoint
-from wulf.stats import intervals
+from wulf.base.records import Analysis, Cell, CellEstimate, Estimate, LaunchPoint
+from wulf.stats.core import intervals
+from wulf.stats.estimate import compare
 
 SIZES = (1, 64, 1024, 16384, 65536, 1 << 20)
 

@@ -14,11 +14,11 @@ import time
 from collections.abc import Callable
 
 from bench.common import Figure, finish
-from wulf.cluster import inventory
-from wulf.cluster.transport import open_transport
-from wulf.ports import Transport
-from wulf.probe import command
-from wulf.stats import intervals
+from wulf.base.contracts import Transport
+from wulf.node.cluster import inventory
+from wulf.node.cluster.transport import open_transport
+from wulf.node.probe import command
+from wulf.stats.core import intervals
 
 COMMANDS = (
     "true",

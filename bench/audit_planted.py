@@ -16,12 +16,12 @@ from collections.abc import Sequence
 import msgspec
 
 from bench.common import Figure, finish
-from wulf import lab
-from wulf.cluster import inventory
-from wulf.cluster.transport import open_transport
-from wulf.ports import Transport
-from wulf.procedure.look import judge, look
-from wulf.records import Audit
+from wulf.base.contracts import Transport
+from wulf.base.records import Audit
+from wulf.node import lab
+from wulf.node.cluster import inventory
+from wulf.node.cluster.transport import open_transport
+from wulf.node.fleet.look import judge, look
 
 NODES = ("node01", "node02", "node03", "node04")
 COMMAND_TIMEOUT_S = 60.0

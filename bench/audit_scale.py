@@ -30,9 +30,9 @@ from ClusterShell.CLI.Clush import main as clush
 from rich.console import Console
 
 from bench.common import Figure, finish
-from wulf.cluster import inventory
-from wulf.procedure.look import judge, look
-from wulf.report import audit as shown
+from wulf.node.cluster import inventory
+from wulf.node.fleet.look import judge, look
+from wulf.page.sections import audit as shown
 
 CAPTURED = Path(__file__).parents[1] / "tests" / "golden" / "lab-node.tree"
 FAKE = Path(__file__).parent / "native" / "fake_ssh.c"

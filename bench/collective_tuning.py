@@ -19,9 +19,9 @@ import msgspec
 
 from bench.common import Figure, finish
 from bench.tune_lab import Scene, raised
-from wulf.records import Estimate
-from wulf.records.collectives import CollectiveTuning
-from wulf.units import format_bytes
+from wulf.base.records import Estimate
+from wulf.base.records.collectives import CollectiveTuning
+from wulf.base.units import format_bytes
 
 NODES = 4
 COLLECTIVES, MAX_SIZE, BUDGET = "bcast,allreduce", "64K", "12m"

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 
 from bench.common import Figure, finish
 from bench.tune_lab import Scene, raised
-from wulf.records import Sample
-from wulf.store import load
+from wulf.base.records import Sample
+from wulf.base.store import load
 
 NODES, LAUNCHES = 4, 10
 SIZES = (8, 64 << 10)

@@ -18,13 +18,13 @@ from types import ModuleType
 import msgspec
 import numpy as np
 
-from wulf import lab
-from wulf.cluster import inventory
-from wulf.cluster.launcher import launcher_for
-from wulf.cluster.transport import open_transport
-from wulf.ports import MpiJob, Transport
-from wulf.probe import build
-from wulf.stats import intervals, paired
+from wulf.base.contracts import MpiJob, Transport
+from wulf.node import lab
+from wulf.node.cluster import inventory
+from wulf.node.cluster.launcher import launcher_for
+from wulf.node.cluster.transport import open_transport
+from wulf.node.probe import build
+from wulf.stats.core import intervals, paired
 
 PAIR = ("node01", "node02")
 LINE_TIMEOUT_S = 60.0

@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 
 from bench import aa_sim
 from bench.coverage import regimes
-from wulf.estimate import compare, compare_interleaved
-from wulf.records import Analysis, Cell
+from wulf.base.records import Analysis, Cell
+from wulf.stats.estimate import compare, compare_interleaved
 
 Floats = NDArray[np.float64]
 LAUNCHES = 20

@@ -21,11 +21,7 @@ import msgspec
 import numpy as np
 
 from bench.scheduling import ping_pong
-from wulf.diagnosis import pairs as between
-from wulf.diagnosis.signatures import symptoms
-from wulf.procedure.analysis import analyze_results
-from wulf.procedure.diagnosing import matrices_of
-from wulf.records import (
+from wulf.base.records import (
     Analysis,
     Cell,
     FactValue,
@@ -39,6 +35,10 @@ from wulf.records import (
     Sample,
     Workload,
 )
+from wulf.node.measuring.analysis import analyze_results
+from wulf.stats.estimate.signatures import symptoms
+from wulf.tools.diagnose import pairs as between
+from wulf.tools.diagnose.work import matrices_of
 
 NODES = tuple(f"node{number:02d}" for number in range(1, 7))
 PAIRS = tuple(itertools.combinations(NODES, 2))

@@ -28,9 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from wulf.stats.intervals import median_bounds
-from wulf.stats.sequential import interim_confidence
-from wulf.stats.trend import DEPENDENT_P, DOUBTFUL_P, TESTABLE, dependences, inflation
+from wulf.stats.core.intervals import median_bounds
+from wulf.stats.core.sequential import interim_confidence
+from wulf.stats.core.trend import DEPENDENT_P, DOUBTFUL_P, TESTABLE, dependences, inflation
 
 Floats = NDArray[np.float64]
 FIRST, LAST = 6, 40
@@ -271,7 +271,7 @@ class _Look(msgspec.Struct, frozen=True):
 
 
 def _look(medians: Floats, contaminated: NDArray[np.bool_]) -> _Look:
-    """Interval of every run after so many launches, by the rule of `wulf.estimate.cells`."""
+    """Interval of every run after so many launches, by the rule of `wulf.stats.estimate.cells`."""
     clean = (~contaminated).sum(axis=1)
     used = np.where(clean >= FIRST, clean, medians.shape[1])
     low, high, value, wider, p_value = (np.empty(len(medians)) for _ in range(5))

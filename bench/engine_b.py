@@ -26,10 +26,10 @@ from pathlib import Path
 
 from bench.common import Figure, finish
 from bench.peers import FAILURES, ITERATIONS, LIMIT_S, NETWORK, Budget, made, smpi, stencil
-from wulf.errors import TraceError
-from wulf.prediction import network
-from wulf.prediction.replayed import Replayed
-from wulf.procedure import replaying
+from wulf.base.errors import TraceError
+from wulf.node.replay import replaying
+from wulf.stats.prediction import network
+from wulf.stats.prediction.replayed import Replayed
 
 SIDE, ROUNDS = 32, 7
 QUICK = (8, 3)

@@ -21,7 +21,7 @@ from typing import Any
 import typer
 
 from bench.common import Figure, finish, interleave
-from wulf.cli.main import app
+from wulf.face.cli.main import app
 
 ROUNDS = 5
 LIST_S, VERB_S = 0.2, 0.25

@@ -27,9 +27,9 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from wulf import hpl_output
-from wulf.apps import hpl
-from wulf.apps.hpl_search import Order, Search, Values
+from wulf.base import hpl_output
+from wulf.tools.hpl import program as hpl
+from wulf.tools.hpl.search import Order, Search, Values
 
 SPACE = Path(__file__).resolve().parents[1] / "tests" / "golden" / "hpl" / "space.jsonl"
 ORDERS: dict[Order, int] = {"small": 2000, "large": 5000}

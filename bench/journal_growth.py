@@ -21,7 +21,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from bench.common import finish, interleave, ratio, show
-from wulf.change.guard import program
+from wulf.node.change.guard import program
 
 FEW, MANY = 10, 1000
 ROUNDS, QUICK_ROUNDS = 15, 5
@@ -144,12 +144,17 @@ def search(node: Node) -> dict[str, float]:
     return {"trial": statistics.median(taken)}
 
 
+def _has(directory: str, folder: str) -> bool:
+    return (Path(directory) / "src/wulf" / folder.replace(".", "/")).is_dir()
+
+
 def program_of(revision: str) -> str:
     """Return the guard's text of another revision of the project."""
     with tempfile.TemporaryDirectory() as directory:
         tree = subprocess.run(["git", "archive", revision, "src/wulf"], capture_output=True, check=True)
         subprocess.run(["tar", "-x", "-C", directory], input=tree.stdout, check=True)
-        text = "from wulf.change.guard import program; print(program(), end='')"
+        packages = [f"wulf.{folder}" for folder in ("node.change", "change") if _has(directory, folder)]
+        text = f"from {packages[0]}.guard import program; print(program(), end='')"
         environment = os.environ | {"PYTHONPATH": f"{directory}/src"}
         return subprocess.run(
             [sys.executable, "-c", text], env=environment, capture_output=True, text=True, check=True

@@ -20,10 +20,10 @@ import numpy as np
 
 from bench import scheduling
 from bench.common import Figure, finish
-from wulf.diagnosis.pairs import suspects
-from wulf.probe import schedule
-from wulf.procedure.measuring import loop
-from wulf.store import Writer
+from wulf.base.store import Writer
+from wulf.node.measuring import loop
+from wulf.node.probe import schedule
+from wulf.tools.diagnose.pairs import suspects
 
 SIZES = (250, 500, 1000)
 VERDICTS = 100

@@ -34,13 +34,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.common import Figure, finish
-from wulf.errors import TraceError
-from wulf.prediction.network import Link, Network, Piece
-from wulf.procedure import replaying
-from wulf.procedure.trace_export import export
-from wulf.text import last_line
-from wulf.wtrace.layout import ANY, Flag, Kind
-from wulf.wtrace.writer import StreamWriter, write_container
+from wulf.base.errors import TraceError
+from wulf.base.text import last_line
+from wulf.base.trace.layout import ANY, Flag, Kind
+from wulf.base.trace.writer import StreamWriter, write_container
+from wulf.node.replay import replaying
+from wulf.stats.prediction.network import Link, Network, Piece
+from wulf.tools.trace.exporting import export
 
 #: Gigabit Ethernet, tuned.
 LINK = Link(15_000, 65_536, (Piece(0, 4_000, 0.2),), (Piece(0, 4_500, 0.2),), (Piece(0, 0.0, 8.5),))

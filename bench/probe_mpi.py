@@ -22,9 +22,9 @@ from pathlib import Path
 import msgspec
 
 from bench import common
-from wulf.errors import ProbeError
-from wulf.probe import build, parse
-from wulf.stats.quantiles import weighted_quantile
+from wulf.base.errors import ProbeError
+from wulf.node.probe import build, parse
+from wulf.stats.core.quantiles import weighted_quantile
 
 SIZES = (1, 65536)
 SOURCE = Path(__file__).parent / "native" / "paired"

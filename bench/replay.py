@@ -12,8 +12,8 @@ from pathlib import Path
 import msgspec
 
 from bench.traces import Stencil
-from wulf.prediction.network import Link, Network, Piece, text
-from wulf.procedure import replaying
+from wulf.node.replay import replaying
+from wulf.stats.prediction.network import Link, Network, Piece, text
 
 
 class Plan(msgspec.Struct, frozen=True):

@@ -15,10 +15,7 @@ from typing import Literal, cast
 
 from bench.common import Figure, finish
 from wulf import __version__
-from wulf.probe.budget import Fit
-from wulf.probe.schedule import LaunchPlan
-from wulf.procedure.measuring import loop
-from wulf.records import (
+from wulf.base.records import (
     SCHEMA_VERSION,
     Cell,
     Launch,
@@ -31,7 +28,10 @@ from wulf.records import (
     Sample,
     Workload,
 )
-from wulf.store import Writer
+from wulf.base.store import Writer
+from wulf.node.measuring import loop
+from wulf.node.probe.budget import Fit
+from wulf.node.probe.schedule import LaunchPlan
 
 NODES = 32
 OPS = ("mpi_pingpong", "tcp_rr", "udp_rr", "tcp_stream")

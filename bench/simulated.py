@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from wulf.experiment import Search, TrialRequest
-from wulf.records import Candidate, Metric, Trial, TunePlan, Values
+from wulf.base.records import Candidate, Metric, Trial, TunePlan, Values
+from wulf.node.trials.experiment import Search, TrialRequest
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 
 from bench.common import Figure, finish
 from bench.tune_lab import Scene, raised
-from wulf.diagnosis import alone
-from wulf.diagnosis.pairs import MARGIN, additive, suspects
-from wulf.procedure.diagnosing import SUSPICION, small_messages
-from wulf.records.diagnosed import Diagnosis
-from wulf.store import load
+from wulf.base.records.diagnosed import Diagnosis
+from wulf.base.store import load
+from wulf.tools.diagnose import alone
+from wulf.tools.diagnose.pairs import MARGIN, additive, suspects
+from wulf.tools.diagnose.work import SUSPICION, small_messages
 
 NODES, REPEATS, SIMULATED = 8, 20, 100
 #: Of a clean lab a message of 1 MiB takes about 2 ms between pairs that are measured four at a time.

@@ -19,13 +19,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench.common import Figure, Statements, finish
-from wulf import lab
-from wulf.store import load
-from wulf.store.tuning import TuningRun, load_tuning
+from wulf.base.store import load
+from wulf.base.store.tuning import TuningRun, load_tuning
+from wulf.node import lab
 
 NODES = 4
 MINUTES = 5.0
-WULF = [sys.executable, "-m", "wulf.cli.main"]
+WULF = [sys.executable, "-m", "wulf.face.cli.main"]
 MTU = "cat /sys/class/net/host0/mtu"
 RUN = "--ladder short --max-size 1KiB --precision 20% --max-launches 8"
 PATIENCE_S = 60.0

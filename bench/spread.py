@@ -22,9 +22,10 @@ from pathlib import Path
 import msgspec
 
 from bench import common
-from wulf import estimate, store
-from wulf.procedure.analysis import measuring
-from wulf.records import Estimate
+from wulf.base import store
+from wulf.base.records import Estimate
+from wulf.node.measuring.analysis import measuring
+from wulf.stats import estimate
 
 SIZE = 1
 #: What keeps a CPU busy.
@@ -68,7 +69,17 @@ def busy(load: str) -> Iterator[None]:
 
 def measure(runs: Path, name: str) -> None:
     """Make one run of the latency at 1 B."""
-    words = [sys.executable, "-m", "wulf.cli.main", "measure", name, "--cluster", "lab", "--runs", str(runs)]
+    words = [
+        sys.executable,
+        "-m",
+        "wulf.face.cli.main",
+        "measure",
+        name,
+        "--cluster",
+        "lab",
+        "--runs",
+        str(runs),
+    ]
     words += ["--ops", "mpi_pingpong", "--pairs", ":".join(common.PAIR), "--ladder", "adaptive"]
     words += ["--max-size", str(SIZE), "--budget", "25s"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)

@@ -16,12 +16,22 @@ import time
 from pathlib import Path
 
 from bench import common
-from wulf import store
+from wulf.base import store
 
 
 def one(runs: Path, name: str) -> tuple[float, float, bool]:
     """Run it; return the time [s], the peak memory [MiB] and whether every size is precise."""
-    words = [sys.executable, "-m", "wulf.cli.main", "measure", name, "--cluster", "lab", "--runs", str(runs)]
+    words = [
+        sys.executable,
+        "-m",
+        "wulf.face.cli.main",
+        "measure",
+        name,
+        "--cluster",
+        "lab",
+        "--runs",
+        str(runs),
+    ]
     words += ["--ops", "mpi_pingpong", "--precision", "2%", "--pairs", ":".join(common.PAIR)]
     begin = time.monotonic()
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)

@@ -22,8 +22,8 @@ from pathlib import Path
 import msgspec
 
 from bench.common import Figure, finish
-from wulf.probe import build
-from wulf.stats import intervals
+from wulf.node.probe import build
+from wulf.stats.core import intervals
 
 SOURCE = Path(__file__).parent / "native" / "calls.c"
 LAUNCHES = 12

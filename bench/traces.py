@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from wulf.wtrace.layout import RECORD, Kind
-from wulf.wtrace.writer import StreamWriter, write_container
+from wulf.base.trace.layout import RECORD, Kind
+from wulf.base.trace.writer import StreamWriter, write_container
 
 #: The reduction at the end of each iteration [B].
 REDUCED_BYTES = 8

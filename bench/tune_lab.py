@@ -28,18 +28,19 @@ from pathlib import Path
 import msgspec
 
 from bench.common import Figure, finish
-from wulf import catalogue, lab
-from wulf.cluster import inventory
-from wulf.cluster.transport import open_transport
-from wulf.facts.capture import capture
-from wulf.lab.planted import MISTAKES
-from wulf.lab.topology import Link
-from wulf.procedure.tuning import verify
-from wulf.records import PASSING_FACTS, NodeRecord
-from wulf.store.tuning import TuningRun, load_tuning
+from wulf.base import catalogue
+from wulf.base.records import PASSING_FACTS, NodeRecord
+from wulf.base.store.tuning import TuningRun, load_tuning
+from wulf.node import lab
+from wulf.node.cluster import inventory
+from wulf.node.cluster.transport import open_transport
+from wulf.node.facts.capture import capture
+from wulf.node.lab.planted import MISTAKES
+from wulf.node.lab.topology import Link
+from wulf.tools.tune import verify
 
 NODES = 4
-WULF = [sys.executable, "-m", "wulf.cli.main"]
+WULF = [sys.executable, "-m", "wulf.face.cli.main"]
 #: Facts that a reboot or a change of files makes differ, whatever else is as before.
 TRANSIENT = PASSING_FACTS | {"nic.addresses", "network.addresses", "settings.changed_since_boot"}
 PING = "ping -q -f -c 4000 node02"

@@ -33,8 +33,8 @@ import numpy as np
 from scipy import stats
 
 from bench import common, simulated
-from wulf.experiment import Search
-from wulf.records import Values
+from wulf.base.records import Values
+from wulf.node.trials.experiment import Search
 
 KNOBS = [f"knob{i:02d}" for i in range(20)]
 BUDGET_S = 330.0

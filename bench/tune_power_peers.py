@@ -13,7 +13,7 @@ from smac import HyperparameterOptimizationFacade, Scenario
 from smac.runhistory import TrialValue
 
 from bench.tune_power import KNOBS, TRIAL_S, World, confirmed, has_time
-from wulf.records import Values
+from wulf.base.records import Values
 
 
 def tpe(world: World, seed: int) -> Values:

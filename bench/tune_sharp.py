@@ -21,8 +21,8 @@ import msgspec
 import numpy as np
 
 from bench import simulated
-from wulf.experiment import Search
-from wulf.records import Values
+from wulf.base.records import Values
+from wulf.node.trials.experiment import Search
 
 SEED = 20261122
 BUDGET_S, TRIAL_S, CHANGE_S = 1200.0, 5.0, 2.0

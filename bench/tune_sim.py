@@ -41,8 +41,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from wulf.experiment import Search
-from wulf.records import Candidate, Metric, Trial, TunePlan, Tuning, Values
+from wulf.base.records import Candidate, Metric, Trial, TunePlan, Tuning, Values
+from wulf.node.trials.experiment import Search
 
 Floats = NDArray[np.float64]
 TRIAL_S = 2.0

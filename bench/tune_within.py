@@ -23,8 +23,8 @@ import numpy as np
 
 from bench import simulated
 from bench.common import Figure, finish
-from wulf.experiment import Search
-from wulf.records import Values
+from wulf.base.records import Values
+from wulf.node.trials.experiment import Search
 
 SEED, WORLDS = 20261123, 200
 BUDGET_S, TRIAL_S, CHANGE_S, BOTH_S = 300.0, 2.2, 1.2, 3.8

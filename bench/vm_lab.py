@@ -15,13 +15,13 @@ import time
 from pathlib import Path
 
 from bench.common import Figure, Statements, finish
-from wulf import lab
-from wulf.lab.vm import image
-from wulf.lab.vm.machine import Nic
-from wulf.store import load
+from wulf.base.store import load
+from wulf.node import lab
+from wulf.node.lab.vm import image
+from wulf.node.lab.vm.machine import Nic
 
 MINUTES, BOOT_S = 5.0, 60.0
-WULF = [sys.executable, "-m", "wulf.cli.main"]
+WULF = [sys.executable, "-m", "wulf.face.cli.main"]
 #: Without MPI, whose start takes longer in virtual time than what is measured.
 GOAL = '[[metric]]\nop = "tcp_rr"\nsize = "64B"\n'
 USECS = "ethtool -c host0 | sed -n 's/^rx-usecs: *//p'"

@@ -27,7 +27,7 @@ from scipy.stats import beta, chi2
 
 from bench.common import Figure, finish, require_module
 from bench.watched import NOISES, SIZES_BYTES, Change, Cluster, Noise, Watch, key_of
-from wulf.history import alarms, judge
+from wulf.tools.watch.history import alarms, judge
 
 NODES = 32
 YEAR = 365

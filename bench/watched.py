@@ -17,9 +17,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from wulf.history import alarms as alarming
-from wulf.history import judge, rotation
-from wulf.records.watched import Alarm
+from wulf.base.records.watched import Alarm
+from wulf.tools.watch.history import alarms as alarming
+from wulf.tools.watch.history import judge, rotation
 
 Values = NDArray[np.float64]
 Numbers = NDArray[np.int64]

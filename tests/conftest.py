@@ -12,7 +12,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from wulf import lab
+from wulf.node import lab
 
 HERE = Path(__file__).parent
 #: What `make quick`, `make test` and `make test-all` run: the second has the tests of the first, the third has neither.

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import jsonschema
 
-from wulf.cli.outputs import OUTPUTS
-from wulf.cli.schema import schema_of
+from wulf.face.cli.outputs import OUTPUTS
+from wulf.face.cli.schema import schema_of
 
 
 @functools.cache
@@ -39,7 +39,7 @@ def require_published(words: Sequence[str], code: int | None, out: str) -> None:
     if "--json" not in words or code not in (0, 3) or not out.strip():
         return
     names = names_for(words)
-    assert names, f"wulf {' '.join(words)}: wulf.cli.outputs has no output of it"
+    assert names, f"wulf {' '.join(words)}: wulf.face.cli.outputs has no output of it"
     value = json.loads(out)
     faults = {name: next(validator(name).iter_errors(value), None) for name in names}
     first = next(iter(faults.values()))

@@ -18,12 +18,12 @@ from typing import Any
 from mkdocs.commands import build
 from mkdocs.config import load_config
 
-from wulf import catalogue
-from wulf.catalogue import Evidence, Signature
-from wulf.cli.knob import evidence_of, sections
-from wulf.procedure.site import toolbox
-from wulf.records import Operation
-from wulf.units import format_bytes
+from wulf.base import catalogue
+from wulf.base.catalogue import Evidence, Signature
+from wulf.base.records import Operation
+from wulf.base.units import format_bytes
+from wulf.face.cli.knob import evidence_of, sections
+from wulf.node.fleet.site import toolbox
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE, SITE = ROOT / "build" / "site-source", ROOT / "build" / "site"

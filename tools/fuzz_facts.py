@@ -13,10 +13,10 @@ from pathlib import Path
 
 import atheris
 
-with atheris.instrument_imports(include=["wulf.facts", "wulf.checks"]):
-    from wulf import catalogue
-    from wulf.checks.evaluate import evaluate
-    from wulf.facts.parse import parse
+with atheris.instrument_imports(include=["wulf.node.facts", "wulf.node.checks"]):
+    from wulf.base import catalogue
+    from wulf.node.checks.evaluate import evaluate
+    from wulf.node.facts.parse import parse
 
 GOLDEN = Path(__file__).resolve().parents[1] / "tests" / "golden"
 KNOBS = list(catalogue.knobs().values())

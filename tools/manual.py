@@ -18,9 +18,9 @@ import typer
 from typer.completion import get_completion_script
 
 from wulf import __version__
-from wulf.cli.main import app
-from wulf.cli.outputs import OUTPUTS
-from wulf.cli.schema import text_of
+from wulf.face.cli.main import app
+from wulf.face.cli.outputs import OUTPUTS
+from wulf.face.cli.schema import text_of
 
 #: Shell → where its completions are looked for below share/.
 COMPLETIONS = {

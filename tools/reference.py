@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import msgspec
 import typer
 
-from wulf import records
-from wulf.cli.main import app
-from wulf.cli.outputs import OUTPUTS
-from wulf.cli.schema import comments as comments_of
+from wulf.base import records
+from wulf.face.cli.main import app
+from wulf.face.cli.outputs import OUTPUTS
+from wulf.face.cli.schema import comments as comments_of
 
 #: Fields that mean the same in every record.
 COMMON = {

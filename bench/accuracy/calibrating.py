@@ -8,12 +8,12 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from bench.common import PAIR, Pair
-from wulf import store
-from wulf.cli.measure_progress import MeasureProgress
-from wulf.probe import suites
-from wulf.procedure.analysis import analyze
-from wulf.procedure.measuring import session
-from wulf.records import LaunchResult
+from wulf.base import store
+from wulf.base.records import LaunchResult
+from wulf.face.cli.measure_progress import MeasureProgress
+from wulf.node.measuring import session
+from wulf.node.measuring.analysis import analyze
+from wulf.node.probe import suites
 
 #: Longer than one launch of each operation takes on the slowest network.
 _BUDGET_S = 300.0

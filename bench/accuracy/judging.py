@@ -13,10 +13,10 @@ from bench.accuracy import calibrating
 from bench.accuracy.launching import Launch
 from bench.accuracy.networks import BASE, SAID
 from bench.common import Figure
-from wulf import store
-from wulf.procedure import predicting
-from wulf.records import Estimate, Predicted, Prediction
-from wulf.stats import intervals
+from wulf.base import store
+from wulf.base.records import Estimate, Predicted, Prediction
+from wulf.node.replay import predicting
+from wulf.stats.core import intervals
 
 INSIDE, ERROR = 0.9, 0.05
 #: A launch in so much of whose time some process waited for a processor was disturbed: it is shown, and counts.

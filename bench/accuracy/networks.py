@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 
 from bench.common import PAIR, Pair
-from wulf.lab.cluster import BRIDGE, Lab
-from wulf.lab.system import NETNS_DIRECTORY
-from wulf.probe import build
+from wulf.node.lab.cluster import BRIDGE, Lab
+from wulf.node.lab.system import NETNS_DIRECTORY
+from wulf.node.probe import build
 
 BASE = "1gbit"
 #: A bucket of three frames: with a larger one short messages would not be slowed down at all.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 
-from wulf.change.steps import NOTHING, Step
+from wulf.node.change.steps import NOTHING, Step
 
 
 def _step(kind: str, target: str, value: str, interface: str = NOTHING) -> Step:

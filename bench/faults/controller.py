@@ -19,12 +19,12 @@ import msgspec
 from bench.faults.cases import Case
 from bench.faults.changes import CHANGES
 from bench.faults.node import Site, faulty_program, inside, wait_for
-from wulf import lab
-from wulf.change import apply
-from wulf.change.guard import Guards
-from wulf.cluster import inventory
-from wulf.cluster.transport import open_transport
-from wulf.records import ChangeOutcome
+from wulf.base.records import ChangeOutcome
+from wulf.node import lab
+from wulf.node.change import apply
+from wulf.node.change.guard import Guards
+from wulf.node.cluster import inventory
+from wulf.node.cluster.transport import open_transport
 
 #: Owners of the lock.
 FIRST, SECOND = "first", "second"

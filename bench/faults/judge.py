@@ -11,7 +11,7 @@ from bench.faults.cases import Case, Points
 from bench.faults.controller import FIRST
 from bench.faults.node import Facts, Site
 from bench.faults.team import Team
-from wulf.change.guard import BUSY
+from wulf.node.change.guard import BUSY
 
 #: What keeps the controller from giving a node back.
 _OUT_OF_REACH = ("link", "client", "client dies", "sshd", "kill", "reboot")

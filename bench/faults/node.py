@@ -12,13 +12,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from wulf import catalogue
-from wulf.change.guard import program
-from wulf.facts.capture import capture
-from wulf.lab import Lab, system
-from wulf.lab.nodes import group
-from wulf.ports import NodeResult, RemoteProcess
-from wulf.records import PASSING_FACTS
+from wulf.base import catalogue
+from wulf.base.contracts import NodeResult, RemoteProcess
+from wulf.base.records import PASSING_FACTS
+from wulf.node.change.guard import program
+from wulf.node.facts.capture import capture
+from wulf.node.lab import Lab, system
+from wulf.node.lab.nodes import group
 
 Facts = Mapping[str, str]
 INTERFACE = "host0"
@@ -256,7 +256,7 @@ class Site:
 
 
 class _Inside:
-    """Run commands on nodes without the network; as much of `wulf.ports.Transport` as is needed here."""
+    """Run commands on nodes without the network; as much of `wulf.base.contracts.Transport` as is needed here."""
 
     name = "inside"
 

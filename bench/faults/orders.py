@@ -16,10 +16,10 @@ from bench.faults.cases import Case
 from bench.faults.changes import CHANGES
 from bench.faults.controller import FIRST
 from bench.faults.node import Facts, Site, faulty_program, inside, wait_for
-from wulf.change import answers
-from wulf.change.guard import DONE, Answer, Guards
-from wulf.change.steps import NOTHING, Step
-from wulf.records import NodeStatus
+from wulf.base.records import NodeStatus
+from wulf.node.change import answers
+from wulf.node.change.guard import DONE, Answer, Guards
+from wulf.node.change.steps import NOTHING, Step
 
 #: Side of the cases that are orders.
 SIDE = "order"

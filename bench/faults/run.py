@@ -24,7 +24,7 @@ from bench.faults.judge import Verdict
 from bench.faults.node import Site
 from bench.faults.team import PLANT, Team
 from bench.faults.workers import spread
-from wulf import lab
+from wulf.node import lab
 
 NODES = 8
 QUICK_NODES = 4

@@ -14,9 +14,9 @@ from bench.faults.cases import BOOTS, Case
 from bench.faults.changes import CHANGES
 from bench.faults.controller import CUT_S, FIRST, Controller
 from bench.faults.node import Facts, Site, faulty_program, inside, wait_for
-from wulf import lab
-from wulf.change import apply
-from wulf.change.guard import Guards
+from wulf.node import lab
+from wulf.node.change import apply
+from wulf.node.change.guard import Guards
 
 _HERE = Path(__file__).parent
 PLANT = (_HERE / "plant.sh").read_text()

@@ -30,7 +30,7 @@ from bench.soak.node import Node, WrongError, now
 from bench.soak.progress import Days, Look, Progress
 from bench.soak.settings import NOT_COVERED, ON_PLANTED_FILES, covered
 from bench.soak.watch import days_of_watch
-from wulf import lab
+from wulf.node import lab
 
 SEED = 20261125
 #: Cycles between two comparisons.

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from bench.faults.node import wait_for
 from bench.soak.node import LEASE_S, OWNER, Node, WrongError
 from bench.soak.settings import draw
-from wulf.change.steps import Step
+from wulf.node.change.steps import Step
 
 #: Enough for every change; one that nobody confirms is undone so soon [s].
 _DEADLINE_S = 300

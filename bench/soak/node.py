@@ -10,8 +10,8 @@ from pathlib import Path
 
 from bench.faults.node import Site, wait_for
 from bench.faults.team import PLANT
-from wulf.change.guard import program
-from wulf.lab import Lab
+from wulf.node.change.guard import program
+from wulf.node.lab import Lab
 
 OWNER = "soak"
 LEASE_S = 86400

@@ -7,8 +7,8 @@ import random
 
 import msgspec
 
-from wulf import access
-from wulf.change.steps import NOTHING, Step
+from wulf.base import access
+from wulf.node.change.steps import NOTHING, Step
 
 INTERFACE = "host0"
 #: Files that stand for those of a kernel with frequencies and idle states, and for its device of latencies.

@@ -12,13 +12,13 @@ from bench.faults.judge import difference
 from bench.faults.node import Site
 from bench.soak.node import resident_kib
 from bench.soak.progress import DAYS_GOAL, Days
-from wulf import lab
-from wulf.cluster import inventory
-from wulf.procedure.logged import Logged
-from wulf.procedure.watching import judging, running
-from wulf.procedure.watching.place import SetClock
-from wulf.records.watched import Alarm
-from wulf.store.history import NAME, History
+from wulf.base.records.watched import Alarm
+from wulf.base.store.history import NAME, History
+from wulf.face.logged import Logged
+from wulf.node import lab
+from wulf.node.cluster import inventory
+from wulf.tools.watch import judging, running
+from wulf.tools.watch.place import SetClock
 
 #: Enough for three launches of a pair [s].
 BUDGET_S = 20.0

@@ -62,7 +62,7 @@ struct operation {
     const char *name;
     enum link_kind link;
     /* Who sends to whom: "ping-pong", "stream"; NULL where nobody does. Words for the reader, but for one: of
-     * a "ping-pong" alone a zero-byte latency is modelled (src/wulf/model/curve.py). */
+     * a "ping-pong" alone a zero-byte latency is modelled (src/wulf/stats/model/curve.py). */
     const char *pattern;
     const char *quantity; /* in words: "half round trip" */
     double divisor;       /* a recorded value divided by this is the quantity */

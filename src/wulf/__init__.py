@@ -15,12 +15,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from wulf.api import (
+    from wulf.face.api import (
         Audit,
         ClusterConfig,
         HplRun,
         Run,
         TuningRun,
+        WulfError,
         analyze,
         app,
         app_against,
@@ -56,6 +57,7 @@ __all__ = [
     "HplRun",
     "Run",
     "TuningRun",
+    "WulfError",
     "__version__",
     "analyze",
     "app",
@@ -89,5 +91,5 @@ def __getattr__(name: str) -> Any:
     # Imported when it is used: the program says "interrupted" from its first moment on, not after half a second. Python
     # asks here for modules of the package, too, before it looks for their files: so the list is here, not read there.
     if name in __all__:
-        return getattr(import_module("wulf.api"), name)
+        return getattr(import_module("wulf.face.api"), name)
     raise AttributeError(f"module 'wulf' has no attribute {name!r}")

@@ -21,7 +21,7 @@ def run() -> None:
     listening = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if listening:
         signal.signal(signal.SIGINT, _end)
-    main = import_module("wulf.cli.main")
+    main = import_module("wulf.face.cli.main")
     try:
         if listening:
             signal.signal(signal.SIGINT, signal.default_int_handler)

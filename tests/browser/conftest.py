@@ -11,7 +11,8 @@ from playwright.sync_api import Browser
 
 from tests.browser.browse import Opened, browser, executable, open_page
 from tests.unit import report_fixture
-from wulf.report import compare, run
+from wulf.tools.compare import page as compare
+from wulf.tools.measure import page as run
 
 Open = Callable[..., Opened]
 

@@ -10,8 +10,8 @@ import tempfile
 from pathlib import Path
 
 from tests.browser.browse import browser, open_page
-from wulf.report import audit as report
-from wulf.store.tuning import load_tuning
+from wulf.base.store.tuning import load_tuning
+from wulf.page.sections import audit as report
 
 WIDTH, HEIGHT = 1200, 1560
 

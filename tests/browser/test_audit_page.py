@@ -12,7 +12,7 @@ from tests.browser.browse import Opened, open_page
 from tests.browser.conftest import Open
 from tests.browser.layout import at_widths, out_of_sight, troubles
 from tests.unit import report_fixture
-from wulf.report import audit as report
+from wulf.page.sections import audit as report
 
 pytestmark = pytest.mark.browser
 

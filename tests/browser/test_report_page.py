@@ -14,7 +14,7 @@ from tests.browser.browse import LOCAL, Opened
 from tests.browser.conftest import Open
 from tests.browser.layout import at_widths, troubles
 from tests.unit import report_fixture
-from wulf.records import CellEstimate
+from wulf.base.records import CellEstimate
 
 pytestmark = pytest.mark.browser
 

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.browser import browse
-from wulf import catalogue
+from wulf.base import catalogue
 
 # All of them in one worker of pytest-xdist: two must not make the site at the same time.
 pytestmark = pytest.mark.xdist_group("browser")

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser
 from tests.browser.browse import LOCAL, Opened, open_page
 from tests.browser.layout import at_widths, sideways, troubles
 from tests.unit import tuning_fixture
-from wulf.report.tuning import render_html
+from wulf.tools.tune.page import render_html
 
 pytestmark = pytest.mark.browser
 

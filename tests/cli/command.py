@@ -34,7 +34,7 @@ def environment(directory: Path, **more: str) -> dict[str, str]:
 def start(directory: Path, *words: str, **more: str) -> subprocess.Popen[str]:
     """Start the program anew: for what is sent to it while it runs, or how it begins."""
     return subprocess.Popen(
-        [sys.executable, "-m", "wulf.cli.main", *words],
+        [sys.executable, "-m", "wulf.face.cli.main", *words],
         cwd=directory,
         env=environment(directory, **more),
         stdout=subprocess.PIPE,

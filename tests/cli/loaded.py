@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 import wulf
-from wulf.cli import main
+from wulf.face.cli import main
 
 for _module in pkgutil.walk_packages(wulf.__path__, "wulf."):
     import_module(_module.name)

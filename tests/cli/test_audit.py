@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.cli.command import wulf
-from wulf import catalogue
+from wulf.base import catalogue
 
 
 def test_facts_of_this_machine(tmp_path):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import wulf
-from wulf.places import line_of
+from wulf.base.locations import line_of
 
 SITE = """\
 # of the site

@@ -11,7 +11,7 @@ import pytest
 
 import wulf as library
 from tests.conftest import require_lab
-from wulf.store.tuning import load_tuning
+from wulf.base.store.tuning import load_tuning
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [pytest.mark.thorough, pytest.mark.root]

@@ -13,12 +13,12 @@ import pytest
 from tests.cli.command import start, wulf
 from tests.cli.waiting import HANGS_S, wait_until
 from tests.unit.test_hpl_result import manifest
-from wulf.cluster import inventory
-from wulf.cluster.launcher import launcher_for
-from wulf.cluster.transport import open_transport
-from wulf.procedure.linpack.launching import HplSite, Limit, launch
-from wulf.records.hpl import HplLaunch, HplSetting
-from wulf.store.hpl import create_hpl, load_hpl
+from wulf.base.records.hpl import HplLaunch, HplSetting
+from wulf.base.store.hpl import create_hpl, load_hpl
+from wulf.node.cluster import inventory
+from wulf.node.cluster.launcher import launcher_for
+from wulf.node.cluster.transport import open_transport
+from wulf.tools.hpl.launching import HplSite, Limit, launch
 
 XHPL = shutil.which("xhpl")
 needs_hpcc = pytest.mark.skipif(shutil.which("hpcc") is None, reason="hpcc is not installed")

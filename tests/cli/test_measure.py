@@ -16,9 +16,9 @@ import wulf as library
 from tests.cli.command import start, wulf
 from tests.cli.waiting import HANGS_S, wait_for_launches
 from tests.native.tiers import thorough
-from wulf.errors import UsageError
-from wulf.records import Analysis, Comparison
-from wulf.report.run.export import Export
+from wulf.base.errors import UsageError
+from wulf.base.records import Analysis, Comparison
+from wulf.tools.measure.page.export import Export
 
 QUICK = [
     "--cluster",

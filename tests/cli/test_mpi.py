@@ -8,8 +8,8 @@ import shutil
 import pytest
 
 from tests.cli.command import wulf
-from wulf.collectives import classic
-from wulf.collectives.rules import chosen
+from wulf.tools.collectives.rules import classic
+from wulf.tools.collectives.rules.rules import chosen
 
 needs_openmpi = pytest.mark.skipif(shutil.which("mpicc.openmpi") is None, reason="Open MPI is not installed")
 

@@ -18,7 +18,7 @@ import pytest
 from tests.cli.command import wulf
 from tests.unit.test_hpl_result import launches, manifest
 from tests.unit.test_library import tuned  # noqa: F401 - a fixture
-from wulf.store.hpl import create_hpl
+from wulf.base.store.hpl import create_hpl
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "run-v1"
 
@@ -68,8 +68,8 @@ def test_a_run_that_nobody_can_write_to_is_packed(tmp_path: Path, runs: Path) ->
     # A file system of its own, which is read-only, in a mount namespace that goes with the command.
     script = """
         mount --bind runs runs && mount -o remount,bind,ro runs || exit 99
-        "$0" -m wulf.cli.main runs archive first -o first.tar.gz || exit
-        "$0" -m wulf.cli.main runs rename first second
+        "$0" -m wulf.face.cli.main runs archive first -o first.tar.gz || exit
+        "$0" -m wulf.face.cli.main runs rename first second
     """
     done = subprocess.run(
         ["unshare", "--mount", "sh", "-c", script, sys.executable],

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.command import wulf
 from tests.schemas import names_for, require_published, validator
-from wulf.cli.outputs import OUTPUTS
+from wulf.face.cli.outputs import OUTPUTS
 
 
 @pytest.mark.parametrize("name", OUTPUTS)

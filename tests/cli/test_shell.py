@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.cli.command import environment, wulf
-from wulf.cli.main import VERBS, app
+from wulf.face.cli.main import VERBS, app
 
 PROGRAM = [sys.executable, "-m", "wulf.start"]
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -159,7 +159,7 @@ def closed() -> Iterator[Path]:
 #: Python's own files may be closed to others than root: what is imported later must be there before.
 AS_NOBODY = """
 import contextlib, importlib, json, os, pkgutil, sys, zoneinfo, altair, scipy.ndimage, scipy.stats, typer
-from wulf.cli import main
+from wulf.face.cli import main
 for module in pkgutil.walk_packages(typer.__path__, "typer."):
     with contextlib.suppress(Exception):  # what is for other systems
         if not module.name.endswith("__main__"): importlib.import_module(module.name)

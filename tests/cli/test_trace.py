@@ -12,11 +12,11 @@ import pytest
 
 from tests.cli.command import wulf
 from tests.native.conftest import EACH_FAMILY
-from wulf.procedure import patterns
-from wulf.wtrace.layout import Kind, State
-from wulf.wtrace.reader import read, read_verified
-from wulf.wtrace.summary import summary
-from wulf.wtrace.writer import StreamWriter, write_container
+from wulf.base.trace.layout import Kind, State
+from wulf.base.trace.reader import read, read_verified
+from wulf.base.trace.summary import summary
+from wulf.base.trace.writer import StreamWriter, write_container
+from wulf.node.replay import patterns
 
 
 def mpirun(family: str) -> list[str]:

@@ -17,7 +17,7 @@ def test_version(tmp_path):
 def test_every_verb_has_help(tmp_path, verb):
     done = wulf(tmp_path, verb, "--help")
     assert done.returncode == 0
-    assert f"wulf {verb}" in done.stdout.replace("python -m wulf.cli.main", "wulf")
+    assert f"wulf {verb}" in done.stdout.replace("python -m wulf.face.cli.main", "wulf")
     assert done.stderr == ""
 
 

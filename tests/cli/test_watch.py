@@ -10,7 +10,7 @@ import pytest
 from tests.cli.command import wulf
 from tests.unit.test_diagnosing import measured
 from tests.unit.test_watch_days import NODES, PLANTED, SLOW, Days
-from wulf.store.history import History
+from wulf.base.store.history import History
 
 LOCAL = ("--cluster", "local", "--watches", "watches", "--scheduler", "none")
 

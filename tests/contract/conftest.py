@@ -23,8 +23,8 @@ from tests.contract.site import (
     wait_for,
     write_client_config,
 )
-from wulf.cluster.inventory import parse
-from wulf.cluster.transport import open_transport
+from wulf.node.cluster.inventory import parse
+from wulf.node.cluster.transport import open_transport
 
 
 @pytest.fixture(scope="session")

@@ -10,8 +10,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from wulf.cluster.inventory import ClusterConfig, parse
-from wulf.cluster.transport import ClosableTransport
+from wulf.node.cluster.inventory import ClusterConfig, parse
+from wulf.node.cluster.transport import ClosableTransport
 
 GOOD = ("node01", "node02", "node03")
 

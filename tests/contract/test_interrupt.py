@@ -11,7 +11,7 @@ import time
 import pytest
 from ClusterShell.Task import task_self
 
-from wulf.cluster.transport.fanout import fan_out
+from wulf.node.cluster.transport.fanout import fan_out
 
 NODES = [f"n{index}" for index in range(8)]
 

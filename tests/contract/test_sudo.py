@@ -17,10 +17,10 @@ import pytest
 
 from tests.cli.command import wulf
 from tests.contract.site import make_key
-from wulf.change import grants, persist
-from wulf.change.guard import PLACE, program
-from wulf.change.steps import Step, parse, plan
-from wulf.records import NodeRecord
+from wulf.base.records import NodeRecord
+from wulf.node.change import grants, persist
+from wulf.node.change.guard import PLACE, program
+from wulf.node.change.steps import Step, parse, plan
 
 pytestmark = [pytest.mark.root]
 
@@ -361,8 +361,8 @@ def test_all_that_persist_writes_is_granted(granted: Node) -> None:
 
 
 def test_every_wish_is_granted(granted: Node) -> None:
-    from wulf import catalogue
-    from wulf.change import steps
+    from wulf.base import catalogue
+    from wulf.node.change import steps
 
     lines = []
     for knob in catalogue.knobs().values():

@@ -1,4 +1,4 @@
-"""What every transport promises (`wulf.ports.Transport`), checked over each of them for real."""
+"""What every transport promises (`wulf.base.contracts.Transport`), checked over each of them for real."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.contract.site import Target, gone, running
-from wulf.errors import InventoryError, OverdueError, TransportError, UsageError
+from wulf.base.errors import InventoryError, OverdueError, TransportError, UsageError
 
 AWKWARD = [
     "two words",
@@ -374,12 +374,12 @@ def test_streams_of_two_nodes_at_once(target: Target) -> None:
 
 def test_a_killed_controller_leaves_nothing_on_the_node(target: Target, tmp_path: Path) -> None:
     seconds = unique_seconds()
-    from wulf.cluster.render import render
+    from wulf.node.cluster.render import render
 
     (tmp_path / "cluster.toml").write_text(render(target.config))
     program = (
-        "import sys, time; from pathlib import Path; from wulf.cluster.inventory import load; "
-        "from wulf.cluster.transport import open_transport; t = open_transport(load(Path(sys.argv[1]))); "
+        "import sys, time; from pathlib import Path; from wulf.node.cluster.inventory import load; "
+        "from wulf.node.cluster.transport import open_transport; t = open_transport(load(Path(sys.argv[1]))); "
         "p = t.start(['sleep', sys.argv[3]], sys.argv[2]).__enter__(); print('up', flush=True); "
         "time.sleep(60)"
     )

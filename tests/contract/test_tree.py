@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.contract.site import SshSite, ssh_cluster
-from wulf.cluster.transport import ClosableTransport, open_transport
+from wulf.node.cluster.transport import ClosableTransport, open_transport
 
 
 @pytest.fixture

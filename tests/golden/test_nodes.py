@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from wulf import catalogue
-from wulf.facts.parse import parse
-from wulf.procedure.look import judge
+from wulf.base import catalogue
+from wulf.node.facts.parse import parse
+from wulf.node.fleet.look import judge
 
 CAPTURES = sorted((Path(__file__).parent / "nodes").glob("*.tree"))
 #: Who speaks of interrupt moderation.

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.unit.make_cells import estimate
-from wulf.stats import regression
-from wulf.units import format_estimate
+from wulf.base.units import format_estimate
+from wulf.stats.core import regression
 
 TABLE = Path(__file__).parent / "latency_sales.csv"
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import require_lab
 from tests.lab.host import Host
-from wulf import lab
+from wulf.node import lab
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-#: ``wulf lab`` without the other verbs, whose libraries take seconds to load; errors end it as in `wulf.cli.main`.
+#: ``wulf lab`` without the other verbs, whose libraries take seconds to load; errors end it as in `wulf.face.cli.main`.
 CLI = """
 import sys
-from wulf.cli.lab import app
-from wulf.errors import WulfError
+from wulf.face.cli.lab import app
+from wulf.base.errors import WulfError
 try:
     app()
 except WulfError as error:
@@ -83,7 +83,7 @@ class Host:
         ]
 
     def _mine(self, name: str) -> bool:
-        from wulf.lab.cluster import namespace_of
+        from wulf.node.lab.cluster import namespace_of
 
         return name.startswith(namespace_of(self.directory))
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.cli.command import wulf
 from tests.lab.test_nodes import on
-from wulf import catalogue
-from wulf.store.tuning import load_tuning
+from wulf.base import catalogue
+from wulf.base.store.tuning import load_tuning
 
 pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.thorough]
 

@@ -12,8 +12,8 @@ import pytest
 from bench import audit_planted
 from tests.cli.command import wulf
 from tests.conftest import OTHER_LAB
-from wulf.cluster import inventory
-from wulf.cluster.transport import open_transport
+from wulf.node.cluster import inventory
+from wulf.node.cluster.transport import open_transport
 
 pytestmark = [
     pytest.mark.lab,

@@ -11,8 +11,8 @@ import pytest
 from tests.cli.command import wulf
 from tests.lab.test_alternation import RULES
 from tests.lab.test_nodes import on
-from wulf.procedure import diagnosing
-from wulf.store import load
+from wulf.base.store import load
+from wulf.tools.diagnose import work
 
 pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.thorough]
 
@@ -64,7 +64,7 @@ def test_causes_that_are_planted_are_named(lab_cluster, tmp_path):
         words = ["measure", "planted", "--cluster", "lab", "--pairs", "node01:node02", "--ops", "tcp_rr"]
         done = wulf(tmp_path, *words, "--budget", "20s", WULF_LAB_DIR=os.environ["WULF_LAB_DIR"], timeout=200)
     assert (tmp_path / "runs" / "planted").is_dir(), done.stdout + done.stderr
-    found = {symptom.id for symptom in diagnosing.find(load(tmp_path / "runs" / "planted")).symptoms}
+    found = {symptom.id for symptom in work.find(load(tmp_path / "runs" / "planted")).symptoms}
     wanted = {cause for *_, cause in PLANTED}
     assert wanted <= found
     assert found <= wanted | BUSY

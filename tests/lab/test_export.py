@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 
 from tests.lab.test_nodes import on
-from wulf import catalogue
-from wulf.change import steps
-from wulf.change.export import Chosen
-from wulf.change.export.ansible import ansible
-from wulf.change.export.shell import shell
-from wulf.change.export.tuned import tuned
-from wulf.cluster import inventory
-from wulf.cluster.transport import open_transport
-from wulf.facts.capture import capture
+from wulf.base import catalogue
+from wulf.node.change import steps
+from wulf.node.change.export import Chosen
+from wulf.node.change.export.ansible import ansible
+from wulf.node.change.export.shell import shell
+from wulf.node.change.export.tuned import tuned
+from wulf.node.cluster import inventory
+from wulf.node.cluster.transport import open_transport
+from wulf.node.facts.capture import capture
 
 pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.thorough]
 

@@ -11,10 +11,10 @@ import pytest
 
 from tests.conftest import OTHER_LAB
 from tests.lab.host import Host, wait_until
-from wulf import lab
-from wulf.errors import LabError
-from wulf.lab import system
-from wulf.lab.topology import Link
+from wulf.base.errors import LabError
+from wulf.node import lab
+from wulf.node.lab import system
+from wulf.node.lab.topology import Link
 
 pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.xdist_group(OTHER_LAB)]
 

@@ -9,7 +9,7 @@ import pytest
 import wulf as library
 from tests.cli.command import wulf
 from tests.lab.test_nodes import on
-from wulf.store.tuning import load_tuning
+from wulf.base.store.tuning import load_tuning
 
 pytestmark = [pytest.mark.lab, pytest.mark.root]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import OTHER_LAB
-from wulf import lab
-from wulf.errors import LabError
+from wulf.base.errors import LabError
+from wulf.node import lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.xdist_group(OTHER_LAB)]
 

@@ -10,13 +10,13 @@ import textwrap
 import pytest
 
 from tests.lab.test_nodes import on
-from wulf import catalogue
-from wulf.change import apply, configuration_files, steps
-from wulf.change.guard import Guards
-from wulf.change.persist import marker, persist
-from wulf.cluster import inventory
-from wulf.cluster.transport import open_transport
-from wulf.facts.capture import capture
+from wulf.base import catalogue
+from wulf.node.change import apply, configuration_files, steps
+from wulf.node.change.guard import Guards
+from wulf.node.change.persist import marker, persist
+from wulf.node.cluster import inventory
+from wulf.node.cluster.transport import open_transport
+from wulf.node.facts.capture import capture
 
 pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.thorough]
 

@@ -11,9 +11,9 @@ import wulf as library
 from tests.lab.host import wait_until
 from tests.lab.test_nodes import on
 from tests.unit.predict_fixture import calibrated_run, ring
-from wulf.cluster import inventory
-from wulf.prediction import money
-from wulf.store.tuning import load_tuning
+from wulf.base.store.tuning import load_tuning
+from wulf.node.cluster import inventory
+from wulf.tools.worth import money
 
 pytestmark = [pytest.mark.lab, pytest.mark.root]
 

@@ -10,7 +10,7 @@ import pytest
 from tests.cli.command import wulf
 from tests.conftest import OTHER_LAB
 from tests.lab.test_nodes import on
-from wulf.change.guard import PLACE
+from wulf.node.change.guard import PLACE
 
 pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.thorough, pytest.mark.xdist_group(OTHER_LAB)]
 

@@ -8,9 +8,9 @@ import pytest
 
 from tests.cli.command import wulf
 from tests.lab.test_nodes import on
-from wulf.wtrace.layout import State
-from wulf.wtrace.reader import read
-from wulf.wtrace.summary import summary
+from wulf.base.trace.layout import State
+from wulf.base.trace.reader import read
+from wulf.base.trace.summary import summary
 
 pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.thorough, pytest.mark.mpi]
 NODES = ("node01", "node02")

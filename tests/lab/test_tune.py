@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.command import start, wulf
 from tests.lab.test_nodes import on
-from wulf.store.tuning import load_tuning
+from wulf.base.store.tuning import load_tuning
 
 pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.thorough]
 

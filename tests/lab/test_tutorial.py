@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import environment
-from wulf.errors import EXIT_FINDINGS
+from wulf.base.errors import EXIT_FINDINGS
 
 pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.thorough]
 

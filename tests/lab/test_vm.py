@@ -8,8 +8,8 @@ import pytest
 
 from tests.cli.command import wulf
 from tests.lab.test_nodes import on
-from wulf import lab
-from wulf.lab.vm import image
+from wulf.node import lab
+from wulf.node.lab.vm import image
 
 pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.thorough]
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
 
-from wulf.probe import parse
-from wulf.records import Sample
+from wulf.base.records import Sample
+from wulf.node.probe import parse
 
 Line = dict[str, Any]
 TOKEN = "5eed"

@@ -17,7 +17,7 @@ from tests.native import programs
 from tests.native.conftest import EACH_FAMILY
 from tests.native.programs import SOURCE
 from tests.native.tiers import mostly_thorough, thorough
-from wulf.apps.shipped import SHIPPED
+from wulf.node.programs.shipped import SHIPPED
 
 TIMEOUT_S = 120
 BLAS = Path("/usr/lib/x86_64-linux-gnu/blas/libblas.so.3")

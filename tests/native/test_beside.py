@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.native.tiers import thorough
-from wulf.cluster.inventory import parse
-from wulf.cluster.transport import open_transport
-from wulf.probe import beside, execute, start
-from wulf.probe.schedule import LaunchPlan
-from wulf.records import LaunchResult
+from wulf.base.records import LaunchResult
+from wulf.node.cluster.inventory import parse
+from wulf.node.cluster.transport import open_transport
+from wulf.node.probe import beside, execute, start
+from wulf.node.probe.schedule import LaunchPlan
 
 NODES = ("n1", "n2", "n3", "n4", "n5", "n6")
 CLUSTER = '[cluster]\nnodes = "n[1-6]"\ntransport = "local"\n'

@@ -2,8 +2,8 @@
 
 import pytest
 
-from wulf.errors import BuildError
-from wulf.probe import build
+from wulf.base.errors import BuildError
+from wulf.node.probe import build
 
 
 def wrapper(directory, name, showme="", show="", version=""):

@@ -18,11 +18,11 @@ import pytest
 from tests.native import programs
 from tests.native.conftest import EACH_FAMILY
 from tests.native.tiers import mostly_thorough
-from wulf.procedure import patterns
-from wulf.wtrace.layout import Kind
-from wulf.wtrace.reader import Stream, read
-from wulf.wtrace.traffic import traffic
-from wulf.wtrace.writer import pack
+from wulf.base.trace.layout import Kind
+from wulf.base.trace.reader import Stream, read
+from wulf.base.trace.traffic import traffic
+from wulf.base.trace.writer import pack
+from wulf.node.replay import patterns
 
 pytestmark = pytest.mark.mpi
 

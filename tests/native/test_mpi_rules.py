@@ -10,16 +10,16 @@ import pytest
 from tests.native.conftest import probe_of
 from tests.native.programs import required
 from tests.native.tiers import mostly_thorough
-from wulf.cluster import inventory
-from wulf.cluster.launcher import launcher_for
-from wulf.cluster.transport import open_transport
-from wulf.collectives.decision import Found, decide
-from wulf.collectives.halving import Candidate
-from wulf.collectives.installed import Library
-from wulf.collectives.rules import Block, Rule, Rules
-from wulf.probe.start import Site
-from wulf.procedure.mpi_tuning import effect
-from wulf.procedure.mpi_tuning.bench import Bench, LaunchError
+from wulf.node.cluster import inventory
+from wulf.node.cluster.launcher import launcher_for
+from wulf.node.cluster.transport import open_transport
+from wulf.node.probe.start import Site
+from wulf.tools.collectives import effect
+from wulf.tools.collectives.bench import Bench, LaunchError
+from wulf.tools.collectives.rules.decision import Found, decide
+from wulf.tools.collectives.rules.halving import Candidate
+from wulf.tools.collectives.rules.installed import Library
+from wulf.tools.collectives.rules.rules import Block, Rule, Rules
 
 pytestmark = pytest.mark.mpi
 RANKS, SIZE = 8, 64

@@ -14,7 +14,7 @@ from tests.native.probe import TIMEOUT_S, cells, client, lines_of, run, server
 from tests.native.programs import HERE, compiled
 from tests.native.proxy import DropEvery, delay, flip, proxy
 from tests.native.tiers import mostly_thorough
-from wulf.records import Operation
+from wulf.base.records import Operation
 
 SHORT = ("--sweeps", "3", "--visit-us", "500")
 #: Far more than the proxy itself takes, and a processor that others use.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from wulf.probe import build
+from wulf.node.probe import build
 
 #: Says what it was asked for, and takes its time.
 CMAKE = """#!/bin/sh

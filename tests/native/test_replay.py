@@ -18,9 +18,9 @@ from bench.replay import NETWORKS
 from bench.traces import Stencil
 from tests.native.programs import made, program
 from tests.native.tiers import thorough
-from wulf.prediction.network import text
-from wulf.wtrace.layout import RECORD, Kind
-from wulf.wtrace.writer import StreamWriter, write_container
+from wulf.base.trace.layout import RECORD, Kind
+from wulf.base.trace.writer import StreamWriter, write_container
+from wulf.stats.prediction.network import text
 
 STENCIL = Stencil(16, 20)
 #: Of damaged traces; `bench fuzz-trace` runs a million.

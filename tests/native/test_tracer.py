@@ -12,8 +12,8 @@ from tests.native.conftest import EACH_FAMILY
 from tests.native.tiers import mostly_thorough, thorough
 from tests.native.tracer_calls import local, unknown, wrapped
 from tests.native.tracing import Tracer, check, counted, tracer_of
-from wulf.wtrace.layout import Flag, Kind, Unsound
-from wulf.wtrace.summary import summary
+from wulf.base.trace.layout import Flag, Kind, Unsound
+from wulf.base.trace.summary import summary
 
 pytestmark = pytest.mark.mpi
 

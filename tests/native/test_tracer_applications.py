@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.native.tracing import Tracer, tracer_of
-from wulf.apps import hpcc
-from wulf.wtrace.layout import State
-from wulf.wtrace.reader import Trace, read
-from wulf.wtrace.summary import summary
-from wulf.wtrace.writer import pack
+from wulf.base.trace.layout import State
+from wulf.base.trace.reader import Trace, read
+from wulf.base.trace.summary import summary
+from wulf.base.trace.writer import pack
+from wulf.tools.hpcc import program as hpcc
 
 pytestmark = [pytest.mark.mpi, pytest.mark.thorough]
 

@@ -12,9 +12,9 @@ import pytest
 from tests.native.conftest import EACH_FAMILY
 from tests.native.tiers import mostly_thorough
 from tests.native.tracing import Tracer, tracer_of
-from wulf.wtrace.layout import Kind, State
-from wulf.wtrace.reader import Stream, read
-from wulf.wtrace.writer import pack
+from wulf.base.trace.layout import Kind, State
+from wulf.base.trace.reader import Stream, read
+from wulf.base.trace.writer import pack
 
 pytestmark = pytest.mark.mpi
 

@@ -11,8 +11,8 @@ import pytest
 from tests.native.programs import made
 from tests.native.tracer_calls import unknown
 from tests.native.tracing import Tracer, check
-from wulf.wtrace.layout import Unsound
-from wulf.wtrace.summary import summary
+from wulf.base.trace.layout import Unsound
+from wulf.base.trace.summary import summary
 
 pytestmark = [pytest.mark.mpi, pytest.mark.thorough]
 

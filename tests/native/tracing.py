@@ -12,9 +12,9 @@ import msgspec
 import pytest
 
 from tests.native import programs
-from wulf.wtrace.layout import Kind
-from wulf.wtrace.reader import Entry, Stream, Trace, read
-from wulf.wtrace.writer import pack
+from wulf.base.trace.layout import Kind
+from wulf.base.trace.reader import Entry, Stream, Trace, read
+from wulf.base.trace.writer import pack
 
 HERE = Path(__file__).parent
 TIMEOUT_S = 300

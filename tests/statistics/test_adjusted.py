@@ -8,10 +8,10 @@ import pytest
 
 from tests.unit.make_cells import analysis, cell
 from tests.unit.make_records import PAIR, plan, result
-from wulf.estimate import adjust, by_reference
-from wulf.records import Reference
-from wulf.stats import adjusted
-from wulf.stats.covariates import huber
+from wulf.base.records import Reference
+from wulf.stats.core import adjusted
+from wulf.stats.core.covariates import huber
+from wulf.stats.estimate import adjust, by_reference
 
 SLOPE, SPREAD, MOVES = 0.7, 0.02, 0.06
 ERRORS = {

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from wulf.stats import changes
+from wulf.stats.core import changes
 
 ALPHA = 1e-5
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from wulf.diagnosis.pairs import scores, suspects
+from wulf.tools.diagnose.pairs import scores, suspects
 
 
 def matrix(rng, nodes, *, node=0.01, link=0.02):

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wulf.stats import intervals, modality, quantiles, sequential, trend
-from wulf.stats.step import step
+from wulf.stats.core import intervals, modality, quantiles, sequential, trend
+from wulf.stats.core.step import step
 
 TIMES = st.lists(st.floats(1e-9, 1e3, allow_nan=False), min_size=1, max_size=60)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from wulf.stats.linear import SingularError, fit
+from wulf.stats.core.linear import SingularError, fit
 
 NOISES = {
     "normal": lambda rng, n: rng.standard_normal(n),

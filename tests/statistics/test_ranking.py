@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wulf.estimate.ranking import rank, rounds_needed
+from wulf.stats.estimate.ranking import rank, rounds_needed
 
 WAYS = [f"way{number}" for number in range(5)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from wulf.stats import rates
+from wulf.stats.core import rates
 
 RUNS = 400
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from bench.confusion import CASES, PAIRS, World, named
-from wulf import catalogue
-from wulf.diagnosis.features import FEATURES, of_pair
-from wulf.diagnosis.signatures import Rule, rules, symptoms
-from wulf.errors import ConfigError
-from wulf.records import NodeRecord
+from wulf.base import catalogue
+from wulf.base.errors import ConfigError
+from wulf.base.records import NodeRecord
+from wulf.stats.estimate.features import FEATURES, of_pair
+from wulf.stats.estimate.signatures import Rule, rules, symptoms
 
 #: Of ten sizes of which each lies anywhere, some lie on a line by chance.
 UNCERTAIN = {"network.shared_medium"}

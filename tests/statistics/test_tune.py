@@ -5,7 +5,7 @@ import pytest
 
 from bench import tune_sim
 from tests.unit.make_search import factors, knob, make_plan, tuned
-from wulf.stats.paired import paired_shift
+from wulf.stats.core.paired import paired_shift
 
 NOISES = {
     "normal": lambda rng, n: rng.standard_normal(n),

@@ -5,9 +5,9 @@ import msgspec
 import pytest
 
 from tests.unit.make_search import LATENCY, TAIL, Simulation, factors, knob, make_plan, tuned
-from wulf.errors import AnalysisError, UsageError
-from wulf.experiment import Search
-from wulf.records import Metric, Tuning
+from wulf.base.errors import AnalysisError, UsageError
+from wulf.base.records import Metric, Tuning
+from wulf.node.trials.experiment import Search
 
 THREE = (knob("a"), knob("b"), knob("c"))
 

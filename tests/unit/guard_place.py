@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from wulf.change.guard import DONE, program
+from wulf.node.change.guard import DONE, program
 
 #: A node's /bin/sh: that of Debian, and another one.
 SHELLS = [

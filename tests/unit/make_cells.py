@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from wulf.records import SCHEMA_VERSION, Analysis, Cell, CellEstimate, Estimate, LaunchPoint
-from wulf.stats import intervals
+from wulf.base.records import SCHEMA_VERSION, Analysis, Cell, CellEstimate, Estimate, LaunchPoint
+from wulf.stats.core import intervals
 
 PAIR = ("node01", "node02")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from wulf.records import (
+from wulf.base.records import (
     SCHEMA_VERSION,
     Cell,
     Launch,

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from wulf.experiment import Search, TrialRequest
-from wulf.records import Candidate, Metric, Trial, TunePlan, Values
+from wulf.base.records import Candidate, Metric, Trial, TunePlan, Values
+from wulf.node.trials.experiment import Search, TrialRequest
 
 LATENCY = Metric(name="latency", pattern="ping-pong", unit="s", better="lower", weight=1.0)
 TAIL = Metric(name="tail", pattern="ping-pong", unit="s", better="lower", weight=0.0, guard=True)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from wulf.ports import NodeResult
+from wulf.base.contracts import NodeResult
 
 BEFORE = "# of the site\nbtl = tcp,self\n"
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from wulf.cluster.transport import shell
+from wulf.node.cluster.transport import shell
 
 #: What every node has of its own.
 _OWN = (
@@ -94,7 +94,7 @@ class Network:
         each=None,
         fresh=False,
     ):
-        """Run a command on nodes, all at once; see `wulf.ports.Transport`."""
+        """Run a command on nodes, all at once; see `wulf.base.contracts.Transport`."""
         del fresh
         with ThreadPoolExecutor() as pool:
             asked = [pool.submit(self._answer, node, argv, timeout_s, stdin or b"", env) for node in nodes]

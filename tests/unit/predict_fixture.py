@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from tests.unit.make_cells import analysis, curve
 from tests.unit.make_records import manifest, operation
-from wulf import store
-from wulf.records import (
+from wulf.base import store
+from wulf.base.records import (
     SCHEMA_VERSION,
     BandwidthNeed,
     BandwidthPoint,
@@ -16,10 +16,7 @@ from wulf.records import (
     CurveLine,
     Estimate,
     HopSource,
-    Influence,
-    JobEffect,
     LogGP,
-    NetworkWorth,
     OtherProgram,
     PathShares,
     Predicted,
@@ -27,10 +24,10 @@ from wulf.records import (
     Timeline,
     TimelineRow,
     Tolerance,
-    Worth,
 )
-from wulf.wtrace.layout import Flag, Kind
-from wulf.wtrace.writer import StreamWriter, write_container
+from wulf.base.trace.layout import Flag, Kind
+from wulf.base.trace.writer import StreamWriter, write_container
+from wulf.tools.worth.record import Influence, JobEffect, NetworkWorth, Worth
 
 SIZES = [1, 64, 1024, 4096, 16384, 32768, 65536, 131072, 262144, 1048576]
 L, O_S, O_R, PER_BYTE, EAGER = 30e-6, 4e-6, 5e-6, 8.5e-9, 65536

@@ -7,10 +7,8 @@ import random
 import statistics
 from pathlib import Path
 
-from wulf import catalogue
-from wulf.facts.parse import parse
-from wulf.procedure.look import judge
-from wulf.records import (
+from wulf.base import catalogue
+from wulf.base.records import (
     SCHEMA_VERSION,
     Advice,
     Analysis,
@@ -35,6 +33,8 @@ from wulf.records import (
     Segment,
     Workload,
 )
+from wulf.node.facts.parse import parse
+from wulf.node.fleet.look import judge
 
 OPERATIONS = {
     # name: (transport, quantity, largest [B], lossy, alpha [s], inverse beta [s/B], summary)

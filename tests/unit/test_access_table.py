@@ -8,15 +8,16 @@ from importlib import resources
 import msgspec
 import pytest
 
-from wulf import access, catalogue
-from wulf.change import steps
-from wulf.change.functions import access_functions, state_functions
-from wulf.errors import ConfigError
+from wulf.base import access, catalogue
+from wulf.base.errors import ConfigError
+from wulf.node.change import steps
+from wulf.node.change.functions import access_functions, state_functions
 
 
 def test_every_kind_that_can_be_set_has_its_functions_and_the_other_way_round():
     files = {
-        file.name.removesuffix(".sh") for file in resources.files("wulf.change").joinpath("access").iterdir()
+        file.name.removesuffix(".sh")
+        for file in resources.files("wulf.node.change").joinpath("access").iterdir()
     }
     assert {name for name, kind in access.kinds().items() if kind.settable} == files
 

@@ -5,9 +5,9 @@ import pytest
 
 from tests.unit import make_records as make
 from tests.unit.test_cells import cells, launch
-from wulf import estimate
-from wulf.estimate.advise import tick_multiple
-from wulf.records import Clock, LeftOut, NodeRecord, ProbeInfo
+from wulf.base.records import Clock, LeftOut, NodeRecord, ProbeInfo
+from wulf.stats import estimate
+from wulf.stats.estimate.advise import tick_multiple
 
 replace = msgspec.structs.replace
 

@@ -8,9 +8,9 @@ import math
 import numpy as np
 import pytest
 
-from wulf.diagnosis import alone
-from wulf.records import Estimate
-from wulf.records.diagnosed import Matrix, Score, Suspect
+from wulf.base.records import Estimate
+from wulf.base.records.diagnosed import Matrix, Score, Suspect
+from wulf.tools.diagnose import alone
 
 NODES = [f"n{number}" for number in range(8)]
 

@@ -10,12 +10,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from wulf.change.answers import left
-from wulf.change.guard import Answer, Guards
-from wulf.cli import status as shown
-from wulf.cluster.transport import shell
-from wulf.errors import EXIT_FINDINGS
-from wulf.procedure import change, persist
+from wulf.base.errors import EXIT_FINDINGS
+from wulf.face.cli import status as shown
+from wulf.node.change.answers import left
+from wulf.node.change.guard import Answer, Guards
+from wulf.node.cluster.transport import shell
+from wulf.node.fleet import change, persist
 
 GOOD = (
     "boot\tb1\nuptime\t100\nlock\troot@head:1\t5\t-3\n"
@@ -104,9 +104,9 @@ def test_verify_shows_the_others_and_says_which_node_cannot_be_read(monkeypatch,
 
     import typer
 
-    from wulf.cli import verify
-    from wulf.cluster import inventory
-    from wulf.procedure import change, clusters
+    from wulf.face.cli import verify
+    from wulf.node.cluster import inventory
+    from wulf.node.fleet import change, clusters
 
     guards = Guards(Nodes(node01=GOOD.encode(), node02=b"boot\n"), "me", "guard")
     monkeypatch.setattr(clusters, "cluster", lambda _: inventory.from_nodes("node[01-02]"))

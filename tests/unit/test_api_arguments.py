@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import wulf
-from wulf.api.arguments import checked
-from wulf.errors import WulfError
+from wulf.base.errors import WulfError
+from wulf.face.api.arguments import checked
 
 WRONG: dict[str, tuple[str, dict[str, Any]]] = {
     "budget_s=nan: seconds, more than 0": ("measure", {"budget_s": float("nan")}),

@@ -10,8 +10,8 @@ import pytest
 
 import wulf
 from tests.unit.predict_fixture import calibrated_run, ping_pong
-from wulf.cli.main import VERBS
-from wulf.store.columns import of_records
+from wulf.base.store.columns import of_records
+from wulf.face.cli.main import VERBS
 
 #: Verbs whose function has another name: the verb is a word of Python, a package of ours, or part of a name.
 CALLED = {
@@ -49,7 +49,7 @@ ONLY_A_SHELL = {
 def test_every_verb_is_a_function_or_it_is_said_why_not():
     functions = {verb: CALLED.get(verb, [verb]) for verb in VERBS if verb not in ONLY_A_SHELL}
     missing = {verb: name for verb, names in functions.items() for name in names if name not in wulf.__all__}
-    assert not missing, "a function in wulf.api, or a reason in ONLY_A_SHELL"
+    assert not missing, "a function in wulf.face.api, or a reason in ONLY_A_SHELL"
     assert not set(ONLY_A_SHELL) & set(wulf.__all__), "it is a function now"
     assert set(ONLY_A_SHELL) | set(CALLED) <= set(VERBS), "there is no such verb any more"
 

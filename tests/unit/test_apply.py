@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.unit.namespaces import Nodes
-from wulf.change import apply
-from wulf.change.guard import Guards
-from wulf.change.steps import Step
+from wulf.node.change import apply
+from wulf.node.change.guard import Guards
+from wulf.node.change.steps import Step
 
 pytestmark = pytest.mark.root
 

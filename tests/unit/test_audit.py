@@ -8,12 +8,12 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 
-from wulf import catalogue
-from wulf.catalogue import Check, Consistency
-from wulf.checks.evaluate import evaluate
-from wulf.records import Audit, NodeRecord
-from wulf.report import audit as shown
-from wulf.units import format_fact
+from wulf.base import catalogue
+from wulf.base.catalogue import Check, Consistency
+from wulf.base.records import Audit, NodeRecord
+from wulf.base.units import format_fact
+from wulf.node.checks.evaluate import evaluate
+from wulf.page.sections import audit as shown
 
 EVIDENCE = {"source": "a book", "how_known": "read"}
 

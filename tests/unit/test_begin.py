@@ -6,9 +6,9 @@ import signal
 
 import pytest
 
-from wulf.errors import UsageError
-from wulf.procedure.begin import new_run
-from wulf.signals import end_gently
+from wulf.base.errors import UsageError
+from wulf.base.signals import end_gently
+from wulf.node.fleet.begin import new_run
 
 
 @pytest.fixture

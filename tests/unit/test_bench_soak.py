@@ -11,7 +11,7 @@ import pytest
 from bench.soak import progress as progressing
 from bench.soak.progress import Days, Look, Progress
 from bench.soak.settings import NOT_COVERED, POOL, covered, draw
-from wulf import access
+from wulf.base import access
 
 
 def looks(session: int = 1, count: int = 40, **gauges: list[float]) -> list[Look]:

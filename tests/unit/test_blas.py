@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from wulf.apps import blas
-from wulf.cluster import inventory
-from wulf.cluster.transport import open_transport
-from wulf.errors import ProbeError, UsageError
-from wulf.estimate.ranking import rank, rounds_needed
-from wulf.procedure import blas as procedure
-from wulf.procedure.linpack.libraries import libraries_of
+from wulf.base.errors import ProbeError, UsageError
+from wulf.node.cluster import inventory
+from wulf.node.cluster.transport import open_transport
+from wulf.node.programs import blas
+from wulf.node.programs import blas_runs as procedure
+from wulf.stats.estimate.ranking import rank, rounds_needed
+from wulf.tools.hpl.libraries import libraries_of
 
 ROOT = Path("/usr/lib/x86_64-linux-gnu")
 REFERENCE = ROOT / "blas" / "libblas.so.3"

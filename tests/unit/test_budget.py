@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.make_records import operation, plan, result
-from wulf.cli.measure_progress import time_left, what_fits
-from wulf.probe import budget, ladder, schedule
-from wulf.procedure.measuring.fitting import forecast
-from wulf.records import LeftOut
+from wulf.base.records import LeftOut
+from wulf.face.cli.measure_progress import time_left, what_fits
+from wulf.node.measuring.fitting import forecast
+from wulf.node.probe import budget, ladder, schedule
 
 OPS = ["mpi_pingpong", "tcp_rr", "udp_rr", "tcp_stream"]
 OPERATIONS = [operation(name, "mpi" if name == "mpi_pingpong" else "net", 1 << 20) for name in OPS]

@@ -6,10 +6,10 @@ import pytest
 
 from tests.unit.make_cells import PAIR, analysis, cell
 from tests.unit.make_records import plan, result
-from wulf.estimate import adjust, by_reference, compare
-from wulf.records import NodeRecord, Reference
-from wulf.report.compare.view import build
-from wulf.stats.covariates import huber
+from wulf.base.records import NodeRecord, Reference
+from wulf.stats.core.covariates import huber
+from wulf.stats.estimate import adjust, by_reference, compare
+from wulf.tools.compare.page.view import build
 
 OTHER = ("node03", "node04")
 #: Logarithm of the reference of each launch to 2 µs.

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.network import Network
-from wulf.change import carrying, live, steps
-from wulf.change.guard import Guards
-from wulf.change.steps import Step
-from wulf.cluster.inventory import parse
-from wulf.ports import NodeResult
-from wulf.procedure import change
+from wulf.base.contracts import NodeResult
+from wulf.node.change import carrying, live, steps
+from wulf.node.change.guard import Guards
+from wulf.node.change.steps import Step
+from wulf.node.cluster.inventory import parse
+from wulf.node.fleet import change
 
 pytestmark = pytest.mark.root
 

@@ -6,20 +6,21 @@ import fnmatch
 import json
 import re
 from collections.abc import Iterable
+from importlib import resources
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from wulf import access, catalogue, own
-from wulf.checks.evaluate import Rule, compile_checks, compile_when, evaluate
-from wulf.errors import ConfigError, UsageError
-from wulf.facts.parse import parse
-from wulf.predicate import Gap
-from wulf.records import NodeRecord
+from wulf.base import access, catalogue, user_files
+from wulf.base.errors import ConfigError, UsageError
+from wulf.base.predicate import Gap
+from wulf.base.records import NodeRecord
+from wulf.node.checks.evaluate import Rule, compile_checks, compile_when, evaluate
+from wulf.node.facts.parse import parse
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-SCRIPT = (Path(catalogue.__file__).parent / "facts" / "capture.sh").read_text(encoding="utf-8")
+SCRIPT = resources.files("wulf.node.facts").joinpath("capture.sh").read_text(encoding="utf-8")
 SYSCTLS_READ = re.findall(r"/proc/sys/[\w./*-]+", SCRIPT)
 KNOBS = catalogue.knobs()
 CHECKS = catalogue.checks()
@@ -190,7 +191,7 @@ def test_naming_a_knob() -> None:
         catalogue.knob("xyzzy")
 
 
-DATA = Path(catalogue.__file__).parent / "data"
+DATA = Path(catalogue.__file__).parents[1] / "data"
 TOLD = {"knobs": catalogue.knobs, "checks": catalogue.checks, "consistency": catalogue.consistencies}
 
 
@@ -208,13 +209,13 @@ def refused(tmp_path, monkeypatch):
         monkeypatch.setenv("WULF_SITE_DIR", str(tmp_path / "none"))
         monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "none"))
         TOLD[directory].cache_clear()
-        own.sources.cache_clear()
+        user_files.sources.cache_clear()
         try:
             with pytest.raises(ConfigError) as error:
                 TOLD[directory]()
         finally:
             TOLD[directory].cache_clear()
-            own.sources.cache_clear()
+            user_files.sources.cache_clear()
         return str(error.value)
 
     return said

@@ -2,8 +2,8 @@ import msgspec
 import pytest
 
 from tests.unit import make_records as make
-from wulf import estimate
-from wulf.records import Cell
+from wulf.base.records import Cell
+from wulf.stats import estimate
 
 replace = msgspec.structs.replace
 CELL = Cell(op="mpi_pingpong", size_bytes=64, place=make.PAIR)

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from wulf import catalogue
-from wulf.change import steps
-from wulf.change.guard import program
-from wulf.errors import UsageError
-from wulf.records import NodeRecord
+from wulf.base import catalogue
+from wulf.base.errors import UsageError
+from wulf.base.records import NodeRecord
+from wulf.node.change import steps
+from wulf.node.change.guard import program
 
 
 def record(**more):

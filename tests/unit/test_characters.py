@@ -9,13 +9,12 @@ import pytest
 from rich.console import Console
 
 from tests.unit.make_cells import analysis, cell
-from wulf.apps import profile
-from wulf.errors import ProbeError
-from wulf.probe.command import JOB_TIME, LIMIT_S
-from wulf.procedure import characterising
-from wulf.records import SCHEMA_VERSION, Estimate, command_operation
-from wulf.records.profiled import Character, Characters, Gain, MessageClass, MpiProfile, RankProfile
-from wulf.report import characters as report
+from wulf.base.errors import ProbeError
+from wulf.base.records import SCHEMA_VERSION, Estimate, command_operation
+from wulf.base.records.profiled import Character, Characters, Gain, MessageClass, MpiProfile, RankProfile
+from wulf.node.probe.command import JOB_TIME, LIMIT_S
+from wulf.tools.application import page as report
+from wulf.tools.application import profile, work
 
 SECOND = 1_000_000_000
 
@@ -104,11 +103,11 @@ def test_every_rank_is_told_of_the_library_that_counts(command, family, expected
 def test_ranks_that_wait_for_others_without_the_library_are_ended_soon():
     heat = command_operation("mpirun -np 2 ./heat", name="run time")
     of_run = analysis([cell(0, [2.0, 3.0, 4.0], "run time", ("node01",)), cell(0, [99.0], "rate")])
-    assert characterising._limit_s(of_run, heat) == pytest.approx(10 * 3 + 60)
+    assert work._limit_s(of_run, heat) == pytest.approx(10 * 3 + 60)
     # Without a run time there is nothing to go by; that of a job says nothing of the queue.
-    assert characterising._limit_s(analysis([]), heat) == LIMIT_S
+    assert work._limit_s(analysis([]), heat) == LIMIT_S
     queued = command_operation(f"sbatch job.sh; echo {JOB_TIME} 5", name="run time")
-    assert characterising._limit_s(of_run, queued) == LIMIT_S
+    assert work._limit_s(of_run, queued) == LIMIT_S
 
 
 def test_a_damaged_profile_is_named():

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wulf.collectives import classic, installed, json3, mpich_tree
-from wulf.collectives.decision import Found, decide, for_all_sizes
-from wulf.collectives.halving import Candidate, halve
-from wulf.collectives.rules import Block, Rule, RuleFileError, Rules, chosen, counted_bytes
-from wulf.procedure.mpi_tuning import effect
+from wulf.tools.collectives import effect
+from wulf.tools.collectives.rules import classic, installed, json3, mpich_tree
+from wulf.tools.collectives.rules.decision import Found, decide, for_all_sizes
+from wulf.tools.collectives.rules.halving import Candidate, halve
+from wulf.tools.collectives.rules.rules import Block, Rule, RuleFileError, Rules, chosen, counted_bytes
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "mpi"
 

@@ -4,8 +4,8 @@ import pytest
 from bench import aa_sim
 from tests.unit.make_cells import PAIR, analysis, cell, curve
 from tests.unit.make_records import plan
-from wulf.estimate import compare
-from wulf.records import NodeRecord
+from wulf.base.records import NodeRecord
+from wulf.stats.estimate import compare
 
 SIZES = [1, 64, 1024, 65536]
 TIMES = [10e-6, 10.1e-6, 12e-6, 80e-6]

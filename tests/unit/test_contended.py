@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from tests.unit.predict_fixture import contention, prediction
-from wulf.errors import ConfigError, TraceError
-from wulf.prediction import contended, judge, replayed, uplinks
-from wulf.records import PathShares
-from wulf.report import predict as report
+from wulf.base.errors import ConfigError, TraceError
+from wulf.base.records import PathShares
+from wulf.stats.prediction import contended, judge, replayed, uplinks
+from wulf.tools.predict import page as report
 
 CONF = """# as Slurm has it
 SwitchName=leaf1 Nodes=node[01-02] LinkSpeed=10Gbit/s

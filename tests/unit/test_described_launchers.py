@@ -8,11 +8,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from wulf.cluster.launcher import families, launcher_for, names
-from wulf.cluster.launcher.hosts import UNITS
-from wulf.errors import UsageError
-from wulf.ports import MpiJob
-from wulf.probe.build import identify
+from wulf.base.contracts import MpiJob
+from wulf.base.errors import UsageError
+from wulf.node.cluster.launcher import families, launcher_for, names
+from wulf.node.cluster.launcher.hosts import UNITS
+from wulf.node.probe.build import identify
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "mpi"
 JOB = MpiJob(

@@ -10,18 +10,19 @@ import pytest
 import typer
 
 from tests.unit.make_records import manifest, operation, plan, result, sample
-from wulf import store
-from wulf.cli import diagnose as verb
-from wulf.cluster import inventory
-from wulf.diagnosis.baseline import worse_nodes
-from wulf.errors import EXIT_FINDINGS, AnalysisError, ProbeError, TransportError, UsageError
-from wulf.procedure import all_pairs, clusters
-from wulf.procedure.analysis import analyze
-from wulf.procedure.diagnosing import again, against, diagnose, fail_if, find
-from wulf.records import LaunchResult
-from wulf.report import terminal
-from wulf.report.diagnosis import junit, render_text, verdict
-from wulf.report.run import render_html
+from wulf.base import store
+from wulf.base.errors import EXIT_FINDINGS, AnalysisError, ProbeError, TransportError, UsageError
+from wulf.base.records import LaunchResult
+from wulf.face.cli import diagnose as verb
+from wulf.node.cluster import inventory
+from wulf.node.fleet import clusters
+from wulf.node.measuring.analysis import analyze
+from wulf.page import terminal
+from wulf.page.sections.diagnosis import junit, render_text, verdict
+from wulf.tools.diagnose import all_pairs
+from wulf.tools.diagnose.baseline import worse_nodes
+from wulf.tools.diagnose.work import again, against, diagnose, fail_if, find
+from wulf.tools.measure.page import render_html
 
 NODES = [f"node{number:02d}" for number in range(1, 9)]
 
@@ -95,7 +96,7 @@ def test_a_node_that_goes_while_suspects_are_measured_again_leaves_the_verdict_o
     diagnosed, monkeypatch, error, slow, verdict
 ):
     if not slow:  # suspected, but not so much that they are named
-        monkeypatch.setattr(all_pairs.diagnosing, "again", lambda _: [("node01", "node02")])
+        monkeypatch.setattr(all_pairs.work, "again", lambda _: [("node01", "node02")])
 
     def gone(request, path):
         raise error("node02: it is gone")

@@ -8,16 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from wulf.errors import ProbeError
-from wulf.pattern import language
-from wulf.pattern.shape import shape
-from wulf.probe import parse
-from wulf.procedure import emulating, patterns
-from wulf.procedure.measuring.participants import spread
-from wulf.records.emulated import ProgramTimes
-from wulf.wtrace.layout import Flag, Kind, Mark
-from wulf.wtrace.reader import Entry, Trace, read
-from wulf.wtrace.traffic import traffic
+from wulf.base.errors import ProbeError
+from wulf.base.pattern import language
+from wulf.base.pattern.shape import shape
+from wulf.base.records.emulated import ProgramTimes
+from wulf.base.trace.layout import Flag, Kind, Mark
+from wulf.base.trace.reader import Entry, Trace, read
+from wulf.base.trace.traffic import traffic
+from wulf.node.measuring.participants import spread
+from wulf.node.probe import parse
+from wulf.node.replay import patterns
+from wulf.tools.emulate import work
 
 HEAD = 'title = "t"\nranks = 4\n[[program]]\nname = "p"\niterations = 5\n[[program.step]]\n'
 
@@ -155,4 +156,4 @@ def test_a_line_that_cannot_be_is_refused(changes, complaint):
 
 
 def test_a_run_of_something_else_has_no_pattern(tmp_path):
-    assert emulating.kept(tmp_path) is None
+    assert work.kept(tmp_path) is None

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.contract.site import local_cluster
-from wulf.apps import batch
-from wulf.cluster.transport import open_transport
-from wulf.errors import ConfigError
-from wulf.probe import command, execute, start
-from wulf.probe.schedule import LaunchPlan
+from wulf.base.errors import ConfigError
+from wulf.node.cluster.transport import open_transport
+from wulf.node.probe import command, execute, start
+from wulf.node.probe.schedule import LaunchPlan
+from wulf.node.programs import batch
 
 PROGRESS = '{"type":"progress","sweep":1,"sweeps":5,"visits_done":1,"visits":5}'
 HELLO = (

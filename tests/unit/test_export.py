@@ -9,13 +9,13 @@ import pytest
 import yaml
 
 from tests.unit.test_persist import facts, with_udev
-from wulf.change import steps
-from wulf.change.export import Chosen, groups
-from wulf.change.export.ansible import ansible
-from wulf.change.export.commands import commands
-from wulf.change.export.shell import shell
-from wulf.change.export.tuned import tuned
-from wulf.change.script import undoable
+from wulf.node.change import steps
+from wulf.node.change.export import Chosen, groups
+from wulf.node.change.export.ansible import ansible
+from wulf.node.change.export.commands import commands
+from wulf.node.change.export.shell import shell
+from wulf.node.change.export.tuned import tuned
+from wulf.node.change.script import undoable
 
 WORDS = (
     "net.core.busy_poll=50",

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wulf.cluster.inventory import local
-from wulf.cluster.transport import open_transport
-from wulf.facts.capture import snapshot
-from wulf.facts.context import Limits, Snapshot, contamination, difference, read_snapshot
-from wulf.ports import NodeResult
-from wulf.records import NodeContext
+from wulf.base.contracts import NodeResult
+from wulf.base.records import NodeContext
+from wulf.node.cluster.inventory import local
+from wulf.node.cluster.transport import open_transport
+from wulf.node.facts.capture import snapshot
+from wulf.node.facts.context import Limits, Snapshot, contamination, difference, read_snapshot
 
 LOOK = """\
 #uptime

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wulf.cluster.inventory import local
-from wulf.cluster.transport import open_transport
-from wulf.errors import InventoryError
-from wulf.facts.init import choose, read_resolved, resolve_argv
-from wulf.records import NodeRecord
+from wulf.base.errors import InventoryError
+from wulf.base.records import NodeRecord
+from wulf.node.cluster.inventory import local
+from wulf.node.cluster.transport import open_transport
+from wulf.node.facts.init import choose, read_resolved, resolve_argv
 
 
 def node(name: str, addresses: str) -> NodeRecord:

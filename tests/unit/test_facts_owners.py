@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from wulf import catalogue
-from wulf.facts.parse import parse
+from wulf.base import catalogue
+from wulf.node.facts.parse import parse
 
 LAB = (Path(__file__).parents[1] / "golden" / "lab-node.tree").read_text()
 KNOBS = list(catalogue.knobs().values())

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wulf import catalogue
-from wulf.cluster.inventory import local
-from wulf.cluster.transport import open_transport
-from wulf.errors import UsageError
-from wulf.facts.capture import capture
-from wulf.facts.parse import interfaces, parse, record
-from wulf.facts.tree import Tree
-from wulf.facts.values import Absent, Unknown, Unsupported, cpu_list, number, whole
-from wulf.ports import NodeResult
-from wulf.records import NodeRecord
+from wulf.base import catalogue
+from wulf.base.contracts import NodeResult
+from wulf.base.errors import UsageError
+from wulf.base.records import NodeRecord
+from wulf.node.cluster.inventory import local
+from wulf.node.cluster.transport import open_transport
+from wulf.node.facts.capture import capture
+from wulf.node.facts.parse import interfaces, parse, record
+from wulf.node.facts.tree import Tree
+from wulf.node.facts.values import Absent, Unknown, Unsupported, cpu_list, number, whole
 
 KNOBS = list(catalogue.knobs().values())
 #: Captured from a node of the virtual cluster: Debian 12, veth.

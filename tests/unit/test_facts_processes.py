@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from wulf import catalogue
-from wulf.catalogue import parameters, paths
-from wulf.cli.progress import waiting_for
-from wulf.cluster.inventory import local
-from wulf.cluster.transport import open_transport
-from wulf.facts.capture import capture
-from wulf.facts.parse import record
-from wulf.ports import NodeResult
-from wulf.records import PASSING_FACTS
+from wulf.base import catalogue
+from wulf.base.catalogue import parameters, paths
+from wulf.base.contracts import NodeResult
+from wulf.base.records import PASSING_FACTS
+from wulf.face.cli.progress import waiting_for
+from wulf.node.cluster.inventory import local
+from wulf.node.cluster.transport import open_transport
+from wulf.node.facts.capture import capture
+from wulf.node.facts.parse import record
 
-FACTS = Path(str(resources.files("wulf.facts")))
+FACTS = Path(str(resources.files("wulf.node.facts")))
 
 
 def processes(script, *words):

@@ -6,13 +6,13 @@ import msgspec
 import pytest
 
 from tests.unit.predict_fixture import ring
-from wulf.cluster import slurm
-from wulf.errors import SchedulerError, StoreError, TraceError
-from wulf.prediction import network
-from wulf.prediction.network import Link, Network, Piece
-from wulf.procedure import fanning, replaying
-from wulf.procedure.fanning import Array, Spec
-from wulf.procedure.replaying import Work
+from wulf.base.errors import SchedulerError, StoreError, TraceError
+from wulf.node.cluster import slurm
+from wulf.node.replay import fanning, replaying
+from wulf.node.replay.fanning import Array, Spec
+from wulf.node.replay.replaying import Work
+from wulf.stats.prediction import network
+from wulf.stats.prediction.network import Link, Network, Piece
 
 LINK = Link(15_000, 65_536, (Piece(0, 4_000, 0.2),), (Piece(0, 4_500, 0.2),), (Piece(0, 0.0, 8.5),))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.guard_place import SHELLS, SYSCTL, Place, wait
-from wulf.change.guard import BUSY, FAILED, LATE
+from wulf.node.change.guard import BUSY, FAILED, LATE
 
 pytestmark = pytest.mark.root
 

@@ -16,10 +16,10 @@ import pytest
 from rich.console import Console
 
 from tests.unit.guard_place import SHELLS, SYSCTL, Place
-from wulf.change.guard import FAILED, STUCK, Guards
-from wulf.cli import rollback
-from wulf.ports import NodeResult
-from wulf.procedure import release
+from wulf.base.contracts import NodeResult
+from wulf.face.cli import rollback
+from wulf.node.change.guard import FAILED, STUCK, Guards
+from wulf.node.fleet import release
 
 pytestmark = pytest.mark.root
 

@@ -14,8 +14,8 @@ import pytest
 
 from tests.unit.test_access import ETHTOOL, NIC, SYSTEMCTL
 from tests.unit.test_guard import Place, wait
-from wulf import access
-from wulf.change.guard import program
+from wulf.base import access
+from wulf.node.change.guard import program
 
 pytestmark = pytest.mark.root
 

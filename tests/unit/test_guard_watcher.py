@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.guard_place import SHELLS, Place, wait
-from wulf.change.guard import program
+from wulf.node.change.guard import program
 
 pytestmark = pytest.mark.root
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from bench.watched import NOISES, SIZES_BYTES, Change, Cluster, Watch, key_of
-from wulf.history import judge
-from wulf.history.alarms import key_of as key_of_alarm
-from wulf.history.decompose import NOBODY, decompose
+from wulf.tools.watch.history import judge
+from wulf.tools.watch.history.alarms import key_of as key_of_alarm
+from wulf.tools.watch.history.decompose import NOBODY, decompose
 
 USUAL = NOISES[0]
 TEN_PERCENT = math.log(1.1)

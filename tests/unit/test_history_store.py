@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from wulf.errors import StoreError
-from wulf.records.watched import WatchedTime, WatchRun
-from wulf.store import history
-from wulf.store.history import History
+from wulf.base.errors import StoreError
+from wulf.base.records.watched import WatchedTime, WatchRun
+from wulf.base.store import history
+from wulf.base.store.history import History
 
 FIRST = datetime(2025, 1, 6, 2, 30, tzinfo=UTC)
 

@@ -12,12 +12,9 @@ import numpy as np
 import pytest
 
 from tests.unit.make_records import manifest, operation, plan, result, sample
-from wulf import catalogue, estimate
-from wulf.diagnosis import hosts
-from wulf.diagnosis.signatures import Rule
-from wulf.errors import ConfigError
-from wulf.procedure.analysis import analyze_results
-from wulf.records import (
+from wulf.base import catalogue
+from wulf.base.errors import ConfigError
+from wulf.base.records import (
     Adjusted,
     Cell,
     Clock,
@@ -28,10 +25,14 @@ from wulf.records import (
     ProbeInfo,
     Sample,
 )
-from wulf.records.measured import Parameter
-from wulf.report import run as run_report
-from wulf.report.run import view
-from wulf.report.run.hosts import build
+from wulf.base.records.measured import Parameter
+from wulf.node.measuring.analysis import analyze_results
+from wulf.stats import estimate
+from wulf.stats.estimate import hosts
+from wulf.stats.estimate.signatures import Rule
+from wulf.tools.measure import page as run_report
+from wulf.tools.measure.page import view
+from wulf.tools.measure.page.hosts import build
 
 WORK_NS, JITTER_NS = 100_000, 60
 #: As many as five visits of 10 ms have.

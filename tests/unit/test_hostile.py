@@ -12,17 +12,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from wulf import catalogue
-from wulf.change import steps
-from wulf.change.export import Chosen
-from wulf.change.export.ansible import ansible
-from wulf.change.export.shell import shell
-from wulf.change.export.tuned import tuned
-from wulf.change.persist import persist
-from wulf.checks.evaluate import compile_checks, evaluate
-from wulf.facts import peers
-from wulf.records import Audit, NodeRecord
-from wulf.text import in_command
+from wulf.base import catalogue
+from wulf.base.records import Audit, NodeRecord
+from wulf.base.text import in_command
+from wulf.node.change import steps
+from wulf.node.change.export import Chosen
+from wulf.node.change.export.ansible import ansible
+from wulf.node.change.export.shell import shell
+from wulf.node.change.export.tuned import tuned
+from wulf.node.change.persist import persist
+from wulf.node.checks.evaluate import compile_checks, evaluate
+from wulf.node.facts import peers
 
 #: Should a test fail, a shell runs these: none does harm.
 HOSTILE = [

@@ -7,20 +7,20 @@ from pathlib import Path
 import pytest
 
 from tests.contract.site import local_cluster
-from wulf.apps import hpcc
-from wulf.cluster.inventory import parse
-from wulf.cluster.transport import open_transport
-from wulf.errors import AnalysisError, BuildError, ImportFormatError, ProbeError, UsageError
-from wulf.importing import formats
-from wulf.importing import hpcc as output
-from wulf.importing.series import Source
-from wulf.ports import NodeResult
-from wulf.probe import build
-from wulf.procedure import hpcc as procedure
-from wulf.procedure import site
-from wulf.procedure.hpcc_result import COMPARED, result
-from wulf.procedure.importing import import_run, read_files
-from wulf.records import NodeRecord
+from wulf.base.contracts import NodeResult
+from wulf.base.errors import AnalysisError, BuildError, ImportFormatError, ProbeError, UsageError
+from wulf.base.importing import formats
+from wulf.base.importing import hpcc as output
+from wulf.base.importing.series import Source
+from wulf.base.records import NodeRecord
+from wulf.node.cluster.inventory import parse
+from wulf.node.cluster.transport import open_transport
+from wulf.node.fleet import site
+from wulf.node.measuring.imported import import_run, read_files
+from wulf.node.probe import build
+from wulf.tools.hpcc import program as hpcc
+from wulf.tools.hpcc import work as procedure
+from wulf.tools.hpcc.result import COMPARED, result
 
 OUTPUT = Path(__file__).parents[1] / "golden" / "imports" / "hpcc.txt"
 TEXT = OUTPUT.read_text(encoding="utf-8")

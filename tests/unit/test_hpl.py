@@ -5,29 +5,29 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wulf.apps import hpl, hpl_time, peak, top500
-from wulf.errors import AnalysisError, UsageError
-from wulf.records import NodeRecord
-from wulf.records.hpl import HplSetting
+from wulf.base.errors import AnalysisError, UsageError
+from wulf.base.records import NodeRecord
+from wulf.base.records.hpl import HplSetting
+from wulf.tools.hpl import peak, program, run_time, top500
 
 OUTPUTS = Path(__file__).parents[1] / "golden" / "hpl"
 CHOSEN = HplSetting(nb=128, p=1, q=2, threads=1, bcast=1, depth=1, swap=2)
 
 
 def test_every_layout_uses_all_cpus_and_has_the_same_ranks_on_every_node():
-    found = hpl.layouts(4, 6)
+    found = program.layouts(4, 6)
     assert {one.threads for one in found} == {1, 2, 3, 6}
     assert all(one.p * one.q * one.threads == 24 for one in found)
     assert all(one.p * one.q % 4 == 0 and one.p <= one.q <= 8 * one.p for one in found)
 
 
 def test_two_ranks_have_both_grids_and_a_prime_number_its_only_one():
-    assert [(one.p, one.q) for one in hpl.layouts(1, 2) if one.threads == 1] == [(1, 2), (2, 1)]
-    assert [(one.p, one.q) for one in hpl.layouts(13, 1)] == [(1, 13)]
+    assert [(one.p, one.q) for one in program.layouts(1, 2) if one.threads == 1] == [(1, 2), (2, 1)]
+    assert [(one.p, one.q) for one in program.layouts(13, 1)] == [(1, 13)]
 
 
 def test_the_input_has_every_field_in_its_line():
-    lines = hpl.hpl_dat([1000, 2000], CHOSEN).splitlines()
+    lines = program.hpl_dat([1000, 2000], CHOSEN).splitlines()
     assert len(lines) == 31
     assert [line.split()[0] for line in lines[3:5]] == ["6", "2"]
     assert lines[5].split()[:2] == ["1000", "2000"]
@@ -49,14 +49,14 @@ def test_the_input_has_every_field_in_its_line():
 
 
 def test_the_order_fills_most_of_the_memory_in_whole_blocks():
-    n = hpl.largest_order(32 * 2**30)
+    n = program.largest_order(32 * 2**30)
     assert n % 384 == 0 and 0.97 * 0.8 < n**2 * 8 / (32 * 2**30) <= 0.8
     with pytest.raises(UsageError, match="too little"):
-        hpl.largest_order(2**20)
+        program.largest_order(2**20)
 
 
 def outcome(name, n=2000, chosen=CHOSEN, change=lambda text: text):
-    return hpl.outcome(change((OUTPUTS / name).read_text(encoding="utf-8")), n, chosen)
+    return program.outcome(change((OUTPUTS / name).read_text(encoding="utf-8")), n, chosen)
 
 
 def test_a_launch_that_is_right_counts():
@@ -93,24 +93,24 @@ def test_the_predicted_time_of_a_large_problem_holds():
     rng = np.random.default_rng(7)
     inside = 0
     for _ in range(300):
-        model = hpl_time.fit(timings(rng, [1000, 1500, 2000, 2000, 3000, 3000]))
-        found = hpl_time.forecast(model, 10_000).time
+        model = run_time.fit(timings(rng, [1000, 1500, 2000, 2000, 3000, 3000]))
+        found = run_time.forecast(model, 10_000).time
         ((_, seconds),) = timings(rng, [10_000])
         inside += found.low <= seconds <= found.high
     assert inside >= 0.92 * 300
 
 
 def test_the_largest_order_is_predicted_to_fit_and_the_next_is_not():
-    model = hpl_time.fit(timings(np.random.default_rng(1), [1000, 1500, 2000, 2000, 3000, 3000]))
-    n = hpl_time.largest_within(model, 20.0, 10**6, 128)
+    model = run_time.fit(timings(np.random.default_rng(1), [1000, 1500, 2000, 2000, 3000, 3000]))
+    n = run_time.largest_within(model, 20.0, 10**6, 128)
     assert n % 128 == 0
-    assert hpl_time.forecast(model, n).time.high <= 20 < hpl_time.forecast(model, n + 128).time.high
-    assert hpl_time.largest_within(model, 20.0, 4000, 128) == 3968
+    assert run_time.forecast(model, n).time.high <= 20 < run_time.forecast(model, n + 128).time.high
+    assert run_time.largest_within(model, 20.0, 4000, 128) == 3968
 
 
 def test_one_order_says_nothing_of_others():
     with pytest.raises(AnalysisError, match="1 orders"):
-        hpl_time.fit([(1000, 1.0)] * 6)
+        run_time.fit([(1000, 1.0)] * 6)
 
 
 def node(name="node01", **facts):

@@ -6,13 +6,13 @@ import msgspec
 import pytest
 
 from tests.unit.test_hpl_result import manifest
-from wulf.cluster import inventory
-from wulf.cluster.transport import open_transport
-from wulf.errors import TransportError
-from wulf.ports import NodeResult
-from wulf.probe.build import MpiLibrary
-from wulf.procedure.linpack import finding, launching
-from wulf.records.hpl import HplSetting
+from wulf.base.contracts import NodeResult
+from wulf.base.errors import TransportError
+from wulf.base.records.hpl import HplSetting
+from wulf.node.cluster import inventory
+from wulf.node.cluster.transport import open_transport
+from wulf.node.probe.build import MpiLibrary
+from wulf.tools.hpl import finding, launching
 
 LINKED = {"openmpi": "libmpi.so.40 => /lib/libmpi.so.40", "mpich": "libmpich.so.12 => /lib/libmpich.so.12"}
 OPENMPI = MpiLibrary(compiler="/opt/openmpi/bin/mpicc", family="openmpi", version="Open MPI 4.1.4")

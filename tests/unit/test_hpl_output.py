@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from wulf import hpl_output
+from wulf.base import hpl_output
 
 OUTPUTS = Path(__file__).parents[1] / "golden" / "hpl"
 

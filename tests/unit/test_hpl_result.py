@@ -9,16 +9,16 @@ import pytest
 from rich.console import Console
 
 from tests.unit.test_hpl_output import output
-from wulf import hpl_output
-from wulf.apps.hpl_result import conclude
-from wulf.errors import StoreError
-from wulf.procedure.linpack import session
-from wulf.procedure.linpack.launching import Limit
-from wulf.records import SCHEMA_VERSION
-from wulf.records.hpl import HplLaunch, HplManifest, HplPlan, HplSetting, Peak
-from wulf.report import hpl as report
-from wulf.report.hpl import view
-from wulf.store.hpl import create_hpl, load_hpl, resume_hpl
+from wulf.base import hpl_output
+from wulf.base.errors import StoreError
+from wulf.base.records import SCHEMA_VERSION
+from wulf.base.records.hpl import HplLaunch, HplManifest, HplPlan, HplSetting, Peak
+from wulf.base.store.hpl import create_hpl, load_hpl, resume_hpl
+from wulf.tools.hpl import page as report
+from wulf.tools.hpl import session
+from wulf.tools.hpl.launching import Limit
+from wulf.tools.hpl.page import view
+from wulf.tools.hpl.result import conclude
 
 CHOSEN = HplSetting(nb=128, p=1, q=2, threads=1, bcast=1, depth=1, swap=2)
 OTHER = HplSetting(nb=64, p=2, q=1, threads=1, bcast=0, depth=0, swap=0)

@@ -6,11 +6,11 @@ import math
 import numpy as np
 import pytest
 
-from wulf.apps import hpl
-from wulf.apps.hpl_search import CUT, Search, coordinates
+from wulf.tools.hpl import program
+from wulf.tools.hpl.search import CUT, Search, coordinates
 
 VALUES = {
-    "layout": (hpl.Layout(1, 1, 2), hpl.Layout(1, 2, 1), hpl.Layout(2, 1, 1)),
+    "layout": (program.Layout(1, 1, 2), program.Layout(1, 2, 1), program.Layout(2, 1, 1)),
     "nb": (32, 64, 96, 128, 192, 256),
     "bcast": (1, 3, 4),
     "depth": (0, 1),
@@ -136,11 +136,11 @@ def test_like_settings_are_near_each_other():
 
 
 def test_what_does_nothing_in_a_grid_is_no_difference():
-    def differ(layout: hpl.Layout, name: str, *values: int) -> bool:
+    def differ(layout: program.Layout, name: str, *values: int) -> bool:
         one, other = coordinates([{**SETTINGS[0], "layout": layout, name: value} for value in values])
         return bool((one != other).any())
 
-    row, column = hpl.Layout(1, 2, 1), hpl.Layout(2, 1, 1)
+    row, column = program.Layout(1, 2, 1), program.Layout(2, 1, 1)
     swaps, kinds = (0, 2), (1, 3)
     assert differ(column, "swap", *swaps) and not differ(row, "swap", *swaps)
     assert differ(row, "bcast", *kinds) and not differ(column, "bcast", *kinds)

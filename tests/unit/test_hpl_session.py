@@ -10,13 +10,13 @@ import pytest
 import typer
 
 from tests.unit.test_hpl_result import CHOSEN, OTHER, launch, manifest
-from wulf.cli import hpl as cli
-from wulf.cluster import inventory
-from wulf.errors import UsageError
-from wulf.procedure.linpack import session
-from wulf.procedure.linpack.launching import HplSite, Limit
-from wulf.records.hpl import HplLaunch
-from wulf.store.hpl import HplRun, create_hpl
+from wulf.base.errors import UsageError
+from wulf.base.records.hpl import HplLaunch
+from wulf.base.store.hpl import HplRun, create_hpl
+from wulf.face.cli import hpl as cli
+from wulf.node.cluster import inventory
+from wulf.tools.hpl import session
+from wulf.tools.hpl.launching import HplSite, Limit
 
 #: What every launch takes to start [s].
 START_S = 0.5

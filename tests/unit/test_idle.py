@@ -4,9 +4,9 @@ import subprocess
 
 import pytest
 
-from wulf.cluster import inventory
-from wulf.cluster.transport import open_transport
-from wulf.facts import idle
+from wulf.node.cluster import inventory
+from wulf.node.cluster.transport import open_transport
+from wulf.node.facts import idle
 
 STAT = "{pid} ({name}) R 1 1 1 0 -1 0 0 0 0 0 {ticks} 0 0 0 20 0 1 0 5 0 0"
 

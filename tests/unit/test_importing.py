@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from wulf import store
-from wulf.errors import ImportFormatError, UsageError
-from wulf.importing import formats
-from wulf.importing.series import MEAN
-from wulf.procedure.importing import import_run, read_files
-from wulf.report.run import render_html, rendered
+from wulf.base import store
+from wulf.base.errors import ImportFormatError, UsageError
+from wulf.base.importing import formats
+from wulf.base.importing.series import MEAN
+from wulf.node.measuring.imported import import_run, read_files
+from wulf.tools.measure.page import render_html, rendered
 
 OUTPUTS = Path(__file__).parents[1] / "golden" / "imports"
 

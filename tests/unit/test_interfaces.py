@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from wulf.errors import UsageError
-from wulf.procedure import interfaces
-from wulf.records import NodeRecord
+from wulf.base.errors import UsageError
+from wulf.base.records import NodeRecord
+from wulf.node.fleet import interfaces
 
 KNOB = "ompi.btl_tcp_if_include"
 NODES = [

@@ -10,12 +10,12 @@ from rich.console import Console
 
 from bench import compare_power
 from tests.unit.make_cells import analysis, cell
-from wulf.errors import UsageError
-from wulf.estimate import compare, compare_interleaved
-from wulf.procedure import interleaving
-from wulf.procedure.in_turn import in_turn
-from wulf.records import Cell
-from wulf.report import compare as report
+from wulf.base.errors import UsageError
+from wulf.base.records import Cell
+from wulf.node.trials import interleaving
+from wulf.node.trials.in_turn import in_turn
+from wulf.stats.estimate import compare, compare_interleaved
+from wulf.tools.compare import page as report
 
 SMALL = Cell(op="mpi_pingpong", size_bytes=1, place=("a", "b"))
 LARGE = Cell(op="mpi_pingpong", size_bytes=65536, place=("a", "b"))

@@ -10,11 +10,11 @@ from ClusterShell.NodeSet import NodeSet
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wulf.cluster import inventory, schema
-from wulf.cluster.config import resolve
-from wulf.cluster.names import expand, is_node_name
-from wulf.errors import ConfigError, InventoryError, UsageError, WulfError
-from wulf.nodeset import fold
+from wulf.base.errors import ConfigError, InventoryError, UsageError, WulfError
+from wulf.base.nodeset import fold
+from wulf.node.cluster import inventory, schema
+from wulf.node.cluster.config import resolve
+from wulf.node.cluster.names import expand, is_node_name
 
 FULL = """
 [cluster]

@@ -7,7 +7,7 @@ import signal
 import threading
 from pathlib import Path
 
-from wulf.lab import system
+from wulf.node.lab import system
 
 
 def test_ctrl_c_while_a_node_is_started_is_not_lost(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wulf.cluster import inventory
-from wulf.errors import UsageError
-from wulf.lab import slurm, topology
-from wulf.lab.topology import Link
+from wulf.base.errors import UsageError
+from wulf.node.cluster import inventory
+from wulf.node.lab import slurm, topology
+from wulf.node.lab.topology import Link
 
 
 @given(st.integers(1, 64), st.lists(st.integers(0, 1023), min_size=1, max_size=64, unique=True))

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from wulf.lab import topology
-from wulf.lab.topology import Link
-from wulf.lab.vm import initrd, machine, packages
+from wulf.node.lab import topology
+from wulf.node.lab.topology import Link
+from wulf.node.lab.vm import initrd, machine, packages
 
 LISTING = """\
 base-files\t12\tyes\t, \t\tinstalled

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wulf.errors import UsageError
-from wulf.probe import ladder
+from wulf.base.errors import UsageError
+from wulf.node.probe import ladder
 
 
 def refined(time_of, base, rounds=40, tolerance=0.02):

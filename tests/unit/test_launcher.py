@@ -8,11 +8,11 @@ import subprocess
 import msgspec
 import pytest
 
-from wulf.cluster.launcher import launcher_for
-from wulf.cluster.launcher.srun import Srun
-from wulf.errors import BuildError, ConfigError, UsageError
-from wulf.ports import MpiJob
-from wulf.probe.build import find_mpi
+from wulf.base.contracts import MpiJob
+from wulf.base.errors import BuildError, ConfigError, UsageError
+from wulf.node.cluster.launcher import launcher_for
+from wulf.node.cluster.launcher.srun import Srun
+from wulf.node.probe.build import find_mpi
 
 JOB = MpiJob(
     program="/tmp/probe",

@@ -14,14 +14,9 @@ from hypothesis import strategies as st
 import wulf
 from tests.unit.make_records import manifest, node, operation, result
 from tests.unit.tuning_fixture import make
-from wulf import store
-from wulf.cli import measure, tune
-from wulf.errors import ProbeError, StoreError
-from wulf.probe import parse
-from wulf.probe.ladder import ADAPTIVE
-from wulf.probe.suites import VISIT
-from wulf.procedure.measuring.session import MeasureRequest
-from wulf.records import (
+from wulf.base import store
+from wulf.base.errors import ProbeError, StoreError
+from wulf.base.records import (
     SCHEMA_VERSION,
     Clock,
     Part,
@@ -31,9 +26,14 @@ from wulf.records import (
     Workload,
     command_operation,
 )
-from wulf.store.tuning import TuningRun, create_tuning
-from wulf.text import printable
-from wulf.units import parse_duration, parse_percent
+from wulf.base.store.tuning import TuningRun, create_tuning
+from wulf.base.text import printable
+from wulf.base.units import parse_duration, parse_percent
+from wulf.face.cli import measure, tune
+from wulf.node.measuring.session import MeasureRequest
+from wulf.node.probe import parse
+from wulf.node.probe.ladder import ADAPTIVE
+from wulf.node.probe.suites import VISIT
 
 
 @pytest.fixture

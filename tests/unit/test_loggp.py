@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from tests.unit.make_cells import curve
 from tests.unit.make_records import operation
-from wulf import model
-from wulf.model.causes import likely_cause, limits_of
-from wulf.records import Parameter
-from wulf.report.run import across
+from wulf.base.records import Parameter
+from wulf.stats import model
+from wulf.stats.model.causes import likely_cause, limits_of
+from wulf.tools.measure.page import across
 
 SIZES = [1, 64, 256, 1024, 4096, 16384, 32768]
 L, O_S, O_R, GAP, PER_BYTE = 20e-6, 2e-6, 3e-6, 4e-6, 8e-10

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from wulf.cli.main import VERBS
+from wulf.face.cli.main import VERBS
 
 TOOLS = Path(__file__).parents[2] / "tools"
 

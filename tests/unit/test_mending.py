@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from wulf import catalogue
-from wulf.errors import UsageError
-from wulf.procedure import mending
-from wulf.procedure.change import Permissions, plan
-from wulf.procedure.look import judge
-from wulf.records import Audit, ChangeOutcome, Mending, NodeRecord
-from wulf.report import mending as shown
-from wulf.report import words
-from wulf.report.tuning import mended as section
-from wulf.report.tuning.audit import findings as findings_table
+from wulf.base import catalogue
+from wulf.base.errors import UsageError
+from wulf.base.records import Audit, ChangeOutcome, Mending, NodeRecord
+from wulf.node.fleet.change import Permissions, plan
+from wulf.node.fleet.look import judge
+from wulf.page import words
+from wulf.tools.mend import page as shown
+from wulf.tools.mend import work
+from wulf.tools.tune.page import mended as section
+from wulf.tools.tune.page.audit import findings as findings_table
 
 MTU, IDLE = "nic.mtu", "sysctl.net.ipv4.tcp_slow_start_after_idle"
 
@@ -38,8 +38,8 @@ def remedies(audit: Audit) -> dict[tuple[str, str], dict[str, str]]:
     return {(one.id, one.remedy): one.settings for one in audit.findings if one.kind == "consistency"}
 
 
-def choose(records: list[NodeRecord], *names: str, **said: bool) -> mending.Choice:
-    return mending.choose(found_on(records), records, list(names), Permissions(**said))
+def choose(records: list[NodeRecord], *names: str, **said: bool) -> work.Choice:
+    return work.choose(found_on(records), records, list(names), Permissions(**said))
 
 
 def test_a_node_unlike_most_others_is_made_like_them() -> None:
@@ -134,16 +134,14 @@ def test_only_what_is_named_is_mended() -> None:
 
 
 def test_every_check_that_mends_names_a_knob_and_a_value_it_can_have() -> None:
-    from wulf.change import steps
+    from wulf.node.change import steps
 
     for check in catalogue.checks().values():
         for name, value in check.mend.items():
             steps.check(catalogue.knob(name), value)
 
 
-def readings(
-    times: float, noise: float, count: int = mending.BLOCKS, seed: int = 1
-) -> list[dict[str, float]]:
+def readings(times: float, noise: float, count: int = work.BLOCKS, seed: int = 1) -> list[dict[str, float]]:
     rng = np.random.default_rng(seed)
     return [{"ping": times * math.exp(noise * rng.standard_normal())} for _ in range(count)]
 
@@ -153,39 +151,39 @@ def readings(
 )
 def test_what_mending_brought(factor: float, verdict: str) -> None:
     noise = {1.0: 0.005, 1.03: 0.1}.get(factor, 0.03)
-    effect = next(mending.effects(readings(1e-5, noise), readings(factor * 1e-5, noise, seed=2)))
+    effect = next(work.effects(readings(1e-5, noise), readings(factor * 1e-5, noise, seed=2)))
     assert effect.verdict == verdict
-    found = Mending(findings=[], refused=[], blocks=mending.BLOCKS, effects=[effect])
-    assert bool(mending.spoiled(found)) == (verdict == "worse")
+    found = Mending(findings=[], refused=[], blocks=work.BLOCKS, effects=[effect])
+    assert bool(work.spoiled(found)) == (verdict == "worse")
 
 
 def test_what_only_works_mended_spoils_nothing_and_the_opposite_does() -> None:
     some = readings(1e-5, 0.01)
     none: list[dict[str, float]] = [{}] * len(some)
-    assert list(mending.effects(none, some)) == []
+    assert list(work.effects(none, some)) == []
     worked = Mending(findings=[], refused=[], blocks=9, failed_before=9, failed_after=0)
     broke = Mending(findings=[], refused=[], blocks=9, failed_before=0, failed_after=9, failures=["lost"])
-    assert not mending.spoiled(worked)
-    assert "9 of 9 measurements failed with it, 0 without: lost" in mending.spoiled(broke)
+    assert not work.spoiled(worked)
+    assert "9 of 9 measurements failed with it, 0 without: lost" in work.spoiled(broke)
     # One failure more proves nothing, where enough was measured beside it.
-    seen = list(mending.effects(some, some))
-    assert not mending.spoiled(
+    seen = list(work.effects(some, some))
+    assert not work.spoiled(
         Mending(findings=[], refused=[], blocks=12, failed_before=1, failed_after=2, effects=seen)
     )
-    assert mending.spoiled(Mending(findings=[], refused=[], blocks=9, failed_before=0, failed_after=4))
+    assert work.spoiled(Mending(findings=[], refused=[], blocks=9, failed_before=0, failed_after=4))
 
 
 def test_what_could_not_be_measured_is_not_kept() -> None:
     failed: list[dict[str, float]] = [{}]
     dead = Mending(findings=[], refused=[], blocks=4, failed_before=4, failed_after=4, failures=["no way"])
-    assert "4 of 4 measurements failed with it, 4 without: no way" in mending.spoiled(dead)
+    assert "4 of 4 measurements failed with it, 4 without: no way" in work.spoiled(dead)
     some = readings(1e-5, 0.01)
-    few = list(mending.effects(some[:2] + 16 * failed, some[:2] + 16 * failed))
+    few = list(work.effects(some[:2] + 16 * failed, some[:2] + 16 * failed))
     lost = Mending(findings=[], refused=[], blocks=18, failed_before=16, failed_after=16, effects=few)
-    assert "too few to see" in mending.spoiled(lost)
+    assert "too few to see" in work.spoiled(lost)
     # Fewer failures are what was wanted, though little is left to be compared.
     healed = Mending(findings=[], refused=[], blocks=18, failed_before=16, failed_after=2, effects=few)
-    assert not mending.spoiled(healed)
+    assert not work.spoiled(healed)
 
 
 def test_what_failed_is_measured_again_so_that_worse_can_be_proven() -> None:
@@ -193,23 +191,23 @@ def test_what_failed_is_measured_again_so_that_worse_can_be_proven() -> None:
     # Of seven figures, as there are in reality.
     old, new = ([{f"{size} B": one["ping"] for size in range(7)} for one in arm] for arm in (old, new))
     new[3] = {}
-    assert mending.enough(old[:9], [*new[:3], *new[4:10]])
-    assert not mending.enough(old[:9], new[:9])
-    assert mending.enough(old[:10], new[:10])
-    assert all(effect.verdict == "worse" for effect in mending.effects(old[:10], new[:10]))
-    assert all(effect.verdict == "no decision" for effect in mending.effects(old[:9], new[:9]))
+    assert work.enough(old[:9], [*new[:3], *new[4:10]])
+    assert not work.enough(old[:9], new[:9])
+    assert work.enough(old[:10], new[:10])
+    assert all(effect.verdict == "worse" for effect in work.effects(old[:10], new[:10]))
+    assert all(effect.verdict == "no decision" for effect in work.effects(old[:9], new[:9]))
 
 
 def test_what_never_works_is_not_tried_to_the_end() -> None:
     good, bad = readings(1e-5, 0.01, 18), [dict[str, float]() for _ in range(18)]
     for before, after in ((good, bad), (bad, good), (bad, bad)):
-        assert not mending.enough(before[:3], after[:3])
-        assert mending.enough(before[:4], after[:4])
+        assert not work.enough(before[:3], after[:3])
+        assert work.enough(before[:4], after[:4])
     # A node that dies on the way takes both with it.
-    assert not mending.enough([*good[:2], *bad[:3]], [*good[:2], *bad[:3]])
-    assert mending.enough([*good[:2], *bad[:4]], [*good[:2], *bad[:4]])
-    assert not mending.enough(good[:17], [*good[:8], *bad[:9]])
-    assert mending.enough(good, [*good[:8], *bad[8:]]), "not for ever"
+    assert not work.enough([*good[:2], *bad[:3]], [*good[:2], *bad[:3]])
+    assert work.enough([*good[:2], *bad[:4]], [*good[:2], *bad[:4]])
+    assert not work.enough(good[:17], [*good[:8], *bad[:9]])
+    assert work.enough(good, [*good[:8], *bad[8:]]), "not for ever"
 
 
 @pytest.mark.parametrize("lost", ["node01", "node04"])
@@ -228,7 +226,7 @@ def test_a_node_that_does_not_answer_counts_against_a_majority(lost: str) -> Non
 
 
 def test_of_the_nodes_that_are_chosen_the_others_say_what_is_right() -> None:
-    audit = mending.narrowed(found_on(nodes(node03={MTU: 1400}, node02={IDLE: "1"})), ["node03"])
+    audit = work.narrowed(found_on(nodes(node03={MTU: 1400}, node02={IDLE: "1"})), ["node03"])
     assert {(one.id, tuple(one.nodes)) for one in audit.findings if one.remedy == "mend"} == {
         ("same.mtu", ("node03",))
     }
@@ -282,17 +280,17 @@ def test_what_was_only_refused_is_on_the_page_too() -> None:
 
 
 def test_every_changed_node_is_measured_with_one_that_is_not() -> None:
-    assert mending.pairs_with(["c"], ["a", "b", "c"]) == [("a", "c")]
-    assert mending.pairs_with(["a", "b"], ["a", "b"]) == [("a", "b")]
-    assert mending.pairs_with(["a", "b"], ["a", "b", "c", "d"]) == [("a", "c"), ("b", "d"), ("a", "b")]
-    assert len(mending.pairs_with([str(number) for number in range(40)], [str(n) for n in range(80)])) <= 4
-    assert mending.pairs_with(["a"], ["a"]) == []
+    assert work.pairs_with(["c"], ["a", "b", "c"]) == [("a", "c")]
+    assert work.pairs_with(["a", "b"], ["a", "b"]) == [("a", "b")]
+    assert work.pairs_with(["a", "b"], ["a", "b", "c", "d"]) == [("a", "c"), ("b", "d"), ("a", "b")]
+    assert len(work.pairs_with([str(number) for number in range(40)], [str(n) for n in range(80)])) <= 4
+    assert work.pairs_with(["a"], ["a"]) == []
 
 
 def test_what_was_mended_is_told() -> None:
     records = nodes(node03={MTU: 1400}, node02={"cpu.model": "b"})
     audit = found_on(records)
-    effect = next(mending.effects(readings(1e-5, 0.01), readings(0.8e-5, 0.01, seed=2)))
+    effect = next(work.effects(readings(1e-5, 0.01), readings(0.8e-5, 0.01, seed=2)))
     findings = [one for one in audit.findings if one.remedy == "mend"]
     found = Mending(
         findings=findings,

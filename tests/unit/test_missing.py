@@ -10,13 +10,13 @@ import pytest
 import typer
 
 from tests.unit.network import Network
-from wulf.change.guard import Guards
-from wulf.cli import rollback, set_values, status
-from wulf.cluster import inventory
-from wulf.cluster.transport import shell
-from wulf.errors import EXIT_ERROR, TransportError, UsageError
-from wulf.procedure import change, level, site
-from wulf.store import missed as book
+from wulf.base.errors import EXIT_ERROR, TransportError, UsageError
+from wulf.base.store import missed as book
+from wulf.face.cli import rollback, set_values, status
+from wulf.node.change.guard import Guards
+from wulf.node.cluster import inventory
+from wulf.node.cluster.transport import shell
+from wulf.node.fleet import change, level, site
 
 pytestmark = pytest.mark.root
 

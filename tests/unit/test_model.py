@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.unit.make_cells import cell, curve
-from wulf import model
-from wulf.model.causes import likely_cause
-from wulf.stats.segments import segments
+from wulf.stats import model
+from wulf.stats.core.segments import segments
+from wulf.stats.model.causes import likely_cause
 
 ROUND_TRIP = "ping-pong"
 SIZES = [0, *(1 << k for k in range(21))]

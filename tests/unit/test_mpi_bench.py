@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from tests.unit import make_records
-from wulf.ports import NodeResult
-from wulf.probe.start import Site
-from wulf.procedure.mpi_tuning.bench import Bench, LaunchError
+from wulf.base.contracts import NodeResult
+from wulf.node.probe.start import Site
+from wulf.tools.collectives.bench import Bench, LaunchError
 
 NODES = ["a", "b"]
 

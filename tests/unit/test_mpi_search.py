@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from wulf.collectives.decision import decide
-from wulf.collectives.installed import Algorithm, Library
-from wulf.collectives.rules import chosen
-from wulf.errors import UsageError
-from wulf.procedure.mpi_tuning.bench import LaunchError, Unit, place_of
-from wulf.procedure.mpi_tuning.search import FEWEST, MOST, Search, fewest
-from wulf.procedure.mpi_tuning.session import between, sizes_to
-from wulf.stats.paired import paired_shift, paired_verdict
+from wulf.base.errors import UsageError
+from wulf.stats.core.paired import paired_shift, paired_verdict
+from wulf.tools.collectives.bench import LaunchError, Unit, place_of
+from wulf.tools.collectives.rules.decision import decide
+from wulf.tools.collectives.rules.installed import Algorithm, Library
+from wulf.tools.collectives.rules.rules import chosen
+from wulf.tools.collectives.search import FEWEST, MOST, Search, fewest
+from wulf.tools.collectives.session import between, sizes_to
 
 SIZES = (8, 512, 32768)
 UNIT = Unit(collective="bcast", ranks=4, sizes=SIZES, held_out=())
@@ -127,7 +127,7 @@ def test_the_next_best_is_judged_when_the_best_one_fails_late() -> None:
 
 def test_who_was_measured_in_a_round_that_was_cut_short_has_not_won(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
-    monkeypatch.setattr("wulf.procedure.mpi_tuning.search.time.monotonic", lambda: now)
+    monkeypatch.setattr("wulf.tools.collectives.search.time.monotonic", lambda: now)
     factors = {(n, 0): dict.fromkeys(SIZES, 0.9) for n in (1, 2, 3)} | {(4, 0): dict.fromkeys(SIZES, 0.5)}
     simulated = Simulated(factors, 0.001, 1)
     ways: list[str] = []

@@ -11,17 +11,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from wulf.cluster import inventory
-from wulf.collectives import classic, installed
-from wulf.collectives.decision import for_all_sizes
-from wulf.collectives.installed import Algorithm, Library
-from wulf.collectives.rules import chosen, counted_bytes
-from wulf.errors import ProbeError, UsageError
-from wulf.procedure.mpi_tuning import session
-from wulf.procedure.mpi_tuning.bench import Bench, LaunchError, Pattern, Unit, operation_of
-from wulf.procedure.mpi_tuning.judge import Judge
-from wulf.procedure.mpi_tuning.search import Search
-from wulf.records.collectives import OWN, CollectiveTuning
+from wulf.base.errors import ProbeError, UsageError
+from wulf.base.records.collectives import OWN, CollectiveTuning
+from wulf.node.cluster import inventory
+from wulf.tools.collectives import session
+from wulf.tools.collectives.bench import Bench, LaunchError, Pattern, Unit, operation_of
+from wulf.tools.collectives.judge import Judge
+from wulf.tools.collectives.rules import classic, installed
+from wulf.tools.collectives.rules.decision import for_all_sizes
+from wulf.tools.collectives.rules.installed import Algorithm, Library
+from wulf.tools.collectives.rules.rules import chosen, counted_bytes
+from wulf.tools.collectives.search import Search
 
 SIZES = (8, 512, 32768)
 NAMES = ("linear", "binomial")

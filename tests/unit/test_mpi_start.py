@@ -7,21 +7,21 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from wulf import catalogue
-from wulf.cluster import inventory
-from wulf.cluster.launcher import launcher_for
-from wulf.cluster.schema import MpiSection
-from wulf.cluster.transport import open_transport
-from wulf.errors import ConfigError
-from wulf.experiment import objective
-from wulf.probe import library
-from wulf.probe.build import MpiLibrary, Probe
-from wulf.probe.start import Site
-from wulf.procedure import change, site
-from wulf.procedure.mpi_tuning.bench import Bench
-from wulf.procedure.tuning import prepare
-from wulf.procedure.tuning.runner import job_environment
-from wulf.records import NodeRecord
+from wulf.base import catalogue
+from wulf.base.errors import ConfigError
+from wulf.base.records import NodeRecord
+from wulf.node.cluster import inventory
+from wulf.node.cluster.launcher import launcher_for
+from wulf.node.cluster.schema import MpiSection
+from wulf.node.cluster.transport import open_transport
+from wulf.node.fleet import change, site
+from wulf.node.probe import library
+from wulf.node.probe.build import MpiLibrary, Probe
+from wulf.node.probe.start import Site
+from wulf.node.trials import prepare
+from wulf.node.trials.bench import job_environment
+from wulf.node.trials.experiment import objective
+from wulf.tools.collectives.bench import Bench
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "mpi"
 MPICH = MpiLibrary(compiler="/usr/bin/mpicc.mpich", family="mpich", version="MPICH 4.0.2")

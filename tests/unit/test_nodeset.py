@@ -1,4 +1,4 @@
-from wulf.nodeset import fold_reasons, impersonal, reasons_text
+from wulf.base.nodeset import fold_reasons, impersonal, reasons_text
 
 
 def test_reasons_that_differ_in_the_node_only_are_one():

@@ -7,10 +7,10 @@ import itertools
 import pytest
 
 from tests.unit.make_records import manifest, node, operation, plan, result, sample
-from wulf import store
-from wulf.procedure.analysis import analyze
-from wulf.records import LaunchResult
-from wulf.report.run import across
+from wulf.base import store
+from wulf.base.records import LaunchResult
+from wulf.node.measuring.analysis import analyze
+from wulf.tools.measure.page import across
 
 PAIRS = [("node01", "node02"), ("node01", "node03")]
 

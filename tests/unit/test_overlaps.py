@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from tests.unit.make_records import manifest, node, operation, plan, result, sample
-from wulf import store
-from wulf.procedure.analysis import analyze
-from wulf.records import LaunchResult
-from wulf.report import run
-from wulf.report.run import across, export
+from wulf.base import store
+from wulf.base.records import LaunchResult
+from wulf.node.measuring.analysis import analyze
+from wulf.tools.measure import page as run
+from wulf.tools.measure.page import across, export
 
 FOUR = ("node01", "node02", "node03", "node04")
 NODES = [FOUR, FOUR[:3]]

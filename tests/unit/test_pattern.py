@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from wulf.errors import ConfigError
-from wulf.pattern import language, operations
-from wulf.prediction.network import Link, Network, Piece
-from wulf.procedure import patterns, replaying
-from wulf.wtrace import reader
-from wulf.wtrace.layout import Flag, Kind
+from wulf.base.errors import ConfigError
+from wulf.base.pattern import language, operations
+from wulf.base.trace import reader
+from wulf.base.trace.layout import Flag, Kind
+from wulf.node.replay import patterns, replaying
+from wulf.stats.prediction.network import Link, Network, Piece
 
 SENDS = (Kind.SEND, Kind.ISEND, Kind.SENDRECV, Kind.START)
 STEP = 'title = "t"\nranks = 4\n[[program]]\nname = "p"\niterations = 3\n[[program.step]]\n'

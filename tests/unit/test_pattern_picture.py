@@ -9,18 +9,19 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from wulf.cluster import inventory
-from wulf.procedure import emulating, patterns
-from wulf.records.emulated import EmulatedPattern
-from wulf.report.drawing import narrow, spec
-from wulf.report.run import pattern_figures
-from wulf.report.run.pattern_layout import around, places
+from wulf.base.records.emulated import EmulatedPattern
+from wulf.node.cluster import inventory
+from wulf.node.replay import patterns
+from wulf.page.drawing import narrow, spec
+from wulf.tools.emulate import work
+from wulf.tools.measure.page import pattern_figures
+from wulf.tools.measure.page.pattern_layout import around, places
 
 
 def performed(tmp_path: Path, source: str, ranks: int) -> EmulatedPattern:
     config = inventory.local()
-    request = emulating.EmulateRequest(config=config, nodes=["local1"], source=source, ranks=ranks)
-    with emulating._prepared(request) as (_, pattern):
+    request = work.EmulateRequest(config=config, nodes=["local1"], source=source, ranks=ranks)
+    with work._prepared(request) as (_, pattern):
         return pattern
 
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from tests.unit.make_records import PAIR, manifest, operation, plan, result, sample
-from wulf import store
-from wulf.procedure.analysis import analyze
-from wulf.records import LaunchResult, Series
-from wulf.report.run import terminal, view
-from wulf.report.run.export import json
+from wulf.base import store
+from wulf.base.records import LaunchResult, Series
+from wulf.node.measuring.analysis import analyze
+from wulf.tools.measure.page import terminal, view
+from wulf.tools.measure.page.export import json
 
 #: A Monday, 00:30 in the local time of a controller two hours east of Greenwich.
 MONDAY = "2026-11-22T22:30:00+00:00"

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from wulf import catalogue
-from wulf.change import configuration_files, steps
-from wulf.change.functions import access_functions
-from wulf.change.persist import marker, persist, stored
-from wulf.facts.parse import parse
+from wulf.base import catalogue
+from wulf.node.change import configuration_files, steps
+from wulf.node.change.functions import access_functions
+from wulf.node.change.persist import marker, persist, stored
+from wulf.node.facts.parse import parse
 
 NODES = Path(__file__).parents[1] / "golden/nodes"
 HEAD = marker("20260101T000000-abcdef")

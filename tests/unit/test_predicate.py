@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wulf.errors import ConfigError
-from wulf.predicate import Gap, Predicate
-from wulf.records import NodeRecord
+from wulf.base.errors import ConfigError
+from wulf.base.predicate import Gap, Predicate
+from wulf.base.records import NodeRecord
 
 NODE = NodeRecord(
     node="n1",

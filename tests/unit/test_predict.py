@@ -24,13 +24,13 @@ from tests.unit.predict_fixture import (
     parameters,
     round_trip,
 )
-from wulf import networks
-from wulf.errors import ConfigError, UsageError
-from wulf.prediction import calibrate, judge, network, replayed, scenario, uncertainty
-from wulf.prediction.draws import WIDTH, Sample, bounded
-from wulf.prediction.launches import Launches
-from wulf.records import CurveLine, Estimate
-from wulf.wtrace.layout import RECORD
+from wulf.base import networks
+from wulf.base.errors import ConfigError, UsageError
+from wulf.base.records import CurveLine, Estimate
+from wulf.base.trace.layout import RECORD
+from wulf.stats.prediction import calibrate, judge, network, replayed, scenario, uncertainty
+from wulf.stats.prediction.draws import WIDTH, Sample, bounded
+from wulf.stats.prediction.launches import Launches
 
 
 def way(places=(BETWEEN, WITHIN), lacking=()):

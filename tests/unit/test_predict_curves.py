@@ -7,9 +7,9 @@ import pytest
 from msgspec.structs import replace
 
 from tests.unit.predict_fixture import prediction
-from wulf.prediction import curves, words
-from wulf.prediction.network import Link, Network, Piece
-from wulf.records import BandwidthPoint, CurveLine
+from wulf.base.records import BandwidthPoint, CurveLine
+from wulf.stats.prediction import curves, words
+from wulf.stats.prediction.network import Link, Network, Piece
 
 EACH_NS, LATENCY_NS, WHOLE_S, ON_WIRE_S = 8.0, 20_000.0, 10.0, 2.0
 

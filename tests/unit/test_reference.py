@@ -5,11 +5,11 @@ import pytest
 
 from tests.unit.make_records import PAIR, operation, plan, result, workload
 from tests.unit.test_execute import HELLO, launch
-from wulf.errors import ProbeError
-from wulf.probe import budget, parse
-from wulf.procedure.tuning.runner import TrialRunner
-from wulf.records import LaunchResult, Reference
-from wulf.store.columns import launch_rows
+from wulf.base.errors import ProbeError
+from wulf.base.records import LaunchResult, Reference
+from wulf.base.store.columns import launch_rows
+from wulf.node.probe import budget, parse
+from wulf.node.trials.bench import TrialRunner
 
 LINE = (
     b'{"type":"reference","medians_ns":[[2000.0,2500.0,9000.0],[1600.0,1500.0,1700.0]],"at_us":[100,200,300]}'

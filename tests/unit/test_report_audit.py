@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.unit import report_fixture
-from wulf.report import audit as audit_view
-from wulf.report.parts import AuditView
+from wulf.page.parts import AuditView
+from wulf.page.sections import audit as audit_view
 
 
 @pytest.fixture(scope="module")

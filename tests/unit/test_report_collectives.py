@@ -7,8 +7,8 @@ import re
 import msgspec
 import pytest
 
-from wulf.records import SCHEMA_VERSION, Estimate
-from wulf.records.collectives import (
+from wulf.base.records import SCHEMA_VERSION, Estimate
+from wulf.base.records.collectives import (
     OWN,
     CollectiveTuning,
     HeldOut,
@@ -17,10 +17,10 @@ from wulf.records.collectives import (
     StruckOut,
     TunedCell,
 )
-from wulf.report import collectives
-from wulf.report.collectives import view
-from wulf.report.pictures import pictures
-from wulf.report.terminal import plain
+from wulf.page.pictures import pictures
+from wulf.page.terminal import plain
+from wulf.tools.collectives import page as collectives
+from wulf.tools.collectives.page import view
 
 
 def ratio(value: float, width: float = 0.03) -> Estimate:

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from tests.unit import report_fixture
-from wulf.records import Analysis, Manifest
-from wulf.report.run import export
+from wulf.base.records import Analysis, Manifest
+from wulf.tools.measure.page import export
 
 
 def test_csv_has_one_line_per_cell_with_its_numbers() -> None:

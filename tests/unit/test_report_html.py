@@ -9,7 +9,8 @@ from html.parser import HTMLParser
 import pytest
 
 from tests.unit import report_fixture
-from wulf.report import compare, run
+from wulf.tools.compare import page as compare
+from wulf.tools.measure import page as run
 
 LARGEST = 3_000_000
 #: Element → attribute that makes a browser fetch something.

@@ -10,11 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.unit import report_fixture, tuning_fixture
-from wulf.cli.main import app
-from wulf.report import tuning
-from wulf.report.parts import View
-from wulf.report.pictures import pictures
-from wulf.report.run import methods, paper, view
+from wulf.face.cli.main import app
+from wulf.page.parts import View
+from wulf.page.pictures import pictures
+from wulf.tools.measure.page import methods, paper, view
+from wulf.tools.tune import page
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +133,7 @@ def test_every_chart_is_a_picture_with_its_marks(shown: View) -> None:
 
 
 def test_a_tuning_run_is_drawn_as_pdf() -> None:
-    effects = tuning.charts(tuning_fixture.make())[0]
+    effects = page.charts(tuning_fixture.make())[0]
     ((name, content),) = pictures([("tuning", effects)], "pdf")
     assert name == "tuning-effects.pdf" and content.startswith(b"%PDF-")
 

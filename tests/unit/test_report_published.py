@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.unit import tuning_fixture
-from wulf.report.tuning import (
+from wulf.tools.tune.page import (
     TuningReport,
     paper_table,
     published_csv,

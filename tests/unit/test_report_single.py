@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tests.unit import report_fixture
-from wulf.records import (
+from wulf.base.records import (
     Analysis,
     Cell,
     CellComparison,
@@ -21,12 +21,13 @@ from wulf.records import (
     Part,
     Place,
 )
-from wulf.report import compare, run
-from wulf.report.compare import view as compare_view
-from wulf.report.parts import OperationView
-from wulf.report.pictures import pictures
-from wulf.report.run import view
-from wulf.report.words import place_name
+from wulf.page.parts import OperationView
+from wulf.page.pictures import pictures
+from wulf.page.words import place_name
+from wulf.tools.compare import page as compare
+from wulf.tools.compare.page import view as compare_view
+from wulf.tools.measure import page as run
+from wulf.tools.measure.page import view
 
 Records = tuple[Manifest, list[NodeRecord], list[Launch], Analysis]
 replace = msgspec.structs.replace

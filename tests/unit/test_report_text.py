@@ -12,10 +12,11 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from tests.unit import report_fixture
-from wulf.report import compare, run
-from wulf.report.parts import Column, Item, Table
-from wulf.report.run import terminal
-from wulf.report.terminal import Printer
+from wulf.page.parts import Column, Item, Table
+from wulf.page.terminal import Printer
+from wulf.tools.compare import page
+from wulf.tools.measure import page as run
+from wulf.tools.measure.page import terminal
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 NARROW = 80
@@ -51,7 +52,7 @@ def test_report_at_80_columns() -> None:
 
 def test_comparison_at_80_columns() -> None:
     on = console()
-    compare.render_text(report_fixture.comparison(), on)
+    page.render_text(report_fixture.comparison(), on)
     agrees("report-comparison.txt", stripped(printed(on)))
 
 

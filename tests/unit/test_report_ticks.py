@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wulf.report import ticks
+from wulf.page import ticks
 
 
 def test_a_logarithmic_axis_of_changes_marks_none() -> None:

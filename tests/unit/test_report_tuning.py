@@ -14,12 +14,12 @@ from rich.cells import cell_len
 from tests.unit import tuning_fixture
 from tests.unit.test_report_html import Page
 from tests.unit.test_report_text import agrees, console, printed, stripped
-from wulf.records import Control, Effect, Estimate, Trial
-from wulf.report.tuning import ChangeRow, TuningReport, before_after, render_html, render_text
-from wulf.report.tuning import figures as tuning_figures
-from wulf.report.tuning import view as tuning_view
-from wulf.report.tuning import words as tuning_words
-from wulf.report.tuning.input import short_label
+from wulf.base.records import Control, Effect, Estimate, Trial
+from wulf.tools.tune.page import ChangeRow, TuningReport, before_after, render_html, render_text
+from wulf.tools.tune.page import figures as tuning_figures
+from wulf.tools.tune.page import view as tuning_view
+from wulf.tools.tune.page import words as tuning_words
+from wulf.tools.tune.page.input import short_label
 
 LARGEST = 3_000_000
 STATES = ("make", "nothing", "interrupted", "failing", "application", "empty", "hostile")

@@ -8,12 +8,12 @@ import msgspec
 import pytest
 
 from tests.unit import report_fixture
-from wulf.records import CellEstimate, CellMode, Estimate, NodeRecord
-from wulf.report import ticks
-from wulf.report.compare import view as compare
-from wulf.report.parts import OperationView, Table, View
-from wulf.report.run import headline, provenance, ranking, view
-from wulf.report.words import change_item, duration, percent, place_name
+from wulf.base.records import CellEstimate, CellMode, Estimate, NodeRecord
+from wulf.page import ticks
+from wulf.page.parts import OperationView, Table, View
+from wulf.page.words import change_item, duration, percent, place_name
+from wulf.tools.compare.page import view as compare
+from wulf.tools.measure.page import headline, provenance, ranking, view
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from itertools import combinations, pairwise
 
 import pytest
 
-from wulf.history import rotation
+from wulf.tools.watch.history import rotation
 
 NODES = [f"node{number:02}" for number in range(1, 13)]
 

@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from tests.unit.network import Network
-from wulf.change import live, routes
-from wulf.change.guard import Guards
-from wulf.cluster.inventory import parse
-from wulf.errors import TransportError, UsageError
-from wulf.procedure import change, level, persist, routing
+from wulf.base.errors import TransportError, UsageError
+from wulf.node.change import live, routes
+from wulf.node.change.guard import Guards
+from wulf.node.cluster.inventory import parse
+from wulf.node.fleet import change, level, persist, routing
 
 pytestmark = pytest.mark.root
 

@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.cli.command import wulf
-from wulf.errors import ConfigError
-from wulf.procedure.look import read
+from wulf.base.errors import ConfigError
+from wulf.node.fleet.look import read
 
 HEAD = (
     b'{"version":1,"created_at":"","interface":"eth0","records":[{"node":"n1","reachable":true,"facts":{}}]}'

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.make_records import PAIR, operation, plan, result, sample
-from wulf.probe import schedule
-from wulf.probe.ladder import base_sizes, sizes_of
-from wulf.records import LaunchResult, LeftOut
+from wulf.base.records import LaunchResult, LeftOut
+from wulf.node.probe import schedule
+from wulf.node.probe.ladder import base_sizes, sizes_of
 
 PAIRS = [PAIR, ("node03", "node04")]
 OPS = {name: operation(name) for name in ("mpi_pingpong", "tcp_rr")}

@@ -9,12 +9,12 @@ import msgspec
 import pytest
 
 from tests.unit.make_records import PAIR, manifest, operation, plan, result, sample
-from wulf import store
-from wulf.cli.measure_progress import what_fits
-from wulf.errors import UsageError
-from wulf.procedure.measuring import fitting, loop, series
-from wulf.procedure.measuring.session import MeasureRequest
-from wulf.records import LaunchResult, Series
+from wulf.base import store
+from wulf.base.errors import UsageError
+from wulf.base.records import LaunchResult, Series
+from wulf.face.cli.measure_progress import what_fits
+from wulf.node.measuring import fitting, loop, series
+from wulf.node.measuring.session import MeasureRequest
 
 BEGUN = "2026-11-27T09:00:00+00:00"
 HOURLY = Series(every_s=3600.0, for_s=5 * 3600.0, begun_at=BEGUN, time_zone="CET (UTC+01:00)")

@@ -8,24 +8,18 @@ import msgspec
 import pytest
 
 from tests.unit.make_records import manifest, operation, plan, result, sample, workload
-from wulf import store
-from wulf.errors import UsageError
-from wulf.estimate import advise
-from wulf.probe import ladder
-from wulf.probe.suites import Experiment
-from wulf.procedure.analysis import measuring
-from wulf.procedure.measuring import loop as procedure
-from wulf.procedure.measuring import participants
-from wulf.procedure.measuring.participants import Task, places
-from wulf.procedure.measuring.session import (
-    MeasureRequest,
-    _called,
-    _experiments,
-    _on_each_cpu,
-    _require_possible,
-)
-from wulf.records import LaunchResult, LeftOut, NodeRecord, command_operation
-from wulf.records.measured import Parameter
+from wulf.base import store
+from wulf.base.errors import UsageError
+from wulf.base.records import LaunchResult, LeftOut, NodeRecord, command_operation
+from wulf.base.records.measured import Parameter
+from wulf.node.measuring import loop as procedure
+from wulf.node.measuring import participants
+from wulf.node.measuring.analysis import measuring
+from wulf.node.measuring.participants import Task, places
+from wulf.node.measuring.session import MeasureRequest, _called, _experiments, _on_each_cpu, _require_possible
+from wulf.node.probe import ladder
+from wulf.node.probe.suites import Experiment
+from wulf.stats.estimate import advise
 
 OPS = ["mpi_pingpong", "tcp_rr", "udp_rr", "tcp_stream"]
 PAIRS = [("n0", "n1"), ("n1", "n2"), ("n2", "n0")]

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.unit.namespaces import BEFORE, Nodes
-from wulf.change import apply
-from wulf.change.guard import PLACE, Guards, program
-from wulf.change.steps import Step
-from wulf.records import ChangeOutcome
+from wulf.base.records import ChangeOutcome
+from wulf.node.change import apply
+from wulf.node.change.guard import PLACE, Guards, program
+from wulf.node.change.steps import Step
 
 pytestmark = pytest.mark.root
 

@@ -14,12 +14,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from wulf import procedure
-from wulf.cli import submitting as cli
-from wulf.cluster import slurm
-from wulf.errors import SchedulerError, UsageError
-from wulf.procedure import allocation, submitting
-from wulf.procedure.clusters import cluster
+import wulf
+from wulf.base.errors import SchedulerError, UsageError
+from wulf.face.cli import submitting as cli
+from wulf.node.cluster import slurm
+from wulf.node.fleet import allocation
+from wulf.node.fleet.clusters import cluster
+from wulf.node.measuring import submitting
 
 RUNNING = (
     "JobId=1 JobName=j.sh UserId=root(0) GroupId=root(0) MCS_label=N/A Priority=4294901759 Nice=0 "
@@ -137,7 +138,8 @@ def requests() -> list[tuple[str, str]]:
     """Return the module and the name of everything that can be asked for with a budget."""
     modules = [
         importlib.import_module(one.name)
-        for one in pkgutil.walk_packages(procedure.__path__, "wulf.procedure.")
+        for one in pkgutil.walk_packages(wulf.__path__, "wulf.")
+        if one.name.startswith(("wulf.node", "wulf.tools", "wulf.compose"))
     ]
     return [
         (module.__name__, name)
@@ -145,7 +147,7 @@ def requests() -> list[tuple[str, str]]:
         for name, kind in vars(module).items()
         if name.endswith("Request")
         and getattr(kind, "__module__", "") == module.__name__
-        and {"budget_s", "time_s"} & set(kind.__struct_fields__)
+        and {"budget_s", "time_s"} & set(getattr(kind, "__struct_fields__", ()))
     ]
 
 

@@ -10,13 +10,13 @@ from typing import get_args
 import pytest
 import typer
 
-from wulf.cli import help_words
-from wulf.cli.main import VERBS, app
-from wulf.importing.formats import FORMATS
-from wulf.lab.planted import MISTAKES
-from wulf.lab.vm import machine
-from wulf.probe import ladder, suites
-from wulf.procedure import predicting
+from wulf.base.importing.formats import FORMATS
+from wulf.face.cli import help_words
+from wulf.face.cli.main import VERBS, app
+from wulf.node.lab.planted import MISTAKES
+from wulf.node.lab.vm import machine
+from wulf.node.probe import ladder, suites
+from wulf.node.replay import predicting
 
 #: Packages that take long to import.
 SLOW = (
@@ -32,19 +32,22 @@ SLOW = (
     "scipy",
     "vl_convert",
 )
-#: Of ours, beside wulf.cli.
+#: Of ours, beside wulf.face.cli.
 QUICK = {
     "wulf",
-    "wulf.apps",
-    "wulf.apps.batch",
-    "wulf.defaults",
-    "wulf.errors",
-    "wulf.nodeset",
-    "wulf.own",
-    "wulf.places",
-    "wulf.signals",
-    "wulf.text",
-    "wulf.units",
+    "wulf.base",
+    "wulf.face",
+    "wulf.node",
+    "wulf.node.programs",
+    "wulf.node.programs.batch",
+    "wulf.base.defaults",
+    "wulf.base.errors",
+    "wulf.base.nodeset",
+    "wulf.base.user_files",
+    "wulf.base.locations",
+    "wulf.base.signals",
+    "wulf.base.text",
+    "wulf.base.units",
 }
 #: Asks for the list of verbs, for what a shell offers instead of a verb, and for the help of every verb and of theirs;
 #: prints which modules each of these has added.
@@ -52,7 +55,7 @@ ASK = """
 import io, json, sys
 from contextlib import redirect_stdout
 import typer
-from wulf.cli import main
+from wulf.face.cli import main
 
 found, known = {}, set()
 
@@ -92,7 +95,7 @@ def test_a_help_imports_nothing_that_works(imported: dict[str, list[str]]) -> No
     assert {"", "TAB", "measure", "lab up", "mpi tune", "runs list", "replay-piece"} <= set(imported)
     for verb, names in imported.items():
         slow = [name for name in names if name.partition(".")[0] in SLOW]
-        ours = [name for name in names if name.startswith("wulf") and not name.startswith("wulf.cli")]
+        ours = [name for name in names if name.startswith("wulf") and not name.startswith("wulf.face.cli")]
         working = [*slow, *(name for name in ours if name not in QUICK)]
         assert not working, f"wulf {verb} --help: let the function that needs it import it: {working}"
 
@@ -100,7 +103,7 @@ def test_a_help_imports_nothing_that_works(imported: dict[str, list[str]]) -> No
 def test_the_list_of_verbs_imports_no_verb(imported: dict[str, list[str]]) -> None:
     modules = {verb.module for verb in VERBS.values()}
     assert not modules.intersection([*imported[""], *imported["TAB"]])
-    assert "wulf.cli.measure" in modules and "wulf.cli.measure" in imported["measure"]
+    assert "wulf.face.cli.measure" in modules and "wulf.face.cli.measure" in imported["measure"]
 
 
 def test_the_list_of_verbs_has_the_first_line_of_their_help() -> None:

@@ -7,10 +7,10 @@ import io
 import pytest
 from rich.console import Console
 
-from wulf.change import answers
-from wulf.change.guard import Answer
-from wulf.cli import status
-from wulf.records import JournalEntry, NodeStatus
+from wulf.base.records import JournalEntry, NodeStatus
+from wulf.face.cli import status
+from wulf.node.change import answers
+from wulf.node.change.guard import Answer
 
 
 def entry(change, state="confirmed", rollback_to=None):

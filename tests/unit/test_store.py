@@ -13,11 +13,11 @@ import pytest
 
 import wulf
 from tests.unit.make_records import manifest, node, result, workload
-from wulf import store
-from wulf.errors import StoreError
-from wulf.procedure.analysis import analyze
-from wulf.records import SCHEMA_VERSION, Manifest
-from wulf.store.migrations import migrate
+from wulf.base import store
+from wulf.base.errors import StoreError
+from wulf.base.records import SCHEMA_VERSION, Manifest
+from wulf.base.store.migrations import migrate
+from wulf.node.measuring.analysis import analyze
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -146,7 +146,7 @@ _KILLED = """
 import sys
 from pathlib import Path
 from tests.unit.make_records import manifest, result
-from wulf import store
+from wulf.base import store
 with store.create(Path(sys.argv[1]), manifest()) as writer:
     for index in range(100000):
         writer.append(result(index))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from wulf.errors import ConfigError, UsageError
-from wulf.probe import suites
+from wulf.base.errors import ConfigError, UsageError
+from wulf.node.probe import suites
 
 PLAN = """
 title = "two"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from wulf.probe.command import named
-from wulf.text import last_words
+from wulf.base.text import last_words
+from wulf.node.probe.command import named
 
 FRAME = "-" * 74
 MISSING = f"""{FRAME}

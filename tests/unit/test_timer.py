@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wulf.errors import ConfigError, UsageError
-from wulf.timer import crontab, units
-from wulf.timer.times import Times, calendar, cron, parse_window, times
+from wulf.base.errors import ConfigError, UsageError
+from wulf.tools.watch.timer import crontab, units
+from wulf.tools.watch.timer.times import Times, calendar, cron, parse_window, times
 
 needs_systemd = pytest.mark.skipif(
     shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed"

@@ -7,8 +7,8 @@ from typing import Annotated
 import msgspec
 import pytest
 
-from wulf import toml
-from wulf.errors import ConfigError
+from wulf.base import toml
+from wulf.base.errors import ConfigError
 
 
 class Inner(msgspec.Struct, forbid_unknown_fields=True):

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wulf.errors import AnalysisError, UsageError
-from wulf.topology import embed, routes, shapes
-from wulf.topology.shapes import Shape
+from wulf.base.errors import AnalysisError, UsageError
+from wulf.node.topology import embed, routes, shapes
+from wulf.node.topology.shapes import Shape
 
 # --- shapes --------------------------------------------------------------------------------------------------
 

@@ -7,12 +7,12 @@ from collections import Counter
 import pytest
 
 from tests.unit.predict_fixture import ping_pong, ring
-from wulf.errors import TraceError
-from wulf.wtrace.export import goal, smpi
-from wulf.wtrace.export.operations import exported
-from wulf.wtrace.layout import ANY, Flag, Kind, Unsound
-from wulf.wtrace.reader import read
-from wulf.wtrace.writer import StreamWriter, write_container
+from wulf.base.errors import TraceError
+from wulf.base.trace.export import goal, smpi
+from wulf.base.trace.export.operations import exported
+from wulf.base.trace.layout import ANY, Flag, Kind, Unsound
+from wulf.base.trace.reader import read
+from wulf.base.trace.writer import StreamWriter, write_container
 
 
 def trace_of(path, ranks, fill):

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from wulf.errors import TransportError
-from wulf.ports import NodeResult
-from wulf.procedure.tracing import fetch
+from wulf.base.contracts import NodeResult
+from wulf.base.errors import TransportError
+from wulf.tools.trace.work import fetch
 
 
 class Local:

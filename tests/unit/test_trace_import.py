@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from tests.unit.predict_fixture import ring
-from wulf.errors import TraceError
-from wulf.prediction.network import Link, Network, Piece
-from wulf.procedure import replaying, trace_export
-from wulf.procedure.trace_import import import_trace
-from wulf.wtrace.layout import Kind
-from wulf.wtrace.reader import read
-from wulf.wtrace.summary import summary
+from wulf.base.errors import TraceError
+from wulf.base.trace.layout import Kind
+from wulf.base.trace.reader import read
+from wulf.base.trace.summary import summary
+from wulf.node.replay import replaying
+from wulf.stats.prediction.network import Link, Network, Piece
+from wulf.tools.trace import exporting
+from wulf.tools.trace.importing import import_trace
 
 CALL = (Piece(0, 1000, 0.1),)
 LINK = Link(latency_ns=20_000, eager_bytes=65_536, send=CALL, receive=CALL, wire=(Piece(0, 0, 8),))
@@ -81,7 +82,7 @@ def test_smpi_has_sizes_of_its_types_and_computing_of_its_speed(tmp_path):
 @pytest.mark.parametrize("form", ["goal", "smpi"])
 def test_what_is_exported_comes_back(tmp_path, form):
     trace = ring(tmp_path / "ring.wtrace", run_ns=20_000_000)
-    exported = trace_export.export(trace, form, tmp_path / form)
+    exported = exporting.export(trace, form, tmp_path / form)
     (listed,) = [one for one in exported if one.suffix in (".goal", ".traces")]
     came_back = import_trace([listed], form, tmp_path / "back.wtrace", 1e9)
     told, again = summary(read(trace)), summary(came_back)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wulf.cluster import inventory
-from wulf.cluster.transport import open_transport, shell
-from wulf.errors import ConfigError, UsageError
+from wulf.base.errors import ConfigError, UsageError
+from wulf.node.cluster import inventory
+from wulf.node.cluster.transport import open_transport, shell
 
 MARK = "0123456789abcdef"
 

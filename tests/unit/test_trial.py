@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.unit.namespaces import Nodes
-from wulf.change.guard import STUCK, Answer, Guards
-from wulf.change.steps import Step
-from wulf.change.transaction import NotRestoredError, StepError
-from wulf.change.trial import DEADLINE_S, Trial
-from wulf.ports import NodeResult
+from wulf.base.contracts import NodeResult
+from wulf.node.change.guard import STUCK, Answer, Guards
+from wulf.node.change.steps import Step
+from wulf.node.change.transaction import NotRestoredError, StepError
+from wulf.node.change.trial import DEADLINE_S, Trial
 
 pytestmark = pytest.mark.root
 
@@ -117,8 +117,8 @@ def test_a_node_that_is_gone_is_waited_for_once(
     monkeypatch.setattr(trial.guards, "call", gone)
     # As long as a node takes to undo it by itself, without a test of that length.
     monkeypatch.setattr(trial, "_deadline_s", 0.2)
-    monkeypatch.setattr("wulf.change.trial.RETRY_S", 0.1)
-    monkeypatch.setattr("wulf.change.transaction.RETRY_S", 0.1)
+    monkeypatch.setattr("wulf.node.change.trial.RETRY_S", 0.1)
+    monkeypatch.setattr("wulf.node.change.transaction.RETRY_S", 0.1)
     with pytest.raises(NotRestoredError, match="b: no answer"):
         trial.restore()
     assert asked.count(("undo", True)) > 2
@@ -180,7 +180,7 @@ def test_what_takes_long_is_held_when_that_is_said_before(
     trial: Trial, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real, later = time.monotonic, 0.0
-    monkeypatch.setattr("wulf.change.trial.time.monotonic", lambda: real() + later)
+    monkeypatch.setattr("wulf.node.change.trial.time.monotonic", lambda: real() + later)
     trial.set({"a": sysctl(FIN, "33")}, dict, risky=False)
     later += DEADLINE_S + 1
     assert not trial.held

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from wulf.cluster import inventory
-from wulf.procedure.tuning import runner as module
-from wulf.procedure.tuning.runner import TrialRunner
-from wulf.records import NodeRecord, Part, Workload
+from wulf.base.records import NodeRecord, Part, Workload
+from wulf.node.cluster import inventory
+from wulf.node.trials import bench as module
+from wulf.node.trials.bench import TrialRunner
 
 SACK, IDLE, MTU = "sysctl.net.ipv4.tcp_sack", "sysctl.net.ipv4.tcp_slow_start_after_idle", "nic.mtu"
 NODES = ("node01", "node02")

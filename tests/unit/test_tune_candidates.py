@@ -2,15 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from wulf import catalogue
-from wulf.catalogue import Knob
-from wulf.change import steps
-from wulf.errors import UsageError
-from wulf.experiment import candidates, objective
-from wulf.procedure import change
-from wulf.procedure.look import judge
-from wulf.procedure.tuning import prepare
-from wulf.records import MpiParameter, NodeRecord
+from wulf.base import catalogue
+from wulf.base.catalogue import Knob
+from wulf.base.errors import UsageError
+from wulf.base.records import MpiParameter, NodeRecord
+from wulf.node.change import steps
+from wulf.node.fleet import change
+from wulf.node.fleet.look import judge
+from wulf.node.trials import prepare
+from wulf.node.trials.experiment import candidates, objective
 
 LAN = {"nic.name": "eth0"}
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from wulf.experiment import company
+from wulf.node.trials.experiment import company
 
 
 def test_pairs_are_told_to_disturb_each_other_or_not():

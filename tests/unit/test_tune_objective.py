@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.make_records import operation
-from wulf.errors import ConfigError, UsageError
-from wulf.experiment import objective
-from wulf.records import ProbeFigure
+from wulf.base.errors import ConfigError, UsageError
+from wulf.base.records import ProbeFigure
+from wulf.node.trials.experiment import objective
 
 PING_PONG = operation("mpi_pingpong")
 KNOWN = {"mpi_pingpong": PING_PONG, "tcp_rr": operation("tcp_rr"), "tcp_stream": operation("tcp_stream")}

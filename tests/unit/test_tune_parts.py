@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from scipy.stats import wilcoxon
 
 from tests.unit.make_search import LATENCY, knob, make_plan
-from wulf.experiment import choice, design, power, refine
-from wulf.experiment.clock import Clock
-from wulf.experiment.costs import Costs
-from wulf.experiment.evidence import Evidence
-from wulf.experiment.failing import Failing
-from wulf.records import Trial
-from wulf.stats.paired import paired_shift, paired_verdict, pseudo_median
+from wulf.base.records import Trial
+from wulf.node.trials.experiment import choice, design, power, refine
+from wulf.node.trials.experiment.clock import Clock
+from wulf.node.trials.experiment.costs import Costs
+from wulf.node.trials.experiment.evidence import Evidence
+from wulf.node.trials.experiment.failing import Failing
+from wulf.stats.core.paired import paired_shift, paired_verdict, pseudo_median
 
 LOGS = st.lists(st.floats(-3, 3, allow_nan=False), min_size=1, max_size=25)
 
@@ -46,7 +46,7 @@ def test_p_values_are_those_of_scipy(n):
 
 def test_published_example_of_walsh_averages():
     # Critical values of the signed-rank statistic, two-sided 5 %: 0 for n = 6, 8 for 10, 52 for 20 (Wilcoxon 1945).
-    from wulf.stats.paired import critical_rank
+    from wulf.stats.core.paired import critical_rank
 
     assert [critical_rank(n, 0.95) for n in (5, 6, 10, 20)] == [None, 1, 9, 53]
 

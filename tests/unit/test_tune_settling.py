@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from wulf.experiment.settling import deviations, unsettled
+from wulf.node.trials.experiment.settling import deviations, unsettled
 
 SWEEPS = 12
 

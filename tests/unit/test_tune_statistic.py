@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from tests.unit.make_records import operation, result, workload
-from wulf.estimate import sample_mean, sample_quantiles
-from wulf.procedure.tuning.runner import TrialRunner
-from wulf.records import Metric, ProbeFigure
+from wulf.base.records import Metric, ProbeFigure
+from wulf.node.trials.bench import TrialRunner
+from wulf.stats.estimate import sample_mean, sample_quantiles
 
 SIZE = 64
 FIGURES = [

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from tests.unit.make_search import LATENCY, knob, make_plan
-from wulf.experiment import Search
-from wulf.experiment.costs import Costs
-from wulf.experiment.evidence import Evidence
-from wulf.records import Trial
+from wulf.base.records import Trial
+from wulf.node.trials.experiment import Search
+from wulf.node.trials.experiment.costs import Costs
+from wulf.node.trials.experiment.evidence import Evidence
 
 BUDGET_S = 240.0
 

@@ -8,12 +8,12 @@ import msgspec
 import pytest
 
 from tests.unit.make_records import PAIR, manifest, operation, plan, result, sample
-from wulf import store
-from wulf.estimate import under_load
-from wulf.procedure.analysis import analyze
-from wulf.records import LaunchResult, Traffic
-from wulf.report.drawing import spec
-from wulf.report.run import across, loads
+from wulf.base import store
+from wulf.base.records import LaunchResult, Traffic
+from wulf.node.measuring.analysis import analyze
+from wulf.page.drawing import spec
+from wulf.stats.estimate import under_load
+from wulf.tools.measure.page import across, loads
 
 
 def measured(path, factors, values=1000, beside=()):

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wulf import units
-from wulf.errors import UsageError
-from wulf.records import Estimate
+from wulf.base import units
+from wulf.base.errors import UsageError
+from wulf.base.records import Estimate
 
 
 def estimate(value, low, high, unit="s"):

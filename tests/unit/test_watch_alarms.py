@@ -3,8 +3,8 @@
 import math
 from datetime import UTC, datetime, timedelta
 
-from wulf.history import alarms
-from wulf.history.judge import Change, Key
+from wulf.tools.watch.history import alarms
+from wulf.tools.watch.history.judge import Change, Key
 
 NOW = datetime(2026, 3, 2, 2, 30, tzinfo=UTC)
 NODE = Key("node", "mpi_pingpong", 64, ("node07",))

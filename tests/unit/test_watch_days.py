@@ -8,14 +8,14 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as open_metrics
 from prometheus_client.parser import text_string_to_metric_families as prometheus
 
-from wulf.history import alarms as alarming
-from wulf.history import rotation
-from wulf.procedure.watching import judging, running
-from wulf.procedure.watching.place import SetClock, utc
-from wulf.records.watched import WatchedTime, WatchRun
-from wulf.report import watch as shown
-from wulf.report.watch import metrics
-from wulf.store.history import History
+from wulf.base.records.watched import WatchedTime, WatchRun
+from wulf.base.store.history import History
+from wulf.tools.watch import judging, running
+from wulf.tools.watch import page as shown
+from wulf.tools.watch.history import alarms as alarming
+from wulf.tools.watch.history import rotation
+from wulf.tools.watch.page import metrics
+from wulf.tools.watch.place import SetClock, utc
 
 NODES = [f"node{number:02}" for number in range(1, 9)]
 SIZES = {64: 12e-6, 1 << 20: 9e-3}
@@ -116,7 +116,7 @@ def test_what_changed_beside_it_is_named_the_rarest_first(month):
 
 def test_people_read_it_in_words(month):
     history, _, _, report, _ = month
-    from wulf.report.terminal import plain
+    from wulf.page.terminal import plain
 
     text = plain(lambda console: shown.render_text(report, history.runs(), console))
     told = " ".join(text.split())

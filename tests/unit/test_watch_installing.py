@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from wulf.errors import UsageError
-from wulf.procedure.watching import installing
-from wulf.timer.times import Times
+from wulf.base.errors import UsageError
+from wulf.tools.watch import installing
+from wulf.tools.watch.timer.times import Times
 
 CRONTAB = """\
 #!/bin/sh

@@ -14,19 +14,19 @@ import pytest
 from tests.unit import tuning_fixture, whole_fixture
 from tests.unit.test_report_text import console, printed
 from tests.unit.whole_fixture import PAIRS, effect, mending, ratio, workload
-from wulf import estimate
-from wulf.estimate.whole import together
-from wulf.experiment import objective
-from wulf.experiment.power import estimate as as_record
-from wulf.procedure import mending as procedure
-from wulf.procedure.rendering import tuning_data
-from wulf.procedure.tuning import prepare
-from wulf.records import Change, ChangeOutcome, Mending, TuneManifest, Whole
-from wulf.report.tuning import TuningReport, headline, render_html, render_text
-from wulf.report.tuning import view as tuning_view
-from wulf.stats.linear import fit
-from wulf.stats.paired import paired_shift
-from wulf.store.tuning import TuningRun
+from wulf.base.records import Change, ChangeOutcome, Mending, TuneManifest, Whole
+from wulf.base.store.tuning import TuningRun
+from wulf.compose.rendering import tuning_data
+from wulf.node.trials import prepare
+from wulf.node.trials.experiment import objective
+from wulf.node.trials.experiment.power import estimate as as_record
+from wulf.stats import estimate
+from wulf.stats.core.linear import fit
+from wulf.stats.core.paired import paired_shift
+from wulf.stats.estimate.overall import together
+from wulf.tools.mend import work as procedure
+from wulf.tools.tune.page import TuningReport, headline, render_html, render_text
+from wulf.tools.tune.page import view as tuning_view
 
 
 @pytest.fixture(scope="module")

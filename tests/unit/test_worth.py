@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from wulf import networks
-from wulf.errors import ConfigError
-from wulf.networks import Bounds
-from wulf.prediction import money, worth, worth_words
-from wulf.prediction.draws import Sample
-from wulf.records import Estimate, Worth
+from wulf.base import networks
+from wulf.base.errors import ConfigError
+from wulf.base.networks import Bounds
+from wulf.base.records import Estimate
+from wulf.stats.prediction.draws import Sample
+from wulf.tools.worth import money, words
+from wulf.tools.worth import value as worth
+from wulf.tools.worth.record import Worth
 
 DRAWS = [Sample(1, number) for number in range(50)]
 JOBS = """
@@ -63,7 +65,7 @@ def told(*networks, tuned="", tuned_change=None):
         schema_version=1, run="cal", nodes=10, hours_a_year=8000, years=4, currency="EUR", samples=50, seed=1,
         tuned=tuned, tuned_change=tuned_change, bound_port=bound, networks=list(networks), conclusion=[], notes=[],
     )  # fmt: skip
-    return list(worth_words.conclusion(of))
+    return list(words.conclusion(of))
 
 
 def test_every_figure_is_that_of_its_formula():

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wulf.errors import TraceError
-from wulf.wtrace import layout
-from wulf.wtrace.layout import Flag, Kind, Mark, State, Unsound
-from wulf.wtrace.reader import Stream, read, read_verified
-from wulf.wtrace.writer import StreamWriter, pack, write_container
+from wulf.base.errors import TraceError
+from wulf.base.trace import layout
+from wulf.base.trace.layout import Flag, Kind, Mark, State, Unsound
+from wulf.base.trace.reader import Stream, read, read_verified
+from wulf.base.trace.writer import StreamWriter, pack, write_container
 
 FORMAT = Path(__file__).parents[2] / "native" / "trace" / "format.h"
 

@@ -12,9 +12,8 @@ from typing import Literal
 
 from scipy import stats
 
-from wulf import catalogue
-from wulf.experiment.objective import metric_name
-from wulf.records import (
+from wulf.base import catalogue
+from wulf.base.records import (
     SCHEMA_VERSION,
     Candidate,
     Control,
@@ -30,7 +29,8 @@ from wulf.records import (
     Values,
     Verdict,
 )
-from wulf.report.tuning import ChangeRow, TuningReport
+from wulf.node.trials.experiment.objective import metric_name
+from wulf.tools.tune.page import ChangeRow, TuningReport
 
 START = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 BLOCKS = 8

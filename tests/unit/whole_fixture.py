@@ -7,18 +7,9 @@ from dataclasses import replace
 import msgspec
 
 from tests.unit import tuning_fixture
-from wulf import estimate
-from wulf.records import (
-    ChangeOutcome,
-    Estimate,
-    MendEffect,
-    Mending,
-    Pair,
-    Part,
-    Verdict,
-    Workload,
-)
-from wulf.report.tuning import TuningReport
+from wulf.base.records import ChangeOutcome, Estimate, MendEffect, Mending, Pair, Part, Verdict, Workload
+from wulf.stats import estimate
+from wulf.tools.tune.page import TuningReport
 
 PAIRS: list[Pair] = [("node01", "node03"), ("node02", "node04")]
 KEPT = ChangeOutcome(change="c", kept=True, nodes=[])

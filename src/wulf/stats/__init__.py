@@ -1,1 +1,1 @@
-"""Statistics: arrays in, figures with their intervals out.  Imports nothing of the rest of wulf."""
+"""Arrays in, intervals out: statistics, estimates, models and predictions. Pure."""

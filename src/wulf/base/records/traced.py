@@ -1,0 +1,113 @@
+"""What a trace says of a program, for people."""
+
+from __future__ import annotations
+
+from wulf.base.records.base import Record
+
+
+class TracedCall(Record, frozen=True, kw_only=True):
+    """One kind of call, of all ranks together."""
+
+    #: As it is called in the trace; of calls that are only timed, their own name.
+    call: str
+    count: int
+    #: Time in it [s]: of all ranks together, and of the ranks with the least and the most.
+    seconds: float
+    least_s: float
+    most_s: float
+    #: Of what this rank sends, or its own part of a collective; of a receive what came.
+    bytes: int
+
+
+class TracedRank(Record, frozen=True, kw_only=True):
+    """One rank."""
+
+    rank: int
+    host: str
+    #: ``finished``, ``running`` (it died) or ``full`` (calls are missing).
+    state: str
+    #: Between MPI_Init and MPI_Finalize [s]; null where it did not finish.
+    run_s: float | None
+    #: Time in MPI, and between its calls [s]. Looks in vain (MPI_Test and the like without result) are in neither.
+    mpi_s: float
+    compute_s: float
+    #: Of the time in MPI that in calls that send and receive, wait for requests, are collectives, are none of these.
+    messages_s: float
+    waiting_s: float
+    collectives_s: float
+    other_s: float
+    #: How many; one of several requests, such as MPI_Waitall, is one.
+    calls: int
+    #: Calls that are missing.
+    lost: int
+
+
+class TracedSize(Record, frozen=True, kw_only=True):
+    """Messages that ranks send each other, or parts of collectives, of about one size."""
+
+    #: They are smaller than this, and at least half of it.
+    below_bytes: int
+    count: int
+    bytes: int
+
+
+class TracedPair(Record, frozen=True, kw_only=True):
+    """What one rank sends another, by ranks of MPI_COMM_WORLD."""
+
+    source: int
+    destination: int
+    count: int
+    bytes: int
+
+
+class TracedRow(Record, frozen=True, kw_only=True):
+    """A line of the timeline: neighbouring ranks, taken together."""
+
+    first: int
+    last: int
+    #: Until when it is known what they did [s].
+    end_s: float
+
+
+class TracedStretch(Record, frozen=True, kw_only=True):
+    """Some time in MPI of one line of the timeline."""
+
+    #: Number of the line.
+    row: int
+    #: Since the return of MPI_Init of each rank [s].
+    begin_s: float
+    end_s: float
+    #: ``messages``, ``waiting``, ``collectives`` or ``other``.
+    part: str
+    #: Share of the stretch's time.
+    share: float
+
+
+class TracedTimeline(Record, frozen=True, kw_only=True):
+    """What the ranks did when: the rest is computing. Clocks are not compared: all begin when MPI_Init returns."""
+
+    #: What is taken together [s]; null where every call is a stretch of its own.
+    bin_s: float | None
+    rows: list[TracedRow]
+    stretches: list[TracedStretch]
+
+
+class TraceSummary(Record, frozen=True, kw_only=True):
+    """A trace, summed up."""
+
+    schema_version: int
+    trace: str
+    command: str
+    library: str
+    #: What a replay cannot follow, in words.
+    unsound: list[str]
+    #: All records that the file has.
+    records: int
+    file_bytes: int
+    ranks: list[TracedRank]
+    calls: list[TracedCall]
+    #: Of messages between two ranks, and of each rank's own parts in collectives.
+    sizes: list[TracedSize]
+    collective_sizes: list[TracedSize]
+    pairs: list[TracedPair]
+    timeline: TracedTimeline

@@ -1,0 +1,280 @@
+"""Files that are there as a whole or not at all, and logs that lose nothing but the line being written."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, ClassVar, Generic, Self, TextIO, TypeVar
+
+import msgspec
+
+from wulf.base.errors import StoreError
+from wulf.base.records import SCHEMA_VERSION, RunHead
+from wulf.base.store.migrations import Kind, migrate
+
+LOCK = "lock"
+#: What decoding a file raises that is none of ours: damaged, written by somebody else, or made to do harm.
+DAMAGED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+_T = TypeVar("_T")
+_Head = TypeVar("_Head", bound=RunHead)
+
+
+def timestamp(timespec: str = "seconds") -> str:
+    """Return the time as records hold it: ISO 8601, UTC."""
+    return datetime.now(UTC).isoformat(timespec=timespec)
+
+
+class Log:
+    """An append-only file of JSON lines; what `append` was given is on the disk when it returns."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = path.open("ab")
+        cut_unfinished_line(path)
+
+    def append(self, record: msgspec.Struct) -> None:
+        """Write one record.
+
+        Raises
+        ------
+        StoreError
+            The disk refuses.
+        """
+        try:
+            self._file.write(msgspec.json.encode(record) + b"\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise StoreError(
+                f"cannot write to {self._path}: {error.strerror}. What was written before is kept; "
+                f"free some space and go on with --resume"
+            ) from error
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def make_directory(path: Path) -> None:
+    """Make the directory of a new run.
+
+    Raises
+    ------
+    StoreError
+        It is there already, or the disk refuses.
+    """
+    try:
+        path.mkdir(parents=True)
+    except FileExistsError:
+        raise StoreError(f"{path} exists already: choose another name, or go on with --resume") from None
+    except OSError as error:
+        raise StoreError(f"cannot make the run directory {path}: {error.strerror}") from error
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace a file so that a reader sees the old or the new content, never a part.
+
+    Raises
+    ------
+    StoreError
+        When it cannot be written; names it.
+    """
+    if path.is_dir():
+        raise StoreError(f"cannot write {path}: it is a directory")
+    try:
+        _replace(path, content)
+    except OSError as error:
+        raise StoreError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _replace(path: Path, content: bytes) -> None:
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def decode_file(path: Path, kind: type[_T]) -> _T:
+    """Decode a JSON file; errors name it."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {error.strerror}") from error
+    except DAMAGED as error:
+        raise StoreError(f"{path} is damaged: {error}") from error
+
+
+def has(directory: Path, name: str) -> bool:
+    """Whether there is such a file; not in a directory that cannot be looked into."""
+    try:
+        return (directory / name).is_file()
+    except OSError:
+        return False
+
+
+def read_log(path: Path) -> bytes:
+    """Return the content of a log; nothing when there is none yet.
+
+    Raises
+    ------
+    StoreError
+        It cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {error.strerror}") from error
+
+
+def read_head(path: Path, kind: Kind, type_: type[_T]) -> tuple[_T, int]:
+    """Read the head of a run, whatever the version; return the version, too.
+
+    Raises
+    ------
+    StoreError
+        It is of a newer version, or damaged; names the file.
+    """
+    raw = decode_file(path, dict[str, Any])
+    version = check_version(path, raw)
+    try:
+        return msgspec.convert(migrate(kind, raw, version), type_), version
+    except msgspec.DecodeError as error:
+        raise StoreError(f"{path} is damaged: {error}") from error
+
+
+def read_records(log: Path, kind: Kind, type_: Any, version: int) -> Iterator[Any]:
+    """Read the whole lines of a log; a killed writer may have left a part of one.
+
+    Raises
+    ------
+    StoreError
+        A line is damaged; names it.
+    """
+    decoder = msgspec.json.Decoder(type_)
+    for number, line in enumerate(read_log(log).split(b"\n")[:-1], 1):
+        try:
+            if version == SCHEMA_VERSION:
+                yield decoder.decode(line)
+            else:
+                old = msgspec.json.decode(line, type=dict[str, Any])
+                yield msgspec.convert(migrate(kind, old, version), type_)
+        except DAMAGED as error:
+            raise StoreError(f"{log}, line {number} is damaged: {error}") from error
+
+
+def check_version(head: Path, raw: dict[str, Any]) -> int:
+    """Return the schema version in the head of a run.
+
+    Raises
+    ------
+    StoreError
+        There is none, or it is newer than this program.
+    """
+    version = raw.get("schema_version")
+    if not isinstance(version, int) or version < 1:
+        raise StoreError(f"{head} has no valid schema_version")
+    if version > SCHEMA_VERSION:
+        raise StoreError(
+            f"{head.parent} was written by a newer wulf (schema {version}, this one reads up to "
+            f"{SCHEMA_VERSION}): upgrade wulf"
+        )
+    return version
+
+
+def take_lock(path: Path) -> TextIO:
+    """Become the one writer of a directory; the lock is held until the file is closed.
+
+    Raises
+    ------
+    StoreError
+        Another process writes there, which is named; or nobody can.
+    """
+    try:
+        lock = (path / LOCK).open("a+")
+    except OSError as error:
+        raise StoreError(f"cannot write to {path}: {error.strerror}") from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.seek(0)
+        owner = lock.read().strip() or "unknown"
+        lock.close()
+        raise StoreError(f"{path} is being written by process {owner}; wait for it or stop it") from None
+    lock.seek(0)
+    lock.truncate()
+    lock.write(str(os.getpid()))
+    lock.flush()
+    return lock
+
+
+def unfinished_bytes(log: Path) -> int:
+    """Return how much of the end of a log is a line that was not finished [B]."""
+    content = read_log(log)
+    return len(content) - (content.rfind(b"\n") + 1)
+
+
+def cut_unfinished_line(log: Path) -> None:
+    """Take away what a killed writer left of a line."""
+    unfinished = unfinished_bytes(log)
+    if unfinished:
+        os.truncate(log, log.stat().st_size - unfinished)
+
+
+class RunWriter(Generic[_Head]):
+    """The one writer of a run's directory: a head that is replaced, a log that grows. A context manager.
+
+    Raises
+    ------
+    StoreError
+        Another process is writing to the directory, or the disk refuses.
+    """
+
+    #: Names of the head and the log.
+    head_name: ClassVar[str]
+    log_name: ClassVar[str]
+
+    def __init__(self, path: Path, manifest: _Head) -> None:
+        self.path = path
+        self.manifest = manifest
+        self._lock = take_lock(path)
+        self._log = Log(path / self.log_name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._log.close()
+        self._lock.close()
+
+    def update(self, **changed: object) -> None:
+        """Replace the head by one with other fields."""
+        manifest = msgspec.structs.replace(self.manifest, updated_at=timestamp(), **changed)
+        write_record(self.path / self.head_name, manifest)
+        self.manifest = manifest
+
+    def resumed(self, plan: msgspec.Struct) -> None:
+        """Write down that the run goes on now, by this plan."""
+        times = [*self.manifest.resumed_at, timestamp()]
+        self.update(status="running", plan=plan, resumed_at=times, message=None)
+
+
+def write_record(path: Path, record: msgspec.Struct) -> None:
+    """Replace a file by a record, as JSON that can be read."""
+    write_atomically(path, msgspec.json.format(msgspec.json.encode(record), indent=2))

@@ -1,0 +1,138 @@
+"""Tuning runs.
+
+::
+
+    RUN/tuning.json      what is tried, with what, how far; replaced atomically
+    RUN/trials.jsonl     one JSON line per trial, appended and flushed to disk
+    RUN/result.json      the conclusion; can be made again from the two above
+
+and, of the whole procedure (`wulf run`)::
+
+    RUN/before/, RUN/after/                        measured runs: as found, and as left
+    RUN/compared.html                              the page that compares the two
+    RUN/audit-before.json, RUN/audit-after.json    what the audit found
+    RUN/mended.json                                what was set right first
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from wulf.base.errors import StoreError
+from wulf.base.records import Audit, Mending, Trial, TuneManifest, Tuning
+from wulf.base.store import columns
+from wulf.base.store.files import RunWriter, decode_file, has, read_head, read_records, write_record
+
+_T = TypeVar("_T")
+
+HEAD = "tuning.json"
+TRIALS = "trials.jsonl"
+RESULT = "result.json"
+BEFORE = "before"
+AFTER = "after"
+COMPARED = "compared.html"
+AUDIT_BEFORE = "audit-before.json"
+AUDIT_AFTER = "audit-after.json"
+MENDED = "mended.json"
+
+
+class TuningRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A tuning run as it was read."""
+
+    path: Path
+    manifest: TuneManifest
+    trials: list[Trial]
+    #: None before there is a conclusion.
+    result: Tuning | None
+    #: What the audit found before and after; None where it was not part of the run.
+    audit_before: Audit | None = None
+    audit_after: Audit | None = None
+    #: What was set right before the search; None where that was not part of the run.
+    mended: Mending | None = None
+
+    def columns(self, table: str = "trials") -> dict[str, list[Any]]:
+        """Return a table as plain columns of equal length, for any data-frame library.
+
+        Parameters
+        ----------
+        table
+            ``"trials"`` (one row per trial and metric) or ``"effects"`` (one row per comparison of the conclusion).
+
+        Raises
+        ------
+        StoreError
+            The table does not exist.
+        """
+        makers = {
+            "trials": lambda: columns.trial_rows(self.trials),
+            "effects": lambda: columns.effect_rows(self.result),
+        }
+        return columns.table(table, makers)
+
+
+class TuningWriter(RunWriter[TuneManifest]):
+    """The one writer of a tuning run."""
+
+    head_name = HEAD
+    log_name = TRIALS
+
+    def append(self, trial: Trial) -> None:
+        """Write one trial; it is on the disk when this returns."""
+        self._log.append(trial)
+
+    def conclude(self, result: Tuning) -> None:
+        """Store what follows from the trials."""
+        write_record(self.path / RESULT, result)
+
+
+def create_tuning(path: Path, manifest: TuneManifest) -> TuningWriter:
+    """Make a new tuning run and open it for writing.
+
+    Raises
+    ------
+    StoreError
+        There is one already, or the disk refuses.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"cannot make the run directory {path}: {error.strerror}") from error
+    if (path / HEAD).exists():
+        raise StoreError(f"{path} exists already: choose another name, or go on with --resume")
+    write_record(path / HEAD, manifest)
+    return TuningWriter(path, manifest)
+
+
+def resume_tuning(path: Path) -> tuple[TuningRun, TuningWriter]:
+    """Open an existing tuning run for reading and for further trials."""
+    run = load_tuning(path)
+    return run, TuningWriter(path, run.manifest)
+
+
+def load_tuning(path: Path) -> TuningRun:
+    """Read a tuning run.
+
+    Raises
+    ------
+    StoreError
+        It is none, of a newer version, or damaged; names the file.
+    """
+    if not has(path, HEAD):
+        raise StoreError(f"{path} is not a tuning run: it has no {HEAD} ('wulf list' shows the runs)")
+    manifest, version = read_head(path / HEAD, "tuning", TuneManifest)
+    return TuningRun(
+        path=path,
+        manifest=manifest,
+        trials=list(read_records(path / TRIALS, "trial", Trial, version)),
+        result=_optional(path / RESULT, Tuning),
+        audit_before=_optional(path / AUDIT_BEFORE, Audit),
+        audit_after=_optional(path / AUDIT_AFTER, Audit),
+        mended=_optional(path / MENDED, Mending),
+    )
+
+
+def _optional(path: Path, kind: type[_T]) -> _T | None:
+    return decode_file(path, kind) if path.exists() else None

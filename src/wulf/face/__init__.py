@@ -1,0 +1,1 @@
+"""How users meet wulf: command line and Python."""

@@ -1,0 +1,49 @@
+"""What the functions share: how clusters and runs are named, and where new runs go."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from wulf.base import store
+from wulf.base.store import Run
+from wulf.node.cluster.inventory import ClusterConfig
+from wulf.node.fleet.begin import new_run
+from wulf.node.fleet.clusters import cluster as named_cluster
+
+#: Where runs are stored that are given no path, as with the command line.
+RUNS = Path("runs")
+
+Cluster = ClusterConfig | Path | str | None
+AnyRun = Run | Path | str
+
+_LOG = logging.getLogger("wulf")
+
+
+def config_of(cluster: Cluster) -> ClusterConfig:
+    """Return the cluster that is meant."""
+    if isinstance(cluster, ClusterConfig):
+        return cluster
+    return named_cluster(None if cluster is None else str(cluster))
+
+
+def place_of(path: Path | str | None) -> Path:
+    """Return the directory of a new run."""
+    if path is None:
+        return new_run(None, RUNS)
+    return new_run(Path(path).name, Path(path).parent)
+
+
+def run_of(run: AnyRun) -> Run:
+    """Return the measured run that is meant: itself, its path, or as the command line names it."""
+    return run if isinstance(run, Run) else store.load(store.find_run(str(run), RUNS))
+
+
+def stage(text: str) -> None:
+    """Log a new part of the work."""
+    _LOG.info("%s", text)
+
+
+def note(text: str) -> None:
+    """Log what a person should know."""
+    _LOG.warning("%s", text)

@@ -1,0 +1,575 @@
+"""Programs and patterns: run, traced, performed, predicted; and the benchmarks that are programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from wulf.base import store
+from wulf.base.errors import StoreError, UsageError
+from wulf.base.records import Comparison, Prediction
+from wulf.base.records.blas import BlasComparison
+from wulf.base.records.collectives import CollectiveTuning
+from wulf.base.records.emulated import Emulated
+from wulf.base.records.profiled import Characters
+from wulf.base.records.traced import TraceSummary
+from wulf.base.store import Run
+from wulf.base.store.hpl import HplRun
+from wulf.base.trace.summary import summary
+from wulf.face.api.arguments import checked
+from wulf.face.api.common import RUNS, AnyRun, Cluster, config_of, note, place_of, run_of, stage
+from wulf.face.api.measured import in_turn
+from wulf.face.logged import Logged, LoggedHpl
+from wulf.node.fleet import allocation, change
+from wulf.node.fleet.begin import new_seed
+from wulf.node.measuring import session as measuring
+from wulf.node.programs import blas_runs
+from wulf.node.replay import predicting
+from wulf.node.trials import commands, interleaving
+from wulf.node.trials.printed import printed
+from wulf.tools.application import work
+from wulf.tools.collectives import session as collectives
+from wulf.tools.emulate import work as emulating
+from wulf.tools.hpcc import work as hpcc
+from wulf.tools.hpl import session as linpack
+from wulf.tools.trace import work as tracing
+from wulf.tools.worth import work as valuing
+from wulf.tools.worth.record import Worth
+
+
+@checked
+def app(
+    command: str | Sequence[str],
+    cluster: Cluster = None,
+    path: Path | str | None = None,
+    *,
+    nodes: str | None = None,
+    ranks: int = 0,
+    directory: str = "",
+    match: Sequence[str] = (),
+    names: Sequence[str] = (),
+    repeat: int | None = None,
+    precision: float = 0.02,
+    budget_s: float = 1800.0,
+    mpi: str | None = None,
+    seed: int | None = None,
+) -> Run:
+    """Launch a command again and again until its run time is precise, as ``wulf app`` does.
+
+    Parameters
+    ----------
+    command
+        Text for a shell on the first node, or the words of a command.
+    cluster, path, nodes
+        As for `measure`.
+    ranks
+        So many ranks of it are started on the nodes as an MPI program; 0 for a command that starts its own.
+    directory
+        Where it runs on the node.
+    match, names
+        Regular expressions with one group around a number in the output, and what these are:
+        ``performance [GFLOPS] higher``.
+    repeat
+        Exactly so many launches; None for as many as `precision` takes within `budget_s`.
+
+    Returns
+    -------
+    Run
+        Its cells are ``run time`` and each number; what launches have printed is in ``output`` of its path.
+    """
+    config = config_of(cluster)
+    request = measuring.MeasureRequest(
+        config=config,
+        pairs=[(node, node) for node in config.select(nodes)],
+        ladder="none",
+        sizes_bytes=[0],
+        command=_text(command),
+        command_directory=directory,
+        command_name=interleaving.RUN_TIME,
+        prints=printed(match, names),
+        command_ranks=ranks,
+        mpi=mpi or config.mpi.compiler,
+        precision=precision,
+        budget_s=budget_s,
+        min_launches=repeat if repeat is not None else 6,
+        max_launches=repeat if repeat is not None else 40,
+        reference=False,
+        seed=new_seed(seed),
+    )
+    return measuring.start(request, place_of(path), Logged())[0]
+
+
+@checked
+def app_against(
+    command: str | Sequence[str],
+    other: str | Sequence[str],
+    cluster: Cluster = None,
+    *,
+    nodes: str | None = None,
+    directory: str = "",
+    match: Sequence[str] = (),
+    names: Sequence[str] = (),
+    launches: int = 20,
+    budget_s: float = 1800.0,
+    margin: float = 0.02,
+    seed: int | None = None,
+) -> Comparison:
+    """Launch two commands in turn and say which is faster, by how much, as ``wulf app --against`` does.
+
+    Parameters
+    ----------
+    command, other
+        The base, and what is compared with it; as for `app`.
+    launches
+        Pairs of launches at most.
+    """
+    config = config_of(cluster)
+    request = commands.against(
+        config,
+        config.select(nodes),
+        (_text(command), _text(other)),
+        directory=directory,
+        prints=printed(match, names),
+        launches=launches,
+        budget_s=budget_s,
+        margin=margin,
+        seed=new_seed(seed),
+    )
+    return in_turn(request)
+
+
+@checked
+def characterise(
+    runs: Sequence[AnyRun],
+    *,
+    settings: Sequence[str] = (),
+    mpi: str | None = None,
+    launches: int = 12,
+    budget_s: float = 600.0,
+    margin: float = 0.02,
+    seed: int | None = None,
+    take_over: bool = False,
+    relax: bool = False,
+) -> Characters:
+    """Say what programs do with MPI and of which class they are, as ``wulf characterise`` does.
+
+    Parameters
+    ----------
+    runs
+        Made by `app`; each program is launched once more.
+    settings
+        ``KNOB=VALUE,…``: what each brings the programs is measured in turn with the original settings.
+    """
+    request = work.CharacteriseRequest(
+        runs=[run_of(run) for run in runs],
+        settings=[interleaving.side(text) for text in settings],
+        mpi=mpi,
+        launches=launches,
+        budget_s=budget_s,
+        margin=margin,
+        permissions=change.Permissions(take_over=take_over, relax=relax),
+        seed=new_seed(seed),
+    )
+    return work.characterise(request, stage)
+
+
+@checked
+def trace(
+    command: str | Sequence[str],
+    path: Path | str,
+    cluster: Cluster = "local",
+    *,
+    nodes: str | None = None,
+    ranks: int = 0,
+    mpi: str | None = None,
+    limit_bytes: int = 1 << 30,
+) -> TraceSummary:
+    """Run a program, record every call of MPI, and write the trace, as ``wulf trace`` does.
+
+    Parameters
+    ----------
+    path
+        Where the trace goes (``.wtrace``).
+    ranks
+        As for `app`.
+    limit_bytes
+        Largest file of each rank [B].
+
+    """
+    config = config_of(cluster)
+    request = tracing.TraceRequest(
+        config=config,
+        nodes=config.select(nodes),
+        words=[command] if isinstance(command, str) else list(command),
+        output=Path(path),
+        ranks=ranks,
+        mpi=mpi or config.mpi.compiler,
+        limit_bytes=limit_bytes,
+    )
+    found = tracing.trace(request, stage)
+    if found.exit_code:
+        note(f"the command ended with exit code {found.exit_code}; {path} has what it did until then")
+    return summary(found.trace)
+
+
+@checked
+def emulate(
+    pattern: Path | str,
+    cluster: Cluster = None,
+    path: Path | str | None = None,
+    *,
+    nodes: str | None = None,
+    ranks: int = 0,
+    ranks_per_node: int = 0,
+    mpi: str | None = None,
+    passes: int = 5,
+    compute: str = "work",
+    check: bool = True,
+    repeat: int | None = None,
+    precision: float = 0.02,
+    budget_s: float = 1800.0,
+    seed: int | None = None,
+    predict_on: AnyRun | None = None,
+) -> Emulated:
+    """Perform a pattern of messages on the cluster and say how long it takes, as ``wulf emulate`` does.
+
+    Parameters
+    ----------
+    pattern
+        A file (``.toml``), or a name of ``wulf emulate --list``.
+    cluster, path, nodes
+        As for `measure`.
+    ranks, ranks_per_node
+        0: as the pattern says, spread evenly over the nodes.
+    compute
+        ``work``, ``clock`` or ``none``.
+    repeat
+        As for `app`.
+    predict_on
+        A calibrated run of these nodes: ``emulated.predicted`` is what the model says beside it.
+
+    Raises
+    ------
+    StoreError
+        No launch succeeded; the run says why.
+    """
+    calibrated = run_of(predict_on) if predict_on is not None else None
+    config = config_of(cluster)
+    request = emulating.EmulateRequest(
+        config=config,
+        nodes=config.select(nodes),
+        source=str(pattern),
+        ranks=ranks,
+        ranks_per_node=ranks_per_node,
+        mpi=mpi,
+        passes=passes,
+        compute=compute,
+        check=check,
+        precision=precision,
+        budget_s=allocation.capped(budget_s, note),
+        min_launches=repeat if repeat is not None else 6,
+        max_launches=repeat if repeat is not None else 40,
+        seed=new_seed(seed),
+    )
+    run, analysis = emulating.start(request, place_of(path), Logged())
+    if calibrated is not None:
+        emulating.predict(run, analysis, calibrated, stage)
+    found = emulating.result(run, analysis)
+    if found is None:
+        raise StoreError(
+            f"{run.path}: no launch of {pattern} succeeded; 'wulf report {run.path} --text' says why"
+        )
+    return found
+
+
+@checked
+def predict(
+    source: Path | str,
+    on: AnyRun,
+    *,
+    what_if: str = predicting.USUAL,
+    again: Sequence[Path | str] = (),
+    own: Sequence[Path | str] = (),
+    ranks: int = 0,
+    ranks_per_node: int = 0,
+    placement: Sequence[int] = (),
+    rules: Path | str | None = None,
+    engine: predicting.Engine = "auto",
+    beside: Sequence[Path | str] = (),
+    topology: Path | str | None = None,
+    samples: int = 200,
+    seed: int = 1,
+) -> Prediction:
+    """Say what a traced program would take on other networks, as ``wulf predict`` does.
+
+    Parameters
+    ----------
+    source
+        A trace (``.wtrace``), or a pattern (a ``.toml`` file).
+    on
+        A run of `calibrate` on the nodes of the trace.
+    what_if
+        Networks by name, or changes: ``25gbe,latency=x0.5``; ``@RUN`` for the network of another calibrated run.
+    again
+        More traces of the same program.
+    own
+        Files of networks, or directories of them.
+    ranks
+        Of a pattern that leaves the number open.
+    placement
+        The number of a node for each rank; empty for as the trace says.
+    engine
+        ``static``, ``events``, ``both`` or ``auto``.
+    samples
+        Behind every interval, at least 20.
+
+    Raises
+    ------
+    UsageError
+        The run lacks what is needed; says how it is measured.
+    TraceError
+        The trace cannot be replayed soundly; says why.
+    """
+    request = predicting.PredictRequest(
+        source=Path(source),
+        again=[Path(one) for one in again],
+        run=run_of(on),
+        what_if=what_if,
+        own=[Path(one) for one in own],
+        ranks=ranks,
+        ranks_per_node=ranks_per_node,
+        placement=list(placement),
+        rules=Path(rules) if rules is not None else None,
+        find_run=lambda name: store.load(store.find_run(name, RUNS)),
+        samples=_samples(samples),
+        seed=seed,
+        engine=engine,
+        beside=[Path(one) for one in beside],
+        topology=Path(topology) if topology is not None else None,
+    )
+    return predicting.predict(request, stage)
+
+
+@checked
+def worth(
+    traces: Sequence[Path | str],
+    on: AnyRun,
+    *,
+    jobs: Path | str,
+    prices: Path | str,
+    what_if: str = "10gbe,25gbe,25gbe-roce",
+    tuned: str = "1gbe-tuned",
+    own: Sequence[Path | str] = (),
+    ranks_per_node: int = 0,
+    rules: Path | str | None = None,
+    as_traced: bool = False,
+    samples: int = 200,
+    seed: int = 1,
+) -> Worth:
+    """Say what other networks are worth to a mix of jobs, as ``wulf worth`` does.
+
+    Parameters
+    ----------
+    traces
+        Of the jobs.
+    on
+        As for `predict`.
+    jobs, prices
+        Files; ``wulf worth --template jobs`` and ``prices`` print some to begin with.
+    tuned
+        What the network becomes when it is tuned; empty: not asked about.
+    as_traced
+        Take traces with receives from anybody, too.
+    """
+    request = valuing.WorthRequest(
+        traces=[Path(one) for one in traces],
+        run=run_of(on),
+        jobs=Path(jobs),
+        prices=Path(prices),
+        what_if=what_if,
+        tuned=tuned,
+        own=[Path(one) for one in own],
+        ranks_per_node=ranks_per_node,
+        rules=Path(rules) if rules is not None else None,
+        as_traced=as_traced,
+        samples=_samples(samples),
+        seed=seed,
+    )
+    return valuing.value(request, stage)
+
+
+@checked
+def compare_blas(
+    cluster: Cluster = None,
+    *,
+    nodes: str | None = None,
+    libraries: Sequence[str] | None = None,
+    threads: int | None = None,
+    size: int = 1000,
+    rounds: int | None = None,
+    margin: float = 0.02,
+    seed: int | None = None,
+) -> BlasComparison:
+    """Say which BLAS library is fastest, as ``wulf blas`` does.
+
+    Parameters
+    ----------
+    libraries
+        Absolute paths on the nodes; None for all that are found.
+    size
+        Rows and columns of the matrices.
+    rounds
+        Launches of each library; None for what a proof needs.
+    """
+    config = config_of(cluster)
+    chosen = config.select(nodes)
+    request = blas_runs.BlasRequest(
+        config=config,
+        # The nodes of one machine are one.
+        nodes=chosen[:1] if config.transport == "local" else chosen,
+        libraries=list(libraries) if libraries is not None else None,
+        threads=threads,
+        size=size,
+        rounds=rounds,
+        margin=margin,
+        seed=new_seed(seed),
+    )
+    return blas_runs.compare(request, stage)
+
+
+@checked
+def hpl(
+    cluster: Cluster = None,
+    path: Path | str | None = None,
+    *,
+    nodes: str | None = None,
+    program: str | None = None,
+    time_s: float = 1200.0,
+    repeat: int = 6,
+    price: float | None = None,
+    watts: float | None = None,
+    peak_gflops: float | None = None,
+    blas_library: str | None = None,
+    mpi: str | None = None,
+    seed: int | None = None,
+) -> HplRun:
+    """Run High-Performance Linpack, tuned and repeated, as ``wulf hpl`` does: ``run.result``.
+
+    Parameters
+    ----------
+    program
+        On the nodes; None for xhpl or else hpcc.
+    time_s
+        For all of it [s].
+    price, watts
+        Of the whole machine.
+    blas_library
+        ``all``, a name or a path; None for what the program finds.
+    """
+    for name, value in (("price", price), ("watts", watts), ("peak_gflops", peak_gflops)):
+        if value is not None and not value > 0:
+            raise UsageError(f"{name} {value:g}: it must be more than 0")
+    config = config_of(cluster)
+    request = linpack.HplRequest(
+        config=config,
+        nodes=config.select(nodes),
+        program=program,
+        time_s=time_s,
+        repeats=repeat,
+        seed=new_seed(seed),
+        price=price,
+        watts=watts,
+        peak_gflops=peak_gflops,
+        mpi=mpi,
+        blas=blas_library,
+    )
+    return linpack.start(request, place_of(path), LoggedHpl())
+
+
+@checked
+def run_hpcc(
+    cluster: Cluster = None,
+    path: Path | str | None = None,
+    *,
+    nodes: str | None = None,
+    time_s: float = 1200.0,
+    launches: int = 6,
+    size: int | None = None,
+    ranks_per_node: int | None = None,
+    program: str = "hpcc",
+    seed: int | None = None,
+) -> Run:
+    """Run HPC Challenge on all nodes together and on each alone, as ``wulf hpcc`` does.
+
+    Parameters
+    ----------
+    time_s
+        Time after which no round is begun [s].
+    launches
+        Rounds at most.
+    size
+        N of HPL; None for what fits.
+    """
+    config = config_of(cluster)
+    chosen = config.select(nodes)
+    request = hpcc.HpccRequest(
+        config=config,
+        # The nodes of one machine are one.
+        nodes=chosen[:1] if config.transport == "local" else chosen,
+        time_s=allocation.capped(time_s, note),
+        launches=launches,
+        size=size,
+        ranks_per_node=ranks_per_node,
+        program=program,
+        seed=new_seed(seed),
+    )
+    return hpcc.measure(request, place_of(path), stage)
+
+
+@checked
+def tune_collectives(
+    rules: Path | str,
+    cluster: Cluster = None,
+    *,
+    nodes: str | None = None,
+    collectives_of: Sequence[str] = ("bcast", "reduce", "allreduce", "allgather", "alltoall"),
+    max_size_bytes: int = 1 << 20,
+    ranks: Sequence[int] = (),
+    budget_s: float = 1800.0,
+    mpi: str | None = None,
+    seed: int | None = None,
+) -> CollectiveTuning:
+    """Find the algorithms that are best for collectives, and write the library's file, as ``wulf mpi tune`` does.
+
+    Parameters
+    ----------
+    rules
+        The file that is written.
+    collectives_of
+        As the library calls them.
+    ranks
+        Numbers of ranks; none for one on each node.
+    """
+    config = config_of(cluster)
+    request = collectives.TuneRequest(
+        config=config,
+        nodes=config.select(nodes),
+        collectives=list(collectives_of),
+        max_bytes=max_size_bytes,
+        ranks=sorted(set(ranks)),
+        budget_s=allocation.capped(budget_s, note),
+        out=Path(rules),
+        mpi=mpi or config.mpi.compiler,
+        seed=new_seed(seed),
+    )
+    return collectives.save(collectives.tune(request, stage), Path(rules))
+
+
+def _text(command: str | Sequence[str]) -> str:
+    return command if isinstance(command, str) else commands.as_text(command)
+
+
+def _samples(samples: int) -> int:
+    if samples < 20:
+        raise UsageError(f"samples {samples}: 20 or more")
+    return samples

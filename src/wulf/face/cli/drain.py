@@ -1,0 +1,41 @@
+"""``wulf drain``: take the nodes out of Slurm's service that a diagnosis calls bad."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from wulf.base.errors import EXIT_FINDINGS
+from wulf.face.cli.options import RUNS, RunArgument, RunsOption, open_run
+
+
+def command(
+    run: RunArgument = "latest",
+    now: Annotated[
+        bool, typer.Option("--now", help="Do it: without this, the commands are only printed.")
+    ] = False,
+    runs: RunsOption = RUNS,
+) -> None:
+    """Take the nodes out of Slurm's service that a run of all pairs shows to be slow, with the reason.
+
+    Only prints the commands, unless --now is given. Jobs on a drained node end as they would, no new one starts there;
+    'scontrol update nodename=NODE state=resume' undoes it. Links and groups of nodes that are slow are no one's fault,
+    and nobody is drained for them: 'wulf diagnose RUN' has these.
+
+    Exit code 3 when a node is bad.
+    """
+    from wulf.node.cluster import slurm_nodes
+    from wulf.tools.diagnose import drain, work
+
+    bad = drain.together(drain.reasons(work.diagnose(open_run(run, runs))))
+    for nodes, reason in bad:
+        if now:
+            slurm_nodes.drain(nodes, reason)
+        sys.stdout.write(f"{slurm_nodes.drain_command(nodes, reason)}\n")
+    if not bad:
+        sys.stdout.write("no node is slower than its like: nothing to drain\n")
+        return
+    sys.stdout.write("drained\n" if now else "nothing was drained: --now does it\n")
+    raise typer.Exit(EXIT_FINDINGS)

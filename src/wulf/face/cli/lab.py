@@ -1,0 +1,263 @@
+"""``wulf lab``: a virtual cluster on this machine."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from wulf.base.errors import LabError, UsageError
+from wulf.base.nodeset import fold
+from wulf.base.signals import end_gently
+from wulf.face.cli.help_words import MISTAKE_NAMES, Nic
+from wulf.face.cli.options import print_json, show_table
+
+if TYPE_CHECKING:
+    from wulf.node import lab
+
+app = typer.Typer(
+    help="A virtual cluster on this machine, to try everything on without touching a real one.\n\n"
+    "Nodes are systemd-nspawn containers of this machine's own system with a writable layer each, or with --vm "
+    "virtual machines with a kernel and a NIC driver of their own, in a closed network of their own (198.18.0.0/15): "
+    "no packet of theirs can leave the machine.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+DEFAULT_NIC: Nic = "e1000e"
+NodeArgument = Annotated[str, typer.Argument(metavar="NODE")]
+
+
+@app.command()
+def up(
+    nodes: Annotated[
+        int | None, typer.Option(help="Number of nodes. Default: 4, or as many as --cables takes.")
+    ] = None,
+    mtu: Annotated[int | None, typer.Option(help="MTU of every link [bytes].")] = None,
+    rate: Annotated[str | None, typer.Option(help="Speed of every link, such as 1gbit.")] = None,
+    delay: Annotated[
+        str | None,
+        typer.Option(
+            help="One-way delay of every link, such as 50us; a message passes two. By netem, or where the kernel "
+            "has none by a program, which takes some CPU time of the nodes and 10 to 20 µs more."
+        ),
+    ] = None,
+    link: Annotated[
+        list[str] | None, typer.Option(help="One node's link: node03:rate=100mbit,mtu=9000. May be repeated.")
+    ] = None,
+    cables: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHAPE",
+            help="Direct cables between the nodes beside the switch: ring:N, mesh:AxB, torus:AxB, hypercube:D. "
+            "--mtu, --rate and --delay are not theirs.",
+        ),
+    ] = None,
+    vm: Annotated[
+        bool,
+        typer.Option(
+            "--vm",
+            help="Nodes are virtual machines (QEMU) with a kernel and a NIC driver of their own, booted from this "
+            "machine's files: interrupt moderation, rings and offloads are real. Without --kvm in virtual time, in "
+            "which every instruction takes the same: slow to watch, and little disturbed. Default: 2 nodes.",
+        ),
+    ] = False,
+    nic: Annotated[
+        Nic,
+        typer.Option(
+            help="With --vm: the NIC of every node. igb needs QEMU 8.0; e1000e moderates from 128 µs on."
+        ),
+    ] = DEFAULT_NIC,
+    kvm: Annotated[
+        bool, typer.Option("--kvm", help="With --vm: run them by this machine's processor, in its time.")
+    ] = False,
+    slurm: Annotated[
+        bool,
+        typer.Option(
+            "--slurm",
+            help="Run Slurm on the nodes, its controller on node01; /shared is a directory of all nodes, with wulf "
+            "in their PATH.",
+        ),
+    ] = False,
+) -> None:
+    """Raise a virtual cluster; do nothing when the same is up already."""
+    from rich.console import Console
+
+    from wulf.node import lab
+    from wulf.node.lab import topology
+    from wulf.node.lab.slurm import PARTITION, SHARED
+    from wulf.node.lab.vm import image, machine
+    from wulf.node.probe import build
+    from wulf.node.topology import shapes
+
+    if vm and (slurm or cables or delay):
+        raise UsageError("--vm takes neither --slurm nor --cables nor --delay")
+    if (kvm or nic != DEFAULT_NIC) and not vm:
+        raise UsageError("--nic and --kvm are of --vm")
+    missing = [*lab.supported(slurm=slurm), *(image.lacking(nic) if vm else [])]
+    if missing:
+        raise LabError(
+            "this machine cannot run a virtual cluster; missing:\n" + "\n".join(f"  {m}" for m in missing)
+        )
+    overrides = dict(topology.parse_override(text) for text in link or [])
+    shape = shapes.parse(cables) if cables is not None else None
+    usual = 2 if vm else 4
+    count = nodes if nodes is not None else usual if shape is None else shape.ranks
+    edges = shape.edges() if shape is not None else []
+    end_gently()
+    begin = time.monotonic()
+    with Console(stderr=True).status("raising the virtual cluster") as status:
+        raised, was_up = lab.up(
+            count,
+            topology.link(mtu, rate, delay),
+            overrides,
+            status.update,
+            edges,
+            slurm=slurm,
+            vm=machine.Vm(nic=nic, is_kvm=kvm) if vm else None,
+            program=lambda name: str(build.build_program(name, None).path),
+        )
+    names = raised.layout.names()
+    if was_up:
+        sys.stdout.write(f"already up: {len(names)} nodes, {names[0]} to {names[-1]}\n")
+        return
+    sys.stdout.write(
+        f"up: {len(names)} nodes, {names[0]} to {names[-1]}, in {time.monotonic() - begin:.1f} s\n"
+    )
+    for group in raised.layout.shared_cpus():
+        sys.stdout.write(f"note: {', '.join(group)} share a CPU; figures between them are marked\n")
+    if raised.layout.cables:
+        sys.stdout.write(f"{len(raised.layout.cables)} direct cables: wulf topology --cluster lab\n")
+    sys.stdout.write(f"cluster file: {raised.cluster_file}\n")
+    if slurm:
+        sys.stdout.write(f"Slurm: partition {PARTITION}, controller {names[0]}, {SHARED} on all nodes\n")
+        inner = shlex.quote(f"cd {SHARED} && wulf measure --submit --time=00:10:00")
+        sys.stdout.write(f"next: wulf lab ssh {names[0]} -- sh -c {inner}\n")
+        return
+    sys.stdout.write("next: wulf measure --cluster lab\n")
+
+
+@app.command()
+def status(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """Show the nodes and how they are."""
+    from rich.table import Table
+
+    from wulf.node import lab
+
+    current = lab.remains()
+    found = current.status() if current is not None else []
+    if json:
+        print_json(found)
+        return
+    if current is None:
+        sys.stdout.write("no virtual cluster is up ('wulf lab up' raises one)\n")
+        return
+    if current.state.phase != "up":
+        sys.stdout.write("the virtual cluster was left half-way: 'wulf lab down' removes it\n")
+    table = Table("node", "address", "CPUs", "link", "state", box=None)
+    for node in found:
+        options = [f"mtu {node.mtu}" if node.mtu else "", node.rate or "", node.delay or ""]
+        table.add_row(
+            node.node,
+            node.address,
+            ",".join(str(cpu) for cpu in node.cpus),
+            ", ".join(option for option in options if option) or "default",
+            node.state,
+        )
+    show_table(table)
+
+
+@app.command(context_settings={"ignore_unknown_options": True})
+def ssh(
+    node: NodeArgument, command: Annotated[list[str] | None, typer.Argument(metavar="[-- COMMAND…]")] = None
+) -> None:
+    """Open a shell on a node, or run a command there; its exit code is passed on.
+
+    One word is for a shell ('echo a; echo b'), several are a command and its arguments.
+    """
+    words = command or []
+    argv = _lab().ssh_argv(node, ["sh", "-c", *words] if len(words) == 1 else words)
+    sys.stdout.flush()
+    os.execvp(argv[0], argv)  # noqa: S606 - ssh takes this process's place, terminal and exit code
+
+
+@app.command()
+def reboot(node: NodeArgument) -> None:
+    """Shut a node down in order and boot it again; what it wrote to its disk is kept."""
+    begin = time.monotonic()
+    _lab().reboot(node)
+    sys.stdout.write(f"{node} is up again after {time.monotonic() - begin:.1f} s\n")
+
+
+@app.command()
+def kill(node: NodeArgument) -> None:
+    """Pull a node's plug."""
+    _lab().kill(node)
+    sys.stdout.write(f"{node} is off ('wulf lab start {node}' switches it on)\n")
+
+
+@app.command()
+def start(node: NodeArgument) -> None:
+    """Switch on a node that is off."""
+    _lab().start(node)
+    sys.stdout.write(f"{node} is up\n")
+
+
+@app.command()
+def plant(
+    mistakes: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[MISTAKE]...",
+            help=f"Of {', '.join(MISTAKE_NAMES)}; default: all that these nodes can have.",
+        ),
+    ] = None,
+) -> None:
+    """Make mistakes of real administrators on some nodes, for 'wulf audit' and 'wulf tune' to find."""
+    from wulf.node.lab.planted import MISTAKES
+
+    current = _lab()
+    names = current.layout.names()
+    has_drivers = current.layout.vm is not None
+    usual = [name for name, mistake in MISTAKES.items() if has_drivers or not mistake.of_driver]
+    for name in mistakes or usual:
+        if name not in MISTAKES:
+            raise UsageError(f"there is no mistake {name!r}; there are: {', '.join(MISTAKES)}")
+        mistake = MISTAKES[name]
+        if name not in usual:
+            raise UsageError(
+                f"{name} takes the driver of a real NIC: raise virtual machines, 'wulf lab up --vm'"
+            )
+        nodes = [names[number - 1] for number in mistake.nodes if number <= len(names)]
+        for node in nodes:
+            argv = current.ssh_argv(node, ["sh", "-c", mistake.script])
+            done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
+            if done.returncode != 0:
+                raise LabError(f"{node}: {mistake.text}: {done.stderr.strip()}")
+        sys.stdout.write(f"{fold(nodes)}: {mistake.text}\n")
+
+
+@app.command()
+def down() -> None:
+    """Take the virtual cluster down; nothing is left behind, also after a crash."""
+    from wulf.node import lab
+
+    current = lab.remains()
+    if current is None:
+        sys.stdout.write("no virtual cluster is up\n")
+        return
+    current.down()
+    sys.stdout.write("down\n")
+
+
+def _lab() -> lab.Lab:
+    from wulf.node import lab
+
+    current = lab.current()
+    if current is None:
+        raise UsageError("no virtual cluster is up: 'wulf lab up' raises one")
+    return current

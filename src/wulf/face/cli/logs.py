@@ -1,0 +1,138 @@
+"""What is done, in detail: on standard error (``--verbose``), and in a file (``--log-file``).
+
+Both options stand before the verb or after it. What is logged is what the modules say to the logger ``wulf``.
+"""
+
+from __future__ import annotations
+
+import logging
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from wulf import __version__
+from wulf.base import defaults
+from wulf.base.errors import ConfigError, WulfError
+from wulf.base.text import printable
+
+VerboseOption = Annotated[
+    bool,
+    typer.Option(
+        "--verbose",
+        help="Say on standard error what is done: every command on the nodes, with the time that it took. Also after "
+        "the verb.",
+    ),
+]
+LogFileOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--log-file",
+        metavar="FILE",
+        help="Write the same, with the time of day, to the end of a file. Also after the verb.",
+    ),
+]
+
+_LOG = logging.getLogger("wulf")
+# Where nobody wants to know, nobody is told.
+_LOG.addHandler(logging.NullHandler())
+_begun: set[str] = set()
+
+
+class _OneLine(logging.Formatter):
+    """Lines that are safe to show, whatever a node has said."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record), 20_000)
+
+
+def begin(*, verbose: bool, path: Path | None) -> None:
+    """Begin to log, as the options before the verb or the defaults say.
+
+    Raises
+    ------
+    ConfigError
+        The file cannot be written, or a default cannot be.
+    """
+    if verbose or defaults.is_true(defaults.common("verbose")):
+        _to_terminal()
+    setting = defaults.common("log-file")
+    if path is None and setting is not None:
+        path = Path(str(setting.value)).expanduser()
+    if path is not None:
+        _to_file(path)
+
+
+def accept_after_verb(command: Any) -> None:
+    """Let both options stand after a verb, too; its help does not repeat them."""
+    for inner in getattr(command, "commands", {}).values():
+        accept_after_verb(inner)
+    if hasattr(command, "commands"):
+        return
+    taken = {name for option in command.params for name in option.opts}
+    for option in _made_by_typer():
+        if not taken.intersection(option.opts):
+            command.params.append(option)
+
+
+def ended(error: BaseException) -> None:
+    """Log how it ended."""
+    if isinstance(error, SystemExit):
+        _LOG.info("ended with exit code %s", error.code or 0)
+    elif isinstance(error, WulfError):
+        _LOG.info("ended with exit code %s: %s", error.exit_code, error)
+    else:
+        _LOG.error("ended by an error of wulf itself", exc_info=error)
+
+
+def _made_by_typer() -> list[Any]:
+    def options(verbose: VerboseOption = False, log_file: LogFileOption = None) -> None:
+        pass
+
+    single = typer.Typer(add_completion=False)
+    single.command()(options)
+    found = []
+    for option in typer.main.get_command(single).params:
+        if option.name in ("verbose", "log_file"):
+            option.hidden = True  # type: ignore[attr-defined]
+            option.expose_value = False
+            option.callback = _given
+            found.append(option)
+    return found
+
+
+def _given(ctx: Any, option: Any, value: Any) -> Any:
+    if value and not ctx.resilient_parsing:
+        begin(verbose=option.name == "verbose", path=Path(value) if option.name == "log_file" else None)
+    return value
+
+
+def _to_terminal() -> None:
+    if "terminal" in _begun:
+        return
+    handler = logging.StreamHandler(sys.stderr)
+    # What a person sees anyway is not said twice.
+    handler.addFilter(lambda record: not getattr(record, "shown", False))
+    _add("terminal", handler, "%(message)s")
+
+
+def _to_file(path: Path) -> None:
+    if "file" in _begun:
+        return
+    try:
+        handler = logging.FileHandler(path, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise ConfigError(f"--log-file: cannot write {path}: {error.strerror}") from None
+    _add("file", handler, "%(asctime)s %(process)d %(levelname)s %(message)s")
+    _LOG.info("wulf %s: %s", __version__, shlex.join(sys.argv))
+    for file in defaults.files():
+        _LOG.debug("defaults of %s", file.path)
+
+
+def _add(name: str, handler: logging.Handler, form: str) -> None:
+    _begun.add(name)
+    handler.setFormatter(_OneLine(form))
+    _LOG.addHandler(handler)
+    _LOG.setLevel(logging.DEBUG)

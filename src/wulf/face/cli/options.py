@@ -1,0 +1,78 @@
+"""Options that several verbs share, and how they are resolved."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from wulf.face.cli import complete
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from wulf.base import store
+
+RunsOption = Annotated[
+    Path,
+    typer.Option("--runs", help="Directory that holds the runs.", show_default=True),
+]
+RunArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN",
+        help="Path or name of a run, the beginning of its name, or 'latest'.",
+        autocompletion=complete.runs,
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON (see docs/reference/json.md).")]
+ClusterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        help="A cluster file, 'lab' (the virtual cluster), 'slurm' (this allocation) or 'local' "
+        "(this machine). "
+        "Default: the Slurm allocation that this runs in, else ./cluster.toml, else that of 'wulf config', else the "
+        "virtual cluster that is up.",
+        autocompletion=complete.clusters,
+    ),
+]
+RUNS = Path("runs")
+#: Wider than any table [columns].
+_UNBOUNDED = 100_000
+
+
+def console() -> Console:
+    """Return the console for results; plain text when it is not a terminal."""
+    from wulf.face.cli.stdout import Output
+
+    return Output(soft_wrap=not sys.stdout.isatty(), highlight=False)
+
+
+def show_table(table: Table) -> None:
+    """Print a table; lines of a file or a pipe are never wrapped or cut."""
+    from wulf.face.cli.stdout import Output
+
+    Output(width=None if sys.stdout.isatty() else _UNBOUNDED, highlight=False).print(table, markup=False)
+
+
+def print_json(value: object) -> None:
+    """Print a record, or a list of records, for programs."""
+    import msgspec
+
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=1).decode() + "\n")
+
+
+def say(text: str) -> None:
+    """Tell a person what is going on, beside the results."""
+    sys.stderr.write(f"{text}\n")
+
+
+def open_run(name: str, runs: Path) -> store.Run:
+    """Load the run that a user names."""
+    from wulf.base import store
+
+    return store.load(store.find_run(name, runs))

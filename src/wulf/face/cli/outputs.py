@@ -1,0 +1,72 @@
+"""What every ``--json`` prints, and what is in the files of a run: name → where it is found, and its type.
+
+`wulf schema` and docs/reference/json.md are made of this table.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from wulf.base import catalogue, networks, records
+from wulf.base.records import blas, collectives, diagnosed, emulated, hpcc, hpl, profiled, traced, watched
+from wulf.face.cli import json_records
+from wulf.face.cli.verification import Verification
+from wulf.node import lab
+from wulf.tools.measure.page import export
+from wulf.tools.worth.record import Worth
+
+
+class Output(NamedTuple):
+    """One kind of JSON."""
+
+    #: The commands that print it, or the file that it is in.
+    where: str
+    type: Any
+
+
+OUTPUTS: dict[str, Output] = {
+    "report": Output("wulf report --json", export.Export),
+    "analysis": Output("wulf analyze --json, RUN/analysis.json", records.Analysis),
+    "comparisons": Output("wulf compare --json, wulf mpi compare --json", list[records.Comparison]),
+    "diagnosis": Output("wulf diagnose --json", diagnosed.Diagnosis),
+    "characters": Output("wulf characterise --json", profiled.Characters),
+    "emulated": Output("wulf emulate --json", emulated.Emulated),
+    "emulation": Output("RUN/emulation.json (of a pattern)", emulated.EmulatedPattern),
+    "predicted": Output("RUN/predicted.json (of a pattern)", emulated.PredictedBeside),
+    "trace": Output("wulf trace show --json, wulf trace record --json", traced.TraceSummary),
+    "prediction": Output("wulf predict --json", records.Prediction),
+    "predictions": Output("wulf predict --json (of several traces)", list[records.Prediction]),
+    "networks": Output("wulf predict --json (with --list)", list[networks.NamedNetwork]),
+    "watch": Output("wulf watch run --json, wulf watch show --json", watched.WatchReport),
+    "worth": Output("wulf worth --json", Worth),
+    "mpi-parameters": Output("wulf mpi parameters --json", list[records.MpiParameter]),
+    "blas": Output("wulf blas --json", blas.BlasComparison),
+    "hpcc": Output("wulf hpcc --json", hpcc.HpccResult),
+    "hpl": Output("wulf hpl --json, wulf report --json (of a run of HPL), RUN/result.json", hpl.HplResult),
+    "runs": Output("wulf list --json, wulf runs list --json", list[json_records.Entry]),
+    "labels": Output("wulf runs tag --json, wulf runs note --json", json_records.RunLabels),
+    "config": Output("wulf config --json", json_records.Configuration),
+    "collectives": Output("wulf mpi tune --json, RULES.json", collectives.CollectiveTuning),
+    "topology": Output("wulf topology --json", records.LinkTopology),
+    "embedding": Output("wulf topology --embed SHAPE --json", records.Embedding),
+    "lab": Output("wulf lab status --json", list[lab.VirtualNode]),
+    "facts": Output("wulf facts --json", list[records.NodeRecord]),
+    "audit": Output("wulf audit --json", records.Audit),
+    "mending": Output("wulf mend --json", records.Mending),
+    "knobs": Output("wulf knob list --json", list[catalogue.Knob]),
+    "knob": Output("wulf knob show --json", catalogue.Knob),
+    "readings": Output("wulf knob get --json", list[json_records.Reading]),
+    "change": Output(
+        "wulf set --json, wulf rollback --json, wulf persist --json, wulf topology --routes K --json",
+        records.ChangeOutcome,
+    ),
+    "status": Output("wulf status --json", list[records.NodeStatus]),
+    "verification": Output("wulf verify --json", Verification),
+    "tuning": Output("wulf report --json (of a tuning run), RUN/result.json", records.Tuning),
+    "tuning-manifest": Output("RUN/tuning.json", records.TuneManifest),
+    "trial": Output("RUN/trials.jsonl (one object a line)", records.Trial),
+    "hpl-manifest": Output("RUN/hpl.json", hpl.HplManifest),
+    "hpl-launch": Output("RUN/launches.jsonl (one object a line)", hpl.HplLaunch),
+    "manifest": Output("RUN/manifest.json", records.Manifest),
+    "record": Output("RUN/records.jsonl (one object a line)", records.NodeRecord | records.LaunchResult),
+}

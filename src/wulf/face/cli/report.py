@@ -1,0 +1,207 @@
+"""``wulf report``: a run as a page, as text, as data."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from wulf.base.errors import StoreError, UsageError
+from wulf.face.cli.options import RUNS, RunArgument, RunsOption, console
+
+if TYPE_CHECKING:
+    from wulf.base.records import Analysis
+    from wulf.base.store import Run
+    from wulf.base.store.hpl import HplRun
+    from wulf.base.store.tuning import TuningRun
+    from wulf.compose.rendering import Form
+    from wulf.page.parts import Figure
+
+#: Directory of a run that charts are written into.
+CHARTS = "charts"
+
+
+def command(
+    run: RunArgument = "latest",
+    runs: RunsOption = RUNS,
+    as_html: Annotated[
+        bool, typer.Option("--html", help="Write one self-contained HTML file (default).")
+    ] = False,
+    as_text: Annotated[bool, typer.Option("--text", help="Print tables to the terminal.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON (see docs/reference/json.md).")] = False,
+    as_csv: Annotated[
+        bool, typer.Option("--csv", help="Print one line per operation, pair and size.")
+    ] = False,
+    as_markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the tables of a paper as Markdown.")
+    ] = False,
+    as_latex: Annotated[
+        bool, typer.Option("--latex", help="Print the tables of a paper as LaTeX (booktabs).")
+    ] = False,
+    as_bibtex: Annotated[
+        bool, typer.Option("--bibtex", help="Print BibTeX entries of the run and of wulf.")
+    ] = False,
+    as_svg: Annotated[bool, typer.Option("--svg", help="Write every chart as an SVG file.")] = False,
+    as_pdf: Annotated[bool, typer.Option("--pdf", help="Write every chart as a PDF file.")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="File to write instead; of --svg and --pdf the directory."),
+    ] = None,
+    show: Annotated[
+        bool, typer.Option("--open", help="Open the page in a browser when there is one.")
+    ] = False,
+) -> None:
+    """Report a measured run, a tuning run or a run of HPL. Without an option an HTML file is written into it.
+
+    --markdown and --latex give the tables that papers print: of a measured run its pairs and the sizes of the worst
+    one, of a tuning run (with --csv, too) setting, mean, deviation, quantiles. --svg and --pdf write the charts into
+    the directory 'charts' of the run.
+    """
+    from wulf.base.store import MANIFEST, find_run, load, write_atomically
+    from wulf.base.store.hpl import HEAD as HPL
+    from wulf.base.store.hpl import load_hpl
+    from wulf.base.store.tuning import HEAD, load_tuning
+    from wulf.compose import rendering
+    from wulf.node.measuring.analysis import analyze
+    from wulf.tools.emulate import work
+    from wulf.tools.measure import page as run_report
+
+    forms: dict[Form, bool] = {
+        "html": as_html,
+        "text": as_text,
+        "json": as_json,
+        "csv": as_csv,
+        "markdown": as_markdown,
+        "latex": as_latex,
+        "bibtex": as_bibtex,
+        "svg": as_svg,
+        "pdf": as_pdf,
+    }
+    chosen = [form for form, wanted in forms.items() if wanted]
+    if len(chosen) > 1:
+        raise UsageError(f"choose one of {', '.join(f'--{form}' for form in forms)}")
+    form: Form = chosen[0] if chosen else "html"
+    path = find_run(run, runs, MANIFEST, HEAD, HPL)
+    if (path / HEAD).is_file():
+        _tuning(load_tuning(path), form, output, show=show)
+        return
+    if (path / HPL).is_file():
+        _hpl(load_hpl(path), form, output, show=show)
+        return
+    loaded = load(path)
+    analysis = loaded.analysis() or analyze(loaded)
+    if form == "text" and output is None:
+        performed = work.shown(loaded, analysis)
+        run_report.render_text(loaded.manifest, loaded.nodes, loaded.launches, analysis, console(), performed)
+    elif form in ("svg", "pdf"):
+        _draw(_charts(loaded, analysis), form, output or loaded.path / CHARTS)
+    elif form != "html":
+        _emit(rendering.data(loaded, analysis, form), output)
+    else:
+        page = output or loaded.path / "report.html"
+        write_atomically(page, rendering.page(loaded, analysis).encode())
+        sys.stdout.write(f"report: {page.resolve()}\n")
+        if show:
+            _open(page)
+
+
+def write_tuning_page(run: TuningRun, output: Path | None) -> Path:
+    """Write the page of a tuning run, into the run by default; return where it is."""
+    from wulf.base.store import write_atomically
+    from wulf.tools.tune import apply_result
+    from wulf.tools.tune import page as tuning
+
+    page = output or run.path / "report.html"
+    write_atomically(page, tuning.render_html(apply_result.report(run)).encode())
+    return page
+
+
+def _tuning(run: TuningRun, form: Form, output: Path | None, *, show: bool) -> None:
+    from wulf.compose import rendering
+    from wulf.tools.tune import apply_result
+    from wulf.tools.tune import page as tuning
+
+    if run.result is None:
+        raise StoreError(f"{run.path} has no conclusion yet: go on with 'wulf tune --resume {run.path}'")
+    if form == "html":
+        page = write_tuning_page(run, output)
+        sys.stdout.write(f"report: {page.resolve()}\n")
+        if show:
+            _open(page)
+    elif form == "text" and output is None:
+        tuning.render_text(apply_result.report(run), console())
+    elif form in ("svg", "pdf"):
+        figures = tuning.charts(apply_result.report(run))
+        _draw([("tuning", figure) for figure in figures], form, output or run.path / CHARTS)
+    else:
+        _emit(rendering.tuning_data(run, form), output)
+
+
+def _hpl(run: HplRun, form: Form, output: Path | None, *, show: bool) -> None:
+    from wulf.base.store import write_atomically
+    from wulf.compose import rendering
+    from wulf.tools.hpl import page as hpl
+    from wulf.tools.hpl import session as linpack
+
+    if form in ("svg", "pdf"):
+        # What an older version concluded, or one that was killed, is not what this one would.
+        result = linpack.conclude(run.manifest, run.launches)
+        figures = hpl.charts(run.manifest, run.launches, result)
+        _draw([("hpl", figure) for figure in figures], form, output or run.path / CHARTS)
+        return
+    made = rendering.rendered(run, form).encode()
+    if form != "html":
+        _emit(made, output)
+        return
+    page = output or run.path / "report.html"
+    write_atomically(page, made)
+    sys.stdout.write(f"report: {page.resolve()}\n")
+    if show:
+        _open(page)
+
+
+def _charts(run: Run, analysis: Analysis) -> list[tuple[str, Figure]]:
+    from wulf.tools.emulate import work
+    from wulf.tools.measure.page import view
+
+    performed = work.shown(run, analysis)
+    return view.figures_of(view.build(run.manifest, run.nodes, run.launches, analysis, performed=performed))
+
+
+def _draw(charts: Sequence[tuple[str, Figure]], form: Literal["svg", "pdf"], directory: Path) -> None:
+    """Write every chart into the directory; say where they are."""
+    from wulf.base.store import write_atomically
+    from wulf.page.pictures import pictures
+
+    if not charts:
+        raise StoreError("there is no chart: nothing was measured")
+    if directory.exists() and not directory.is_dir():
+        raise UsageError(
+            f"--output {directory}: --{form} writes several files, so that this must be a directory"
+        )
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, content in pictures(charts, form):
+        write_atomically(directory / name, content)
+        sys.stdout.write(f"{directory / name}\n")
+
+
+def _emit(content: bytes, output: Path | None) -> None:
+    from wulf.base.store import write_atomically
+
+    if output is None:
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+    else:
+        write_atomically(output, content)
+        sys.stderr.write(f"written: {output}\n")
+
+
+def _open(page: Path) -> None:
+    opener = shutil.which("xdg-open")
+    if opener and sys.stdout.isatty():
+        subprocess.run([opener, str(page)], check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -1,0 +1,176 @@
+"""``wulf rollback``: back to an earlier state."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from wulf.base.errors import EXIT_ERROR, EXIT_FINDINGS, UsageError
+from wulf.base.nodeset import fold
+from wulf.base.signals import end_gently
+from wulf.base.text import printable
+from wulf.face.cli.facts import NodesOption
+from wulf.face.cli.options import ClusterOption, JsonOption, console, print_json
+from wulf.face.cli.set_values import (
+    AllowMissingOption,
+    ConfirmOption,
+    changing,
+    deadline,
+    show,
+    show_missing,
+    show_notes,
+)
+
+if TYPE_CHECKING:
+    from wulf.base.records import LeftValue, Release
+    from wulf.node.cluster.inventory import ClusterConfig
+
+_CHANGE = re.compile(r"[0-9]{8}T[0-9]{6}-[0-9a-f]{6}")
+
+
+def command(
+    change_name: Annotated[
+        str | None, typer.Argument(metavar="[CHANGE]", help="With --abandon: this change alone.")
+    ] = None,
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to", help="original, or the change (see 'wulf status') that is undone with all later ones."
+        ),
+    ] = "original",
+    abandon: Annotated[
+        bool,
+        typer.Option(
+            "--abandon", help="Say what changes that could not be put back have left on which node."
+        ),
+    ] = False,
+    leave_as_is: Annotated[
+        bool,
+        typer.Option(
+            "--leave-as-is", help="With --abandon: leave that so for good; it is not tried any more."
+        ),
+    ] = False,
+    cluster: ClusterOption = None,
+    nodes: NodesOption = None,
+    confirm_within: ConfirmOption = "60s",
+    allow_missing: AllowMissingOption = 0,
+    json: JsonOption = False,
+) -> None:
+    """Put back, exactly, what confirmed changes have changed: live values and stored files.
+
+    It is a change as any other: journalled, confirmed over a new connection, all nodes or none. What was stuck is
+    tried again first. A change that stays stuck ('wulf status' shows it) keeps only changes of the same settings
+    from being made; --abandon says what it leaves, and with --leave-as-is gives it up, each node by itself.
+
+    Exit code 3 when --abandon has found something and was not told to leave it.
+    """
+    from wulf.node.fleet import change, release
+    from wulf.node.fleet.clusters import cluster as resolve
+
+    end_gently()
+    _check(change_name, to, abandon=abandon, leave_as_is=leave_as_is)
+    config = resolve(cluster)
+    chosen = config.select(nodes)
+    if abandon:
+        with change.open_guards(config) as (_, guards):
+            found = release.look(guards, chosen, change_name)
+            if leave_as_is:
+                found = release.release(guards, found)
+        _end_abandon(found, leave_as_is=leave_as_is, json=json)
+    else:
+        _roll_back(config, chosen, to, deadline(confirm_within), allow_missing, json=json)
+
+
+def _roll_back(
+    config: ClusterConfig, chosen: Sequence[str], to: str, deadline_s: int, allow_missing: int, *, json: bool
+) -> None:
+    """Go back, and say what became of it."""
+    from wulf.node.fleet import members
+
+    with changing(json=json) as say, members.opened(config, chosen, allow_missing=allow_missing) as there:
+        outcome = there.roll_back(to, deadline_s=deadline_s, watch=say)
+    if not json and outcome.kept:
+        back = [node.node for node in outcome.nodes if node.state == "confirmed"]
+        sys.stdout.write(
+            f"put back on {fold(back)}, confirmed over a new connection\n" if back else "nothing is set\n"
+        )
+        show_notes(outcome)
+        show_missing(outcome)
+    else:
+        show(outcome, json=json, failed="not rolled back")
+    if not outcome.kept:
+        raise typer.Exit(EXIT_ERROR)
+
+
+def _check(change_name: str | None, to: str, *, abandon: bool, leave_as_is: bool) -> None:
+    if to != "original" and not _CHANGE.fullmatch(to):
+        raise UsageError(f"--to {to!r}: 'original' or the name of a change, as 'wulf status' lists them")
+    if change_name is not None and not abandon:
+        raise UsageError(f"{change_name!r}: say --to {change_name} to go back, or --abandon to give it up")
+    if change_name is not None and change_name != "history" and not _CHANGE.fullmatch(change_name):
+        raise UsageError(f"{change_name!r} is not the name of a change, as 'wulf status' lists them")
+    if leave_as_is and not abandon:
+        raise UsageError("--leave-as-is belongs to --abandon")
+    if abandon and to != "original":
+        raise UsageError("--abandon puts nothing back, so there is no --to")
+
+
+def _end_abandon(found: list[Release], *, leave_as_is: bool, json: bool) -> None:
+    """Print what is left where, and end with the exit code for it."""
+    if json:
+        print_json(found)
+    else:
+        show_releases(found, leave_as_is=leave_as_is)
+    if any(one.error for one in found):
+        raise typer.Exit(EXIT_ERROR)
+    if any(not one.released for one in found):
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+def show_releases(found: list[Release], *, leave_as_is: bool) -> None:
+    """Print what stuck changes leave, nodes that agree together."""
+    out = console()
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for one in found:
+        groups.setdefault(tuple(_release_lines(one)), []).append(one.node)
+    for (head, *lines), nodes in groups.items():
+        out.print(f"{fold(nodes)}: {printable(head, 500)}", markup=False)
+        for line in lines:
+            out.print(f"  {printable(line, 500)}", markup=False)
+    if not found:
+        out.print("no change is stuck")
+    elif not leave_as_is and any(not one.error for one in found):
+        out.print(
+            "nothing was done: 'wulf rollback --abandon --leave-as-is' leaves all of this as it is, for good"
+        )
+
+
+def _release_lines(one: Release) -> list[str]:
+    if not one.change:
+        return [f"no usable answer: {one.error}"]
+    if one.error:
+        return [f"change {one.change} was not given up: {one.error}"]
+    head = f"change {one.change}: {'given up' if one.released else one.state}"
+    return [head, *map(_left_line, one.left)] if one.left else [f"{head}; it leaves nothing"]
+
+
+def _left_line(value: LeftValue) -> str:
+    from wulf.base import access
+
+    if value.knob == "-":
+        return "its journal does not say any more what it changed: look at the node"
+    name = value.target if value.kind in access.keepers() else value.knob
+    return f"{name} stays {value.now} (before: {_before(value)})"
+
+
+def _before(value: LeftValue) -> str:
+    """Return the state before as words; that of a file has its content in it."""
+    if value.kind not in ("stored", "mpi_parameter"):
+        return value.before
+    return {"absent": "absent", "file": "another file", "link": "a link"}.get(
+        value.before.partition(":")[0], value.before
+    )

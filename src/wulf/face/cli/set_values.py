@@ -1,0 +1,223 @@
+"""``wulf set``: change settings on nodes, with an undo that needs nobody."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from wulf.base.errors import EXIT_ERROR, EXIT_INTERRUPTED, UsageError
+from wulf.base.nodeset import fold
+from wulf.base.signals import end_gently
+from wulf.base.text import printable
+from wulf.base.units import format_fact, parse_duration
+from wulf.face.cli import complete
+from wulf.face.cli.facts import NodesOption
+from wulf.face.cli.options import ClusterOption, JsonOption, console, print_json
+from wulf.face.cli.progress import staging
+
+if TYPE_CHECKING:
+    from wulf.base.records import ChangeOutcome
+    from wulf.node.fleet import change
+
+ConfirmOption = Annotated[
+    str,
+    typer.Option(
+        "--confirm-within",
+        help="A node that is not reached over a new connection within this time puts everything back by itself.",
+    ),
+]
+TakeOverOption = Annotated[
+    bool,
+    typer.Option("--take-over", help="Set it although TuneD, NetworkManager … on the node sets it, too."),
+]
+RelaxOption = Annotated[
+    bool,
+    typer.Option(
+        "--relax-firewall-facing-outside",
+        help="Relax the packet filter although the interface has the default route or a public address.",
+    ),
+]
+AllowMissingOption = Annotated[
+    int,
+    typer.Option(
+        "--allow-missing",
+        metavar="N",
+        help="Go on without up to N nodes that do not answer at all; they are refused until they are as the others.",
+    ),
+]
+
+
+def command(
+    settings: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="KNOB=VALUE...",
+            help="What to set; 'wulf knob list' names all.",
+            autocompletion=complete.settings,
+        ),
+    ],
+    cluster: ClusterOption = None,
+    nodes: NodesOption = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print every command for every node, and change nothing.")
+    ] = False,
+    confirm_within: ConfirmOption = "60s",
+    take_over: TakeOverOption = False,
+    relax: RelaxOption = False,
+    allow_missing: AllowMissingOption = 0,
+    json: JsonOption = False,
+) -> None:
+    """Set values on all nodes, or on none.
+
+    Every node journals the state before, makes the change, and puts it back by itself unless this program reaches
+    it over a new connection in time: a cut cable, a wrong MTU or a dead controller locks nobody out. Where there
+    is one, the effect is proven on the wire (a packet of the whole MTU reaches the neighbour); and the cluster's
+    interface must carry data to a neighbour as it did before. What is set holds
+    until the next boot: 'wulf persist' keeps it, 'wulf rollback' takes it back, 'wulf status' shows it.
+
+    Exit code 1 when it was refused or put back.
+    """
+    from wulf.node.change import steps
+    from wulf.node.fleet import change, members
+    from wulf.node.fleet.clusters import cluster as resolve
+
+    end_gently()
+    if dry_run and json:
+        raise UsageError("--dry-run has no --json: it prints commands for people")
+    wanted = steps.parse(settings)
+    config = resolve(cluster)
+    chosen = config.select(nodes)
+    deadline_s = deadline(confirm_within)
+    permissions = change.Permissions(take_over=take_over, relax=relax)
+    with members.opened(config, chosen, allow_missing=allow_missing) as there:
+        with staging() as say:
+            say(f"looking at {len(chosen)} nodes")
+            plan = there.intend(wanted, permissions)
+            explained = there.explain(plan) if dry_run else {}
+        if not json:
+            show_rows(plan)
+        if dry_run:
+            show_commands(explained, there.missing)
+            return
+        with changing(json=json) as say:
+            outcome = there.set(plan, deadline_s=deadline_s, watch=say)
+    show(outcome, json=json)
+    if not outcome.kept:
+        raise typer.Exit(EXIT_ERROR)
+    if not json:
+        show_next(outcome)
+
+
+def show_commands(explained: Mapping[tuple[str, ...], list[str]], missing: Mapping[str, str]) -> None:
+    """Print what would be run where."""
+    for lines, who in explained.items():
+        sys.stdout.write(f"\n{fold(who)}:\n" + "".join(f"  {printable(line, 500)}\n" for line in lines))
+    for node, reason in missing.items():
+        sys.stdout.write(f"\n{node}: {_STATES['missing']} ({printable(reason, 300)})\n")
+    sys.stdout.write("\nnothing was changed (--dry-run)\n")
+
+
+@contextmanager
+def changing(*, json: bool) -> Iterator[Callable[[str], None]]:
+    """Show what is being done; after Ctrl-C say what became of the nodes, and end."""
+    with telling_of_nodes(json=json), staging() as say:
+        yield say
+
+
+@contextmanager
+def telling_of_nodes(*, json: bool) -> Iterator[None]:
+    """After Ctrl-C say what became of the nodes, and end."""
+    from wulf.node.change import apply
+
+    try:
+        yield
+    except apply.Interrupted as stop:
+        sys.stderr.write("interrupted\n")
+        show(stop.outcome, json=json)
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted; nodes put back by themselves what is not confirmed (wulf status)\n")
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+
+
+def deadline(text: str) -> int:
+    """Return a deadline in whole seconds.
+
+    Raises
+    ------
+    UsageError
+        It is too short for a connection, or so long that a node would be lost meanwhile.
+    """
+    seconds = parse_duration(text)
+    if not 5 <= seconds <= 3600:
+        raise UsageError(f"--confirm-within {text}: from 5s to 1h")
+    return round(seconds)
+
+
+def show(outcome: ChangeOutcome, *, json: bool, failed: str = "not kept") -> None:
+    """Print what became of a change; `failed` is what it is called when it did not come about."""
+    if json:
+        print_json(outcome)
+        return
+    out = console()
+    show_notes(outcome)
+    if not outcome.kept:
+        out.print(f"{failed}: {printable(outcome.reason, 1000)}", style="red", markup=False)
+    groups: dict[tuple[str, str], list[str]] = {}
+    for node in outcome.nodes:
+        groups.setdefault((node.state, node.reason), []).append(node.node)
+    if outcome.kept and not outcome.change:
+        out.print("nothing to do: everything is as wanted")
+    for (state, reason), nodes in groups.items():
+        out.print(
+            f"{fold(nodes)}: {_STATES[state]}{f' ({printable(reason, 500)})' if reason else ''}", markup=False
+        )
+
+
+def show_next(outcome: ChangeOutcome) -> None:
+    """Print the name of a change that is kept, and what may be done with it."""
+    if outcome.kept and outcome.change:
+        sys.stdout.write(
+            f"change {outcome.change}; it holds until the next boot\n"
+            "next: wulf persist (keeps it), wulf rollback (takes it back), wulf status\n"
+        )
+
+
+def show_notes(outcome: ChangeOutcome) -> None:
+    """Print the remarks on a change."""
+    for note in outcome.notes:
+        console().print(f"note: {printable(note, 300)}", markup=False)
+
+
+def show_missing(outcome: ChangeOutcome) -> None:
+    """Print which nodes were left out."""
+    for node in outcome.nodes:
+        if node.state == "missing":
+            console().print(
+                f"{node.node}: {_STATES[node.state]} ({printable(node.reason, 500)})", markup=False
+            )
+
+
+_STATES = {
+    "confirmed": "set, and confirmed over a new connection",
+    "undone": "put back as it was",
+    "untouched": "not touched",
+    "stuck": "NOT put back: see 'wulf status' and do it by hand",
+    "unknown": "cannot be reached",
+    "missing": "left out, it did not answer",
+}
+
+
+def show_rows(intention: change.ChangePlan) -> None:
+    from wulf.node.change import steps
+
+    units = {knob_setting.knob.id: knob_setting.knob.unit for knob_setting in intention.settings.values()}
+    for (name, before, after), nodes in intention.rows.items():
+        old, new = format_fact(name, before), format_fact(name, after)
+        done = "is" if steps.same(after, before) else f"{old} →"
+        said = f"{done} {new} {units[name]}".rstrip()
+        console().print(f"{name}: {printable(said, 200)} on {fold(nodes)}", markup=False)

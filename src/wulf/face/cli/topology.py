@@ -1,0 +1,157 @@
+"""``wulf topology``: which shapes the direct links make, and routes over these links."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from wulf.base.errors import EXIT_ERROR, EXIT_FINDINGS, UsageError
+from wulf.base.signals import end_gently
+from wulf.base.text import printable
+from wulf.base.units import parse_duration
+from wulf.face.cli.options import ClusterOption, JsonOption, console, print_json, show_table
+from wulf.face.cli.progress import staging
+from wulf.face.cli.set_values import ConfirmOption, changing, deadline, show, show_commands
+
+if TYPE_CHECKING:
+    from wulf.base.records import Embedding, LinkTopology
+    from wulf.node.cluster.inventory import ClusterConfig
+
+_STATES = {"found": "", "none": "no", "not found": "maybe"}
+
+
+def command(
+    cluster: ClusterOption = None,
+    embed: Annotated[
+        str | None,
+        typer.Option(
+            "--embed",
+            metavar="SHAPE",
+            help="Place this shape: ring:N, mesh:AxB, torus:AxB (or AxBxC), hypercube:D. Prints the node of every "
+            "rank, a line each: a hostfile.",
+        ),
+    ] = None,
+    within: Annotated[
+        str,
+        typer.Option(
+            "--within", help="How long one shape is looked for; then it is 'not found', not 'none'."
+        ),
+    ] = "10s",
+    routes: Annotated[
+        int | None,
+        typer.Option(
+            "--routes",
+            metavar="K",
+            help="Set routes: a node that is up to K links away is reached over them, any other through the switch.",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="With --routes: print every command for every node, and change nothing."
+        ),
+    ] = False,
+    confirm_within: ConfirmOption = "60s",
+    json: JsonOption = False,
+) -> None:
+    """Show the direct links of the cluster file ([cluster] links), and which shapes are there with ranks on which node.
+
+    Of rings, meshes, tori (periodic meshes) and hypercubes the largest are shown. Ranks are numbered as MPI_Cart_create
+    does. Exit code 3 when the shape of --embed was not found.
+
+    --routes changes the nodes as 'wulf set' does: journalled, proven (each target is reached over its cable, data still
+    pass), confirmed over a new connection, or put back; 'wulf rollback' takes it away, and so does a reboot. Each node
+    gets a host route to the address of each node within K links, over the next node on the way, with its own usual
+    address as the source: programs need no other addresses. Nodes on the way send packets on that come in over their
+    cables (net.ipv4.conf.INTERFACE.forwarding, of these interfaces alone). Packets come back on the way they went.
+
+    Exit code 1 when a change of routes was refused or put back.
+    """
+    from wulf.node.fleet import linking
+    from wulf.node.fleet.clusters import cluster as resolve
+    from wulf.node.topology import shapes
+
+    end_gently()
+    if embed is not None and routes is not None:
+        raise UsageError("--embed and --routes: one at a time")
+    if dry_run and (routes is None or json):
+        raise UsageError("--dry-run belongs to --routes, and has no --json: it prints commands for people")
+    within_s = parse_duration(within)
+    shape = shapes.parse(embed) if embed is not None else None
+    deadline_s = deadline(confirm_within)
+    config = resolve(cluster)
+    if routes is not None:
+        _route(config, routes, deadline_s, dry_run=dry_run, json=json)
+    elif shape is not None:
+        with staging() as say:
+            say(f"looking for {shape}")
+            found = linking.embed(config, shape, within_s=within_s)
+        _show_placement(found, json=json)
+    else:
+        with staging() as say:
+            say("looking for shapes")
+            survey = linking.survey(config, within_s=within_s)
+        if json:
+            print_json(survey)
+        else:
+            _show_survey(survey)
+
+
+def _show_survey(survey: LinkTopology) -> None:
+    from rich.table import Table
+
+    from wulf.node.cluster.links import write
+
+    out = console()
+    linked = {node for link in survey.links for node in link.nodes}
+    out.print(
+        f"{len(survey.links)} direct links between {len(linked)} of {len(survey.nodes)} nodes:", markup=False
+    )
+    for link in survey.links:
+        out.print(f"  {' – '.join(write(link))}", markup=False)
+    table = Table("shape", "there", "node of rank 0, 1, …", box=None)
+    for one in survey.embeddings:
+        table.add_row(one.shape, _STATES[one.state] or "yes", " ".join(one.placement) or one.reason)
+    show_table(table)
+    sys.stdout.write("next: wulf topology --embed SHAPE (a hostfile), wulf topology --routes 1 --dry-run\n")
+
+
+def _show_placement(found: Embedding, *, json: bool) -> None:
+    if json:
+        print_json(found)
+    elif found.state == "found":
+        sys.stdout.write(f"# {found.shape}; ranks are numbered as MPI_Cart_create does\n")
+        sys.stdout.write("".join(f"{node}\n" for node in found.placement))
+    else:
+        sys.stderr.write(f"{found.shape}: {printable(found.reason)}\n")
+    if found.state != "found":
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+def _route(config: ClusterConfig, hops: int, deadline_s: int, *, dry_run: bool, json: bool) -> None:
+    """Set routes, and say what became of it."""
+    from wulf.node.fleet import change, routing
+
+    with change.open_guards(config) as (transport, guards):
+        with staging() as say:
+            say(f"looking at {len(config.nodes)} nodes")
+            plan = routing.intend(transport, guards, config, hops)
+            explained = change.explain(transport, plan.plans) if dry_run else {}
+        if not json:
+            for line in routing.summary(plan):
+                console().print(line, markup=False)
+        if dry_run:
+            show_commands(explained, {})
+            return
+        with changing(json=json) as say:
+            outcome = routing.make(transport, guards, plan, deadline_s=deadline_s, watch=say)
+    show(outcome, json=json)
+    if not outcome.kept:
+        raise typer.Exit(EXIT_ERROR)
+    if not json and outcome.change:
+        sys.stdout.write(
+            f"change {outcome.change}; it holds until the next boot\n"
+            f"next: wulf measure, wulf rollback --to {outcome.change} (takes it back), wulf status\n"
+        )

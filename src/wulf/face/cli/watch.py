@@ -1,0 +1,514 @@
+"""``wulf watch``: short measured runs and audits again and again, and what has changed since."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+
+import typer
+
+from wulf.base.errors import EXIT_FINDINGS, BuildError, UsageError
+from wulf.base.nodeset import fold
+from wulf.base.signals import end_gently
+from wulf.base.text import printable
+from wulf.base.units import parse_duration
+from wulf.face.cli import complete
+from wulf.face.cli.facts import NodesOption
+from wulf.face.cli.measure_progress import MeasureProgress
+from wulf.face.cli.options import ClusterOption, JsonOption, console, print_json
+from wulf.face.cli.progress import note
+
+if TYPE_CHECKING:
+    from wulf.base.records.watched import WatchReport
+    from wulf.base.store.history import History
+    from wulf.face.logged import Logged
+    from wulf.node.cluster.inventory import ClusterConfig
+    from wulf.tools.watch import idle, installing, place
+    from wulf.tools.watch.timer.times import Window
+
+BUDGET = "5m"
+EVERY = "1d"
+#: A command for an alarm that has not ended by then is ended [s].
+_COMMAND_PATIENCE_S = 300.0
+
+app = typer.Typer(
+    help="Measure and audit again and again, on idle nodes, and say what has changed and what changed with it.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+NameOption = Annotated[
+    str | None, typer.Option("--name", help="Name of the watch. Default: that of the cluster.")
+]
+OneOption = Annotated[str | None, typer.Option("--name", help="Name of the watch. Default: the only one.")]
+WatchesOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--watches",
+        envvar="WULF_WATCHES",
+        metavar="DIR",
+        help="Directory of all watches. Default: /var/lib/wulf/watch for root, else ~/.local/state/wulf/watch.",
+    ),
+]
+BudgetOption = Annotated[str, typer.Option(help="Time for measuring, each time.")]
+WindowOption = Annotated[
+    str | None,
+    typer.Option(metavar="FROM-TO", help="Only at this time of the day, such as 02:00-05:00, in local time."),
+]
+MpiOption = Annotated[str | None, typer.Option(help="MPI library: openmpi, mpich, or the path of an mpicc.")]
+SchedulerOption = Annotated[
+    str,
+    typer.Option(
+        help="Who says which nodes are idle: slurm (a job of low priority has them meanwhile), none (what runs on "
+        "them), or auto: slurm where it has these nodes.",
+        autocompletion=complete.one_of(("auto", "slurm", "none")),
+    ),
+]
+SlurmOption = Annotated[
+    str,
+    typer.Option("--slurm-options", metavar="OPTIONS", help="More options for salloc, such as '--qos=low'."),
+]
+MetricsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--metrics",
+        metavar="FILE",
+        help="Write metrics to this file (*.prom), for the node exporter's textfile collector.",
+    ),
+]
+JunitOption = Annotated[
+    Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML to this file too.")
+]
+PageOption = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page to this file.")]
+OnAlarmOption = Annotated[
+    str,
+    typer.Option(
+        "--on-alarm",
+        metavar="COMMAND",
+        help="Run this with a shell when there is a new alarm; it gets what --json prints on its standard input.",
+    ),
+]
+
+
+class Outputs(NamedTuple):
+    """Where what a watch says goes, beside the terminal."""
+
+    metrics: Path | None = None
+    junit: Path | None = None
+    page: Path | None = None
+
+    def write(self, report: WatchReport, history: History) -> None:
+        """Write all files, each as a whole."""
+        from wulf.base.store import write_atomically
+        from wulf.tools.watch import judging
+        from wulf.tools.watch import page as shown
+        from wulf.tools.watch.page import metrics as told
+
+        series = judging.series(history, [*report.open, *report.closed])
+        if self.metrics is not None:
+            write_atomically(self.metrics, told.render(report, series).encode())
+        if self.junit is not None:
+            write_atomically(self.junit, shown.junit(report).encode())
+        if self.page is not None:
+            write_atomically(self.page, shown.render_html(report, history.runs(), series).encode())
+
+
+@app.command()
+def install(
+    every: Annotated[str, typer.Option(metavar="TIME", help="How often: 7d, 1d, 12h, 6h, 1h, 30m.")] = EVERY,
+    budget: BudgetOption = BUDGET,
+    window: WindowOption = None,
+    cluster_name: ClusterOption = None,
+    nodes: NodesOption = None,
+    name: NameOption = None,
+    how: Annotated[
+        str | None,
+        typer.Option(
+            "--with",
+            help="systemd (a timer, of the system for root, else of the user) or cron. Default: what is here.",
+            autocompletion=complete.one_of(("systemd", "cron")),
+        ),
+    ] = None,
+    mpi: MpiOption = None,
+    scheduler: SchedulerOption = "auto",
+    slurm_options: SlurmOption = "",
+    metrics: MetricsOption = None,
+    junit: JunitOption = None,
+    page: PageOption = None,
+    on_alarm: OnAlarmOption = "",
+    watches: WatchesOption = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be written.")] = False,
+) -> None:
+    """Let 'wulf watch run' start by itself: a timer of systemd where that runs, else a line of the crontab.
+
+    What is written is shown before; 'wulf watch remove' takes exactly that away again. Without --window a run starts at
+    02:30 each day. With it, nodes that are busy are looked at again every ten minutes until it is over.
+    """
+    from wulf.page.words import count
+    from wulf.tools.watch import installing
+    from wulf.tools.watch.timer.times import MINUTES_A_DAY, times
+
+    config, chosen, directory = _where(cluster_name, nodes, name, watches)
+    if config.origin.startswith("Slurm allocation"):
+        raise UsageError(
+            "an allocation ends: name a file of all nodes with --cluster; Slurm is asked which are idle"
+        )
+    open_window = _window(window, budget)
+    _require_time(every, budget)
+    _require_places((metrics, junit, page))
+    found = _scheduler(scheduler)
+    if found == "slurm" and shutil.which("squeue") is None:
+        raise UsageError("--scheduler slurm: there is no squeue here; run this where Slurm's commands are")
+    _require_mpi(mpi)
+    command = _command(
+        [
+            "--cluster",
+            _lasting(cluster_name, config),
+            "--name",
+            directory.name,
+            "--budget",
+            budget,
+            "--quiet",
+        ],
+        {
+            "--nodes": nodes,
+            "--window": window,
+            "--mpi": mpi,
+            "--scheduler": found,
+            "--slurm-options": slurm_options,
+            "--metrics": _absolute(metrics),
+            "--junit": _absolute(junit),
+            "--html": _absolute(page),
+            "--on-alarm": on_alarm,
+            "--watches": str(directory.parent.absolute()),
+        },
+    )
+    starts = times(every, open_window)
+    if open_window is not None and len(starts.minutes) * parse_duration(every) / 60 < MINUTES_A_DAY:
+        note(f"within --window {window} that is {count(len(starts.minutes), 'run')} a day")
+    wanted = installing.plan(
+        directory.name,
+        _how(how),
+        starts,
+        command,
+        parse_duration(budget),
+        open_window.minutes * 60.0 if open_window is not None else 0.0,
+    )
+    _show_plan(wanted, directory, count(len(chosen), "node"))
+    if dry_run:
+        sys.stdout.write("nothing was written (--dry-run)\n")
+        return
+    installing.install(wanted, directory)
+    next_run = installing.next_run(wanted)
+    sys.stdout.write(f"installed{f', runs next: {next_run}' if next_run else ''}\n")
+    if wanted.how == "cron" and not installing.cron_runs():
+        note("no cron daemon runs here: nothing starts before one does")
+    if wanted.how == "systemd" and wanted.user and not installing.lingers():
+        note(
+            "this user's timers run only while the user is logged in: 'loginctl enable-linger' lets them run always"
+        )
+
+
+@app.command()
+def run(
+    budget: BudgetOption = BUDGET,
+    window: WindowOption = None,
+    cluster_name: ClusterOption = None,
+    nodes: NodesOption = None,
+    name: NameOption = None,
+    mpi: MpiOption = None,
+    scheduler: SchedulerOption = "auto",
+    slurm_options: SlurmOption = "",
+    metrics: MetricsOption = None,
+    junit: JunitOption = None,
+    page: PageOption = None,
+    on_alarm: OnAlarmOption = "",
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing unless there is a new alarm.")] = False,
+    json: JsonOption = False,
+    watches: WatchesOption = None,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            "--at", metavar="TIME", help="Take this for the time (ISO 8601), to try a watch out.", hidden=True
+        ),
+    ] = None,
+) -> None:
+    """Look who is idle, audit and measure these nodes for a short time, and say what has changed.
+
+    A node that is busy is left out, and the history has why. With fewer than two idle nodes nothing is measured; that
+    is no error. Pairs of nodes take turns, so that all are measured in time; a few are in every run.
+
+    Exit code 3 when there is a new alarm; 'wulf watch show' has all that are open.
+    """
+    from wulf.base.store.history import History
+    from wulf.node.fleet import allocation
+    from wulf.tools.watch import running
+
+    end_gently()
+    config, chosen, directory = _where(cluster_name, nodes, name, watches)
+    request = running.WatchRequest(
+        name=directory.name,
+        directory=directory,
+        config=config,
+        nodes=chosen,
+        budget_s=allocation.capped(parse_duration(budget), note),
+        mpi=mpi or config.mpi.compiler,
+        window=_window(window, budget),
+        scheduler=_scheduler(scheduler),
+        slurm_options=tuple(slurm_options.split()),
+    )
+    with _progress(quiet) as progress:
+        report = running.run(request, _clock(at), progress)
+    with History(directory) as history:
+        Outputs(metrics=metrics, junit=junit, page=page).write(report, history)
+        _say(report, history, json=json, quiet=quiet)
+    new = [alarm for alarm in report.open if alarm.id in report.new]
+    if new:
+        if on_alarm:
+            _tell(on_alarm, report)
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+@app.command()
+def show(
+    name: OneOption = None,
+    json: JsonOption = False,
+    page: PageOption = None,
+    junit: JunitOption = None,
+    metrics: MetricsOption = None,
+    watches: WatchesOption = None,
+) -> None:
+    """Show what has changed, with what else changed then; what would be found; and what was measured and skipped.
+
+    Exit code 3 when an alarm is open.
+    """
+    from wulf.base.store.history import History
+    from wulf.tools.watch import judging, place
+
+    directory = place.only(watches or place.home(), name)
+    with History(directory) as history:
+        report = judging.report(history, directory.name, history.nodes(), place.SystemClock().now(), None)
+        Outputs(metrics=metrics, junit=junit, page=page).write(report, history)
+        _say(report, history, json=json, quiet=False)
+    if report.open:
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+@app.command()
+def accept(
+    alarms: Annotated[
+        list[int] | None, typer.Argument(metavar="ALARM...", help="Numbers of alarms.", show_default=False)
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="All that are open.")] = False,
+    said: Annotated[str, typer.Option("--note", metavar="TEXT", help="Why: kept with the alarm.")] = "",
+    name: OneOption = None,
+    watches: WatchesOption = None,
+) -> None:
+    """Take what has changed for what is usual from now on: the alarm is closed.
+
+    An alarm that nobody accepts is closed when the level returns, or after 30 days.
+    """
+    from wulf.base.store.history import History
+    from wulf.page.words import count
+    from wulf.tools.watch import place
+    from wulf.tools.watch.history import alarms as alarming
+
+    if bool(alarms) == every:
+        raise UsageError("name alarms by their numbers (wulf watch show), or --all")
+    directory = place.only(watches or place.home(), name)
+    with History(directory, writing=True) as history:
+        there = {alarm.id: alarm for alarm in history.alarms() if alarm.state == "open"}
+        strange = [number for number in alarms or [] if number not in there]
+        if strange:
+            known = f"open are: {', '.join(map(str, there))}" if there else "none is open"
+            raise UsageError(f"there is no open alarm {strange[0]}; {known}")
+        chosen = [there[number] for number in alarms] if alarms else list(there.values())
+        history.put_alarms(alarming.accept(chosen, place.SystemClock().now(), said))
+    sys.stdout.write(f"accepted: {count(len(chosen), 'alarm')}\n")
+
+
+@app.command()
+def remove(
+    name: OneOption = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also what was changed by hand since it was installed.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be taken away.")] = False,
+    watches: WatchesOption = None,
+) -> None:
+    """Take away exactly what 'wulf watch install' has written. The history stays."""
+    from wulf.base.store.history import NAME as HISTORY
+    from wulf.tools.watch import installing, place
+
+    directory = place.only(watches or place.home(), name)
+    written = installing.installed(directory)
+    if written is None:
+        raise UsageError(f"watch {directory.name} is not installed")
+    taken = [*written.files, *(f"crontab: {line}" for line in written.lines)]
+    if dry_run:
+        sys.stdout.write("".join(f"would be taken away: {printable(what, 4000)}\n" for what in taken))
+        edited = installing.changed_since(written)
+        sys.stdout.write("".join(f"changed since, takes --force: {what}\n" for what in edited))
+        sys.stdout.write("nothing was taken away (--dry-run)\n")
+        return
+    installing.remove(directory, force=force)
+    sys.stdout.write("".join(f"taken away: {printable(what, 4000)}\n" for what in taken))
+    if (directory / HISTORY).is_file():
+        sys.stdout.write(f"the history stays: {directory / HISTORY}\n")
+
+
+def _where(
+    cluster_name: str | None, nodes: str | None, name: str | None, watches: Path | None
+) -> tuple[ClusterConfig, list[str], Path]:
+    """Return the cluster, its nodes that are watched, and the directory of the watch."""
+    from wulf.node.fleet.clusters import cluster as resolve
+    from wulf.tools.watch import place
+
+    config = resolve(cluster_name)
+    chosen = config.select(nodes)
+    if len(chosen) < 2 and config.transport != "local":
+        raise UsageError(f"a watch measures between nodes, and {fold(chosen)} is only one: name two at least")
+    return config, chosen, place.directory(watches or place.home(), name or config.name)
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[MeasureProgress | Logged]:
+    """Show where the measuring stands; to the log alone, and nothing of it, where nobody looks."""
+    from wulf.face.logged import Logged
+
+    if quiet:
+        logging.getLogger("wulf").setLevel(logging.ERROR)
+        yield Logged()
+        return
+    with MeasureProgress() as progress:
+        yield progress
+
+
+def _say(report: WatchReport, history: History, *, json: bool, quiet: bool) -> None:
+    from wulf.tools.watch import page as shown
+
+    if json:
+        print_json(report)
+    elif not quiet or report.new:
+        shown.render_text(report, history.runs(), console())
+
+
+def _tell(command: str, report: WatchReport) -> None:
+    """Run a person's command; that it fails is said, and changes nothing."""
+    import msgspec
+
+    try:
+        done = subprocess.run(
+            ["/bin/sh", "-c", command],
+            input=msgspec.json.encode(report),
+            timeout=_COMMAND_PATIENCE_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        note(f"--on-alarm: not over after {_COMMAND_PATIENCE_S:.0f} s, and ended")
+        return
+    if done.returncode != 0:
+        note(f"--on-alarm: ended with exit code {done.returncode}")
+
+
+def _clock(at: str | None) -> place.Clock:
+    from wulf.tools.watch import place
+
+    if at is None:
+        return place.SystemClock()
+    try:
+        return place.SetClock(datetime.fromisoformat(at).astimezone())
+    except ValueError:
+        raise UsageError(f"--at {printable(at, 60)!r}: write it as 2026-11-24T02:30:00+01:00") from None
+
+
+def _window(text: str | None, budget: str) -> Window | None:
+    from wulf.tools.watch.timer.times import parse_window
+
+    if text is None:
+        return None
+    window = parse_window(text)
+    if window.minutes * 60 < parse_duration(budget):
+        raise UsageError(f"--window {text} is shorter than --budget {budget}")
+    return window
+
+
+def _require_time(every: str, budget: str) -> None:
+    if parse_duration(budget) >= parse_duration(every):
+        raise UsageError(
+            f"--budget {budget} is not shorter than --every {every}: runs would follow each other"
+        )
+
+
+def _require_mpi(mpi: str | None) -> None:
+    from wulf.node.probe.build import find_mpi
+
+    try:
+        if mpi is not None:
+            find_mpi(mpi)
+    except BuildError as error:
+        raise UsageError(f"--mpi: {error}") from None
+
+
+def _require_places(files: Sequence[Path | None]) -> None:
+    """Refuse now what could not be written at night."""
+    for file in files:
+        if file is not None and not os.access(file.absolute().parent, os.W_OK):
+            raise UsageError(f"{file}: there is no directory {file.absolute().parent} that can be written to")
+
+
+def _scheduler(text: str) -> idle.Scheduler:
+    known: tuple[idle.Scheduler, ...] = ("auto", "slurm", "none")
+    found = next((one for one in known if one == text), None)
+    if found is None:
+        raise UsageError(f"--scheduler: there is no '{printable(text, 40)}'; there are: {', '.join(known)}")
+    return found
+
+
+def _how(text: str | None) -> Literal["systemd", "cron"] | None:
+    known: tuple[Literal["systemd", "cron"], ...] = ("systemd", "cron")
+    found = next((one for one in known if one == text), None)
+    if text is not None and found is None:
+        raise UsageError(f"--with: there is no '{printable(text, 40)}'; there are: {', '.join(known)}")
+    return found
+
+
+def _lasting(cluster_name: str | None, config: ClusterConfig) -> str:
+    """Return how a cluster is named from any directory."""
+    named = cluster_name or config.origin
+    path = Path(named)
+    return str(path.absolute()) if path.is_file() else "local" if config.transport == "local" else named
+
+
+def _absolute(path: Path | None) -> str | None:
+    return str(path.absolute()) if path is not None else None
+
+
+def _command(words: Sequence[str], options: dict[str, str | None]) -> list[str]:
+    given = [word for option, value in options.items() if value for word in (option, value)]
+    return [sys.executable, "-P", "-m", "wulf.start", "watch", "run", *words, *given]
+
+
+def _show_plan(wanted: installing.Plan, directory: Path, who: str) -> None:
+    """Show a person what is written where, before it is."""
+    from wulf.base.store.history import NAME as HISTORY
+
+    for path, text in wanted.files.items():
+        sys.stdout.write(f"{path}:\n{_indented(text)}")
+    if wanted.lines:
+        sys.stdout.write(f"at the end of the crontab:\n{_indented(chr(10).join(wanted.lines))}")
+    for command in wanted.commands:
+        sys.stdout.write(f"then: {' '.join(command)}\n")
+    sys.stdout.write(f"watches {who}; history: {directory / HISTORY}\n")
+
+
+def _indented(text: str) -> str:
+    return "".join(f"    {line}\n" if line else "\n" for line in printable(text, 20_000).splitlines())

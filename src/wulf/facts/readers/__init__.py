@@ -1,1 +1,0 @@
-"""What a capture says, one subject in a file; a reader is listed in `wulf.facts.parse`."""

@@ -1,6 +1,0 @@
-"""A virtual cluster on one machine: real systemd, sshd, kernel settings and reboots per node, in a closed network."""
-
-from wulf.lab.cluster import Lab, VirtualNode, current, remains, up
-from wulf.lab.support import supported
-
-__all__ = ["Lab", "VirtualNode", "current", "remains", "supported", "up"]

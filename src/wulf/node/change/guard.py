@@ -1,0 +1,227 @@
+"""The guard on the nodes, as the controller speaks to it."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+
+import msgspec
+
+from wulf.base.contracts import NodeResult, Transport
+from wulf.base.errors import TransportError
+from wulf.base.text import last_line, printable
+from wulf.node.change import grants, sudo
+from wulf.node.change.functions import access_functions, state_functions
+from wulf.node.change.steps import NOTHING, Step
+
+#: Line of the guard after which no kind of access comes any more (`granted_script` looks for it).
+_END = "# --- end of the kinds of access ---\n"
+PLACE = "/var/lib/wulf/guard"
+#: Before anything is run: rules of sudo may hand on the PATH of whoever calls.
+_OWN_PATH = '[ -z "${SUDO_UID:-}" ] || PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n'
+#: A guard may wait half a minute for another one, and a tool as long for a driver.
+TIMEOUT_S = 120.0
+DONE, BUSY, FAILED, LATE, STUCK = 0, 10, 11, 12, 13
+#: Exit code where there is no guard, so that nothing was ever changed.
+NONE = 90
+# Who is not root cannot see whether there is one.
+_RUN = (
+    '[ "$(id -u)" = 0 ] || { echo "changing settings takes root" >&2; exit 1; }; '
+    f'[ -e "$0" ] || exit {NONE}; exec sh "$0" "$@"'
+)
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What the guard of one node said."""
+
+    node: str
+    #: Exit code of the guard; None when the node could not be reached.
+    code: int | None
+    #: Lines of its output, split at tabs.
+    lines: list[list[str]]
+    #: Why it is not done; empty when it is.
+    reason: str
+
+    @property
+    def done(self) -> bool:
+        """Whether it did what was asked."""
+        return self.code == DONE
+
+    def rows(self, word: str) -> list[list[str]]:
+        """Return the rest of all lines that begin with `word`."""
+        return [line[1:] for line in self.lines if line[0] == word]
+
+
+Answers = dict[str, Answer]
+
+
+@functools.cache
+def program() -> str:
+    """Return the guard's whole text: its parts are functions alone, and `guard.sh` ends with the call of `main`."""
+    directory = resources.files("wulf.node.change")
+    files = sorted(directory.joinpath("guard_parts").iterdir(), key=lambda file: file.name)
+    parts = [file.read_text() for file in files if file.name.endswith(".sh")]
+    return "\n".join(
+        [
+            f"#!/bin/sh\n{_OWN_PATH}",
+            access_functions(),
+            _END,
+            state_functions(),
+            grants.table(),
+            *parts,
+            directory.joinpath("guard.sh").read_text(),
+        ]
+    )
+
+
+class Guards:
+    """The guards of some nodes.
+
+    Parameters
+    ----------
+    owner
+        Who makes changes, for the lock: user, machine, process.
+    text
+        The guard's program.
+    by_sudo
+        Whether the user is not root, and sudo lets him do everything.
+    """
+
+    def __init__(
+        self, transport: Transport, owner: str, text: str | None = None, *, by_sudo: bool = False
+    ) -> None:
+        self.transport = transport
+        self.owner = owner
+        self._by_sudo = by_sudo
+        self._text = text if text is not None else program()
+
+    def install(self, nodes: Sequence[str]) -> Answers:
+        """Put the guard on the nodes that do not have this very one, unless somebody else's is at work there."""
+        digest = hashlib.sha256(self._text.encode()).hexdigest()
+        there = self._run(nodes, ["sha256sum", PLACE])
+        other = [node for node in nodes if not there[node].stdout.startswith(digest.encode())]
+        found = {node: _answer(there[node]) for node in nodes if node not in other}
+        # A guard of another version ends what it has begun before it is replaced, and says whose the node is.
+        asked = self.call([node for node in other if there[node].status == "ok"], "lock", self.owner, "0")
+        found |= {node: answer for node, answer in asked.items() if answer.code == BUSY}
+        lacking = [node for node in other if node not in found]
+        if lacking:
+            results = self._put(lacking, digest)
+            found |= {
+                node: self._explained(_answer(result), result.stderr) for node, result in results.items()
+            }
+        return {node: found[node] for node in nodes}
+
+    def _put(self, nodes: Sequence[str], digest: str) -> Mapping[str, NodeResult]:
+        if self._by_sudo:
+            argv = sudo.writing(PLACE, digest)
+            return self.transport.run(argv, nodes, timeout_s=TIMEOUT_S, stdin=self._text.encode())
+        with tempfile.TemporaryDirectory() as directory:
+            source = Path(directory) / "guard"
+            source.write_text(self._text)
+            return self.transport.put(source, PLACE, nodes, timeout_s=TIMEOUT_S, mode=0o700)
+
+    def _run(
+        self, nodes: Sequence[str], words: Sequence[str], *, stdin: bytes | None = None, fresh: bool = False
+    ) -> Mapping[str, NodeResult]:
+        argv = sudo.argv(words) if self._by_sudo else words
+        return self.transport.run(argv, nodes, timeout_s=TIMEOUT_S, stdin=stdin, fresh=fresh)
+
+    def call(
+        self, nodes: Sequence[str], *words: str, stdin: bytes | None = None, fresh: bool = False
+    ) -> Answers:
+        """Let the guards do something; one answer for every node."""
+        if not nodes:
+            return {}
+        results = self._run(nodes, ["sh", "-c", _RUN, PLACE, *words], stdin=stdin, fresh=fresh)
+        answers = {node: _answer(results[node]) for node in nodes}
+        return {node: self._explained(answers[node], results[node].stderr) for node in nodes}
+
+    def _explained(self, answer: Answer, stderr: bytes) -> Answer:
+        """Say what to do where sudo did not run what was asked."""
+        why = sudo.refusal(answer.code, stderr) if self._by_sudo and not answer.lines else ""
+        return msgspec.structs.replace(answer, reason=why) if why else answer
+
+    def lock(self, nodes: Sequence[str], lease_s: int) -> Answers:
+        """Take the nodes, or go on having them."""
+        return self.call(nodes, "lock", self.owner, str(lease_s))
+
+    def unlock(self, nodes: Sequence[str]) -> Answers:
+        """Let the nodes go."""
+        return self.call(nodes, "unlock", self.owner)
+
+    def begin(self, plans: Mapping[str, Sequence[Step]], tx: str, deadline_s: int) -> Answers:
+        """Journal the state before the steps on every node; nothing is changed yet."""
+        return _by_plan(plans, functools.partial(self._begin, ("begin", tx, self.owner, str(deadline_s))))
+
+    def swap(
+        self, plans: Mapping[str, Sequence[Step]], old: Mapping[str, str], tx: str, deadline_s: int
+    ) -> Answers:
+        """Undo the open change `old` of each node, if it has one, and make another, unconfirmed."""
+        found: Answers = {}
+        for before in {old.get(node, NOTHING) for node in plans}:
+            words = ("swap", before, tx, self.owner, str(deadline_s))
+            mine = {node: steps for node, steps in plans.items() if old.get(node, NOTHING) == before}
+            found |= _by_plan(mine, functools.partial(self._begin, words))
+        return found
+
+    def _begin(self, words: Sequence[str], nodes: list[str], text: bytes) -> Answers:
+        return self.call(nodes, *words, stdin=text)
+
+    def part(self, numbers: Mapping[str, Sequence[int]], tx: str) -> Answers:
+        """Have some steps of the open change made on each node, and the others put back."""
+        return self._by_steps("part", {node: (part,) for node, part in numbers.items()}, tx)
+
+    def alternate(self, parts: Mapping[str, tuple[Sequence[int], Sequence[int]]], tx: str) -> Answers:
+        """Let a probe on each node have either of two parts of the open change made, by the numbers of its steps."""
+        return self._by_steps("alternate", parts, tx)
+
+    def _by_steps(self, verb: str, parts: Mapping[str, Sequence[Sequence[int]]], tx: str) -> Answers:
+        """Call once for all nodes that have the same steps."""
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for node, lists in parts.items():
+            words = tuple(",".join(map(str, numbers)) or "0" for numbers in lists)
+            groups.setdefault(words, []).append(node)
+        found: Answers = {}
+        for words, nodes in groups.items():
+            found |= self.call(nodes, verb, tx, *words)
+        return found
+
+    def rollback(self, nodes: Sequence[str], tx: str, deadline_s: int, to: str) -> Answers:
+        """Begin a change back to the state before change `to`, or to the original one."""
+        return self.call(nodes, "rollback", tx, self.owner, str(deadline_s), to)
+
+
+def _by_plan(plans: Mapping[str, Sequence[Step]], call: Callable[[list[str], bytes], Answers]) -> Answers:
+    """Call once for all nodes that have the same plan."""
+    groups: dict[bytes, list[str]] = {}
+    for node, steps in plans.items():
+        text = "".join(step.line() + "\n" for step in steps).encode()
+        groups.setdefault(text, []).append(node)
+    found: Answers = {}
+    for text, nodes in groups.items():
+        found |= call(nodes, text)
+    return {node: found[node] for node in plans}
+
+
+def require(answers: Answers, what: str) -> None:
+    """Raise TransportError when a node did not do what was asked; names the first one and counts the others."""
+    failed = [answer for answer in answers.values() if not answer.done]
+    if failed:
+        more = f" (and {len(failed) - 1} more nodes)" if len(failed) > 1 else ""
+        raise TransportError(f"{failed[0].node}: {what}: {failed[0].reason}{more}")
+
+
+def _answer(result: NodeResult) -> Answer:
+    lines = [line.split("\t") for line in result.stdout.decode(errors="replace").split("\n") if line]
+    said = [" ".join(line[1:]) for line in lines if line[0] == "error"]
+    reason = ""
+    if result.status != "ok":
+        # What the guard says is about the node itself; what the transport says names the node.
+        reason = said[-1] if said else (last_line(result.stderr) or result.reason)
+    code = result.exit_code if result.status in ("ok", "exit") else None
+    return Answer(node=result.node, code=code, lines=lines, reason=printable(reason, 500))

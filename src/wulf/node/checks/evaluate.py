@@ -1,0 +1,415 @@
+"""Facts of all nodes × the catalogue → findings. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+import msgspec
+
+from wulf.base import catalogue
+from wulf.base.catalogue import (
+    SEVERITIES,
+    Check,
+    Consistency,
+    Cost,
+    Knob,
+    Profile,
+    Severity,
+    file_of,
+    fits,
+    is_own,
+    preferred,
+    shown,
+    unsettable,
+)
+from wulf.base.errors import ConfigError
+from wulf.base.predicate import DRIVER, Gap, Predicate, State, look_up, state
+from wulf.base.records import PASSING_FACTS, Audit, Finding, Judgement, NodeRecord, Remedy
+from wulf.base.text import in_command, interface_in_command, nearest
+from wulf.base.units import format_fact
+from wulf.node.checks.consistency import DEPENDS, UNSETTABLE, consistency_findings
+
+_FIELD = re.compile(r"\{([A-Za-z0-9_.@-]+)\}")
+#: Facts of which a command may have the name: that, too, comes from the node.
+_SYSCTL = re.compile(r"sysctl\.[A-Za-z0-9_][A-Za-z0-9_./-]{0,200}")
+#: Who sets a finding right that wulf does not mend → why.
+_REASONS: Mapping[Remedy, str] = {"mend": "", "try": DEPENDS, "person": UNSETTABLE}
+#: A recommendation is worth a try, no more: only measuring tells what it is worth on this cluster.
+_RECOMMENDED: Severity = "info"
+_LAYER_COSTS: Mapping[str, list[Cost]] = {
+    "cpu_power": ["latency"],
+    "irq": ["latency"],
+    "nic": ["latency", "bandwidth"],
+    "kernel_net": ["latency", "bandwidth"],
+    "services": ["latency"],
+    "mpi": ["latency", "bandwidth"],
+    "application": ["bandwidth"],
+}
+
+_OutcomeOf = Callable[[NodeRecord], "_Outcome"]
+_Key = tuple[str, str, str, str]
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """A check with its predicates compiled: ready for thousands of nodes."""
+
+    check: Check
+    when: Predicate | None
+    holds: Predicate
+
+    @property
+    def names(self) -> list[str]:
+        """Facts on which its outcome and its words depend."""
+        check = self.check
+        texts = " ".join((check.found, check.wanted, check.fix, check.keep))
+        names = set(_FIELD.findall(texts)) - {"interface"} | self.holds.names | {"nic.name"}
+        if any(_has_modes(name) for name in names):
+            names.add(DRIVER)
+        return sorted(names | (self.when.names if self.when else set()))
+
+
+def compile_checks(checks: Iterable[Check]) -> list[Rule]:
+    """Compile all checks.
+
+    Raises
+    ------
+    ConfigError
+        A predicate of the catalogue is malformed; names its file.
+    """
+    rules = []
+    for check in checks:
+        source = file_of("checks", check.id)
+        when = Predicate(check.when, f"{source}: when") if check.when else None
+        rules.append(Rule(check, when, Predicate(check.holds, f"{source}: holds")))
+    return rules
+
+
+def compile_when(knob: Knob) -> Predicate | None:
+    """Compile where a knob's recommendation makes sense; None for everywhere; raises as `compile_checks`."""
+    return Predicate(knob.when, f"{file_of('knobs', knob.id)}: when") if knob.when else None
+
+
+def evaluate(
+    nodes: Sequence[NodeRecord],
+    checks: Iterable[Check],
+    knobs: Iterable[Knob],
+    rules: Iterable[Consistency],
+    profile: Profile,
+) -> Audit:
+    """Judge all nodes.
+
+    Parameters
+    ----------
+    profile
+        What the cluster is to be good at; checks and recommendations depend on it.
+
+    Raises
+    ------
+    ConfigError
+        As `compile_checks`, whatever the profile.
+    """
+    seen = [node for node in nodes if _answered(node)]
+    lost = {node.node: node.error or "does not answer" for node in nodes if not _answered(node)}
+    findings: list[Finding] = []
+    judgements: list[Judgement] = []
+    knobs = list(knobs)
+    settable = {knob.id: knob.recommend.get(profile, "") for knob in knobs if not unsettable(knob)}
+    applies = {knob.id: compile_when(knob) for knob in knobs}
+    said: dict[str, set[str]] = {}
+    compiled = compile_checks(checks)
+    _require_facts(compiled, seen, knobs)
+    for rule in compiled:
+        if profile not in rule.check.profiles:
+            continue
+        found = _judge(
+            rule.check.id, rule.check.title, seen, _check_outcome(rule, settable), rule.names, judgements
+        )
+        found = _of_the_moment(rule.check, found, seen)
+        findings += found
+        for fact in {*rule.holds.names, *rule.check.knobs}:
+            said.setdefault(fact, set()).update(node for finding in found for node in finding.nodes)
+    for knob in knobs:
+        wanted = knob.recommend.get(profile)
+        if wanted is None:
+            continue
+        when = applies[knob.id]
+        facts = [
+            knob.id,
+            "nic.name",
+            *([DRIVER] if knob.special else []),
+            *(sorted(when.names) if when else []),
+        ]
+        found = _judge(knob.id, knob.title, seen, _knob_outcome(knob, wanted, when), facts, judgements)
+        # Where a check speaks of the knob already, its recommended value is no news.
+        findings += _without(found, said.get(knob.id, set()))
+    # What a check calls wrong is not made so elsewhere because most nodes have it.
+    recommended = settable | {name: value for found in findings for name, value in found.settings.items()}
+    odd, matrix = consistency_findings(
+        seen, list(rules), _commands(knobs, seen), recommended, silent=len(lost)
+    )
+    findings += odd
+    return Audit(
+        profile=profile,
+        nodes=[node.node for node in nodes],
+        unreachable=lost,
+        findings=sorted(findings, key=_order),
+        judgements=judgements,
+        matrix=matrix,
+    )
+
+
+def _require_facts(rules: Sequence[Rule], nodes: Sequence[NodeRecord], knobs: Iterable[Knob]) -> None:
+    """Refuse a site's own check that names what no node has ever told: it would never find anything.
+
+    Raises
+    ------
+    ConfigError
+        Names the file and the fact.
+    """
+    ours = [rule for rule in rules if is_own("checks", rule.check.id)]
+    if not ours or not nodes:
+        return
+    known = {name for rule in rules if rule not in ours for name in rule.names} | {knob.id for knob in knobs}
+    for node in nodes:
+        known |= {*node.facts, *node.unknown, *node.absent, *node.unsupported}
+    for rule in ours:
+        check, file = rule.check, file_of("checks", rule.check.id)
+        for name in rule.names:
+            if name not in known and not name.startswith("sysctl."):
+                raise ConfigError(
+                    f"{file}: there is no fact {name}{nearest(name, known)} ('wulf facts' shows them)"
+                )
+        for key, text in (("found", check.found), ("wanted", check.wanted), ("fix", check.fix)):
+            if "{" in _FIELD.sub("", text):
+                raise ConfigError(f"{file}: {key}: what is in braces is the name of a fact: {text}")
+
+
+def _answered(node: NodeRecord) -> bool:
+    return node.reachable and node.error is None
+
+
+def _commands(knobs: Iterable[Knob], nodes: Sequence[NodeRecord]) -> dict[str, str]:
+    """Return the command that sets a fact, for the knobs where one command with a value does."""
+    interfaces = {interface_in_command(node.facts.get("nic.name")) for node in nodes}
+    interface = interfaces.pop() if len(interfaces) == 1 else interface_in_command(None)
+    commands = {
+        name: f"sysctl -w {name.removeprefix('sysctl.')}={{value}}"
+        for node in nodes[:1]
+        for name in node.facts
+        if _SYSCTL.fullmatch(name)
+    }
+    for knob in knobs:
+        if "{value}" in knob.access.set and knob.access.kind not in ("mpi_parameter", "environment"):
+            commands[knob.id] = knob.access.set.replace("{interface}", interface)
+    return commands
+
+
+class _Outcome(msgspec.Struct, frozen=True):
+    """What a check says of the nodes that have the same facts."""
+
+    status: str
+    reason: str = ""
+    finding: Finding | None = None
+
+
+def _judge(
+    name: str,
+    title: str,
+    nodes: Sequence[NodeRecord],
+    outcome_of: _OutcomeOf,
+    facts: Sequence[str],
+    judgements: list[Judgement],
+) -> list[Finding]:
+    """Evaluate one check on all nodes; nodes with the same `facts` are evaluated once."""
+    findings: list[Finding] = []
+    known: dict[tuple[State, ...], _Outcome] = {}
+    groups: dict[_Key, list[str]] = {}
+    outcomes: dict[_Key, _Outcome] = {}
+    for node in nodes:
+        states = tuple(state(node, fact) for fact in facts)
+        outcome = known.get(states)
+        if outcome is None:
+            outcome = known[states] = outcome_of(node)
+        finding = outcome.finding
+        key = (
+            outcome.status,
+            outcome.reason,
+            finding.found if finding else "",
+            finding.fix if finding else "",
+        )
+        outcomes.setdefault(key, outcome)
+        groups.setdefault(key, []).append(node.node)
+    for key, names in groups.items():
+        finding = outcomes[key].finding
+        if finding is not None:
+            findings.append(msgspec.structs.replace(finding, nodes=names))
+        judgements.append(Judgement(id=name, title=title, status=key[0], reason=key[1], nodes=names))  # type: ignore[arg-type]
+    return findings
+
+
+def _of_the_moment(check: Check, findings: Sequence[Finding], nodes: Sequence[NodeRecord]) -> list[Finding]:
+    """Fold findings that differ in facts of the moment only: every node has another value of those at every look."""
+    passing = set(_FIELD.findall(check.found)) & PASSING_FACTS
+    groups: dict[tuple[str, str, str], list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault((finding.wanted, finding.fix, finding.keep), []).append(finding)
+    if not passing or len(groups) == len(findings):
+        return list(findings)
+    return [_folded(check, group, nodes, passing) for group in groups.values()]
+
+
+def _folded(
+    check: Check, findings: Sequence[Finding], nodes: Sequence[NodeRecord], passing: set[str]
+) -> Finding:
+    """Return one finding with the lowest and the highest value that its nodes have."""
+    where = {name for finding in findings for name in finding.nodes}
+    records = [node for node in nodes if node.node in where]
+    template = check.found
+    for fact in passing:
+        values = sorted({value for node in records if isinstance(value := node.facts.get(fact), int | float)})
+        if values:
+            ends = dict.fromkeys(format_fact(fact, value) for value in (values[0], values[-1]))
+            template = template.replace(f"{{{fact}}}", " to ".join(ends))
+    return msgspec.structs.replace(
+        findings[0], nodes=[node.node for node in records], found=_filled(template, records[0])
+    )
+
+
+def _without(findings: list[Finding], nodes: set[str]) -> list[Finding]:
+    left = ((finding, [node for node in finding.nodes if node not in nodes]) for finding in findings)
+    return [msgspec.structs.replace(finding, nodes=names) for finding, names in left if names]
+
+
+def _applies(when: Predicate | None, node: NodeRecord) -> _Outcome | None:
+    """Return why a check says nothing on a node; None when it does."""
+    applies = True if when is None else when(node)
+    if isinstance(applies, Gap):
+        return _Outcome(applies.kind, applies.reason)
+    if not applies:
+        return _Outcome("not applicable", "not the case that it is for")
+    return None
+
+
+def _check_outcome(rule: Rule, settable: Collection[str]) -> _OutcomeOf:
+    check = rule.check
+    remedy: Remedy = (
+        "mend"
+        if check.mend
+        else "try"
+        if not {*rule.holds.names, *check.knobs}.isdisjoint(settable)
+        else "person"
+    )
+
+    def outcome(node: NodeRecord) -> _Outcome:
+        silent = _applies(rule.when, node)
+        if silent is not None:
+            return silent
+        holds = rule.holds(node)
+        if isinstance(holds, Gap):
+            return _Outcome(holds.kind, holds.reason)
+        if holds:
+            return _Outcome("ok")
+        return _Outcome(
+            "finding",
+            finding=Finding(
+                id=check.id,
+                kind="check",
+                title=check.title,
+                severity=check.severity,
+                costs=list(check.costs),
+                effect=check.effect,
+                nodes=[],
+                found=_filled(check.found, node),
+                wanted=_filled(check.wanted, node),
+                why=check.why,
+                fix=_command(check.fix, node),
+                keep=_command(check.keep, node),
+                risk=check.risk,
+                remedy=remedy,
+                reason=_REASONS[remedy],
+                settings=check.mend,
+                evidence=[_cited(entry.source, entry.figure) for entry in check.evidence],
+            ),
+        )
+
+    return outcome
+
+
+def _knob_outcome(knob: Knob, wanted: str, when: Predicate | None) -> _OutcomeOf:
+    remedy: Remedy = "person" if unsettable(knob) else "try"
+
+    def outcome(node: NodeRecord) -> _Outcome:
+        silent = _applies(when, node)
+        if silent is not None:
+            return silent
+        value = look_up(node, knob.id)
+        if isinstance(value, Gap):
+            return _Outcome(value.kind, value.reason)
+        driver = node.facts.get(DRIVER)
+        if fits(knob, wanted, str(value), driver):
+            return _Outcome("ok")
+        return _Outcome(
+            "finding",
+            finding=Finding(
+                id=knob.id,
+                kind="knob",
+                title=f"{knob.title}: worth trying",
+                severity=_RECOMMENDED,
+                costs=list(_LAYER_COSTS[knob.layer]),
+                effect=knob.effect,
+                nodes=[],
+                found=f"{knob.id} is {shown(knob, str(value), driver)}",
+                wanted=shown(knob, wanted.replace("|", " or "), driver),
+                why=knob.direction + (f" {knob.measure}" if knob.measure else ""),
+                fix=_command(knob.access.set.replace("{value}", preferred(wanted)), node),
+                keep=_command(knob.persist.file, node),
+                risk=knob.risk,
+                remedy=remedy,
+                reason=unsettable(knob) or DEPENDS,
+                evidence=[_cited(entry.source, entry.figure) for entry in knob.evidence],
+            ),
+        )
+
+    return outcome
+
+
+def _has_modes(name: str) -> bool:
+    knob = catalogue.knobs().get(name)
+    return knob is not None and bool(knob.special)
+
+
+def _filled(template: str, node: NodeRecord) -> str:
+    """Fill ``{fact}`` in, for people; a fact that is not known says so."""
+
+    def fill(field: re.Match[str]) -> str:
+        kind, value = state(node, field[1])
+        if kind != "value":
+            return f"({kind})"
+        if _has_modes(field[1]):
+            return shown(catalogue.knobs()[field[1]], str(value), node.facts.get(DRIVER))
+        return format_fact(field[1], value)
+
+    return _FIELD.sub(fill, template)
+
+
+def _command(template: str, node: NodeRecord) -> str:
+    """Fill ``{fact}`` in, for a shell: what a node says of itself is one word there, whatever it is."""
+
+    def fill(field: re.Match[str]) -> str:
+        name = "nic.name" if field[1] == "interface" else field[1]
+        kind, value = state(node, name)
+        if name == "nic.name":
+            return interface_in_command(value if kind == "value" else None)
+        unknown = name.rpartition(".")[2].upper()
+        return in_command(str(value), unknown) if kind == "value" else unknown
+
+    return _FIELD.sub(fill, template)
+
+
+def _cited(source: str, figure: str) -> str:
+    return f"{source}: {figure}" if figure else source
+
+
+def _order(finding: Finding) -> tuple[int, float, str, list[str]]:
+    return SEVERITIES.index(finding.severity), -finding.effect, finding.id, finding.nodes

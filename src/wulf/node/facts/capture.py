@@ -1,0 +1,65 @@
+"""Run the capture scripts on nodes. The scripts only read; nothing is installed or left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import resources
+
+from wulf.base.catalogue import Knob, parameters, paths
+from wulf.base.contracts import NodeResult, Transport
+from wulf.base.errors import UsageError
+from wulf.base.records import NodeRecord
+from wulf.base.text import printable
+from wulf.node.facts.context import Snapshot, read_snapshot
+from wulf.node.facts.parse import record
+
+
+def capture(
+    transport: Transport,
+    nodes: Sequence[str],
+    interface: str | None,
+    catalogue: Sequence[Knob],
+    *,
+    timeout_s: float = 60.0,
+    taken: Callable[[NodeResult], None] | None = None,
+) -> list[NodeRecord]:
+    """Facts of every node, in the order of `nodes`; a node that does not answer says why.
+
+    Parameters
+    ----------
+    catalogue
+        The knobs whose values are wanted.
+    taken
+        Gets what each node printed, as soon as it has come.
+    """
+    found: dict[str, NodeRecord] = {}
+
+    def take(result: NodeResult) -> None:
+        if taken is not None:
+            taken(result)
+        found[result.node] = record(result, interface, catalogue)
+
+    words = [path.replace("{interface}", interface or "none") for path in paths(catalogue)]
+    arguments = [_checked(interface), *words, *parameters(catalogue)]
+    script = resources.files("wulf.node.facts").joinpath("capture.sh").read_bytes()
+    transport.run(["sh", "-s", "--", *arguments], nodes, timeout_s=timeout_s, stdin=script, each=take)
+    return [found[node] for node in nodes]
+
+
+def snapshot(
+    transport: Transport, nodes: Sequence[str], interface: str | None, *, timeout_s: float = 20.0
+) -> list[Snapshot]:
+    """Counters of every node now; two of them around a launch give its context (`wulf.node.facts.context`)."""
+    arguments = [_checked(interface)] if interface is not None else []
+    script = resources.files("wulf.node.facts").joinpath("context.sh").read_bytes()
+    results = transport.run(["sh", "-s", "--", *arguments], nodes, timeout_s=timeout_s, stdin=script)
+    return [read_snapshot(results[node]) for node in nodes]
+
+
+def _checked(interface: str | None) -> str:
+    """Return the interface's name, which becomes part of paths under /sys on the node."""
+    if interface is None:
+        return ""
+    if "/" in interface or interface.startswith((".", "-")) or not interface:
+        raise UsageError(f"'{printable(interface, 40)}' is not the name of an interface")
+    return interface

@@ -1,0 +1,216 @@
+"""What keeps settings over a reboot, against what is in force now. Pure.
+
+Sources: sysctl.d(5) for the order in which files are read, modprobe.d(5), systemd.link(5), interfaces(5).
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Sequence
+
+from wulf.base.catalogue import Knob, sysctl_path
+from wulf.base.records import FactValue
+from wulf.node.facts.node import Facts, NodeCapture
+from wulf.node.facts.readers import tuned
+from wulf.node.facts.readers.machine import booted_at
+from wulf.node.facts.tree import Tree
+from wulf.node.facts.values import Absent, Unknown, is_count, shown, whole
+
+#: Directories of sysctl.d, from the strongest: a file hides those of the same name in the ones behind it.
+_SYSCTL_DIRECTORIES = (
+    "/etc/sysctl.d/",
+    "/run/sysctl.d/",
+    "/usr/local/lib/sysctl.d/",
+    "/usr/lib/sysctl.d/",
+    "/lib/sysctl.d/",
+)
+_SYSCTL_CONF = "/etc/sysctl.conf"
+#: Set by the kernel or systemd from several parts; a file's text is not what is read back.
+_NOT_COMPARED = re.compile(
+    r"kernel\.core_pattern|kernel\.printk|fs\.binfmt_misc\..*|net\.ipv4\.ping_group_range"
+)
+_MANY = 8
+_CONNECTIONS = "/etc/NetworkManager/system-connections/"
+
+
+def add(facts: Facts, capture: NodeCapture, knobs: Sequence[Knob]) -> None:
+    """Collect where files and live values differ, and what has changed since the boot."""
+    facts.read("settings.contradicted", lambda: _contradicted(capture))
+    facts.read("settings.unkept", lambda: _unkept(capture, knobs))
+    facts.read("settings.mtu", lambda: kept_mtu(capture))
+    facts.read("settings.changed_since_boot", lambda: _changed(capture))
+    facts.read("settings.reboot_required", lambda: _reboot_required(capture))
+    facts.read("settings.module_options", lambda: _module_options(capture))
+
+
+def kept_sysctls(capture: NodeCapture) -> dict[str, tuple[str, str]]:
+    """Sysctl → (value, file) that the next boot sets, in the order in which systemd-sysctl applies them."""
+    return {name: setters[-1] for name, setters in sysctl_setters(capture).items()}
+
+
+def sysctl_setters(capture: NodeCapture) -> dict[str, list[tuple[str, str]]]:
+    """Sysctl → (value, file) of all files that set it, in the order in which systemd-sysctl reads them."""
+    return capture.once("sysctl_setters", lambda: _read_sysctls(capture.tree))
+
+
+def _read_sysctls(tree: Tree) -> dict[str, list[tuple[str, str]]]:
+    files: dict[str, dict[str, list[str]]] = {}
+    for directory in _SYSCTL_DIRECTORIES:
+        for path, text in tree.files(directory):
+            name = path.rpartition("/")[2]
+            here = files.setdefault(name, {})
+            if not here or path in here or next(iter(here)).startswith(directory):
+                here.setdefault(path, text.splitlines())
+    ordered = [entry for name in sorted(files) for entry in files[name].items()]
+    if _SYSCTL_CONF in tree:
+        ordered.append((_SYSCTL_CONF, tree.text(_SYSCTL_CONF).splitlines()))
+    found: dict[str, list[tuple[str, str]]] = {}
+    for path, lines in ordered:
+        for line in lines:
+            name, mark, value = line.strip().removeprefix("-").partition("=")
+            if mark and "*" not in name:
+                found.setdefault(_dotted(name.strip()), []).append((" ".join(value.split()), path))
+    return found
+
+
+def _dotted(name: str) -> str:
+    """Return a sysctl's name with dots: ``net/ipv4/ip_forward`` means the same."""
+    slash, dot = name.find("/"), name.find(".")
+    return name.replace("/", ".") if slash >= 0 and (dot < 0 or slash < dot) else name
+
+
+def _contradicted(capture: NodeCapture) -> FactValue:
+    """Return the sysctls whose file says something else than the kernel."""
+    said = []
+    for name, (value, path) in sorted(kept_sysctls(capture).items()):
+        live_path = sysctl_path(name)
+        if live_path not in capture.tree or _NOT_COMPARED.fullmatch(name):
+            continue
+        live = " ".join(capture.tree.text(live_path).split())
+        if live != value:
+            said.append(f"{name} is {shown(live, 60)}, {path} says {shown(value, 60)}")
+    return _listed(said)
+
+
+def _unkept(capture: NodeCapture, knobs: Sequence[Knob]) -> FactValue:
+    """Return the sysctls of the catalogue that somebody changed and that no file keeps."""
+    kept = kept_sysctls(capture).keys() | {
+        _dotted(entry.name) for entry in tuned.entries(capture) if entry.section == "sysctl"
+    }
+    said = []
+    for knob in knobs:
+        name = knob.access.target
+        path = sysctl_path(name)
+        if knob.access.kind != "sysctl" or not knob.default or path not in capture.tree or name in kept:
+            continue
+        live = " ".join(capture.tree.text(path).split())
+        if live != knob.default:
+            said.append(f"{name} is {shown(live, 60)} (the kernel's own is {knob.default})")
+    try:
+        kept_mtu(capture)
+    except Absent:
+        mtu = capture.tree.text(f"/sys/class/net/{capture.nic()}/mtu")
+        if mtu != "1500" and capture.interface != "lo" and not _mtu_by_wulf(capture, mtu):
+            said.append(f"the MTU of {capture.interface} is {shown(mtu, 20)} (the kernel's own is 1500)")
+    except Unknown:
+        pass  # then it is not known whether a file keeps it: settings.mtu says why
+    return _listed(said)
+
+
+def _mtu_by_wulf(capture: NodeCapture, mtu: str) -> bool:
+    """Whether a file that `wulf persist` wrote sets the MTU at boot."""
+    try:
+        if re.search(rf"^keep nic nic\.mtu link \S+ mtu {mtu}$", capture.tree.output("wulf_kept")[0], re.M):
+            return True
+    except Unknown:
+        pass  # then there is no such script
+    own = (text for path, text in capture.tree.files("/etc/systemd/network/") if "wulf" in path)
+    return any(re.search(rf"^MTUBytes={mtu}$", text, re.M) for text in own)
+
+
+def kept_mtu(capture: NodeCapture) -> FactValue:
+    """Return the MTU that a configuration file sets for the cluster's interface [B].
+
+    Raises
+    ------
+    Absent
+        When no file does.
+    """
+    return whole(_kept_mtu(capture)[1], "the MTU")
+
+
+def kept_mtu_file(capture: NodeCapture) -> str:
+    """Return the configuration file that sets the MTU of the cluster's interface; raises as `kept_mtu`."""
+    return _kept_mtu(capture)[0]
+
+
+def _kept_mtu(capture: NodeCapture) -> tuple[str, str]:
+    nic = capture.nic()
+    for path, text in capture.tree.files("/etc/"):
+        value = _mtu_in(path, text, nic)
+        if value is not None:
+            return path, value
+    if capture.tree.refused(_CONNECTIONS):
+        raise Unknown("only root may read NetworkManager's connections")
+    raise Absent("no configuration file sets it")
+
+
+def connections(capture: NodeCapture) -> list[tuple[str, list[str]]]:
+    """Return NetworkManager's connections of the cluster's interface: file and settings."""
+    mine = f"interface-name={capture.nic()}"
+    found = [(path, text.splitlines()) for path, text in capture.tree.files(_CONNECTIONS)]
+    return [(path, lines) for path, lines in found if mine in lines]
+
+
+def _mtu_in(path: str, text: str, nic: str) -> str | None:
+    named = re.escape(nic)
+    if path.startswith("/etc/network/interfaces"):
+        # One interface may have a block for each family.
+        blocks = re.findall(rf"^\s*iface\s+{named}\s(.*?)(?=^\s*(?:iface|auto|allow-)|\Z)", text, re.M | re.S)
+        found = re.search(r"^\s*mtu\s+(\d{1,6})\s*$", "\n".join(blocks), re.M)
+    elif path.startswith("/etc/systemd/network/"):
+        match = re.search(r"^\s*(?:Original)?Name\s*=\s*(.*)$", text, re.M)
+        mine = match is not None and any(fnmatch.fnmatchcase(nic, name) for name in match[1].split())
+        found = re.search(r"^\s*MTUBytes\s*=\s*(\d{1,6})\s*$", text, re.M) if mine else None
+    elif path.startswith("/etc/netplan/"):
+        block = re.search(rf"^(\s+){named}:\s*$((?:\n\1\s+.*)*)", text, re.M)
+        found = re.search(r"^\s+mtu:\s*(\d{1,6})\s*$", block[2], re.M) if block else None
+    elif path.startswith("/etc/sysconfig/network-scripts/ifcfg-"):
+        mine = path.endswith(f"ifcfg-{nic}") or re.search(rf'^DEVICE="?{named}"?$', text, re.M) is not None
+        found = re.search(r'^MTU="?(\d{1,6})"?$', text, re.M) if mine else None
+    elif path.startswith(_CONNECTIONS):
+        mine = re.search(rf"^interface-name={named}$", text, re.M) is not None
+        found = re.search(r"^mtu=(\d{1,6})$", text, re.M) if mine else None
+    else:
+        return None
+    return found[1] if found else None
+
+
+def _changed(capture: NodeCapture) -> FactValue:
+    """Return the configuration files that were changed after the node had booted."""
+    boot = booted_at(capture.tree)
+    said = []
+    for line in capture.tree.output("changed")[0].splitlines():
+        when, _, path = line.partition(" ")
+        # Files are written while a node boots; a minute later it has read them.
+        if is_count(when) and int(when) > boot + 60 and path.startswith("/etc/"):
+            said.append(shown(path, 100))
+    return _listed(said)
+
+
+def _reboot_required(capture: NodeCapture) -> FactValue:
+    return "reboot-required" in capture.tree.output("changed")[0]
+
+
+def _module_options(capture: NodeCapture) -> FactValue:
+    """Return the driver options in /etc/modprobe.d."""
+    said = []
+    for _, text in capture.tree.files("/etc/modprobe.d/"):
+        said += [" ".join(line.split()) for line in text.splitlines() if line.strip().startswith("options ")]
+    return "; ".join(sorted(said)) or "none"
+
+
+def _listed(said: list[str]) -> str:
+    more = f" and {len(said) - _MANY} more" if len(said) > _MANY else ""
+    return ("; ".join(said[:_MANY]) + more) or "none"

@@ -1,0 +1,104 @@
+"""The Slurm job that this process runs in: what it leaves of a budget, its nodes, how it starts MPI jobs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Sequence
+
+from wulf.base.contracts import Launcher, Transport
+from wulf.base.errors import SchedulerError, UsageError
+from wulf.base.nodeset import fold
+from wulf.node.cluster import inventory, slurm
+from wulf.node.cluster.config import ClusterConfig
+from wulf.node.cluster.launcher import launcher_for
+from wulf.node.cluster.launcher.srun import PLUGINS, Srun
+from wulf.node.probe.build import MpiLibrary
+
+#: Time that is left of an allocation to end what runs, put the nodes back and write the results [s].
+RESERVE_S = 60.0
+_ASK_S = 20.0
+
+Say = Callable[[str], None]
+
+
+def current() -> str | None:
+    """Return the number of the Slurm job that this process runs in; None outside of any."""
+    return os.environ.get("SLURM_JOB_ID") or None
+
+
+def capped(budget_s: float, say: Say) -> float:
+    """Return a budget [s], or what the Slurm job leaves of it from now on.
+
+    Raises
+    ------
+    SchedulerError
+        The job ends too soon to do anything.
+    """
+    job = current()
+    if job is None:
+        return budget_s
+    try:
+        left_s = slurm.look(job).left_s
+    except SchedulerError as error:
+        say(f"when Slurm job {job} ends is not known and not taken into account: {error}")
+        return budget_s
+    if left_s is None or left_s - RESERVE_S >= budget_s:
+        return budget_s
+    ends = f"Slurm job {job} ends in {left_s:.0f} s"
+    if left_s <= RESERVE_S:
+        raise SchedulerError(
+            f"{ends}: {RESERVE_S:.0f} s of that are kept to put everything back, so nothing can be begun any more"
+        )
+    say(
+        f"{ends}: the budget is {left_s - RESERVE_S:.0f} s instead of {budget_s:.0f} s, "
+        f"{RESERVE_S:.0f} s are kept to put everything back"
+    )
+    return left_s - RESERVE_S
+
+
+def require_inside(config: ClusterConfig, nodes: Collection[str]) -> None:
+    """Refuse nodes that are not of the allocation, where srun starts the jobs.
+
+    Raises
+    ------
+    UsageError
+        Names them.
+    """
+    if config.mpi.launcher != Srun.name or current() is None:
+        return
+    outside = set(nodes) - set(inventory.from_slurm(os.environ).nodes)
+    if outside:
+        raise UsageError(
+            f"{fold(outside)}: not in the allocation of Slurm job {current()}; nothing was done there"
+        )
+
+
+def srun(
+    config: ClusterConfig, mpi: MpiLibrary, transport: Transport, nodes: Sequence[str], say: Say
+) -> Launcher:
+    """Return what starts MPI jobs in the allocation: srun, or mpirun where srun has not what the library needs.
+
+    Raises
+    ------
+    UsageError
+        This is no allocation.
+    """
+    job = current()
+    if job is None:
+        raise UsageError(
+            "[mpi] launcher srun: this is no Slurm allocation; use salloc, sbatch or wulf measure --submit"
+        )
+    arguments = config.mpi.arguments
+    if any(word.startswith("--mpi") for word in arguments):
+        return Srun(arguments=arguments, allocation=job, binding=config.binding())
+    answer = transport.run([Srun.name, "--mpi=list"], nodes[:1], timeout_s=_ASK_S)[nodes[0]]
+    there = slurm.mpi_plugins((answer.stdout + b"\n" + answer.stderr).decode(errors="replace"))
+    plugin = PLUGINS[mpi.family]
+    if plugin in there:
+        say(f"MPI jobs start with srun --mpi={plugin} in Slurm job {job}")
+        return Srun(arguments=arguments, allocation=job, plugin=plugin, binding=config.binding())
+    say(
+        f"srun has no {plugin}, by which {mpi.version} would start "
+        f"({', '.join(sorted(there)) or answer.reason or 'it lists nothing'}): MPI jobs start with {mpi.mpirun}"
+    )
+    return launcher_for(mpi.launcher, mpi.mpirun, compiler=mpi.compiler, binding=config.binding())

@@ -1,0 +1,77 @@
+"""Make programs of ``native`` with cmake: once, also where several processes want them at the same time."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from wulf.base.errors import BuildError
+from wulf.base.text import last_line, printable
+
+_LOG = logging.getLogger("wulf")
+
+BUILD_TIMEOUT_S = 600
+
+
+@contextmanager
+def only_one(directory: Path) -> Iterator[None]:
+    """Make a directory and have it to oneself: who wants it meanwhile waits.
+
+    Where the file system has no locks, nobody waits; what is made in `directory` must come there by renaming.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    with (directory / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            _LOG.info("another process builds in %s: waiting for it", directory)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        except OSError as error:
+            _LOG.debug("%s has no locks: %s", directory, error)
+        yield
+
+
+def make(cmake: str, source: Path, directory: Path, targets: Sequence[str], options: Sequence[str]) -> None:
+    """Build targets of `source` and move them into `directory`.
+
+    Raises
+    ------
+    BuildError
+        The compiler refuses, or takes too long; the text holds its last words and the log's place.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix="build-", dir=directory))
+    log = work / "build.log"
+    configure = [cmake, "-S", str(source), "-B", str(work), "-DCMAKE_BUILD_TYPE=Release", "-DWULF_TESTS=OFF"]
+    at_once = str(len(os.sched_getaffinity(0)))
+    for argv in (
+        [*configure, *options],
+        [cmake, "--build", str(work), "--parallel", at_once, "--target", *targets],
+    ):
+        _logged(argv, log)
+    for target in targets:
+        (work / target).replace(directory / target)
+    shutil.rmtree(work, ignore_errors=True)
+
+
+def _logged(argv: Sequence[str], log: Path) -> None:
+    _LOG.debug("%s", shlex.join(argv))
+    with log.open("ab") as file:
+        try:
+            done = subprocess.run(
+                argv, stdout=file, stderr=subprocess.STDOUT, timeout=BUILD_TIMEOUT_S, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise BuildError(f"building took longer than {BUILD_TIMEOUT_S} s; see {log}") from None
+    if done.returncode != 0:
+        lines = log.read_bytes().decode("utf-8", "replace").splitlines()
+        said = next((line for line in lines if "error" in line.lower()), last_line("\n".join(lines)))
+        raise BuildError(f"a program cannot be built: {printable(said, 300)} (whole log: {log})")

@@ -1,0 +1,266 @@
+"""The probe's output, line by line, into typed messages and samples (see docs/protocol.md).  Pure."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import msgspec
+
+from wulf.base.errors import ProbeError
+from wulf.base.records import Cell, Clock, Exits, Place, ProbeInfo, Reference, Sample, Setting
+from wulf.base.records.emulated import ProgramTimes
+from wulf.base.text import printable
+
+PROTOCOL = 1
+
+
+class Hello(msgspec.Struct, frozen=True, tag="hello", tag_field="type"):
+    """First line of a probe."""
+
+    protocol: int
+    version: str
+    program: str
+    clock: Clock
+    hosts: list[str] = []
+    cpus: list[list[int]] = []
+    mpi: str | None = None
+    eager_limits: dict[str, int] = {}
+    yields: bool = False
+    port: int | None = None
+    role: str = "initiator"
+
+
+class Progress(msgspec.Struct, frozen=True, tag="progress", tag_field="type"):
+    """How far the launch is."""
+
+    visits_done: int
+    visits: int
+    #: Messages of all visits so far, and when that was since the sweeps began.
+    moved_bytes: int = 0
+    at_us: int = 0
+
+
+class CellLine(msgspec.Struct, frozen=True, tag="cell", tag_field="type"):
+    """All values of one size."""
+
+    op: str
+    size: int
+    timing: Literal["iteration", "batch"]
+    divisor: float
+    iterations: int
+    batch_iterations: int
+    min_ns: int
+    max_ns: int
+    histogram: list[tuple[int, int]]
+    batch_medians_ns: list[float]
+    warmup_medians_ns: list[float]
+    warmup_settled: bool
+    batch_at_us: list[int] = []
+    #: Of the launch, that it is about; empty for all of them.
+    ranks: list[int] = []
+    #: Which of two settings of the launch; empty where there is one.
+    arm: str = ""
+    lost: int = 0
+    corrupt: int = 0
+    #: Of a collective: rank → median of each visit; of each visit, how late ranks may have been and how well clocks
+    #: agreed.
+    exit_medians_ns: list[list[float]] = []
+    start_tolerances_ns: list[float] = []
+    clock_errors_ns: list[float] = []
+    late: int = 0
+
+
+class ReferenceLine(msgspec.Struct, frozen=True, tag="reference", tag_field="type"):
+    """The visits of the reference."""
+
+    #: Rank → one for each visit.
+    medians_ns: list[list[float]]
+    at_us: list[int]
+    #: As those of a cell.
+    ranks: list[int] = []
+    arm: str = ""
+
+
+class ProgramLine(msgspec.Struct, frozen=True, tag="program", tag_field="type"):
+    """How the ranks of a program of a pattern spent their time."""
+
+    number: int
+    ranks: list[int]
+    time_ns: list[int]
+    compute_ns: list[int]
+    asked_ns: list[int]
+
+
+class ErrorLine(msgspec.Struct, frozen=True, tag="error", tag_field="type"):
+    """Last line of a failed launch."""
+
+    code: str
+    message: str
+    peer: str = ""
+
+
+class End(msgspec.Struct, frozen=True, tag="end", tag_field="type"):
+    """Last line of a good launch."""
+
+    elapsed_s: float
+
+
+Message = Hello | Progress | CellLine | ReferenceLine | ProgramLine | ErrorLine | End
+
+_decoder: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
+_KNOWN = frozenset({"hello", "progress", "cell", "reference", "program", "error", "end"})
+
+
+class _Typed(msgspec.Struct):
+    type: str
+
+
+_type_decoder = msgspec.json.Decoder(_Typed)
+
+
+def message(line: bytes) -> Message | None:
+    """Decode one line; None for what is not the probe's: other programs' text and unknown types.
+
+    Raises
+    ------
+    ProbeError
+        The line is the probe's and breaks the protocol.
+    """
+    if not line.lstrip().startswith(b"{"):
+        return None
+    try:
+        if _type_decoder.decode(line).type not in _KNOWN:
+            return None
+        decoded = _decoder.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ProbeError(f"the probe broke its protocol ({error}): {printable(line, 120)!r}") from error
+    if isinstance(decoded, Hello) and decoded.protocol != PROTOCOL:
+        raise ProbeError(
+            f"the probe speaks protocol {decoded.protocol}, this wulf {PROTOCOL}: the probe is of another version"
+        )
+    return decoded
+
+
+def probe_info(hello: Hello) -> ProbeInfo:
+    """Return what a launch record keeps of the first line; host names are made safe to show."""
+    return ProbeInfo(
+        version=printable(hello.version, 100),
+        protocol=hello.protocol,
+        mpi=None if hello.mpi is None else printable(hello.mpi, 200),
+        hosts=[printable(host, 255) for host in hello.hosts],
+        cpus=hello.cpus,
+        clock=hello.clock,
+        yields=hello.yields,
+        eager_limits=hello.eager_limits,
+    )
+
+
+def sample(line: CellLine, launch: str, place: Place, setting: Setting) -> Sample:
+    """Return the sample of a cell line.
+
+    Parameters
+    ----------
+    place
+        Node of every rank of the launch.
+
+    Raises
+    ------
+    ProbeError
+        Counts do not add up, or there are values that cannot be.
+    """
+    counted = sum(count for _, count in line.histogram)
+    expected = line.iterations if line.timing == "iteration" else len(line.batch_medians_ns)
+    if counted != expected or any(value < 0 or count < 1 for value, count in line.histogram):
+        raise ProbeError(
+            f"{line.op} at {line.size} B: the histogram has {counted} values, {expected} were announced"
+        )
+    if line.batch_at_us and len(line.batch_at_us) != len(line.batch_medians_ns):
+        raise ProbeError(
+            f"{line.op} at {line.size} B: {len(line.batch_medians_ns)} visits ended at {len(line.batch_at_us)} times"
+        )
+    about = _about(line.ranks, place, f"{line.op} at {line.size} B")
+    return Sample(
+        launch=launch,
+        cell=Cell(op=line.op, size_bytes=line.size, place=about, setting=setting),
+        timing=line.timing,
+        divisor=line.divisor,
+        iterations=line.iterations,
+        batch_iterations=line.batch_iterations,
+        histogram=line.histogram,
+        min_ns=line.min_ns,
+        max_ns=line.max_ns,
+        batch_medians_ns=line.batch_medians_ns,
+        batch_at_us=line.batch_at_us,
+        warmup_medians_ns=line.warmup_medians_ns,
+        warmup_settled=line.warmup_settled,
+        lost=line.lost,
+        corrupt=line.corrupt,
+        exits=_exits(line, about),
+    )
+
+
+def _exits(line: CellLine, place: Place) -> Exits | None:
+    """Return when the ranks of a collective were done."""
+    if not line.exit_medians_ns:
+        return None
+    visits = len(line.batch_medians_ns)
+    by_visit = [line.start_tolerances_ns, line.clock_errors_ns, *line.exit_medians_ns]
+    if len(line.exit_medians_ns) != len(place) or any(len(values) != visits for values in by_visit):
+        raise ProbeError(
+            f"{line.op} at {line.size} B: it is not said when each of {len(place)} ranks was done in {visits} visits"
+        )
+    return Exits(
+        medians_ns=line.exit_medians_ns,
+        late=line.late,
+        tolerances_ns=line.start_tolerances_ns,
+        clock_errors_ns=line.clock_errors_ns,
+    )
+
+
+def reference(line: ReferenceLine, place: Place) -> Reference:
+    """Return what a reference line says; `place` is as for `sample`.
+
+    Raises
+    ------
+    ProbeError
+        Its values do not belong to these ranks and visits, or cannot be.
+    """
+    about = _about(line.ranks, place, "the reference")
+    of_visits = all(len(values) == len(line.at_us) for values in line.medians_ns)
+    if len(line.medians_ns) != len(about) or not line.at_us or not of_visits:
+        raise ProbeError(
+            f"the reference does not have one value for each of {len(about)} ranks and each visit"
+        )
+    if any(not 0 < value < math.inf for values in line.medians_ns for value in values):
+        raise ProbeError("the reference has times that cannot be")
+    return Reference(place=about, medians_ns=line.medians_ns, at_us=line.at_us, setting=line.arm)
+
+
+def program_times(line: ProgramLine, ranks: int) -> ProgramTimes:
+    """Return what a line of a program says.
+
+    Raises
+    ------
+    ProbeError
+        It does not say all of each rank, or of ranks that are not there.
+    """
+    lists = (line.time_ns, line.compute_ns, line.asked_ns)
+    if any(len(values) != len(line.ranks) for values in lists):
+        raise ProbeError(f"program {line.number}: not a time for each of its {len(line.ranks)} ranks")
+    if any(not 0 <= rank < ranks for rank in line.ranks):
+        raise ProbeError(f"program {line.number}: there are no ranks {line.ranks} among {ranks}")
+    return ProgramTimes(
+        number=line.number,
+        ranks=line.ranks,
+        time_ns=line.time_ns,
+        compute_ns=line.compute_ns,
+        asked_ns=line.asked_ns,
+    )
+
+
+def _about(ranks: list[int], place: Place, what: str) -> Place:
+    """Return the nodes of some ranks of a launch; of all where none are named."""
+    if any(not 0 <= rank < len(place) for rank in ranks):
+        raise ProbeError(f"{what}: there are no ranks {ranks} among {len(place)}")
+    return tuple(place[rank] for rank in ranks) or place

@@ -1,0 +1,63 @@
+"""The programs to measure with that come with this package.  Their sources are in ``native/apps``."""
+
+from __future__ import annotations
+
+import msgspec
+
+from wulf.base.errors import UsageError
+from wulf.base.text import nearest
+
+
+class Shipped(msgspec.Struct, frozen=True, kw_only=True):
+    """A program that is built on each site, with the site's own MPI library where it needs one."""
+
+    name: str
+    #: The built program, and its target in ``native/CMakeLists.txt``.
+    program: str
+    #: One line for people.
+    summary: str
+    mpi: bool = True
+    #: Regular expression with one group around the run time in its output [s].
+    match: str = r"run_time_s (\S+)"
+
+    @property
+    def source(self) -> str:
+        """Path of its source below the directory of all of them."""
+        return f"apps/{self.name}.c"
+
+
+_PROGRAMS = (
+    Shipped(
+        name="heat",
+        program="wulf-heat",
+        summary="the heat equation on a ring of strips, held against its analytic solution",
+    ),
+    Shipped(
+        name="farm",
+        program="wulf-farm",
+        summary="a master gives tasks of drawn length to workers and checks what comes back",
+    ),
+    Shipped(
+        name="dgemm",
+        program="wulf-dgemm",
+        summary="how fast a BLAS library multiplies matrices (see 'wulf blas')",
+        mpi=False,
+        match=r'"gflops":([0-9.]+)',
+    ),
+)
+SHIPPED = {one.name: one for one in _PROGRAMS}
+
+
+def find(name: str) -> Shipped:
+    """Return the program of that name.
+
+    Raises
+    ------
+    UsageError
+        There is none.
+    """
+    if name not in SHIPPED:
+        raise UsageError(
+            f"there is no shipped program {name!r}{nearest(name, SHIPPED)}; there are: {', '.join(SHIPPED)}"
+        )
+    return SHIPPED[name]

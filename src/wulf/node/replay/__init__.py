@@ -1,0 +1,1 @@
+"""Traces replayed on other networks: here or as a job array."""

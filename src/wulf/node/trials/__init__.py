@@ -1,0 +1,1 @@
+"""Trials: measuring under one setting and another, in turn, with everything put back."""

@@ -1,0 +1,384 @@
+"""What all trials so far say of settings: one robust linear model of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wulf.base.records import Trial, Values
+from wulf.node.trials.experiment.costs import Costs
+from wulf.stats.core.linear import Contrast, Fit, SingularError, fit
+
+Floats = NDArray[np.float64]
+#: Knob and value.
+Arm = tuple[str, str]
+#: Two arms whose effects do not add up.
+Joint = frozenset[Arm]
+
+#: A covariate is used where so many trials have it, and so many have it not.
+FEW = 3
+#: Standard errors from zero beyond which a trial is said to resemble the one before.
+RESEMBLING = 2.0
+#: Trials for each cause beyond which all causes are fitted at once.
+ROOMY = 1.8
+#: Standard errors beyond which an arm is taken into the model of the others where there is no room for all.
+STRONG = 2.5
+#: Column of the objective.
+OBJECTIVE = (0,)
+#: Trials from which it can be told whether an arm moves the reference.
+ENOUGH = 8
+#: p value at which an arm is said to move the reference.
+MOVES = 0.01
+#: Differences within launches are weighed so often, each time at most so many times more or less than before.
+_WEIGHINGS, _MOST = 3, 30.0
+
+
+@dataclass(frozen=True)
+class Row:
+    """A trial that gave a value."""
+
+    index: int
+    setting: Values
+    #: Log costs: the objective, then every metric. Shape (1 + metrics,).
+    costs: Floats
+    #: Log time of the node-local reference; NaN where there was none.
+    reference: float
+    contaminated: bool
+    #: Whether it belongs to the confirmation.
+    fresh: bool
+    #: The setting that was measured in turn with it within the same launches: the row is then the difference to that
+    #: one, which knows nothing of the level.
+    other: Values | None = None
+
+    @property
+    def settings(self) -> tuple[Values, ...]:
+        """Settings that were measured."""
+        return (self.setting,) if self.other is None else (self.setting, self.other)
+
+    def level(self, key: Arm | Joint) -> float:
+        """How often an arm or a pair of them is in what the row is the value of: 0 or 1, or −1 in a difference."""
+        return float(_has(self.setting, key)) - float(self.other is not None and _has(self.other, key))
+
+
+@dataclass(frozen=True)
+class Series:
+    """A fit of trials in time order, of which each may resemble the one before."""
+
+    fit: Fit
+    #: What a trial has of the one before, shape (n,).
+    share: Floats
+    #: How many times less than trials differences within launches scatter, shape (n,); 1 for trials.
+    weights: Floats
+
+    def addition(self, cause: Floats) -> Contrast:
+        """Effect of one more cause. Shape (n,)."""
+        return self.fit.addition(_innovations((self.weights * cause)[:, None], self.share)[:, 0])
+
+
+@dataclass(frozen=True)
+class Model:
+    """Effects of arms on one figure, in logarithms."""
+
+    #: With the reference as a covariate, and without; the same where there is none.
+    adjusted: Series
+    plain: Series
+    columns: Mapping[Arm | Joint, int]
+    #: Arms that move the reference themselves: a figure that is adjusted by it hides what they do.
+    local: frozenset[Arm]
+    #: Trials that it is made of.
+    rows: Sequence[Row]
+    #: Column of what is added to trials of the confirmation under the confirmed setting; 0 where there are none.
+    fresh: int = 0
+
+    @property
+    def scale(self) -> float:
+        """Scatter of a trial, as a difference of logarithms."""
+        return self.adjusted.fit.scale
+
+    @property
+    def within_scale(self) -> float | None:
+        """The same of one of two trials that share their launches; None where there are none."""
+        apart = self.adjusted.weights[_levels(self.rows) == 0]
+        return self.scale / float(apart[0]) / math.sqrt(2) if apart.size else None
+
+    def contrast(self, tried: Values, base: Values) -> Contrast:
+        """Effect of one setting against another, as a difference of log costs."""
+        return self._read(self._row(tried) - self._row(base), touched(tried, base))
+
+    def confirmed(self, tried: Values) -> Contrast:
+        """Effect of the confirmed setting against the original, from the trials of the confirmation alone."""
+        weights = np.zeros(1 + self.fresh)
+        weights[self.fresh] = 1.0
+        return self._read(weights, touched(tried, {}))
+
+    def effect(self, setting: Values) -> float:
+        """Effect of a setting against the original."""
+        return self.contrast(setting, {}).value
+
+    def addition(self, key: Arm | Joint) -> Contrast:
+        """Effect of one more arm, or of what a pair does beyond its parts."""
+        chosen = self.plain if self.local & _arms(key) else self.adjusted
+        return chosen.addition(_column(self.rows, key))
+
+    def _read(self, weights: Floats, arms: frozenset[Arm]) -> Contrast:
+        chosen = (self.plain if arms & self.local else self.adjusted).fit
+        # Covariates are the last columns.
+        return chosen.contrast(np.pad(weights, (0, len(chosen.coefficients) - len(weights))))
+
+    def _row(self, setting: Values) -> Floats:
+        row = np.zeros(1 + len(self.columns))
+        for key, column in self.columns.items():
+            row[column] = _has(setting, key)
+        return row
+
+
+def touched(first: Values, second: Values) -> frozenset[Arm]:
+    """Arms of either setting that the other one does not have."""
+    return frozenset(set(first.items()) ^ set(second.items()))
+
+
+class Evidence:
+    """Trials in time order."""
+
+    def __init__(self, costs: Costs, local: frozenset[str] = frozenset()) -> None:
+        self.costs = costs
+        self.rows: list[Row] = []
+        #: The first of two trials that share their launches.
+        self._first: Row | None = None
+        #: Knobs that change what a node does by itself.
+        self._local = local
+        #: Number of trials, and the arms that moved the reference in them.
+        self._moved: tuple[int, frozenset[Arm]] = (0, frozenset())
+
+    def take(self, trial: Trial) -> bool:
+        """Take a trial; return whether it has an objective."""
+        if trial.status != "ok":
+            return False
+        costs = self.costs.of(trial)
+        if not math.isfinite(costs[0]):
+            return False
+        reference = trial.reference
+        row = Row(
+            index=trial.index,
+            setting=trial.setting,
+            costs=costs,
+            reference=math.log(reference) if reference else math.nan,
+            contaminated=bool(trial.contamination),
+            fresh=trial.phase == "confirmation",
+        )
+        if trial.within is None:
+            self.rows.append(row)
+        elif trial.within == trial.index:
+            self._first = row
+        elif self._first is not None and self._first.index == trial.within:
+            self.rows.append(_difference(self._first, row))
+        return True
+
+    def _rows(self, figure: Sequence[int] = OBJECTIVE, confirming: Values | None = None) -> list[Row]:
+        fresh = [] if confirming is None else [confirming, {}]
+        return [
+            row
+            for row in self.rows
+            if (not row.fresh or all(setting in fresh for setting in row.settings))
+            and all(math.isfinite(row.costs[column]) for column in figure)
+        ]
+
+    def count(self, arm: Arm) -> int:
+        """Trials of the search in which an arm was set."""
+        return sum(row.level(arm) != 0 for row in self._rows())
+
+    def counts(self, setting: Values, *, fresh: bool) -> tuple[int, int]:
+        """Trials, of the search or of the confirmation, in which all of a setting was set, and in which it was not."""
+        made = [one for row in self.rows if row.fresh == fresh for one in row.settings]
+        having = sum(all(_has(one, arm) for arm in setting.items()) for one in made)
+        return having, len(made) - having
+
+    def model(
+        self,
+        arms: Sequence[Arm],
+        joints: Sequence[Joint] = (),
+        figure: Sequence[int] = OBJECTIVE,
+        confirming: Values | None = None,
+    ) -> Model | None:
+        """Fit a figure by arms and pairs of them; None where the trials cannot tell them apart.
+
+        Parameters
+        ----------
+        figure
+            Columns of the log costs whose mean it is.
+        confirming
+            The setting that the confirmation compares with the original: its effect there is then a cause of its
+            own, so that only the scatter is taken from the other trials. Without it the trials of the confirmation
+            are left out.
+        """
+        rows = self._rows(figure, confirming)
+        if not rows:
+            return None
+        causes, columns, fresh = _causes(rows, arms, joints, confirming)
+        values = np.array([float(np.mean(row.costs[list(figure)])) for row in rows])
+        covariates = _covariates(rows)
+        local = self._moving() & set(arms)
+        try:
+            if not covariates:
+                plain = _fit(rows, causes, values)
+                return Model(plain, plain, columns, frozenset(), rows, fresh)
+            adjusted = _fit(rows, np.column_stack([causes, *covariates]), values)
+            plain = _fit(rows, causes, values) if local else adjusted
+        except SingularError:
+            return None
+        return Model(adjusted, plain, columns, frozenset(local), rows, fresh)
+
+    def screen(self, arms: Sequence[Arm], figure: Sequence[int] = OBJECTIVE) -> dict[Arm, Contrast]:
+        """Effect of every arm alone, the others taken out of the scatter as far as the number of trials allows."""
+        trials = len(self._rows(figure))
+        known = [arm for arm in arms if 0 < self.count(arm) < trials]
+        whole = self.model(known, (), figure) if trials >= ROOMY * (len(known) + 3) else None
+        if whole is not None:
+            return {arm: whole.contrast(dict([arm]), {}) for arm in known}
+        chosen: list[Arm] = []
+        found: dict[Arm, Contrast] = {}
+        # Where there is no room for all, the strong ones explain what they can.
+        while (model := self.model(chosen, (), figure)) is not None:
+            found = {
+                arm: model.contrast(dict([arm]), {}) if arm in chosen else model.addition(arm)
+                for arm in known
+            }
+            rest = {arm: one for arm, one in found.items() if arm not in chosen}
+            strongest = max(rest, key=lambda arm: abs(rest[arm].t), default=None)
+            if strongest is None or abs(rest[strongest].t) < STRONG or len(chosen) + 1 > trials / 4:
+                break
+            chosen.append(strongest)
+        return found
+
+    def _moving(self) -> frozenset[Arm]:
+        """Arms that move the reference."""
+        rows = self._rows()
+        if self._moved[0] != len(rows):
+            self._moved = len(rows), self._find_moving(rows)
+        return self._moved[1]
+
+    def _find_moving(self, rows: Sequence[Row]) -> frozenset[Arm]:
+        arms = list({arm: None for row in rows for one in row.settings for arm in one.items()})
+        named = frozenset(arm for arm in arms if arm[0] in self._local)
+        reference = np.array([row.reference for row in rows])
+        if not _varies(reference) or len(rows) < ENOUGH:
+            return named
+        base = _fit(rows, _levels(rows)[:, None], reference)
+        return named | {arm for arm in arms if base.addition(_column(rows, arm)).p_value() < MOVES}
+
+
+def _causes(
+    rows: Sequence[Row], arms: Sequence[Arm], joints: Sequence[Joint], confirming: Values | None
+) -> tuple[Floats, dict[Arm | Joint, int], int]:
+    """Return the columns of the model, which of them is which, and that of the confirmed setting."""
+    causes = [_levels(rows)]
+    columns: dict[Arm | Joint, int] = {}
+    fresh = np.array([confirming is not None and row.fresh for row in rows], dtype=float)
+    keys: list[Arm | Joint] = [*arms, *joints]
+    for key in keys:
+        columns[key] = len(causes)
+        causes.append((1 - fresh) * _column(rows, key))
+    if confirming is not None:
+        tried = [float(row.setting == confirming) - float(row.other == confirming) for row in rows]
+        causes.append(fresh * np.array(tried))
+        confirmed = len(causes) - 1
+        level = fresh * _levels(rows)
+        if level.any():
+            causes.append(level)
+    else:
+        confirmed = 0
+    suspect = np.array([row.contaminated for row in rows], dtype=float)
+    if FEW <= suspect.sum() <= _levels(rows).sum() - FEW:
+        causes.append(suspect)
+    return np.column_stack(causes), columns, confirmed
+
+
+def _fit(rows: Sequence[Row], causes: Floats, values: Floats) -> Series:
+    """Fit; where a trial resembles the one before, what it has of that one is taken out first.
+
+    Cochrane and Orcutt (1949), JASA 44, 32–61, with the first trial kept as Prais and Winsten do.
+    """
+    weights = _weights(rows, causes, values)
+    causes, values = weights[:, None] * causes, weights * values
+    found = fit(causes, values)
+    resemblance = found.lag_one()
+    # What is common to neighbours is not in differences within launches.
+    if resemblance * math.sqrt(found.degrees) < RESEMBLING or not np.all(_levels(rows)):
+        return Series(found, np.zeros(len(rows)), weights)
+    gaps = np.diff([row.index for row in rows])
+    share = np.concatenate([[0.0], resemblance**gaps])
+    return Series(
+        fit(_innovations(causes, share), _innovations(values[:, None], share)[:, 0]), share, weights
+    )
+
+
+def _weights(rows: Sequence[Row], causes: Floats, values: Floats) -> Floats:
+    """Return how many times less than trials differences within launches scatter. Shape (n,)."""
+    weights = np.ones(len(rows))
+    apart = _levels(rows) == 0
+    if min(apart.sum(), (~apart).sum()) < FEW:
+        return weights
+    for _ in range(_WEIGHINGS):
+        found = fit(weights[:, None] * causes, weights * values)
+        scatter = [found.scatter(part) for part in (~apart, apart)]
+        weights[apart] *= min(max(scatter[0] / scatter[1], 1 / _MOST), _MOST)
+    return weights
+
+
+def _covariates(rows: Sequence[Row]) -> list[Floats]:
+    """Return the reference of trials, and that of differences within launches, which are not alike. Shape (n,)."""
+    levels = _levels(rows)
+    found = []
+    for part in (levels == 1, levels == 0):
+        reference = np.array([row.reference for row in rows])[part]
+        if reference.size >= FEW and _varies(reference):
+            column = np.zeros(len(rows))
+            column[part] = reference - (np.median(reference) if levels[part][0] else 0.0)
+            found.append(column)
+    return found
+
+
+def _levels(rows: Sequence[Row]) -> Floats:
+    """Return 1 for a trial and 0 for a difference, which has no level. Shape (n,)."""
+    return np.array([float(row.other is None) for row in rows])
+
+
+def _difference(first: Row, second: Row) -> Row:
+    return Row(
+        index=second.index,
+        setting=first.setting,
+        costs=first.costs - second.costs,
+        reference=first.reference - second.reference,
+        contaminated=False,
+        fresh=first.fresh,
+        other=second.setting,
+    )
+
+
+def _innovations(columns: Floats, share: Floats) -> Floats:
+    """Return what is new in each row, scaled to the same scatter. Shape (n, columns)."""
+    before = np.concatenate([columns[:1], columns[:-1]])
+    return np.asarray((columns - share[:, None] * before) / np.sqrt(1 - share[:, None] ** 2))
+
+
+def _column(rows: Sequence[Row], key: Arm | Joint) -> Floats:
+    return np.array([row.level(key) for row in rows])
+
+
+def _arms(key: Arm | Joint) -> frozenset[Arm]:
+    return key if isinstance(key, frozenset) else frozenset([key])
+
+
+def _varies(reference: Floats) -> bool:
+    return bool(reference.size) and bool(np.all(np.isfinite(reference))) and float(np.ptp(reference)) > 0
+
+
+def _has(setting: Values, key: Arm | Joint) -> bool:
+    if isinstance(key, tuple):  # most often by far, and for every trial at every step
+        knob, value = key
+        return setting.get(knob) == value
+    return all(setting.get(knob) == value for knob, value in key)

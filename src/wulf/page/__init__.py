@@ -1,0 +1,1 @@
+"""Blocks of what is shown, and their forms: a page, a terminal, LaTeX, data."""

@@ -1,0 +1,46 @@
+"""What all charts share: a figure as a Vega-Lite specification, axes with our own labels, names of the verdicts."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TypeAlias
+
+from wulf.page.libraries import altair as alt
+from wulf.page.parts import Drawing, Figure, Ticks
+
+Layer: TypeAlias = "alt.Chart | alt.LayerChart | alt.FacetChart"
+
+VERDICTS = ("better", "no difference", "no decision", "worse")
+#: A setting that helps what was asked for and hurts what must not become worse.
+HARMS = "harms a guard"
+
+
+def spec(figure: Figure) -> dict[str, Any]:
+    """Return the specification of a figure without data; width, datasets and theme are set where it is shown."""
+    return _specification(figure, figure.chart.wide)
+
+
+def narrow(figure: Figure) -> dict[str, Any] | None:
+    """Return the specification for a telephone and for paper, where it is another one."""
+    return _specification(figure, figure.chart.narrow) if figure.chart.narrow else None
+
+
+def _specification(figure: Figure, drawing: Drawing) -> dict[str, Any]:
+    drawn: dict[str, Any] = drawing.draw(figure).to_dict()
+    # Altair adds a theme of its own and a sample size; ours comes with the page.
+    drawn.pop("config", None)
+    drawn["autosize"] = {"type": "fit", "contains": "padding", "resize": True}
+    drawn["height"] = drawing.height(figure)
+    drawn["width"] = 680
+    return drawn
+
+
+def axis(ticks: Ticks, title: str | list[str], **options: Any) -> alt.Axis:
+    """Return an axis whose marks and labels were made by `wulf.base.units`."""
+    if not ticks.values:
+        return alt.Axis(title=title, **options)
+    values = list(ticks.values)
+    lookup = (
+        f"{json.dumps(list(ticks.labels), ensure_ascii=False)}[indexof({json.dumps(values)}, datum.value)]"
+    )
+    return alt.Axis(title=title, values=values, labelExpr=lookup, **options)

@@ -1,0 +1,108 @@
+"""A page: one HTML file that needs no other file and no network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from wulf.page import theme
+from wulf.page.drawing import narrow, spec
+from wulf.page.libraries import altair, vl_convert
+from wulf.page.parts import Figure
+
+
+def render(template: str, shown: object, figures: Sequence[Figure], payload: dict[str, Any]) -> str:
+    """Return a template filled with a view, with all that its figures need; `payload` names the downloads."""
+    specs = {figure.id: spec(figure) for figure in figures}
+    payload["figures"] = {figure.id: _figure(figure, specs[figure.id]) for figure in figures}
+    payload["themes"] = {name: theme.config(dark=name == "dark") for name in ("light", "dark")}
+    bundle, script = _bundle(), _file("page.js")
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            view=shown,
+            heights={id_: spec["height"] for id_, spec in specs.items()},
+            css=Markup(_file("page.css")),  # noqa: S704 - files of this package, not input
+            script=Markup(script),  # noqa: S704
+            bundle=Markup(bundle),  # noqa: S704
+            notices=Markup(_file("notices.txt")),  # noqa: S704
+            data=_data(payload),
+            policy=_policy(bundle, script),
+        )
+    )
+
+
+def _figure(figure: Figure, drawn: dict[str, Any]) -> dict[str, Any]:
+    on_paper = narrow(figure)
+    return {
+        "spec": drawn,
+        **({"narrow": on_paper} if on_paper else {}),
+        "variants": [
+            {
+                "label": variant.label,
+                "summary": variant.summary,
+                "caption": variant.caption,
+                "datasets": variant.datasets,
+            }
+            for variant in figure.variants
+        ],
+    }
+
+
+def _data(payload: dict[str, Any]) -> Markup:
+    """Return JSON that cannot end the script element it stands in."""
+    text = json.dumps(payload, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    escaped = text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    return Markup(escaped)  # noqa: S704 - there is no "<" left in it
+
+
+def _policy(*scripts: str) -> str:
+    """Return a content security policy: no request to anywhere, no script but the ones given."""
+    hashes = " ".join(
+        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+        for script in scripts
+    )
+    return f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:"
+
+
+@cache
+def _bundle() -> str:
+    """Return Vega, Vega-Lite and Vega-Embed of the version that Altair writes for."""
+    version = ".".join(altair.SCHEMA_VERSION.lstrip("v").split(".")[:2])
+    snippet = "window.vegaEmbed = vegaEmbed; window.vega = vega;"
+    code: str = vl_convert.javascript_bundle(snippet, vl_version=version)
+    # Inside a string literal both forms mean the same; in the page only one of them ends the script.
+    return code.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+@cache
+def _file(name: str) -> str:
+    return resources.files("wulf.page").joinpath("templates", name).read_text(encoding="utf-8").strip()
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("wulf.page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["breakable"] = _breakable
+    return environment
+
+
+def _breakable(text: str) -> Markup:
+    """Return a text in which long names may go on in the next line: after a dot, an underscore or a comma."""
+    return Markup("<wbr>").join(re.split(r"(?<=[._,/])(?=[^\W\d])|(?<=,)(?=\d)", text))

@@ -1,0 +1,263 @@
+"""An audit as people read it: on the terminal, as Markdown, as JUnit XML, and the view of the page. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from xml.etree import ElementTree
+
+from rich.console import Console
+from rich.text import Text
+
+from wulf.base.nodeset import fold, fold_reasons
+from wulf.base.records import Audit, Finding
+from wulf.base.text import printable
+from wulf.page import page
+from wulf.page.parts import Alike, AlikeRow, AuditView, FindingView
+from wulf.page.words import count, listed, remedy
+
+#: Characters of one text that are printed; a node can print anything.
+_LIMIT = 1000
+#: A longer set of nodes does not stand in the first line of a finding.
+_SHORT = 60
+_SEVERITY = {"fail": "FAIL", "warn": "WARN", "info": "INFO"}
+_STYLE = {"fail": "bold red", "warn": "bold yellow", "info": "cyan"}
+_MEANING = {"fail": "breaks or cripples", "warn": "costs", "info": "worth trying or knowing"}
+
+
+def build(audit: Audit) -> AuditView:
+    """Return the view of an audit."""
+    total = len(audit.nodes) - len(audit.unreachable)
+    counts = tuple(
+        (severity, sum(1 for finding in audit.findings if finding.severity == severity), _MEANING[severity])
+        for severity in _SEVERITY
+    )
+    statuses: dict[str, set[str]] = {}
+    for judgement in audit.judgements:
+        statuses.setdefault(judgement.id, set()).add(judgement.status)
+    silent = sum(found == {"not applicable"} for found in statuses.values())
+    passed = sum(not found & {"finding", "unknown"} for found in statuses.values()) - silent
+    worst = next((severity for severity, found, _ in counts if found), "")
+    headline = {
+        "fail": "Something breaks or cripples the cluster's network",
+        "warn": "The network works, but something costs",
+        "info": "Nothing is wrong; some things are worth trying",
+        "": "Nothing was found",
+    }[worst]
+    return AuditView(
+        headline=headline,
+        lede=f"{count(total, 'node')} looked at with the profile '{audit.profile}'"
+        + (f"; {count(len(audit.unreachable), 'node')} did not answer" if audit.unreachable else "")
+        + f". {count(len(statuses), 'check')}: {passed} without a finding, {silent} not applicable here.",
+        counts=counts,
+        findings=tuple(_finding(finding, total) for finding in audit.findings),
+        alike=_alike(audit),
+        unknown=_unknown(audit),
+        unreachable=_reasons(audit.unreachable),
+    )
+
+
+def _unknown(audit: Audit) -> tuple[tuple[str, str, str], ...]:
+    """Return (checks, reason, nodes): what is not known for the same reason on the same nodes is one line."""
+    folded: dict[tuple[str, str], list[str]] = {}
+    for judgement in audit.judgements:
+        if judgement.status == "unknown":
+            # A reason begins with the name of the fact.
+            reason = judgement.reason.partition(": ")[2] or judgement.reason
+            folded.setdefault((printable(reason, _LIMIT), fold(judgement.nodes)), []).append(judgement.title)
+    return tuple(
+        (printable(", ".join(titles), _LIMIT), reason, nodes) for (reason, nodes), titles in folded.items()
+    )
+
+
+def _finding(finding: Finding, total: int) -> FindingView:
+    nodes = fold(finding.nodes)
+    everywhere = len(finding.nodes) == total and total > 1
+    lines = (
+        ("is", finding.found),
+        ("should be", finding.wanted),
+        (f"costs {', '.join(finding.costs)}" if finding.costs else "why", finding.why),
+        ("remedy", remedy(finding)),
+        ("source", "; ".join(finding.evidence)),
+        ("risk", finding.risk),
+    )
+    commands = (("now", finding.fix), ("to keep it", finding.keep))
+    shown = tuple((label, printable(text, _LIMIT)) for label, text in lines if text)
+    return FindingView(
+        id=finding.id,
+        severity=finding.severity,
+        title=printable(finding.title, 200),
+        nodes=nodes,
+        where=_where(finding, nodes, everywhere),
+        everywhere=everywhere,
+        lines=shown,
+        commands=tuple((label, printable(text, _LIMIT)) for label, text in commands if text),
+        searched=" ".join(
+            [finding.id, finding.title, nodes, *finding.nodes[:200], *(t for _, t in shown)]
+        ).lower(),
+    )
+
+
+def _where(finding: Finding, nodes: str, everywhere: bool) -> str:
+    number = count(len(finding.nodes), "node")
+    if everywhere:
+        return f"all {number}"
+    return nodes if len(nodes) <= _SHORT else f"{number}: {nodes[:_SHORT].rpartition(',')[0]},…"
+
+
+def _alike(audit: Audit) -> Alike:
+    """Nodes that differ in the same things share a row; the ones that differ come first."""
+    by_all = _open_everywhere(audit)
+    states: dict[str, tuple[list[str], list[str]]] = {}
+    for row in audit.matrix:
+        for node in row.nodes:
+            odd, gaps = states.setdefault(node, ([], []))
+            if row.state == "odd":
+                odd.append(listed(row.facts))
+            elif row.state == "unknown" and row.group not in by_all:
+                gaps.append(row.group)
+    folded: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
+    for node, (odd, gaps) in states.items():
+        folded.setdefault((tuple(odd), tuple(gaps)), []).append(node)
+    rows = [
+        AlikeRow(nodes=fold(nodes), count=count(len(nodes), "node"), odd=odd, gaps=gaps)
+        for (odd, gaps), nodes in folded.items()
+    ]
+    rows.sort(key=lambda row: (not row.odd, not row.gaps, row.nodes))
+    return Alike(rows=tuple(rows) if len(rows) > 1 else (), note=_common(audit) if len(states) > 1 else "")
+
+
+def _open_everywhere(audit: Audit) -> set[str]:
+    """Return the groups of which all nodes that do not differ leave the same facts open: no row needs to say it."""
+    groups: dict[str, list[str]] = {}
+    for row in audit.matrix:
+        if row.state != "odd":
+            groups.setdefault(row.group, []).append(row.state)
+    return {group for group, found in groups.items() if found == ["unknown"]}
+
+
+def _common(audit: Audit) -> str:
+    """Say of which groups of facts no node differs, and which no node told fully."""
+    odd = {row.group for row in audit.matrix if row.state == "odd"}
+    untold = _open_everywhere(audit) - odd
+    same = {row.group for row in audit.matrix} - {row.group for row in audit.matrix if row.state != "same"}
+    sentences = (
+        ("The same on all nodes", same),
+        ("The same on all nodes, as far as they told", untold),
+    )
+    return " ".join(f"{words}: {', '.join(sorted(groups))}." for words, groups in sentences if groups)
+
+
+def _reasons(unreachable: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple((fold(nodes), printable(reason, 200)) for nodes, reason in fold_reasons(unreachable))
+
+
+def render_html(audit: Audit) -> str:
+    """Return the page of an audit."""
+    return page.render("audit.html.j2", build(audit), [], {"run": "audit", "pairs": {}})
+
+
+def render_text(audit: Audit, console: Console) -> None:
+    """Print an audit."""
+    view = build(audit)
+    console.print(Text(f"{view.headline}.", style="bold"))
+    console.print(Text(view.lede))
+    for nodes, reason in view.unreachable:
+        console.print(Text(f"no answer: {nodes}: {reason}", style="red"))
+    for finding in view.findings:
+        console.print()
+        head = Text(f"{_SEVERITY[finding.severity]}  ", style=_STYLE[finding.severity])
+        head.append(finding.title, style="bold")
+        head.append("  all nodes" if finding.everywhere else f"  {finding.nodes}")
+        head.append(f"  [{finding.id}]", style="dim")
+        console.print(head)
+        lines = [*finding.lines[:4], *finding.commands, *finding.lines[4:]]
+        for label, text in lines:
+            name = label.split(" ", 1)[0] if label.startswith("costs") else label
+            shown = f"{label.removeprefix('costs ')}: {text}" if label.startswith("costs") else text
+            console.print(Text(f"      {name:<10} {shown}"))
+    if view.unknown:
+        console.print()
+        console.print(Text("Not known:", style="bold"))
+        for titles, reason, nodes in view.unknown:
+            console.print(Text(f"      {reason} ({nodes}): {titles}"))
+
+
+def markdown(audit: Audit) -> str:
+    """Return an audit as Markdown."""
+    view = build(audit)
+    parts = ["# Audit\n", f"**{view.headline}.** {view.lede}\n"]
+    if view.unreachable:
+        parts += [*(f"* no answer: `{nodes}`: {_escaped(reason)}" for nodes, reason in view.unreachable), ""]
+    for finding in view.findings:
+        where = "all nodes" if finding.everywhere else f"`{finding.nodes}`"
+        parts.append(f"## {_SEVERITY[finding.severity]}: {_escaped(finding.title)} ({where})\n")
+        parts += [f"* **{label}**: {_escaped(text)}" for label, text in finding.lines]
+        parts += [f"* **{label}**: `{text.replace('`', chr(39))}`" for label, text in finding.commands]
+        parts.append("")
+    if view.unknown:
+        parts.append("## Not known\n")
+        parts += [
+            f"* {_escaped(reason)} (`{nodes}`): {_escaped(titles)}" for titles, reason, nodes in view.unknown
+        ]
+        parts.append("")
+    return "\n".join(parts)
+
+
+def _escaped(text: str) -> str:
+    for mark in "\\`*_[]<>|#":
+        text = text.replace(mark, "\\" + mark)
+    return text
+
+
+def junit(audit: Audit) -> str:
+    """Return an audit as JUnit XML: one test case per check, failed where it found something."""
+    ids = list(dict.fromkeys(judgement.id for judgement in audit.judgements))
+    compared = list(dict.fromkeys(f.id for f in audit.findings if f.kind == "consistency"))
+    suite = ElementTree.Element("testsuite", name=f"wulf audit ({audit.profile})")
+    failures = skipped = errors = 0
+    for name in [*ids, *compared]:
+        found = [finding for finding in audit.findings if finding.id == name]
+        judged = [judgement for judgement in audit.judgements if judgement.id == name]
+        title = found[0].title if found else judged[0].title
+        case = ElementTree.SubElement(
+            suite, "testcase", classname="wulf.node.checks", name=f"{name}: {title}"
+        )
+        unknown = [judgement for judgement in judged if judgement.status == "unknown"]
+        if any(finding.severity != "info" for finding in found):
+            failures += 1
+            message = "; ".join(f"{fold(finding.nodes)}: {finding.found}" for finding in found)
+            child = ElementTree.SubElement(case, "failure", message=_xml(message))
+            child.text = _xml(
+                "\n".join(f"{finding.wanted}\n{finding.why}\n{finding.fix}" for finding in found)
+            )
+        elif unknown or all(judgement.status == "not applicable" for judgement in judged):
+            skipped += 1
+            reasons = unknown or judged
+            message = "; ".join(f"{fold(judgement.nodes)}: {judgement.reason}" for judgement in reasons)
+            ElementTree.SubElement(case, "skipped", message=_xml(message))
+        elif found:
+            ElementTree.SubElement(case, "system-out").text = _xml("; ".join(f.found for f in found))
+    for nodes, reason in _reasons(audit.unreachable):
+        errors += 1
+        case = ElementTree.SubElement(
+            suite, "testcase", classname="wulf.node.checks", name=f"{nodes} answers"
+        )
+        ElementTree.SubElement(case, "error", message=_xml(reason))
+    for name, number in (
+        ("failures", failures),
+        ("skipped", skipped),
+        ("errors", errors),
+        ("tests", len(suite)),
+    ):
+        suite.set(name, str(number))
+    ElementTree.indent(suite)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
+
+
+def _xml(text: str) -> str:
+    return printable(text, 4 * _LIMIT)
+
+
+def matches(audit: Audit, severities: Sequence[str]) -> bool:
+    """Whether there is a finding of one of these severities."""
+    return any(finding.severity in severities for finding in audit.findings)

@@ -1,0 +1,248 @@
+"""A diagnosis as people read it: the verdict first; and as JUnit XML for a gate. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from xml.etree import ElementTree
+
+from rich.console import Console
+
+from wulf.base.nodeset import fold
+from wulf.base.records.diagnosed import Diagnosis, Kind, Matrix, Score, Suspect, Symptom, Worse
+from wulf.base.text import in_command, printable
+from wulf.base.units import format_bytes, format_change, format_time
+from wulf.page.parts import Card, Column, DiagnosisView, Figure, Item, Table
+from wulf.page.terminal import Printer
+from wulf.page.words import change_item, count, name, percent
+
+_WORDS: dict[Kind, str] = {
+    "node": "slow with everybody",
+    "link": "slower between them than both explain",
+    "sending": "slower in sending than in receiving",
+    "receiving": "slower in receiving than in sending",
+    "group": "slow with all others and quick among themselves: something is between them and the others",
+}
+_NEXT: dict[Kind, str] = {
+    "node": "wulf audit --nodes {nodes}",
+    "link": "wulf measure --pairs {pair}",
+    "sending": "wulf audit --nodes {nodes}",
+    "receiving": "wulf audit --nodes {nodes}",
+    "group": "look at the switch or the uplink of {nodes}",
+}
+NOWHERE: Mapping[str, str] = MappingProxyType({})
+#: Nodes that the table names; the rest is as good or better, and in --json.
+NAMED = 12
+#: A smaller chance is not worth its digits.
+LEAST = 1e-6
+#: Below this share of its link's speed a rate is worth a word.
+FAIR = 0.5
+
+
+def render_text(found: Diagnosis, console: Console) -> None:
+    """Print the verdict, and what it comes from."""
+    printer = Printer(console)
+    first, *more = verdict(found)
+    printer.line(first, "bold green" if found.fine else "bold red")
+    for line in more:
+        printer.line(line)
+    for card in map(_card, found.symptoms):
+        printer.line("")
+        printer.line(f"{card.title}  ({card.where})", "bold yellow")
+        printer.line(f"  {card.evidence}")
+        printer.line(f"  {card.why}")
+        printer.line(f"  next: {card.next}")
+    printer.table(table(found))
+    if found.gate is not None:
+        printer.line("")
+        figures = count(len(found.gate.worse), "figure") if found.gate.worse else "no figure"
+        printer.line(
+            f"against {found.gate.baseline}: {figures} proven to be worse by more than {percent(found.gate.margin)}",
+            "bold red" if found.gate.worse else "bold green",
+        )
+        printer.line(f"  {found.gate.reason}")
+        for worse in found.gate.worse[:NAMED]:
+            printer.line(f"  {_worse(worse)}")
+    for command in _commands(found):
+        printer.line(f"next: {command}")
+
+
+def build(
+    found: Diagnosis, figures: tuple[Figure, ...] = (), sections: Mapping[str, str] = NOWHERE
+) -> DiagnosisView | None:
+    """Return what is shown of a diagnosis; None where there is nothing to say.
+
+    Parameters
+    ----------
+    figures
+        Maps of the times that it judges.
+    sections
+        Operation → where on the page its figures are.
+    """
+    if not found.matrices and not found.symptoms:
+        return None
+    return DiagnosisView(
+        flag=("good" if found.fine else "error") if found.matrices else "",
+        lines=tuple(verdict(found)) if found.matrices else (),
+        cards=tuple(_card(symptom, sections) for symptom in found.symptoms),
+        figures=figures,
+        scores=table(found),
+        commands=_commands(found),
+    )
+
+
+def _card(symptom: Symptom, sections: Mapping[str, str] = NOWHERE) -> Card:
+    pairs = "all pairs" if len(symptom.pairs) == symptom.of_pairs else _pairs(symptom.pairs)
+    return Card(
+        title=symptom.title,
+        where=f"{pairs}, {name(symptom.op)}",
+        evidence=printable(symptom.evidence, 300),
+        why=symptom.why,
+        next=symptom.next,
+        section=sections.get(symptom.op, ""),
+    )
+
+
+def _commands(found: Diagnosis) -> tuple[str, ...]:
+    commands = [_next(suspect) for matrix in found.matrices for suspect in matrix.suspects]
+    return tuple(dict.fromkeys(commands))
+
+
+def verdict(found: Diagnosis) -> Iterator[str]:
+    """Yield the answer in one line, then what is slow."""
+    nodes = fold(map(printable, found.nodes))
+    where = f"{count(len(found.nodes), 'node')}, {nodes}"
+    if found.fine:
+        but = " but" if found.symptoms else ""
+        yield (
+            f"fine{but}: of {where} none is slower than the others by more than {percent(found.margin)}"
+            + ("; what all may lack stands below" if found.symptoms else "")
+        )
+    else:
+        yield f"not fine: of {where} these are slower than their like"
+    for matrix in found.matrices:
+        for suspect in matrix.suspects:
+            yield f"  {suspicion(suspect, matrix)}"
+    for matrix in found.matrices:
+        for suspect in matrix.cleared:
+            nodes = fold(map(printable, suspect.nodes))
+            size = format_bytes(matrix.size_bytes)
+            yield f"  {nodes} seemed slow at {size} while others were measured, too; alone it was as the others"
+    for matrix in found.matrices:
+        yield (
+            f"{name(matrix.op)} at {format_bytes(matrix.size_bytes)}: {format_time(matrix.typical_s)} between "
+            f"{count(matrix.pairs, 'pair')}; nodes that are alike differ by ±{percent(matrix.scatter)}"
+            + (f"; {count(matrix.missing, 'pair')} not measured" if matrix.missing else "")
+        )
+    yield from dict.fromkeys(_connections(matrix) for matrix in found.matrices if matrix.branches)
+
+
+def _connections(matrix: Matrix) -> str:
+    """Return which nodes have what connects them in common: the same at every size where that says the same."""
+    groups = sorted(fold(map(printable, branch.nodes)) for branch in matrix.branches)
+    return f"  switches in common, from what messages beyond them take longer: {' | '.join(groups)}"
+
+
+def suspicion(suspect: Suspect, matrix: Matrix) -> str:
+    """Return what is said of one suspect."""
+    nodes = fold(map(printable, suspect.nodes))
+    said = f"{nodes}: {_WORDS[suspect.kind]}, {1 + suspect.slower:.2g} × the time at {format_bytes(matrix.size_bytes)}"
+    scores = [score for score in matrix.scores if score.node in suspect.nodes]
+    if suspect.kind in ("node", "group") and scores and scores[0].rate_bits_per_s is not None:
+        said += f", {_rate(scores[0].rate_bits_per_s)}"
+        speeds = {score.link_bits_per_s for score in scores} - {None}
+        said += f" where the link says {_rate(speeds.pop() or 0)}" if len(speeds) == 1 else ""
+    chance = f"{suspect.p_value:.1g}" if suspect.p_value >= LEAST else f"below {LEAST:g}"
+    return f"{said} (chance of that where all are alike: {chance})"
+
+
+def table(found: Diagnosis) -> Table:
+    """Return every node's score at every size, the worst first."""
+    by_node: dict[str, list[Score | None]] = {}
+    for number, matrix in enumerate(found.matrices):
+        for score in matrix.scores:
+            by_node.setdefault(score.node, [None] * len(found.matrices))[number] = score
+    ranked = sorted(
+        by_node.items(), key=lambda row: -max(score.ratio.value for score in row[1] if score is not None)
+    )
+    columns = [Column("node", whole=True)]
+    for matrix in found.matrices:
+        columns.append(Column(f"{name(matrix.op)} {format_bytes(matrix.size_bytes)}", numeric=True))
+        if _has_rates(matrix):
+            columns += [Column("rate", numeric=True), Column("of its link", numeric=True)]
+    rest = len(ranked) - NAMED
+    return Table(
+        title="Time of a message against that of a typical node",
+        columns=tuple(columns),
+        rows=tuple(
+            (
+                Item(printable(node)),
+                *(item for pair in zip(found.matrices, scores, strict=True) for item in _items(*pair)),
+            )
+            for node, scores in ranked[:NAMED]
+        ),
+        note=f"{count(rest, 'more node')}, all of them better: --json" if rest > 0 else "",
+    )
+
+
+def _has_rates(matrix: Matrix) -> bool:
+    return any(score.rate_bits_per_s is not None for score in matrix.scores)
+
+
+def _items(matrix: Matrix, score: Score | None) -> Iterator[Item]:
+    if score is None:
+        yield from [Item("–")] * (3 if _has_rates(matrix) else 1)
+        return
+    bad = any(score.node in suspect.nodes for suspect in matrix.suspects)
+    yield change_item(score.ratio, "error" if bad else "")
+    if score.rate_bits_per_s is None:
+        return
+    yield Item(_rate(score.rate_bits_per_s), score.rate_bits_per_s)
+    if score.link_bits_per_s is None:
+        yield Item("unknown")
+    else:
+        share = score.rate_bits_per_s / score.link_bits_per_s
+        yield Item(percent(share), share, "" if share >= FAIR else "warning")
+
+
+def _rate(bits_per_s: float) -> str:
+    scale, unit = (1e9, "Gbit/s") if bits_per_s >= 1e9 else (1e6, "Mbit/s")
+    return f"{bits_per_s / scale:.3g} {unit}"
+
+
+def _pairs(pairs: list[tuple[str, str]]) -> str:
+    named = ", ".join(f"{printable(first)}–{printable(second)}" for first, second in pairs[:3])
+    return f"{named} and {count(len(pairs) - 3, 'more pair')}" if len(pairs) > 3 else named
+
+
+def _worse(worse: Worse) -> str:
+    where = fold(map(printable, worse.nodes)) if worse.nodes else "all nodes"
+    return f"{name(worse.op)} {format_bytes(worse.size_bytes)} {where}: {format_change(worse.ratio)}"
+
+
+def _next(suspect: Suspect) -> str:
+    nodes = in_command(fold(suspect.nodes), "NODES")
+    return _NEXT[suspect.kind].format(nodes=nodes, pair=in_command(":".join(suspect.nodes), "PAIR"))
+
+
+def junit(found: Diagnosis) -> str:
+    """Return a diagnosis as JUnit XML: a test case for every node, for what is between them, and for the baseline."""
+    suite = ElementTree.Element("testsuite", name="wulf diagnose")
+    said = [(suspect, suspicion(suspect, matrix)) for matrix in found.matrices for suspect in matrix.suspects]
+    cases = {
+        f"{node} is like the others": [text for suspect, text in said if suspect.nodes == [node]]
+        for node in found.nodes
+    }
+    cases["links and groups of nodes are alike"] = [text for suspect, text in said if len(suspect.nodes) > 1]
+    if found.gate is not None:
+        cases[f"not worse than {found.gate.baseline}"] = [_worse(one) for one in found.gate.worse]
+    for title, failures in cases.items():
+        case = ElementTree.SubElement(
+            suite, "testcase", classname="wulf.tools.diagnose", name=printable(title)
+        )
+        if failures:
+            ElementTree.SubElement(case, "failure", message=printable("; ".join(failures), 1000))
+    suite.set("tests", str(len(cases)))
+    suite.set("failures", str(sum(bool(failures) for failures in cases.values())))
+    ElementTree.indent(suite)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"

@@ -1,0 +1,203 @@
+"""Views on a terminal: the same numbers as on the page, readable at 80 columns."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from wulf.page.parts import Column, Item, Table, Warning
+from wulf.page.words import UNKNOWN, listed
+
+STYLES = {
+    "": "",
+    "good": "green",
+    "fair": "yellow",
+    "poor": "red",
+    "nothing": "yellow",
+    "note": "",
+    "warning": "yellow",
+    "error": "red",
+    "unknown": "dim",
+}
+#: Below this width columns that are not `narrow` are left out; the page and the CSV have them.
+WIDE = 160
+#: Cases of one warning that are printed; the rest is counted.
+CASES = 3
+#: Width of the text, not of the tables, in a file.
+PLAIN_WIDTH = 100
+#: Blanks between columns.
+GAP = 2
+#: A longer word may be broken in two to make room for other columns.
+LONGEST_WORD = 20
+
+
+def plain(show: Callable[[Console], None]) -> str:
+    """Return what `show` prints as plain text."""
+    out = io.StringIO()
+    show(Console(file=out, width=PLAIN_WIDTH, highlight=False, force_terminal=False, color_system=None))
+    # Tables are filled up with blanks to the width; a file needs none.
+    return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
+
+
+class Printer:
+    """Puts the parts of a view on a console; everything is printed as text, never as markup."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._wide = console.width >= WIDE
+        # The lines of a file or a pipe have no end: tables are neither wrapped nor cut there.
+        self._boundless = not console.is_terminal
+
+    def head(self, title: str, lede: str) -> None:
+        self.line(title, "bold")
+        self.line(lede)
+        self.line("")
+
+    def section(self, title: str) -> None:
+        self.line("")
+        self.line(title, "bold")
+        self.line("─" * min(len(title), self._console.width), "dim")
+
+    def verdict(self, title: str, flag: str, lines: Sequence[str]) -> None:
+        self.line(title, f"bold {STYLES[flag]}".strip())
+        for line in lines:
+            self.line(line)
+        self.line("")
+
+    def warning(self, warning: Warning) -> None:
+        style = f"bold {STYLES[warning.severity]}".strip()
+        for case in warning.cases[:CASES]:
+            self._print(Text.assemble((f"{warning.severity}: {warning.kind}: ", style), case))
+        if len(warning.cases) > CASES:
+            self.line(f"  and {len(warning.cases) - CASES} more")
+        self._print(Padding(Text(warning.advice), (0, 0, 0, 2), expand=False))
+
+    def line(self, text: str, style: str = "") -> None:
+        self._print(Text(text, style=style))
+
+    def table(self, table: Table) -> None:
+        """Print a table so that every column and every value of it can be read."""
+        self.line("")
+        if not table.rows:
+            self.line(f"{table.title}: {table.empty}.")
+            return
+        self.line(table.title, "bold")
+        grid = Grid.of(table, wide=self._wide)
+        widths = grid.natural if self._boundless else grid.fitted(self._console.width)
+        if widths is None:
+            self._entries(grid)
+        else:
+            self._grid(grid, widths)
+        for note in (*grid.reasons, table.note):
+            if note:
+                self.line(note, "dim")
+
+    def _grid(self, grid: Grid, widths: Sequence[int]) -> None:
+        total = sum(widths) + GAP * (len(widths) - 1)
+        drawn = RichTable(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim", width=total)
+        for column, width in zip(grid.columns, widths, strict=True):
+            drawn.add_column(
+                Text(column.name),
+                justify="right" if column.numeric else "left",
+                overflow="fold",
+                width=width,
+            )
+        for row in grid.rows:
+            drawn.add_row(*map(_cell, row))
+        self._console.print(drawn, soft_wrap=False, crop=False)
+
+    def _entries(self, grid: Grid) -> None:
+        """Print a table that is wider than the terminal: one paragraph per row, one line per value."""
+        label = max(cell_len(column.name) for column in grid.columns)
+        for row in grid.rows:
+            self._print(_cell(row[0]))
+            for column, item in zip(grid.columns[1:], row[1:], strict=True):
+                self._print(
+                    Padding(Text.assemble((f"{column.name:<{label}}  ", "dim"), _cell(item)), (0, 0, 0, 2))
+                )
+
+    def _print(self, what: Text | Padding) -> None:
+        self._console.print(what, soft_wrap=False, markup=False, emoji=False, highlight=False)
+
+
+def _cell(item: Item) -> Text:
+    return Text(item.text, style=STYLES[item.flag])
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The columns of a table that are printed; why a number is unknown stands below it, not in the way of others."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Item, ...], ...]
+    #: 'unknown: REASON (rows)', one for each reason.
+    reasons: tuple[str, ...]
+
+    @classmethod
+    def of(cls, table: Table, *, wide: bool) -> Grid:
+        """Choose the columns and shorten what is unknown among numbers."""
+        kept = [index for index, column in enumerate(table.columns) if wide or column.narrow]
+        columns = tuple(table.columns[index] for index in kept)
+        reasons: dict[str, list[str]] = {}
+        rows = []
+        for row in table.rows:
+            rows.append(tuple(_shortened(row[index], table.columns[index]) for index in kept))
+            for index in kept:
+                if _is_explained(row[index], table.columns[index]):
+                    found = reasons.setdefault(row[index].text, [])
+                    if row[0].text not in found:
+                        found.append(row[0].text)
+        said = (
+            reason if len(names) == len(rows) > 1 else f"{reason} ({listed(names, 3)})"
+            for reason, names in reasons.items()
+        )
+        return cls(columns, tuple(rows), tuple(said))
+
+    @property
+    def natural(self) -> list[int]:
+        """Widths at which nothing is wrapped."""
+        return [max(map(cell_len, self._texts(index))) for index in range(len(self.columns))]
+
+    def fitted(self, width: int) -> list[int] | None:
+        """Return widths that fill `width` at most; None where not even the longest words have room."""
+        widths = self.natural
+        room = width - GAP * (len(widths) - 1)
+        whole, broken = (
+            [self._least(index, longest) for index in range(len(widths))] for longest in (width, LONGEST_WORD)
+        )
+        least = whole if sum(whole) <= room else broken
+        if sum(least) > room:
+            return None
+        while sum(widths) > room:
+            shrinkable = [index for index in range(len(widths)) if widths[index] > least[index]]
+            widths[max(shrinkable, key=widths.__getitem__)] -= 1
+        return widths
+
+    def _texts(self, index: int) -> list[str]:
+        lines = [line for row in self.rows for line in row[index].text.splitlines()]
+        return [self.columns[index].name, *lines]
+
+    def _least(self, index: int, longest_word: int) -> int:
+        """Width below which a number, a name, or a word that is not too long, would be broken."""
+        head, *texts = self._texts(index)
+        if self.columns[index].numeric or self.columns[index].whole:
+            longest = max(map(cell_len, texts), default=1)
+        else:
+            words = [cell_len(word) for text in texts for word in text.split()]
+            longest = min(max(words, default=1), longest_word)
+        return max(longest, *map(cell_len, head.split()))
+
+
+def _is_explained(item: Item, column: Column) -> bool:
+    return column.numeric and item.flag == "unknown" and item.text.startswith(f"{UNKNOWN}: ")
+
+
+def _shortened(item: Item, column: Column) -> Item:
+    return Item(UNKNOWN, item.raw, item.flag) if _is_explained(item, column) else item

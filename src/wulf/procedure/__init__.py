@@ -1,1 +1,0 @@
-"""The procedures: stages put together into what a user asks for."""

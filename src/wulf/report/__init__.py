@@ -1,1 +1,0 @@
-"""Show a run: as a page, as text, as data. Nothing is estimated here."""

@@ -1,0 +1,144 @@
+"""Two settings whose launches took turns in random order: the shift of every cell, and a verdict.  Pure.
+
+The launches of a pair are neighbours in time, and which came first was drawn: neither a drift nor an offset of the day
+nor launches that resemble each other make one setting look better. ``better`` and ``worse`` are effects here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+
+import msgspec
+
+from wulf.base.records import SCHEMA_VERSION, Cell, CellComparison, Comparison, Verdict
+from wulf.stats.core.paired import paired_shift
+from wulf.stats.core.shift import Shift
+from wulf.stats.estimate.compare import ALL_PAIRS, SIGNIFICANCE, adjust, comparison, directed, overall
+
+#: Median [s] of every cell of one launch.
+Medians = Mapping[Cell, float]
+#: Cell → times of base and candidate of each pair of launches [s].
+Times = dict[Cell, list[tuple[float, float]]]
+
+
+def compare_interleaved(
+    base: str,
+    candidate: str,
+    pairs: Sequence[tuple[Medians, Medians]],
+    margin: float = 0.02,
+    failures: tuple[dict[str, int], dict[str, int]] = ({}, {}),
+    differing: Mapping[str, tuple[str, str]] | None = None,
+    higher: Collection[str] = (),
+) -> Comparison:
+    """Compare two settings by pairs of launches.
+
+    Parameters
+    ----------
+    base, candidate
+        What they are called.
+    pairs
+        Of each pair what the base's launch gave and what the candidate's did, in time order; empty for one that failed.
+        Where they were measured between other nodes, the cells of both have the base's.
+    margin
+        Relative change of the time that does not matter.
+    failures
+        Reason → launches that failed for it, of base and candidate.
+    differing
+        What differs between the two, as `wulf.base.records.Comparison.differing_facts`.
+    higher
+        Operations of which the larger values are the good ones.
+    """
+    times: Times = defaultdict(list)
+    votes: dict[str, list[float]] = defaultdict(list)
+    for first, second in pairs:
+        logs: dict[str, list[float]] = defaultdict(list)
+        for cell in sorted(first.keys() & second.keys()):
+            if first[cell] > 0 and second[cell] > 0:
+                times[cell].append((first[cell], second[cell]))
+                logs[cell.op].append(math.log(second[cell] / first[cell]))
+        for op, ratios in logs.items():
+            votes[op].append(sum(ratios) / len(ratios))
+    cells = [directed(found, higher) for found in _cells(times, margin)]
+    judged = _judged({op: paired_shift(ratios) for op, ratios in votes.items()}, margin)
+    pooled = {op: directed(found, higher) for op, found in judged.items()}
+    effects = {op: _smallest(found) for op, found in pooled.items()}
+    verdict, reason = _overall(pooled, failures, len(pairs), margin)
+    return Comparison(
+        schema_version=SCHEMA_VERSION,
+        base=base,
+        candidate=candidate,
+        design="interleaved",
+        differing_facts=dict(differing or {}),
+        cells=cells,
+        pooled=pooled,
+        smallest_effect=max((effect for effect in effects.values() if effect is not None), default=None),
+        smallest_effects=effects,
+        margin=margin,
+        verdict=verdict,
+        reason=reason,
+        failures=failures,
+    )
+
+
+def _cells(times: Times, margin: float) -> list[CellComparison]:
+    found = {cell: paired_shift([math.log(b / a) for a, b in values]) for cell, values in times.items()}
+    adjusted = adjust([shift.p_value for shift in found.values()])
+    return [
+        msgspec.structs.replace(
+            comparison(cell, shift, p_value, _verdict(shift, p_value, margin)), pairs_s=times[cell]
+        )
+        for (cell, shift), p_value in zip(found.items(), adjusted, strict=True)
+    ]
+
+
+def _judged(shifts: Mapping[str, Shift], margin: float) -> dict[str, CellComparison]:
+    adjusted = adjust([shift.p_value for shift in shifts.values()])
+    return {
+        op: comparison(
+            Cell(op=op, size_bytes=-1, place=ALL_PAIRS), shift, p_value, _verdict(shift, p_value, margin)
+        )
+        for (op, shift), p_value in zip(shifts.items(), adjusted, strict=True)
+    }
+
+
+def _verdict(found: Shift, p_adjusted: float, margin: float) -> Verdict:
+    low, high = found.ratio.low, found.ratio.high
+    if low is None or high is None:
+        return "no decision"
+    if 1 - margin <= low and high <= 1 + margin:
+        return "no difference"
+    if p_adjusted >= SIGNIFICANCE or low <= 1 <= high:
+        return "no decision"
+    return "worse" if low > 1 else "better"
+
+
+def _smallest(pooled: CellComparison) -> float | None:
+    """Decrease that would have been seen, as a share: beyond half the interval."""
+    ratio = pooled.ratio
+    if ratio.low is None or ratio.high is None:
+        return None
+    return -math.expm1(-math.log(ratio.high / ratio.low) / 2)
+
+
+def _overall(
+    pooled: Mapping[str, CellComparison],
+    failures: tuple[Mapping[str, int], Mapping[str, int]],
+    pairs: int,
+    margin: float,
+) -> tuple[Verdict, str]:
+    lost = "".join(
+        f"; {sum(reasons.values())} of {pairs} launches of the {side} failed: {', '.join(reasons)}"
+        for side, reasons in zip(("base", "candidate"), failures, strict=True)
+        if reasons
+    )
+    if not pooled:
+        return "no decision", f"no pair of launches succeeded{lost}"
+    verdict, named = overall(pooled)
+    turns = f"{pairs} pairs of launches in random order, so that what changes with time falls out"
+    said = {
+        "no difference": f"the whole interval lies within ±{margin:.1%} for every operation; {turns}",
+        "no decision": f"not enough evidence for a change or for none: {named}; {turns}",
+    }
+    return verdict, (said.get(verdict) or f"{named}; {turns}") + lost

@@ -1,0 +1,103 @@
+"""All that is modelled about one operation between one pair of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from wulf.base.records import CellEstimate, CurveModel, Estimate
+from wulf.stats.model import curve_data, hockney, segments
+from wulf.stats.model.causes import NO_LIMITS, limits_of
+from wulf.stats.model.hockney import NotIdentifiable
+
+_T = TypeVar("_T")
+
+
+def curve(
+    cells: Sequence[CellEstimate], pattern: str, eager_limits: Mapping[str, int] = NO_LIMITS
+) -> CurveModel:
+    """Fit the models of one operation, pair and setting.
+
+    Parameters
+    ----------
+    cells
+        At least one; all of one operation, pair and setting.
+    pattern
+        Who sends to whom (`wulf.base.records.Operation`); only a ping-pong has a latency.
+    eager_limits
+        Of the MPI library that was used, by the names that it gives them [B].
+
+    Returns
+    -------
+    CurveModel
+        What the data do not determine is None, with the reason in the notes.
+
+    Raises
+    ------
+    ValueError
+        When there are no cells.
+    """
+    if not cells:
+        raise ValueError("a curve needs at least one cell")
+    head = cells[0].cell
+    round_trip = pattern == "ping-pong"
+    model = CurveModel(
+        op=head.op,
+        place=head.place,
+        setting=head.setting,
+        robust=None,
+        least_squares=None,
+        segments=[],
+        zero_byte_latency=_measured_at_zero(cells) if round_trip else None,
+        asymptotic_bandwidth=None,
+        n_half_bytes=None,
+    )
+    data = curve_data.of_cells(cells)
+    if len(data.sizes) < hockney.MIN_SIZES:
+        return replace(
+            model, notes=[f"no model: it takes {hockney.MIN_SIZES} sizes, there are {len(data.sizes)}"]
+        )
+    notes: list[str] = []
+
+    def or_note(what: str, fit: Callable[[], _T]) -> _T | None:
+        try:
+            return fit()
+        except NotIdentifiable as reason:
+            notes.append(f"{what} is not identifiable: {reason}")
+            return None
+
+    model = replace(
+        model,
+        robust=or_note(
+            "a Theil–Sen line",
+            lambda: hockney.robust(data, hockney.launch_lines(data, hockney.robust_line)),
+        ),
+        least_squares=or_note("a least-squares line", lambda: hockney.ordinary(data)),
+    )
+    divided = or_note("the number of segments", lambda: segments.divide(data, cells))
+    if divided is None:
+        return replace(model, notes=notes)
+    latency = model.zero_byte_latency
+    if latency is None and round_trip:
+        latency = or_note("the zero-byte latency", lambda: segments.zero_byte_latency(data, divided))
+    bandwidth = None
+    if any(cell.bandwidth for cell in cells):
+        bandwidth = or_note("the asymptotic bandwidth", lambda: segments.asymptotic_bandwidth(data, divided))
+    else:
+        notes.append("no bandwidth: bytes ÷ this time is none")
+    # Half of a bandwidth that is not known is not known either; the note about the bandwidth says why.
+    n_half = or_note("n½", lambda: segments.n_half(data, divided)) if bandwidth is not None else None
+    return replace(
+        model,
+        segments=segments.describe(data, divided, head.op, limits_of(eager_limits, head.place)),
+        zero_byte_latency=latency,
+        asymptotic_bandwidth=bandwidth,
+        n_half_bytes=n_half,
+        notes=notes,
+    )
+
+
+def _measured_at_zero(cells: Sequence[CellEstimate]) -> Estimate | None:
+    return next((cell.time for cell in cells if cell.cell.size_bytes == 0), None)

@@ -1,0 +1,360 @@
+"""From a measured run to the network of a replay: measured round trips come out as they were measured.  Pure.
+
+With T(s) half a round trip of s bytes, o_s, o_r what the calls take alone, g the gap between messages of a train,
+L the latency, w the time on the wire:
+
+* a message that does not wait for its receiver: T(s) = o_s(s) + w(s) + L + o_r(s);
+* one that does (rendezvous): T(s) = o_s + 3 L + w(s) + o_r: sender and receiver agree first.
+
+Of the smallest message L is what is left. Of larger ones w is the gap, and the receiver's CPU takes what is left;
+where the gap is more than what is left, both CPUs and the wire overlapped in the round trip, and w is what is left.
+
+A message may have arrived before the call that sends it returns: both calls together then take more than half a round
+trip. What is too much is the sender's time `after` the message has left. A ping-pong does not feel it, two ranks that
+send to each other do: of them E(s) is measured, and
+
+* a message that does not wait: E(s) = o_s(s) + max(w(s) + L, after(s)) + o_r(s);
+* one that does: E(s) = T(s) + after(s).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from wulf.base.errors import UsageError
+from wulf.base.records import CellEstimate, Estimate, LogGP, Operation
+from wulf.stats.prediction.draws import WIDTH, Draw, Likely
+from wulf.stats.prediction.network import Link, Piece, Pieces, at, from_size, through
+
+ROUND_TRIP, BOTH_WAYS, SEND, ISEND, RECEIVE = (
+    "mpi_pingpong",
+    "mpi_exchange",
+    "mpi_send_overhead",
+    "mpi_isend_overhead",
+    "mpi_recv_overhead",
+)
+SHORT, LONG = "mpi_rate:1", "mpi_rate:16"
+#: A network is not known without these.
+NEEDED = (ROUND_TRIP, SEND, RECEIVE)
+#: Of a time that has no interval, so much of it is taken for its 95 % interval, either way.
+NO_INTERVAL = 0.1
+#: A call that takes more than this part of the gap waits for the wire; up to this size nobody's buffers are full [B].
+HINDERED, _SHORT = 0.5, 1024
+_MEASURE = "measure with 'wulf measure --suite calibrate' on the cluster"
+
+
+@dataclass(frozen=True)
+class Points:
+    """Times by size: the median over pairs of nodes, with the standard deviation of its error [s]."""
+
+    sizes: tuple[int, ...]
+    times: tuple[float, ...]
+    errors: tuple[float, ...]
+    #: Between which most single ones lie.
+    lows: tuple[float, ...]
+    highs: tuple[float, ...]
+    #: Relative standard deviation from launch to launch; NaN where there was but one.
+    spreads: tuple[float, ...]
+
+    def drawn(self, number: float, launch: float) -> list[float]:
+        """Return the times moved by so many standard deviations: errors of one operation have the same launches.
+
+        So is one launch, by `launch` standard deviations of launches.
+        """
+        known = zip(self.times, self.errors, self.spreads, strict=True)
+        return [max(t + number * e, 0.0) * (math.exp(launch * s) if launch else 1.0) for t, e, s in known]
+
+    def among(self, number: float) -> list[float]:
+        """Return times as some of the single ones are: all of them alike with 0, else those to either side [s]."""
+        share = math.erf(number / math.sqrt(2))
+        ends = self.highs if share > 0 else self.lows
+        return [t + abs(share) * (end - t) for t, end in zip(self.times, ends, strict=True)]
+
+
+@dataclass(frozen=True)
+class Way:
+    """What was measured of messages between nodes, or within one."""
+
+    #: The run.
+    origin: str
+    #: ``between`` or ``within``.
+    where: str
+    points: Mapping[str, Points]
+    #: Largest size that did not wait for its receiver [B].
+    eager_bytes: int
+    #: What of it is not known, or was taken for something, in words.
+    notes: tuple[str, ...] = field(default=())
+    pairs: int = 1
+
+    @property
+    def tells_launches(self) -> bool:
+        """Whether every operation was launched more than once, so that it is known how launches differ."""
+        return not any(math.isnan(spread) for points in self.points.values() for spread in points.spreads)
+
+
+def between_nodes(
+    cells: Sequence[CellEstimate], operations: Sequence[Operation], parameters: Sequence[LogGP], origin: str
+) -> Way:
+    """Return what was measured of messages between nodes.
+
+    Raises
+    ------
+    UsageError
+        What is needed was not measured: says what, and how it is measured.
+    """
+    return _way("between", cells, operations, parameters, origin)
+
+
+def within_node(
+    cells: Sequence[CellEstimate], operations: Sequence[Operation], parameters: Sequence[LogGP], origin: str
+) -> Way:
+    """Return what was measured of messages within nodes; raises as `between_nodes`."""
+    return _way("within", cells, operations, parameters, origin)
+
+
+def _way(
+    where: str,
+    cells: Sequence[CellEstimate],
+    operations: Sequence[Operation],
+    parameters: Sequence[LogGP],
+    origin: str,
+) -> Way:
+    asked = {operation.name: _asked(operation) for operation in operations}
+    groups: dict[str, dict[int, list[CellEstimate]]] = {}
+    pairs = set()
+    for cell in cells:
+        if _lies(cell.cell.place, where):
+            sizes = groups.setdefault(asked.get(cell.cell.op, cell.cell.op), {})
+            sizes.setdefault(cell.cell.size_bytes, []).append(cell)
+            pairs.add(cell.cell.place)
+    points = {kind: _points(sizes) for kind, sizes in groups.items()}
+    lacking = [kind for kind in NEEDED if kind not in points]
+    if lacking:
+        nodes = "between nodes" if where == "between" else "within a node"
+        raise UsageError(f"{origin} has no {', '.join(lacking)} {nodes}: {_MEASURE}")
+    eager, notes = _eager(parameters, where)
+    if not {SHORT, LONG} <= points.keys():
+        notes = [
+            *notes,
+            f"{where}: the gap between messages ({SHORT} and {LONG}) was not measured: {_MEASURE}",
+        ]
+    return Way(
+        origin=origin, where=where, points=points, eager_bytes=eager, notes=tuple(notes), pairs=len(pairs)
+    )
+
+
+def _asked(operation: Operation) -> str:
+    name, _, number = (operation.asked or operation.name).partition(":")
+    return f"{name}:{number}" if name == "mpi_rate" and number else name
+
+
+def _lies(place: Sequence[str], where: str) -> bool:
+    return len(place) == 2 and (len(set(place)) == 1) == (where == "within")
+
+
+def _points(sizes: Mapping[int, Sequence[CellEstimate]]) -> Points:
+    ordered = sorted(sizes)
+    times = [float(np.median([one.time.value for one in sizes[size]])) for size in ordered]
+    errors = [
+        math.sqrt(sum(_deviation(one.time) ** 2 for one in sizes[size])) / len(sizes[size])
+        for size in ordered
+    ]
+    lows, highs = (
+        [
+            float(np.median([one.quantiles_s.get(end, one.time.value) for one in sizes[size]]))
+            for size in ordered
+        ]
+        for end in ("p5", "p95")
+    )
+    return Points(
+        tuple(ordered),
+        tuple(times),
+        tuple(errors),
+        lows=tuple(min(low, time) for low, time in zip(lows, times, strict=True)),
+        highs=tuple(max(high, time) for high, time in zip(highs, times, strict=True)),
+        spreads=tuple(float(np.median([_spread(one) for one in sizes[size]])) for size in ordered),
+    )
+
+
+def _spread(cell: CellEstimate) -> float:
+    medians = [point.median_s for point in cell.launches if point.median_s > 0]
+    return float(np.std(np.log(medians), ddof=1)) if len(medians) > 1 else math.nan
+
+
+def _deviation(time: Estimate) -> float:
+    if time.low is None or time.high is None:
+        return NO_INTERVAL * time.value / WIDTH
+    return (time.high - time.low) / 2 / WIDTH
+
+
+def _eager(parameters: Sequence[LogGP], where: str) -> tuple[int, list[str]]:
+    """Return up to which size a send does not wait, and what must be known of that."""
+    there = [one for one in parameters if _lies(one.place, where)]
+    said = [one.eager_limit_said[1] for one in there if one.eager_limit_said is not None]
+    seen = [one.eager_limit[0] for one in there if one.eager_limit is not None]
+    notes = [f"{where}: {note}" for one in there[:1] for note in one.notes]
+    # What the library says counts its own headers, too; what was seen is what a program sends.
+    if seen:
+        return min(seen), notes
+    if said:
+        return min(said), notes
+    return 1 << 62, [
+        *notes,
+        f"{where}: no message was seen to wait for its receiver: all are taken for eager",
+    ]
+
+
+def link(way: Way, draw: Draw | None = None, *, one_launch: bool = False) -> Link:
+    """Return the link of a replay: what was measured, or with a draw what it may have been, or one launch finds."""
+    chance = draw or Likely()
+    launch = chance.of(f"{way.origin} launch") if one_launch else 0.0
+    drawn = {
+        kind: dict(
+            zip(
+                points.sizes,
+                points.drawn(chance.of(f"{way.origin} {way.where} {kind}"), launch),
+                strict=True,
+            )
+        )
+        for kind, points in way.points.items()
+    }
+    whole = drawn[ROUND_TRIP]
+    sizes = sorted(whole)
+    gaps = _gaps(drawn)
+    send, receive = _pieces_of(_unhindered(drawn[SEND], gaps)), _pieces_of(drawn[RECEIVE])
+    first = sizes[0]
+    total = whole[first] * 1e9
+    o_r = min(at(receive, first), total)
+    o_s = min(at(send, first), total - o_r)
+    wire = min(at(gaps, first), total - o_s - o_r) if gaps and at(gaps, first) > max(o_s, o_r) else 0.0
+    latency = max(total - o_s - o_r - wire, 0.0)
+    eager = [size for size in sizes if size <= way.eager_bytes] or [first]
+    ends = [
+        _ends(whole[size] * 1e9 - latency, (o_s, at(send, size)), o_r, at(gaps, size) if gaps else math.inf)
+        for size in eager[1:]
+    ]
+    parts = [(o_s, wire, o_r), *ends]
+    sent, wires, received = (through(eager, values) for values in zip(*parts, strict=True))
+    both = _pieces_of(drawn[BOTH_WAYS]) if BOTH_WAYS in drawn else ()
+    afters = through(
+        eager,
+        [
+            _after(part, latency, at(send, size), at(both, size) if both else None)
+            for size, part in zip(eager, parts, strict=True)
+        ],
+    )
+    large = [size for size in sizes if size > way.eager_bytes]
+    if not large:
+        return Link(latency, way.eager_bytes, sent, received, wires, afters)
+    begin = way.eager_bytes + 1
+    posts = _posts(drawn.get(ISEND, {}), begin) or (Piece(0, o_s, 0.0),)
+    late = [whole[size] * 1e9 - 3 * latency - at(posts, size) - o_r for size in large]
+    late_after = _late_afters(way, chance, whole, large)
+    return Link(
+        latency,
+        way.eager_bytes,
+        send=_joined(sent, begin, from_size(posts, begin)),
+        receive=_joined(received, begin, (Piece(begin, o_r, 0.0),)),
+        wire=_joined(wires, begin, _late(begin, large, late)),
+        after=_joined(afters, begin, _late(begin, large, late_after)),
+    )
+
+
+def _after(part: tuple[float, float, float], latency: float, call: float, both: float | None) -> float:
+    """Return the sender's CPU time when a message has left [ns].
+
+    Parameters
+    ----------
+    part
+        The sender's CPU, the wire, the receiver's CPU of a round trip.
+    call
+        What the call that sends takes alone.
+    both
+        What two ranks that send to each other take, if it was measured.
+    """
+    o_s, wire, o_r = part
+    left = max(call - o_s, 0.0)
+    # Where the wire is what takes the time, two messages that meet tell nothing of the CPU.
+    if both is None or wire > o_s + o_r or both <= o_s + wire + latency + o_r:
+        return left
+    return both - o_s - o_r
+
+
+def _late_afters(way: Way, chance: Draw, whole: Mapping[int, float], large: Sequence[int]) -> list[float]:
+    """Return by how much more two ranks take that send large messages to each other [ns].
+
+    An answer that lets a message go may have to wait behind a message the other way: then they go one after the
+    other. How often that happens to a program depends on how far its ranks are apart, which is another matter in each,
+    but the same on all networks: so the number's name is that of no run.
+    """
+    if BOTH_WAYS not in way.points:
+        return [0.0 for _ in large]
+    points = way.points[BOTH_WAYS]
+    both = dict(zip(points.sizes, points.among(chance.of(f"{way.where} both ways")), strict=True))
+    return [max(both.get(size, whole[size]) - whole[size], 0.0) * 1e9 for size in large]
+
+
+def _pieces_of(times: Mapping[int, float]) -> Pieces:
+    sizes = sorted(times)
+    return through(sizes, [times[size] * 1e9 for size in sizes])
+
+
+def _posts(times: Mapping[int, float], begin: int) -> Pieces:
+    """Return what it takes to begin a message that waits for its receiver [ns]; nothing where it was not measured."""
+    large = {size: time for size, time in times.items() if size >= begin}
+    return _pieces_of(large) if large else ()
+
+
+def _unhindered(times: Mapping[int, float], gaps: Pieces) -> dict[int, float]:
+    """Return what sending takes of the CPU [s]: not the time in which it waits for the wire, which is the wire's.
+
+    Where a call takes much of the gap between messages, its buffers are full. From there on it is taken to grow with
+    the size as before.
+    """
+    hindered = [size for size, time in times.items() if gaps and time * 1e9 > HINDERED * at(gaps, size)]
+    begin = min((size for size in hindered if size > _SHORT), default=None)
+    free = sorted(size for size in times if begin is None or size < begin)
+    if begin is None or len(free) < 2:
+        return dict(times)
+    first, last = free[0], free[-1]
+    rise = max(times[last] - times[first], 0.0) / (last - first)
+    return {
+        size: time if size <= last else min(time, times[last] + rise * (size - last))
+        for size, time in times.items()
+    }
+
+
+def _gaps(drawn: Mapping[str, Mapping[int, float]]) -> Pieces:
+    """Return the gap between messages of a train [ns]; nothing where it was not measured."""
+    if SHORT not in drawn or LONG not in drawn:
+        return ()
+    sizes = sorted(drawn[SHORT].keys() & drawn[LONG].keys())
+    if len(sizes) < 2:
+        return ()
+    return through(sizes, [(16 * drawn[LONG][size] - drawn[SHORT][size]) / 15 * 1e9 for size in sizes])
+
+
+def _ends(left: float, send: tuple[float, float], receive: float, gap: float) -> tuple[float, float, float]:
+    """Divide what is left of a round trip without its latency: the sender's CPU, the wire, the receiver's CPU [ns]."""
+    o_s = min(max(send), max(left - receive, send[0]))
+    rest = max(left - o_s - receive, 0.0)
+    wire = min(gap, rest)
+    return o_s, wire, receive + rest - wire
+
+
+def _late(begin: int, sizes: Sequence[int], values: Sequence[float]) -> Pieces:
+    """Return what goes through the points, and on below them to where it begins."""
+    run = sizes[1] - sizes[0] if len(sizes) > 1 else sizes[0]
+    rise = values[1] - values[0] if len(sizes) > 1 else values[0]
+    first = max(values[0] - rise / run * (sizes[0] - begin), 0.0)
+    with_begin = [(begin, first)] if begin < sizes[0] else []
+    points = [*with_begin, *zip(sizes, values, strict=True)]
+    return from_size(through([size for size, _ in points], [value for _, value in points]), begin)
+
+
+def _joined(small: Pieces, begin: int, large: Pieces) -> Pieces:
+    return (*(piece for piece in small if piece.from_bytes < begin), *large)

@@ -1,0 +1,248 @@
+"""What event by event comes of a program, beside what it takes with all messages in their order.  Pure.
+
+Engine B is slower than engine A, so it replays fewer samples. What it says is put on top of A's samples as a ratio:
+B's time ÷ A's, of the same network and sample. Of samples that B did not replay the ratio is that of another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from msgspec import structs
+from numpy.typing import NDArray
+
+from wulf.base.records import Contended, Contention, Estimate, OtherProgram, Predicted
+from wulf.base.units import format_change, format_spread
+from wulf.stats.prediction import judge, uncertainty
+from wulf.stats.prediction.replayed import Replayed
+
+#: With fewer samples nothing is said of how sure it is; more say hardly more.
+FEWEST, MOST = 8, 40
+#: Operations × networks that are replayed without being asked for, and those that are aimed at.
+AFFORDABLE, USUAL = 4e8, 1e8
+#: Contention within this part of the run time does not matter.
+MARGIN = 0.02
+
+
+def samples_for(operations: int, columns: int, samples: int) -> int:
+    """Return how many samples are replayed event by event.
+
+    Parameters
+    ----------
+    operations
+        Of the trace.
+    columns
+        Networks of each sample.
+    samples
+        Those that engine A has.
+    """
+    found = int(USUAL / (max(operations, 1) * columns)) - 1
+    return min(max(found, FEWEST), MOST, samples)
+
+
+def is_affordable(operations: int, columns: int) -> bool:
+    """Whether a replay event by event takes less than a minute or two, so that nobody needs to ask for it."""
+    return operations * columns * (FEWEST + 1) <= AFFORDABLE
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What replays of the likely networks and of the first samples came to."""
+
+    #: [row, network, program]: the likely networks, then each sample's [s].
+    times: NDArray[np.float64]
+    #: Of the likely networks.
+    moved: list[int]
+    as_recorded: list[bool]
+    wild: int
+    chosen: int
+
+
+def seen(found: Replayed, columns: int) -> Seen:
+    """Return what a replay of rows of networks has printed."""
+    times = np.array([one.times_ns for one in found.contended]) * 1e-9
+    return Seen(
+        times=times.reshape(-1, columns, len(found.programs)),
+        moved=[one.moved for one in found.contended[:columns]],
+        as_recorded=[one.as_recorded for one in found.contended[:columns]],
+        wild=found.programs[0].wild,
+        chosen=found.programs[0].chosen,
+    )
+
+
+def figures(static: judge.Figures, times: NDArray[np.float64]) -> judge.Figures:
+    """Return figures of all samples from what was replayed event by event.
+
+    Parameters
+    ----------
+    times
+        [row, network], as `Seen` has them, of the first rows [s].
+    """
+    ratios = times / static.times[: len(times)]
+    rows = [0, *(1 + sample % (len(times) - 1) for sample in range(len(static.times) - 1))]
+    return replace(static, times=static.times * ratios[rows])
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A program event by event: alone, and with others beside it where there are any."""
+
+    static: judge.Figures
+    alone: Seen
+    beside: Seen | None
+    #: Names of the networks, the one as it is first; of the other programs.
+    names: Sequence[str]
+    others: Sequence[str]
+
+    @property
+    def figures(self) -> judge.Figures:
+        """What the run times are: the first column is the network as it is, with the program alone."""
+        alone = figures(self.static, self.alone.times[:, :, 0])
+        if self.beside is None:
+            return alone
+        shared = figures(self.static, self.beside.times[:, :, 0])
+        return replace(
+            alone,
+            times=np.column_stack([alone.times[:, :1], shared.times]),
+            paths=[alone.paths[0], *alone.paths],
+        )
+
+    def column(self, network: int) -> int:
+        """Return where in the figures a network is, by its place in `names`."""
+        return network if self.beside is None else network + 1
+
+
+_METHOD = "program's own time × the change, event by event; its ratio to static from {} samples"
+
+
+def contended(of: Compared, network: int) -> Contended:
+    """Return what one network is to the program, by its place in the names."""
+    found, column = of.figures, of.column(network)
+    factors = found.changes(column)
+    likely = found.likely(column)
+    samples = len(of.alone.times) - 1
+    method = _METHOD.format(samples)
+    change = uncertainty.estimate(likely, factors, "ratio", method)
+    shown = of.beside or of.alone
+    return Contended(
+        name=of.names[network],
+        time=uncertainty.estimate(found.anchor_s * likely, found.anchor_s * factors, "s", method),
+        change=change,
+        verdict=judge.verdict(change),
+        model_s=float(shown.times[0, network, 0]),
+        gap=_ratio(of.alone.times[:, network, 0], of.static.times[: samples + 1, network], "÷ static"),
+        slowed=_ratio(of.beside.times[:, network, 0], of.alone.times[:, network, 0], "÷ alone")
+        if of.beside is not None
+        else None,
+        moved=shown.moved[network],
+        as_recorded=shown.as_recorded[network],
+        beside=list(_others(of, network)),
+    )
+
+
+def _ratio(times: NDArray[np.float64], other: NDArray[np.float64], what: str) -> Estimate:
+    ratios = times / other
+    return uncertainty.estimate(
+        float(ratios[0]), ratios[1:], "ratio", f"event by event {what}, same networks"
+    )
+
+
+def _others(of: Compared, network: int) -> Iterator[OtherProgram]:
+    if of.beside is None:
+        return
+    for place, name in enumerate(of.others, 1):
+        times = of.beside.times[:, network, place]
+        time = uncertainty.estimate(float(times[0]), times[1:], "s", "model alone, event by event")
+        yield OtherProgram(trace=name, time=time)
+
+
+def contention(of: Compared, topology: str) -> Contention:
+    """Return what all networks are to the program, event by event."""
+    base, *scenarios = (contended(of, place) for place in range(len(of.names)))
+    return Contention(
+        samples=len(of.alone.times) - 1,
+        topology=topology,
+        wild=of.alone.wild,
+        chosen=of.alone.chosen,
+        base=base,
+        scenarios=scenarios,
+        meaning=list(_meaning(of, base, scenarios)),
+    )
+
+
+def leading(
+    of: Compared, found: Contention, base: Predicted, scenarios: Sequence[Predicted]
+) -> tuple[Predicted, list[Predicted]]:
+    """Return predictions whose run times are those event by event; paths are static as before."""
+    alone = judge.as_it_is(of.figures, "")
+    return structs.replace(base, time=alone.time, change=alone.change, launch=None), [
+        structs.replace(
+            one, time=by_events.time, launch=None, change=by_events.change, verdict=by_events.verdict
+        )
+        for one, by_events in zip(scenarios, found.scenarios, strict=True)
+    ]
+
+
+def _meaning(of: Compared, base: Contended, scenarios: Sequence[Contended]) -> Iterator[str]:
+    """Say what it means, most important first."""
+    if base.slowed is not None:
+        yield (
+            f"Beside {' and '.join(of.others)} the run time on the network as it is changes by "
+            f"{format_change(base.slowed)} against alone, to {format_spread(base.time)}."
+        )
+    yield _gap_in_words(base.gap)
+    if of.beside is None:
+        yield from _differing(of, scenarios)
+    everywhere = [base, *scenarios]
+    as_recorded = sum(one.as_recorded for one in everywhere)
+    moved = max(one.moved for one in everywhere)
+    if moved:
+        yield (
+            f"Up to {moved} times another message came first than as it was traced, and what the program does about "
+            "it was done then; how often each rank is served stays as it was traced."
+        )
+    if of.alone.wild > of.alone.chosen:
+        yield (
+            f"{of.alone.wild - of.alone.chosen} of {of.alone.wild} receives from anybody keep their recorded order: "
+            "what follows them has to do with other ranks, or nothing shows what they wait for."
+        )
+    if as_recorded:
+        yield (
+            f"On {as_recorded} of {len(everywhere)} networks taking whoever comes first would make all ranks wait for "
+            "each other; there messages are in their recorded order."
+        )
+
+
+def _differing(of: Compared, scenarios: Sequence[Contended]) -> Iterator[str]:
+    """Name networks of which the two engines say different things."""
+    for column, one in enumerate(scenarios, 1):
+        change = uncertainty.estimate(of.static.likely(column), of.static.changes(column), "ratio", "static")
+        static = judge.verdict(change)
+        if static != one.verdict:
+            yield (
+                f"{one.name}: '{one.verdict}' event by event, {format_change(one.change)}; '{static}' with messages in "
+                f"their order, {format_change(change)}."
+            )
+
+
+def _gap_in_words(gap: Estimate) -> str:
+    low, high = gap.low or gap.value, gap.high or gap.value
+    change = format_change(gap)
+    if low > 1 + MARGIN:
+        return (
+            f"Contention matters: event by event the run time on the network as it is changes by {change}, against "
+            "messages in their order, each program on its own. Where both differ on another network, believe this one."
+        )
+    if high < 1 - MARGIN:
+        return (
+            f"Order matters: event by event the run time on the network as it is changes by {change}, as messages that "
+            "are there first need not wait for others. Where both differ on another network, believe this one."
+        )
+    if low >= 1 - MARGIN and high <= 1 + MARGIN:
+        return (
+            "Contention does not matter on the network as it is: event by event the run time changes by "
+            f"{change}, against messages in their order."
+        )
+    return f"Whether contention matters on the network as it is cannot be told: {change}, event by event."

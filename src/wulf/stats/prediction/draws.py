@@ -1,0 +1,57 @@
+"""Draw parameters from what is known of them.  Pure: the generator is an argument."""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+import numpy as np
+
+from wulf.base.networks import Bounds
+
+#: Half of a 95 % interval of a normal distribution, in standard deviations.
+WIDTH = 1.959964
+
+
+class Draw(Protocol):
+    """One look at what may be: a standard normal number for each name, the same whenever it is asked for."""
+
+    def of(self, name: str) -> float:
+        """Return the number of a name."""
+
+
+class Likely:
+    """Every parameter has its likely value."""
+
+    def of(self, name: str) -> float:  # noqa: ARG002 - of every name
+        """Return zero."""
+        return 0.0
+
+
+class Sample:
+    """Every parameter has a value that it may have.
+
+    Parameters
+    ----------
+    seed, number
+        The same give the same, whatever else is drawn, and in which order.
+    """
+
+    def __init__(self, seed: int, number: int) -> None:
+        self._seed, self._number = seed, number
+        self._known: dict[str, float] = {}
+
+    def of(self, name: str) -> float:
+        """Return the number of a name."""
+        if name not in self._known:
+            entropy = [self._seed, self._number, *name.encode()]
+            self._known[name] = float(np.random.default_rng(entropy).standard_normal())
+        return self._known[name]
+
+
+def bounded(bounds: Bounds, number: float) -> float:
+    """Return a value whose 95 % interval are the bounds; on a scale of factors where all are above zero."""
+    far = bounds.high if number >= 0 else bounds.low
+    if bounds.low > 0:
+        return bounds.value * math.exp(abs(number) / WIDTH * math.log(far / bounds.value))
+    return max(0.0, bounds.value + abs(number) / WIDTH * (far - bounds.value))

@@ -1,0 +1,203 @@
+"""From replays to a prediction: figures with intervals, and what each of them means.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wulf.base.errors import UsageError
+from wulf.base.records import Estimate, HopSource, PathShares, Predicted
+from wulf.stats.prediction import replayed, uncertainty
+from wulf.stats.prediction.draws import Sample
+from wulf.stats.prediction.launches import Launches
+from wulf.stats.prediction.network import Network
+from wulf.stats.prediction.scenario import Scenario
+
+AS_IT_IS = "as it is"
+#: Changes of the run time within this part do not matter.
+MARGIN = 0.02
+#: Ranks that a line about hops names.
+_RANKS = 4
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Networks in the order in which they are replayed: likely ones first, then each sample of all, then a grid.
+
+    Last is the calibrated one as single launches find it. `columns` counts the calibrated network, too.
+    """
+
+    networks: list[Network]
+    columns: int
+    #: How many networks of the grid there are.
+    grid: int = 0
+    #: … and how many of single launches.
+    launches: int = 0
+
+
+def asked(
+    base: Network,
+    sampled: Sequence[Network],
+    scenarios: Sequence[Scenario],
+    draws: Sequence[Sample],
+    grid: Sequence[Network],
+    launches: Sequence[Network] = (),
+) -> Asked:
+    """Return the networks to replay: each scenario is paired with the calibrated network of its sample."""
+    rows = [[base, *(one.network(base) for one in scenarios)]]
+    rows += [
+        [network, *(one.network(network, draw) for one in scenarios)]
+        for network, draw in zip(sampled, draws, strict=True)
+    ]
+    networks = [network for row in rows for network in row]
+    return Asked([*networks, *grid, *launches], len(scenarios) + 1, len(grid), len(launches))
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What the replay of all networks came to."""
+
+    #: Model's times: a row for the likely networks, then one of each sample; a column of each network [s].
+    times: NDArray[np.float64]
+    paths: list[PathShares]
+    own_s: float | None
+    #: Standard normal numbers of each sample, for the misfit.
+    numbers: NDArray[np.float64]
+    #: Of the grid's networks [s].
+    grid: list[float]
+    #: The model's times of single launches on the calibrated network [s].
+    launches: NDArray[np.float64] = field(default_factory=lambda: np.array([]))
+    #: How launches of the program differ; None where its traces do not say how long it ran.
+    own: Launches | None = None
+    #: Standard normal numbers of each sample: for the median of launches, and for one of them.
+    usual: NDArray[np.float64] = field(default_factory=lambda: np.array([]))
+    single: NDArray[np.float64] = field(default_factory=lambda: np.array([]))
+
+    @property
+    def anchor_s(self) -> float:
+        """The time that changes are applied to: the program's own, or else the model's."""
+        return self.own_s or float(self.times[0, 0])
+
+    def likely(self, column: int) -> float:
+        """Run time on another network ÷ that on the network as it is, with likely parameters."""
+        return float(self.times[0, column] / self.times[0, 0])
+
+    def changes(self, column: int) -> NDArray[np.float64]:
+        """Return the same of every sample, with how well the model fits."""
+        changes = self.times[1:, column] / self.times[1:, 0]
+        return changes * uncertainty.misfit(self.fit, changes, self.numbers)
+
+    @property
+    def fit(self) -> float:
+        """The program's own time ÷ the model's; 1 where it is not known."""
+        return self.anchor_s / float(self.times[0, 0])
+
+
+def figures(found: replayed.Replayed, of: Asked, own: Launches | None, draws: Sequence[Sample]) -> Figures:
+    """Return what the replay of all networks came to."""
+    every = np.array([one.time_ns for one in found.results]) * 1e-9
+    if not every[0] > 0:
+        raise UsageError("nothing that the trace holds takes any time: it computes nothing and sends nothing")
+    ends = len(every) - of.grid - of.launches, len(every) - of.launches
+    times, grid, launches = np.split(every, ends)
+    paths = [
+        one.path(network)
+        for one, network in zip(found.results[: of.columns], of.networks[: of.columns], strict=True)
+    ]
+    misfit, usual, single = (
+        np.array([draw.of(name) for draw in draws]) for name in ("misfit", "usual launch", "one launch")
+    )
+    return Figures(
+        times=times.reshape(-1, of.columns),
+        paths=paths,
+        own_s=own.median_s if own is not None else None,
+        numbers=misfit,
+        grid=grid.tolist(),
+        launches=launches,
+        own=own,
+        usual=usual,
+        single=single,
+    )
+
+
+def as_it_is(of: Figures, source: str) -> Predicted:
+    """Return what the model says of the network as it is."""
+    samples = of.times[1:, 0]
+    value = float(of.times[0, 0])
+    time = uncertainty.estimate(
+        value, samples, "s", "model alone; parameters and compute times from their intervals"
+    )
+    change = uncertainty.estimate(value / of.anchor_s, samples / of.anchor_s, "ratio", time.method)
+    return Predicted(
+        name=AS_IT_IS,
+        title="the network that was measured",
+        time=time,
+        launch=_one_launch_by_model(value, of),
+        change=change,
+        model_s=value,
+        path=of.paths[0],
+        source=source,
+        verdict="the model's own time, which need not be that of the program",
+    )
+
+
+def _one_launch_by_model(value: float, of: Figures) -> Estimate | None:
+    if not len(of.launches):
+        return None
+    method = "model alone; one launch, as those of the calibration differ"
+    return uncertainty.estimate(value, of.launches, "s", method)
+
+
+def on(scenario: Scenario, column: int, of: Figures) -> Predicted:
+    """Return what the program takes on another network: its own time, times the model's change."""
+    likely, factors = of.likely(column), of.changes(column)
+    method = "program's own time × the model's change, both networks of one sample; misfit as on the network as it is"
+    change = uncertainty.estimate(likely, factors, "ratio", method)
+    value, usual, launch = of.anchor_s * likely, of.anchor_s * factors, None
+    if of.own is not None and of.own.is_told:
+        one = uncertainty.estimate(value, usual * of.own.single(of.single), "s", f"{method}; one launch")
+        usual, launch = usual * of.own.usual(of.usual), one
+    return Predicted(
+        name=scenario.name,
+        title=scenario.title,
+        time=uncertainty.estimate(value, usual, "s", method),
+        launch=launch,
+        change=change,
+        model_s=float(of.times[0, column]),
+        path=of.paths[column],
+        source="; ".join(f"{e.source} ({e.how_known})" for one in scenario.of for e in one.evidence),
+        verdict=verdict(change),
+    )
+
+
+def verdict(change: Estimate) -> str:
+    """Return what a change of the run time means."""
+    low, high = change.low or change.value, change.high or change.value
+    if high < 1 - MARGIN:
+        return "faster"
+    if low > 1 + MARGIN:
+        return "slower"
+    if low >= 1 - MARGIN and high <= 1 + MARGIN:
+        return "no difference"
+    return "cannot be told"
+
+
+def hop_sources(found: Sequence[replayed.Hops]) -> list[HopSource]:
+    """Return where the latencies of the longest path come from, most first; ranks of one call and size together."""
+    groups: dict[tuple[str, int, str], list[replayed.Hops]] = {}
+    for one in found:
+        groups.setdefault((one.call, one.bytes, one.where), []).append(one)
+    sources = [
+        HopSource(
+            call=call,
+            ranks=[one.from_rank for one in sorted(group, key=lambda one: -one.latencies)[:_RANKS]],
+            size_bytes=size,
+            hops=sum(one.latencies for one in group),
+            between=where == "between",
+        )
+        for (call, size, where), group in groups.items()
+    ]
+    return sorted(sources, key=lambda one: (-one.between, -one.hops))

@@ -1,0 +1,1 @@
+"""One folder for each tool: its work, its records, its page. No tool imports another."""

@@ -1,0 +1,1 @@
+"""What a program does to the nodes, and what limits it."""

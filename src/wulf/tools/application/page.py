@@ -1,0 +1,103 @@
+"""Programs side by side as people read them.  Pure."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from wulf.base.records.profiled import Character, Characters, Gain, ProgramClass
+from wulf.base.text import printable
+from wulf.base.units import format_bytes
+from wulf.page.parts import Column, Flag, Item, Table
+from wulf.page.terminal import Printer
+from wulf.page.words import FLAGS, change_item, count, name, percent
+
+#: Class → what a network can do for such a program.
+MEANING: dict[ProgramClass, str] = {
+    "computes": "it hardly talks: no setting of the network can bring it anything",
+    "uneven ranks": "its ranks wait for the one that computes longest: divide the work anew before tuning the network",
+    "waiting": "its ranks wait for each other, not for the network: a master for its workers, or CPUs that are shared",
+    "small messages": "it waits for latency: interrupt moderation, packet filters, busy polling",
+    "large messages": "it waits for bandwidth: MTU, offloads, buffers, a faster link",
+    "small collectives": "it waits for the latency of collectives: their algorithms (wulf mpi tune), then latency",
+    "large collectives": "it waits for the bandwidth of collectives: their algorithms (wulf mpi tune), then bandwidth",
+    "one-sided": "it reads and writes the memory of others: over TCP that is emulated, compare MPI libraries",
+}
+
+
+def render_text(found: Characters, console: Console) -> None:
+    """Print what each program is like, and what the settings bring it."""
+    printer = Printer(console)
+    printer.table(_programs(found))
+    for program in found.programs:
+        printer.line(f"{name(program.run)}: {MEANING[program.program_class]}")
+    if any(program.gains for program in found.programs):
+        printer.line("")
+        printer.table(_gains(found))
+
+
+def _programs(found: Characters) -> Table:
+    return Table(
+        title="What programs do with MPI",
+        columns=(
+            Column("program"),
+            Column("class"),
+            Column("in MPI", numeric=True),
+            Column("of ranks", numeric=True),
+            Column("uneven", numeric=True),
+            Column("in collectives", numeric=True),
+            Column("messages", numeric=True),
+            Column("half are below", numeric=True),
+            Column("partners", numeric=True),
+        ),
+        rows=tuple(_row(program) for program in found.programs),
+        note="One launch each, counted in its ranks. In MPI: part of the run time, mean and range of the ranks: more "
+        "than that no network can bring. Uneven: part of the run time that ranks wait for one that computes longer.",
+    )
+
+
+def _row(program: Character) -> tuple[Item, ...]:
+    mean, low, high = program.share
+    return (
+        Item(name(program.run)),
+        Item(program.program_class),
+        Item(percent(mean), mean),
+        Item(f"{percent(low)} to {percent(high)}", high - low),
+        Item(percent(program.imbalance), program.imbalance),
+        Item(percent(program.collective), program.collective),
+        Item(f"{program.messages_per_s:.3g} /s of {count(program.ranks, 'rank')}", program.messages_per_s),
+        Item("–", None)
+        if program.median_bytes is None
+        else Item(format_bytes(program.median_bytes), program.median_bytes),
+        Item(f"{program.partners:g}", program.partners),
+    )
+
+
+def _gains(found: Characters) -> Table:
+    settings = list(dict.fromkeys(gain.setting for program in found.programs for gain in program.gains))
+    rows = []
+    for program in found.programs:
+        by_what: dict[str, dict[str, Gain]] = {}
+        for gain in program.gains:
+            by_what.setdefault(gain.what, {})[gain.setting] = gain
+        for what, by_setting in by_what.items():
+            items = [_gain(by_setting.get(setting)) for setting in settings]
+            rows.append(
+                (Item(name(program.run)), Item(program.program_class), Item(printable(what, 60)), *items)
+            )
+    return Table(
+        title="Change with a setting, in launches that took turns",
+        columns=(
+            Column("program"),
+            Column("class"),
+            Column("of"),
+            *(Column(printable(setting, 60), numeric=True) for setting in settings),
+        ),
+        rows=tuple(rows),
+    )
+
+
+def _gain(gain: Gain | None) -> Item:
+    if gain is None or gain.ratio is None:
+        return Item("unknown", None, "unknown")
+    flag: Flag = FLAGS[gain.verdict]
+    return Item(f"{change_item(gain.ratio).text}, {gain.verdict}", gain.ratio.value, flag)

@@ -1,0 +1,1 @@
+"""BLAS libraries held against each other."""

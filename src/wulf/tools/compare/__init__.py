@@ -1,0 +1,1 @@
+"""Two runs or two settings held against each other."""

@@ -1,0 +1,99 @@
+"""All pairs of nodes, measured for a diagnosis: several at once, and then who is suspected once more, alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import msgspec
+
+from wulf.base.errors import ProbeError, TransportError, UsageError
+from wulf.base.store import Run
+from wulf.node.cluster import inventory
+from wulf.node.cluster.inventory import ClusterConfig
+from wulf.node.fleet import allocation
+from wulf.node.measuring import session
+from wulf.node.probe import build
+from wulf.node.replay.replaying import Say
+from wulf.page.words import count
+from wulf.tools.diagnose import work
+from wulf.tools.diagnose.pairs import FEWEST_PARTNERS
+
+#: Launches of each pair of suspects that is measured alone.
+AGAIN = 3
+#: Time for that, as a share of the time for all pairs.
+AGAIN_SHARE = 0.5
+
+Watching = Callable[[], AbstractContextManager[session.Watcher]]
+
+
+def measure(
+    config: ClusterConfig, nodes: list[str], budget_s: float, path: Path, watching: Watching, note: Say
+) -> tuple[Run, bool]:
+    """Measure all pairs, and then who is suspected once more; return the run, and whether all of that was done.
+
+    Parameters
+    ----------
+    budget_s
+        Time for all pairs [s]; measuring again takes half as long at most.
+    path
+        Directory of the new run.
+    watching
+        Gives who watches a run.
+    note
+        Is told what a person should know beside it.
+
+    Raises
+    ------
+    UsageError
+        There are too few nodes.
+    """
+    if len(nodes) <= FEWEST_PARTNERS:
+        raise UsageError(
+            f"{len(nodes)} nodes: it takes {FEWEST_PARTNERS + 1} to tell which of them is slow; between fewer: "
+            "wulf measure, then wulf report"
+        )
+    pairs = inventory.pairs("all", nodes)
+    # Several pairs at once are one MPI job.
+    mpi = bool(build.find_mpi(config.mpi.compiler))
+    request = session.MeasureRequest(
+        config=config,
+        pairs=pairs,
+        ops=["mpi_pingpong" if mpi else "tcp_rr"],
+        ladder="diagnose",
+        sizes_bytes=list(work.SIZES_BYTES),
+        mpi=config.mpi.compiler,
+        precision=0.05,
+        budget_s=_capped_s(budget_s, note),
+        max_launches=6,
+        at_once=mpi and len({node for pair in pairs for node in pair}) > 3,
+    )
+    with watching() as watcher:
+        measured = session.start(request, path, watcher)[0]
+    suspected = work.again(measured)
+    if not suspected:
+        return measured, True
+    note(f"once more, one at a time: {count(len(suspected), 'pair')} of who is suspected")
+    alone = msgspec.structs.replace(
+        request,
+        pairs=suspected,
+        at_once=False,
+        min_launches=AGAIN,
+        max_launches=AGAIN,
+        budget_s=request.budget_s * AGAIN_SHARE,
+    )
+    try:
+        with watching() as watcher:
+            session.start(alone, work.path_again(measured), watcher)
+    except (ProbeError, TransportError) as error:
+        # A node that has gone since: what was seen before stands, with what was measured again until then.
+        note(f"not all was measured again, the verdict is that of before: {error}")
+        return measured, False
+    return measured, True
+
+
+def _capped_s(budget_s: float, note: Say) -> float:
+    """Return the time for measuring [s]; an allocation has to last for measuring again, too."""
+    both = 1 + AGAIN_SHARE
+    return allocation.capped(budget_s * both, note) / both

@@ -1,0 +1,88 @@
+"""Whether a suspect is slow also while nothing else is measured: many pairs at once disturb each other.  Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import scipy
+
+from wulf.base.records import Pair
+from wulf.base.records.diagnosed import Matrix, Suspect
+
+#: Suspects that are measured again, the worst first, and nodes of a group that stand for it.
+MOST, OF_A_GROUP = 3, 2
+#: Nodes that are well, with which they are measured.
+WELL = 4
+#: Chance that a suspect that is not slow is taken for one once more.
+CHANCE = 0.05
+
+
+def pairs(matrices: Sequence[Matrix]) -> list[Pair]:
+    """Return the pairs to measure again: each suspect with nodes that are well, and these among themselves.
+
+    Nothing where nobody is suspected, or nobody is well.
+    """
+    suspects = sorted((one for matrix in matrices for one in matrix.suspects), key=lambda one: -one.slower)
+    found: dict[frozenset[str], Pair] = {}
+    well = _well(matrices)
+    chosen = [(first, second) for at, first in enumerate(well) for second in well[at + 1 :]]
+    for suspect in suspects[:MOST] if len(well) > 1 else []:
+        chosen += [(node, other) for node in suspect.nodes[:OF_A_GROUP] for other in well]
+        chosen += [(suspect.nodes[0], suspect.nodes[1])] if suspect.kind == "link" else []
+    for pair in chosen if suspects and len(well) > 1 else []:
+        found.setdefault(frozenset(pair), pair)
+    return list(found.values())
+
+
+def _well(matrices: Sequence[Matrix]) -> list[str]:
+    """Return nodes that no suspicion is about, the most typical ones first."""
+    accused = {node for matrix in matrices for one in matrix.suspects for node in one.nodes}
+    far: dict[str, float] = {}
+    for score in (score for matrix in matrices for score in matrix.scores if score.node not in accused):
+        far[score.node] = max(far.get(score.node, 0.0), abs(math.log(score.ratio.value)))
+    return sorted(far, key=lambda node: far[node])[:WELL]
+
+
+def is_slow(
+    suspect: Suspect, times: Mapping[Pair, float], accused: frozenset[str], margin: float
+) -> bool | None:
+    """Tell whether a suspect is slow among pairs that were measured one at a time.
+
+    None where too few were, and of one that is slow in one direction: both together do not show that.
+
+    Parameters
+    ----------
+    times
+        Pair → time [s], of one operation at one size.
+    accused
+        All nodes that any suspicion is about.
+    margin
+        Slower by less than half of it is not slow, as a share.
+    """
+    well = [math.log(time) for pair, time in times.items() if accused.isdisjoint(pair)]
+    own = list(_own(suspect, times, accused))
+    if suspect.kind in ("sending", "receiving") or not own or len(well) < 2:
+        return None
+    excess = float(np.mean(own) - np.mean(well))
+    if len(own) == 1:
+        scatter = float(np.std(well, ddof=1)) * math.sqrt(1 + 1 / len(well))
+        clear = excess > float(scipy.stats.t.isf(CHANCE, len(well) - 1)) * scatter
+    else:
+        clear = float(scipy.stats.ttest_ind(own, well, alternative="greater").pvalue) <= CHANCE
+    return clear and excess > math.log1p(margin) / 2
+
+
+def _own(suspect: Suspect, times: Mapping[Pair, float], accused: frozenset[str]) -> Iterator[float]:
+    """Yield the logarithms of the times that the suspicion is about."""
+    members = set(suspect.nodes)
+    for pair, time in times.items():
+        inside = members.intersection(pair)
+        outside = set(pair) - members
+        if (
+            inside == members
+            if suspect.kind == "link"
+            else inside and outside and accused.isdisjoint(outside)
+        ):
+            yield math.log(time)

@@ -1,0 +1,312 @@
+"""Which node, link, direction or group of nodes is slow, from the times between all pairs.
+
+The logarithm of a time is the cluster's, and what each of both nodes adds, and a rest: fitted by least squares without
+the pairs that stand out, as most are well; a median polish (Tukey, Exploratory Data Analysis, 1977) says where to
+begin. A slow node is slow with everybody; a slow link is a rest that stands out; slow nodes that are quick among
+themselves have what connects them to the others in common.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from wulf.base.records.diagnosed import Kind, Suspect
+
+Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
+
+#: Slower by less than this is nobody's concern, as a share.
+MARGIN = 0.1
+#: Chance that anything is suspected where nothing is wrong.
+FALSE_ALARM = 0.01
+#: A node that takes so many times as long is suspected where that is so many times as likely by chance: three others
+#: are too few to be as sure as of small effects, and clean clusters that scatter so much are rare.
+GROSS, LAX = 2.0, 10.0
+#: Of a normal distribution: standard deviation ÷ median absolute deviation.
+MAD = 1.4826
+#: Nodes that are too few for a median polish; from there on a pair within so many times its scatter is near it.
+FEW, NEAR = 16, 5.0
+#: Rounds of median polish, and what changes less is settled.
+ROUNDS, SETTLED = 20, 1e-6
+#: Partners without which it cannot be told whether a node or its link is slow.
+FEWEST_PARTNERS = 3
+#: Share of the nodes that may be slow: of more it is not known who is well.
+MOST_OUTLYING = 0.4
+#: A scatter below which none is told from another, in logarithms.
+LEAST = 1e-4
+
+
+@dataclass(frozen=True)
+class Additive:
+    """The logarithms of times as a sum of three."""
+
+    #: Of the whole cluster.
+    typical: float
+    #: What each node adds; the median is 0.
+    nodes: Vector
+    #: What is left of each pair; NaN where none was measured.
+    rest: Matrix
+    #: Scatter of the rest, and of the nodes.
+    rest_scatter: float
+    node_scatter: float
+    #: Standard error of what each node adds, and degrees of freedom of the scatter of the rest.
+    errors: Vector
+    freedom: int
+    #: Variance of what is fitted to each pair ÷ that of the pair.
+    leverage: Matrix
+
+
+def additive(logs: Matrix, chance: float = FALSE_ALARM / 2) -> Additive:
+    """Fit the times between pairs by least squares, without those that stand out of it.
+
+    Where there are enough nodes a median polish says which may stand out at first; among few it is the worst one each
+    time (externally studentized residuals, Bonferroni), as half of what a median polish leaves there is nothing.
+
+    Parameters
+    ----------
+    logs
+        n × n, symmetric: logarithms of times; NaN where none was measured, and on the diagonal.
+    chance
+        That any pair is left out where all belong to it.
+    """
+    measured = np.triu(np.isfinite(logs), 1)
+    few = len(logs) < FEW
+    used = measured if few else _with_lonely(measured & _near_polish(logs), measured)
+    for _ in range(int(np.sum(measured)) if few else ROUNDS):
+        fit = _least_squares(logs, used)
+        outside = _outside(fit, used, measured, chance)
+        if few:
+            # One at a time: each hides others.
+            outside &= used
+            worst = np.nanargmax(np.where(outside, np.abs(fit.rest), np.nan)) if outside.any() else None
+            if worst is None:
+                return fit
+            used = used.copy()
+            used.flat[worst] = False
+        else:
+            now = _with_lonely(measured & ~outside, measured)
+            if (now == used).all():
+                return fit
+            used = now
+    return _least_squares(logs, used)
+
+
+def _with_lonely(used: NDArray[np.bool_], measured: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return the pairs that are used, with all those of nodes of which too few are to know what they add."""
+    lonely = (used | used.T).sum(axis=1) < FEWEST_PARTNERS
+    return np.asarray(used | (measured & (lonely[:, None] | lonely[None, :])))
+
+
+def _near_polish(logs: Matrix) -> NDArray[np.bool_]:
+    """Return which pairs are near a median polish."""
+    nodes = np.zeros(len(logs))
+    typical = float(np.nanmedian(logs))
+    for _ in range(ROUNDS):
+        before = nodes
+        nodes = np.nanmedian(logs - typical - nodes[None, :], axis=1)
+        nodes = nodes - np.median(nodes)
+        typical = float(np.nanmedian(logs - nodes[:, None] - nodes[None, :]))
+        if np.max(np.abs(nodes - before)) < SETTLED:
+            break
+    rest = logs - typical - nodes[:, None] - nodes[None, :]
+    scatter = max(MAD * float(np.nanmedian(np.abs(rest))), LEAST)
+    return np.asarray(np.abs(rest) <= NEAR * scatter)
+
+
+def _least_squares(logs: Matrix, used: NDArray[np.bool_]) -> Additive:
+    """Fit what each of both nodes adds to the times of some pairs (those of the upper triangle that are used)."""
+    both = used | used.T
+    count = int(np.sum(used))
+    normal = both.astype(float)
+    np.fill_diagonal(normal, both.sum(axis=1))
+    inverse = np.linalg.pinv(normal, hermitian=True)
+    shares = inverse @ np.where(both, logs, 0.0).sum(axis=1)
+    rest = logs - shares[:, None] - shares[None, :]
+    freedom = max(count - len(logs), 1)
+    scatter = max(math.sqrt(float(np.sum(rest[used] ** 2)) / freedom), LEAST)
+    diagonal = np.diag(inverse)
+    # Of the difference to the mean of all. The median is one node's or two nodes', and known no better than these.
+    of_median = 1.0 if len(logs) % 2 else 0.5
+    variances = diagonal - 2 * inverse.mean(axis=1) + inverse.mean()
+    errors = scatter * np.sqrt((1 + of_median) * np.maximum(variances, 0.0))
+    nodes = shares - np.median(shares)
+    return Additive(
+        typical=2 * float(np.median(shares)),
+        nodes=nodes,
+        rest=rest,
+        rest_scatter=scatter,
+        node_scatter=max(MAD * float(np.median(np.abs(nodes))), float(np.median(errors)), LEAST),
+        errors=errors,
+        freedom=freedom,
+        leverage=diagonal[:, None] + diagonal[None, :] + 2 * inverse,
+    )
+
+
+def _outside(
+    fit: Additive, used: NDArray[np.bool_], measured: NDArray[np.bool_], chance: float
+) -> NDArray[np.bool_]:
+    """Return which pairs do not belong to a fit."""
+    limit = _limit(fit, int(np.sum(measured)), chance)
+    return measured & (np.abs(_studentized(fit, used)) > limit)
+
+
+def _limit(fit: Additive, count: int, chance: float) -> float:
+    return float(scipy.stats.t.isf(chance / 2 / count, max(fit.freedom - 1, 1)))
+
+
+def _studentized(fit: Additive, used: NDArray[np.bool_]) -> Matrix:
+    """Return the rest of each pair ÷ what it would scatter by if the pair had not been fitted."""
+    both = used | used.T
+    inside = fit.rest / (fit.rest_scatter * np.sqrt(np.maximum(1 - fit.leverage, SETTLED)))
+    beyond = fit.rest / (fit.rest_scatter * np.sqrt(1 + fit.leverage))
+    left = np.maximum(fit.freedom - inside**2, SETTLED)
+    return np.where(both, inside * np.sqrt(max(fit.freedom - 1, 1) / left), beyond)
+
+
+def suspects(
+    logs: Matrix, names: Sequence[str], *, margin: float = MARGIN, false_alarm: float = FALSE_ALARM
+) -> list[Suspect]:
+    """Return what is slower than it should be, the worst first.
+
+    Parameters
+    ----------
+    logs
+        As of `additive`; where it is not symmetric, row i, column j is the time of what i sends to j.
+    margin
+        Slower by less is not said, as a share.
+    false_alarm
+        Chance that anything is said where all are alike.
+    """
+    both = mean_of_directions(logs)
+    fit = additive(both)
+    floor = math.log1p(margin)
+    slow = _slow_nodes(fit, floor, false_alarm / 2)
+    found = list(_nodes_and_groups(both, fit, slow, names))
+    found += _links(both, fit, floor, false_alarm / 2, names)
+    found += _directions(logs, floor, false_alarm / 2, names)
+    return sorted(found, key=lambda one: -one.slower)
+
+
+def scores(logs: Matrix, confidence: float) -> tuple[Vector, Vector]:
+    """Return what each node adds to the logarithm of a time, and half the width of its interval.
+
+    Parameters
+    ----------
+    logs
+        As of `suspects`.
+    """
+    fit = additive(mean_of_directions(logs))
+    return fit.nodes, np.asarray(scipy.stats.t.ppf((1 + confidence) / 2, fit.freedom) * fit.errors)
+
+
+def mean_of_directions(logs: Matrix) -> Matrix:
+    """Return the mean of both directions of each pair; of one that was measured in one direction, that."""
+    return np.where(
+        np.isfinite(logs) & np.isfinite(logs.T),
+        (logs + logs.T) / 2,
+        np.where(np.isfinite(logs), logs, logs.T),
+    )
+
+
+def _slow_nodes(fit: Additive, floor: float, chance: float) -> NDArray[np.bool_]:
+    """Nodes that add more than those that are alike do, in all but so few cases."""
+    clear = fit.nodes > max(floor, math.log(GROSS))
+    return (outlying(fit.nodes, chance) & (fit.nodes > floor)) | (outlying(fit.nodes, LAX * chance) & clear)
+
+
+def outlying(values: Vector, chance: float) -> NDArray[np.bool_]:
+    """Tell the large ones that do not belong to a normal distribution, of which most are (Rosner's generalized ESD).
+
+    Parameters
+    ----------
+    chance
+        Of any where all belong to it.
+    """
+    found = np.zeros(len(values), dtype=bool)
+    order = np.argsort(-values)
+    for taken in range(min(int(MOST_OUTLYING * len(values)), len(values) - FEWEST_PARTNERS)):
+        others = values[order[taken:]]
+        count = len(others)
+        scatter = max(float(np.std(others, ddof=1)), LEAST)
+        quantile = float(scipy.stats.t.isf(chance / count, count - 2))
+        limit = (count - 1) * quantile / math.sqrt((count - 2 + quantile**2) * count)
+        if (others[0] - float(np.mean(others))) / scatter > limit:
+            found[order[: taken + 1]] = True
+    return found
+
+
+def _nodes_and_groups(
+    both: Matrix, fit: Additive, slow: NDArray[np.bool_], names: Sequence[str]
+) -> Iterator[Suspect]:
+    """Yield slow nodes, put together where they are quick among themselves."""
+    places = np.flatnonzero(slow)
+    if not len(places):
+        return
+    among = both[np.ix_(places, places)] - fit.typical
+    added = fit.nodes[places]
+    quick = among < (added[:, None] + added[None, :]) / 2
+    _, labels = scipy.sparse.csgraph.connected_components(
+        scipy.sparse.csr_matrix(np.where(np.isfinite(among), quick, False)), directed=False
+    )
+    for label in range(int(labels.max()) + 1):
+        members = places[labels == label]
+        effect = float(np.median(fit.nodes[members]))
+        yield Suspect(
+            kind="node" if len(members) == 1 else "group",
+            nodes=[names[place] for place in members],
+            slower=math.expm1(effect),
+            scatter=fit.node_scatter,
+            p_value=_chance(effect / fit.node_scatter, len(names)),
+        )
+
+
+def _links(
+    both: Matrix, fit: Additive, floor: float, chance: float, names: Sequence[str]
+) -> Iterator[Suspect]:
+    upper = np.triu(np.ones_like(both, dtype=bool), 1) & np.isfinite(both)
+    count = int(np.sum(upper))
+    if not count:
+        return
+    limit = _limit(fit, count, chance)
+    scores = fit.rest / (fit.rest_scatter * np.sqrt(1 + fit.leverage))
+    for i, j in np.argwhere(upper & (fit.rest > floor) & (scores > limit)).tolist():
+        effect = float(fit.rest[i, j])
+        yield Suspect(
+            kind="link",
+            nodes=[names[i], names[j]],
+            slower=math.expm1(effect),
+            scatter=fit.rest_scatter,
+            p_value=min(1.0, count * float(scipy.stats.t.sf(scores[i, j], max(fit.freedom - 1, 1)))),
+        )
+
+
+def _directions(logs: Matrix, floor: float, chance: float, names: Sequence[str]) -> Iterator[Suspect]:
+    """Yield nodes that are slower in sending than in receiving, or the other way round."""
+    difference = logs - logs.T
+    if not np.isfinite(difference).any() or np.nanmax(np.abs(difference)) == 0:
+        return
+    # Half of it is the sender's, half the receiver's: with everybody alike it is 0.
+    own = np.nanmedian(difference, axis=1)
+    scatter = max(MAD * float(np.nanmedian(np.abs(own))), LEAST)
+    kinds: tuple[tuple[Kind, Vector], ...] = ("sending", own), ("receiving", -own)
+    for kind, excess in kinds:
+        for place in map(int, np.flatnonzero(outlying(excess, chance / 2) & (excess > floor))):
+            effect = float(excess[place])
+            yield Suspect(
+                kind=kind,
+                nodes=[names[place]],
+                slower=math.expm1(effect),
+                scatter=scatter,
+                p_value=_chance(effect / scatter, len(own)),
+            )
+
+
+def _chance(score: float, among: int) -> float:
+    """Chance of so high a score among so many that are alike."""
+    return min(1.0, among * float(scipy.stats.norm.sf(score)))

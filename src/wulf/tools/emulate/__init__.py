@@ -1,0 +1,1 @@
+"""Parallel programs emulated from a description."""

@@ -1,0 +1,1 @@
+"""The HPC Challenge benchmark."""

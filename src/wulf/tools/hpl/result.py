@@ -1,0 +1,166 @@
+"""What follows from the launches of a run of HPL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wulf.base.errors import AnalysisError
+from wulf.base.records import SCHEMA_VERSION, Estimate
+from wulf.base.records.blas import BlasRank
+from wulf.base.records.hpl import Forecast, HplLaunch, HplManifest, HplPlan, HplResult, HplSetting, TimeModel
+from wulf.stats.core import intervals
+from wulf.tools.hpl import program, run_time, top500
+
+CONFIDENCE = 0.95
+
+
+def conclude(
+    manifest: HplManifest, launches: Sequence[HplLaunch], blas: Sequence[BlasRank] = ()
+) -> HplResult:
+    """Return the conclusion from what was launched so far; `blas` is how its BLAS libraries compare.
+
+    The rate is the median over fresh launches of what was chosen; what the search itself saw of it is not among them:
+    it was chosen for being quick there.
+    """
+    plan = manifest.plan
+    confirming = [launch for launch in launches if launch.phase == "confirm"]
+    right = [launch for launch in confirming if launch.status == "ok"]
+    chosen = confirming[-1] if confirming else None
+    rates = [launch.gflops for launch in right if launch.gflops is not None]
+    gflops = _median(rates, "GFLOPS")
+    found = model(launches, chosen.setting) if chosen else None
+    where = top500.last_list(gflops.value) if gflops else None
+    return HplResult(
+        schema_version=SCHEMA_VERSION,
+        run_id=manifest.id,
+        status=manifest.status,
+        n=chosen.n if chosen else None,
+        setting=chosen.setting if chosen else None,
+        gflops=gflops,
+        time=_median([launch.time_s for launch in right if launch.time_s is not None], "s"),
+        residual=max((launch.residual for launch in right if launch.residual is not None), default=None),
+        of_peak=_scaled(gflops, 1 / plan.peak.gflops, "ratio") if plan.peak else None,
+        price_per_gflops=_inverse(gflops, plan.price, "per GFLOPS") if plan.price else None,
+        mflops_per_watt=_scaled(gflops, 1000 / plan.watts, "MFLOPS/W") if plan.watts else None,
+        model=found,
+        forecast=run_time.forecast(found, chosen.n) if chosen and found else None,
+        launches={
+            phase: sum(launch.phase == phase for launch in launches)
+            for phase in dict.fromkeys(launch.phase for launch in launches)
+        },
+        cut=sum(launch.status == "cut" for launch in launches),
+        failed=sum(launch.status == "failed" for launch in launches),
+        blas=list(blas),
+        library=library(plan, launches),
+        settings=_count(plan.values),
+        standings=top500.standings(gflops.value) if gflops else [],
+        last_list=where.name if where else None,
+        last_entry_gflops=where.entry_gflops if where else None,
+        unknown_lists=where.unknown if where else [],
+        notes=_notes(manifest, confirming, gflops),
+    )
+
+
+def library(plan: HplPlan, launches: Sequence[HplLaunch]) -> str:
+    """Return the BLAS library that the last launch of a chosen setting had; empty where none was asked for."""
+    env = next((launch.env for launch in reversed(launches) if launch.phase != "blas"), {})
+    return next((name for name, own in plan.libraries.items() if env == {**plan.env, **own}), "")
+
+
+def model(launches: Sequence[HplLaunch], chosen: HplSetting) -> TimeModel | None:
+    """Return the time of a setting by the order, from launches of before the result; None where they are too few."""
+    own = [
+        launch for launch in launches if launch.phase not in ("blas", "confirm") and launch.setting == chosen
+    ]
+    # Before the BLAS library was chosen the same setting had another one.
+    timings = [
+        (launch.n, launch.time_s)
+        for launch in own
+        if launch.status == "ok" and launch.time_s and launch.env == own[-1].env
+    ]
+    try:
+        return run_time.fit(timings)
+    except AnalysisError:
+        return None
+
+
+def predicted(found: TimeModel | None, n: int) -> Forecast | None:
+    """Return what a model predicts of an order; None without one."""
+    return run_time.forecast(found, n) if found else None
+
+
+def _count(values: dict[str, list[str]]) -> int:
+    total = 1
+    for several in values.values():
+        total *= len(several)
+    return total
+
+
+def _median(values: Sequence[float], unit: str) -> Estimate | None:
+    if not values:
+        return None
+    found = intervals.median(values, CONFIDENCE)
+    return Estimate(
+        value=found.value,
+        low=found.low,
+        high=found.high,
+        confidence=found.confidence,
+        unit=unit,
+        n=found.n,
+        method=found.method,
+    )
+
+
+def _scaled(estimate: Estimate | None, factor: float, unit: str) -> Estimate | None:
+    if estimate is None:
+        return None
+    low = None if estimate.low is None else estimate.low * factor
+    high = None if estimate.high is None else estimate.high * factor
+    return Estimate(
+        value=estimate.value * factor,
+        low=low,
+        high=high,
+        confidence=estimate.confidence,
+        unit=unit,
+        n=estimate.n,
+        method=estimate.method,
+    )
+
+
+def _inverse(estimate: Estimate | None, total: float, unit: str) -> Estimate | None:
+    if estimate is None:
+        return None
+    return Estimate(
+        value=total / estimate.value,
+        low=None if estimate.high is None else total / estimate.high,
+        high=None if estimate.low is None else total / estimate.low,
+        confidence=estimate.confidence,
+        unit=unit,
+        n=estimate.n,
+        method=estimate.method,
+    )
+
+
+def _notes(manifest: HplManifest, confirming: Sequence[HplLaunch], gflops: Estimate | None) -> list[str]:
+    plan, found = manifest.plan, []
+    if gflops is None:
+        found.append("no fresh launch of a chosen setting was made: there is no figure yet")
+    elif gflops.low is None:
+        found.append(f"{gflops.n} fresh launches are too few for an interval: it takes 6")
+    if plan.peak_unknown:
+        found.append(plan.peak_unknown)
+    if plan.largest_n is None:
+        found.append("the memory of the nodes is unknown: the order is limited by time alone")
+    elif confirming and confirming[-1].n < plan.largest_n:
+        found.append(
+            f"the order {confirming[-1].n} is limited by time: {plan.largest_n} would fill "
+            f"{100 * program.MEMORY_SHARE:.0f} % of the memory, and is faster as a rule"
+        )
+    if plan.kind == "hpcc":
+        found.append(
+            "HPL ran within hpcc, which makes all its other tests first at every launch: with an xhpl more settings "
+            "are tried in the same time, and bad ones are cut short"
+        )
+    failed = [launch for launch in confirming if launch.status == "failed"]
+    found += [f"launch {launch.index} of the chosen setting failed: {launch.reason}" for launch in failed]
+    return found

@@ -1,0 +1,1 @@
+"""What the interconnect really does."""

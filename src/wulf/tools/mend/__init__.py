@@ -1,0 +1,1 @@
+"""What is wrong whatever the cluster is for, set right."""

@@ -1,0 +1,1 @@
+"""What another network would make of a program."""

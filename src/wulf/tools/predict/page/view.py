@@ -1,0 +1,295 @@
+"""From a prediction to what is shown of it.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from wulf.base.records import Estimate, HopSource, PathShares, Predicted, Prediction
+from wulf.base.text import printable
+from wulf.base.units import format_bandwidth, format_bytes, format_spread, format_time
+from wulf.page.parts import Column, Figure, Flag, Item, Table
+from wulf.page.words import change_item, count, name
+from wulf.tools.predict.page import contention, figures, timelines
+
+FLAGS: dict[str, Flag] = {
+    "faster": "good",
+    "slower": "error",
+    "no difference": "",
+    "cannot be told": "unknown",
+}
+#: Lines of where latencies come from.
+_HOPS = 8
+#: Of them in words.
+_SENTENCES = 3
+
+
+@dataclass(frozen=True)
+class PredictView:
+    """A prediction, ready to be printed."""
+
+    title: str
+    lede: str
+    flag: Flag
+    #: What it comes to, in a sentence.
+    answer: str
+    conclusion: tuple[str, ...]
+    networks: Table
+    contention: Table | None
+    contention_in_words: tuple[str, ...]
+    others: Table | None
+    tolerance: Table
+    needs: Table
+    hops: Table
+    hops_in_words: tuple[str, ...]
+    notes: tuple[str, ...]
+    sources: Table
+    changes: Figure | None
+    curve: Figure | None
+    by_bandwidth: Figure | None
+    shares: Figure
+    timelines: tuple[Figure, ...]
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """All charts of the page."""
+        drawn = (self.changes, self.shares, self.curve, self.by_bandwidth, *self.timelines)
+        return tuple(one for one in drawn if one is not None)
+
+
+def build(found: Prediction) -> PredictView:
+    """Return all that is shown of a prediction."""
+    return PredictView(
+        title=f"{name(PurePath(found.trace).name)} on other networks",
+        lede=_lede(found),
+        flag="good" if any(one.verdict == "faster" for one in found.scenarios) else "unknown",
+        answer=next(iter(found.conclusion), ""),
+        conclusion=(*_checked(found), *found.conclusion[1:]),
+        networks=_networks(found),
+        contention=contention.table(found, FLAGS),
+        contention_in_words=tuple(found.contention.meaning) if found.contention is not None else (),
+        others=contention.others(found),
+        tolerance=_tolerance(found),
+        needs=_needs(found),
+        hops=_hops(found),
+        hops_in_words=tuple(_in_words(found)),
+        notes=tuple(found.notes),
+        sources=_sources(found),
+        changes=figures.changes(found),
+        curve=figures.curve(found),
+        by_bandwidth=figures.by_bandwidth(found),
+        timelines=tuple(timelines.figures(found)),
+        shares=figures.shares(found),
+    )
+
+
+def _lede(found: Prediction) -> str:
+    command = f"{printable(found.command, 200)}: " if found.command else ""
+    own = (
+        f"it took {format_time(found.own_s)} as it was traced "
+        + ("(one run, no interval)" if found.traces == 1 else f"(median of {found.traces} runs)")
+        if found.own_s
+        else "the trace does not say how long it took"
+    )
+    return (
+        f"{command}{count(found.ranks, 'rank')} on {count(found.nodes, 'node')}, "
+        f"{count(found.operations, 'operation')}; {own}. Network calibrated by {name(found.run)}; "
+        f"{count(found.samples, 'sample')}, seed {found.seed}."
+    )
+
+
+def _checked(found: Prediction) -> Iterator[str]:
+    one = found.checked
+    if one is not None:
+        yield (
+            f"Verified: {format_spread(one.time)} now, {'inside' if one.inside else 'outside'} the predicted "
+            f"interval of '{one.network}'; measured ÷ predicted: {one.ratio:.3f} "
+            f"({count(one.time.n, 'launch', 'launches')})."
+            + (
+                ""
+                if one.network == found.base.name
+                else " That the cluster has that network now is not looked at."
+            )
+        )
+
+
+#: What run times are by.
+_BY = {
+    "static": "Messages are in their recorded order.",
+    "events": "Run times are those event by event; paths, and what latency is borne, are of messages in their order.",
+}
+
+
+def _networks(found: Prediction) -> Table:
+    columns = [
+        Column("network"),
+        Column("run time", numeric=True),
+        *([Column("one launch", numeric=True)] if _tells_launches(found) else []),
+        Column("change", numeric=True),
+        Column("verdict"),
+        Column("λ", numeric=True),
+        Column("computing", numeric=True),
+        Column("latency", numeric=True, narrow=False),
+        Column("bandwidth", numeric=True, narrow=False),
+        Column("CPU of messages", numeric=True, narrow=False),
+    ]
+    return Table(
+        title="Run time by network",
+        columns=tuple(columns),
+        rows=tuple(_rows(found)),
+        note=f"{_BY[found.engine]} Intervals 95 %. 'By the model' is how the model fits the program's own run time "
+        "on the network as it is; of the networks it is the program's own time that changes as the model says. "
+        "λ: latencies between nodes one after the other on the longest path; its parts are of the model's time with "
+        "likely parameters, no interval. The last "
+        "line is no network: between nodes messages take no time.",
+    )
+
+
+def _tells_launches(found: Prediction) -> bool:
+    return any(one.launch is not None for one in found.scenarios)
+
+
+def _launch(one: Estimate | None) -> Item:
+    if one is None or one.low is None or one.high is None:
+        return Item("–")
+    return Item(f"{format_time(one.low)} to {format_time(one.high)}", one.value)
+
+
+def _rows(found: Prediction) -> Iterator[tuple[Item, ...]]:
+    launches = _tells_launches(found)
+    if found.own_s:
+        unknown = Item("–")
+        own = Item(format_time(found.own_s), found.own_s)
+        yield (Item("as it was traced"), own, *([unknown] * (8 if launches else 7)))
+    base = f"{found.base.name}, by the model" if found.own_s else found.base.name
+    yield _row(found.base, base, tells_launches=launches)
+    for one in (*found.scenarios, found.bound):
+        yield _row(one, one.name, tells_launches=launches)
+
+
+def _row(one: Predicted, named: str, *, tells_launches: bool) -> tuple[Item, ...]:
+    path = one.path
+    flag = FLAGS.get(one.verdict, "")
+    return (
+        Item(printable(named, 60)),
+        Item(format_spread(one.time), one.time.value),
+        *([_launch(one.launch)] if tells_launches else []),
+        change_item(one.change, flag),
+        Item(one.verdict if one.verdict in FLAGS else "–", None, flag),
+        Item(f"{path.hops:,.0f}", path.hops),
+        *(_part(part, one.model_s) for part in parts(path)),
+    )
+
+
+def parts(path: PathShares) -> tuple[float, float, float, float]:
+    """Return computing, latency, bandwidth, CPU time of messages [s]."""
+    return path.compute_s, path.latency_s, path.bandwidth_s, path.overhead_s
+
+
+def _part(part: float, whole: float) -> Item:
+    share = part / whole if whole else 0.0
+    return Item(f"{share:.1%}", share)
+
+
+def _tolerance(found: Prediction) -> Table:
+    return Table(
+        title="How much latency it bears",
+        columns=(Column("longer by"), Column("latency between nodes", numeric=True)),
+        rows=tuple(
+            (Item(f"{one.slower:.0%}"), _reached(one.latency, one.beyond_s)) for one in found.tolerance
+        ),
+        note="Exact for the likely network, all else as it is; 95 % intervals by its latency and the run time.",
+        empty="the time changes its slope too often for a curve",
+    )
+
+
+def _reached(latency: Estimate | None, beyond_s: float) -> Item:
+    if latency is None:
+        return Item(f"more than {format_time(beyond_s)}", beyond_s)
+    return Item(format_spread(latency), latency.value)
+
+
+def _needs(found: Prediction) -> Table:
+    return Table(
+        title="How little bandwidth it bears",
+        columns=(Column("longer by"), Column("bandwidth between nodes", numeric=True)),
+        rows=tuple(
+            (Item(f"{one.slower:.0%}"), _down_to(one.bandwidth, one.below)) for one in found.bandwidth_need
+        ),
+        note="For the likely network, between places of a grid, all else as it is; 95 % intervals by its bandwidth and "
+        "the run time.",
+        empty="bytes take no time on the calibrated network",
+    )
+
+
+def _down_to(bandwidth: Estimate | None, below: float) -> Item:
+    if bandwidth is None:
+        return Item(f"less than {format_bandwidth(below)}", below)
+    return Item(format_spread(bandwidth), bandwidth.value)
+
+
+def _hops(found: Prediction) -> Table:
+    total = sum(one.hops for one in found.hops)
+    return Table(
+        title="Where the latencies of the longest path come from",
+        columns=(
+            Column("call"),
+            Column("size of a message", numeric=True),
+            Column("way"),
+            Column("latencies", numeric=True),
+            Column("of all", numeric=True),
+            Column("sent mostly by ranks"),
+        ),
+        rows=tuple(
+            (
+                Item(mpi_name(one.call)),
+                Item(format_bytes(one.size_bytes), one.size_bytes),
+                Item("between nodes" if one.between else "within a node"),
+                Item(f"{one.hops:,}", one.hops),
+                Item(f"{one.hops / total:.0%}", one.hops / total),
+                Item(", ".join(map(str, one.ranks))),
+            )
+            for one in found.hops[:_HOPS]
+        ),
+        note="Counted on one longest path; a message that sender and receiver agree on first has three. A collective "
+        "consists of messages; sizes are theirs.",
+        empty="no message is on the longest path",
+    )
+
+
+def _in_words(found: Prediction) -> Iterator[str]:
+    """Say where the latencies come from that a network decides."""
+    between = [one for one in found.hops if one.between]
+    total = sum(one.hops for one in between)
+    if not total:
+        yield "No message between nodes is on the longest path: no network changes anything."
+        return
+    for place, one in enumerate(between[:_SENTENCES]):
+        begun = f"Of {total:,} latencies between nodes on the longest path" if place == 0 else "Of these"
+        yield f"{begun} {one.hops:,} ({one.hops / total:.0%}) are in {_sentence(one)}."
+
+
+def _sentence(one: HopSource) -> str:
+    ranks = "rank" if len(one.ranks) == 1 else "ranks"
+    numbers = ", ".join(map(str, one.ranks))
+    return (
+        f"{mpi_name(one.call)}, messages of {format_bytes(one.size_bytes)}, sent mostly by {ranks} {numbers}"
+    )
+
+
+def mpi_name(call: str) -> str:
+    """Return a call as MPI writes it: ``reduce_scatter`` → ``MPI_Reduce_scatter``."""
+    whole = {"recv_part": "sendrecv", "wait_some": "waitsome"}.get(call, call)
+    return "MPI calls that make communicators" if call == "make_communicator" else f"MPI_{whole.capitalize()}"
+
+
+def _sources(found: Prediction) -> Table:
+    rows = [one for one in (found.base, *found.scenarios) if one.source]
+    return Table(
+        title="Where the parameters are from",
+        columns=(Column("network"), Column("what it is"), Column("source")),
+        rows=tuple(
+            (Item(printable(one.name, 60)), Item(one.title), Item(printable(one.source, 400))) for one in rows
+        ),
+    )

@@ -1,0 +1,1 @@
+"""What a parallel program sends, and when."""

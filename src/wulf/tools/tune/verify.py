@@ -1,0 +1,91 @@
+"""Whether what a tuning run promised still holds, in figures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import msgspec
+import numpy as np
+
+from wulf.base.errors import AnalysisError
+from wulf.base.records import Estimate
+from wulf.base.store.tuning import TuningRun
+from wulf.node.trials.bench import TrialRunner
+from wulf.node.trials.experiment import power
+from wulf.node.trials.experiment.costs import Costs
+from wulf.node.trials.experiment.objective import figures_of
+from wulf.stats.core.linear import fit
+
+#: Trials that are measured now.
+TRIALS = 10
+CONFIDENCE = 0.95
+
+
+class Figures(msgspec.Struct, frozen=True, kw_only=True):
+    """The objective now, against what the run had measured."""
+
+    #: Now ÷ with the kept settings then; 1 or below is as good as promised.
+    against_kept: Estimate
+    #: Now ÷ with the original settings then.
+    against_original: Estimate
+    #: Difference that this cluster cannot show, as a share.
+    smallest_effect: float
+    #: The objective of each trial now: the weighted geometric mean of its metrics' costs.
+    costs: list[float]
+    holds: bool
+
+
+def measure(run: TuningRun, bench: TrialRunner, progress: Callable[[int, int], None]) -> Figures:
+    """Measure some trials as the nodes are, and compare them with those of the run's confirmation.
+
+    Raises
+    ------
+    AnalysisError
+        The run has no confirmation to compare with.
+    TrialError
+        The nodes cannot be measured.
+    """
+    if run.result is None or run.result.confirmation is None or run.result.control is None:
+        raise AnalysisError(f"{run.path} has no confirmed settings whose figures could be verified")
+    costs = Costs(run.manifest.plan.metrics)
+    figures = figures_of(run.manifest.plan.metrics)
+    now = []
+    for number in range(TRIALS):
+        reading = bench.measure(run.manifest.workload, figures, run.manifest.plan.seed + 10_000 + number)
+        now.append(_cost(costs, reading.values))
+        progress(number + 1, TRIALS)
+    kept = _confirming(run, costs, run.result.confirmation.tried)
+    original = _confirming(run, costs, run.result.confirmation.base)
+    smallest = run.result.control.smallest_effect
+    against = ratio(kept, now)
+    return Figures(
+        against_kept=against,
+        against_original=ratio(original, now),
+        smallest_effect=smallest,
+        costs=now,
+        # Worse than promised, beyond what the cluster does by itself, is what must not be.
+        holds=against.low is not None and against.low <= 1 + smallest,
+    )
+
+
+def _confirming(run: TuningRun, costs: Costs, setting: dict[str, str]) -> list[float]:
+    return [
+        float(np.exp(costs.of(trial)[0]))
+        for trial in run.trials
+        if trial.phase == "confirmation" and trial.status == "ok" and trial.setting == setting
+    ]
+
+
+def _cost(costs: Costs, values: dict[str, float]) -> float:
+    cost = math.exp(float(costs.of_values(values)[0]))
+    if not math.isfinite(cost):
+        raise AnalysisError("a figure of the objective is missing or not above zero")
+    return cost
+
+
+def ratio(base: list[float], now: list[float]) -> Estimate:
+    """Return now ÷ base of two independent samples, with its interval: few trials of then are enough."""
+    values = np.log([*base, *now])
+    causes = np.column_stack([np.ones(values.size), np.arange(values.size) >= len(base)])
+    return power.ratio(fit(causes, values).contrast([0.0, 1.0]), CONFIDENCE, values.size)

@@ -1,0 +1,245 @@
+"""From what a watch says to what is shown of it.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from wulf.base.nodeset import fold, reasons_text
+from wulf.base.records.watched import Alarm, WatchedSeries, WatchReport, WatchRun
+from wulf.base.text import printable
+from wulf.base.units import format_share
+from wulf.page.parts import Column, Figure, Flag, Item, Table
+from wulf.page.words import count
+from wulf.tools.watch.page import figures, words
+
+#: Runs in the table, and alarms that have a chart of their own.
+_RUNS, _CHARTS = 30, 12
+_STATES: dict[str, Flag] = {
+    "open": "error",
+    "noted": "good",
+    "accepted": "",
+    "returned": "",
+    "aged": "unknown",
+}
+_LEVELS = {"cluster": "all nodes together", "node": "one node", "link": "one link"}
+
+
+@dataclass(frozen=True)
+class WatchView:
+    """What a watch says, ready to be printed."""
+
+    title: str
+    lede: str
+    flag: Flag
+    verdict: str
+    lines: tuple[str, ...]
+    open: Table
+    closed: Table
+    shown: Table
+    runs: Table
+    cluster: tuple[Figure, ...]
+    nodes: tuple[Figure, ...]
+    alarms: tuple[Figure, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """All charts of the page."""
+        return (*self.cluster, *self.nodes, *self.alarms)
+
+
+def build(report: WatchReport, runs: Sequence[WatchRun], series: Sequence[WatchedSeries]) -> WatchView:
+    """Return all that is shown."""
+    by_number = {run.number: run for run in runs}
+    groups = words.together(report.open)
+    drawn = [*groups, *(group for group in words.together(report.closed) if group[0].state != "noted")]
+    return WatchView(
+        title=f"Watch over {printable(report.name, 60)}",
+        lede=_lede(report),
+        flag="error" if report.open else "unknown" if report.learning else "good",
+        verdict=_verdict(report),
+        lines=tuple(words.sentence(group, report) for group in groups),
+        open=_alarms("What has changed", report, groups, "nothing that is not accepted"),
+        closed=_alarms(
+            "Earlier changes, and what became faster",
+            report,
+            words.together(report.closed),
+            "none in the last 90 days",
+        ),
+        shown=_shown(report),
+        runs=_runs(report, runs),
+        cluster=tuple(_cluster(report, series, by_number)),
+        nodes=tuple(_nodes(report, series, by_number)),
+        alarms=tuple(_drawn(report, drawn[:_CHARTS], series, by_number)),
+        notes=_notes(report),
+    )
+
+
+def _lede(report: WatchReport) -> str:
+    if report.first_at is None or report.last is None:
+        return "No run yet."
+    counts = ", ".join(f"{number} {status}" for status, number in sorted(report.runs.items()))
+    return (
+        f"{count(len(report.nodes), 'node')} ({printable(fold(report.nodes), 80)}), runs since "
+        f"{words.at(report.first_at, report)}: {counts}. The last one: {words.at(report.last.at, report)}, "
+        f"{_outcome(report.last)}."
+    )
+
+
+def _outcome(run: WatchRun) -> str:
+    if run.status != "measured":
+        return f"{run.status}: {printable(run.reason, 300)}"
+    without = f", without {printable(fold(run.skipped), 80)}" if run.skipped else ""
+    return f"{count(run.pairs, 'pair')} measured{without}"
+
+
+def _verdict(report: WatchReport) -> str:
+    if report.open:
+        new = f", {len(report.new)} of them new" if report.new else ""
+        return f"{count(len(report.open), 'alarm')} open{new}"
+    if report.learning:
+        return f"Nothing is judged yet: {report.learning}"
+    return "Nothing has changed"
+
+
+def _alarms(title: str, report: WatchReport, groups: Sequence[Sequence[Alarm]], empty: str) -> Table:
+    return Table(
+        title=title,
+        columns=(
+            Column("number", whole=True),
+            Column("where"),
+            Column("what"),
+            Column("change of the time", numeric=True),
+            Column("since", whole=True),
+            Column("before it", narrow=False, whole=True),
+            Column("state"),
+            Column("changed then"),
+        ),
+        rows=tuple(_alarm(group, report) for group in groups),
+        note="Changes with 95 % intervals, as they were when they were found." if groups else "",
+        empty=empty,
+    )
+
+
+def _alarm(group: Sequence[Alarm], report: WatchReport) -> tuple[Item, ...]:
+    first = group[0]
+    state = first.state if not first.note else f"{first.state}: {printable(first.note, 200)}"
+    kind = " (drift)" if first.kind == "drift" else ""
+    return (
+        Item(_numbers(group)),
+        Item(words.where(group)),
+        Item(words.what(first.op, first.size_bytes)),
+        Item(words.change(group) + kind, first.change.value),
+        Item(words.at(first.after_at, report) if first.after_at else f"run {first.after_run}"),
+        Item(words.at(first.before_at, report) if first.before_at else f"run {first.before_run}"),
+        Item(state, None, _STATES[first.state]),
+        Item(words.facts(group)),
+    )
+
+
+def _numbers(group: Sequence[Alarm]) -> str:
+    numbers = sorted(alarm.id for alarm in group)
+    return str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]}–{numbers[-1]}"
+
+
+def _shown(report: WatchReport) -> Table:
+    return Table(
+        title="What would be found soon",
+        columns=(Column("level"), Column("what"), Column("smallest step", numeric=True)),
+        rows=tuple(
+            (
+                Item(_LEVELS[one.level]),
+                Item(words.what(one.op, one.size_bytes)),
+                Item(format_share(one.smallest), one.smallest),
+            )
+            for one in report.shown
+        ),
+        note="A step of so much is found by the third run after it in 95 of 100 cases, on the usual series of its "
+        "level; smaller ones take longer.",
+        empty="unknown until changes can be told from noise",
+    )
+
+
+def _runs(report: WatchReport, runs: Sequence[WatchRun]) -> Table:
+    flags: dict[str, Flag] = {"measured": "", "skipped": "unknown", "failed": "error"}
+    return Table(
+        title=f"The last {count(min(len(runs), _RUNS), 'run')}",
+        columns=(
+            Column("run", numeric=True),
+            Column("when", whole=True),
+            Column("status"),
+            Column("pairs", numeric=True),
+            Column("left out, and why"),
+        ),
+        rows=tuple(
+            (
+                Item(str(run.number), run.number),
+                Item(words.at(run.at, report)),
+                Item(run.status, None, flags[run.status]),
+                Item(str(run.pairs), run.pairs),
+                Item(
+                    printable("; ".join(filter(None, [run.reason, reasons_text(run.skipped)])), 300)
+                    or "nobody"
+                ),
+            )
+            for run in reversed(runs[-_RUNS:])
+        ),
+        empty="no run yet",
+    )
+
+
+def _cluster(
+    report: WatchReport, series: Sequence[WatchedSeries], runs: dict[int, WatchRun]
+) -> Iterable[Figure]:
+    mine = [one for one in series if one.level == "cluster" and one.runs]
+    if mine:
+        alarms = [alarm for alarm in (*report.open, *report.closed) if alarm.level == "cluster"]
+        yield figures.history("cluster", "All nodes together", mine, alarms, runs, report)
+
+
+def _nodes(
+    report: WatchReport, series: Sequence[WatchedSeries], runs: dict[int, WatchRun]
+) -> Iterable[Figure]:
+    kinds = dict.fromkeys((one.op, one.size_bytes) for one in series if one.level == "node")
+    for number, (op, size) in enumerate(kinds):
+        mine = [
+            one
+            for one in series
+            if one.level == "node" and (one.op, one.size_bytes) == (op, size) and one.runs
+        ]
+        if mine:
+            yield figures.nodes(f"nodes-{number}", op, size, mine, runs, report)
+
+
+def _drawn(
+    report: WatchReport,
+    groups: Sequence[Sequence[Alarm]],
+    series: Sequence[WatchedSeries],
+    runs: dict[int, WatchRun],
+) -> Iterable[Figure]:
+    for group in groups:
+        if group[0].level == "cluster":
+            continue
+        keys = {(one.level, one.op, one.size_bytes, tuple(one.nodes)) for one in group[:_CHARTS]}
+        mine = [
+            one
+            for one in series
+            if (one.level, one.op, one.size_bytes, tuple(one.nodes)) in keys and one.runs
+        ]
+        title = f"{_numbers(group)}: {words.where(group)}, {words.what(group[0].op, group[0].size_bytes)}"
+        if mine:
+            yield figures.history(f"alarm-{group[0].id}", title, mine, group, runs, report)
+
+
+def _notes(report: WatchReport) -> tuple[str, ...]:
+    coverage = report.coverage
+    oldest = f", the oldest {coverage.oldest_days:.0f} days ago" if coverage.oldest_days is not None else ""
+    findings = ", ".join(f"{number} {severity}" for severity, number in sorted(report.findings.items()))
+    return (
+        f"Links: {coverage.measured} of {count(coverage.pairs, 'pair')} have been measured{oldest}.",
+        f"The last audit found: {findings or 'nothing'} (wulf audit says what).",
+        f"Where nothing changes, {report.false_alarms_a_month:g} false alarms a month are to be expected, over all "
+        "series together: docs/howto/watch.md says how.",
+        f"History: {report.history}",
+    )

@@ -1,0 +1,1 @@
+"""What another network is worth to a mix of jobs."""

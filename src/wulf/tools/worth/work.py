@@ -1,0 +1,225 @@
+"""From traces, a calibrated run, jobs and prices to what networks are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from wulf.base.errors import ConfigError, UsageError
+from wulf.base.records import SCHEMA_VERSION
+from wulf.base.store import Run
+from wulf.base.toml import Document
+from wulf.base.units import format_time
+from wulf.node.replay import predicting, program_traces, replaying
+from wulf.node.replay.predicting import Evaluated, PredictRequest
+from wulf.node.replay.replaying import Replayer, Say
+from wulf.stats.prediction.draws import WIDTH, Sample
+from wulf.tools.worth import money, words
+from wulf.tools.worth import value as worth
+from wulf.tools.worth.money import Job, JobMix, Prices
+from wulf.tools.worth.record import Worth
+
+#: A model that is farther from the program's own time than by this factor tells nothing of changes of it.
+FARTHEST = 2.0
+
+
+class WorthRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose jobs, at which prices, on which networks."""
+
+    traces: list[Path]
+    run: Run
+    jobs: Path
+    prices: Path
+    #: Names of networks, as `--what-if` takes them.
+    what_if: str
+    #: What the network as it is becomes when it is tuned; empty: not asked about.
+    tuned: str
+    own: list[Path] = []
+    ranks_per_node: int = 0
+    rules: Path | None = None
+    samples: int = 200
+    seed: int = 1
+    #: Whether receives from anybody are taken in the order of the trace, instead of refusing the trace.
+    as_traced: bool = False
+    #: As of `PredictRequest`.
+    scratch: Path | None = None
+
+
+def value(request: WorthRequest, say: Say, replays: Replayer = replaying.here) -> Worth:
+    """Return what networks are worth.
+
+    Parameters
+    ----------
+    replays
+        Who replays the traces, and where.
+
+    Raises
+    ------
+    UsageError
+        A trace cannot carry the question; says why.
+    ConfigError
+        Jobs or prices are not whole, or no trace is of the jobs; names file, line and key.
+    TraceError
+        A trace cannot be replayed soundly.
+    """
+    jobs = money.read_jobs(_bytes(request.jobs), str(request.jobs))
+    named = money.read_prices(_bytes(request.prices), str(request.prices))
+    prices = named.value
+    find = predicting.finder(request.own)
+    for network in prices.network:
+        try:
+            find(network)
+        except UsageError as error:
+            named.fail(f"network.{network}", str(error))
+    mix = jobs.value
+    paths = _traces(jobs, request.traces)
+    asked = [_asked(request, job, path) for job, path in zip(mix.job, paths, strict=True)]
+    evaluated = predicting.evaluate(asked, say, replays)
+    for place, one in enumerate(evaluated):
+        _require_carrying(request, jobs, place, one)
+    found = {job.trace: one for job, one in zip(mix.job, evaluated, strict=True)}
+    draws = [Sample(request.seed, number) for number in range(request.samples)]
+    offers = _offers(request, prices, found)
+    tuned = next((one for one in offers if one.name == request.tuned), None)
+    tuned_mix = worth.mixed(tuned, mix) if tuned is not None else None
+    noise = worth.Noise({name: WIDTH * one.question.spread for name, one in found.items()})
+    valued = Worth(
+        schema_version=SCHEMA_VERSION,
+        run=request.run.manifest.id,
+        nodes=mix.nodes,
+        hours_a_year=mix.hours_a_year,
+        years=prices.years,
+        currency=prices.currency,
+        samples=request.samples,
+        seed=request.seed,
+        tuned=request.tuned,
+        tuned_change=worth.figure(tuned_mix, "ratio") if tuned_mix is not None else None,
+        bound_port=worth.bound_port(_changes(found, -1), mix, prices, draws),
+        networks=worth.valued(
+            [one for one in offers if one is not tuned], mix, prices, draws, tuned_mix, noise
+        ),
+        conclusion=[],
+        notes=_notes(mix, found),
+    )
+    return msgspec.structs.replace(valued, conclusion=list(words.conclusion(valued)))
+
+
+def _traces(jobs: Document[JobMix], given: Sequence[Path]) -> list[Path]:
+    """Return the trace of each job."""
+    by_name = {name: path for path in given for name in (str(path), path.name)}
+    for place, job in enumerate(jobs.value.job):
+        if job.trace not in by_name:
+            jobs.fail(f"job[{place}].trace", f"{job.trace} is not among the traces on the command line")
+    asked = {job.trace for job in jobs.value.job}
+    for path in given:
+        if not {str(path), path.name} & asked:
+            raise UsageError(
+                f"{jobs.origin} says of no job that it is like {path}: add a [[job]] with its share"
+            )
+    return [by_name[job.trace] for job in jobs.value.job]
+
+
+def _asked(request: WorthRequest, job: Job, path: Path) -> PredictRequest:
+    names = request.what_if.split(",")
+    if request.tuned and request.tuned not in names:
+        names.append(request.tuned)
+    return PredictRequest(
+        source=path,
+        run=request.run,
+        what_if=",".join(names),
+        own=request.own,
+        ranks=job.ranks,
+        ranks_per_node=request.ranks_per_node
+        or (-(-job.ranks // job.nodes) if program_traces.is_pattern(path) else 0),
+        rules=request.rules,
+        samples=request.samples,
+        seed=request.seed,
+        scratch=request.scratch,
+    )
+
+
+def _require_carrying(request: WorthRequest, jobs: Document[JobMix], place: int, found: Evaluated) -> None:
+    """Refuse a trace that cannot tell of its jobs."""
+    question = found.question
+    job, path = jobs.value.job[place], question.request.source
+    nodes = len(set(question.nodes))
+    if question.trace.ranks != job.ranks:
+        jobs.fail(
+            f"job[{place}].ranks",
+            f"{path} is of {question.trace.ranks} ranks, the jobs are of {job.ranks}: how a program scales is not in "
+            f"a trace; trace it with {job.ranks} ranks",
+        )
+    if nodes != job.nodes:
+        jobs.fail(
+            f"job[{place}].nodes",
+            f"{path} is of {nodes} nodes, the jobs are of {job.nodes}: trace it there, or say with --ranks-per-node "
+            "how ranks are placed",
+        )
+    if nodes == 1:
+        raise UsageError(
+            f"{path} is of one node: no message of it goes through a network, so none is worth anything to it"
+        )
+    if found.figures.own_s is None:
+        raise UsageError(
+            f"{path} does not say how long the program ran, or was cut off: changes of its run time have no scale"
+        )
+    if not 1 / FARTHEST <= found.figures.fit <= FARTHEST:
+        own, model = (format_time(one) for one in (found.figures.own_s, float(found.figures.times[0, 0])))
+        raise UsageError(
+            f"{path}: the program took {own}, and the model says {model} of the network that {request.run.manifest.id} "
+            "measured: it ran beside other work, or on another network; trace it again on quiet nodes, or calibrate "
+            "again"
+        )
+    if question.wildcards and not request.as_traced:
+        raise UsageError(
+            f"{path} has {question.wildcards} receives from anybody: on another network others come first, and the "
+            "work is divided otherwise, which a replay in the order of the trace does not show; --as-traced values "
+            "it nevertheless, as if the order stayed"
+        )
+
+
+def _offers(request: WorthRequest, prices: Prices, found: dict[str, Evaluated]) -> list[worth.Offer]:
+    offers = []
+    *scenarios, _ = next(iter(found.values())).question.scenarios
+    for place, one in enumerate(scenarios):
+        if len(one.of) != 1:
+            raise UsageError(
+                f"--what-if {one.name}: only networks by name have prices; your own: --network FILE.toml"
+            )
+        network = one.of[0]
+        if one.name == request.tuned:
+            ports, source = money.nothing(), "tuning buys no parts"
+        else:
+            ports, source = money.ports(prices, network.id, network.costs, str(request.prices))
+        offers.append(worth.Offer(one.name, one.title, ports, source, _changes(found, place)))
+    return offers
+
+
+def _changes(found: dict[str, Evaluated], place: int) -> dict[str, worth.Numbers]:
+    """Return the change of each trace on one of the networks: the likely one, then that of each sample."""
+    of = place % len(next(iter(found.values())).question.scenarios)
+    return {name: np.array([one.likely(of), *one.changes(of)]) for name, one in found.items()}
+
+
+def _notes(mix: JobMix, found: dict[str, Evaluated]) -> list[str]:
+    rest = 1 - sum(job.share for job in mix.job)
+    notes = [note for name, one in found.items() for note in (f"{name}: {text}" for text in one.notes())]
+    if rest > 1e-9:
+        notes.append(f"{rest:.0%} of the node-hours belong to no trace: they are taken to gain nothing.")
+    notes.append(
+        "A node-hour that is saved is worth what it costs, which is true where the nodes have other work to do. "
+        "Work of people, and what the old parts bring, are not counted."
+    )
+    return list(dict.fromkeys(notes))
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ConfigError(
+            f"cannot read {path}: {error.strerror}; 'wulf worth --template jobs' and 'prices' print one"
+        ) from None
