@@ -56,6 +56,7 @@ NAMES = (
     "help",
     "soak",
     "suite",
+    "shape",
 )
 TABLE = Path(__file__).parent / "RESULTS.md"
 

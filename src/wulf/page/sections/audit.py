@@ -219,9 +219,7 @@ def junit(audit: Audit) -> str:
         found = [finding for finding in audit.findings if finding.id == name]
         judged = [judgement for judgement in audit.judgements if judgement.id == name]
         title = found[0].title if found else judged[0].title
-        case = ElementTree.SubElement(
-            suite, "testcase", classname="wulf.node.checks", name=f"{name}: {title}"
-        )
+        case = ElementTree.SubElement(suite, "testcase", classname="wulf.checks", name=f"{name}: {title}")
         unknown = [judgement for judgement in judged if judgement.status == "unknown"]
         if any(finding.severity != "info" for finding in found):
             failures += 1
@@ -239,9 +237,7 @@ def junit(audit: Audit) -> str:
             ElementTree.SubElement(case, "system-out").text = _xml("; ".join(f.found for f in found))
     for nodes, reason in _reasons(audit.unreachable):
         errors += 1
-        case = ElementTree.SubElement(
-            suite, "testcase", classname="wulf.node.checks", name=f"{nodes} answers"
-        )
+        case = ElementTree.SubElement(suite, "testcase", classname="wulf.checks", name=f"{nodes} answers")
         ElementTree.SubElement(case, "error", message=_xml(reason))
     for name, number in (
         ("failures", failures),

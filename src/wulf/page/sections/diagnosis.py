@@ -237,9 +237,7 @@ def junit(found: Diagnosis) -> str:
     if found.gate is not None:
         cases[f"not worse than {found.gate.baseline}"] = [_worse(one) for one in found.gate.worse]
     for title, failures in cases.items():
-        case = ElementTree.SubElement(
-            suite, "testcase", classname="wulf.tools.diagnose", name=printable(title)
-        )
+        case = ElementTree.SubElement(suite, "testcase", classname="wulf.diagnosis", name=printable(title))
         if failures:
             ElementTree.SubElement(case, "failure", message=printable("; ".join(failures), 1000))
     suite.set("tests", str(len(cases)))
