@@ -18,7 +18,6 @@ import grimp
 import rustworkx
 import typer
 
-from bench.common import Figure, finish
 from wulf.face.cli.main import app
 
 SOURCES = Path(__file__).parents[1] / "src" / "wulf"
@@ -46,7 +45,9 @@ def room_of(module: str) -> str:
 
 def level_of(room: str) -> int:
     """Return on which floor a room lies."""
-    return next(level for level, folders in enumerate(ORDER) if room.split(".")[0] in folders.split())
+    return next(
+        level for level, folders in enumerate(ORDER) if room.split(".", maxsplit=1)[0] in folders.split()
+    )
 
 
 def arrows_of(graph: grimp.ImportGraph) -> set[tuple[str, str]]:

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser
 
 from tests.browser.browse import Opened, browser, executable, open_page
 from tests.unit import report_fixture
+from wulf.page.page import html
 from wulf.tools.compare import page as compare
 from wulf.tools.measure import page as run
 
@@ -35,7 +36,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "large": run.render_html(*report_fixture.make(), report_fixture.audit()),
         "hostile": run.render_html(*report_fixture.make(ops=("tcp_rr",), pairs=6, sizes=10, hostile=True)),
         "empty": run.render_html(*report_fixture.empty()),
-        "comparison": compare.render_html(report_fixture.comparison(hostile=True)),
+        "comparison": html(compare.build(report_fixture.comparison(hostile=True))),
     }
     for name, text in texts.items():
         (folder / f"{name}.html").write_text(text, encoding="utf-8")

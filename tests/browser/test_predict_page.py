@@ -10,6 +10,7 @@ from playwright.sync_api import Browser
 from tests.browser.browse import open_page
 from tests.browser.layout import at_widths, troubles
 from tests.unit.predict_fixture import contention, prediction, valued
+from wulf.page.page import html
 from wulf.tools.predict import page
 from wulf.tools.worth import page as worth
 
@@ -19,10 +20,10 @@ pytestmark = pytest.mark.browser
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("predict")
-    (folder / "predict.html").write_text(page.render_html(prediction()), encoding="utf-8")
+    (folder / "predict.html").write_text(html(page.build(prediction())), encoding="utf-8")
     shared = prediction(contention(beside=("md.wtrace", "fft.wtrace")))
-    (folder / "contended.html").write_text(page.render_html(shared), encoding="utf-8")
-    (folder / "worth.html").write_text(worth.render_html(valued()), encoding="utf-8")
+    (folder / "contended.html").write_text(html(page.build(shared)), encoding="utf-8")
+    (folder / "worth.html").write_text(html(worth.build(valued())), encoding="utf-8")
     return {name: folder / f"{name}.html" for name in ("predict", "contended", "worth")}
 
 

@@ -6,6 +6,8 @@ import pytest
 
 from tests.unit.make_cells import PAIR, analysis, cell
 from tests.unit.make_records import plan, result
+from tests.unit.pages import said as words_of
+from tests.unit.pages import table
 from wulf.base.records import NodeRecord, Reference
 from wulf.stats.core.covariates import huber
 from wulf.stats.estimate import adjust, by_reference, compare
@@ -112,8 +114,8 @@ def test_a_change_is_adjusted_beside_the_raw_one():
         found.pooled["mpi_pingpong"].ratio.high - found.pooled["mpi_pingpong"].ratio.low
     )
     view = build(found)
-    assert [column.name for column in view.pooled.columns][2] == "adjusted"
-    assert any("same speed of the nodes" in line for line in view.limits)
+    assert [column.name for column in table(view, "Over all").columns][2] == "adjusted"
+    assert any("same speed of the nodes" in line for line in words_of(view))
 
 
 @pytest.mark.parametrize(
@@ -129,7 +131,7 @@ def test_a_change_is_not_adjusted_where_the_reference_may_have_moved(logs, befor
     found = compare(*runs(0.02, logs), node(**before), node(**after))
     change = found.adjusted["mpi_pingpong"]
     assert change.ratio is None and said in change.reason
-    assert any(said in line for line in build(found).limits)
+    assert any(said in line for line in words_of(build(found)))
 
 
 def test_a_change_of_the_network_is_adjusted():

@@ -10,6 +10,7 @@ import pytest
 from tests.unit.predict_fixture import contention, prediction
 from wulf.base.errors import ConfigError, TraceError
 from wulf.base.records import PathShares
+from wulf.page.page import html
 from wulf.stats.prediction import contended, judge, replayed, uplinks
 from wulf.tools.predict import page as report
 
@@ -157,8 +158,8 @@ def test_what_the_replay_prints_is_read():
 
 
 def test_the_page_shows_both_beside_each_other():
-    alone = report.render_html(prediction(contention()))
+    alone = html(report.build(prediction(contention())))
     assert "Event by event" in alone and "Contention matters" in alone
     assert "The programs beside it" not in alone
-    assert "The programs beside it" in report.render_html(prediction(contention(beside=("md.wtrace",))))
-    assert "Event by event" not in report.render_html(prediction())
+    assert "The programs beside it" in html(report.build(prediction(contention(beside=("md.wtrace",)))))
+    assert "Event by event" not in html(report.build(prediction()))

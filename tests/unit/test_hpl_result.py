@@ -8,12 +8,15 @@ import msgspec
 import pytest
 from rich.console import Console
 
+from tests.unit.pages import figure, said, table
 from tests.unit.test_hpl_output import output
 from wulf.base import hpl_output
 from wulf.base.errors import StoreError
 from wulf.base.records import SCHEMA_VERSION
 from wulf.base.records.hpl import HplLaunch, HplManifest, HplPlan, HplSetting, Peak
 from wulf.base.store.hpl import create_hpl, load_hpl, resume_hpl
+from wulf.page.page import html
+from wulf.page.terminal import print_page
 from wulf.tools.hpl import page as report
 from wulf.tools.hpl import session
 from wulf.tools.hpl.launching import Limit
@@ -162,15 +165,15 @@ def test_the_page_and_the_terminal_say_the_same():
     head = manifest()
     found = conclude(head, launches())
     out = io.StringIO()
-    report.render_text(head, launches(), found, Console(file=out, width=100))
-    text, page = out.getvalue(), report.render_html(head, launches(), found)
+    print_page(report.build(head, launches(), found), Console(file=out, width=100))
+    text, page = out.getvalue(), html(report.build(head, launches(), found))
     for said in ("81.2", "1×2, 1 thread, NB 128, 1ringM, depth 1, mix", "MFLOPS/W", "Top500"):
         assert said in text and said in page
     assert "Block size and process grid" in page and "Rate by the order" in page
 
 
 @pytest.mark.parametrize(
-    ("rate", "said"),
+    ("rate", "words"),
     [
         (14.53, "fast enough for the list of June 1998, whose 500th had 13.4 GFLOPS"),
         (300.0, "whose 500th had 196 GFLOPS; the 500th of June 2003 to November 2004 is not known"),
@@ -178,28 +181,28 @@ def test_the_page_and_the_terminal_say_the_same():
         (40_000.0, "; the 500th of June 2011 is not known"),
     ],
 )
-def test_lists_that_are_not_known_are_said_beside_the_last_that_is(rate, said):
+def test_lists_that_are_not_known_are_said_beside_the_last_that_is(rate, words):
     found = conclude(manifest(), [launch(index, "confirm", 20_000, rate) for index in range(6)])
-    (line,) = [line for line in view.build(manifest(), [], found).points if "500th" in line]
-    assert said in line
+    (line,) = [line for line in said(view.build(manifest(), [], found)) if "500th" in line]
+    assert words in line
 
 
 def test_charts_have_what_was_launched_and_no_more():
     shown = view.build(manifest(), launches(), conclude(manifest(), launches()))
-    path = shown.path.variants[0].datasets["main"]
+    path = figure(shown, "path").variants[0].datasets["main"]
     assert path["launch"] == list(range(1, 14)) and path["status"].count("cut: at most") == 1
     assert path["best"][:4] == [None, 60.0, 60.0, 60.0] and path["best"][-1] is None
-    surface = shown.surface.variants[0].datasets["main"]
+    surface = figure(shown, "surface").variants[0].datasets["main"]
     assert list(zip(surface["layout"], surface["nb"], surface["rate"], strict=True)) == [
         ("1×2, 1 thread", 128, 60.0),
         ("2×1, 1 thread", 64, 30.0),
     ]
-    assert [row[0].text for row in shown.best.rows] == [CHOSEN.shown]
+    assert [row[0].text for row in table(shown, "Settings").rows] == [CHOSEN.shown]
 
 
 def test_a_run_without_any_launch_has_a_page():
     head = manifest()
-    assert "no figure yet" in report.render_html(head, [], conclude(head, []))
+    assert "no figure yet" in html(report.build(head, [], conclude(head, [])))
 
 
 def test_a_launch_is_judged_by_where_the_best_was_and_not_by_its_first_panels():
@@ -245,11 +248,11 @@ def test_blas_libraries_are_ranked_by_launches_that_took_turns():
     # Neither turns nor what came before them are in the model of the time.
     assert found.model == conclude(manifest(), launches()).model
     shown = Console(file=io.StringIO(), width=120)
-    report.render_text(head, made, found, shown)
+    print_page(report.build(head, made, found), shown)
     said = shown.file.getvalue()
     assert "BLAS library: openblas, proven" in said and "blis is left out: a path is built in" in said
     assert "BLAS libraries, by HPL at N 1024" in said and "slower" in said
-    assert "BLAS libraries, by HPL" in report.render_html(head, made, found)
+    assert "BLAS libraries, by HPL" in html(report.build(head, made, found))
 
 
 def test_a_library_with_which_a_launch_failed_is_not_ranked():

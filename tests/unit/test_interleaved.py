@@ -14,6 +14,8 @@ from wulf.base.errors import UsageError
 from wulf.base.records import Cell
 from wulf.node.trials import interleaving
 from wulf.node.trials.in_turn import in_turn
+from wulf.page.page import html
+from wulf.page.terminal import print_page
 from wulf.stats.estimate import compare, compare_interleaved
 from wulf.tools.compare import page as report
 
@@ -137,11 +139,11 @@ def test_two_runs_claim_no_effect_that_a_run_s_offset_explains(world):
 def test_what_is_shown_says_that_both_took_turns():
     found = compare_interleaved("original", "x=1", pairs(20, 0.05), differing={"node[01-02]: x": ("0", "1")})
     text = io.StringIO()
-    report.render_text(found, Console(file=text, width=200))
+    print_page(report.build(found), Console(file=text, width=200))
     assert "measured in turn" in text.getvalue()
     assert "offset" not in text.getvalue()
     assert "Worse" in text.getvalue()
-    page = report.render_html(found)
+    page = html(report.build(found))
     assert "measured in turn" in page
     assert "node[01-02]" in page
 
@@ -154,7 +156,7 @@ def test_different_runs_are_shown_with_what_would_tell():
     found = compare(*runs, [], [])
     assert found.verdict == found.cells[0].verdict == "different"
     text = io.StringIO()
-    report.render_text(found, Console(file=text, width=200))
+    print_page(report.build(found), Console(file=text, width=200))
     assert "Different runs: it may be an offset between them" in text.getvalue()
     assert "by up to 10 %" in text.getvalue()
-    assert "1 different" in report.render_html(found)
+    assert "1 different" in html(report.build(found))

@@ -17,8 +17,9 @@ from wulf.base.records.collectives import (
     StruckOut,
     TunedCell,
 )
+from wulf.page.page import html
 from wulf.page.pictures import pictures
-from wulf.page.terminal import plain
+from wulf.page.terminal import plain, print_page
 from wulf.tools.collectives import page as collectives
 from wulf.tools.collectives.page import view
 
@@ -100,7 +101,7 @@ FOUND = CollectiveTuning(
 
 
 def shown(found: CollectiveTuning) -> str:
-    return " ".join(plain(lambda console: collectives.render_text(found, console)).split())
+    return " ".join(plain(lambda console: print_page(collectives.build(found), console)).split())
 
 
 def test_the_text_says_what_wins_and_that_it_is_in_effect() -> None:
@@ -195,7 +196,7 @@ def test_the_map_has_a_field_for_every_size_and_number_of_ranks() -> None:
 
 
 def test_the_page_needs_nothing_else() -> None:
-    page = collectives.render_html(FOUND)
+    page = html(collectives.build(FOUND))
     assert "Which algorithm wins where" in page
     assert "http://" not in page.replace("http://www.w3.org", "").split("<script")[0]
 

@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 import pytest
 
 from tests.unit import report_fixture
+from wulf.page.page import html
 from wulf.tools.compare import page as compare
 from wulf.tools.measure import page as run
 
@@ -123,7 +124,7 @@ def test_notices_of_what_is_embedded_are_in_the_page(large: str) -> None:
 
 
 def test_a_comparison_is_a_page_with_a_chart_per_pair() -> None:
-    text = compare.render_html(report_fixture.comparison(hostile=True))
+    text = html(compare.build(report_fixture.comparison(hostile=True)))
     page = Page(text)
     assert list(page.payload["figures"]) == ["c0", "c1"]
     assert page.payload["figures"]["c0"]["variants"][0]["datasets"]["limits"] == {

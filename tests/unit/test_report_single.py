@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from tests.unit import report_fixture
+from tests.unit.pages import table, tables
 from wulf.base.records import (
     Analysis,
     Cell,
@@ -21,6 +22,7 @@ from wulf.base.records import (
     Part,
     Place,
 )
+from wulf.page.page import html
 from wulf.page.parts import OperationView
 from wulf.page.pictures import pictures
 from wulf.page.words import place_name
@@ -250,15 +252,16 @@ def compared(places: list[Place]) -> Comparison:
 
 def test_a_comparison_of_what_varies_nothing_has_a_row_for_each_place() -> None:
     found = compare_view.build(compared([TWO, FOUR]), [barrier()])
-    (figure,), (table,) = found.figures, found.cells
-    assert figure.title == table.title == "mpi_barrier" and figure.y_title == "group"
+    (figure,), cells = found.figures, table(found, "mpi_barrier")
+    assert figure.title == cells.title == "mpi_barrier" and figure.y_title == "group"
     assert list(figure.variants[0].datasets["main"]["place"]) == [
         "node01,node02 (2 ranks)",
         "node[01-04] (4 ranks)",
     ]
-    assert found.pairs is None and found.each == "group"
-    assert found.verdict == "No decision over all groups, but 2 of 2 groups faster"
-    page = words(compare.render_html(compared([FOUR]), [barrier()]))
+    assert {one.title for one in tables(found)} == {"Over all groups", "mpi_barrier", "Facts that differ"}
+    assert [section.title for section in found.sections][1] == "Per group"
+    assert found.title.startswith("No decision over all groups, but 2 of 2 groups faster: ")
+    page = words(html(compare.build(compared([FOUR]), [barrier()])))
     assert not re.search(r"\b0 B\b|\bpairs?\b|\bsizes?\b", page)
     assert next(pictures([("", figure)], "svg"))[1]
 

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from tests.unit import report_fixture
 from wulf.page.parts import Column, Item, Table
-from wulf.page.terminal import Printer
+from wulf.page.terminal import Printer, print_page
 from wulf.tools.compare import page
 from wulf.tools.measure import page as run
 from wulf.tools.measure.page import terminal
@@ -52,7 +52,7 @@ def test_report_at_80_columns() -> None:
 
 def test_comparison_at_80_columns() -> None:
     on = console()
-    page.render_text(report_fixture.comparison(), on)
+    print_page(page.build(report_fixture.comparison()), on)
     agrees("report-comparison.txt", stripped(printed(on)))
 
 

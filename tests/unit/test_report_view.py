@@ -8,8 +8,11 @@ import msgspec
 import pytest
 
 from tests.unit import report_fixture
+from tests.unit.pages import said
+from tests.unit.pages import table as table_of
 from wulf.base.records import CellEstimate, CellMode, Estimate, NodeRecord
 from wulf.page import ticks
+from wulf.page.blocks import Verdict
 from wulf.page.parts import OperationView, Table, View
 from wulf.page.words import change_item, duration, percent, place_name
 from wulf.tools.compare.page import view as compare
@@ -300,12 +303,15 @@ def test_ticks_cover_what_is_drawn() -> None:
 
 def test_comparison_counts_verdicts_and_keeps_sizes_in_order() -> None:
     shown = compare.build(report_fixture.comparison())
-    assert shown.verdict == "Better and worse: look at the sizes" and shown.flag == "warning"
+    assert shown.title.startswith("Better and worse: look at the sizes: ")
+    assert isinstance(shown.head[0], Verdict) and shown.head[0].flag == "warning"
     main = shown.figures[0].variants[0].datasets["main"]
     assert list(main["size_bytes"]) == sorted(main["size_bytes"])
     assert "19 better, 1 worse" in shown.figures[0].variants[0].summary
-    assert texts(shown.facts) == [["interrupt_coalescing", "–", "rx-usecs 3", "rx-usecs 0"]]
-    assert "Changes between −1.2 % and +1.2 % may go unseen between these runs." in shown.limits
+    assert texts(table_of(shown, "Facts that differ")) == [
+        ["interrupt_coalescing", "–", "rx-usecs 3", "rx-usecs 0"]
+    ]
+    assert "Changes between −1.2 % and +1.2 % may go unseen between these runs." in said(shown)
 
 
 def test_nodes_that_do_not_answer_for_one_reason_are_one_row() -> None:
@@ -355,8 +361,10 @@ def test_a_pooled_no_decision_does_not_hide_a_pair_that_is_faster() -> None:
     ]
     undecided = msgspec.structs.replace(whole, cells=cells, verdict="no decision")
     shown = compare.build(undecided)
-    assert shown.verdict == "No decision over all sizes and pairs, but 1 of 2 pairs faster at some sizes"
-    rows = texts(shown.pairs)
+    assert shown.title.startswith(
+        "No decision over all sizes and pairs, but 1 of 2 pairs faster at some sizes: "
+    )
+    rows = texts(table_of(shown, "By "))
     assert [row[1:3] for row in rows] == [["node01 → node02", "no decision"], ["node01 → node03", "better"]]
     assert rows[1][3] == "12 of 24: 0 B to 256 B"
     assert rows[1][4].startswith("−1")
@@ -366,7 +374,7 @@ def test_facts_that_differ_alike_share_a_row() -> None:
     facts = {f"node{number:02}: kernel.release": ("6.1", "6.12") for number in range(1, 31)}
     facts |= {f"node{number:02}: fact.{index}": ("1", "unknown") for number in (1, 2) for index in range(90)}
     shown = compare.build(msgspec.structs.replace(report_fixture.comparison(), differing_facts=facts))
-    assert texts(shown.facts) == [
+    assert texts(table_of(shown, "Facts that differ")) == [
         ["kernel.release", "node[01-30]", "6.1", "6.12"],
         ["fact.0, fact.1, fact.10, fact.11, fact.12, fact.13 and 84 more", "node[01-02]", "known", "unknown"],
     ]

@@ -11,6 +11,7 @@ from wulf.base.trace.reader import read
 from wulf.base.trace.summary import summary
 from wulf.base.trace.writer import StreamWriter, pack, write_container
 from wulf.node.programs import linked
+from wulf.page.page import html
 from wulf.tools.trace import page
 
 
@@ -63,9 +64,9 @@ def test_a_call_says_the_least_and_the_most_of_a_rank(tmp_path: Path) -> None:
 def test_a_page_has_every_chart_and_stands_alone(tmp_path: Path) -> None:
     write_container(tmp_path / "a.wtrace", {"command": "./a <b>"}, [stream(rank, 4, 50) for rank in range(4)])
     found = summary(read(tmp_path / "a.wtrace"))
-    html = page.render_html(found)
-    assert "./a &lt;b&gt;" in html and "Clocks of ranks are not compared" in html
-    assert {figure.id for figure in page.charts(found)} == {
+    text = html(page.build(found))
+    assert "./a &lt;b&gt;" in text and "Clocks of ranks are not compared" in text
+    assert {figure.id for figure in page.build(found).figures} == {
         *("timeline", "calls", "ranks", "matrix-bytes", "matrix-messages", "sizes", "collective-sizes")
     }
 
@@ -73,7 +74,7 @@ def test_a_page_has_every_chart_and_stands_alone(tmp_path: Path) -> None:
 def test_an_empty_trace_has_a_page_too(tmp_path: Path) -> None:
     write_container(tmp_path / "a.wtrace", {}, [StreamWriter(0, 1).finish(1000)])
     found = summary(read(tmp_path / "a.wtrace"))
-    assert "no rank sends another one a message" in page.render_html(found)
+    assert "no rank sends another one a message" in html(page.build(found))
 
 
 @pytest.mark.parametrize("flushed", [0, 100, 128, 200, 256])

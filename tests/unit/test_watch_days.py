@@ -10,6 +10,8 @@ from prometheus_client.parser import text_string_to_metric_families as prometheu
 
 from wulf.base.records.watched import WatchedTime, WatchRun
 from wulf.base.store.history import History
+from wulf.page.page import html
+from wulf.page.terminal import print_page
 from wulf.tools.watch import judging, running
 from wulf.tools.watch import page as shown
 from wulf.tools.watch.history import alarms as alarming
@@ -118,7 +120,7 @@ def test_people_read_it_in_words(month):
     history, _, _, report, _ = month
     from wulf.page.terminal import plain
 
-    text = plain(lambda console: shown.render_text(report, history.runs(), console))
+    text = plain(lambda console: print_page(shown.build(report, history.runs(), []), console))
     told = " ".join(text.split())
     assert "2 alarms open" in told
     assert "node05: mpi_pingpong 64 B has stepped by +2" in told
@@ -129,7 +131,7 @@ def test_people_read_it_in_words(month):
 
 def test_the_page_shows_the_history_with_marks(month):
     history, _, _, report, series = month
-    figures = {figure.id: figure for figure in shown.charts(report, history.runs(), series)}
+    figures = {figure.id: figure for figure in shown.build(report, history.runs(), series).figures}
     assert {"cluster", "nodes-0", "nodes-1"} < set(figures)
     drawn = next(figure for name, figure in figures.items() if name.startswith("alarm-"))
     marks = drawn.variants[0].datasets["marks"]
@@ -137,7 +139,7 @@ def test_the_page_shows_the_history_with_marks(month):
     ratios = drawn.variants[0].datasets["main"]["ratio"]
     assert np.median(ratios[: PLANTED - 1]) == pytest.approx(1, abs=0.02)
     assert np.median(ratios[PLANTED - 1 :]) == pytest.approx(1.25, abs=0.04)
-    page = shown.render_html(report, history.runs(), series)
+    page = html(shown.build(report, history.runs(), series))
     assert "2 alarms open" in page and "node05" in page
 
 

@@ -13,7 +13,8 @@ from wulf.base.store.hpl import HplRun
 from wulf.base.store.tuning import TuningRun
 from wulf.node.fleet.look import judge
 from wulf.node.measuring.analysis import analyze
-from wulf.page.terminal import plain
+from wulf.page.page import html
+from wulf.page.terminal import plain, print_page
 from wulf.tools.diagnose import work
 from wulf.tools.emulate import work as emulating
 from wulf.tools.hpl import page as hpl
@@ -54,9 +55,9 @@ def _hpl(run: HplRun, form: Form) -> str:
     # What an older version concluded, or one that was killed, is not what this one would.
     result = linpack.conclude(run.manifest, run.launches)
     if form == "html":
-        return hpl.render_html(run.manifest, run.launches, result)
+        return html(hpl.build(run.manifest, run.launches, result))
     if form == "text":
-        return plain(lambda console: hpl.render_text(run.manifest, run.launches, result, console))
+        return plain(lambda console: print_page(hpl.build(run.manifest, run.launches, result), console))
     if form == "json":
         return msgspec.json.format(msgspec.json.encode(result), indent=1).decode() + "\n"
     raise UsageError(f"--{form}: of a run of HPL there are --html, --text, --json, --svg and --pdf")

@@ -21,6 +21,7 @@ from wulf.node.measuring.analysis import analyze, compare
 from wulf.node.probe import ladder
 from wulf.node.trials.experiment import objective
 from wulf.node.trials.prepare import Say
+from wulf.page.page import html
 from wulf.tools.compare import page as compare_report
 from wulf.tools.measure import page as run_report
 from wulf.tools.mend.work import Choice, MendingInterrupted, MendRequest, mend, planned
@@ -194,5 +195,5 @@ def _curves(curves: measuring.MeasureRequest, path: Path, watcher: Watcher) -> R
 
 def _compare(before: Run, after: Run, margin: float, path: Path) -> None:
     """Write the page that compares the curves as left with those as found, size by size."""
-    page = compare_report.render_html(compare(before, after, margin), before.manifest.operations)
+    page = html(compare_report.build(compare(before, after, margin), before.manifest.operations))
     write_atomically(path, page.encode())

@@ -15,9 +15,17 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from wulf.page import theme
+from wulf.page.blocks import Page
 from wulf.page.drawing import narrow, spec
 from wulf.page.libraries import altair, vl_convert
 from wulf.page.parts import Figure
+
+
+def html(shown: Page) -> str:
+    """Return a page as one file that needs no other and no network."""
+    return render(
+        "page.html.j2", shown, shown.figures, {"run": shown.run or shown.title, "pairs": shown.pairs}
+    )
 
 
 def render(template: str, shown: object, figures: Sequence[Figure], payload: dict[str, Any]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 Raw = float | int | str | None
@@ -54,6 +54,8 @@ class Table:
     rows: tuple[tuple[Item, ...], ...]
     note: str = ""
     empty: str = "nothing to show"
+    #: Whether a page shows it in a window of its own, as it may have many rows.
+    tall: bool = False
 
 
 @dataclass(frozen=True)
@@ -318,43 +320,3 @@ class View:
     diagnosis: DiagnosisView | None = None
     hosts: HostsView | None = None
     pattern: PatternView | None = None
-
-
-@dataclass(frozen=True)
-class CollectivesView:
-    """What was found of collectives, ready to be printed."""
-
-    title: str
-    lede: str
-    verdict: str
-    flag: Flag
-    lines: tuple[str, ...]
-    figures: tuple[Figure, ...]
-    #: For each figure its cells.
-    cells: tuple[Table, ...]
-    held_out: Table
-    effects: Table
-    struck_out: Table
-    #: The file, and how a job uses it.
-    text: str
-    usage: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class CompareView:
-    """A comparison, ready to be printed."""
-
-    title: str
-    lede: str
-    verdict: str
-    flag: Flag
-    reason: str
-    limits: tuple[str, ...]
-    pooled: Table
-    #: What became of every pair, beside what is pooled over them; None where the cells are the pairs.
-    pairs: Table | None
-    #: What a cell is among its like: 'size', or 'pair' where no size is varied.
-    each: str
-    figures: tuple[Figure, ...]
-    cells: tuple[Table, ...]
-    facts: Table = field(default_factory=lambda: Table("", (), ()))

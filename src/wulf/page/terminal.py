@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -12,7 +13,8 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from wulf.page.parts import Column, Item, Table, Warning
+from wulf.page.blocks import Block, Cards, Code, Key, Keys, Notes, Page, Paragraph, Verdict, Warnings
+from wulf.page.parts import Card, Column, Item, Table, Warning
 from wulf.page.words import UNKNOWN, listed
 
 STYLES = {
@@ -46,6 +48,11 @@ def plain(show: Callable[[Console], None]) -> str:
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 
+def print_page(shown: Page, console: Console) -> None:
+    """Print a page on a terminal."""
+    Printer(console).page(shown)
+
+
 class Printer:
     """Puts the parts of a view on a console; everything is printed as text, never as markup."""
 
@@ -54,6 +61,38 @@ class Printer:
         self._wide = console.width >= WIDE
         # The lines of a file or a pipe have no end: tables are neither wrapped nor cut there.
         self._boundless = not console.is_terminal
+
+    def page(self, shown: Page) -> None:
+        """Print all that a terminal has room for: everything but charts."""
+        self.head(shown.title, shown.lede)
+        for block in shown.head:
+            self.block(block)
+        for section in shown.sections:
+            if any(_is_prose(block) for block in section.blocks):
+                self.section(section.title)
+            for block in section.blocks:
+                self.block(block)
+
+    def block(self, block: Block) -> None:
+        """Print a block; charts, and what only a page has, are left out."""
+        forms: dict[type[Block], Callable[[Any], None]] = {
+            Table: self.table,
+            Verdict: lambda one: self.verdict(one.title, one.flag, one.lines),
+            Keys: lambda one: _each(self.line, map(_key, one.keys)),
+            Notes: lambda one: _each(self.line, (f"- {line}" for line in one.lines)),
+            Paragraph: lambda one: self.line(one.text),
+            Code: lambda one: _each(self.line, () if one.summary else one.text.splitlines()),
+            Cards: lambda one: _each(self.card, one.cards),
+            Warnings: lambda one: _each(self.warning, one.warnings),
+        }
+        if type(block) in forms:
+            forms[type(block)](block)
+
+    def card(self, card: Card) -> None:
+        self.line("")
+        self.line(f"{card.title}  ({card.where})", "bold yellow")
+        for line in (card.evidence, card.why, f"next: {card.next}"):
+            self.line(f"  {line}")
 
     def head(self, title: str, lede: str) -> None:
         self.line(title, "bold")
@@ -66,7 +105,8 @@ class Printer:
         self.line("─" * min(len(title), self._console.width), "dim")
 
     def verdict(self, title: str, flag: str, lines: Sequence[str]) -> None:
-        self.line(title, f"bold {STYLES[flag]}".strip())
+        if title:
+            self.line(title, f"bold {STYLES[flag]}".strip())
         for line in lines:
             self.line(line)
         self.line("")
@@ -125,6 +165,22 @@ class Printer:
 
     def _print(self, what: Text | Padding) -> None:
         self._console.print(what, soft_wrap=False, markup=False, emoji=False, highlight=False)
+
+
+def _each(show: Callable[[Any], None], parts: Iterable[Any]) -> None:
+    for part in parts:
+        show(part)
+
+
+def _key(key: Key) -> str:
+    return f"{key.name}: {key.value}{f'  ({key.where})' if key.where else ''}"
+
+
+def _is_prose(block: Block) -> bool:
+    """Whether a block prints lines, and has no title of its own."""
+    if isinstance(block, Notes):
+        return bool(block.lines)
+    return isinstance(block, Paragraph) or (isinstance(block, Code) and not block.summary)
 
 
 def _cell(item: Item) -> Text:

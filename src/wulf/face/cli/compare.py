@@ -197,18 +197,20 @@ def _show(
     interrupted: bool = False,
 ) -> None:
     from wulf.base.store import write_atomically
+    from wulf.page.page import html
+    from wulf.page.terminal import print_page
     from wulf.tools.compare import page as report
 
     if html_file is not None:
         if len(comparisons) > 1:
             raise UsageError("--html shows two runs: name the base and one other")
-        write_atomically(html_file, report.render_html(comparisons[0], operations).encode())
+        write_atomically(html_file, html(report.build(comparisons[0], operations)).encode())
         sys.stderr.write(f"written: {html_file}\n")
     if json:
         print_json(comparisons)
     else:
         for comparison in comparisons:
-            report.render_text(comparison, console(), operations)
+            print_page(report.build(comparison, operations), console())
     if interrupted:
         raise typer.Exit(EXIT_INTERRUPTED)
     if any(comparison.verdict in ("worse", "mixed") or not comparison.cells for comparison in comparisons):

@@ -173,6 +173,7 @@ def _positive(name: str, value: float | None) -> float | None:
 
 
 def _show(run: HplRun, *, json: bool) -> None:
+    from wulf.page.terminal import print_page
     from wulf.tools.hpl import page as report
     from wulf.tools.hpl import session
 
@@ -180,7 +181,7 @@ def _show(run: HplRun, *, json: bool) -> None:
     if json:
         print_json(result)
     else:
-        report.render_text(run.manifest, run.launches, result, console())
+        print_page(report.build(run.manifest, run.launches, result), console())
         sys.stdout.write(f"\nrun: {run.path}\nnext: wulf report {run.path}\n")
     failed = any((launch.phase, launch.status) == ("confirm", "failed") for launch in run.launches)
     if failed or run.manifest.status != "complete":

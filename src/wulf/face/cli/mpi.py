@@ -84,6 +84,8 @@ def tune(
     from wulf.node.fleet import allocation
     from wulf.node.fleet.begin import new_seed
     from wulf.node.fleet.clusters import cluster as resolve
+    from wulf.page.page import html
+    from wulf.page.terminal import print_page
     from wulf.tools.collectives import page as report
     from wulf.tools.collectives import session
 
@@ -108,12 +110,12 @@ def tune(
     if out.exists() and found.path != str(out.absolute()):
         sys.stderr.write(f"{out} is from before: this search has not written it\n")
     if html_file is not None:
-        write_atomically(html_file, report.render_html(found).encode())
+        write_atomically(html_file, html(report.build(found)).encode())
         sys.stderr.write(f"written: {html_file}\n")
     if json:
         print_json(found)
     else:
-        report.render_text(found, console())
+        print_page(report.build(found), console())
     if found.interrupted:
         raise typer.Exit(EXIT_INTERRUPTED)
     wrong = found.refused or found.dropped or found.not_searched or found.slower or found.unjudged

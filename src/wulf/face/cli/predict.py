@@ -203,6 +203,7 @@ def command(
     from wulf.base import networks
     from wulf.compose import checking
     from wulf.node.replay import predicting
+    from wulf.page.terminal import print_page
     from wulf.tools.predict import page as report
 
     if list_networks:
@@ -249,7 +250,7 @@ def command(
         print_json(found if len(found) > 1 else found[0])
     else:
         for one in found:
-            report.render_text(one, console())
+            print_page(report.build(one), console())
     if any(one.checked is not None and not one.checked.inside for one in found):
         raise typer.Exit(EXIT_FINDINGS)
 
@@ -291,15 +292,16 @@ def _require_several(
 
 def _write_pages(found: Sequence[Prediction], place: Path) -> None:
     from wulf.base.store import write_atomically
+    from wulf.page.page import html
     from wulf.tools.predict import page as report
 
     if len(found) == 1:
-        write_atomically(place, report.render_html(found[0]).encode())
+        write_atomically(place, html(report.build(found[0])).encode())
         return
     place.mkdir(parents=True, exist_ok=True)
     for one in found:
         page = place / f"{Path(one.trace).name}.html"
-        write_atomically(page, report.render_html(one).encode())
+        write_atomically(page, html(report.build(one)).encode())
 
 
 def _numbers(path: Path) -> list[int]:

@@ -151,7 +151,7 @@ def _hpl(run: HplRun, form: Form, output: Path | None, *, show: bool) -> None:
     if form in ("svg", "pdf"):
         # What an older version concluded, or one that was killed, is not what this one would.
         result = linpack.conclude(run.manifest, run.launches)
-        figures = hpl.charts(run.manifest, run.launches, result)
+        figures = hpl.build(run.manifest, run.launches, result).figures
         _draw([("hpl", figure) for figure in figures], form, output or run.path / CHARTS)
         return
     made = rendering.rendered(run, form).encode()

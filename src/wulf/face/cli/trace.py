@@ -78,6 +78,7 @@ def record(
     """
     from wulf.base.trace.summary import summary
     from wulf.node.fleet.clusters import cluster as resolve
+    from wulf.page.terminal import print_page
     from wulf.tools.trace import page as report
     from wulf.tools.trace import work
 
@@ -97,7 +98,7 @@ def record(
     if json:
         print_json(told)
     else:
-        report.render_text(told, console())
+        print_page(report.build(told), console())
         sys.stderr.write(f"trace: {output}\n")
     if found.exit_code:
         raise typer.Exit(found.exit_code)
@@ -120,17 +121,19 @@ def show(
     from wulf.base.store import write_atomically
     from wulf.base.trace.reader import read_verified
     from wulf.base.trace.summary import summary
+    from wulf.page.page import html
+    from wulf.page.terminal import print_page
     from wulf.tools.trace import page as report
 
     found = read_verified(trace)
     told = summary(found)
     if html_file is not None:
-        write_atomically(html_file, report.render_html(told).encode())
+        write_atomically(html_file, html(report.build(told)).encode())
         sys.stderr.write(f"written: {html_file}\n")
     if json:
         print_json(told)
     else:
-        report.render_text(told, console())
+        print_page(report.build(told), console())
 
 
 @app.command()
@@ -186,10 +189,11 @@ def import_(
     communicators, a second CPU of a rank) is refused by file and line.
     """
     from wulf.base.trace.summary import summary
+    from wulf.page.terminal import print_page
     from wulf.tools.trace import page as report
     from wulf.tools.trace.importing import import_trace
 
-    report.render_text(summary(import_trace(files, from_, output, speed)), console())
+    print_page(report.build(summary(import_trace(files, from_, output, speed))), console())
     sys.stderr.write(f"trace: {output}\n")
 
 

@@ -108,6 +108,7 @@ class Outputs(NamedTuple):
     def write(self, report: WatchReport, history: History) -> None:
         """Write all files, each as a whole."""
         from wulf.base.store import write_atomically
+        from wulf.page.page import html
         from wulf.tools.watch import judging
         from wulf.tools.watch import page as shown
         from wulf.tools.watch.page import metrics as told
@@ -118,7 +119,7 @@ class Outputs(NamedTuple):
         if self.junit is not None:
             write_atomically(self.junit, shown.junit(report).encode())
         if self.page is not None:
-            write_atomically(self.page, shown.render_html(report, history.runs(), series).encode())
+            write_atomically(self.page, html(shown.build(report, history.runs(), series)).encode())
 
 
 @app.command()
@@ -398,7 +399,9 @@ def _say(report: WatchReport, history: History, *, json: bool, quiet: bool) -> N
     if json:
         print_json(report)
     elif not quiet or report.new:
-        shown.render_text(report, history.runs(), console())
+        from wulf.page.terminal import print_page
+
+        print_page(shown.build(report, history.runs(), []), console())
 
 
 def _tell(command: str, report: WatchReport) -> None:

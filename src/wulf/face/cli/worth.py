@@ -83,6 +83,8 @@ def command(
     traces vary by themselves it is not said that it pays.
     """
     from wulf.base.store import write_atomically
+    from wulf.page.page import html
+    from wulf.page.terminal import print_page
     from wulf.tools.worth import money, work
     from wulf.tools.worth import page as report
 
@@ -111,8 +113,8 @@ def command(
     with staging() as say:
         found = work.value(request, say, replayer(slurm, runs))
     if html_file is not None:
-        write_atomically(html_file, report.render_html(found).encode())
+        write_atomically(html_file, html(report.build(found)).encode())
     if json:
         print_json(found)
     else:
-        report.render_text(found, console())
+        print_page(report.build(found), console())

@@ -16,7 +16,8 @@ from wulf.base.records.collectives import (
 )
 from wulf.base.text import printable
 from wulf.base.units import format_bytes, format_change
-from wulf.page.parts import CollectivesView, Column, Columns, Figure, Flag, Item, Table, Variant
+from wulf.page.blocks import Code, Page, Section, Verdict
+from wulf.page.parts import Column, Columns, Figure, Flag, Item, Table, Variant
 from wulf.page.words import change_item, count, duration, name, percent
 from wulf.tools.collectives.page import charts
 
@@ -31,25 +32,46 @@ FORMATS = {
 }
 
 
-def build(found: CollectiveTuning) -> CollectivesView:
+def build(found: CollectiveTuning) -> Page:
     """Return all that is shown."""
     groups = {
         cell.collective: [c for c in found.cells if c.collective == cell.collective] for cell in found.cells
     }
     verdict, flag = _verdict(found)
-    return CollectivesView(
-        title=f"Collectives of {name(found.library)}",
+    held_out, effects, struck_out = (
+        _held_out(found.held_out),
+        _effects(found.effects),
+        _struck_out(found.struck_out),
+    )
+    usage = "\n".join(f"export {name}={value}" for name, value in found.environment.items())
+    text = found.text if len(found.text) < 20_000 else ""
+    return Page(
+        title=f"{name(found.library)}: {verdict}",
         lede=_lede(found),
-        verdict=verdict,
-        flag=flag,
-        lines=tuple(_lines(found)),
-        figures=tuple(_map(f"m{place}", one, cells) for place, (one, cells) in enumerate(groups.items())),
-        cells=tuple(_cells(one, cells) for one, cells in groups.items()),
-        held_out=_held_out(found.held_out),
-        effects=_effects(found.effects),
-        struck_out=_struck_out(found.struck_out),
-        text=found.text if len(found.text) < 20_000 else "",
-        usage=tuple(f"export {name}={value}" for name, value in found.environment.items()),
+        kind="Collectives",
+        verb="mpi tune",
+        head=(Verdict(flag, tuple(_lines(found))),),
+        sections=(
+            Section(
+                "maps",
+                "Which algorithm wins where",
+                tuple(
+                    block
+                    for place, (one, cells) in enumerate(groups.items())
+                    for block in (_map(f"m{place}", one, cells), _cells(one, cells))
+                ),
+            ),
+            Section("held-out", held_out.title, (held_out,)),
+            Section("effect", effects.title, (effects,)),
+            *([Section("usage", "How a job uses it", (Code(usage),))] if usage else []),
+            *(
+                [Section("file", "The file", (Code(text, summary=found.path or "the rules"),))]
+                if text
+                else []
+            ),
+            Section("struck-out", struck_out.title, (struck_out,)),
+        ),
+        run="collectives",
     )
 
 
@@ -209,6 +231,7 @@ def _cells(collective: str, cells: Sequence[TunedCell]) -> Table:
         ),
         note="In launches of their own, after the search. Kept is what is proven to be faster by more than the default "
         "differs from itself anywhere in this collective and number of ranks.",
+        tall=True,
     )
 
 

@@ -11,7 +11,8 @@ from wulf.base.records import CellComparison, Comparison, Operation, Place
 from wulf.base.text import printable
 from wulf.base.units import format_bytes, format_changes, format_sizes, format_unseen
 from wulf.page import ticks
-from wulf.page.parts import Column, Columns, CompareView, Figure, Item, Table, Variant, rounded
+from wulf.page.blocks import Page, Paragraph, Section, Verdict, known
+from wulf.page.parts import Column, Columns, Figure, Item, Table, Variant, rounded
 from wulf.page.words import (
     FLAGS,
     UNKNOWN,
@@ -71,28 +72,39 @@ class _Part:
         return f"change of {self.quantity}"
 
 
-def build(comparison: Comparison, operations: Sequence[Operation] = ()) -> CompareView:
+def build(comparison: Comparison, operations: Sequence[Operation] = ()) -> Page:
     """Return all that is shown of a comparison; `operations` say who takes part in them."""
-    known = {operation.name: operation for operation in operations}
+    known_ = {operation.name: operation for operation in operations}
     groups = _groups(comparison.cells)
-    parts = _parts(groups, known)
-    base, candidate = name(comparison.base), name(comparison.candidate)
-    return CompareView(
-        title=f"{candidate} against {base}",
+    parts = _parts(groups, known_)
+    pooled = _pooled(comparison, _over(groups, known_), _change(parts))
+    pairs = _pairs(groups, known_) if not parts or any(part.where for part in parts) else None
+    each = " or ".join(dict.fromkeys("size" if part.where else part.each for part in parts)) or "size"
+    return Page(
+        title=f"{SUMMARIES[comparison.verdict]}{_hidden(comparison, groups, known_)}: "
+        f"{name(comparison.candidate)} against {name(comparison.base)}",
         lede=f"{count(len(comparison.cells), 'cell')} that both {_sides(comparison)} have. {_direction(parts)}",
-        verdict=SUMMARIES[comparison.verdict] + _hidden(comparison, groups, known),
-        flag=FLAGS[comparison.verdict],
-        reason=printable(comparison.reason, 400),
-        limits=_limits(comparison),
-        pooled=_pooled(comparison, _over(groups, known), _change(parts)),
-        pairs=_pairs(groups, known) if not parts or any(part.where for part in parts) else None,
-        each=" or ".join(dict.fromkeys("size" if part.where else part.each for part in parts)) or "size",
-        figures=tuple(
-            _forest(f"c{index}", part, known.get(part.op), comparison.margin)
-            for index, part in enumerate(parts)
+        kind="Comparison",
+        verb="compare",
+        head=(Verdict(FLAGS[comparison.verdict], (printable(comparison.reason, 400), *_limits(comparison))),),
+        sections=(
+            Section("pooled", pooled.title, known(pooled, pairs)),
+            Section(
+                "sizes",
+                f"Per {each}",
+                tuple(
+                    block
+                    for index, part in enumerate(parts)
+                    for block in (
+                        _forest(f"c{index}", part, known_.get(part.op), comparison.margin),
+                        _cells(part),
+                    )
+                )
+                or (Paragraph("The runs have no cell in common."),),
+            ),
+            Section("facts", "Facts that differ", (_facts(comparison),)),
         ),
-        cells=tuple(map(_cells, parts)),
-        facts=_facts(comparison),
+        run="comparison",
     )
 
 
@@ -304,6 +316,7 @@ def _cells(part: _Part) -> Table:
             for label, cell in part.rows
         ),
         note="p: of no change; adjusted for the number of cells after Benjamini and Hochberg.",
+        tall=True,
     )
 
 

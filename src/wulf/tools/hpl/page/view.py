@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from wulf.base.nodeset import fold
 from wulf.base.records.hpl import HplLaunch, HplManifest, HplResult
 from wulf.base.text import printable
 from wulf.base.units import format_estimate, format_spread, format_value
-from wulf.page.parts import Column, Figure, Flag, Item, Table
+from wulf.page.blocks import Key, Keys, Notes, Page, PageOnly, Paragraph, Section, Verdict, known
+from wulf.page.parts import Column, Item, Table
 from wulf.page.words import change_item, count, duration, estimate_item, moment, name
 from wulf.tools.hpl.page import figures
 
@@ -25,55 +25,42 @@ PHASES = {
 }
 
 
-@dataclass(frozen=True)
-class HplView:
-    """A run of HPL, ready to be printed."""
-
-    run_id: str
-    title: str
-    lede: str
-    flag: Flag
-    #: (name, value, what it is of).
-    keys: tuple[tuple[str, str, str], ...]
-    points: tuple[str, ...]
-    path: Figure | None
-    surface: Figure | None
-    orders: Figure | None
-    best: Table
-    #: BLAS libraries against each other; None where none were compared.
-    blas: Table | None
-    fresh: Table
-    spent: Table
-    failures: Table
-    #: How the theoretical peak is derived.
-    peak: tuple[str, ...]
-    method: str
-
-    @property
-    def figures(self) -> tuple[Figure, ...]:
-        """All charts of the page."""
-        return tuple(figure for figure in (self.path, self.surface, self.orders) if figure)
-
-
-def build(manifest: HplManifest, launches: Sequence[HplLaunch], result: HplResult) -> HplView:
+def build(manifest: HplManifest, launches: Sequence[HplLaunch], result: HplResult) -> Page:
     """Return all that is shown of a run of HPL."""
-    return HplView(
-        run_id=name(manifest.id),
+    good = result.status == "complete" and not result.failed
+    path = figures.path(launches) or Paragraph("Nothing was launched to its end.")
+    spent, failures = _spent(launches), _failures(launches)
+    return Page(
         title=_title(result),
         lede=_lede(manifest),
-        flag="good" if result.status == "complete" and not result.failed else "warning",
-        keys=tuple(_keys(result)),
-        points=tuple(_points(manifest, result)),
-        path=figures.path(launches),
-        surface=figures.surface(launches),
-        orders=figures.orders(launches, result),
-        best=_best(launches),
-        blas=_blas(result, launches),
-        fresh=_fresh(launches),
-        spent=_spent(launches),
-        failures=_failures(launches),
-        peak=tuple(_peak(manifest)),
-        method=_METHOD,
+        kind=f"HPL · {name(manifest.id)}",
+        verb="hpl",
+        head=(
+            Keys(tuple(_keys(result))),
+            Verdict("good" if good else "warning", tuple(_points(manifest, result))),
+        ),
+        sections=(
+            Section(
+                "fresh",
+                "The result",
+                known(_fresh(launches), figures.orders(launches, result)),
+                "launches that nothing was chosen by",
+            ),
+            Section(
+                "search",
+                "How the search got there",
+                known(
+                    path,
+                    figures.surface(launches),
+                    _blas(result, launches),
+                    _best(launches),
+                    PageOnly((spent, failures) if failures.rows else (spent,)),
+                ),
+            ),
+            Section("peak", "Theoretical peak", (PageOnly((Notes(tuple(_peak(manifest))),)),)),
+            Section("method", "Method", (PageOnly((Paragraph(_METHOD),)),)),
+        ),
+        run=name(manifest.id),
     )
 
 
@@ -92,24 +79,26 @@ def _lede(manifest: HplManifest) -> str:
     )
 
 
-def _keys(result: HplResult) -> Iterator[tuple[str, str, str]]:
+def _keys(result: HplResult) -> Iterator[Key]:
     gflops = result.gflops
     if gflops is None:
         return
-    yield "rate", format_estimate(gflops), f"median of {count(gflops.n, 'fresh launch', 'fresh launches')}"
+    yield Key(
+        "rate", format_estimate(gflops), f"median of {count(gflops.n, 'fresh launch', 'fresh launches')}"
+    )
     if result.of_peak is not None:
-        yield "of the theoretical peak", format_spread(result.of_peak), ""
+        yield Key("of the theoretical peak", format_spread(result.of_peak), "")
     else:
-        yield "of the theoretical peak", "unknown", "give the peak with --peak"
+        yield Key("of the theoretical peak", "unknown", "give the peak with --peak")
     if result.time is not None:
         expected = format_spread(result.forecast.time) if result.forecast else "not predicted"
-        yield "time", format_estimate(result.time), f"predicted: {expected}"
+        yield Key("time", format_estimate(result.time), f"predicted: {expected}")
     if result.price_per_gflops is not None:
-        yield "price", format_spread(result.price_per_gflops), ""
+        yield Key("price", format_spread(result.price_per_gflops), "")
     if result.mflops_per_watt is not None:
-        yield "efficiency", format_spread(result.mflops_per_watt), ""
+        yield Key("efficiency", format_spread(result.mflops_per_watt), "")
     if result.residual is not None:
-        yield "largest residual", f"{result.residual:.3g}", "right below 16"
+        yield Key("largest residual", f"{result.residual:.3g}", "right below 16")
 
 
 def _points(manifest: HplManifest, result: HplResult) -> Iterator[str]:

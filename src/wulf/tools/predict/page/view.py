@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import PurePath
 
 from wulf.base.records import Estimate, HopSource, PathShares, Predicted, Prediction
 from wulf.base.text import printable
 from wulf.base.units import format_bandwidth, format_bytes, format_spread, format_time
-from wulf.page.parts import Column, Figure, Flag, Item, Table
+from wulf.page.blocks import Notes, Page, PageOnly, Section, Verdict, known
+from wulf.page.parts import Column, Flag, Item, Table
 from wulf.page.words import change_item, count, name
 from wulf.tools.predict.page import contention, figures, timelines
 
@@ -23,65 +23,59 @@ FLAGS: dict[str, Flag] = {
 _HOPS = 8
 #: Of them in words.
 _SENTENCES = 3
+NOTHING = "no network was asked about"
 
 
-@dataclass(frozen=True)
-class PredictView:
-    """A prediction, ready to be printed."""
-
-    title: str
-    lede: str
-    flag: Flag
-    #: What it comes to, in a sentence.
-    answer: str
-    conclusion: tuple[str, ...]
-    networks: Table
-    contention: Table | None
-    contention_in_words: tuple[str, ...]
-    others: Table | None
-    tolerance: Table
-    needs: Table
-    hops: Table
-    hops_in_words: tuple[str, ...]
-    notes: tuple[str, ...]
-    sources: Table
-    changes: Figure | None
-    curve: Figure | None
-    by_bandwidth: Figure | None
-    shares: Figure
-    timelines: tuple[Figure, ...]
-
-    @property
-    def figures(self) -> tuple[Figure, ...]:
-        """All charts of the page."""
-        drawn = (self.changes, self.shares, self.curve, self.by_bandwidth, *self.timelines)
-        return tuple(one for one in drawn if one is not None)
-
-
-def build(found: Prediction) -> PredictView:
+def build(found: Prediction) -> Page:
     """Return all that is shown of a prediction."""
-    return PredictView(
-        title=f"{name(PurePath(found.trace).name)} on other networks",
+    answer, *conclusion = found.conclusion or [NOTHING]
+    flag: Flag = "good" if any(one.verdict == "faster" for one in found.scenarios) else "unknown"
+    drawn = tuple(timelines.figures(found))
+    return Page(
+        title=f"{name(PurePath(found.trace).name)}: {answer}",
         lede=_lede(found),
-        flag="good" if any(one.verdict == "faster" for one in found.scenarios) else "unknown",
-        answer=next(iter(found.conclusion), ""),
-        conclusion=(*_checked(found), *found.conclusion[1:]),
-        networks=_networks(found),
-        contention=contention.table(found, FLAGS),
-        contention_in_words=tuple(found.contention.meaning) if found.contention is not None else (),
-        others=contention.others(found),
-        tolerance=_tolerance(found),
-        needs=_needs(found),
-        hops=_hops(found),
-        hops_in_words=tuple(_in_words(found)),
-        notes=tuple(found.notes),
-        sources=_sources(found),
-        changes=figures.changes(found),
-        curve=figures.curve(found),
-        by_bandwidth=figures.by_bandwidth(found),
-        timelines=tuple(timelines.figures(found)),
-        shares=figures.shares(found),
+        kind="Prediction",
+        verb="predict",
+        head=(Verdict(flag, (*_checked(found), *conclusion)),),
+        sections=(
+            Section(
+                "networks",
+                "What if",
+                known(figures.changes(found), _networks(found)),
+                "the same program on other networks",
+            ),
+            *_contention(found),
+            Section(
+                "path",
+                "Why",
+                (Notes(tuple(_in_words(found))), figures.shares(found), _hops(found)),
+                "the longest path through its messages",
+            ),
+            Section(
+                "latency",
+                "How slow a network it bears",
+                known(figures.curve(found), _tolerance(found), figures.by_bandwidth(found), _needs(found)),
+                "one change at a time",
+            ),
+            *(
+                [Section("timeline", "Before and after", drawn, "where the time of the ranks goes")]
+                if drawn
+                else []
+            ),
+            Section("notes", "What must be known", (Notes(tuple(found.notes)), PageOnly((_sources(found),)))),
+        ),
     )
+
+
+def _contention(found: Prediction) -> Iterator[Section]:
+    table = contention.table(found, FLAGS)
+    if table is not None and found.contention is not None:
+        yield Section(
+            "contention",
+            "Contention",
+            known(Notes(tuple(found.contention.meaning)), table, contention.others(found)),
+            "who comes first, and what is shared",
+        )
 
 
 def _lede(found: Prediction) -> str:

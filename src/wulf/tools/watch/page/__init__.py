@@ -1,48 +1,15 @@
-"""A watch, as people and other programs read it: page, terminal, JUnit, metrics. Pure."""
+"""A watch, as people and other programs read it: a page, and JUnit. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from xml.etree import ElementTree
 
-from rich.console import Console
-
-from wulf.base.records.watched import WatchedSeries, WatchReport, WatchRun
+from wulf.base.records.watched import WatchReport
 from wulf.base.text import printable
-from wulf.page import page
-from wulf.page.parts import Figure
-from wulf.page.terminal import Printer
-from wulf.tools.watch.page import view as watch_view
 from wulf.tools.watch.page import words
+from wulf.tools.watch.page.view import build
 
-__all__ = ["charts", "junit", "render_html", "render_text"]
-
-
-def render_html(report: WatchReport, runs: Sequence[WatchRun], series: Sequence[WatchedSeries]) -> str:
-    """Return the page: one file that needs no other and no network."""
-    view = watch_view.build(report, runs, series)
-    return page.render("watch.html.j2", view, view.figures, {"run": view.title, "pairs": {}})
-
-
-def charts(
-    report: WatchReport, runs: Sequence[WatchRun], series: Sequence[WatchedSeries]
-) -> tuple[Figure, ...]:
-    """Return all charts."""
-    return watch_view.build(report, runs, series).figures
-
-
-def render_text(report: WatchReport, runs: Sequence[WatchRun], console: Console) -> None:
-    """Print what a watch says: the verdict, what has changed, what was done."""
-    view = watch_view.build(report, runs, [])
-    printer = Printer(console)
-    printer.head(view.title, view.lede)
-    printer.verdict(view.verdict, view.flag, view.lines)
-    for table in (view.open, view.closed, view.shown, view.runs):
-        if table.rows:
-            printer.table(table)
-    printer.section("What must be known")
-    for line in view.notes:
-        printer.line(f"- {line}")
+__all__ = ["build", "junit"]
 
 
 def junit(report: WatchReport) -> str:

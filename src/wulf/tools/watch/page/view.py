@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from wulf.base.nodeset import fold, reasons_text
 from wulf.base.records.watched import Alarm, WatchedSeries, WatchReport, WatchRun
 from wulf.base.text import printable
 from wulf.base.units import format_share
+from wulf.page.blocks import Notes, Page, Section, Verdict
 from wulf.page.parts import Column, Figure, Flag, Item, Table
 from wulf.page.words import count
 from wulf.tools.watch.page import figures, words
@@ -22,57 +22,38 @@ _STATES: dict[str, Flag] = {
     "returned": "",
     "aged": "unknown",
 }
+CLOSED = "Earlier changes, and what became faster"
+NONE_CLOSED = "none in the last 90 days"
 _LEVELS = {"cluster": "all nodes together", "node": "one node", "link": "one link"}
 
 
-@dataclass(frozen=True)
-class WatchView:
-    """What a watch says, ready to be printed."""
-
-    title: str
-    lede: str
-    flag: Flag
-    verdict: str
-    lines: tuple[str, ...]
-    open: Table
-    closed: Table
-    shown: Table
-    runs: Table
-    cluster: tuple[Figure, ...]
-    nodes: tuple[Figure, ...]
-    alarms: tuple[Figure, ...]
-    notes: tuple[str, ...]
-
-    @property
-    def figures(self) -> tuple[Figure, ...]:
-        """All charts of the page."""
-        return (*self.cluster, *self.nodes, *self.alarms)
-
-
-def build(report: WatchReport, runs: Sequence[WatchRun], series: Sequence[WatchedSeries]) -> WatchView:
+def build(report: WatchReport, runs: Sequence[WatchRun], series: Sequence[WatchedSeries]) -> Page:
     """Return all that is shown."""
     by_number = {run.number: run for run in runs}
     groups = words.together(report.open)
     drawn = [*groups, *(group for group in words.together(report.closed) if group[0].state != "noted")]
-    return WatchView(
-        title=f"Watch over {printable(report.name, 60)}",
+    history = (*_cluster(report, series, by_number), *_nodes(report, series, by_number))
+    flag: Flag = "error" if report.open else "unknown" if report.learning else "good"
+    return Page(
+        title=f"{_verdict(report)}: watch over {printable(report.name, 60)}",
         lede=_lede(report),
-        flag="error" if report.open else "unknown" if report.learning else "good",
-        verdict=_verdict(report),
-        lines=tuple(words.sentence(group, report) for group in groups),
-        open=_alarms("What has changed", report, groups, "nothing that is not accepted"),
-        closed=_alarms(
-            "Earlier changes, and what became faster",
-            report,
-            words.together(report.closed),
-            "none in the last 90 days",
+        kind="Watch",
+        verb="watch",
+        head=(Verdict(flag, tuple(words.sentence(group, report) for group in groups)),) if groups else (),
+        sections=(
+            Section(
+                "open",
+                "What has changed",
+                (
+                    _alarms("What has changed", report, groups, "nothing that is not accepted"),
+                    *_drawn(report, drawn[:_CHARTS], series, by_number),
+                ),
+            ),
+            *([Section("history", "History", history)] if history else []),
+            Section("closed", CLOSED, (_alarms(CLOSED, report, words.together(report.closed), NONE_CLOSED),)),
+            Section("runs", "Runs", (_runs(report, runs),)),
+            Section("notes", "What must be known", (Notes(_notes(report)), _shown(report))),
         ),
-        shown=_shown(report),
-        runs=_runs(report, runs),
-        cluster=tuple(_cluster(report, series, by_number)),
-        nodes=tuple(_nodes(report, series, by_number)),
-        alarms=tuple(_drawn(report, drawn[:_CHARTS], series, by_number)),
-        notes=_notes(report),
     )
 
 

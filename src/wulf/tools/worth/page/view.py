@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from wulf.base.records import Estimate
 from wulf.base.text import printable
 from wulf.base.units import format_spread, format_value
-from wulf.page.parts import Column, Figure, Flag, Item, Table
+from wulf.page.blocks import Notes, Page, PageOnly, Section, Verdict
+from wulf.page.parts import Column, Flag, Item, Table
 from wulf.page.words import change_item, count, name
 from wulf.tools.worth.page import figures
 from wulf.tools.worth.record import Worth
@@ -15,54 +14,30 @@ from wulf.tools.worth.record import Worth
 FLAGS: dict[str, Flag] = {"pays": "good", "does not pay": "error", "cannot be told": "unknown"}
 #: Lines of what figures depend on, for each network.
 _INFLUENCES = 4
+NOTHING = "Nothing can be said of what other networks are worth"
 
 
-@dataclass(frozen=True)
-class WorthView:
-    """What networks are worth, ready to be printed."""
-
-    title: str
-    lede: str
-    flag: Flag
-    #: What it comes to, in a sentence.
-    answer: str
-    conclusion: tuple[str, ...]
-    networks: Table
-    instead: Table
-    parts: Table
-    jobs: Table
-    influences: Table
-    sources: Table
-    notes: tuple[str, ...]
-    net: Figure
-    ports: Figure
-    tornado: Figure
-
-    @property
-    def figures(self) -> tuple[Figure, ...]:
-        """All charts of the page."""
-        return (self.net, self.ports, self.tornado)
-
-
-def build(found: Worth) -> WorthView:
+def build(found: Worth) -> Page:
     """Return all that is shown."""
-    return WorthView(
-        title="What another network is worth",
+    answer, *conclusion = found.conclusion or [NOTHING]
+    flag: Flag = "good" if any(one.verdict == "pays" for one in found.networks) else "unknown"
+    return Page(
+        title=answer,
         lede=f"{count(found.nodes, 'node')}, {found.hours_a_year:g} hours a year, over {found.years:g} years. Network "
         f"calibrated by {name(found.run)}; {count(found.samples, 'sample')}, seed {found.seed}.",
-        flag="good" if any(one.verdict == "pays" for one in found.networks) else "unknown",
-        answer=next(iter(found.conclusion), ""),
-        conclusion=tuple(found.conclusion[1:]),
-        networks=_networks(found),
-        instead=_instead(found),
-        parts=_parts(found),
-        jobs=_jobs(found),
-        influences=_influences(found),
-        sources=_sources(found),
-        notes=tuple(found.notes),
-        net=figures.net(found),
-        ports=figures.ports(found),
-        tornado=figures.tornado(found),
+        kind="Worth of networks",
+        verb="worth",
+        head=(Verdict(flag, tuple(conclusion)),) if conclusion else (),
+        sections=(
+            Section(
+                "money",
+                "Money",
+                (figures.net(found), figures.ports(found), _networks(found), _instead(found), _parts(found)),
+            ),
+            Section("depends", "What it depends on", (figures.tornado(found), _influences(found))),
+            Section("jobs", "Jobs", (_jobs(found),)),
+            Section("notes", "What must be known", (Notes(tuple(found.notes)), PageOnly((_sources(found),)))),
+        ),
     )
 
 

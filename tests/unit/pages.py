@@ -1,0 +1,30 @@
+"""What is on a page, for tests."""
+
+from __future__ import annotations
+
+from wulf.page.blocks import Notes, Page, Paragraph, Verdict
+from wulf.page.parts import Figure, Table
+
+
+def tables(page: Page) -> list[Table]:
+    return [block for block in page.blocks if isinstance(block, Table)]
+
+
+def table(page: Page, title: str) -> Table:
+    """Return the table whose title begins so."""
+    (found,) = [one for one in tables(page) if one.title.startswith(title)]
+    return found
+
+
+def figure(page: Page, id_: str) -> Figure:
+    (found,) = [one for one in page.figures if one.id == id_]
+    return found
+
+
+def said(page: Page) -> list[str]:
+    """Return all sentences."""
+    lines = [page.title, page.lede]
+    for block in page.blocks:
+        lines += [block.text] if isinstance(block, Paragraph) else []
+        lines += block.lines if isinstance(block, Verdict | Notes) else []
+    return lines
