@@ -11,7 +11,8 @@ from playwright.sync_api import Browser
 from tests.browser.browse import LOCAL, Opened, open_page
 from tests.browser.layout import at_widths, sideways, troubles
 from tests.unit import tuning_fixture
-from wulf.tools.tune.page import render_html
+from wulf.page.page import html
+from wulf.tools.tune.page import build
 
 pytestmark = pytest.mark.browser
 
@@ -41,7 +42,7 @@ CUT = """() => [...document.querySelectorAll(".plot svg")].flatMap((svg) => {
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("tuning")
     for name in STATES:
-        (folder / f"{name}.html").write_text(render_html(getattr(tuning_fixture, name)()), encoding="utf-8")
+        (folder / f"{name}.html").write_text(html(build(getattr(tuning_fixture, name)())), encoding="utf-8")
     return {name: folder / f"{name}.html" for name in STATES}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wulf.page.blocks import Notes, Page, Paragraph, Verdict
+from wulf.page.blocks import Change, Changes, Key, Keys, Notes, Page, Paragraph, Verdict
 from wulf.page.parts import Figure, Table
 
 
@@ -28,3 +28,17 @@ def said(page: Page) -> list[str]:
         lines += [block.text] if isinstance(block, Paragraph) else []
         lines += block.lines if isinstance(block, Verdict | Notes) else []
     return lines
+
+
+def verdict(page: Page) -> Verdict:
+    """Return the verdict above the first heading."""
+    (found,) = [block for block in page.head if isinstance(block, Verdict)]
+    return found
+
+
+def keys(page: Page) -> list[Key]:
+    return [key for block in page.blocks if isinstance(block, Keys) for key in block.keys]
+
+
+def changes(page: Page) -> list[Change]:
+    return [change for block in page.blocks if isinstance(block, Changes) for change in block.changes]

@@ -167,8 +167,8 @@ def test_the_page_and_the_terminal_say_the_same():
     out = io.StringIO()
     print_page(report.build(head, launches(), found), Console(file=out, width=100))
     text, page = out.getvalue(), html(report.build(head, launches(), found))
-    for said in ("81.2", "1×2, 1 thread, NB 128, 1ringM, depth 1, mix", "MFLOPS/W", "Top500"):
-        assert said in text and said in page
+    for words in ("81.2", "1×2, 1 thread, NB 128, 1ringM, depth 1, mix", "MFLOPS/W", "Top500"):
+        assert words in text and words in page
     assert "Block size and process grid" in page and "Rate by the order" in page
 
 

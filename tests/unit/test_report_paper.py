@@ -133,7 +133,7 @@ def test_every_chart_is_a_picture_with_its_marks(shown: View) -> None:
 
 
 def test_a_tuning_run_is_drawn_as_pdf() -> None:
-    effects = page.charts(tuning_fixture.make())[0]
+    effects = page.build(tuning_fixture.make()).figures[0]
     ((name, content),) = pictures([("tuning", effects)], "pdf")
     assert name == "tuning-effects.pdf" and content.startswith(b"%PDF-")
 

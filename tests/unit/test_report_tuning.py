@@ -12,12 +12,15 @@ import pytest
 from rich.cells import cell_len
 
 from tests.unit import tuning_fixture
+from tests.unit.pages import changes, keys, said, table, tables, verdict
 from tests.unit.test_report_html import Page
 from tests.unit.test_report_text import agrees, console, printed, stripped
 from wulf.base.records import Control, Effect, Estimate, Trial
-from wulf.tools.tune.page import ChangeRow, TuningReport, before_after, render_html, render_text
+from wulf.page.blocks import Verdict
+from wulf.page.page import html
+from wulf.page.terminal import print_page
+from wulf.tools.tune.page import ChangeRow, TuningReport, before_after, build
 from wulf.tools.tune.page import figures as tuning_figures
-from wulf.tools.tune.page import view as tuning_view
 from wulf.tools.tune.page import words as tuning_words
 from wulf.tools.tune.page.input import short_label
 
@@ -124,7 +127,7 @@ def test_a_row_shows_the_last_comparison_of_its_value(report: TuningReport) -> N
     last = {(effect.knob, effect.value): effect for effect in report.judged}
     effect = last["net.conntrack", "exempt"]
     assert effect.phase == "forward" and len(effect.base) == 3
-    shown = tuning_view.build(report).effects
+    shown = table(build(report), "Every value")
     row = next(row for row in shown.rows if row[0].text == "net.conntrack = exempt")
     assert row[1].raw == effect.ratio.value
     assert [column.name for column in shown.columns].index("on top of") < len(row)
@@ -152,7 +155,7 @@ def test_a_cluster_that_can_show_nothing_has_a_report(
     metrics = [msgspec.structs.replace(metric, better=better) for metric in report.plan.metrics]
     plan = msgspec.structs.replace(report.plan, metrics=metrics)
     made = dataclasses.replace(changed(report, control=blind), plan=plan)
-    page = render_html(made)
+    page = html(build(made))
     if share >= 1:
         assert "of any size" in page
     figure = tuning_figures.effects(made)
@@ -173,20 +176,20 @@ def test_the_path_ends_with_the_confirmation(report: TuningReport) -> None:
 
 
 def test_a_kept_setting_says_worth_storage_and_the_way_back(report: TuningReport) -> None:
-    kept = {view.knob: view for view in tuning_view.build(report).kept}
+    kept = {change.knob: change for change in changes(build(report))}
     first = kept["nic.rx_usecs"]
     left_out = next(e for e in report.tuning.effects if e.phase == "backward" and e.knob == "nic.rx_usecs")
     assert first.worth.startswith(f"+{100 * (left_out.ratio.value - 1):.1f} %")
     assert ("undo", "wulf rollback tune-1121 --only nic.rx_usecs", True) in first.lines
     assert first.stored and not kept["cpu.cstates_pmqos"].stored
     assert ("stored", "live only: gone after a reboot", False) in kept["cpu.cstates_pmqos"].lines
-    assert "Gone after a reboot: cpu.cstates_pmqos." in tuning_view.build(report).points
+    assert "Gone after a reboot: cpu.cstates_pmqos." in said(build(report))
 
 
 def test_worth_without_a_backward_phase_says_so() -> None:
-    kept = tuning_view.build(tuning_fixture.interrupted()).kept
+    kept = changes(build(tuning_fixture.interrupted()))
     assert all(view.worth.startswith("−") for view in kept)
-    assert all("leaving it out was not tried" in view.worth_note for view in kept)
+    assert all("leaving it out was not tried" in view.note for view in kept)
 
 
 def test_before_and_after_are_the_confirmation_only(report: TuningReport) -> None:
@@ -215,7 +218,10 @@ def test_trials_in_time_hold_the_objective(report: TuningReport) -> None:
 
 def test_drift_and_a_biased_control_are_warned_of(report: TuningReport) -> None:
     def flag(control: Control | None) -> str:
-        return tuning_view.build(changed(report, control=control)).control_flag
+        shown = build(changed(report, control=control))
+        (section,) = [section for section in shown.sections if section.id == "control"]
+        assert isinstance(section.blocks[0], Verdict)
+        return section.blocks[0].flag
 
     control = report.tuning.control
     assert control is not None
@@ -234,7 +240,7 @@ def test_labels_of_a_chart_are_short() -> None:
 
 @pytest.mark.parametrize("name", STATES)
 def test_the_page_asks_nothing_of_anyone(name: str) -> None:
-    text = render_html(getattr(tuning_fixture, name)())
+    text = html(build(getattr(tuning_fixture, name)()))
     page = Page(text)
     assert page.fetches == [] and page.handlers == []
     assert len(text) < LARGEST
@@ -247,7 +253,7 @@ def test_the_page_asks_nothing_of_anyone(name: str) -> None:
 
 
 def test_rendering_is_repeatable(report: TuningReport) -> None:
-    assert render_html(report) == render_html(tuning_fixture.make())
+    assert html(build(report)) == html(build(tuning_fixture.make()))
 
 
 def test_unknown_bounds_are_no_error(report: TuningReport) -> None:
@@ -255,21 +261,21 @@ def test_unknown_bounds_are_no_error(report: TuningReport) -> None:
         return msgspec.structs.replace(effect, ratio=ratio(effect.ratio.value, None, None))
 
     bare = changed(report, effects=[unbounded(effect) for effect in report.tuning.effects])
-    assert "(no interval)" in render_html(bare)
+    assert "(no interval)" in html(build(bare))
 
 
 def test_two_changes_need_only_what_is_known(report: TuningReport) -> None:
     row = ChangeRow(knob="x.y", title="x.y", original="a", value="b", nodes="")
     bare = TuningReport(plan=report.plan, trials=[], tuning=report.tuning, changed=[row])
-    view = tuning_view.build(bare)
-    assert view.kept[0].worth == "unknown"
-    assert view.kept[0].lines == (("stored", "live only: gone after a reboot", False),)
+    view = build(bare)
+    assert changes(view)[0].worth == "unknown"
+    assert changes(view)[0].lines == (("stored", "live only: gone after a reboot", False),)
 
 
 @pytest.mark.parametrize("name", ["make", "nothing", "interrupted"])
 def test_text_at_80_columns(name: str) -> None:
     on = console()
-    render_text(getattr(tuning_fixture, name)(), on)
+    print_page(build(getattr(tuning_fixture, name)()), on)
     output = stripped(printed(on))
     assert max(cell_len(line) for line in output.splitlines()) <= 80
     agrees(f"report-tuning-{name}.txt", output)
@@ -277,21 +283,21 @@ def test_text_at_80_columns(name: str) -> None:
 
 def test_hostile_texts_are_neither_escapes_nor_markup() -> None:
     on = console(100)
-    render_text(tuning_fixture.hostile(), on)
+    print_page(build(tuning_fixture.hostile()), on)
     assert "\x1b" not in printed(on)
 
 
 @pytest.mark.parametrize(("number", "shown"), [(3072, "3,072"), (8 * 2**67, "10²¹")])
 def test_the_trials_of_every_combination_can_be_read(report: TuningReport, number: int, shown: str) -> None:
-    keys = {key.name: key for key in tuning_view.build(changed(report, trials_factorial=number)).keys}
-    assert keys["trials used"].where.startswith(f"of {shown} for every combination")
+    named = {key.name: key for key in keys(build(changed(report, trials_factorial=number)))}
+    assert named["trials used"].where.startswith(f"of {shown} for every combination")
 
 
 def test_what_was_chosen_is_shown_even_if_nobody_says_what_became_of_it(report: TuningReport) -> None:
-    view = tuning_view.build(TuningReport(plan=report.plan, trials=report.trials, tuning=report.tuning))
-    assert [kept.knob for kept in view.kept] == list(report.tuning.kept)
-    assert "not reported" in view.kept_note
-    assert not any("reboot" in point for point in view.points)
+    view = build(TuningReport(plan=report.plan, trials=report.trials, tuning=report.tuning))
+    assert [kept.knob for kept in changes(view)] == list(report.tuning.kept)
+    assert any("not reported" in line for line in said(view))
+    assert not any("reboot" in line for line in verdict(view).lines)
 
 
 def test_no_candidate_is_not_called_a_proof() -> None:
@@ -301,20 +307,20 @@ def test_no_candidate_is_not_called_a_proof() -> None:
 
 def test_what_was_not_tested_is_not_advised_against(report: TuningReport) -> None:
     whole = tuning_fixture.nothing()
-    assert tuning_view.build(whole).nothing_kept == "Nothing: leave the nodes as they are."
+    assert "Nothing: leave the nodes as they are." in said(build(whole))
     partly = changed(whole, effects=whole.tuning.effects[:1], status="budget")
-    said = tuning_view.build(partly).nothing_kept
-    assert said.startswith("Nothing so far. Not tested: 1 of 2 values (")
-    assert "leave the nodes" not in render_html(partly)
-    assert tuning_view.build(report).nothing_kept == ""
+    told = said(build(partly))
+    assert any(line.startswith("Nothing so far. Not tested: 1 of 2 values (") for line in told)
+    assert "leave the nodes" not in html(build(partly))
+    assert "leave the nodes" not in html(build(report))
 
 
 def test_an_effect_is_one_figure_wherever_it_stands() -> None:
-    view = tuning_view.build(tuning_fixture.application())
+    view = build(tuning_fixture.application())
     assert "+15.3 % (+13.7 to +16.9)" in view.title
-    assert (view.keys[0].value, view.keys[0].where) == ("+15.3 %", "95 % interval +13.7 to +16.9 %")
-    assert "+15.3 % (+13.7 to +16.9)" in [row[4].text for row in view.patterns.rows]
-    assert "+15.3 %" in view.path.rows[-1][2].text
+    assert (keys(view)[0].value, keys(view)[0].where) == ("+15.3 %", "95 % interval +13.7 to +16.9 %")
+    assert "+15.3 % (+13.7 to +16.9)" in [row[4].text for row in table(view, "Before and after").rows]
+    assert "+15.3 %" in table(view, "Steps").rows[-1][2].text
 
 
 def per_pair(report: TuningReport, gains: dict[str, float]) -> TuningReport:
@@ -341,9 +347,8 @@ def test_who_gains_is_told_pair_by_pair(report: TuningReport) -> None:
     shown = per_pair(
         replace(report, changed=[row]), {"node[03-04]": 2.04, "node[01-02]": 1.0, "node[01,03]": 1.4}
     )
-    table = tuning_view.build(shown).places
-    assert table is not None
-    found = [(line[0].text, line[2].text, line[3].text) for line in table.rows]
+    places = table(build(shown), "Who gains")
+    found = [(line[0].text, line[2].text, line[3].text) for line in places.rows]
     # Best first; what the kept settings do to the fixture's times is 0.49.
     assert found[:2] == [
         ("node[01-02]", "better", "net.conntrack"),
@@ -351,26 +356,25 @@ def test_who_gains_is_told_pair_by_pair(report: TuningReport) -> None:
     ]
     assert found[2][0] == "node[03-04]"
     assert found[2][1:] in (("no difference", "nothing"), ("no decision", "nothing"))
-    assert table.rows[0][1].raw == pytest.approx(report.tuning.confirmation.ratio.value, rel=0.01)
-    assert "Bonferroni" in table.note
+    assert places.rows[0][1].raw == pytest.approx(report.tuning.confirmation.ratio.value, rel=0.01)
+    assert "Bonferroni" in places.note
     text = console()
-    render_text(shown, text)
+    print_page(build(shown), text)
     assert "Who gains" in printed(text)
-    assert "Who gains" in render_html(shown)
+    assert "Who gains" in html(build(shown))
 
 
 def test_one_pair_is_not_compared_with_itself(report: TuningReport) -> None:
-    assert tuning_view.build(report).places is None
-    assert tuning_view.build(per_pair(report, {"node[01-02]": 1.0})).places is None
+    assert "Who gains" not in [one.title for one in tables(build(report))]
+    assert "Who gains" not in html(build(per_pair(report, {"node[01-02]": 1.0})))
 
 
 def test_a_place_of_which_a_figure_is_missing_is_not_judged(report: TuningReport) -> None:
     shown = per_pair(report, {"a,b": 1.0, "c,d": 1.0, "e,f": 1.0})
     for trial in shown.trials:
         trial.by_place.get("e,f", {}).pop("mpi_pingpong 64 B", None)
-    table = tuning_view.build(shown).places
-    assert table is not None
-    assert {line[0].text for line in table.rows} == {"a,b", "c,d"}
+    places = table(build(shown), "Who gains")
+    assert {line[0].text for line in places.rows} == {"a,b", "c,d"}
 
 
 def test_a_mode_is_shown_with_what_it_means(report: TuningReport) -> None:
@@ -383,5 +387,5 @@ def test_a_mode_is_shown_with_what_it_means(report: TuningReport) -> None:
         for one in report.plan.candidates
     ]
     shown = replace(report, plan=msgspec.structs.replace(report.plan, candidates=candidates))
-    rows = {line[0].text: line[3].text for line in tuning_view.build(shown).effects.rows}
+    rows = {line[0].text: line[3].text for line in table(build(shown), "Every value").rows}
     assert rows["nic.rx_usecs = 50 (a mode)"] == "3 (dynamic, conservative), changed on node01"

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.unit import tuning_fixture, whole_fixture
+from tests.unit.pages import keys, verdict
 from tests.unit.test_report_text import console, printed
 from tests.unit.whole_fixture import PAIRS, effect, mending, ratio, workload
 from wulf.base.records import Change, ChangeOutcome, Mending, TuneManifest, Whole
@@ -20,13 +21,14 @@ from wulf.compose.rendering import tuning_data
 from wulf.node.trials import prepare
 from wulf.node.trials.experiment import objective
 from wulf.node.trials.experiment.power import estimate as as_record
+from wulf.page.page import html
+from wulf.page.terminal import print_page
 from wulf.stats import estimate
 from wulf.stats.core.linear import fit
 from wulf.stats.core.paired import paired_shift
 from wulf.stats.estimate.overall import together
 from wulf.tools.mend import work as procedure
-from wulf.tools.tune.page import TuningReport, headline, render_html, render_text
-from wulf.tools.tune.page import view as tuning_view
+from wulf.tools.tune.page import TuningReport, build, headline
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +117,7 @@ def test_where_the_tuning_kept_nothing_the_mending_is_all() -> None:
     for one in shown.whole.figures:
         assert one.tuning is None
         assert one.whole == one.mending
-    title, flag = headline(shown), tuning_view.build(shown).flag
+    title, flag = headline(shown), verdict(build(shown)).flag
     assert (
         title
         == "Time from as found to as left: mpi_pingpong 8 KiB −80.0 % (−81.0 to −79.0); tuning kept nothing"
@@ -123,7 +125,7 @@ def test_where_the_tuning_kept_nothing_the_mending_is_all() -> None:
     assert flag == "good"
     assert any(
         point.startswith("Tuning: nothing kept: no setting is proven")
-        for point in tuning_view.build(shown).points
+        for point in verdict(build(shown)).lines
     )
 
 
@@ -139,9 +141,9 @@ def test_a_part_that_was_not_measured_is_said_to_be_unknown(fields: dict[str, ob
     assert shown.whole is not None
     assert all(one.whole.ratio is None and one.whole.verdict == "no decision" for one in shown.whole.figures)
     assert "cannot tell" in headline(shown)
-    view = tuning_view.build(shown)
+    view = verdict(build(shown))
     assert view.flag == "warning"
-    assert reason in view.points[0]
+    assert reason in view.lines[0]
 
 
 def test_other_pairs_are_not_mixed_with_those_that_were_mended() -> None:
@@ -188,13 +190,13 @@ def test_the_headline_speaks_of_all_that_was_done(report: TuningReport) -> None:
         r"mpi_pingpong 8 KiB −90[.\d]* % \(−9[.\d]+ to −8[.\d]+\)",
         title,
     )
-    view = tuning_view.build(report)
+    view = verdict(build(report))
     assert view.flag == "good"
-    assert view.points[0].startswith(
+    assert view.lines[0].startswith(
         "Mending between node01–node03, node02–node04: mpi_pingpong 1 B cannot tell: −2 %"
     )
-    assert view.points[1].startswith("Tuning: 3 settings kept: small-message time −5")
-    assert view.keys[0].name == "mpi_pingpong 1 B, from as found to as left"
+    assert view.lines[1].startswith("Tuning: 3 settings kept: small-message time −5")
+    assert keys(build(report))[0].name == "mpi_pingpong 1 B, from as found to as left"
 
 
 def test_means_of_one_operation_are_named_by_their_size() -> None:
@@ -212,15 +214,15 @@ def test_what_got_worse_is_not_called_good() -> None:
     effects = [effect("mpi_pingpong 1 B", ratio(1.2, 1.1, 1.3), "worse")]
     shown = whole_fixture.report(tuning_fixture.nothing(), mending(effects=effects))
     assert headline(shown).endswith("; worse: mpi_pingpong 1 B")
-    assert tuning_view.build(shown).flag == "warning"
+    assert verdict(build(shown)).flag == "warning"
 
 
 def test_page_and_terminal_have_the_table(report: TuningReport) -> None:
-    text = render_html(report)
-    assert "From as found to as left" in text
-    assert text.count("<table") == render_html(tuning_fixture.make()).count("<table") + 1
+    text = html(build(report))
+    assert "What the whole procedure brought" in text
+    assert text.count("<table") == html(build(tuning_fixture.make())).count("<table") + 1
     on = console(200)
-    render_text(report, on)
+    print_page(build(report), on)
     said = printed(on)
     assert "What the whole procedure brought" in said
     assert "cannot tell" in said

@@ -43,7 +43,7 @@ def rendered(run: Run | TuningRun | HplRun, form: Form) -> str:
         if run.result is None:
             raise StoreError(f"{run.path} has no conclusion yet: go on with 'wulf tune --resume {run.path}'")
         if form == "html":
-            return tuning.render_html(apply_result.report(run))
+            return html(tuning.build(apply_result.report(run)))
         return tuning_data(run, form).decode()
     if isinstance(run, HplRun):
         return _hpl(run, form)
@@ -77,7 +77,7 @@ def tuning_data(run: TuningRun, form: Form) -> bytes:
         return tuning.published_latex(found).encode()
     if form == "bibtex":
         return paper.bibtex(_cited(run.manifest, tuning.headline(found), run.manifest.plan.seed)).encode()
-    return plain(lambda console: tuning.render_text(found, console)).encode()
+    return plain(lambda console: print_page(tuning.build(found), console)).encode()
 
 
 def page(run: Run, analysis: Analysis) -> str:

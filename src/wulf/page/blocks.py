@@ -60,10 +60,54 @@ class Code:
 
 
 @dataclass(frozen=True)
+class Command:
+    """What a reader can run next."""
+
+    label: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Links:
+    """Other pages that belong to this one."""
+
+    label: str
+    #: (title, relative address).
+    pages: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
 class Matrices:
     """Charts that stand beside each other."""
 
     figures: tuple[Figure, ...]
+    #: What the page's style knows them by, beside being matrices.
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A setting that was changed, what that is worth, and the way back."""
+
+    title: str
+    knob: str
+    before: str
+    after: str
+    worth: str
+    #: What the worth means, or why it is not known.
+    note: str
+    #: (label, text, whether it is a command)
+    lines: tuple[tuple[str, str, bool], ...]
+    #: Whether it survives a reboot.
+    stored: bool
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Settings that were changed."""
+
+    flag: Flag
+    changes: tuple[Change, ...]
 
 
 @dataclass(frozen=True)
@@ -87,7 +131,22 @@ class PageOnly:
     blocks: tuple[Block, ...]
 
 
-Block = Verdict | Keys | Notes | Paragraph | Code | Table | Figure | Matrices | Cards | Warnings | PageOnly
+Block = (
+    Verdict
+    | Keys
+    | Notes
+    | Paragraph
+    | Code
+    | Command
+    | Links
+    | Table
+    | Figure
+    | Matrices
+    | Changes
+    | Cards
+    | Warnings
+    | PageOnly
+)
 
 
 @dataclass(frozen=True)

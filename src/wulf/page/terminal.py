@@ -13,7 +13,21 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from wulf.page.blocks import Block, Cards, Code, Key, Keys, Notes, Page, Paragraph, Verdict, Warnings
+from wulf.page.blocks import (
+    Block,
+    Cards,
+    Change,
+    Changes,
+    Code,
+    Command,
+    Key,
+    Keys,
+    Notes,
+    Page,
+    Paragraph,
+    Verdict,
+    Warnings,
+)
 from wulf.page.parts import Card, Column, Item, Table, Warning
 from wulf.page.words import UNKNOWN, listed
 
@@ -61,6 +75,8 @@ class Printer:
         self._wide = console.width >= WIDE
         # The lines of a file or a pipe have no end: tables are neither wrapped nor cut there.
         self._boundless = not console.is_terminal
+        #: Whether the last line is empty.
+        self._blank = False
 
     def page(self, shown: Page) -> None:
         """Print all that a terminal has room for: everything but charts."""
@@ -81,12 +97,21 @@ class Printer:
             Keys: lambda one: _each(self.line, map(_key, one.keys)),
             Notes: lambda one: _each(self.line, (f"- {line}" for line in one.lines)),
             Paragraph: lambda one: self.line(one.text),
+            Command: lambda one: _each(self.line, ("", f"{one.label}: {one.text}")),
+            Changes: lambda one: _each(self.change, one.changes),
             Code: lambda one: _each(self.line, () if one.summary else one.text.splitlines()),
             Cards: lambda one: _each(self.card, one.cards),
             Warnings: lambda one: _each(self.warning, one.warnings),
         }
         if type(block) in forms:
             forms[type(block)](block)
+
+    def change(self, change: Change) -> None:
+        self.line("")
+        self.line(f"{change.title}: {change.before} → {change.after}  [{change.knob}]", "bold")
+        self.line(f"  worth   {change.worth} {change.note}")
+        for label, text, _ in change.lines:
+            self.line(f"  {label:<7} {text}")
 
     def card(self, card: Card) -> None:
         self.line("")
@@ -109,7 +134,6 @@ class Printer:
             self.line(title, f"bold {STYLES[flag]}".strip())
         for line in lines:
             self.line(line)
-        self.line("")
 
     def warning(self, warning: Warning) -> None:
         style = f"bold {STYLES[warning.severity]}".strip()
@@ -120,7 +144,9 @@ class Printer:
         self._print(Padding(Text(warning.advice), (0, 0, 0, 2), expand=False))
 
     def line(self, text: str, style: str = "") -> None:
-        self._print(Text(text, style=style))
+        # What stands before and after a block may both ask for room.
+        if text or not self._blank:
+            self._print(Text(text, style=style))
 
     def table(self, table: Table) -> None:
         """Print a table so that every column and every value of it can be read."""
@@ -152,6 +178,7 @@ class Printer:
         for row in grid.rows:
             drawn.add_row(*map(_cell, row))
         self._console.print(drawn, soft_wrap=False, crop=False)
+        self._blank = False
 
     def _entries(self, grid: Grid) -> None:
         """Print a table that is wider than the terminal: one paragraph per row, one line per value."""
@@ -164,6 +191,7 @@ class Printer:
                 )
 
     def _print(self, what: Text | Padding) -> None:
+        self._blank = isinstance(what, Text) and not what.plain
         self._console.print(what, soft_wrap=False, markup=False, emoji=False, highlight=False)
 
 
@@ -180,7 +208,7 @@ def _is_prose(block: Block) -> bool:
     """Whether a block prints lines, and has no title of its own."""
     if isinstance(block, Notes):
         return bool(block.lines)
-    return isinstance(block, Paragraph) or (isinstance(block, Code) and not block.summary)
+    return isinstance(block, Paragraph | Verdict) or (isinstance(block, Code) and not block.summary)
 
 
 def _cell(item: Item) -> Text:

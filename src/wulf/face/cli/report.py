@@ -113,16 +113,18 @@ def command(
 def write_tuning_page(run: TuningRun, output: Path | None) -> Path:
     """Write the page of a tuning run, into the run by default; return where it is."""
     from wulf.base.store import write_atomically
+    from wulf.page.page import html
     from wulf.tools.tune import apply_result
     from wulf.tools.tune import page as tuning
 
     page = output or run.path / "report.html"
-    write_atomically(page, tuning.render_html(apply_result.report(run)).encode())
+    write_atomically(page, html(tuning.build(apply_result.report(run))).encode())
     return page
 
 
 def _tuning(run: TuningRun, form: Form, output: Path | None, *, show: bool) -> None:
     from wulf.compose import rendering
+    from wulf.page.terminal import print_page
     from wulf.tools.tune import apply_result
     from wulf.tools.tune import page as tuning
 
@@ -134,9 +136,9 @@ def _tuning(run: TuningRun, form: Form, output: Path | None, *, show: bool) -> N
         if show:
             _open(page)
     elif form == "text" and output is None:
-        tuning.render_text(apply_result.report(run), console())
+        print_page(tuning.build(apply_result.report(run)), console())
     elif form in ("svg", "pdf"):
-        figures = tuning.charts(apply_result.report(run))
+        figures = tuning.build(apply_result.report(run)).figures
         _draw([("tuning", figure) for figure in figures], form, output or run.path / CHARTS)
     else:
         _emit(rendering.tuning_data(run, form), output)

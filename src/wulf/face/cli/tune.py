@@ -171,11 +171,12 @@ def leave(run: TuningRun) -> None:
 
 def show(run: TuningRun) -> None:
     """Print the conclusion and what to do next."""
+    from wulf.page.terminal import print_page
     from wulf.tools.tune import apply_result
     from wulf.tools.tune import page as report
 
     if run.result is not None:
-        report.render_text(apply_result.report(run), console())
+        print_page(report.build(apply_result.report(run)), console())
     sys.stdout.write(f"\nrun: {run.path}\nnext: wulf report {run.path}")
     sys.stdout.write(", wulf persist, wulf rollback\n" if run.manifest.change else "\n")
 

@@ -4,12 +4,28 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from wulf.base.records import Control, Effect
 from wulf.base.text import printable
 from wulf.base.units import format_change, format_value
-from wulf.page.parts import Figure, Flag, Table
+from wulf.page.blocks import (
+    Block,
+    Change,
+    Changes,
+    Command,
+    Key,
+    Keys,
+    Links,
+    Matrices,
+    Notes,
+    Page,
+    PageOnly,
+    Paragraph,
+    Section,
+    Verdict,
+    known,
+)
+from wulf.page.parts import Flag
 from wulf.page.words import count, duration, moment, name, percent
 from wulf.tools.tune.page import audit as tuning_audit
 from wulf.tools.tune.page import before_after, paper_table
@@ -23,125 +39,111 @@ from wulf.tools.tune.page.input import ChangeRow, TuningReport, failed
 
 _LIMIT = 400
 _NOT_REPORTED = "The search chose these; whether they are set on the nodes, and where, was not reported."
+KEPT = "kept settings, what each is worth, and the way back"
+AFTER = "the kept set against the original settings, in fresh trials"
+PUBLISHED = "setting, mean, deviation, quantiles"
+BOXES = (
+    "Box: 25th to 75th percentile with the median; thick line: 5th to 95th; thin line: minimum to maximum; points: all "
+    "trials of the confirmation, none dropped."
+)
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-@dataclass(frozen=True)
-class KeyView:
-    """One number that is seen at a glance."""
-
-    name: str
-    value: str
-    where: str = ""
-
-
-@dataclass(frozen=True)
-class KeptView:
-    """One setting that was kept."""
-
-    title: str
-    knob: str
-    original: str
-    value: str
-    worth: str
-    #: What the worth means, or why it is not known.
-    worth_note: str
-    #: (label, text, whether it is a command)
-    lines: tuple[tuple[str, str, bool], ...]
-    #: Whether it survives a reboot.
-    stored: bool
-
-
-@dataclass(frozen=True)
-class TuningView:
-    """A tuning run, ready to be printed."""
-
-    run_id: str
-    title: str
-    flag: Flag
-    lede: str
-    points: tuple[str, ...]
-    keys: tuple[KeyView, ...]
-    kept: tuple[KeptView, ...]
-    #: What is not known of them; empty when all is.
-    kept_note: str
-    #: What follows from it that nothing was kept; empty when something was.
-    nothing_kept: str
-    effects_figure: Figure | None
-    effects: Table
-    path_figure: Figure | None
-    path: Table
-    patterns: Table
-    #: Pair by pair; None where one pair is all.
-    places: Table | None
-    curves: tuple[Figure, ...]
-    boxes: tuple[Figure, ...]
-    control: tuple[str, ...]
-    control_flag: Flag
-    trials: Figure | None
-    failures: Table
-    #: What the audit found before and after; None where it was not part of the run.
-    audit: Table | None
-    #: What was set right before the search; None where nothing was.
-    mended: Table | None
-    #: What mending and tuning brought together; None where nothing was mended.
-    whole: Table | None
-    #: (title, relative address) of pages that belong to this one.
-    pages: tuple[tuple[str, str], ...]
-    published: tuple[Table, ...]
-    published_note: str
-    #: Command that puts back all that was changed; empty when there is none.
-    undo: str
-    method: str
-    notes: tuple[str, ...]
-
-    @property
-    def figures(self) -> tuple[Figure, ...]:
-        """All charts of the page."""
-        single = (self.effects_figure, self.path_figure, self.trials)
-        return (*(figure for figure in single if figure), *self.curves, *self.boxes)
-
-
-def build(report: TuningReport) -> TuningView:
+def build(report: TuningReport) -> Page:
     """Return all that is shown of a tuning run."""
     title, flag = tuning_words.headline(report)
     tuning = report.tuning
-    return TuningView(
-        run_id=name(tuning.run_id),
+    failures = tuning_tables.failures(report)
+    notes = Notes(tuple(printable(note, _LIMIT) for note in tuning.notes))
+    return Page(
         title=title,
-        flag=flag,
         lede=_lede(report),
-        points=tuning_words.points(report),
-        keys=tuple(_keys(report)),
-        kept=tuple(_kept(report, row) for row in report.changed or _chosen(report)),
-        kept_note=_NOT_REPORTED if tuning.kept and not report.changed else "",
-        nothing_kept="" if report.changed or tuning.kept else tuning_words.left_as_they_are(report),
-        effects_figure=tuning_figures.effects(report),
-        effects=tuning_tables.effects(report),
-        path_figure=tuning_figures.path(report),
-        path=tuning_tables.path(report),
-        patterns=tuning_tables.patterns(report),
-        places=tuning_places.table(report),
-        curves=before_after.curves(report),
-        boxes=before_after.boxes(report),
-        control=_control(report),
-        control_flag=_control_flag(tuning.control),
-        trials=tuning_figures.trials(report),
-        failures=tuning_tables.failures(report),
-        audit=(
-            tuning_audit.findings(report.audit_before, report.audit_after) if report.audit_before else None
+        kind=f"Tuning · {name(tuning.run_id)}",
+        verb="tune",
+        head=(Keys(tuple(_keys(report))), Verdict(flag, tuning_words.points(report))),
+        sections=(
+            *_before_the_search(report),
+            Section("kept", "What to change", tuple(_changes(report, flag)), KEPT),
+            *_audit(report),
+            Section(
+                "effects",
+                "Every setting that was tried",
+                known(
+                    tuning_figures.effects(report),
+                    tuning_tables.effects(report),
+                    failures if failures.rows else None,
+                ),
+                "best first",
+            ),
+            Section(
+                "path",
+                "How the search got there",
+                known(tuning_figures.path(report), tuning_tables.path(report)),
+            ),
+            Section("after", "Before and after", tuple(_after(report)), AFTER),
+            Section(
+                "control",
+                "A/A control",
+                known(
+                    Verdict(_control_flag(tuning.control), _control(report)), tuning_figures.trials(report)
+                ),
+                "what this cluster can show",
+            ),
+            Section("published", "For a paper", (PageOnly(_published(report)),), PUBLISHED),
+            Section("method", "Method", (PageOnly((Paragraph(tuning_words.method(report), quoted=True),)),)),
+            *([Section("notes", "Notes", (notes,))] if notes.lines else []),
         ),
-        mended=tuning_mended.table(report.mended)
-        if report.mended and (report.mended.findings or report.mended.refused)
-        else None,
-        whole=tuning_whole.table(report.whole) if report.whole else None,
-        pages=tuple(report.pages),
-        published=paper_table.tables(report),
-        published_note=paper_table.NOTE,
-        undo=printable(report.undo, _LIMIT),
-        method=tuning_words.method(report),
-        notes=tuple(printable(note, _LIMIT) for note in tuning.notes),
+        run=name(tuning.run_id),
     )
+
+
+def _before_the_search(report: TuningReport) -> Iterator[Section]:
+    """Yield what all of it brought, and what was set right first."""
+    if report.whole:
+        table = tuning_whole.table(report.whole)
+        yield Section("whole", table.title, (table,), "what mending and tuning brought together")
+    if report.mended and (report.mended.findings or report.mended.refused):
+        table = tuning_mended.table(report.mended)
+        yield Section("mended", table.title, (table,), "certainly wrong, whatever the objective")
+
+
+def _changes(report: TuningReport, flag: Flag) -> Iterator[Block]:
+    """Yield what was kept, and what follows from it where nothing was."""
+    kept = tuple(_kept(report, row) for row in report.changed or _chosen(report))
+    if kept:
+        yield Changes(flag, kept)
+        if not report.changed:
+            yield Paragraph(_NOT_REPORTED)
+    elif not report.tuning.kept:
+        yield Paragraph(tuning_words.left_as_they_are(report))
+    if report.undo:
+        yield Command("Undo all", printable(report.undo, _LIMIT))
+
+
+def _audit(report: TuningReport) -> Iterator[Section]:
+    if report.audit_before:
+        table = tuning_audit.findings(report.audit_before, report.audit_after)
+        yield Section("audit", "What the audit found", (PageOnly((table,)),), "before and after")
+
+
+def _after(report: TuningReport) -> Iterator[Block]:
+    yield tuning_tables.patterns(report)
+    places = tuning_places.table(report)
+    if places is not None:
+        yield places
+    if report.pages:
+        yield Links("Whole curves", tuple(report.pages))
+    curves, boxes = before_after.curves(report), before_after.boxes(report)
+    yield from curves
+    if boxes:
+        yield Matrices(boxes, "boxes")
+    if curves or boxes:
+        yield PageOnly((Paragraph(BOXES),))
+
+
+def _published(report: TuningReport) -> tuple[Block, ...]:
+    tables = paper_table.tables(report)
+    return (*tables, Paragraph(paper_table.NOTE)) if tables else (Paragraph("No trial succeeded."),)
 
 
 def _lede(report: TuningReport) -> str:
@@ -152,14 +154,14 @@ def _lede(report: TuningReport) -> str:
     return f"Objective '{name(report.plan.objective)}'{where}{when}. {knobs}, {count(tried, 'value')} to try."
 
 
-def _keys(report: TuningReport) -> list[KeyView]:
+def _keys(report: TuningReport) -> list[Key]:
     tuning, confirmation = report.tuning, report.tuning.confirmation
     keys = [*_whole(report)]
     if confirmation is not None and tuning.kept:
         change, _, interval = tuning_words.change(report, confirmation.ratio).partition(" (")
         share = percent(confirmation.ratio.confidence)
         keys.append(
-            KeyView(
+            Key(
                 f"change of {tuning_words.objective(report)}",
                 change,
                 f"{share} interval {interval.rstrip(')')} %",
@@ -168,7 +170,7 @@ def _keys(report: TuningReport) -> list[KeyView]:
         keys += _before_after(report)
     control = tuning.control
     keys.append(
-        KeyView(
+        Key(
             "smallest change that is found",
             tuning_words.smallest(report, control.smallest_effect) if control else "unknown",
             f"in nine cases of ten, by {count(control.effect_blocks, 'trial')} with it and as many without"
@@ -178,7 +180,7 @@ def _keys(report: TuningReport) -> list[KeyView]:
     )
     spent = sum(trial.duration_s for trial in report.trials)
     keys.append(
-        KeyView(
+        Key(
             "trials used",
             f"{tuning.trials_used:,}",
             f"of {_many(tuning.trials_factorial)} for every combination; {duration(round(spent))} of measuring",
@@ -187,14 +189,14 @@ def _keys(report: TuningReport) -> list[KeyView]:
     return keys
 
 
-def _whole(report: TuningReport) -> Iterator[KeyView]:
+def _whole(report: TuningReport) -> Iterator[Key]:
     """Yield what became of the figures that the headline names."""
     for figure in tuning_whole.telling(report.whole) if report.whole else ():
         ratio = figure.whole.ratio
         if ratio is None:
             continue
         change, _, interval = format_change(ratio).partition(" (")
-        yield KeyView(
+        yield Key(
             f"{name(figure.metric)}, {tuning_whole.AS_FOUND}",
             change,
             f"{percent(ratio.confidence)} interval {interval.rstrip(')')} %; {figure.whole.verdict}",
@@ -208,7 +210,7 @@ def _many(number: int) -> str:
     return f"10{str(len(str(number)) - 1).translate(_RAISED)}"
 
 
-def _before_after(report: TuningReport) -> list[KeyView]:
+def _before_after(report: TuningReport) -> list[Key]:
     """Medians of the metric that weighs most, as the nodes were and as they are now."""
     metric = max(report.main, key=lambda metric: metric.weight, default=None)
     if metric is None:
@@ -218,7 +220,7 @@ def _before_after(report: TuningReport) -> list[KeyView]:
     if not before or not after:
         return []
     values = [format_value(statistics.median(found), metric.unit) for found in (before, after)]
-    return [KeyView(name(metric.name), " → ".join(values), "median before → after")]
+    return [Key(name(metric.name), " → ".join(values), "median before → after")]
 
 
 def _chosen(report: TuningReport) -> list[ChangeRow]:
@@ -238,7 +240,7 @@ def _chosen(report: TuningReport) -> list[ChangeRow]:
     ]
 
 
-def _kept(report: TuningReport, row: ChangeRow) -> KeptView:
+def _kept(report: TuningReport, row: ChangeRow) -> Change:
     worth, note = _worth(report, row.knob)
     lines = (
         ("nodes", row.nodes, False),
@@ -246,13 +248,13 @@ def _kept(report: TuningReport, row: ChangeRow) -> KeptView:
         ("undo", row.undo, True),
         ("risk", row.risk, False),
     )
-    return KeptView(
+    return Change(
         title=name(row.title),
         knob=name(row.knob),
-        original=name(row.original),
-        value=name(row.value),
+        before=name(row.original),
+        after=name(row.value),
         worth=worth,
-        worth_note=note,
+        note=note,
         lines=tuple((label, printable(text, _LIMIT), code) for label, text, code in lines if text),
         stored=bool(row.stored),
     )
