@@ -33,6 +33,7 @@ from bench.common import Figure, finish
 from wulf.node.cluster import inventory
 from wulf.node.fleet.look import judge, look
 from wulf.page.sections import audit as shown
+from wulf.page.terminal import print_page
 
 CAPTURED = Path(__file__).parents[1] / "tests" / "golden" / "lab-node.tree"
 FAKE = Path(__file__).parent / "native" / "fake_ssh.c"
@@ -78,7 +79,7 @@ def one(count: int) -> dict[str, float]:
     start = time.monotonic()
     audit = judge(look(config, list(config.nodes)), "hpc")
     page = io.StringIO()
-    shown.render_text(audit, Console(file=page, width=100))
+    print_page(shown.page(audit), Console(file=page, width=100))
     wall = time.monotonic() - start
     after = resource.getrusage(resource.RUSAGE_SELF)
     assert not audit.unreachable, next(iter(audit.unreachable.values()))

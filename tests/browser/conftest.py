@@ -33,9 +33,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Files of a large run, a hostile one, an empty one and a comparison."""
     folder = tmp_path_factory.mktemp("pages")
     texts = {
-        "large": run.render_html(*report_fixture.make(), report_fixture.audit()),
-        "hostile": run.render_html(*report_fixture.make(ops=("tcp_rr",), pairs=6, sizes=10, hostile=True)),
-        "empty": run.render_html(*report_fixture.empty()),
+        "large": html(run.build(*report_fixture.make(), report_fixture.audit())),
+        "hostile": html(run.build(*report_fixture.make(ops=("tcp_rr",), pairs=6, sizes=10, hostile=True))),
+        "empty": html(run.build(*report_fixture.empty())),
         "comparison": html(compare.build(report_fixture.comparison(hostile=True))),
     }
     for name, text in texts.items():

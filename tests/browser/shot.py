@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tests.browser.browse import browser, open_page
 from wulf.base.store.tuning import load_tuning
+from wulf.page.page import html
 from wulf.page.sections import audit as report
 
 WIDTH, HEIGHT = 1200, 1560
@@ -21,7 +22,7 @@ def audit_page(run: Path, folder: Path) -> Path:
     audit = load_tuning(run).audit_before
     assert audit is not None
     page = folder / "audit.html"
-    page.write_text(report.render_html(audit), encoding="utf-8")
+    page.write_text(html(report.page(audit)), encoding="utf-8")
     return page
 
 

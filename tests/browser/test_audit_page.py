@@ -12,6 +12,7 @@ from tests.browser.browse import Opened, open_page
 from tests.browser.conftest import Open
 from tests.browser.layout import at_widths, out_of_sight, troubles
 from tests.unit import report_fixture
+from wulf.page.page import html
 from wulf.page.sections import audit as report
 
 pytestmark = pytest.mark.browser
@@ -26,7 +27,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "large": report_fixture.cluster_audit(500),
     }
     for name, audit in audits.items():
-        (folder / f"{name}.html").write_text(report.render_html(audit), encoding="utf-8")
+        (folder / f"{name}.html").write_text(html(report.page(audit)), encoding="utf-8")
     return {name: folder / f"{name}.html" for name in audits}
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-import wulf as library
 from tests.conftest import require_lab
 from wulf.base.store.tuning import load_tuning
+from wulf.tools.tune import apply_result
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [pytest.mark.thorough, pytest.mark.root]
@@ -54,6 +54,6 @@ def test_make_demo(clone, tmp_path):
         assert run.mended.outcome.kept
         assert run.audit_after is not None
         assert not [finding for finding in run.audit_after.findings if finding.remedy == "mend"]
-        assert library.load(page.parent / "before").launches
+        assert apply_result.whole(run) is not None
     finally:
         subprocess.run([clone / ".venv" / "bin" / "wulf", "lab", "down"], env=os.environ | own, check=True)

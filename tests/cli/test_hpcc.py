@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -92,7 +92,10 @@ def test_what_is_interrupted_is_kept_and_nothing_runs_on(tmp_path):
     assert not running(tmp_path)
 
 
-def running(home: Path) -> str:
-    """Return the processes that have a directory of HPCC's on their command line."""
-    words = ["pgrep", "-f", f"{home}/.cache/wulf/hpcc/cut"]
-    return subprocess.run(words, capture_output=True, text=True, check=False).stdout
+def running(home: Path) -> list[str]:
+    """Return the processes that work in the run's directory on the node."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/cwd"):
+        with suppress(OSError):  # it has ended since
+            found += [place.parent.name] if place.readlink().is_relative_to(home / ".cache/wulf/hpcc") else []
+    return found

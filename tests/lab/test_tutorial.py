@@ -24,7 +24,7 @@ MAY_FIND = ("audit", "measure", "compare", "mend", "tune", "verify")
 #: How it ends where the page says so: a change that cuts nodes off is put back.
 ENDS = {"wulf set nic.mtu=9000": 1}
 #: Not a command of wulf's, or of a terminal.
-LEFT_OUT = ("make ", "export ", "wulf report latest --text | less")
+LEFT_OUT = ("make ", "tools/", "export ", "wulf report latest --text | less")
 
 
 def parts():
@@ -33,7 +33,7 @@ def parts():
 
 
 def is_command(line):
-    return line.startswith(("wulf ", "make ", "export ", "for "))
+    return line.startswith(("wulf ", "make ", "tools/", "export ", "for "))
 
 
 def shape(line):

@@ -17,7 +17,7 @@ from wulf.node.probe import parse
 Line = dict[str, Any]
 TOKEN = "5eed"
 #: So long nothing lasts here, whatever else runs: it hangs.
-TIMEOUT_S = 120
+TIMEOUT_S = 300
 
 #: Keys of every kind of line, as documented; a key that is there must be known, and the other way round.
 _HELLO = {

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from wulf.page.blocks import Change, Changes, Key, Keys, Notes, Page, Paragraph, Verdict
-from wulf.page.parts import Figure, Table
+from wulf.page.blocks import Change, Changes, Key, Keys, Notes, Operations, Page, Paragraph, Verdict, Warnings
+from wulf.page.parts import Figure, OperationResult, Table, Warning
 
 
 def tables(page: Page) -> list[Table]:
@@ -42,3 +42,11 @@ def keys(page: Page) -> list[Key]:
 
 def changes(page: Page) -> list[Change]:
     return [change for block in page.blocks if isinstance(block, Changes) for change in block.changes]
+
+
+def operations(page: Page) -> tuple[OperationResult, ...]:
+    return tuple(one for block in page.blocks if isinstance(block, Operations) for one in block.results)
+
+
+def warnings(page: Page) -> tuple[Warning, ...]:
+    return tuple(one for block in page.blocks if isinstance(block, Warnings) for one in block.warnings)

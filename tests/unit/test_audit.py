@@ -13,6 +13,7 @@ from wulf.base.catalogue import Check, Consistency
 from wulf.base.records import Audit, NodeRecord
 from wulf.base.units import format_fact
 from wulf.node.checks.evaluate import evaluate
+from wulf.page.page import html
 from wulf.page.sections import audit as shown
 
 EVIDENCE = {"source": "a book", "how_known": "read"}
@@ -250,7 +251,7 @@ def test_junit(judged: Audit) -> None:
 def test_markdown_and_page_are_safe(judged: Audit) -> None:
     text = shown.markdown(judged)
     assert "\x1b" not in text and "<script>" not in text.replace("\\<script\\>", "")
-    page = shown.render_html(judged)
+    page = html(shown.page(judged))
     assert "<script>alert" not in page
     assert "n[1-" in page or "n2" in page
 

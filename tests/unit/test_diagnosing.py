@@ -18,11 +18,13 @@ from wulf.node.cluster import inventory
 from wulf.node.fleet import clusters
 from wulf.node.measuring.analysis import analyze
 from wulf.page import terminal
-from wulf.page.sections.diagnosis import junit, render_text, verdict
+from wulf.page.page import html
+from wulf.page.sections.diagnosis import junit, verdict
+from wulf.page.sections.diagnosis import page as diagnosis_page
 from wulf.tools.diagnose import all_pairs
 from wulf.tools.diagnose.baseline import worse_nodes
 from wulf.tools.diagnose.work import again, against, diagnose, fail_if, find
-from wulf.tools.measure.page import render_html
+from wulf.tools.measure.page import build
 
 NODES = [f"node{number:02d}" for number in range(1, 9)]
 
@@ -127,7 +129,7 @@ def test_a_slow_node_is_named_with_what_it_costs(tmp_path):
     assert said[1].startswith("  node05: slow with everybody, 2 × the time at 256 KiB, 3.49 Gbit/s (chance")
     worst = found.matrices[1].scores[0]
     assert worst.node == "node05" and worst.ratio.low < 2 < worst.ratio.high
-    text = terminal.plain(lambda console: render_text(found, console))
+    text = terminal.page_text(diagnosis_page(found))
     assert text.splitlines()[-1] == "next: wulf audit --nodes node05"
     assert "node05" in text.split("Time of a message against that of a typical node")[1].splitlines()[2]
 
@@ -161,7 +163,7 @@ def test_a_gate_against_a_baseline(tmp_path):
     assert [(worse.size_bytes, worse.nodes) for worse in found.gate.worse] == [(262144, ["node05"])]
     ratio = found.gate.worse[0].ratio
     assert ratio.low < 1.5 < ratio.high
-    text = terminal.plain(lambda console: render_text(found, console))
+    text = terminal.page_text(diagnosis_page(found))
     assert "against test: 1 figure proven to be worse by more than 5 %" in text
     same = measured(tmp_path / "c", seed=3)
     quiet = against(diagnose(same), same, good, 0.05)
@@ -181,12 +183,12 @@ def test_a_gate_says_how_it_is_written(text):
 
 
 def page(run):
-    return render_html(run.manifest, run.nodes, run.launches, analyze(run), None, find(run))
+    return html(build(run.manifest, run.nodes, run.launches, analyze(run), None, find(run)))
 
 
 def test_the_page_of_a_run_answers_first(tmp_path):
     shown = page(measured(tmp_path / "a", ["node05"], 2.0))
-    first, table = shown.index("not fine: of 8 nodes"), shown.index('<h2 id="diagnosis">')
+    first, table = shown.index("not fine: of 8 nodes"), shown.index('<h2 id="diagnosis-title">')
     assert first < shown.index('<h2 class="sr">Key figures') < table
     assert "Next: <code>wulf audit --nodes node05</code>" in shown
 

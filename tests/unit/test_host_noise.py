@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.unit.make_records import manifest, operation, plan, result, sample
+from tests.unit.pages import operations, said, table
 from wulf.base import catalogue
 from wulf.base.errors import ConfigError
 from wulf.base.records import (
@@ -27,17 +28,25 @@ from wulf.base.records import (
 )
 from wulf.base.records.measured import Parameter
 from wulf.node.measuring.analysis import analyze_results
+from wulf.page.blocks import Cards, Page
+from wulf.page.page import html
+from wulf.page.terminal import page_text
 from wulf.stats import estimate
 from wulf.stats.estimate import hosts
 from wulf.stats.estimate.signatures import Rule
 from wulf.tools.measure import page as run_report
 from wulf.tools.measure.page import view
-from wulf.tools.measure.page.hosts import build
+from wulf.tools.measure.page.hosts import sections
 
 WORK_NS, JITTER_NS = 100_000, 60
 #: As many as five visits of 10 ms have.
 VISITS, ITERATIONS = 5, 100
 FACTS = {"cpu.idle_exit_us": 2, "cpu.hypervisor": "none", "nic.name": "eth0"}
+
+
+def hosts_page(found):
+    """Return a page with what is shown of nodes by themselves alone."""
+    return Page("", "", "", "", (), tuple(sections(found, brief=False)))
 
 
 def alone(name, asked):
@@ -234,13 +243,13 @@ def test_how_much_narrower_intervals_would_be():
             adjusted=Adjusted(time=time, reference_s=3e-6, slope=time, gain=gain),
         )
 
-    operations = [*head.operations, operation("tcp_rr", "net")]
+    measured = [*head.operations, operation("tcp_rr", "net")]
     network = [adjusted("tcp_rr", 4), adjusted("tcp_rr", 16), adjusted("tcp_rr", 100)]
     elsewhere = [adjusted("tcp_rr", 1.1, ("node03", "node04")), adjusted("noise_cpu0", 1.1, ("node01",))]
     cells = [*analysis.cells, *network, *elsewhere]
-    (host,) = estimate.host_noise(results, cells, operations, 0.95)
+    (host,) = estimate.host_noise(results, cells, measured, 0.95)
     assert host.quiet_width.value == pytest.approx(0.25) and host.quiet_width.n == 3
-    assert build([host]).nodes.rows[0][-1].text == "0.250 × (3 cells)"
+    assert table(hosts_page([host]), "Clock").rows[0][-1].text == "0.250 × (3 cells)"
 
 
 @pytest.mark.parametrize("hz", [100, 250, 1000])
@@ -381,7 +390,7 @@ def test_where_nothing_qualifies_none_is_named(plant):
     world = World()
     plant(world)
     assert advised(world) == {"node01": []}
-    assert build(found(world)).none == "Nothing was found that is known to make node01 quieter."
+    assert "Nothing was found that is known to make node01 quieter." in said(hosts_page(found(world)))
 
 
 def test_wakes_that_few_launches_saw_prove_nothing():
@@ -415,7 +424,12 @@ def test_what_a_node_says_of_itself_stays_in_its_place():
     plant_interrupts(world)
     world.facts["nic.name"] = "eth0\x1b[31m; rm -rf /"
     analysis, *_ = world.analysis()
-    (card,) = build(analysis.hosts).cards
+    (card,) = [
+        card
+        for block in hosts_page(analysis.hosts).blocks
+        if isinstance(block, Cards)
+        for card in block.cards
+    ]
     assert "\x1b" not in card.evidence and "rm" not in card.next
 
 
@@ -447,16 +461,21 @@ def test_text_and_page_show_the_hosts():
     analysis, head, records, results = world.analysis()
     launches = [one.launch for one in results]
     shown = view.build(head, records, launches, analysis)
-    assert [op.name for op in shown.operations] == ["wake_10", "wake_10000"], "CPUs have a table of their own"
-    assert {(row[0].text, row[1].raw) for row in shown.hosts.cpus.rows[:2]} == {("node01", 3), ("node02", 3)}
-    (figure,) = shown.hosts.figures
+    assert [op.name for op in operations(shown)] == ["wake_10", "wake_10000"], (
+        "CPUs have a table of their own"
+    )
+    assert {(row[0].text, row[1].raw) for row in table(shown, "Detours of fixed work by CPU").rows[:2]} == {
+        ("node01", 3),
+        ("node02", 3),
+    }
+    (figure,) = [one for one in shown.figures if one.title.startswith("Detours")]
     columns = figure.variants[0].datasets["main"]
     assert len({len(column) for column in columns.values()}) == 1
     assert len(set(columns["cpu"])) == 6 and "Of 8 CPUs the 6" in figure.variants[0].caption
-    text = run_report.rendered(head, records, launches, analysis)
+    text = page_text(run_report.build(head, records, launches, analysis))
     for words in ("Hosts", "of CPU 3, ", "late after 10.0 ms of sleep", "wulf set irq.affinity=CPUS"):
         assert words in text
-    page = run_report.render_html(head, records, launches, analysis)
+    page = html(run_report.build(head, records, launches, analysis))
     assert 'id="detours"' in page and "Detours of fixed work by CPU, noisiest first" in page
     assert view.figures_of(shown)[-1] == ("hosts", figure)
 
@@ -465,7 +484,7 @@ def test_lines_of_the_chart_end_where_nothing_was_seen():
     world = World(cpus=1, launches=24)
     world.everywhere(at_random(200, 3_000))
     world.everywhere(at_random(200, 300_000))
-    columns = build(found(world)).figures[0].variants[0].datasets["main"]
+    columns = hosts_page(found(world)).figures[0].variants[0].datasets["main"]
     assert sorted(set(columns["stretch"])) == [0, 1]
     for stretch in (0, 1):
         lows = [low for low, of in zip(columns["from_s"], columns["stretch"], strict=True) if of == stretch]
@@ -474,7 +493,7 @@ def test_lines_of_the_chart_end_where_nothing_was_seen():
 
 
 def test_without_detours_there_is_no_chart():
-    assert build(found(World())).figures == ()
+    assert hosts_page(found(World())).figures == ()
 
 
 def test_an_estimate_of_the_network_keeps_its_place():

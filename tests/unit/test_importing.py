@@ -11,7 +11,9 @@ from wulf.base.errors import ImportFormatError, UsageError
 from wulf.base.importing import formats
 from wulf.base.importing.series import MEAN
 from wulf.node.measuring.imported import import_run, read_files
-from wulf.tools.measure.page import render_html, rendered
+from wulf.page.page import html
+from wulf.page.terminal import page_text
+from wulf.tools.measure.page import build
 
 OUTPUTS = Path(__file__).parents[1] / "golden" / "imports"
 
@@ -132,9 +134,9 @@ def test_files_are_launches_of_a_run_that_is_analysed_and_shown(tmp_path):
     assert first.time.low is not None and first.time.value == pytest.approx(0.33e-6, rel=1e-3)
     assert first.quantiles_s == {}, "nobody knows the quantiles of its iterations"
     assert analysis.models[0].zero_byte_latency is not None
-    shown = rendered(run.manifest, run.nodes, run.launches, analysis)
+    shown = page_text(build(run.manifest, run.nodes, run.launches, analysis))
     assert "mean over the iterations of one launch" in shown and "c1 → c2" in shown
-    assert "<html" in render_html(run.manifest, run.nodes, run.launches, analysis)
+    assert "<html" in html(build(run.manifest, run.nodes, run.launches, analysis))
     assert store.load(tmp_path / "run").manifest.status == "complete"
 
 
@@ -142,7 +144,7 @@ def test_one_file_and_no_nodes(tmp_path):
     run, analysis = import_run(read_files([OUTPUTS / "hpcc.txt"]), [], tmp_path / "run")
     assert {cell.time.n for cell in analysis.cells} == {1}
     assert all(cell.time.low is None for cell in analysis.cells)
-    render_html(run.manifest, run.nodes, run.launches, analysis)
+    html(build(run.manifest, run.nodes, run.launches, analysis))
 
 
 def test_ranks_that_nodes_cannot_share(tmp_path):

@@ -12,6 +12,8 @@ from tests.unit.make_records import manifest, node, operation, plan, result, sam
 from wulf.base import store
 from wulf.base.records import LaunchResult
 from wulf.node.measuring.analysis import analyze
+from wulf.page.page import html
+from wulf.page.terminal import page_text
 from wulf.tools.measure import page as run
 from wulf.tools.measure.page import across, export
 
@@ -83,7 +85,7 @@ def test_where_one_of_them_was_not_measured_nothing_is_said(tmp_path, kept):
 
 def shown(loaded):
     launches = [result.launch for result in loaded.results]
-    return run.rendered(loaded.manifest, loaded.nodes, launches, analyze(loaded))
+    return page_text(run.build(loaded.manifest, loaded.nodes, launches, analyze(loaded)))
 
 
 def test_it_is_in_text_page_and_export(tmp_path):
@@ -96,7 +98,7 @@ def test_it_is_in_text_page_and_export(tmp_path):
     assert "Overlap with computation" in text and said in text
     # What is left of a time is no time of bytes.
     assert all(cell.bandwidth is None for cell in analysis.cells if cell.cell.op == "mpi_ibcast_overlap")
-    page = run.render_html(loaded.manifest, loaded.nodes, launches, analysis)
+    page = html(run.build(loaded.manifest, loaded.nodes, launches, analysis))
     assert "Overlap with computation" in page and said in page
     data = json.loads(export.json(loaded.manifest, loaded.nodes, launches, analysis))
     assert [one["share"]["value"] for one in data["analysis"]["overlaps"]] == [

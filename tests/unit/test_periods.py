@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from tests.unit.make_records import PAIR, manifest, operation, plan, result, sample
+from tests.unit.pages import operations, said, table
 from wulf.base import store
 from wulf.base.records import LaunchResult, Series
 from wulf.node.measuring.analysis import analyze
-from wulf.tools.measure.page import terminal, view
+from wulf.page.terminal import page_text
+from wulf.tools.measure.page import view
 from wulf.tools.measure.page.export import json
 
 #: A Monday, 00:30 in the local time of a controller two hours east of Greenwich.
@@ -125,19 +127,19 @@ def test_other_runs_have_no_periods(tmp_path):
 def test_the_report_has_them(tmp_path):
     run, analysis = measured(tmp_path / "r", 7 * 24, slow_weekend)
     shown = view.build(run.manifest, run.nodes, run.launches, analysis)
-    over_time = next(section.table for section in shown.across if section.id == "over-time")
+    over_time = table(shown, "By day and hour")
     row = [item.text for item in over_time.rows[0]]
     assert row[:3] == ["mpi_pingpong", "node01 → node02", "64 B"]
     assert row[5].endswith("(no interval)") and row[5].startswith(("+19", "+20", "+21"))
     assert "2 weekend days against 5 weekdays" in over_time.note and "EET (UTC+02:00)" in over_time.note
-    figures = {figure.id: figure for figure in shown.operations[0].detail}
+    figures = {figure.id: figure for figure in operations(shown)[0].detail}
     week, hours = figures["op0-week"].variants[0], figures["op0-hours"].variants[0]
     assert list(week.datasets["main"]["period"]) == [
         "64 B weekday", "64 B weekend", "1 KiB weekday", "1 KiB weekend",
     ]  # fmt: skip
     assert len(hours.datasets["main"]["period"]) == 48
-    assert "one block every 60 min for 168 h" in shown.methods
-    text = terminal.rendered(run.manifest, run.nodes, run.launches, analysis)
+    assert "one block every 60 min for 168 h" in said(shown)[-1]
+    text = page_text(view.build(run.manifest, run.nodes, run.launches, analysis))
     assert "Over time" in text and "weekend against weekdays" in text
     assert b'"periods"' in json(run.manifest, run.nodes, run.launches, analysis)
 
@@ -146,6 +148,6 @@ def test_the_report_has_them(tmp_path):
 def test_a_report_of_weekdays_alone_says_so(tmp_path, hours):
     run, analysis = measured(tmp_path / "r", hours)
     shown = view.build(run.manifest, run.nodes, run.launches, analysis)
-    over_time = next(section.table for section in shown.across if section.id == "over-time")
+    over_time = table(shown, "By day and hour")
     row = [item.text for item in over_time.rows[0]]
     assert row[4] == "unknown: no launch" and row[5] == "unknown: too few launches"

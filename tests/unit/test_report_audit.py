@@ -5,16 +5,17 @@ from __future__ import annotations
 import pytest
 
 from tests.unit import report_fixture
-from wulf.page.parts import AuditView
+from wulf.page.page import html
+from wulf.page.parts import Findings
 from wulf.page.sections import audit as audit_view
 
 
 @pytest.fixture(scope="module")
-def shown() -> AuditView:
+def shown() -> Findings:
     return audit_view.build(report_fixture.cluster_audit(32))
 
 
-def test_nodes_that_differ_come_first_and_name_the_facts(shown: AuditView) -> None:
+def test_nodes_that_differ_come_first_and_name_the_facts(shown: Findings) -> None:
     rows = [(row.nodes, row.odd) for row in shown.alike.rows if row.odd]
     assert rows == [
         ("compute[005,021]", ("nic.mtu",)),
@@ -24,7 +25,7 @@ def test_nodes_that_differ_come_first_and_name_the_facts(shown: AuditView) -> No
     assert [bool(row.odd) for row in shown.alike.rows] == [True, True, True, False, False]
 
 
-def test_only_what_some_nodes_do_not_tell_is_a_gap_of_theirs(shown: AuditView) -> None:
+def test_only_what_some_nodes_do_not_tell_is_a_gap_of_theirs(shown: Findings) -> None:
     gaps = {row.nodes: row.gaps for row in shown.alike.rows if row.gaps}
     assert gaps == {"compute[010,026]": ("cpu",)}
     assert "as far as they told: blas, hpl, keep" in shown.alike.note
@@ -35,7 +36,7 @@ def test_nodes_that_are_alike_need_no_table() -> None:
     alike = audit_view.build(audit).alike
     assert alike.rows == ()
     assert alike.note.startswith("The same on all nodes: ")
-    page = audit_view.render_html(audit)
+    page = html(audit_view.page(audit))
     assert "No node differs from the others." in page
     assert '<table class="alike">' not in page
 

@@ -61,12 +61,12 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def large() -> str:
-    return run.render_html(*report_fixture.make(pairs=6))
+    return html(run.build(*report_fixture.make(pairs=6)))
 
 
 @pytest.fixture(scope="module")
 def hostile() -> str:
-    return run.render_html(*report_fixture.make(ops=("mpi_pingpong",), pairs=6, sizes=8, hostile=True))
+    return html(run.build(*report_fixture.make(ops=("mpi_pingpong",), pairs=6, sizes=8, hostile=True)))
 
 
 def test_a_page_of_60_sizes_and_6_pairs_is_small_enough(large: str) -> None:
@@ -113,7 +113,7 @@ def test_hostile_names_stay_text(hostile: str) -> None:
 
 
 def test_an_empty_run_is_a_page_without_charts() -> None:
-    text = run.render_html(*report_fixture.empty())
+    text = html(run.build(*report_fixture.empty()))
     assert Page(text).payload["figures"] == {}
     assert "Nothing was measured" in text and "no node was asked for its facts" in text
 
@@ -136,4 +136,4 @@ def test_a_comparison_is_a_page_with_a_chart_per_pair() -> None:
 
 
 def test_rendering_is_reproducible() -> None:
-    assert run.render_html(*report_fixture.empty()) == run.render_html(*report_fixture.empty())
+    assert html(run.build(*report_fixture.empty())) == html(run.build(*report_fixture.empty()))

@@ -10,19 +10,20 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.unit import report_fixture, tuning_fixture
+from tests.unit.pages import operations, said
 from wulf.face.cli.main import app
-from wulf.page.parts import View
+from wulf.page.blocks import Command, Page
 from wulf.page.pictures import pictures
 from wulf.tools.measure.page import methods, paper, view
 from wulf.tools.tune import page
 
 
 @pytest.fixture(scope="module")
-def shown() -> View:
+def shown() -> Page:
     return view.build(*report_fixture.make(sizes=12))
 
 
-def test_the_methods_say_on_what_with_what_and_how_often(shown: View) -> None:
+def test_the_methods_say_on_what_with_what_and_how_often(shown: Page) -> None:
     for words in (
         "4 nodes (node[01-04]): processor AMD EPYC 7302P 16-Core Processor;",
         "driver igb, 1 Gbit/s, MTU 1500 B;",
@@ -33,7 +34,7 @@ def test_the_methods_say_on_what_with_what_and_how_often(shown: View) -> None:
         "12 launches per cell",
         "with its 95 % interval (order statistics of launch medians)",
     ):
-        assert words in shown.methods
+        assert words in said(shown)[-1]
 
 
 def without_intervals(share: float) -> str:
@@ -78,18 +79,18 @@ def test_an_mpi_library_is_its_name_and_version(raw: str, tidy: str) -> None:
 def test_a_command_line_keeps_its_quotes() -> None:
     manifest, *rest = report_fixture.make(ops=("tcp_rr",), sizes=2)
     manifest = msgspec.structs.replace(manifest, command_line=["wulf", "tune", "--objective", "app: ./a b"])
-    assert view.build(manifest, *rest).command_line == "wulf tune --objective 'app: ./a b'"
+    assert Command("Command line", "wulf tune --objective 'app: ./a b'") in view.build(manifest, *rest).blocks
 
 
 def test_an_empty_run_has_methods_and_no_table() -> None:
     empty = view.build(*report_fixture.empty())
-    assert "no launches per cell" in empty.methods
+    assert "no launches per cell" in said(empty)[-1]
     assert paper.latex(empty) == ""
 
 
-def test_latex_has_a_table_of_pairs_and_one_of_sizes(shown: View) -> None:
+def test_latex_has_a_table_of_pairs_and_one_of_sizes(shown: Page) -> None:
     text = paper.latex(shown)
-    assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == 2 * len(shown.operations)
+    assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == 2 * len(operations(shown))
     assert r"node02 $\rightarrow$ node04 & 32.8 $\pm$ 0.4 \textmu{}s" in text
     body = [line for line in text.splitlines() if not line.startswith("%")]
     assert all(ord(char) < 128 for line in body for char in line)
@@ -118,8 +119,8 @@ def test_bibtex_names_the_run() -> None:
     assert text.count("@misc{") == 2 and text.count("{") == text.count("}")
 
 
-def test_every_chart_is_a_picture_with_its_marks(shown: View) -> None:
-    operation = shown.operations[0]
+def test_every_chart_is_a_picture_with_its_marks(shown: Page) -> None:
+    operation = operations(shown)[0]
     drawn = dict(pictures([(operation.name, figure) for figure in operation.overview[:1]], "svg"))
     assert list(drawn) == ["mpi_pingpong-latency.svg"]
     root = ElementTree.fromstring(drawn["mpi_pingpong-latency.svg"])

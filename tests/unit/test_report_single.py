@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tests.unit import report_fixture
-from tests.unit.pages import table, tables
+from tests.unit.pages import operations, table, tables
 from wulf.base.records import (
     Analysis,
     Cell,
@@ -23,8 +23,9 @@ from wulf.base.records import (
     Place,
 )
 from wulf.page.page import html
-from wulf.page.parts import OperationView
+from wulf.page.parts import OperationResult
 from wulf.page.pictures import pictures
+from wulf.page.terminal import page_text
 from wulf.page.words import place_name
 from wulf.tools.compare import page as compare
 from wulf.tools.compare.page import view as compare_view
@@ -102,8 +103,8 @@ def command() -> Operation:
     )
 
 
-def shown(records: Records) -> OperationView:
-    (found,) = view.build(*records).operations
+def shown(records: Records) -> OperationResult:
+    (found,) = operations(view.build(*records))
     return found
 
 
@@ -121,7 +122,7 @@ def test_nothing_is_said_of_sizes_and_pairs_where_there_are_none(
     kind: Operation, places: list[Place]
 ) -> None:
     records = measured(kind, places)
-    for text in (run.rendered(*records), words(run.render_html(*records))):
+    for text in (page_text(run.build(*records)), words(html(run.build(*records)))):
         said = text.partition("Provenance")[0] + text.partition("Methods")[2]
         for wrong in (
             r"\b0 B\b",
@@ -229,7 +230,7 @@ def test_a_group_of_two_is_no_pair() -> None:
     manifest, nodes, launches, analysis = report_fixture.make(ops=("tcp_rr",), pairs=1, sizes=12)
     cells = [replace(cell, reached=False) for cell in analysis.cells]
     records = (replace(manifest, operations=[replace(group, name="tcp_rr")]), nodes, launches)
-    text = run.rendered(*records, replace(analysis, cells=cells))
+    text = page_text(run.build(*records, replace(analysis, cells=cells)))
     assert "→" not in text and "node01,node02 (2 ranks)" in text
     assert "Groups, worst first" in text and "among 2 ranks on node[01-02]" in text
     assert "(operation, group and size)" in text

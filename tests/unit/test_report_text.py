@@ -12,11 +12,11 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from tests.unit import report_fixture
+from wulf.page.operations import SPARK_WIDTH, sparkline
 from wulf.page.parts import Column, Item, Table
-from wulf.page.terminal import Printer, print_page
+from wulf.page.terminal import Printer, page_text, print_page
 from wulf.tools.compare import page
 from wulf.tools.measure import page as run
-from wulf.tools.measure.page import terminal
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 NARROW = 80
@@ -46,7 +46,7 @@ def agrees(name: str, output: str) -> None:
 
 def test_report_at_80_columns() -> None:
     on = console()
-    run.render_text(*report_fixture.make(sizes=12), on)
+    print_page(run.build(*report_fixture.make(sizes=12)), on)
     agrees("report.txt", stripped(printed(on)))
 
 
@@ -59,40 +59,40 @@ def test_comparison_at_80_columns() -> None:
 @pytest.mark.parametrize("width", [80, 100, 200])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     on = console(width)
-    run.render_text(*report_fixture.make(ops=("udp_rr", "mpi_pingpong"), sizes=60), on)
+    print_page(run.build(*report_fixture.make(ops=("udp_rr", "mpi_pingpong"), sizes=60)), on)
     assert max(cell_len(line) for line in printed(on).splitlines()) <= width
 
 
 def test_a_wide_terminal_shows_all_quantiles() -> None:
     on = console(200)
-    run.render_text(*report_fixture.make(ops=("tcp_rr",), sizes=4), on)
+    print_page(run.build(*report_fixture.make(ops=("tcp_rr",), sizes=4)), on)
     assert "p99.9" in printed(on) and "p25" in printed(on)
 
 
 def test_a_file_gets_no_colour_codes_and_a_terminal_does() -> None:
     records = report_fixture.make(ops=("tcp_rr",), sizes=2)
-    assert "\x1b" not in run.rendered(*records)
+    assert "\x1b" not in page_text(run.build(*records))
     on = console(force_terminal=True, color_system="standard", no_color=False)
-    run.render_text(*records, on)
+    print_page(run.build(*records), on)
     assert "\x1b[" in printed(on)
 
 
 def test_hostile_names_are_neither_escapes_nor_markup() -> None:
     records = report_fixture.make(ops=("tcp_rr",), pairs=6, sizes=2, hostile=True)
-    output = run.rendered(*records)
+    output = page_text(run.build(*records))
     assert "\x1b" not in output
     assert "�[31mred�[0m" in output
 
 
 def test_an_empty_run_says_so() -> None:
-    assert "Nothing was measured" in run.rendered(*report_fixture.empty())
+    assert "Nothing was measured" in page_text(run.build(*report_fixture.empty()))
 
 
 def test_sparkline_is_logarithmic() -> None:
-    assert terminal.sparkline([1, 10, 100]) == "▁▅█"
-    assert terminal.sparkline([5, 5]) == "▁▁"
-    assert terminal.sparkline([]) == terminal.sparkline([0.0]) == ""
-    assert len(terminal.sparkline([float(n) for n in range(1, 100)])) == terminal.SPARK_WIDTH
+    assert sparkline([1, 10, 100]) == "▁▅█"
+    assert sparkline([5, 5]) == "▁▁"
+    assert sparkline([]) == sparkline([0.0]) == ""
+    assert len(sparkline([float(n) for n in range(1, 100)])) == SPARK_WIDTH
 
 
 def unknown_records():
@@ -116,14 +116,14 @@ def unknown_records():
 @pytest.mark.parametrize("width", [50, 80, 120])
 def test_an_unknown_value_takes_no_room_from_the_others(width: int) -> None:
     on = console(width)
-    run.render_text(*unknown_records(), on)
+    print_page(run.build(*unknown_records()), on)
     output = printed(on)
     assert "node02 → node04" in output.partition("Pairs, worst first")[2].partition("In detail")[0]
     assert max(cell_len(line) for line in output.splitlines()) <= width
 
 
 def test_a_file_has_whole_tables() -> None:
-    rows = run.rendered(*unknown_records()).partition("Pairs, worst first\n")[2].splitlines()
+    rows = page_text(run.build(*unknown_records())).partition("Pairs, worst first\n")[2].splitlines()
     assert rows[1].split() == ["node02", "→", "node04", "unknown", "unknown", "11", "of", "12"]
     assert "unknown: the number of segments is not identifiable" in " ".join(rows[4:6])
 

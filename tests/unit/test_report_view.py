@@ -8,19 +8,19 @@ import msgspec
 import pytest
 
 from tests.unit import report_fixture
-from tests.unit.pages import said
+from tests.unit.pages import operations, said, verdict
 from tests.unit.pages import table as table_of
 from wulf.base.records import CellEstimate, CellMode, Estimate, NodeRecord
 from wulf.page import ticks
-from wulf.page.blocks import Verdict
-from wulf.page.parts import OperationView, Table, View
+from wulf.page.blocks import Page, Verdict
+from wulf.page.parts import OperationResult, Table
 from wulf.page.words import change_item, duration, percent, place_name
 from wulf.tools.compare.page import view as compare
 from wulf.tools.measure.page import headline, provenance, ranking, view
 
 
 @pytest.fixture(scope="module")
-def shown() -> View:
+def shown() -> Page:
     return view.build(*report_fixture.make())
 
 
@@ -28,8 +28,8 @@ def texts(table: Table) -> list[list[str]]:
     return [[item.text for item in row] for row in table.rows]
 
 
-def test_key_figures_name_the_worst_pair_and_the_best(shown: View) -> None:
-    latency, bandwidth, n_half = shown.operations[0].key_figures
+def test_key_figures_name_the_worst_pair_and_the_best(shown: Page) -> None:
+    latency, bandwidth, n_half = operations(shown)[0].key_figures
     assert latency.name == "zero-byte half round trip"
     # The fixture's factors are 1.17 for the worst pair and 1.00 for the best, of 28 µs.
     assert latency.worst.raw == pytest.approx(1.17 * 28e-6)
@@ -41,13 +41,13 @@ def test_key_figures_name_the_worst_pair_and_the_best(shown: View) -> None:
     assert n_half.worst_pair == "all 3 pairs alike"
 
 
-def test_where_no_model_gives_a_latency_the_smallest_size_does(shown: View) -> None:
-    stream = shown.operations[3]
+def test_where_no_model_gives_a_latency_the_smallest_size_does(shown: Page) -> None:
+    stream = operations(shown)[3]
     assert stream.key_figures[0].name == "time per message at 1 B"
     assert "a stream has no zero-byte latency" in texts(stream.pairs)[0][1]
 
 
-def changed_ends(**changes: object) -> OperationView:
+def changed_ends(**changes: object) -> OperationResult:
     """The first operation of the fixture, with its smallest and largest cells changed."""
     manifest, nodes, launches, analysis = report_fixture.make()
     ends = {min(report_fixture.ladder(256)), max(cell.cell.size_bytes for cell in analysis.cells)}
@@ -56,7 +56,7 @@ def changed_ends(**changes: object) -> OperationView:
         for cell in analysis.cells
     ]
     changed = msgspec.structs.replace(analysis, cells=cells)
-    return view.build(manifest, nodes, launches, changed).operations[0]
+    return operations(view.build(manifest, nodes, launches, changed))[0]
 
 
 def test_launches_that_lie_far_apart_have_no_single_headline() -> None:
@@ -92,13 +92,13 @@ def test_two_modes_within_the_launches_are_both_in_the_headline() -> None:
     assert "two modes in 7 of 12 launches, with 80 % and 20 % of the messages" in latency.note
 
 
-def test_one_figure_needs_no_word(shown: View) -> None:
-    assert all(figure.note == "" for figure in shown.operations[0].key_figures)
-    assert "too far apart" not in shown.operations[0].pairs.note
+def test_one_figure_needs_no_word(shown: Page) -> None:
+    assert all(figure.note == "" for figure in operations(shown)[0].key_figures)
+    assert "too far apart" not in operations(shown)[0].pairs.note
 
 
-def test_pairs_come_worst_first(shown: View) -> None:
-    assert [row[0] for row in texts(shown.operations[0].pairs)] == [
+def test_pairs_come_worst_first(shown: Page) -> None:
+    assert [row[0] for row in texts(operations(shown)[0].pairs)] == [
         "node02 → node04",
         "node01 → node03",
         "node01 → node02",
@@ -110,10 +110,10 @@ def test_many_pairs_show_the_worst_ones_and_the_best() -> None:
     assert ranking.shown(pairs) == [*pairs[:5], pairs[-1]]
 
 
-def test_chart_data_are_the_numbers_of_the_analysis(shown: View) -> None:
+def test_chart_data_are_the_numbers_of_the_analysis(shown: Page) -> None:
     *_, analysis = report_fixture.make()
     cells = [cell for cell in analysis.cells if cell.cell.op == "mpi_pingpong"]
-    main = shown.operations[0].overview[0].variants[0].datasets["main"]
+    main = operations(shown)[0].overview[0].variants[0].datasets["main"]
     drawn = {(p, n): t for p, n, t in zip(main["pair"], main["size_bytes"], main["time_s"], strict=True)}
     assert len(drawn) == len(cells) == 180
     for cell in cells:
@@ -122,32 +122,34 @@ def test_chart_data_are_the_numbers_of_the_analysis(shown: View) -> None:
         )
 
 
-def test_breakpoints_of_several_pairs_are_one_mark(shown: View) -> None:
-    breaks = shown.operations[0].overview[0].variants[0].datasets["breaks"]
+def test_breakpoints_of_several_pairs_are_one_mark(shown: Page) -> None:
+    breaks = operations(shown)[0].overview[0].variants[0].datasets["breaks"]
     assert list(breaks["size_bytes"]) == [65537]
     assert list(breaks["label"]) == ["65537 B: likely the eager limit (64 KiB)"]
     assert breaks["pairs"][0] == "node01 → node02, node01 → node03, node02 → node04"
 
 
-def test_missed_targets_say_how_far_they_are(shown: View) -> None:
-    rows = texts(shown.unreached)
+def test_missed_targets_say_how_far_they_are(shown: Page) -> None:
+    rows = texts(table_of(shown, "Targets not reached"))
     assert rows and all(", target 2 %" in row[4] for row in rows)
-    widths = [row[4].raw for row in shown.unreached.rows]
+    widths = [row[4].raw for row in table_of(shown, "Targets not reached").rows]
     assert widths == sorted(widths, reverse=True)
     *_, analysis = report_fixture.make()
-    assert sum(row[3].raw for row in shown.unreached.rows) == sum(not cell.reached for cell in analysis.cells)
-
-
-def test_unknown_facts_say_why_and_are_not_zero(shown: View) -> None:
-    assert ["nic.firmware", "unknown: ethtool is not installed", "node01, node02, node03, node04"] in texts(
-        shown.unknown
+    assert sum(row[3].raw for row in table_of(shown, "Targets not reached").rows) == sum(
+        not cell.reached for cell in analysis.cells
     )
-    assert ["everything", "unknown: no route to host", "node99"] in texts(shown.unknown)
-    assert not any(row[0] == "nic.firmware" for row in texts(shown.facts))
 
 
-def test_facts_that_differ_are_marked(shown: View) -> None:
-    kernels = [row for row in shown.facts.rows if row[0].text == "kernel release"]
+def test_unknown_facts_say_why_and_are_not_zero(shown: Page) -> None:
+    assert ["nic.firmware", "unknown: ethtool is not installed", "node01, node02, node03, node04"] in texts(
+        table_of(shown, "Unknown")
+    )
+    assert ["everything", "unknown: no route to host", "node99"] in texts(table_of(shown, "Unknown"))
+    assert not any(row[0] == "nic.firmware" for row in texts(table_of(shown, "Facts of the nodes")))
+
+
+def test_facts_that_differ_are_marked(shown: Page) -> None:
+    kernels = [row for row in table_of(shown, "Facts of the nodes").rows if row[0].text == "kernel release"]
     assert [(row[1].text, row[1].flag, row[2].text) for row in kernels] == [
         ("6.1.0-18-amd64", "warning", "node01, node02, node04"),
         ("6.1.0-21-amd64", "warning", "node03"),
@@ -158,16 +160,16 @@ def test_a_fact_without_value_or_reason_is_listed_as_unknown() -> None:
     manifest, _, launches, analysis = report_fixture.empty()
     nodes = [NodeRecord(node="n1", reachable=True, facts={"mtu_bytes": None})]
     shown = view.build(manifest, nodes, launches, analysis)
-    assert ["mtu_bytes", "unknown: no reason recorded", "n1"] in texts(shown.unknown)
+    assert ["mtu_bytes", "unknown: no reason recorded", "n1"] in texts(table_of(shown, "Unknown"))
 
 
 def test_an_empty_run_says_that_nothing_was_measured() -> None:
     shown = view.build(*report_fixture.empty())
-    assert shown.trust == "nothing" and shown.trust_title == "Nothing was measured"
-    assert shown.operations == ()
-    assert shown.unreached.empty == "nothing was measured"
-    assert shown.launches.empty == "there was no launch"
-    assert "no interval was computed" in shown.methods
+    assert (verdict(shown).flag, verdict(shown).title) == ("nothing", "Nothing was measured")
+    assert operations(shown) == ()
+    assert table_of(shown, "Targets not reached").empty == "nothing was measured"
+    assert table_of(shown, "Failed and contaminated").empty == "there was no launch"
+    assert "no interval was computed" in said(shown)[-1]
 
 
 def test_trust_is_good_only_when_everything_is_as_asked() -> None:
@@ -193,7 +195,7 @@ def test_facts_unknown_for_one_reason_share_a_row() -> None:
     manifest, _, launches, analysis = report_fixture.empty()
     unknown = {f"nic.fact{index}": "no interface" for index in range(9)} | {"time.zone": "no bus"}
     nodes = [NodeRecord(node=node, reachable=True, facts={}, unknown=unknown) for node in ("n1", "n2")]
-    rows = texts(view.build(manifest, nodes, launches, analysis).unknown)
+    rows = texts(table_of(view.build(manifest, nodes, launches, analysis), "Unknown"))
     assert [row[1:] for row in rows if row[2] == "all 2 nodes"] == [
         ["unknown: no interface", "all 2 nodes"],
         ["unknown: no bus", "all 2 nodes"],
@@ -205,7 +207,9 @@ def test_scouts_beside_load_are_no_contaminated_launches() -> None:
     manifest, nodes, launches, analysis = report_fixture.make()
     beside = [msgspec.structs.replace(x, status="ok", contamination=["load"]) for x in launches]
     scouts = [msgspec.structs.replace(x, purpose="scout") for x in beside[:4]]
-    rows = view.build(manifest, nodes, scouts + beside[4:], analysis).launches.rows
+    rows = table_of(
+        view.build(manifest, nodes, scouts + beside[4:], analysis), "Failed and contaminated"
+    ).rows
     assert sum(row[0].raw for row in rows) == len(launches) - 4
 
 
@@ -234,14 +238,14 @@ def test_tables_of_what_went_wrong_are_folded() -> None:
         for index, launch in enumerate(launches)
     ]
     shown = view.build(manifest, nodes, bad, msgspec.structs.replace(analysis, cells=cells))
-    rows = texts(shown.unreached)
+    rows = texts(table_of(shown, "Targets not reached"))
     assert [row[:2] for row in sorted(rows)] == [
         [op, "all 3 pairs"] for op in sorted(report_fixture.OPERATIONS)
     ]
     assert {row[2] for row in rows if row[0] == "tcp_rr"} == {"0 B to 1 MiB"}
-    assert len(shown.launches.rows) == 4
-    assert sum(row[0].raw for row in shown.launches.rows) == len(bad)
-    assert "such as: " in texts(shown.launches)[0][5]
+    assert len(table_of(shown, "Failed and contaminated").rows) == 4
+    assert sum(row[0].raw for row in table_of(shown, "Failed and contaminated").rows) == len(bad)
+    assert "such as: " in texts(table_of(shown, "Failed and contaminated"))[0][5]
 
 
 def test_one_launch_has_no_interval_and_says_so() -> None:
@@ -250,15 +254,15 @@ def test_one_launch_has_no_interval_and_says_so() -> None:
     alone = msgspec.structs.replace(cell.time, low=None, high=None, n=1)
     lone: CellEstimate = msgspec.structs.replace(cell, time=alone, reached=False)
     shown = view.build(manifest, nodes, launches, msgspec.structs.replace(analysis, cells=[lone]))
-    assert texts(shown.unreached)[0][4:] == ["no interval, target 2 %", "1"]
-    assert "no interval" in texts(shown.operations[0].details[0].sizes)[0][1]
-    main = shown.operations[0].overview[0].variants[0].datasets["main"]
+    assert texts(table_of(shown, "Targets not reached"))[0][4:] == ["no interval, target 2 %", "1"]
+    assert "no interval" in texts(operations(shown)[0].details[0].sizes)[0][1]
+    main = operations(shown)[0].overview[0].variants[0].datasets["main"]
     assert list(main["low_s"]) == [None]
 
 
 def test_control_characters_of_nodes_do_not_pass() -> None:
     shown = view.build(*report_fixture.make(ops=("tcp_rr",), pairs=6, sizes=2, hostile=True))
-    values = [row[1] for row in texts(shown.facts)]
+    values = [row[1] for row in texts(table_of(shown, "Facts of the nodes"))]
     assert any("�[31mred" in value for value in values)
     assert not any("\x1b" in value for value in values)
 
@@ -325,14 +329,16 @@ def test_nodes_that_do_not_answer_for_one_reason_are_one_row() -> None:
         for number in range(50, 80)
     ]
     shown = view.build(manifest, [*nodes, *gone], launches, analysis)
-    refused = [row for row in texts(shown.unknown) if "Connection refused" in row[1]]
+    refused = [row for row in texts(table_of(shown, "Unknown")) if "Connection refused" in row[1]]
     assert len(refused) == 1 and "node50" in refused[0][2]
 
 
 def test_a_spent_budget_does_not_contradict_targets_that_were_reached() -> None:
     manifest, nodes, launches, analysis = report_fixture.make(ops=("tcp_rr",), sizes=4)
     cells = [msgspec.structs.replace(cell, reached=True) for cell in analysis.cells]
-    lines = view.build(manifest, nodes, launches, msgspec.structs.replace(analysis, cells=cells)).trust_text
+    lines = verdict(
+        view.build(manifest, nodes, launches, msgspec.structs.replace(analysis, cells=cells))
+    ).lines
     assert f"{len(cells)} of {len(cells)} cells reached ±2 % (95 % intervals)." in lines
     assert not any("before all" in line for line in lines)
     assert any("before everything that was planned was measured" in line for line in lines)
@@ -345,7 +351,7 @@ def test_nothing_is_said_of_segments_that_were_not_found() -> None:
         analysis.models[0], segments=[], asymptotic_bandwidth=None, n_half_bytes=None, notes=[note]
     )
     shown = view.build(manifest, nodes, launches, msgspec.structs.replace(analysis, models=[bare]))
-    assert shown.operations[0].details[0].segments.empty == note
+    assert operations(shown)[0].details[0].segments.empty == note
 
 
 def test_a_pooled_no_decision_does_not_hide_a_pair_that_is_faster() -> None:

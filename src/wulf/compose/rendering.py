@@ -14,7 +14,7 @@ from wulf.base.store.tuning import TuningRun
 from wulf.node.fleet.look import judge
 from wulf.node.measuring.analysis import analyze
 from wulf.page.page import html
-from wulf.page.terminal import plain, print_page
+from wulf.page.terminal import page_text
 from wulf.tools.diagnose import work
 from wulf.tools.emulate import work as emulating
 from wulf.tools.hpl import page as hpl
@@ -57,7 +57,7 @@ def _hpl(run: HplRun, form: Form) -> str:
     if form == "html":
         return html(hpl.build(run.manifest, run.launches, result))
     if form == "text":
-        return plain(lambda console: print_page(hpl.build(run.manifest, run.launches, result), console))
+        return page_text(hpl.build(run.manifest, run.launches, result))
     if form == "json":
         return msgspec.json.format(msgspec.json.encode(result), indent=1).decode() + "\n"
     raise UsageError(f"--{form}: of a run of HPL there are --html, --text, --json, --svg and --pdf")
@@ -77,7 +77,7 @@ def tuning_data(run: TuningRun, form: Form) -> bytes:
         return tuning.published_latex(found).encode()
     if form == "bibtex":
         return paper.bibtex(_cited(run.manifest, tuning.headline(found), run.manifest.plan.seed)).encode()
-    return plain(lambda console: print_page(tuning.build(found), console)).encode()
+    return page_text(tuning.build(found)).encode()
 
 
 def page(run: Run, analysis: Analysis) -> str:
@@ -86,7 +86,7 @@ def page(run: Run, analysis: Analysis) -> str:
     audit = judge(run.nodes, "hpc") if any("kernel.release" in node.facts for node in run.nodes) else None
     found = work.find(run)
     performed = emulating.shown(run, analysis)
-    return run_report.render_html(run.manifest, run.nodes, run.launches, analysis, audit, found, performed)
+    return html(run_report.build(run.manifest, run.nodes, run.launches, analysis, audit, found, performed))
 
 
 def data(run: Run, analysis: Analysis, form: Form) -> bytes:
@@ -103,7 +103,7 @@ def data(run: Run, analysis: Analysis, form: Form) -> bytes:
         return paper.markdown(shown).encode()
     if form == "bibtex":
         return paper.bibtex(_cited(run.manifest, shown.title, run.manifest.plan.seed)).encode()
-    return run_report.rendered(run.manifest, run.nodes, run.launches, analysis, performed).encode()
+    return page_text(shown).encode()
 
 
 def _cited(manifest: Manifest | TuneManifest, title: str, seed: int) -> paper.Citation:

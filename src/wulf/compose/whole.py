@@ -186,8 +186,8 @@ def _curves(curves: measuring.MeasureRequest, path: Path, watcher: Watcher) -> R
     """Measure whole curves of what the objective is made of, and write their page."""
     with watcher.measuring(path.name) as progress:
         measured, _ = measuring.start(curves, path, progress)
-    page = run_report.render_html(
-        measured.manifest, measured.nodes, measured.launches, analyze(measured), None
+    page = html(
+        run_report.build(measured.manifest, measured.nodes, measured.launches, analyze(measured), None)
     )
     write_atomically(path / "report.html", page.encode())
     return measured

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
 
-from wulf.page.parts import Card, Figure, Flag, Table, Warning
+from wulf.page.parts import Card, Figure, Findings, Flag, OperationResult, Table, Warning
 
 
 @dataclass(frozen=True)
 class Verdict:
     """The answer, and what it rests on."""
 
-    flag: Flag
+    flag: Flag | Literal["fair", "poor", "nothing"]
     lines: tuple[str, ...] = ()
     title: str = ""
 
@@ -125,6 +126,22 @@ class Warnings:
 
 
 @dataclass(frozen=True)
+class Operations:
+    """What was measured, one operation after the other; on a page one is chosen."""
+
+    results: tuple[OperationResult, ...]
+    #: Only the figures that are read first.
+    brief: bool = False
+
+
+@dataclass(frozen=True)
+class KeyFigures:
+    """The figures of each operation that are read first; a terminal has them with the operation."""
+
+    results: tuple[OperationResult, ...]
+
+
+@dataclass(frozen=True)
 class PageOnly:
     """Blocks that a terminal has no room for."""
 
@@ -144,6 +161,9 @@ Block = (
     | Matrices
     | Changes
     | Cards
+    | Operations
+    | KeyFigures
+    | Findings
     | Warnings
     | PageOnly
 )
@@ -176,14 +196,18 @@ class Page:
     sections: tuple[Section, ...]
     #: Downloads are named for it.
     run: str = ""
-    #: Operation → the pairs that a reader can choose.
-    pairs: Mapping[str, list[str]] = field(default_factory=dict)
 
     @property
     def blocks(self) -> tuple[Block, ...]:
         """All that is on the page, without what groups it."""
         grouped = (*self.head, *(block for section in self.sections for block in section.blocks))
         return tuple(inner for block in grouped for inner in _ungrouped(block))
+
+    @property
+    def pairs(self) -> dict[str, list[str]]:
+        """Operation → the pairs that a reader can choose."""
+        shown = [one for block in self.blocks if isinstance(block, Operations) for one in block.results]
+        return {one.id: [detail.pair for detail in one.details] for one in shown}
 
     @property
     def figures(self) -> tuple[Figure, ...]:
@@ -197,6 +221,10 @@ def _ungrouped(block: Block) -> Iterator[Block]:
             yield from _ungrouped(inner)
     elif isinstance(block, Matrices):
         yield from block.figures
+    elif isinstance(block, Operations):
+        yield block
+        for one in block.results:
+            yield from (*one.overview, *one.detail)
     else:
         yield block
 

@@ -139,7 +139,7 @@ class PairDetail:
 
 
 @dataclass(frozen=True)
-class OperationView:
+class OperationResult:
     """All about one operation."""
 
     id: str
@@ -173,7 +173,7 @@ class Warning:
 
 
 @dataclass(frozen=True)
-class FindingView:
+class FindingRow:
     """A finding in words."""
 
     id: str
@@ -217,13 +217,13 @@ class Alike:
 
 
 @dataclass(frozen=True)
-class AuditView:
-    """An audit, ready to be printed."""
+class Findings:
+    """What an audit found: severities and words can be searched, nodes that differ have a table."""
 
     headline: str
     lede: str
     counts: tuple[tuple[str, int, str], ...]
-    findings: tuple[FindingView, ...]
+    findings: tuple[FindingRow, ...]
     alike: Alike
     #: (checks, why they are not known, nodes)
     unknown: tuple[tuple[str, str, str], ...]
@@ -242,81 +242,3 @@ class Card:
     next: str
     #: Id of the section that has the figures; empty where there is none.
     section: str = ""
-
-
-@dataclass(frozen=True)
-class DiagnosisView:
-    """A diagnosis, ready to be printed."""
-
-    flag: Flag
-    lines: tuple[str, ...]
-    cards: tuple[Card, ...]
-    figures: tuple[Figure, ...]
-    scores: Table
-    commands: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Section:
-    """What is said of several operations together."""
-
-    #: In the address of the page, and of its heading.
-    id: str
-    title: str
-    table: Table
-    figures: tuple[Figure, ...] = ()
-
-
-@dataclass(frozen=True)
-class HostsView:
-    """What the nodes do by themselves, ready to be printed."""
-
-    nodes: Table
-    cpus: Table
-    #: Of detours; none where no CPU was watched.
-    figures: tuple[Figure, ...]
-    #: What would make nodes quieter.
-    cards: tuple[Card, ...]
-    #: Of which nodes nothing is known to make them quieter; empty where of none.
-    none: str
-
-
-@dataclass(frozen=True)
-class PatternView:
-    """A pattern that was performed, ready to be printed."""
-
-    title: str
-    lede: str
-    #: What must be known, the prediction first where there is one.
-    lines: tuple[str, ...]
-    times: Table
-    programs: Table
-    figures: tuple[Figure, ...]
-    #: As it was written.
-    text: str
-
-
-@dataclass(frozen=True)
-class View:
-    """A whole run, ready to be printed."""
-
-    run_id: str
-    title: str
-    lede: str
-    trust: Literal["good", "fair", "poor", "nothing"]
-    trust_title: str
-    trust_text: tuple[str, ...]
-    warnings: tuple[Warning, ...]
-    operations: tuple[OperationView, ...]
-    across: tuple[Section, ...]
-    launches: Table
-    unreached: Table
-    facts: Table
-    unknown: Table
-    provenance: Table
-    methods: str
-    command_line: str = ""
-    audit: AuditView | None = None
-    diagnosis: DiagnosisView | None = None
-    hosts: HostsView | None = None
-    pattern: PatternView | None = None

@@ -13,6 +13,7 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from wulf.page import findings, operations
 from wulf.page.blocks import (
     Block,
     Cards,
@@ -22,13 +23,17 @@ from wulf.page.blocks import (
     Command,
     Key,
     Keys,
+    Matrices,
     Notes,
+    Operations,
     Page,
+    PageOnly,
     Paragraph,
+    Section,
     Verdict,
     Warnings,
 )
-from wulf.page.parts import Card, Column, Item, Table, Warning
+from wulf.page.parts import Card, Column, Figure, Findings, Item, Table, Warning
 from wulf.page.words import UNKNOWN, listed
 
 STYLES = {
@@ -67,6 +72,11 @@ def print_page(shown: Page, console: Console) -> None:
     Printer(console).page(shown)
 
 
+def page_text(shown: Page) -> str:
+    """Return a page as plain text, for a file."""
+    return plain(lambda console: print_page(shown, console))
+
+
 class Printer:
     """Puts the parts of a view on a console; everything is printed as text, never as markup."""
 
@@ -84,7 +94,7 @@ class Printer:
         for block in shown.head:
             self.block(block)
         for section in shown.sections:
-            if any(_is_prose(block) for block in section.blocks):
+            if _has_heading(section):
                 self.section(section.title)
             for block in section.blocks:
                 self.block(block)
@@ -100,11 +110,19 @@ class Printer:
             Command: lambda one: _each(self.line, ("", f"{one.label}: {one.text}")),
             Changes: lambda one: _each(self.change, one.changes),
             Code: lambda one: _each(self.line, () if one.summary else one.text.splitlines()),
+            Operations: self._operations,
+            Findings: lambda one: findings.show(one, self),
             Cards: lambda one: _each(self.card, one.cards),
             Warnings: lambda one: _each(self.warning, one.warnings),
         }
         if type(block) in forms:
             forms[type(block)](block)
+
+    def _operations(self, block: Operations) -> None:
+        for result in block.results:
+            operations.key_figures(self, result)
+            if not block.brief:
+                operations.details(self, result)
 
     def change(self, change: Change) -> None:
         self.line("")
@@ -142,6 +160,10 @@ class Printer:
         if len(warning.cases) > CASES:
             self.line(f"  and {len(warning.cases) - CASES} more")
         self._print(Padding(Text(warning.advice), (0, 0, 0, 2), expand=False))
+
+    def text(self, text: Text) -> None:
+        """Print a line of several styles."""
+        self._print(text)
 
     def line(self, text: str, style: str = "") -> None:
         # What stands before and after a block may both ask for room.
@@ -204,11 +226,11 @@ def _key(key: Key) -> str:
     return f"{key.name}: {key.value}{f'  ({key.where})' if key.where else ''}"
 
 
-def _is_prose(block: Block) -> bool:
-    """Whether a block prints lines, and has no title of its own."""
-    if isinstance(block, Notes):
-        return bool(block.lines)
-    return isinstance(block, Paragraph | Verdict) or (isinstance(block, Code) and not block.summary)
+def _has_heading(section: Section) -> bool:
+    """Whether anything of a section is printed that does not have the same title itself."""
+    printed = [block for block in section.blocks if not isinstance(block, Figure | Matrices | PageOnly)]
+    titles = [block.title for block in printed if isinstance(block, Table)]
+    return bool(section.title and printed) and section.title not in titles
 
 
 def _cell(item: Item) -> Text:

@@ -9,6 +9,7 @@ def command(run: RunArgument = "latest", runs: RunsOption = RUNS, json: JsonOpti
     """Compute estimates, models and warnings again from the records of a run, and store them with it."""
     from wulf.base.store import save_analysis
     from wulf.node.measuring.analysis import analyze
+    from wulf.page.terminal import print_page
     from wulf.tools.measure import page as run_report
 
     loaded = open_run(run, runs)
@@ -17,4 +18,4 @@ def command(run: RunArgument = "latest", runs: RunsOption = RUNS, json: JsonOpti
     if json:
         print_json(analysis)
         return
-    run_report.render_text(loaded.manifest, loaded.nodes, loaded.launches, analysis, console())
+    print_page(run_report.build(loaded.manifest, loaded.nodes, loaded.launches, analysis), console())

@@ -41,7 +41,9 @@ def command(
     from wulf.base.catalogue import PROFILES, SEVERITIES
     from wulf.base.store import write_atomically
     from wulf.node.fleet.look import judge
+    from wulf.page.page import html
     from wulf.page.sections import audit as shown
+    from wulf.page.terminal import print_page
 
     known = next((name for name in PROFILES if name == profile), None)
     if known is None:
@@ -53,14 +55,14 @@ def command(
         write_atomically(junit, shown.junit(audit).encode())
         sys.stderr.write(f"written: {junit}\n")
     if page is not None:
-        write_atomically(page, shown.render_html(audit).encode())
+        write_atomically(page, html(shown.page(audit)).encode())
         sys.stderr.write(f"written: {page}\n")
     if json:
         print_json(audit)
     elif markdown:
         sys.stdout.write(shown.markdown(audit))
     else:
-        shown.render_text(audit, console())
+        print_page(shown.page(audit), console())
     bad = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
     if audit.unreachable or shown.matches(audit, bad):
         raise typer.Exit(EXIT_FINDINGS)

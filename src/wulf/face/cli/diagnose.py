@@ -71,6 +71,7 @@ def command(
     """
     from wulf.base import store
     from wulf.page.sections import diagnosis as report
+    from wulf.page.terminal import print_page
     from wulf.tools.diagnose import work
 
     end_gently()
@@ -90,7 +91,7 @@ def command(
     if json:
         print_json(found)
     else:
-        report.render_text(found, console())
+        print_page(report.page(found), console())
         console().print(f"all figures: wulf report {loaded.path}", markup=False, soft_wrap=True)
     if not whole or not found.fine or (found.gate is not None and found.gate.worse):
         raise typer.Exit(EXIT_FINDINGS)

@@ -28,11 +28,12 @@ def command(
     from wulf.node.cluster.names import expand
     from wulf.node.fleet.begin import new_run
     from wulf.node.measuring.imported import import_run, read_files
+    from wulf.page.terminal import print_page
     from wulf.tools.measure import page as run_report
 
     launches = read_files(files)
     run, analysis = import_run(launches, expand(nodes) if nodes else [], new_run(name, runs))
-    run_report.render_text(run.manifest, run.nodes, run.launches, analysis, console(), brief=True)
+    print_page(run_report.build(run.manifest, run.nodes, run.launches, analysis, brief=True), console())
     sys.stdout.write(f"\nrun: {run.path}\nnext: wulf report {run.path} --html, wulf compare\n")
 
 

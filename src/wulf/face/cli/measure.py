@@ -310,12 +310,14 @@ def _names(ops: str | None) -> list[str] | None:
 
 def show_measured(outcome: session.Outcome, *, lacking: str = "") -> None:
     """Print what a run gave; end with the exit code that says whether all of it was measured."""
+    from wulf.page.terminal import print_page
     from wulf.tools.emulate import work
     from wulf.tools.measure import page as run_report
 
     run, analysis = outcome
     performed = work.shown(run, analysis)
-    run_report.render_text(run.manifest, run.nodes, run.launches, analysis, console(), performed, brief=True)
+    shown = run_report.build(run.manifest, run.nodes, run.launches, analysis, performed=performed, brief=True)
+    print_page(shown, console())
     if lacking:
         sys.stdout.write(f"\n{printable(lacking)}\n")
     sys.stdout.write(f"\nrun: {run.path}\nnext: wulf report {run.path} --html (or --text, --csv, --json)\n")

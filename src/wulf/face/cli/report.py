@@ -68,6 +68,7 @@ def command(
     from wulf.base.store.tuning import HEAD, load_tuning
     from wulf.compose import rendering
     from wulf.node.measuring.analysis import analyze
+    from wulf.page.terminal import print_page
     from wulf.tools.emulate import work
     from wulf.tools.measure import page as run_report
 
@@ -97,7 +98,10 @@ def command(
     analysis = loaded.analysis() or analyze(loaded)
     if form == "text" and output is None:
         performed = work.shown(loaded, analysis)
-        run_report.render_text(loaded.manifest, loaded.nodes, loaded.launches, analysis, console(), performed)
+        shown = run_report.build(
+            loaded.manifest, loaded.nodes, loaded.launches, analysis, performed=performed
+        )
+        print_page(shown, console())
     elif form in ("svg", "pdf"):
         _draw(_charts(loaded, analysis), form, output or loaded.path / CHARTS)
     elif form != "html":

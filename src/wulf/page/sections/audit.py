@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
-from rich.console import Console
-from rich.text import Text
-
 from wulf.base.nodeset import fold, fold_reasons
 from wulf.base.records import Audit, Finding
 from wulf.base.text import printable
-from wulf.page import page
-from wulf.page.parts import Alike, AlikeRow, AuditView, FindingView
+from wulf.page.blocks import Page
+from wulf.page.parts import Alike, AlikeRow, FindingRow, Findings
 from wulf.page.words import count, listed, remedy
 
 #: Characters of one text that are printed; a node can print anything.
@@ -20,11 +17,10 @@ _LIMIT = 1000
 #: A longer set of nodes does not stand in the first line of a finding.
 _SHORT = 60
 _SEVERITY = {"fail": "FAIL", "warn": "WARN", "info": "INFO"}
-_STYLE = {"fail": "bold red", "warn": "bold yellow", "info": "cyan"}
 _MEANING = {"fail": "breaks or cripples", "warn": "costs", "info": "worth trying or knowing"}
 
 
-def build(audit: Audit) -> AuditView:
+def build(audit: Audit) -> Findings:
     """Return the view of an audit."""
     total = len(audit.nodes) - len(audit.unreachable)
     counts = tuple(
@@ -43,7 +39,7 @@ def build(audit: Audit) -> AuditView:
         "info": "Nothing is wrong; some things are worth trying",
         "": "Nothing was found",
     }[worst]
-    return AuditView(
+    return Findings(
         headline=headline,
         lede=f"{count(total, 'node')} looked at with the profile '{audit.profile}'"
         + (f"; {count(len(audit.unreachable), 'node')} did not answer" if audit.unreachable else "")
@@ -69,7 +65,7 @@ def _unknown(audit: Audit) -> tuple[tuple[str, str, str], ...]:
     )
 
 
-def _finding(finding: Finding, total: int) -> FindingView:
+def _finding(finding: Finding, total: int) -> FindingRow:
     nodes = fold(finding.nodes)
     everywhere = len(finding.nodes) == total and total > 1
     lines = (
@@ -82,7 +78,7 @@ def _finding(finding: Finding, total: int) -> FindingView:
     )
     commands = (("now", finding.fix), ("to keep it", finding.keep))
     shown = tuple((label, printable(text, _LIMIT)) for label, text in lines if text)
-    return FindingView(
+    return FindingRow(
         id=finding.id,
         severity=finding.severity,
         title=printable(finding.title, 200),
@@ -151,35 +147,18 @@ def _reasons(unreachable: dict[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple((fold(nodes), printable(reason, 200)) for nodes, reason in fold_reasons(unreachable))
 
 
-def render_html(audit: Audit) -> str:
+def page(audit: Audit) -> Page:
     """Return the page of an audit."""
-    return page.render("audit.html.j2", build(audit), [], {"run": "audit", "pairs": {}})
-
-
-def render_text(audit: Audit, console: Console) -> None:
-    """Print an audit."""
-    view = build(audit)
-    console.print(Text(f"{view.headline}.", style="bold"))
-    console.print(Text(view.lede))
-    for nodes, reason in view.unreachable:
-        console.print(Text(f"no answer: {nodes}: {reason}", style="red"))
-    for finding in view.findings:
-        console.print()
-        head = Text(f"{_SEVERITY[finding.severity]}  ", style=_STYLE[finding.severity])
-        head.append(finding.title, style="bold")
-        head.append("  all nodes" if finding.everywhere else f"  {finding.nodes}")
-        head.append(f"  [{finding.id}]", style="dim")
-        console.print(head)
-        lines = [*finding.lines[:4], *finding.commands, *finding.lines[4:]]
-        for label, text in lines:
-            name = label.split(" ", 1)[0] if label.startswith("costs") else label
-            shown = f"{label.removeprefix('costs ')}: {text}" if label.startswith("costs") else text
-            console.print(Text(f"      {name:<10} {shown}"))
-    if view.unknown:
-        console.print()
-        console.print(Text("Not known:", style="bold"))
-        for titles, reason, nodes in view.unknown:
-            console.print(Text(f"      {reason} ({nodes}): {titles}"))
+    found = build(audit)
+    return Page(
+        title=found.headline,
+        lede=found.lede,
+        kind="Audit",
+        verb="audit",
+        head=(found,),
+        sections=(),
+        run="audit",
+    )
 
 
 def markdown(audit: Audit) -> str:

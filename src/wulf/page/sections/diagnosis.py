@@ -6,14 +6,12 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from xml.etree import ElementTree
 
-from rich.console import Console
-
 from wulf.base.nodeset import fold
 from wulf.base.records.diagnosed import Diagnosis, Kind, Matrix, Score, Suspect, Symptom, Worse
 from wulf.base.text import in_command, printable
 from wulf.base.units import format_bytes, format_change, format_time
-from wulf.page.parts import Card, Column, DiagnosisView, Figure, Item, Table
-from wulf.page.terminal import Printer
+from wulf.page.blocks import Block, Cards, Command, Page, Section, Verdict
+from wulf.page.parts import Card, Column, Figure, Flag, Item, Table
 from wulf.page.words import change_item, count, name, percent
 
 _WORDS: dict[Kind, str] = {
@@ -39,38 +37,48 @@ LEAST = 1e-6
 FAIR = 0.5
 
 
-def render_text(found: Diagnosis, console: Console) -> None:
-    """Print the verdict, and what it comes from."""
-    printer = Printer(console)
+def page(found: Diagnosis) -> Page:
+    """Return the verdict, and what it comes from."""
     first, *more = verdict(found)
-    printer.line(first, "bold green" if found.fine else "bold red")
-    for line in more:
-        printer.line(line)
-    for card in map(_card, found.symptoms):
-        printer.line("")
-        printer.line(f"{card.title}  ({card.where})", "bold yellow")
-        printer.line(f"  {card.evidence}")
-        printer.line(f"  {card.why}")
-        printer.line(f"  next: {card.next}")
-    printer.table(table(found))
-    if found.gate is not None:
-        printer.line("")
-        figures = count(len(found.gate.worse), "figure") if found.gate.worse else "no figure"
-        printer.line(
-            f"against {found.gate.baseline}: {figures} proven to be worse by more than {percent(found.gate.margin)}",
-            "bold red" if found.gate.worse else "bold green",
+    flag: Flag = "good" if found.fine else "error"
+    return Page(
+        title=first,
+        lede="",
+        kind="Diagnosis",
+        verb="diagnose",
+        head=(
+            Verdict(flag, tuple(more)),
+            Cards(tuple(map(_card, found.symptoms))),
+            table(found),
+            *_gate(found),
+            *_commands(found),
+        ),
+        sections=(),
+    )
+
+
+def _gate(found: Diagnosis) -> Iterator[Block]:
+    """Yield how it stands against a baseline."""
+    gate = found.gate
+    if gate is not None:
+        figures = count(len(gate.worse), "figure") if gate.worse else "no figure"
+        yield Verdict(
+            "error" if gate.worse else "good",
+            (gate.reason, *map(_worse, gate.worse[:NAMED])),
+            f"against {gate.baseline}: {figures} proven to be worse by more than {percent(gate.margin)}",
         )
-        printer.line(f"  {found.gate.reason}")
-        for worse in found.gate.worse[:NAMED]:
-            printer.line(f"  {_worse(worse)}")
-    for command in _commands(found):
-        printer.line(f"next: {command}")
 
 
-def build(
+def verdict_block(found: Diagnosis) -> Verdict:
+    """Return the verdict, for the head of a page."""
+    first, *more = verdict(found)
+    return Verdict("good" if found.fine else "error", tuple(more), first)
+
+
+def section(
     found: Diagnosis, figures: tuple[Figure, ...] = (), sections: Mapping[str, str] = NOWHERE
-) -> DiagnosisView | None:
-    """Return what is shown of a diagnosis; None where there is nothing to say.
+) -> Section:
+    """Return what is shown of a diagnosis.
 
     Parameters
     ----------
@@ -79,15 +87,16 @@ def build(
     sections
         Operation → where on the page its figures are.
     """
-    if not found.matrices and not found.symptoms:
-        return None
-    return DiagnosisView(
-        flag=("good" if found.fine else "error") if found.matrices else "",
-        lines=tuple(verdict(found)) if found.matrices else (),
-        cards=tuple(_card(symptom, sections) for symptom in found.symptoms),
-        figures=figures,
-        scores=table(found),
-        commands=_commands(found),
+    scores = table(found)
+    return Section(
+        "diagnosis",
+        "Diagnosis",
+        (
+            Cards(tuple(_card(symptom, sections) for symptom in found.symptoms)),
+            *figures,
+            *([scores] if scores.rows else []),
+            *_commands(found),
+        ),
     )
 
 
@@ -103,9 +112,9 @@ def _card(symptom: Symptom, sections: Mapping[str, str] = NOWHERE) -> Card:
     )
 
 
-def _commands(found: Diagnosis) -> tuple[str, ...]:
+def _commands(found: Diagnosis) -> Iterator[Command]:
     commands = [_next(suspect) for matrix in found.matrices for suspect in matrix.suspects]
-    return tuple(dict.fromkeys(commands))
+    yield from (Command("next", command) for command in dict.fromkeys(commands))
 
 
 def verdict(found: Diagnosis) -> Iterator[str]:

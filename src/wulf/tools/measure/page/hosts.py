@@ -5,14 +5,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from wulf.base.nodeset import fold
 from wulf.base.records import CpuNoise, Estimate, HostAdvice, HostNoise, Operation
 from wulf.base.text import printable
 from wulf.base.units import format_spread, format_time, format_value
 from wulf.page import ticks
-from wulf.page.parts import Card, Column, Figure, HostsView, Item, Raw, Table, Variant, rounded
+from wulf.page.blocks import Block, Cards, Paragraph, Section
+from wulf.page.parts import Card, Column, Figure, Item, Raw, Table, Variant, rounded
 from wulf.page.words import count, estimate_item, name, rest
 from wulf.tools.measure.page import charts
 
@@ -27,20 +28,21 @@ BINS = 5
 Watched = tuple[str, CpuNoise]
 
 
-def build(hosts: Sequence[HostNoise]) -> HostsView | None:
-    """Return what is shown of the nodes; None where nothing was measured on them alone."""
+def sections(hosts: Sequence[HostNoise], *, brief: bool) -> Iterator[Section]:
+    """Yield what is shown of the nodes by themselves, where anything was measured on them alone."""
     if not hosts:
-        return None
+        return
     watched = sorted(
         ((host.node, cpu) for host in hosts for cpu in host.cpus), key=lambda one: -one[1].detoured.value
     )
     quiet = [host.node for host in hosts if not host.advice]
-    return HostsView(
-        nodes=_nodes(hosts),
-        cpus=_cpus(watched),
-        figures=_figures(watched),
-        cards=_cards(hosts),
-        none=f"Nothing was found that is known to make {fold(map(name, quiet))} quieter." if quiet else "",
+    none = f"Nothing was found that is known to make {fold(map(name, quiet))} quieter."
+    tables: tuple[Block, ...] = () if brief else (_nodes(hosts), *_figures(watched), _cpus(watched))
+    yield Section(
+        "hosts",
+        "Hosts",
+        (Cards(_cards(hosts)), *([Paragraph(none)] if quiet else []), *tables),
+        "what the nodes do by themselves",
     )
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from wulf.page import markup
-from wulf.page.parts import Item, Table, View
+from wulf.page.blocks import Operations, Page
+from wulf.page.parts import Item, Table
 from wulf.page.terminal import Grid
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -28,14 +29,14 @@ class Citation:
     seed: int
 
 
-def latex(view: View) -> str:
+def latex(shown: Page) -> str:
     """Return all operations' tables as LaTeX: pairs, then the sizes of the worst pair."""
-    return "\n".join(markup.latex(table) for table in _tables(view))
+    return "\n".join(markup.latex(table) for table in _tables(shown))
 
 
-def markdown(view: View) -> str:
+def markdown(shown: Page) -> str:
     """Return the same as Markdown."""
-    return "\n".join(markup.markdown(table) for table in _tables(view))
+    return "\n".join(markup.markdown(table) for table in _tables(shown))
 
 
 def bibtex(cited: Citation) -> str:
@@ -64,8 +65,10 @@ def _entry(key: str, **fields: str) -> str:
     return f"@misc{{{key},\n{lines}}}\n"
 
 
-def _tables(view: View) -> Iterator[Table]:
-    for operation in view.operations:
+def _tables(shown: Page) -> Iterator[Table]:
+    for operation in (
+        one for block in shown.blocks if isinstance(block, Operations) for one in block.results
+    ):
         whole = [operation.pairs, *(detail.sizes for detail in operation.details[:1])]
         for table in whole:
             yield _printed(replace(table, title=f"{operation.name}: {table.title}"))

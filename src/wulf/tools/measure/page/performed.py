@@ -8,7 +8,8 @@ from wulf.base.records import Estimate
 from wulf.base.records.emulated import Emulated, EmulatedPattern, EmulatedProgram, EmulatedTimes
 from wulf.base.text import printable
 from wulf.base.units import format_bytes, format_spread, format_time
-from wulf.page.parts import Column, Item, PatternView, Table
+from wulf.page.blocks import Code, Notes, Paragraph, Section
+from wulf.page.parts import Column, Item, Table
 from wulf.page.words import count, estimate_item, name, percent
 from wulf.tools.measure.page import pattern_figures as figures
 
@@ -21,17 +22,20 @@ COMPUTE = {
 }
 
 
-def build(pattern: EmulatedPattern, found: Emulated) -> PatternView:
+def section(pattern: EmulatedPattern, found: Emulated, *, brief: bool) -> Section:
     """Return all that is shown of a pattern."""
-    picture = figures.picture(pattern)
-    return PatternView(
-        title=name(pattern.title),
-        lede=_lede(pattern, found),
-        lines=tuple(_lines(pattern, found)),
-        times=_times(found),
-        programs=_programs(pattern),
-        figures=tuple(figure for figure in (picture, figures.shares(found)) if figure is not None),
-        text=pattern.text,
+    drawn = [one for one in (figures.picture(pattern), figures.shares(found)) if one is not None]
+    return Section(
+        "pattern",
+        f"Pattern: {name(pattern.title)}",
+        (
+            Paragraph(_lede(pattern, found)),
+            Notes(tuple(_lines(pattern, found))),
+            _times(found),
+            *drawn,
+            *([] if brief else [_programs(pattern)]),
+            Code(pattern.text, summary="the pattern as it was written"),
+        ),
     )
 
 

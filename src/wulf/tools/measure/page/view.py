@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -20,7 +21,8 @@ from wulf.base.records.diagnosed import Diagnosis
 from wulf.base.records.emulated import Emulated, EmulatedPattern
 from wulf.base.text import printable
 from wulf.base.units import format_bytes
-from wulf.page.parts import DiagnosisView, Figure, OperationView, Section, View
+from wulf.page.blocks import Command, KeyFigures, Operations, Page, Paragraph, Section, Verdict, Warnings
+from wulf.page.parts import Figure, OperationResult, Table
 from wulf.page.sections import audit as audit_view
 from wulf.page.sections import diagnosis as diagnosis_view
 from wulf.page.words import Terms, estimate_item, name
@@ -51,40 +53,92 @@ def build(
     audit: Audit | None = None,
     diagnosis: Diagnosis | None = None,
     performed: Performed | None = None,
-) -> View:
-    """Return all that is shown of a run."""
+    *,
+    brief: bool = False,
+) -> Page:
+    """Return all that is shown of a run.
+
+    Parameters
+    ----------
+    audit, diagnosis, performed
+        Of its nodes, of its figures, and the pattern that it performed, where there are.
+    brief
+        Whether only its key figures are shown, whether to trust them, and what must be known.
+    """
     grade = headline.trust(manifest, analysis)
     known = {operation.name: operation for operation in manifest.operations}
-    operations = _operations(manifest, analysis)
-    return View(
-        run_id=name(manifest.id),
+    results = _operations(manifest, analysis)
+    told = list(_diagnosis(diagnosis, analysis, results)) if diagnosis is not None else []
+    trust = Verdict(grade, headline.trust_text(manifest, analysis, nodes), headline.TRUST_TITLES[grade])
+    verdicts = (
+        [diagnosis_view.verdict_block(diagnosis)] if diagnosis is not None and diagnosis.matrices else []
+    )
+    shown = Page(
         title=headline.title(manifest) if performed is None else performed_view.title(*performed),
         lede=headline.lede(manifest, analysis),
-        trust=grade,
-        trust_title=headline.TRUST_TITLES[grade],
-        trust_text=headline.trust_text(manifest, analysis, nodes),
-        warnings=headline.warnings(analysis.warnings),
-        operations=operations,
-        diagnosis=_diagnosis(diagnosis, analysis, operations) if diagnosis is not None else None,
-        across=tuple(_across(manifest, analysis, launches, known)),
-        hosts=hosts.build(analysis.hosts),
-        pattern=performed_view.build(*performed) if performed is not None else None,
-        audit=audit_view.build(audit) if audit is not None else None,
-        launches=provenance.launches_table(launches, known),
-        unreached=tables.unreached_table(analysis.cells, known),
-        facts=provenance.facts_table(nodes),
-        unknown=provenance.unknown_table(nodes, manifest),
-        provenance=provenance.provenance_table(manifest, launches),
-        methods=methods.paragraph(manifest, nodes, launches, analysis),
-        command_line=printable(shlex.join(manifest.command_line), 1000),
+        kind=f"Report · {name(manifest.id)}",
+        verb="report",
+        head=(trust, *verdicts, KeyFigures(results)),
+        sections=(
+            *told,
+            *([performed_view.section(*performed, brief=brief)] if performed is not None else []),
+            # The times of a pattern are in its table.
+            *(
+                [Section("", "", (Operations(results, brief),))]
+                if results and not (brief and performed)
+                else []
+            ),
+            *_warnings(analysis),
+            *([] if brief else _across(manifest, analysis, launches, known)),
+            *hosts.sections(analysis.hosts, brief=brief),
+        ),
+        run=name(manifest.id),
     )
+    rest = () if brief else tuple(_rest(manifest, nodes, launches, analysis, audit))
+    return dataclasses.replace(shown, sections=(*shown.sections, *rest))
 
 
-def _diagnosis(
-    found: Diagnosis, analysis: Analysis, operations: Sequence[OperationView]
-) -> DiagnosisView | None:
-    sections = {operation.name: operation.id for operation in operations}
-    return diagnosis_view.build(found, tuple(judged(found.matrices, analysis.cells)), sections)
+def _warnings(analysis: Analysis) -> Iterator[Section]:
+    found = headline.warnings(analysis.warnings)
+    if found:
+        yield Section("warnings", "What must be known", (Warnings(found),))
+
+
+def _diagnosis(found: Diagnosis, analysis: Analysis, results: Sequence[OperationResult]) -> Iterator[Section]:
+    places = {result.name: result.id for result in results}
+    if found.matrices or found.symptoms:
+        yield diagnosis_view.section(found, tuple(judged(found.matrices, analysis.cells)), places)
+
+
+def _rest(
+    manifest: Manifest,
+    nodes: Sequence[NodeRecord],
+    launches: Sequence[Launch],
+    analysis: Analysis,
+    audit: Audit | None,
+) -> Iterator[Section]:
+    """Yield how good the figures are, and where they are from."""
+    known = {operation.name: operation for operation in manifest.operations}
+    yield Section(
+        "quality",
+        "Contamination, and what was not reached",
+        (tables.unreached_table(analysis.cells, known), provenance.launches_table(launches, known)),
+    )
+    if audit is not None:
+        found = audit_view.build(audit)
+        yield Section("audit", "Audit of the nodes", (Paragraph(found.lede), found), found.headline)
+    yield Section(
+        "nodes",
+        "Nodes and provenance",
+        (
+            provenance.facts_table(nodes),
+            provenance.unknown_table(nodes, manifest),
+            provenance.provenance_table(manifest, launches),
+            Command("Command line", printable(shlex.join(manifest.command_line), 1000)),
+        ),
+    )
+    text = methods.paragraph(manifest, nodes, launches, analysis)
+    yield Section("methods", "Methods, to quote", (Paragraph(text, quoted=True),))
 
 
 def _across(
@@ -93,26 +147,27 @@ def _across(
     """Yield what the run says of several operations together."""
     zone = manifest.plan.series.time_zone if manifest.plan.series else ""
     sections = (
-        Section("parameters", "Parameters of LogGP", across.parameters_table(analysis.parameters)),
-        Section("overheads", "MPI over TCP", across.overheads_table(analysis.overheads)),
+        Section("parameters", "Parameters of LogGP", (across.parameters_table(analysis.parameters),)),
+        Section("overheads", "MPI over TCP", (across.overheads_table(analysis.overheads),)),
         Section(
             "loads",
             "Under load, and beside traffic",
-            across.loads_table(analysis.loads, launches),
-            tuple(loads.curves(analysis.loads, known)),
+            (across.loads_table(analysis.loads, launches), *loads.curves(analysis.loads, known)),
         ),
         Section(
             "over-time",
             "Over time",
-            over_time.table(analysis.periods, analysis.weekends, known, zone),
+            (over_time.table(analysis.periods, analysis.weekends, known, zone),),
         ),
-        Section("overlaps", "Overlap with computation", across.overlaps_table(analysis.overlaps, known)),
-        Section("resources", "Resources", across.resources_table(analysis.resources)),
+        Section("overlaps", "Overlap with computation", (across.overlaps_table(analysis.overlaps, known),)),
+        Section("resources", "Resources", (across.resources_table(analysis.resources),)),
     )
-    yield from (section for section in sections if section.table.rows)
+    yield from (
+        section for section in sections if any(isinstance(one, Table) and one.rows for one in section.blocks)
+    )
 
 
-def _operations(manifest: Manifest, analysis: Analysis) -> tuple[OperationView, ...]:
+def _operations(manifest: Manifest, analysis: Analysis) -> tuple[OperationResult, ...]:
     """Return operations in the order of the plan, one for each setting that was measured, but those of single CPUs."""
     known = {operation.name: operation for operation in manifest.operations}
     keys = list(dict.fromkeys((cell.cell.op, cell.cell.setting) for cell in analysis.cells))
@@ -137,7 +192,7 @@ def _operation(
     cells: list[CellEstimate],
     models: list[CurveModel],
     periods: list[PeriodEstimate],
-) -> OperationView:
+) -> OperationResult:
     first = cells[0].cell
     terms = Terms.of(operation, cells)
     groups = ranking.by_pair(cells)
@@ -153,7 +208,7 @@ def _operation(
             f"{terms.noun}s and of the best one; the table of {terms.noun}s has all {terms.count(len(order))}, and "
             "'wulf report --csv' has all their figures."
         )
-    return OperationView(
+    return OperationResult(
         id=id_,
         name=label,
         title=printable(operation.summary, 120) if operation else "operation unknown to the manifest",
@@ -178,10 +233,14 @@ def _ends(cells: Sequence[CellEstimate]) -> str:
     return " … ".join(estimate_item(cell.time).text for cell in (cells[0], *cells[1:][-1:]))
 
 
-def figures_of(shown: View) -> list[tuple[str, Figure]]:
+def figures_of(shown: Page) -> list[tuple[str, Figure]]:
     """Return all charts of a run, each with the name of what it is about."""
-    found = [("pattern", figure) for figure in (shown.pattern.figures if shown.pattern else ())]
-    found += [(op.name, figure) for op in shown.operations for figure in (*op.overview, *op.detail)]
-    found += [(section.title, figure) for section in shown.across for figure in section.figures]
-    found += [("diagnosis", figure) for figure in (shown.diagnosis.figures if shown.diagnosis else ())]
-    return found + [("hosts", figure) for figure in (shown.hosts.figures if shown.hosts else ())]
+    results = [one for block in shown.blocks if isinstance(block, Operations) for one in block.results]
+    by_result = [(one.name, figure) for one in results for figure in (*one.overview, *one.detail)]
+    rest = [
+        (section.id, block)
+        for section in shown.sections
+        for block in section.blocks
+        if isinstance(block, Figure)
+    ]
+    return by_result + rest
