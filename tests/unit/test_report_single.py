@@ -269,5 +269,5 @@ def test_a_comparison_of_what_varies_nothing_has_a_row_for_each_place() -> None:
 
 def test_the_title_counts_pairs_where_there_are_some() -> None:
     alone = replace(operation(), ranks=1, max_size_bytes=0)
-    assert view.build(*measured(alone, [TWO])).title == "2 nodes: tcp_rr"
-    assert view.build(*measured(operation(), [TWO], size=1)).title == "2 nodes, 1 pair: tcp_rr"
+    assert view.build(*measured(alone, [TWO])).lede.startswith("2 nodes: tcp_rr. ")
+    assert view.build(*measured(operation(), [TWO], size=1)).lede.startswith("2 nodes, 1 pair: tcp_rr. ")

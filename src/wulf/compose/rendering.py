@@ -20,7 +20,7 @@ from wulf.tools.emulate import work as emulating
 from wulf.tools.hpl import page as hpl
 from wulf.tools.hpl import session as linpack
 from wulf.tools.measure import page as run_report
-from wulf.tools.measure.page import export, paper, view
+from wulf.tools.measure.page import export, headline, paper, view
 from wulf.tools.tune import apply_result
 from wulf.tools.tune import page as tuning
 
@@ -102,7 +102,9 @@ def data(run: Run, analysis: Analysis, form: Form) -> bytes:
     if form == "markdown":
         return paper.markdown(shown).encode()
     if form == "bibtex":
-        return paper.bibtex(_cited(run.manifest, shown.title, run.manifest.plan.seed)).encode()
+        return paper.bibtex(
+            _cited(run.manifest, headline.title(run.manifest), run.manifest.plan.seed)
+        ).encode()
     return page_text(shown).encode()
 
 

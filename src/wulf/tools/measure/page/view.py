@@ -41,6 +41,8 @@ from wulf.tools.measure.page import performed as performed_view
 from wulf.tools.measure.page.figures import figures
 from wulf.tools.measure.page.matrix import judged
 
+#: Figures in the title.
+SAID = 2
 #: A pattern, and what its run says of it.
 Performed = tuple[EmulatedPattern, Emulated]
 
@@ -74,8 +76,10 @@ def build(
         [diagnosis_view.verdict_block(diagnosis)] if diagnosis is not None and diagnosis.matrices else []
     )
     shown = Page(
-        title=headline.title(manifest) if performed is None else performed_view.title(*performed),
-        lede=headline.lede(manifest, analysis),
+        title=_answer(manifest, results, diagnosis)
+        if performed is None
+        else performed_view.title(*performed),
+        lede=f"{headline.title(manifest)}. {headline.lede(manifest, analysis)}",
         kind=f"Report · {name(manifest.id)}",
         verb="report",
         head=(trust, *verdicts, KeyFigures(results)),
@@ -96,6 +100,18 @@ def build(
     )
     rest = () if brief else tuple(_rest(manifest, nodes, launches, analysis, audit))
     return dataclasses.replace(shown, sections=(*shown.sections, *rest))
+
+
+def _answer(manifest: Manifest, results: Sequence[OperationResult], diagnosis: Diagnosis | None) -> str:
+    """Return who is slow, or else the figures that are read first."""
+    if diagnosis is not None and diagnosis.matrices and not diagnosis.fine:
+        return diagnosis_view.verdict_block(diagnosis).title
+    told = next((result for result in results if result.key_figures), None)
+    if told is None:
+        return headline.title(manifest)
+    figures = told.key_figures[:SAID]
+    worst = " for the worst pair" if any(figure.best for figure in figures) else ""
+    return f"{told.name}: {' and '.join(figure.worst.text for figure in figures)}{worst}"
 
 
 def _warnings(analysis: Analysis) -> Iterator[Section]:
