@@ -139,8 +139,9 @@ class Printer:
 
     def head(self, title: str, lede: str) -> None:
         self.line(title, "bold")
-        self.line(lede)
-        self.line("")
+        if lede:
+            self.line(lede)
+            self.line("")
 
     def section(self, title: str) -> None:
         self.line("")
