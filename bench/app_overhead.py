@@ -1,4 +1,4 @@
-"""What ``wulf app`` adds to a command: the run time that it says against that of the same command started bare.
+"""What ``wulf program run`` adds to a command: the run time that it says against that of the same command started bare.
 
 Commands that take next to nothing, 0.2 s and 2 s, and one that computes; each started by turns, in random order, as a
 launch starts it (transport of this machine, time taken by the node's shell) and by a plain shell whose whole life is

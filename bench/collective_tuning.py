@@ -1,9 +1,10 @@
 """What tuned collectives gain over the library's own decisions at sizes that nothing was decided by.
 
-Four virtual nodes, one rank on each, Open MPI: ``wulf mpi tune`` of broadcast and allreduce up to 64 KiB. At every size
-between those at which it was decided the file in effect is measured against the library's own decision, and that
-against itself, launches in turn in random order; the ratios are of the time with the file ÷ without. Beside the mean
-stands what the default's mean differs from itself in the same launches, and both over the sizes with a rule alone.
+Four virtual nodes, one rank on each, Open MPI: ``wulf tune collectives`` of broadcast and allreduce up to 64 KiB.
+At every size between those at which it was decided the file in effect is measured against the library's own
+decision, and that against itself, launches in turn in random order; the ratios are of the time with the file ÷
+without. Beside the mean stands what the default's mean differs from itself in the same launches, and both over the
+sizes with a rule alone.
 
 Goals: the geometric mean over these sizes is <= 1.0 (a gain of 1.0 or more), with its interval; the worst of them ÷
 what the default differs from itself in the same launches (the widest 95 % interval of that collective) is <= 1.0; the
@@ -30,7 +31,7 @@ COLLECTIVES, MAX_SIZE, BUDGET = "bcast,allreduce", "64K", "12m"
 def tuned(scene: Scene, words: tuple[str, ...]) -> CollectiveTuning:
     """Tune in the lab; return all that was found."""
     said = scene.wulf(
-        *("mpi", "tune", "--cluster", "lab", "--mpi", "openmpi", "--collectives", COLLECTIVES),
+        *("tune", "collectives", "--cluster", "lab", "--mpi", "openmpi", "--collectives", COLLECTIVES),
         *("--max-size", MAX_SIZE, "--json", *words),
     )
     return msgspec.json.decode(said, type=CollectiveTuning)

@@ -1,4 +1,4 @@
-"""The search of `wulf hpl` on a space of settings that was measured once, each at two orders, several times.
+"""The search of `wulf bench hpl` on a space of settings that was measured once, each at two orders, several times.
 
 Of every seed: the rate of the setting that the search chooses ÷ that of the best of all, within a tenth of the time
 that launching every setting once at the large order takes. Random search has the same time, and takes the quickest that

@@ -171,7 +171,7 @@ def like_clean(scene: Scene, run: TuningRun, statements: Statements) -> None:
             unplant(scene)
         elif tuned:  # since the search it is until the first turn of the other
             plant(scene)
-            scene.wulf("set", *words)
+            scene.wulf("settings", "set", *words)
         values.extend(costs(scene, run))
     ratio = verify.ratio(clean, tuned)
     assert run.result is not None and run.result.control is not None
@@ -184,20 +184,20 @@ def like_clean(scene: Scene, run: TuningRun, statements: Statements) -> None:
 
 def costs(scene: Scene, run: TuningRun) -> list[float]:
     """Measure the objective as the nodes are."""
-    text = scene.wulf("verify", run.path.name, "--json")
+    text = scene.wulf("settings", "verify", run.path.name, "--json")
     return [float(cost) for cost in json.loads(text)["figures"]["costs"]]
 
 
 def lasting(scene: Scene, run: TuningRun, before: dict[str, NodeRecord], statements: Statements) -> None:
     """(e): persist, reboot, verify, roll back."""
-    scene.wulf("persist")
+    scene.wulf("settings", "persist")
     for node in scene.lab.layout.names():
         scene.lab.reboot(node)
     # These mistakes do not outlive a reboot; those that are not mended belong to the state before the first change.
     for mistake, knob in (("mtu", "nic.mtu"), ("offload", "nic.tso_gso")):
         if run.result is not None and knob not in run.result.kept:
             scene.wulf("lab", "plant", mistake)
-    found = json.loads(scene.wulf("verify", run.path.name, "--json"))
+    found = json.loads(scene.wulf("settings", "verify", run.path.name, "--json"))
     wrong = [one["what"] for one in found["settings"] if not one["holds"]]
     statements.require(not wrong, f"after a reboot of all nodes the settings hold {wrong}")
     figures = found["figures"]

@@ -22,7 +22,7 @@ def validator(name: str) -> jsonschema.Draft202012Validator:
 def names_for(words: Sequence[str]) -> list[str]:
     """Return the outputs that a command may print: one for `report` of each kind of run."""
     plain = [word for word in words if not word.startswith("-")]
-    for length in (2, 1):
+    for length in (3, 2, 1):
         verb = " ".join(["wulf", *plain[:length]])
         found = [
             name

@@ -67,7 +67,7 @@ def knob_pages() -> dict[str, str]:
             if title != "Name":
                 parts.append(f"## {title}\n\n{_paragraphs(paragraphs)}\n")
         found[name] = "\n".join(
-            [parts[0], f"**{_text(knob.title)}**\n", *parts[1:], _terminal(f"wulf knob show {name}")]
+            [parts[0], f"**{_text(knob.title)}**\n", *parts[1:], _terminal(f"wulf settings show {name}")]
         )
     return found
 

@@ -97,7 +97,7 @@ def json_fields() -> str:
     parts = ["# JSON fields\n", NOTE, f"Schema version {records.SCHEMA_VERSION}.\n"]
     structs: dict[str, type] = {}
     for name, output in OUTPUTS.items():
-        parts.append(f"* `{output.where}`: {_type(output.type, structs)} (`wulf schema {name}`)")
+        parts.append(f"* `{output.where}`: {_type(output.type, structs)} (`wulf config schema {name}`)")
     done: set[str] = set()
     while pending := [name for name in structs if name not in done]:
         for name in pending:

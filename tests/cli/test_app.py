@@ -1,4 +1,4 @@
-"""``wulf app`` as a user runs it, on this machine."""
+"""``wulf program run`` as a user runs it, on this machine."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ def test_a_command_its_numbers_its_output_and_what_it_takes(tmp_path):
     for name, rate in (("slow", 2), ("quick", 3)):
         done = wulf(
             tmp_path,
-            "app",
+            "program",
+            "run",
             "--run",
             name,
             *SOME,
@@ -71,7 +72,7 @@ def test_launches_that_fail_are_counted_and_say_why(tmp_path):
         "n=$(cat n 2>/dev/null || echo 0); echo $((n+1)) >n; echo begun; "
         "[ $n -ne 2 ] || { echo lost a rank >&2; exit 9; }"
     )
-    done = wulf(tmp_path, "app", "--run", "a", *SOME, "--", flaky)
+    done = wulf(tmp_path, "program", "run", "--run", "a", *SOME, "--", flaky)
     assert done.returncode == 3, done.stderr
     assert "1 failed of 13 launches" in done.stdout
     failed = [one for one in library.load(tmp_path / "runs" / "a").launches if one.status == "failed"]
@@ -82,13 +83,13 @@ def test_launches_that_fail_are_counted_and_say_why(tmp_path):
 def test_an_mpi_program_is_started_on_the_nodes(tmp_path):
     job = ["--cluster", "local", "--repeat", "1", "--mpi", "openmpi"]
     rank = ["printenv", "OMPI_COMM_WORLD_RANK"]
-    done = wulf(tmp_path, "app", "--run", "a", *job, "--ranks", "3", "--", *rank)
+    done = wulf(tmp_path, "program", "run", "--run", "a", *job, "--ranks", "3", "--", *rank)
     assert done.returncode in (0, 3), done.stderr
     said = (tmp_path / "runs" / "a" / "output" / "00000.stdout").read_text()
     assert sorted(said.split()) == ["0", "1", "2"]
     (tmp_path / "there").mkdir()
     words = ["--ranks", "2", "--directory", str(tmp_path / "there")]
-    done = wulf(tmp_path, "app", "--run", "b", *job, *words, "--", "pwd")
+    done = wulf(tmp_path, "program", "run", "--run", "b", *job, *words, "--", "pwd")
     assert done.returncode in (0, 3), done.stderr
     said = (tmp_path / "runs" / "b" / "output" / "00000.stdout").read_text()
     assert said.split() == [str(tmp_path / "there")] * 2
@@ -114,7 +115,7 @@ def test_an_mpi_program_is_started_on_the_nodes(tmp_path):
     ],
 )
 def test_what_cannot_be_is_refused(tmp_path, words, said):
-    done = wulf(tmp_path, "app", "--cluster", "local", *words)
+    done = wulf(tmp_path, "program", "run", "--cluster", "local", *words)
     assert done.returncode in (1, 2) and said in done.stderr, done.stderr
     assert "Traceback" not in done.stderr
 
@@ -122,11 +123,11 @@ def test_what_cannot_be_is_refused(tmp_path, words, said):
 def test_two_commands_in_turn(tmp_path):
     words = ["--match", r"rate=(\S+)", "--as", "rate [1/s] higher", "--repeat", "10", "--html", "page.html"]
     slow, quick = rated(2), rated(3)
-    done = wulf(tmp_path, "app", "--cluster", "local", *words, "--against", quick, "--", slow)
+    done = wulf(tmp_path, "program", "run", "--cluster", "local", *words, "--against", quick, "--", slow)
     assert done.returncode in (0, 3), done.stderr  # 3: of their run times chance says that one is worse
     assert "change of rate" in done.stdout and "better" in done.stdout
     assert (tmp_path / "page.html").read_text().count("change of rate") > 0
-    assert wulf(tmp_path, "app", "--against", quick, "--ranks", "2", "--", slow).returncode == 2
+    assert wulf(tmp_path, "program", "run", "--against", quick, "--ranks", "2", "--", slow).returncode == 2
 
 
 @pytest.mark.thorough
@@ -150,17 +151,17 @@ def test_a_setting_comes_to_a_command_by_its_environment(tmp_path):
 
 def heat_run(place, launches):
     """Measure a program with MPI, as the run 'heat'."""
-    heat = wulf(place, "shipped", "heat", "--cluster", "local", "--mpi", "openmpi").stdout.strip()
+    heat = wulf(place, "program", "shipped", "heat", "--cluster", "local", "--mpi", "openmpi").stdout.strip()
     job = ["--cluster", "local", "--repeat", str(launches), "--ranks", "2", "--mpi", "openmpi"]
     figure = ["--match", r"communication_s (\S+)", "--as", "communication [s]"]
-    done = wulf(place, "app", "--run", "heat", *job, *figure, "--", heat, "--steps", "50")
+    done = wulf(place, "program", "run", "--run", "heat", *job, *figure, "--", heat, "--steps", "50")
     assert done.returncode in (0, 3), done.stderr
 
 
 @pytest.mark.mpi
 def test_a_program_is_characterised(tmp_path):
     heat_run(tmp_path, 1)
-    done = wulf(tmp_path, "characterise", "heat", "--mpi", "openmpi", "--json")
+    done = wulf(tmp_path, "program", "characterise", "heat", "--mpi", "openmpi", "--json")
     assert done.returncode == 0, done.stderr
     (program,) = json.loads(done.stdout)["programs"]
     assert (program["ranks"], program["partners"]) == (2, 1) and 0 < program["share"][0] < 1
@@ -171,26 +172,28 @@ def test_a_program_is_characterised(tmp_path):
 def test_settings_are_tried_with_a_program(tmp_path):
     heat_run(tmp_path, 6)
     setting = ["--setting", "ompi.btl_tcp_eager_limit=4096", "--launches", "8", "--json"]
-    done = wulf(tmp_path, "characterise", "heat", "--mpi", "openmpi", *setting)
+    done = wulf(tmp_path, "program", "characterise", "heat", "--mpi", "openmpi", *setting)
     assert done.returncode == 0, done.stderr
     (program,) = json.loads(done.stdout)["programs"]
     assert {gain["setting"] for gain in program["gains"]} == {"ompi.btl_tcp_eager_limit=4096"}
     assert {gain["what"] for gain in program["gains"]} == {"run time", "communication"}
     assert all(gain["ratio"]["low"] is not None for gain in program["gains"])
     # The profile is kept: another look starts nothing.
-    shown = wulf(tmp_path, "characterise", "heat")
+    shown = wulf(tmp_path, "program", "characterise", "heat")
     assert (
         shown.returncode == 0
         and "What programs do with MPI" in shown.stdout
         and "counted" not in shown.stderr
     )
-    wulf(tmp_path, "app", "--run", "none", "--cluster", "local", "--repeat", "6", "--", "true")
-    none = wulf(tmp_path, "characterise", "none", "--mpi", "openmpi")
+    wulf(tmp_path, "program", "run", "--run", "none", "--cluster", "local", "--repeat", "6", "--", "true")
+    none = wulf(tmp_path, "program", "characterise", "none", "--mpi", "openmpi")
     assert none.returncode == 1 and "no call of MPI was seen" in none.stderr
 
 
 def test_ctrl_c_ends_the_command(tmp_path):
-    process = start(tmp_path, "app", "--cluster", "local", "--", "echo $$ >new; mv new pid; sleep 300")
+    process = start(
+        tmp_path, "program", "run", "--cluster", "local", "--", "echo $$ >new; mv new pid; sleep 300"
+    )
     wait_until((tmp_path / "pid").exists, "the command", process)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=HANGS_S)

@@ -9,7 +9,7 @@ from wulf.base import catalogue
 
 
 def test_facts_of_this_machine(tmp_path):
-    done = wulf(tmp_path, "facts", "--cluster", "local", "--json", "cpu.*")
+    done = wulf(tmp_path, "audit", "facts", "--cluster", "local", "--json", "cpu.*")
     assert done.returncode == 0, done.stderr
     first, second = json.loads(done.stdout)
     assert first["facts"]["cpu.count"] >= 1
@@ -18,16 +18,16 @@ def test_facts_of_this_machine(tmp_path):
 
 
 def test_facts_are_folded(tmp_path):
-    done = wulf(tmp_path, "facts", "--cluster", "local", "kernel.release")
+    done = wulf(tmp_path, "audit", "facts", "--cluster", "local", "kernel.release")
     assert done.returncode == 0
     assert len(done.stdout.splitlines()) == 1
 
 
 def test_knob_list_and_show(tmp_path):
-    listed = wulf(tmp_path, "knob", "list")
+    listed = wulf(tmp_path, "settings", "list")
     lines = [line.split()[0] for line in listed.stdout.splitlines() if not line.startswith(" ")]
     assert set(catalogue.knobs()) <= set(lines)
-    page = wulf(tmp_path, "knob", "show", "nic.rx_usecs").stdout
+    page = wulf(tmp_path, "settings", "show", "nic.rx_usecs").stdout
     for section in (
         "NAME",
         "DESCRIPTION",
@@ -40,8 +40,11 @@ def test_knob_list_and_show(tmp_path):
         "RISK",
     ):
         assert f"\n{section}\n" in page
-    assert json.loads(wulf(tmp_path, "knob", "show", "nic.mtu", "--json").stdout)["lockout"] == "connectivity"
-    of_layer = json.loads(wulf(tmp_path, "knob", "list", "--layer", "irq", "--json").stdout)
+    assert (
+        json.loads(wulf(tmp_path, "settings", "show", "nic.mtu", "--json").stdout)["lockout"]
+        == "connectivity"
+    )
+    of_layer = json.loads(wulf(tmp_path, "settings", "list", "--layer", "irq", "--json").stdout)
     assert {row["id"] for row in of_layer} == {
         name for name, knob in catalogue.knobs().items() if knob.layer == "irq"
     }
@@ -50,24 +53,32 @@ def test_knob_list_and_show(tmp_path):
 WRONG = {
     "an unknown profile": (["audit", "--profile", "speed"], 2, "latency, throughput, hpc"),
     "an unknown severity": (["audit", "--fail-on", "never"], 2, "fail, warn, info"),
-    "an unknown knob": (["knob", "show", "nic.rx"], 2, "there is no knob 'nic.rx'; did you mean nic.rx_"),
-    "an unknown layer": (["knob", "list", "--layer", "x"], 2, "kernel_net"),
+    "an unknown knob": (["settings", "show", "nic.rx"], 2, "there is no knob 'nic.rx'; did you mean nic.rx_"),
+    "an unknown layer": (["settings", "list", "--layer", "x"], 2, "kernel_net"),
     "a look that is not there": (["audit", "--from", "no.tar"], 1, "there is no no.tar"),
-    "a look that is none": (["facts", "--from", "/etc/hostname"], 1, "is not a look saved with"),
-    "a directory": (["facts", "--from", "/etc"], 1, "/etc is not a look"),
-    "saving and reading": (["facts", "--from", "a", "--save", "b"], 2, "give one of them"),
-    "a cluster and a file": (["facts", "--from", "a", "--cluster", "local"], 2, "takes no --cluster"),
-    "an unknown fact": (["facts", "--cluster", "local", "nic.colour"], 2, "no fact is called 'nic.colour'"),
+    "a look that is none": (["audit", "facts", "--from", "/etc/hostname"], 1, "is not a look saved with"),
+    "a directory": (["audit", "facts", "--from", "/etc"], 1, "/etc is not a look"),
+    "saving and reading": (["audit", "facts", "--from", "a", "--save", "b"], 2, "give one of them"),
+    "a cluster and a file": (
+        ["audit", "facts", "--from", "a", "--cluster", "local"],
+        2,
+        "takes no --cluster",
+    ),
+    "an unknown fact": (
+        ["audit", "facts", "--cluster", "local", "nic.colour"],
+        2,
+        "no fact is called 'nic.colour'",
+    ),
     "nowhere to save": (
-        ["facts", "--cluster", "local", "--save", "no/such/x.tar"],
+        ["audit", "facts", "--cluster", "local", "--save", "no/such/x.tar"],
         1,
         "cannot write no/such/x.tar",
     ),
-    "a directory to save to": (["facts", "--cluster", "local", "--save", "/"], 1, "cannot write /"),
+    "a directory to save to": (["audit", "facts", "--cluster", "local", "--save", "/"], 1, "cannot write /"),
     "nowhere for the page": (["audit", "--cluster", "local", "--html", "no/such.html"], 1, "no/such.html"),
     "nowhere for JUnit": (["audit", "--cluster", "local", "--junit", "/proc/x.xml"], 1, "/proc/x.xml"),
     "a node that is not there": (
-        ["facts", "--cluster", "local", "--nodes", "n9"],
+        ["audit", "facts", "--cluster", "local", "--nodes", "n9"],
         1,
         "n9 is not a node of this cluster",
     ),

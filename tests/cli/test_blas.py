@@ -1,4 +1,4 @@
-"""``wulf blas`` on this machine, with the libraries that are installed here."""
+"""``wulf bench blas`` on this machine, with the libraries that are installed here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(len(HERE) < 2, reason="fewer than two BLAS libra
 
 @pytest.mark.thorough
 def test_all_libraries_are_compared(tmp_path):
-    words = ("blas", "--cluster", "local", "--size", "200", "--threads", "1", "--seed", "4")
+    words = ("bench", "blas", "--cluster", "local", "--size", "200", "--threads", "1", "--seed", "4")
     done = wulf(tmp_path, *words, "--json", timeout=400)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -47,7 +47,18 @@ def test_a_library_that_does_not_work_is_named(tmp_path):
         check=True,
     )
     paths = [*HERE[:2], str(library), str(layer), str(tmp_path / "none.so")]
-    words = ("blas", "--cluster", "local", "--libraries", ",".join(paths), "--size", "64", "--rounds", "1")
+    words = (
+        "bench",
+        "blas",
+        "--cluster",
+        "local",
+        "--libraries",
+        ",".join(paths),
+        "--size",
+        "64",
+        "--rounds",
+        "1",
+    )
     done = wulf(tmp_path, *words)
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())
@@ -58,21 +69,21 @@ def test_a_library_that_does_not_work_is_named(tmp_path):
 
 
 def test_nothing_to_compare_is_refused_with_how_to_get_more(tmp_path):
-    words = ("blas", "--cluster", "local", "--libraries", f"{HERE[0]},/nonesuch/libblas.so.3")
+    words = ("bench", "blas", "--cluster", "local", "--libraries", f"{HERE[0]},/nonesuch/libblas.so.3")
     done = wulf(tmp_path, *words)
     assert done.returncode == 2
     assert "nothing to compare" in done.stderr and "apt install libopenblas0-pthread" in done.stderr
-    one = wulf(tmp_path, "blas", "--cluster", "local", "--libraries", HERE[0])
+    one = wulf(tmp_path, "bench", "blas", "--cluster", "local", "--libraries", HERE[0])
     assert one.returncode == 2 and "two absolute paths or more" in one.stderr
 
 
 def test_a_shipped_program_is_built_and_its_path_printed(tmp_path):
-    done = wulf(tmp_path, "shipped", "dgemm", "--cluster", "local")
+    done = wulf(tmp_path, "program", "shipped", "dgemm", "--cluster", "local")
     assert done.returncode == 0, done.stderr
     assert subprocess.run([done.stdout.strip(), "--version"], check=False).returncode == 0
-    assert "heat" in wulf(tmp_path, "shipped").stdout
-    assert Path(wulf(tmp_path, "shipped", "heat", "--source").stdout.strip()).name == "heat.c"
-    unknown = wulf(tmp_path, "shipped", "haet")
+    assert "heat" in wulf(tmp_path, "program", "shipped").stdout
+    assert Path(wulf(tmp_path, "program", "shipped", "heat", "--source").stdout.strip()).name == "heat.c"
+    unknown = wulf(tmp_path, "program", "shipped", "haet")
     assert unknown.returncode == 2 and "did you mean 'heat'" in unknown.stderr
 
 
@@ -81,7 +92,9 @@ def test_a_shipped_program_is_built_and_its_path_printed(tmp_path):
 @pytest.mark.skipif(shutil.which("mpirun.openmpi") is None, reason="openmpi is not installed")
 def test_a_shipped_program_is_measured_as_any_command(tmp_path):
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    path = wulf(tmp_path, "shipped", "heat", "--cluster", "local", "--mpi", "openmpi").stdout.strip()
+    path = wulf(
+        tmp_path, "program", "shipped", "heat", "--cluster", "local", "--mpi", "openmpi"
+    ).stdout.strip()
     command = f"mpirun.openmpi -np 1 --bind-to none {path} --rows 64 --steps 10"
     words = ("measure", "--cluster", "local", "--command", command, "--max-launches", "6")
     done = wulf(tmp_path, *words, **root)

@@ -63,9 +63,12 @@ def test_the_nearer_one_counts(place: Path) -> None:
 
 def test_what_is_shown_is_what_holds(place: Path) -> None:
     assert "no runs with checked in site-runs" in wulf(place, "runs", "list", WULF_RUNS="").stdout
-    assert "no runs in elsewhere" in wulf(place, "list", "--runs", "elsewhere", WULF_RUNS="").stdout
+    assert (
+        "no runs with checked in elsewhere"
+        in wulf(place, "runs", "list", "--runs", "elsewhere", WULF_RUNS="").stdout
+    )
     user(place, '[defaults]\nruns = "~/mine"\n')
-    assert "no runs in /h/mine" in wulf(place, "list", WULF_RUNS="", HOME="/h").stdout
+    assert "no runs with checked in /h/mine" in wulf(place, "runs", "list", WULF_RUNS="", HOME="/h").stdout
     listed = wulf(place, "config", WULF_RUNS="").stdout
     assert "~/mine" in listed
     assert "config.toml, line 2" in listed
@@ -80,15 +83,15 @@ WRONG = {
     ),
     "an unknown verb": (
         '[mesure]\nbudget = "7m"\n',
-        "list",
+        "runs list",
         "line 1: unknown section [mesure]; did you mean",
     ),
     "an option without its verb": (
         'budget = "7m"\n',
-        "list",
+        "runs list",
         "line 1: 'budget' belongs below [defaults] or [VERB]",
     ),
-    "an option of one verb": ('[defaults]\nbudget = "7m"\n', "list", "line 2: unknown key 'budget'"),
+    "an option of one verb": ('[defaults]\nbudget = "7m"\n', "runs list", "line 2: unknown key 'budget'"),
     "what is said of one call": (
         "[tune]\ntake-over = true\n",
         "tune",
@@ -114,7 +117,7 @@ WRONG = {
 def test_what_is_wrong_is_named_with_file_and_line(place: Path, name: str) -> None:
     text, verb, said = WRONG[name]
     path = user(place, text)
-    words = [verb, "--cluster", "local"] if verb == "measure" else [verb]
+    words = [verb, "--cluster", "local"] if verb == "measure" else verb.split()
     done = wulf(place, *words)
     assert done.returncode in (1, 2), done.stdout
     told = " ".join(done.stderr.split())
@@ -125,7 +128,7 @@ def test_what_is_wrong_is_named_with_file_and_line(place: Path, name: str) -> No
 
 def test_a_file_that_everybody_may_write_is_refused(place: Path) -> None:
     user(place, "").chmod(0o666)
-    done = wulf(place, "list")
+    done = wulf(place, "runs", "list")
     assert done.returncode == 1
     assert "everybody may write to it" in done.stderr
 
@@ -139,15 +142,15 @@ def test_a_mistyped_variable_is_named(place: Path) -> None:
 def test_the_cluster_of_a_site_comes_after_what_is_nearer(place: Path) -> None:
     (place / "site" / "rack.toml").write_text("[cluster]\nnodes = 3\n")
     (place / "site" / "config.toml").write_text('[defaults]\ncluster = "rack.toml"\n')
-    told = wulf(place, "facts").stderr
+    told = wulf(place, "audit", "facts").stderr
     assert f"{place}/site/rack.toml: [cluster] nodes" in told  # it was read
     (place / "cluster.toml").write_text("[cluster]\nnodes = 4\nname = 5\n")
-    assert "rack.toml" not in wulf(place, "facts").stderr
-    assert "elsewhere.toml" in wulf(place, "facts", WULF_CLUSTER="elsewhere.toml").stderr
+    assert "rack.toml" not in wulf(place, "audit", "facts").stderr
+    assert "elsewhere.toml" in wulf(place, "audit", "facts", WULF_CLUSTER="elsewhere.toml").stderr
 
 
 def test_what_is_done_is_logged(place: Path) -> None:
-    words = ["facts", "--cluster", "local", "--verbose", "--log-file", "log"]
+    words = ["audit", "facts", "--cluster", "local", "--verbose", "--log-file", "log"]
     done = wulf(place, *words)
     assert done.returncode == 0, done.stderr
     assert " ok in " in done.stderr  # of the command on the node
@@ -155,12 +158,12 @@ def test_what_is_done_is_logged(place: Path) -> None:
     assert "wulf " in logged.splitlines()[0]
     assert "--cluster local" in logged.splitlines()[0]
     assert "ended with exit code 0" in logged.splitlines()[-1]
-    before = wulf(place, "--log-file", "log", "facts", "--cluster", "nowhere.toml")
+    before = wulf(place, "--log-file", "log", "audit", "facts", "--cluster", "nowhere.toml")
     assert before.returncode == 1
     assert "ended with exit code 1: nowhere.toml" in (place / "log").read_text().splitlines()[-1]
-    quiet = wulf(place, "facts", "--cluster", "local")
+    quiet = wulf(place, "audit", "facts", "--cluster", "local")
     assert " ok in " not in quiet.stderr
-    assert wulf(place, "list", "--log-file", "no/such/place").returncode == 1
+    assert wulf(place, "runs", "list", "--log-file", "no/such/place").returncode == 1
 
 
 def test_lines_of_keys() -> None:

@@ -1,4 +1,4 @@
-"""``wulf emulate`` as a user runs it, on this machine: MPI through shared memory."""
+"""``wulf program emulate`` as a user runs it, on this machine: MPI through shared memory."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("no MPI library is installed")
     directory = tmp_path_factory.mktemp("emulate")
     (directory / "two.toml").write_text(TWO)
-    done = wulf(directory, "emulate", "two.toml", "--run", "two", *HERE, "--repeat", "6", timeout=300)
+    done = wulf(
+        directory, "program", "emulate", "two.toml", "--run", "two", *HERE, "--repeat", "6", timeout=300
+    )
     assert done.returncode in (0, 3), done.stderr
     assert "Pattern: Two at once" in done.stdout and "Times by program" in done.stdout
     return directory
@@ -99,7 +101,7 @@ def test_it_is_drawn(ran: Path) -> None:
 
 @pytest.mark.thorough
 def test_an_interrupted_run_goes_on_as_it_was_begun(ran: Path) -> None:
-    words = ("emulate", "two.toml", "--run", "cut", *HERE, "--repeat", "6")
+    words = ("program", "emulate", "two.toml", "--run", "cut", *HERE, "--repeat", "6")
     process = start(ran, *words)
     wait_for_launches(ran / "runs" / "cut", 1, process)
     process.send_signal(signal.SIGINT)
@@ -109,11 +111,11 @@ def test_an_interrupted_run_goes_on_as_it_was_begun(ran: Path) -> None:
     assert before.manifest.status == "interrupted" and 1 <= len(before.launches) < 6
     # What is performed is in the run: the file is not needed any more.
     assert (ran / "runs" / "cut" / "pattern.wtrace").is_file()
-    done = wulf(ran, "emulate", "--resume", "cut", timeout=300)
+    done = wulf(ran, "program", "emulate", "--resume", "cut", timeout=300)
     assert done.returncode in (0, 3), done.stderr
     run = library.load(ran / "runs" / "cut")
     assert len([launch for launch in run.launches if launch.status == "ok"]) == 6
-    assert wulf(ran, "emulate", "--resume", "cut").returncode == 2
+    assert wulf(ran, "program", "emulate", "--resume", "cut").returncode == 2
 
 
 @pytest.mark.thorough
@@ -122,12 +124,22 @@ def test_the_prediction_of_the_same_file_stands_beside_the_measurement(ran: Path
     file = ran / "ring.toml"
     file.write_text(RING)
     words = ("ring.toml", "--cluster", "local", "--ranks", "2", "--passes", "1", "--repeat", "6")
-    done = wulf(ran, "emulate", *words, "--run", "ring", "--predict", "cal", "--json", timeout=300)
+    done = wulf(ran, "program", "emulate", *words, "--run", "ring", "--predict", "cal", "--json", timeout=300)
     assert done.returncode in (0, 3), done.stderr
     found = json.loads(done.stdout)
     beside = found["predicted"]
     alone = wulf(
-        ran, "predict", "ring.toml", "--on", "cal", "--ranks", "2", "--what-if", "latency=x1", "--json"
+        ran,
+        "program",
+        "predict",
+        "ring.toml",
+        "--on",
+        "cal",
+        "--ranks",
+        "2",
+        "--what-if",
+        "latency=x1",
+        "--json",
     )
     predicted = json.loads(alone.stdout)["base"]["time"]
     # The same operations between two nodes: the model's likely value is the same, its interval one of samples.
@@ -144,7 +156,7 @@ def test_what_cannot_be_predicted_is_measured_and_says_why(ran: Path) -> None:
     calibrated_run(ran / "runs" / "cal2")
     (ran / "put.toml").write_text(RING.replace("size = 8", 'size = 8\nmethod = "one-sided"'))
     words = ("put.toml", "--cluster", "local", "--ranks", "2", "--passes", "1", "--repeat", "6")
-    done = wulf(ran, "emulate", *words, "--run", "put", "--predict", "cal2", "--json", timeout=300)
+    done = wulf(ran, "program", "emulate", *words, "--run", "put", "--predict", "cal2", "--json", timeout=300)
     assert done.returncode in (0, 3), done.stderr
     found = json.loads(done.stdout)
     assert found["time"]["value"] > 0 and found["predicted"]["time"] is None
@@ -152,7 +164,7 @@ def test_what_cannot_be_predicted_is_measured_and_says_why(ran: Path) -> None:
 
 
 def test_a_dry_run_says_what_would_be_performed(ran: Path) -> None:
-    done = wulf(ran, "emulate", "two.toml", *HERE, "--dry-run", timeout=300)
+    done = wulf(ran, "program", "emulate", "two.toml", *HERE, "--dry-run", timeout=300)
     assert done.returncode == 0, done.stderr
     assert "Two at once: 4 ranks on local[1-2], 2 a node" in done.stdout
     # Two ranks that are both neighbours of each other, 20 times; 2 x (5 tasks, 5 results, a word at the end).
@@ -161,12 +173,12 @@ def test_a_dry_run_says_what_would_be_performed(ran: Path) -> None:
 
 
 def test_the_gallery_is_listed_and_shown(tmp_path: Path) -> None:
-    listed = wulf(tmp_path, "emulate", "--list").stdout
+    listed = wulf(tmp_path, "program", "emulate", "--list").stdout
     for name in ("client-server", "task-farm", "token-ring", "pipeline", "halo-1d", "halo-2d", "halo-3d"):
         assert name in listed
     for name in ("hypercube", "tree", "all-to-all", "heat", "conjugate-gradient", "fft-transpose"):
         assert name in listed
-    shown = wulf(tmp_path, "emulate", "--show", "tree").stdout
+    shown = wulf(tmp_path, "program", "emulate", "--show", "tree").stdout
     assert 'exchange = "tree"' in shown and shown.startswith('title = "Tree"')
 
 
@@ -190,7 +202,7 @@ HEAD = 'title = "t"\nranks = 4\n[[program]]\nname = "p"\niterations = 3\n[[progr
 )
 def test_what_is_wrong_with_a_file_is_named(tmp_path: Path, text: str, complaint: str) -> None:
     (tmp_path / "a.toml").write_text(text)
-    done = wulf(tmp_path, "emulate", "a.toml", "--cluster", "local", "--ranks", "6", "--dry-run")
+    done = wulf(tmp_path, "program", "emulate", "a.toml", "--cluster", "local", "--ranks", "6", "--dry-run")
     assert done.returncode == 1, done.stdout
     assert complaint in " ".join(done.stderr.split()), done.stderr
     assert not (tmp_path / "runs").exists()
@@ -210,6 +222,6 @@ def test_what_is_wrong_with_a_file_is_named(tmp_path: Path, text: str, complaint
     ],
 )
 def test_wrong_usage_is_said(tmp_path: Path, words: list[str], complaint: str) -> None:
-    done = wulf(tmp_path, "emulate", *words, "--cluster", "local")
+    done = wulf(tmp_path, "program", "emulate", *words, "--cluster", "local")
     assert done.returncode in (1, 2)
     assert complaint in " ".join(done.stderr.split()), done.stderr

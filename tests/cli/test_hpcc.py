@@ -1,4 +1,4 @@
-"""``wulf hpcc`` on this machine, with Debian's HPCC."""
+"""``wulf bench hpcc`` on this machine, with Debian's HPCC."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.thorough,
     pytest.mark.skipif(shutil.which("hpcc") is None, reason="hpcc is not installed"),
 ]
-RUN = ("hpcc", "--cluster", "local", "--size", "300", "--ranks", "2", "--launches", "2")
+RUN = ("bench", "hpcc", "--cluster", "local", "--size", "300", "--ranks", "2", "--launches", "2")
 
 
 def test_all_results_are_stored_shown_and_compared(tmp_path):
@@ -33,7 +33,7 @@ def test_all_results_are_stored_shown_and_compared(tmp_path):
         "MaxPingPongLatency_usec",
     ):
         assert f"\n{result} " in first.stdout
-    again = json.loads(wulf(tmp_path, "hpcc", "first", "--json").stdout)
+    again = json.loads(wulf(tmp_path, "bench", "hpcc", "first", "--json").stdout)
     assert again["sizes"] == {"together": 300} and not again["failures"] and not again["by_node"]
     assert {figure["name"]: figure["value"]["unit"] for figure in again["figures"]}[
         "StarDGEMM_Gflops"
@@ -67,10 +67,10 @@ def test_a_run_that_fails_its_check_is_shown_as_failed(tmp_path):
 
 
 def test_what_cannot_be_is_said(tmp_path):
-    missing = wulf(tmp_path, "hpcc", "--cluster", "local", "--program", "nonesuch")
+    missing = wulf(tmp_path, "bench", "hpcc", "--cluster", "local", "--program", "nonesuch")
     assert missing.returncode == 1
     assert "local1: there is no nonesuch" in missing.stderr and "apt install hpcc" in missing.stderr
-    small = wulf(tmp_path, "hpcc", "--cluster", "local", "--size", "1")
+    small = wulf(tmp_path, "bench", "hpcc", "--cluster", "local", "--size", "1")
     assert small.returncode == 2 and "N is from 200" in small.stderr
     assert not (tmp_path / "runs").exists()
 
@@ -86,7 +86,7 @@ def test_what_is_interrupted_is_kept_and_nothing_runs_on(tmp_path):
     out, _ = process.communicate(timeout=HANGS_S)
     assert process.returncode == 130
     assert "interrupted: rounds that were whole are kept" in out and "1 run of HPCC passed all checks" in out
-    again = wulf(tmp_path, "hpcc", "cut", "--json")
+    again = wulf(tmp_path, "bench", "hpcc", "cut", "--json")
     assert again.returncode == 0 and json.loads(again.stdout)["status"] == "interrupted"
     assert not list((tmp_path / ".cache" / "wulf" / "hpcc").iterdir())
     assert not running(tmp_path)

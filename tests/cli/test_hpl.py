@@ -1,4 +1,4 @@
-"""``wulf hpl`` with the HPL that is here: that within Debian's hpcc, and xhpl where there is one."""
+"""``wulf bench hpl`` with the HPL that is here: that within Debian's hpcc, and xhpl where there is one."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ pytestmark = pytest.mark.mpi
 @pytest.mark.thorough
 def test_hpl_within_hpcc_gives_a_figure_and_says_what_that_costs(tmp_path):
     done = wulf(
-        tmp_path, "hpl", "--cluster", "local", "--program", "hpcc", "--time", "4s", "--repeat", "1", "--run", "one",
-        "--price", "2490", "--watts", "900", "--peak", "100", "--json", timeout=300,
+        tmp_path, "bench", "hpl", "--cluster", "local", "--program", "hpcc", "--time", "4s", "--repeat", "1",
+        "--run", "one", "--price", "2490", "--watts", "900", "--peak", "100", "--json", timeout=300,
     )  # fmt: skip
     assert done.returncode in (0, 3), done.stderr
     found = json.loads(done.stdout)
@@ -49,7 +49,7 @@ def test_hpl_within_hpcc_gives_a_figure_and_says_what_that_costs(tmp_path):
     assert "as given" in shown.stdout and "too few for an interval" in shown.stdout
     page = wulf(tmp_path, "report", "one")
     assert page.returncode == 0 and "Search path" in (run.path / "report.html").read_text(encoding="utf-8")
-    assert "hpl" in wulf(tmp_path, "list", "--json").stdout
+    assert "hpl" in wulf(tmp_path, "runs", "list", "--json").stdout
 
 
 @needs_xhpl
@@ -65,7 +65,7 @@ def test_a_run_that_was_interrupted_keeps_what_it_measured_and_goes_on(tmp_path)
     assert (process.returncode, "what was measured is kept" in said) == (130, True)
     before = load_hpl(tmp_path / "runs" / "two")
     assert before.manifest.status == "interrupted" and len(before.launches) >= 4
-    done = wulf(tmp_path, "hpl", "--resume", "two", "--time", "40s", timeout=300)
+    done = wulf(tmp_path, "bench", "hpl", "--resume", "two", "--time", "40s", timeout=300)
     assert done.returncode in (0, 3), done.stderr
     after = load_hpl(tmp_path / "runs" / "two")
     assert after.launches[: len(before.launches)] == before.launches
@@ -105,13 +105,15 @@ def test_a_launch_that_falls_far_behind_the_best_is_ended(tmp_path):
 
 
 def test_a_program_that_is_not_there_is_said_before_anything_is_stored(tmp_path):
-    done = wulf(tmp_path, "hpl", "--cluster", "local", "--program", "/nowhere/xhpl")
+    done = wulf(tmp_path, "bench", "hpl", "--cluster", "local", "--program", "/nowhere/xhpl")
     assert (done.returncode, "/nowhere/xhpl: it is on none of the nodes" in done.stderr) == (2, True)
     assert not (tmp_path / "runs").exists()
 
 
 def test_a_program_that_is_no_hpl_is_told_with_its_command(tmp_path):
-    done = wulf(tmp_path, "hpl", "--cluster", "local", "--program", "true", "--time", "10s", "--run", "three")
+    done = wulf(
+        tmp_path, "bench", "hpl", "--cluster", "local", "--program", "true", "--time", "10s", "--run", "three"
+    )
     assert done.returncode == 1
     assert "HPL does not run here: HPL printed no result" in done.stderr and "mpirun" in done.stderr
     assert load_hpl(tmp_path / "runs" / "three").manifest.status == "failed"
@@ -122,7 +124,7 @@ def test_how_to_get_one_is_said_where_there_is_none(tmp_path):
     for program in Path("/usr/bin").iterdir():
         if program.name not in ("hpcc", "xhpl"):
             (tmp_path / "bin" / program.name).symlink_to(program)
-    done = wulf(tmp_path, "hpl", "--cluster", "local", PATH=str(tmp_path / "bin"))
+    done = wulf(tmp_path, "bench", "hpl", "--cluster", "local", PATH=str(tmp_path / "bin"))
     assert (done.returncode, "apt-get install hpcc" in done.stderr) == (2, True)
 
 
@@ -133,11 +135,11 @@ def test_a_run_that_is_over_does_not_go_on_by_itself(tmp_path, status, said):
     (tmp_path / "runs").mkdir()
     with create_hpl(tmp_path / "runs" / "over", msgspec.structs.replace(manifest(), status=status)):
         pass
-    done = wulf(tmp_path, "hpl", "--resume", "over")
+    done = wulf(tmp_path, "bench", "hpl", "--resume", "over")
     assert (done.returncode, said in done.stderr) == (2, True), done.stderr
 
 
 @pytest.mark.parametrize("option", ["--price", "--watts", "--peak"])
 def test_nothing_costs_nothing(tmp_path, option):
-    done = wulf(tmp_path, "hpl", "--cluster", "local", option, "0")
+    done = wulf(tmp_path, "bench", "hpl", "--cluster", "local", option, "0")
     assert (done.returncode, f"{option} 0: it must be more than 0" in done.stderr) == (2, True)

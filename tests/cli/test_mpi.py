@@ -30,7 +30,10 @@ OMPI_MCA_coll_tuned_bcast_algorithm_segmentsize = "1" }
 @needs_openmpi
 def test_a_bad_default_is_found_and_the_file_is_proven(tmp_path):
     (tmp_path / "cluster.toml").write_text(BAD, encoding="utf-8")
-    words = "mpi tune --cluster cluster.toml --mpi openmpi --collectives bcast --max-size 256 --budget 4m --seed 1"
+    words = (
+        "tune collectives --cluster cluster.toml --mpi openmpi --collectives bcast --max-size 256 --budget 4m "
+        "--seed 1"
+    )
     done = wulf(
         tmp_path, *words.split(), "--out", "rules.conf", "--html", "page.html", "--json", timeout=1500
     )
@@ -55,22 +58,22 @@ def test_a_bad_default_is_found_and_the_file_is_proven(tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("tune", "--collectives", "pingpong"), "mpi_pingpong is none"),
-        (("tune", "--collectives", "gossip"), "mpi_gossip"),
-        (("tune", "--collectives", ","), "name at least one"),
-        (("tune", "--ranks", "1"), "from 2 on"),
-        (("tune", "--ranks", "3"), "multiple"),
-        (("tune", "--max-size", "4"), "8 B or more"),
-        (("tune", "--collectives", "reduce_scatter"), "reduce_scatter_block is"),
-        (("tune", "--out", "nowhere/rules.conf"), "--out nowhere/rules.conf"),
-        (("tune", "--html", "nowhere/page.html"), "--html nowhere/page.html"),
-        (("compare", "openmpi"), "two libraries"),
-        (("compare", "openmpi", "openmpi"), "nothing to compare"),
+        (("tune", "collectives", "--collectives", "pingpong"), "mpi_pingpong is none"),
+        (("tune", "collectives", "--collectives", "gossip"), "mpi_gossip"),
+        (("tune", "collectives", "--collectives", ","), "name at least one"),
+        (("tune", "collectives", "--ranks", "1"), "from 2 on"),
+        (("tune", "collectives", "--ranks", "3"), "multiple"),
+        (("tune", "collectives", "--max-size", "4"), "8 B or more"),
+        (("tune", "collectives", "--collectives", "reduce_scatter"), "reduce_scatter_block is"),
+        (("tune", "collectives", "--out", "nowhere/rules.conf"), "--out nowhere/rules.conf"),
+        (("tune", "collectives", "--html", "nowhere/page.html"), "--html nowhere/page.html"),
+        (("compare", "libraries", "openmpi"), "two libraries"),
+        (("compare", "libraries", "openmpi", "openmpi"), "nothing to compare"),
     ],
 )
 @needs_openmpi
 def test_what_cannot_be_is_said(tmp_path, words, said):
-    done = wulf(tmp_path, "mpi", *words, *(("--cluster", "local")))
+    done = wulf(tmp_path, *words, *(("--cluster", "local")))
     assert (done.returncode, said in done.stderr) == (2, True), done.stderr
     assert not list(tmp_path.glob("rules*"))
 
@@ -81,7 +84,7 @@ def test_what_cannot_be_is_said(tmp_path, words, said):
 @pytest.mark.skipif(shutil.which("mpicc.mpich") is None, reason="MPICH is not installed")
 def test_two_libraries_are_compared_at_collectives(tmp_path):
     done = wulf(
-        *(tmp_path, "mpi", "compare", "openmpi", "mpich", "--cluster", "local", "--launches", "8"),
+        *(tmp_path, "compare", "libraries", "openmpi", "mpich", "--cluster", "local", "--launches", "8"),
         *("--ops", "mpi_bcast,mpi_pingpong", "--sizes", "8,1KiB", "--html", "page.html", "--json"),
         timeout=300,
     )

@@ -33,11 +33,11 @@ def own_knob(setting: str) -> str:
 
 def test_a_knob_of_a_site_is_one_as_any_other(place: Path) -> None:
     path = put(place, "site", "knobs", "sysctl.net.ipv4.tcp_notsent_lowat", own_knob("tcp_notsent_lowat"))
-    listed = wulf(place, "knob", "list").stdout
+    listed = wulf(place, "settings", "list").stdout
     assert f"{path}" in listed
-    assert "tcp_notsent_lowat" in wulf(place, "knob", "show", "tcp_notsent_lowat").stdout
-    assert str(path) in wulf(place, "knob", "show", "tcp_notsent_lowat").stdout
-    got = wulf(place, "knob", "get", "tcp_notsent_lowat", "--cluster", "local", "--json")
+    assert "tcp_notsent_lowat" in wulf(place, "settings", "show", "tcp_notsent_lowat").stdout
+    assert str(path) in wulf(place, "settings", "show", "tcp_notsent_lowat").stdout
+    got = wulf(place, "settings", "get", "tcp_notsent_lowat", "--cluster", "local", "--json")
     (reading,) = json.loads(got.stdout)
     assert (reading["state"], reading["knob"]) == ("value", "sysctl.net.ipv4.tcp_notsent_lowat")
 
@@ -76,8 +76,8 @@ def test_the_check_of_the_documentation(place: Path) -> None:
 def test_a_network_by_its_name(place: Path) -> None:
     text = (DATA / "networks" / "10gbe.toml").read_text().replace('id = "10gbe"', 'id = "ours"')
     path = put(place, "user", "networks", "ours", text)
-    assert f"[{path}]" in " ".join(wulf(place, "predict", "--list").stdout.split())
-    assert wulf(place, "predict", "--show", "ours").stdout == text
+    assert f"[{path}]" in " ".join(wulf(place, "program", "predict", "--list").stdout.split())
+    assert wulf(place, "program", "predict", "--show", "ours").stdout == text
 
 
 CHECK_OF_A_LINK = """
@@ -123,25 +123,30 @@ WRONG = {
     "a key that nobody knows": (
         "knobs",
         own_knob("tcp_a") + "\nnonsense = 1\n",
-        ["knob", "list"],
+        ["settings", "list"],
         "nonsense",
     ),
     "a key that is missing": (
         "knobs",
         own_knob("tcp_a").replace("risk =", "notes ="),
-        ["knob", "list"],
+        ["settings", "list"],
         "`risk`",
     ),
-    "another name": ("knobs", own_knob("tcp_b"), ["knob", "list"], "a file has the name of its id"),
+    "another name": ("knobs", own_knob("tcp_b"), ["settings", "list"], "a file has the name of its id"),
     "a value that is none": (
         "knobs",
         own_knob("tcp_a").replace('"262144"', '"many"'),
-        ["knob", "list"],
+        ["settings", "list"],
         "values has 'many'",
     ),
-    "no TOML": ("knobs", "id = \n", ["knob", "list"], "not TOML"),
+    "no TOML": ("knobs", "id = \n", ["settings", "list"], "not TOML"),
     "a suite without sense": ("suites", 'title = "x"\n[[experiment]]\nop = "a"\nsize = 3\n', [], "size"),
-    "a launcher with a word too much": ("launchers", "LAUNCHER", ["facts", "--cluster", "c.toml"], "{host}"),
+    "a launcher with a word too much": (
+        "launchers",
+        "LAUNCHER",
+        ["audit", "facts", "--cluster", "c.toml"],
+        "{host}",
+    ),
 }
 
 
@@ -168,6 +173,6 @@ def test_what_is_wrong_is_named_with_its_file(place: Path, name: str) -> None:
 
 def test_what_everybody_may_write_is_refused(place: Path) -> None:
     put(place, "user", "knobs", "sysctl.net.ipv4.tcp_a", own_knob("tcp_a")).chmod(0o666)
-    done = wulf(place, "knob", "list")
+    done = wulf(place, "settings", "list")
     assert done.returncode == 1
     assert "everybody may write to it" in done.stderr

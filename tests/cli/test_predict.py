@@ -1,4 +1,4 @@
-"""``wulf predict`` on traces made record by record, with the replay that comes with this package."""
+"""``wulf program predict`` on traces made record by record, with the replay that comes with this package."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def place(tmp_path):
 
 
 def predicted(place, *words, code=0):
-    done = wulf(place, "predict", *words, "--on", "cal", "--samples", "40", "--json")
+    done = wulf(place, "program", "predict", *words, "--on", "cal", "--samples", "40", "--json")
     assert done.returncode == code, done.stderr
     return json.loads(done.stdout)
 
@@ -80,7 +80,9 @@ def test_several_traces_of_a_program_tell_how_its_launches_differ(place):
     assert one["low"] < 0.9 * usual["value"] and one["high"] > 1.1 * usual["value"]
     (single,) = predicted(place, traces[0], "--what-if", "latency=x2")["scenarios"]
     assert single["launch"] is None
-    shown = wulf(place, "predict", *several, "--on", "cal", "--samples", "40", "--what-if", "latency=x2")
+    shown = wulf(
+        place, "program", "predict", *several, "--on", "cal", "--samples", "40", "--what-if", "latency=x2"
+    )
     assert "one launch" in shown.stdout and "median of 5 runs" in shown.stdout
     other = str(ping_pong(place / "other.wtrace", 1, run_ns=1000, command="./other"))
     assert "these differ in command or ranks" in refused(place, traces[0], "--again", other, "--on", "cal")
@@ -104,7 +106,7 @@ def test_tolerance_is_exact(place):
 
 def test_words_and_a_page(place):
     trace = str(ring(place / "ring.wtrace", run_ns=20_000_000))
-    done = wulf(place, "predict", trace, "--on", "cal", "--samples", "20", "--html", "p.html")
+    done = wulf(place, "program", "predict", trace, "--on", "cal", "--samples", "20", "--html", "p.html")
     assert done.returncode == 0, done.stderr
     for said in (
         "./ring --steps 50",
@@ -171,7 +173,7 @@ def test_several_traces_at_once_are_what_each_is_alone(place):
     traces = [str(ring(place / f"{ranks}.wtrace", ranks=ranks, run_ns=24_000_000)) for ranks in (3, 4)]
     both = predicted(place, *traces, "--what-if", "10gbe")
     assert both == [predicted(place, one, "--what-if", "10gbe") for one in traces]
-    done = wulf(place, "predict", *traces, "--on", "cal", "--samples", "20", "--html", "pages")
+    done = wulf(place, "program", "predict", *traces, "--on", "cal", "--samples", "20", "--html", "pages")
     assert done.returncode == 0, done.stderr
     assert sorted(path.name for path in (place / "pages").iterdir()) == ["3.wtrace.html", "4.wtrace.html"]
     assert "of one trace" in refused(place, *traces, "--on", "cal", "--verify")
@@ -197,14 +199,14 @@ def test_receives_from_anybody_are_said(place):
 
 #: Of a trace of which only the note and the time count: far longer than any launch takes.
 LONG = {"count": 1, "compute_ns": 300 * 10**9, "run_ns": 300 * 10**9}
-VERIFY = ("predict", "p.wtrace", "--on", "cal", "--verify", "--samples", "20")
+VERIFY = ("program", "predict", "p.wtrace", "--on", "cal", "--verify", "--samples", "20")
 
 
 @pytest.fixture
 def heat(place):
     """A program, which can be launched again where the calibrated run was made: here."""
     assert wulf(
-        place, "app", "--cluster", "local", "--run", "app", "--repeat", "1", "--", "true"
+        place, "program", "run", "--cluster", "local", "--run", "app", "--repeat", "1", "--", "true"
     ).returncode in (0, 3)
     path = place / "runs" / "cal" / "manifest.json"
     own = json.loads(path.read_text())
@@ -232,7 +234,7 @@ def test_the_program_is_launched_again_and_held_against_the_interval(place, heat
 @pytest.mark.thorough
 @pytest.mark.mpi
 def test_a_program_is_launched_again_with_the_ranks_that_its_trace_has(place, heat):
-    # As 'wulf trace --ranks 2' writes it down: the program alone, and how many ranks of it are started.
+    # As 'wulf program trace --ranks 2' writes it down: the program alone, and how many ranks of it are started.
     ping_pong(place / "p.wtrace", 8, ranks="2", command=f"{heat} --steps 50", **LONG)
     assert wulf(place, *VERIFY, "--json").returncode == 3
     ping_pong(place / "p.wtrace", 8, command=f"{heat} --steps 50", **LONG)
@@ -299,34 +301,48 @@ def test_uplinks_limit_what_is_between_switches(place):
 
 
 def test_networks_are_listed_and_shown(place):
-    listed = wulf(place, "predict", "--list")
+    listed = wulf(place, "program", "predict", "--list")
     assert listed.returncode == 0
     for said in ("25gbe-roce", "latency [µs]", "published: ", "general knowledge, unverified: ", "prices: "):
         assert said in listed.stdout, said
-    shown = wulf(place, "predict", "--show", "ib-hdr").stdout
+    shown = wulf(place, "program", "predict", "--show", "ib-hdr").stdout
     assert "[between]" in shown
     # One's own are found where they are kept, and listed.
     kept = place / "config" / "wulf" / "networks"
     kept.mkdir(parents=True)
     (kept / "ours.toml").write_text(shown.replace('"ib-hdr"', '"ours"'))
     own = {"XDG_CONFIG_HOME": str(place / "config")}
-    listed = wulf(place, "predict", "--list", **own)
+    listed = wulf(place, "program", "predict", "--list", **own)
     assert "ours: InfiniBand HDR, 200 Gbit/s (your own)" in listed.stdout
-    assert {one["id"] for one in json.loads(wulf(place, "predict", "--list", "--json", **own).stdout)} >= {
+    assert {
+        one["id"] for one in json.loads(wulf(place, "program", "predict", "--list", "--json", **own).stdout)
+    } >= {
         "ours",
         "1gbe",
     }
     trace = str(ping_pong(place / "p.wtrace", 8, run_ns=3_000_000))
-    done = wulf(place, "predict", trace, "--on", "cal", "--what-if", "ours,ib-hdr", "--json", **own)
+    done = wulf(
+        place, "program", "predict", trace, "--on", "cal", "--what-if", "ours,ib-hdr", "--json", **own
+    )
     assert len(json.loads(done.stdout)["scenarios"]) == 2, done.stderr
     (kept / "ours.toml").write_text(shown.replace("latency_us", "latenz_us"))
-    said = " ".join(wulf(place, "predict", "--list", **own).stderr.split())
+    said = " ".join(wulf(place, "program", "predict", "--list", **own).stderr.split())
     assert "ours.toml:7: between.latenz_us: object contains unknown field `latenz_us`" in said
 
 
 def test_a_pattern_of_the_gallery_is_predicted_by_its_name(place):
     done = wulf(
-        place, "predict", "token-ring", "--on", "cal", "--what-if", "latency=x2", "--samples", "20", "--json"
+        place,
+        "program",
+        "predict",
+        "token-ring",
+        "--on",
+        "cal",
+        "--what-if",
+        "latency=x2",
+        "--samples",
+        "20",
+        "--json",
     )
     found = json.loads(done.stdout)
     assert found["ranks"] == found["nodes"] > 1, done.stderr
@@ -336,11 +352,33 @@ def test_a_pattern_of_the_gallery_is_predicted_by_its_name(place):
 def test_a_model_that_explains_little_says_so_first(place):
     trace = str(ping_pong(place / "p.wtrace", 8, run_ns=3_000_000_000))
     done = wulf(
-        place, "predict", trace, "--on", "cal", "--what-if", "latency=x2", "--samples", "20", "--json"
+        place,
+        "program",
+        "predict",
+        trace,
+        "--on",
+        "cal",
+        "--what-if",
+        "latency=x2",
+        "--samples",
+        "20",
+        "--json",
     )
     assert json.loads(done.stdout)["conclusion"][0].startswith("Take this with care: "), done.stderr
     near = str(ring(place / "near.wtrace", run_ns=20_000_000))
-    done = wulf(place, "predict", near, "--on", "cal", "--what-if", "latency=x2", "--samples", "20", "--json")
+    done = wulf(
+        place,
+        "program",
+        "predict",
+        near,
+        "--on",
+        "cal",
+        "--what-if",
+        "latency=x2",
+        "--samples",
+        "20",
+        "--json",
+    )
     assert not json.loads(done.stdout)["conclusion"][0].startswith("Take"), done.stderr
 
 
@@ -363,7 +401,7 @@ def cut(path):
 
 
 def refused(place, *words):
-    done = wulf(place, "predict", *words)
+    done = wulf(place, "program", "predict", *words)
     assert done.returncode in (1, 2)
     assert "Traceback" not in done.stderr
     return done.stderr
@@ -373,7 +411,7 @@ def test_what_cannot_be_predicted_is_refused_by_name(place):
     assert "one-sided communication" in refused(place, str(unsound(place / "u.wtrace")), "--on", "cal")
     assert "a message that nobody sends" in refused(place, str(cut(place / "c.wtrace")), "--on", "cal")
     assert "--on RUN" in refused(place, "x.wtrace")
-    assert "wulf trace -o" in refused(place, "x.wtrace", "--on", "cal")
+    assert "wulf program trace -o" in refused(place, "x.wtrace", "--on", "cal")
     (place / "no.wtrace").write_text("nothing")
     assert "not a trace" in refused(place, "no.wtrace", "--on", "cal")
     path = ping_pong(place / "d.wtrace", 8)

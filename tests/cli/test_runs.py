@@ -47,7 +47,7 @@ def test_labels(tmp_path: Path, runs: Path) -> None:
     assert set(listed(tmp_path)) == {"first", "search", "linpack"}
     assert set(listed(tmp_path, "--tag", "rack:1", "--tag", "good")) == {"search"}
     assert listed(tmp_path)["first"]["note"] == "after the new cables"
-    table = wulf(tmp_path, "list").stdout
+    table = wulf(tmp_path, "runs", "list").stdout
     assert "rack:1, checked: after the new cables" in " ".join(table.split())
     assert "after the new cables" in wulf(tmp_path, "runs", "note", "first").stdout
     assert "note" not in wulf(tmp_path, "runs", "note", "first", "").stdout

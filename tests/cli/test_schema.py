@@ -23,23 +23,27 @@ def test_every_schema_is_one(name: str) -> None:
 
 
 def test_what_is_printed_is_checked() -> None:
-    assert names_for(["knob", "list", "--json"]) == ["knobs"]
+    assert names_for(["settings", "list", "--json"]) == ["knobs"]
     assert names_for(["report", "x", "--json"]) == ["report", "hpl", "tuning"]
-    assert names_for(["topology", "--embed", "ring:7", "--json"]) == ["topology", "embedding", "change"]
+    assert names_for(["audit", "topology", "--embed", "ring:7", "--json"]) == [
+        "topology",
+        "embedding",
+        "change",
+    ]
     with pytest.raises(AssertionError, match="run"):
-        require_published(["list", "--json"], 0, '[{"run": 1}]')
+        require_published(["runs", "list", "--json"], 0, '[{"run": 1}]')
     with pytest.raises(AssertionError, match="no output of it"):
         require_published(["measure", "--json"], 0, "[]")
 
 
 def test_a_schema_by_its_name(tmp_path: Path) -> None:
-    schema = json.loads(wulf(tmp_path, "schema", "runs").stdout)
+    schema = json.loads(wulf(tmp_path, "config", "schema", "runs").stdout)
     entry = schema["$defs"]["Entry"]["properties"]
     assert entry["tags"]["description"] == "What `wulf runs tag` has said."
     jsonschema.validate([], schema)
-    assert "wulf audit --json" in wulf(tmp_path, "schema").stdout
-    assert wulf(tmp_path, "schema", "audits").returncode == 2
-    done = wulf(tmp_path, "schema", "--to", "all")
+    assert "wulf audit --json" in wulf(tmp_path, "config", "schema").stdout
+    assert wulf(tmp_path, "config", "schema", "audits").returncode == 2
+    done = wulf(tmp_path, "config", "schema", "--to", "all")
     assert done.returncode == 0
     assert {path.stem for path in (tmp_path / "all").iterdir()} == set(OUTPUTS)
 
@@ -47,9 +51,9 @@ def test_a_schema_by_its_name(tmp_path: Path) -> None:
 COMMANDS = (
     ["config"],
     ["runs", "list"],
-    ["knob", "list"],
-    ["knob", "get", "nic.mtu", "kernel.nmi_watchdog", "--cluster", "local"],
-    ["facts", "--cluster", "local"],
+    ["settings", "list"],
+    ["settings", "get", "nic.mtu", "kernel.nmi_watchdog", "--cluster", "local"],
+    ["audit", "facts", "--cluster", "local"],
     ["audit", "--cluster", "local"],
 )
 
@@ -85,6 +89,6 @@ def test_the_files_of_a_run(tmp_path: Path) -> None:
         validator(name).validate(json.loads((run / f"{name}.json").read_text()))
     for line in (run / "records.jsonl").read_text().splitlines():
         validator("record").validate(json.loads(line))
-    for verb in ("report", "analyze", "diagnose"):
+    for verb in ("report", "diagnose"):
         told = wulf(tmp_path, verb, "one", "--json")
         assert told.returncode in (0, 1, 3), told.stderr

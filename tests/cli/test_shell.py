@@ -25,10 +25,10 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 @pytest.mark.parametrize(
     "words",
     [
-        ["knob", "list"],  # a table
+        ["settings", "list"],  # a table
         ["--help"],
         ["report", "run-v1", "--text"],
-        ["knob", "list", "--json"],
+        ["settings", "list", "--json"],
     ],
 )
 def test_a_reader_that_goes_ends_it_without_a_word(tmp_path: Path, words: list[str]) -> None:
@@ -51,7 +51,7 @@ def test_an_early_interrupt_is_said(tmp_path: Path) -> None:
     # At some moments from the first import to the last; whenever it comes, it is one line and no traceback.
     for moment in range(9):
         process = subprocess.Popen(
-            [sys.executable, "-X", "importtime", "-m", "wulf.start", "list"],
+            [sys.executable, "-X", "importtime", "-m", "wulf.start", "runs", "list"],
             cwd=tmp_path,
             env=environment(tmp_path),
             stdout=subprocess.PIPE,
@@ -79,7 +79,7 @@ def test_an_early_interrupt_is_said(tmp_path: Path) -> None:
         assert b"Traceback" not in said
 
 
-@pytest.mark.parametrize("verb", ["", *VERBS, "knob show", "lab up"])
+@pytest.mark.parametrize("verb", ["", *VERBS, "settings show", "lab up"])
 def test_h_is_help(verb: str) -> None:
     short, long = (CliRunner().invoke(app, [*verb.split(), option]) for option in ("-h", "--help"))
     assert short.exit_code == 0, short.output
@@ -89,10 +89,10 @@ def test_h_is_help(verb: str) -> None:
 
 NEARLY = {
     "a verb": (["measur"], "did you mean 'measure'?"),
-    "a verb's verb": (["knob", "shw"], "'show'"),
+    "a verb's verb": (["settings", "shw"], "'show'"),
     "an option": (["measure", "--lader", "imb"], "--ladder"),
-    "a knob": (["knob", "show", "nic.mtuu"], "did you mean 'nic.mtu'?"),
-    "a knob to set": (["set", "nic.mtuu=1500", "--cluster", "local"], "did you mean 'nic.mtu'?"),
+    "a knob": (["settings", "show", "nic.mtuu"], "did you mean 'nic.mtu'?"),
+    "a knob to set": (["settings", "set", "nic.mtuu=1500", "--cluster", "local"], "did you mean 'nic.mtu'?"),
     "an operation": (["measure", "--cluster", "local", "--ops", "tcp_rrr"], "did you mean 'tcp_rr'?"),
     "a ladder": (["measure", "--cluster", "local", "--ladder", "adaptiv"], "did you mean 'adaptive'?"),
     "a run": (["report", "rnu-v1", "--runs", str(GOLDEN)], "did you mean 'run-v1'?"),
@@ -124,8 +124,8 @@ def test_completion_offers_what_exists(tmp_path: Path, monkeypatch: pytest.Monke
     assert "latest" in completed("compare", "")
     assert completed("measure", "--ladder", "ad") == ["adaptive"]
     assert completed("measure", "--ops", "tcp_rr,tcp_c") == ["tcp_rr,tcp_connect"]
-    assert "nic.mtu" in completed("knob", "show", "nic.m")
-    assert "nic.mtu=" in completed("set", "nic.m")
+    assert "nic.mtu" in completed("settings", "show", "nic.m")
+    assert "nic.mtu=" in completed("settings", "set", "nic.m")
     assert "rack.toml" in completed("audit", "--cluster", "")
 
 
@@ -164,7 +164,7 @@ for module in pkgutil.walk_packages(typer.__path__, "typer."):
     with contextlib.suppress(Exception):  # what is for other systems
         if not module.name.endswith("__main__"): importlib.import_module(module.name)
 commands = json.loads(sys.argv[1])
-for words in [*commands, ["list", "--runs", "nowhere"], ["report", "nowhere"]]:  # as who may read all: errors, too
+for words in [*commands, ["runs", "list", "--runs", "nowhere"], ["report", "nowhere"]]:  # as who may read all
     sys.argv = ["wulf", *words]
     sys.stdout = sys.stderr = open(os.devnull, "w")
     try: main.run()
@@ -207,7 +207,11 @@ def as_nobody(directory: Path, *commands: Sequence[str]) -> list[subprocess.Comp
 
 def test_a_run_that_cannot_be_read_does_not_hide_the_others(closed: Path) -> None:
     shown, told, latest, named = as_nobody(
-        closed, ["list"], ["list", "--json"], ["report", "latest", "--csv"], ["report", "secret"]
+        closed,
+        ["runs", "list"],
+        ["runs", "list", "--json"],
+        ["report", "latest", "--csv"],
+        ["report", "secret"],
     )
     assert (shown.returncode, shown.stderr) == (0, "")
     assert "unreadable: Permission denied" in " ".join(shown.stdout.split())
@@ -222,7 +226,7 @@ def test_a_run_that_cannot_be_read_does_not_hide_the_others(closed: Path) -> Non
 def test_a_directory_of_runs_that_cannot_be_read_is_named(closed: Path) -> None:
     (closed / "runs").chmod(0)
     try:
-        (done,) = as_nobody(closed, ["list"])
+        (done,) = as_nobody(closed, ["runs", "list"])
     finally:
         (closed / "runs").chmod(stat.S_IRWXU)
     assert done.returncode in (1, 2)

@@ -1,4 +1,4 @@
-"""`wulf topology` as a user types it; what it does to nodes is in tests/unit/test_routing.py and tests/lab."""
+"""`wulf audit topology` as a user types it; what it does to nodes is in tests/unit/test_routing.py and tests/lab."""
 
 import json
 
@@ -23,7 +23,7 @@ def links_between(placement, pairs):
 
 
 def test_the_links_and_the_largest_shapes_are_shown(cluster):
-    done = wulf(cluster, "topology")
+    done = wulf(cluster, "audit", "topology")
     assert (done.returncode, done.stderr) == (0, "")
     assert "12 direct links between 8 of 9 nodes:\n  node01 – node02\n" in done.stdout
     rows = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines() if ":" in line.split()[0]}
@@ -32,7 +32,7 @@ def test_the_links_and_the_largest_shapes_are_shown(cluster):
 
 
 def test_as_json(cluster):
-    found = json.loads(wulf(cluster, "topology", "--json").stdout)
+    found = json.loads(wulf(cluster, "audit", "topology", "--json").stdout)
     assert len(found["links"]) == 12
     ring = next(one for one in found["embeddings"] if one["shape"] == "ring:8")
     assert ring["state"] == "found"
@@ -40,7 +40,7 @@ def test_as_json(cluster):
 
 
 def test_a_placement_is_a_hostfile(cluster):
-    done = wulf(cluster, "topology", "--embed", "torus:4x2")
+    done = wulf(cluster, "audit", "topology", "--embed", "torus:4x2")
     assert (done.returncode, done.stderr) == (0, "")
     placement = [line for line in done.stdout.splitlines() if not line.startswith("#")]
     assert sorted(placement) == [f"node{number:02d}" for number in range(1, 9)]
@@ -51,10 +51,10 @@ def test_a_placement_is_a_hostfile(cluster):
 
 
 def test_why_there_is_none(cluster):
-    done = wulf(cluster, "topology", "--embed", "torus:3x3")
+    done = wulf(cluster, "audit", "topology", "--embed", "torus:3x3")
     assert (done.returncode, done.stdout) == (3, "")
     assert "torus:3x3: it has 9 ranks, and 8 nodes have direct links" in done.stderr
-    done = wulf(cluster, "topology", "--embed", "ring:7", "--json")
+    done = wulf(cluster, "audit", "topology", "--embed", "ring:7", "--json")
     assert done.returncode == 3
     assert json.loads(done.stdout)["state"] == "none"
 
@@ -72,7 +72,7 @@ def test_why_there_is_none(cluster):
     ],
 )
 def test_wrong_usage_is_explained(cluster, words, said):
-    done = wulf(cluster, "topology", *words)
+    done = wulf(cluster, "audit", "topology", *words)
     assert done.returncode == 2
     assert said in " ".join(done.stderr.split())
     assert done.stdout == ""
@@ -80,7 +80,7 @@ def test_wrong_usage_is_explained(cluster, words, said):
 
 def test_a_cluster_without_links_says_where_they_are_named(tmp_path):
     (tmp_path / "cluster.toml").write_text('[cluster]\nnodes = "node[01-02]"\n')
-    done = wulf(tmp_path, "topology")
+    done = wulf(tmp_path, "audit", "topology")
     assert done.returncode == 2
     assert "cluster.toml has no direct links: [cluster] links names them" in " ".join(done.stderr.split())
 
@@ -88,6 +88,6 @@ def test_a_cluster_without_links_says_where_they_are_named(tmp_path):
 def test_routes_are_not_for_sudo(cluster):
     text = (cluster / "cluster.toml").read_text()
     (cluster / "cluster.toml").write_text(f'{text}[change]\nuser = "hpc"\nbecome = "sudo"\n')
-    done = wulf(cluster, "topology", "--routes", "1")
+    done = wulf(cluster, "audit", "topology", "--routes", "1")
     assert done.returncode == 1
     assert "routes are not set through sudo" in " ".join(done.stderr.split())

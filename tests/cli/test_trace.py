@@ -1,4 +1,4 @@
-"""``wulf trace`` as a user runs it, on this machine."""
+"""``wulf program trace`` as a user runs it, on this machine."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def mpirun(family: str) -> list[str]:
 @pytest.mark.parametrize("family", ["openmpi", "mpich"])
 def test_a_program_is_traced_shown_and_exported(tmp_path, family):
     words = [*mpirun(family), "-np", "2"]
-    heat = wulf(tmp_path, "shipped", "heat", "--cluster", "local", "--mpi", family).stdout.strip()
-    done = wulf(tmp_path, "trace", "-o", "heat.wtrace", "--", *words, heat, "--steps", "20")
+    heat = wulf(tmp_path, "program", "shipped", "heat", "--cluster", "local", "--mpi", family).stdout.strip()
+    done = wulf(tmp_path, "program", "trace", "-o", "heat.wtrace", "--", *words, heat, "--steps", "20")
     assert done.returncode == 0, done.stderr
     said = dict(
         line.split(maxsplit=1) for line in done.stdout.splitlines() if line.startswith(("mess", "bytes"))
@@ -41,26 +41,28 @@ def test_a_program_is_traced_shown_and_exported(tmp_path, family):
     trace = read(tmp_path / "heat.wtrace")
     assert [stream.state for stream in trace.streams] == [State.FINISHED] * 2
     assert f"{family}" in trace.note["command"]
-    shown = json.loads(wulf(tmp_path, "trace", "show", "heat.wtrace", "--json").stdout)
+    shown = json.loads(wulf(tmp_path, "program", "trace", "show", "heat.wtrace", "--json").stdout)
     assert sum(pair["count"] for pair in shown["pairs"]) == int(said["messages"]) == 20 * 2 * 2
     assert sum(pair["bytes"] for pair in shown["pairs"]) == int(said["bytes"])
     assert {(pair["source"], pair["destination"]) for pair in shown["pairs"]} == {(0, 1), (1, 0)}
     for rank in shown["ranks"]:
         assert 0 < rank["mpi_s"] + rank["compute_s"] <= rank["run_s"] * 1.001
-    page = wulf(tmp_path, "trace", "show", "heat.wtrace", "--html", "heat.html")
+    page = wulf(tmp_path, "program", "trace", "show", "heat.wtrace", "--html", "heat.html")
     assert page.returncode == 0 and "sendrecv" in page.stdout
     written = (tmp_path / "heat.html").read_text()
     assert '<h1 id="title">heat.wtrace</h1>' in written and "trace-timeline" in written
-    exported = wulf(tmp_path, "trace", "export", "heat.wtrace", "--to", "goal", "-o", "goal")
+    exported = wulf(tmp_path, "program", "trace", "export", "heat.wtrace", "--to", "goal", "-o", "goal")
     assert exported.returncode == 0 and (tmp_path / "goal" / "heat.goal").stat().st_size > 0
 
 
 @pytest.mark.mpi
 def test_a_trace_is_summed_up_as_a_pattern_with_the_same_messages(tmp_path):
-    heat = wulf(tmp_path, "shipped", "heat", "--cluster", "local", "--mpi", "openmpi").stdout.strip()
+    heat = wulf(
+        tmp_path, "program", "shipped", "heat", "--cluster", "local", "--mpi", "openmpi"
+    ).stdout.strip()
     words = [*mpirun("openmpi"), "-np", "3", heat, "--steps", "20"]
-    assert wulf(tmp_path, "trace", "-o", "heat.wtrace", "--", *words).returncode == 0
-    done = wulf(tmp_path, "trace", "pattern", "heat.wtrace", "-o", "heat.toml")
+    assert wulf(tmp_path, "program", "trace", "-o", "heat.wtrace", "--", *words).returncode == 0
+    done = wulf(tmp_path, "program", "trace", "pattern", "heat.wtrace", "-o", "heat.toml")
     assert done.returncode == 0, done.stderr
     document = patterns.read(str(tmp_path / "heat.toml"))
     assert document.pattern.ranks == 3 and document.pattern.program[0].iterations == 20
@@ -74,14 +76,18 @@ def test_a_trace_is_summed_up_as_a_pattern_with_the_same_messages(tmp_path):
     assert loads(made) == loads(told)
     computing = sum(rank.compute_s for rank in told.ranks)
     assert sum(rank.compute_s for rank in made.ranks) == pytest.approx(computing, rel=1e-3)
-    assert wulf(tmp_path, "emulate", "heat.toml", "--dry-run", "--cluster", "local").returncode == 0
+    assert (
+        wulf(tmp_path, "program", "emulate", "heat.toml", "--dry-run", "--cluster", "local").returncode == 0
+    )
 
 
 @pytest.mark.mpi
 def test_the_exit_code_is_that_of_the_command(tmp_path):
-    heat = wulf(tmp_path, "shipped", "heat", "--cluster", "local", "--mpi", "openmpi").stdout.strip()
+    heat = wulf(
+        tmp_path, "program", "shipped", "heat", "--cluster", "local", "--mpi", "openmpi"
+    ).stdout.strip()
     text = f"{' '.join(mpirun('openmpi'))} -np 1 $(echo {heat}) --steps x; exit 7"
-    done = wulf(tmp_path, "trace", "--", text)
+    done = wulf(tmp_path, "program", "trace", "--", text)
     assert done.returncode == 7, done.stderr
     assert read(tmp_path / "app.wtrace").ranks == 1
 
@@ -90,13 +96,13 @@ def test_the_exit_code_is_that_of_the_command(tmp_path):
 @pytest.mark.parametrize("family", EACH_FAMILY)
 def test_a_launcher_that_is_killed_leaves_what_its_ranks_did(tmp_path, family):
     launch = shlex.join([*mpirun(family), "-np", "2"])
-    heat = wulf(tmp_path, "shipped", "heat", "--cluster", "local", "--mpi", family).stdout.strip()
+    heat = wulf(tmp_path, "program", "shipped", "heat", "--cluster", "local", "--mpi", family).stdout.strip()
     # When the files of both ranks have more than their first 256 KiB, which are there at once.
     grown = (
         """until [ "$(find "$WULF_TRACE" -name 'rank.*' -size +300k | wc -l)" = 2 ]; do sleep 0.1; done"""
     )
     text = f"{launch} {heat} --steps 200000000 & {grown}; kill -9 $!; exit 9"
-    done = wulf(tmp_path, "trace", "--mpi", family, "--", text)
+    done = wulf(tmp_path, "program", "trace", "--mpi", family, "--", text)
     assert done.returncode == 9, done.stderr
     trace = read_verified(tmp_path / "app.wtrace")
     assert [stream.state for stream in trace.streams] == [State.RUNNING] * 2
@@ -108,13 +114,13 @@ def test_a_launcher_that_is_killed_leaves_what_its_ranks_did(tmp_path, family):
 
 @pytest.mark.mpi
 def test_a_limit_that_holds_nothing_is_refused_before(tmp_path):
-    done = wulf(tmp_path, "trace", "--limit", "1KiB", "--", "touch here")
+    done = wulf(tmp_path, "program", "trace", "--limit", "1KiB", "--", "touch here")
     assert done.returncode == 1 and "--limit: a rank's file takes 64 KiB at least" in done.stderr
     assert not (tmp_path / "here").exists()
 
 
 def test_a_command_without_mpi_is_told(tmp_path):
-    done = wulf(tmp_path, "trace", "--", "true")
+    done = wulf(tmp_path, "program", "trace", "--", "true")
     assert done.returncode == 1 and "no rank left a stream" in done.stderr, done.stderr
     assert "names no program with an MPI library" in done.stderr
     assert not (tmp_path / "app.wtrace").exists()
@@ -139,15 +145,15 @@ def test_why_there_is_no_trace_is_said(tmp_path):
         ("--", "./own"): "own is setuid or setgid",
         ("--", "./script"): "exit code 3; a script must start programs with",
     }.items():
-        done = wulf(tmp_path, "trace", *words)
+        done = wulf(tmp_path, "program", "trace", *words)
         assert done.returncode == 1 and said in " ".join(done.stderr.split()), done.stderr
 
 
 @pytest.mark.mpi
 def test_another_library_than_the_tracers_is_told_by_the_rank(tmp_path):
-    heat = wulf(tmp_path, "shipped", "heat", "--cluster", "local", "--mpi", "mpich").stdout.strip()
+    heat = wulf(tmp_path, "program", "shipped", "heat", "--cluster", "local", "--mpi", "mpich").stdout.strip()
     words = [*mpirun("mpich"), "-np", "2", heat, "--steps", "5"]
-    done = wulf(tmp_path, "trace", "--mpi", "openmpi", "--", *words)
+    done = wulf(tmp_path, "program", "trace", "--mpi", "openmpi", "--", *words)
     assert "the program runs with MPICH" in done.stderr and "this tracer is for Open MPI" in done.stderr
     assert done.stderr.count("nothing is traced") == 1
     assert "run_time_s" in done.stdout
@@ -163,7 +169,7 @@ def test_what_cannot_be_is_refused(tmp_path):
         ("--limit", "many", "--", "true"): "many",
         ("export", "a.wtrace", "--to", "goal", "-o", "a.wtrace"): "not a directory",
     }.items():
-        done = wulf(tmp_path, "trace", *words)
+        done = wulf(tmp_path, "program", "trace", *words)
         assert done.returncode in (1, 2) and said in done.stderr, done.stderr
         assert "Traceback" not in done.stderr
 
@@ -177,7 +183,7 @@ def test_persistent_messages_communicators_and_what_died_are_summed_up(tmp_path)
         writer.add(Kind.WAIT, comm=2, request=1, call_ns=2**33)
     writer.add(Kind.OTHER, payload=b"MPI_Win_create", call_ns=5)
     write_container(tmp_path / "a.wtrace", {}, [writer.finish(10**12), b""])
-    done = wulf(tmp_path, "trace", "show", "a.wtrace", "--json")
+    done = wulf(tmp_path, "program", "trace", "show", "a.wtrace", "--json")
     shown = json.loads(done.stdout)
     # Rank 0 of the communicator is rank 1 of all.
     assert shown["pairs"] == [{"source": 0, "destination": 1, "count": 3, "bytes": 300}]
@@ -187,5 +193,6 @@ def test_persistent_messages_communicators_and_what_died_are_summed_up(tmp_path)
     assert calls["MPI_Win_create"]["count"] == 1
     assert [rank["state"] for rank in shown["ranks"]] == ["finished", "running"]
     assert (
-        "cut off: 1 rank did not come to MPI_Finalize" in wulf(tmp_path, "trace", "show", "a.wtrace").stdout
+        "cut off: 1 rank did not come to MPI_Finalize"
+        in wulf(tmp_path, "program", "trace", "show", "a.wtrace").stdout
     )

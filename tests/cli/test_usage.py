@@ -12,10 +12,11 @@ def test_version(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "verb", ["init", "facts", "audit", "knob", "measure", "analyze", "compare", "report", "list", "lab"]
+    "verb",
+    ["init", "audit facts", "audit", "settings list", "measure", "compare", "report", "runs list", "lab"],
 )
 def test_every_verb_has_help(tmp_path, verb):
-    done = wulf(tmp_path, verb, "--help")
+    done = wulf(tmp_path, *verb.split(), "--help")
     assert done.returncode == 0
     assert f"wulf {verb}" in done.stdout.replace("python -m wulf.face.cli.main", "wulf")
     assert done.stderr == ""
@@ -106,5 +107,5 @@ def test_a_node_that_does_not_answer_is_named(tmp_path):
 
 
 def test_no_runs(tmp_path):
-    assert "no runs" in wulf(tmp_path, "list").stdout
-    assert wulf(tmp_path, "list", "--json").stdout == "[]\n"
+    assert "no runs" in wulf(tmp_path, "runs", "list").stdout
+    assert wulf(tmp_path, "runs", "list", "--json").stdout == "[]\n"

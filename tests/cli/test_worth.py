@@ -1,4 +1,4 @@
-"""``wulf worth`` on traces made record by record."""
+"""``wulf program worth`` on traces made record by record."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def place(tmp_path):
     calibrated_run(tmp_path / "runs" / "cal")
     ring(tmp_path / "ring.wtrace", run_ns=24_000_000)
     (tmp_path / "jobs.toml").write_text(JOBS)
-    (tmp_path / "prices.toml").write_text(wulf(tmp_path, "worth", "--template", "prices").stdout)
+    (tmp_path / "prices.toml").write_text(wulf(tmp_path, "program", "worth", "--template", "prices").stdout)
     return tmp_path
 
 
 def asked(place, *words):
     return wulf(
-        place, "worth", "ring.wtrace", "--on", "cal", "--jobs", "jobs.toml", "--prices", "prices.toml",
+        place, "program", "worth", "ring.wtrace", "--on", "cal", "--jobs", "jobs.toml", "--prices", "prices.toml",
         "--samples", "40", *words,
     )  # fmt: skip
 
@@ -35,7 +35,7 @@ def test_figures_follow_from_the_prediction_of_the_trace(place):
     found = json.loads(done.stdout)
     (network,) = found["networks"]
     predicted = wulf(
-        place, "predict", "ring.wtrace", "--on", "cal", "--what-if", "25gbe-roce,1gbe-tuned",
+        place, "program", "predict", "ring.wtrace", "--on", "cal", "--what-if", "25gbe-roce,1gbe-tuned",
         "--samples", "40", "--json",
     )  # fmt: skip
     there, tuned = json.loads(predicted.stdout)["scenarios"]

@@ -109,7 +109,7 @@ class Node:
 
     def install(self) -> None:
         """Put the guard there, as the user."""
-        for words in (("set", f"{KNOB}=0"), ("rollback",)):
+        for words in (("settings", "set", f"{KNOB}=0"), ("rollback",)):
             done = self.wulf(*words)
             assert done.returncode == 0, done.stdout + done.stderr
         assert self.root("cat", PLACE).stdout == program()
@@ -159,7 +159,7 @@ def test_every_verb_is_granted_or_is_the_guards_own() -> None:
 
 def test_no_rules_are_printed(node: Node) -> None:
     for words in ((), ("--install",), ("--user", USER, "--install")):
-        done = node.wulf("sudoers", *words)
+        done = node.wulf("settings", "sudoers", *words)
         assert (done.returncode, done.stdout) == (1, "")
         said = " ".join(done.stderr.split())
         assert "can become root with them" in said and "rm -f /etc/sudoers.d/wulf" in said
@@ -168,26 +168,26 @@ def test_no_rules_are_printed(node: Node) -> None:
 @pytest.mark.parametrize("commands", ["/bin/true", f"{PLACE} *"])
 def test_who_may_do_less_than_everything_is_refused(node: Node, commands: str) -> None:
     node.allow(commands)
-    done = node.wulf("set", f"{KNOB}=0")
+    done = node.wulf("settings", "set", f"{KNOB}=0")
     assert done.returncode == 1
     assert "node01 cannot put the guard there: sudo there asks for a password" in done.stdout
     assert "everything without a password" in done.stdout
-    status = node.wulf("status")
+    status = node.wulf("settings", "status")
     assert (status.returncode, "everything without a password" in status.stdout) == (3, True)
     assert node.root(*VALUE.split()).stdout == "1\n"
 
 
 def test_all_that_changes_works(granted: Node) -> None:
-    done = granted.wulf("set", f"{KNOB}=0")
+    done = granted.wulf("settings", "set", f"{KNOB}=0")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "confirmed over a new connection" in done.stdout
     assert granted.root(*VALUE.split()).stdout == "0\n"
-    kept = granted.wulf("persist")
+    kept = granted.wulf("settings", "persist")
     assert kept.returncode == 0, kept.stdout + kept.stderr
     assert "net.ipv4.tcp_autocorking = 0" in granted.root("cat", "/etc/sysctl.d/90-wulf.conf").stdout
-    status = granted.wulf("status")
+    status = granted.wulf("settings", "status")
     assert (status.returncode, f"{KNOB} = 0" in status.stdout) == (0, True)
-    assert granted.wulf("verify").returncode == 0
+    assert granted.wulf("settings", "verify").returncode == 0
     back = granted.wulf("rollback")
     assert back.returncode == 0, back.stdout + back.stderr
     assert granted.root(*VALUE.split()).stdout == "1\n"

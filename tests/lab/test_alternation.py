@@ -90,7 +90,7 @@ def seen(cluster) -> str:
 def test_segmentation_changes_on_an_established_connection(run, lab_cluster, connection):
     assert catalogue.knob("nic.tso_gso").established
     whole = packets_of(lab_cluster, 4_000_000)
-    run("set", "--cluster", "lab", "--nodes", "node01", "nic.tso_gso=off off")
+    run("settings", "set", "--cluster", "lab", "--nodes", "node01", "nic.tso_gso=off off")
     cut = packets_of(lab_cluster, 4_000_000)
     # Of 1448 B each, where the device takes up to 64 KiB at once.
     assert cut > 2500
@@ -112,7 +112,7 @@ def test_what_is_agreed_at_the_start_stays_on_an_established_connection(
     now = values.index(on(lab_cluster, "node01", f"sysctl -n {name}"))
     other = values[-1] if now < len(values) - 1 else values[0]
     assert marks[now] in seen(lab_cluster)
-    run("set", "--cluster", "lab", "--nodes", "node[01-02]", f"sysctl.{name}={other}")
+    run("settings", "set", "--cluster", "lab", "--nodes", "node[01-02]", f"sysctl.{name}={other}")
     packets_of(lab_cluster, 100_000)
     assert on(lab_cluster, "node01", f"sysctl -n {name}") == other
     assert marks[now] in seen(lab_cluster)

@@ -72,7 +72,16 @@ def test_a_look_leaves_nothing_behind_and_is_quick(cluster, lab_cluster, tmp_pat
         transport.run(["touch", "/tmp/wulf-mark"], ["node01"], timeout_s=20)
         time.sleep(0.1)
         done = run(
-            tmp_path, "facts", "--cluster", "lab", "--nodes", "node01", "--save", "look.tar", "nic.name"
+            tmp_path,
+            "audit",
+            "facts",
+            "--cluster",
+            "lab",
+            "--nodes",
+            "node01",
+            "--save",
+            "look.tar",
+            "nic.name",
         )
         assert done.returncode == 0, done.stderr
         left = transport.run(find, ["node01"], timeout_s=60)["node01"]
@@ -85,9 +94,9 @@ def test_a_look_leaves_nothing_behind_and_is_quick(cluster, lab_cluster, tmp_pat
 
 
 def test_a_saved_look_says_the_same(cluster, tmp_path):
-    live = run(tmp_path, "facts", "--cluster", "lab", "--save", "look.tar", "--json")
+    live = run(tmp_path, "audit", "facts", "--cluster", "lab", "--save", "look.tar", "--json")
     assert live.returncode == 0, live.stderr
-    again = run(tmp_path, "facts", "--from", "look.tar", "--json")
+    again = run(tmp_path, "audit", "facts", "--from", "look.tar", "--json")
     assert json.loads(again.stdout) == json.loads(live.stdout)
     assert run(tmp_path, "audit", "--from", "look.tar", "--fail-on", "fail").returncode == 0
     one = run(tmp_path, "audit", "--from", "look.tar", "--nodes", "node[02-03]", "--json")
@@ -99,7 +108,7 @@ def test_a_saved_look_says_the_same(cluster, tmp_path):
 
 @pytest.mark.thorough
 def test_knobs_are_read_and_folded(cluster, tmp_path):
-    done = run(tmp_path, "knob", "get", "nic.mtu", "rx_usecs", "hpl.N", "--cluster", "lab")
+    done = run(tmp_path, "settings", "get", "nic.mtu", "rx_usecs", "hpl.N", "--cluster", "lab")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0] == "node[01-04]: nic.mtu: 1500 B"

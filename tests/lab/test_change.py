@@ -1,4 +1,4 @@
-"""``wulf set``, ``status``, ``rollback`` as a user types them; see also ``make bench NAME=faults``."""
+"""``wulf settings set``, ``status``, ``rollback`` as a user types them; see also ``make bench NAME=faults``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def run(lab_cluster, tmp_path):
 
 
 def values(run, knob):
-    found = json.loads(run("status", "--cluster", "lab", "--json").stdout)
+    found = json.loads(run("settings", "status", "--cluster", "lab", "--json").stdout)
     return {
         node["node"]: [s["now"] for s in node["settings"] if s["knob"] == knob and s["differs"]]
         for node in found
@@ -37,7 +37,7 @@ def values(run, knob):
 
 
 def test_all_nodes_are_set_and_put_back(run, lab_cluster):
-    done = run("set", "--cluster", "lab", "nic.mtu=1400", f"{KNOB}=0")
+    done = run("settings", "set", "--cluster", "lab", "nic.mtu=1400", f"{KNOB}=0")
     assert done.returncode == 0, done.stderr
     assert "nic.mtu: 1500 → 1400 B on node[01-04]" in done.stdout
     assert "confirmed over a new connection" in done.stdout
@@ -52,8 +52,8 @@ def test_all_nodes_are_set_and_put_back(run, lab_cluster):
 
 @pytest.mark.thorough
 def test_going_back_to_a_change_keeps_what_was_before_it(run, lab_cluster):
-    assert run("set", "--cluster", "lab", f"{KNOB}=0").returncode == 0
-    second = run("set", "--cluster", "lab", "nic.mtu=1400")
+    assert run("settings", "set", "--cluster", "lab", f"{KNOB}=0").returncode == 0
+    second = run("settings", "set", "--cluster", "lab", "nic.mtu=1400")
     change = second.stdout.split("change ")[1].split(";")[0]
     assert run("rollback", "--cluster", "lab", "--to", change).returncode == 0
     assert on(lab_cluster, "node03", MTU).strip() == "1500"
@@ -62,7 +62,7 @@ def test_going_back_to_a_change_keeps_what_was_before_it(run, lab_cluster):
 
 @pytest.mark.thorough
 def test_a_dry_run_prints_the_commands_and_changes_nothing(run, lab_cluster):
-    done = run("set", "--cluster", "lab", "nic.mtu=1400", "nic.tso_gso=off off", "--dry-run")
+    done = run("settings", "set", "--cluster", "lab", "nic.mtu=1400", "nic.tso_gso=off off", "--dry-run")
     assert (
         "node[01-04]:\n  ip link set dev host0 mtu 1400\n  ethtool -K host0 tso off gso off\n" in done.stdout
     )
@@ -71,7 +71,7 @@ def test_a_dry_run_prints_the_commands_and_changes_nothing(run, lab_cluster):
 
 
 def test_an_mtu_that_the_path_does_not_carry_is_put_back(run, lab_cluster):
-    done = run("set", "--cluster", "lab", "nic.mtu=9000")
+    done = run("settings", "set", "--cluster", "lab", "nic.mtu=9000")
     assert done.returncode == 1
     assert "a packet of 9000 B does not reach" in done.stdout
     assert [on(lab_cluster, node, MTU).strip() for node in lab_cluster.layout.names()] == ["1500"] * 4
@@ -85,10 +85,10 @@ def test_a_file_without_addresses_will_do(run, lab_cluster, tmp_path):
     rest = "\n".join(line for line in rest.splitlines() if not line.startswith("node"))
     (tmp_path / "bare.toml").write_text(f"{head}[addresses]\n{rest}\n")
     assert "198.18" not in (tmp_path / "bare.toml").read_text().partition("[addresses]")[2]
-    done = run("set", "--cluster", "bare.toml", "nic.mtu=1400")
+    done = run("settings", "set", "--cluster", "bare.toml", "nic.mtu=1400")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "note:" not in done.stdout
-    refused = run("set", "--cluster", "bare.toml", "nic.mtu=9000")
+    refused = run("settings", "set", "--cluster", "bare.toml", "nic.mtu=9000")
     assert refused.returncode == 1
     assert "a packet of 9000 B does not reach" in refused.stdout
     assert on(lab_cluster, "node04", MTU).strip() == "1400"
@@ -96,7 +96,7 @@ def test_a_file_without_addresses_will_do(run, lab_cluster, tmp_path):
 
 def test_what_one_node_refuses_no_node_has(run, lab_cluster):
     # The control of congestion is the one of the kernel's modules that is loaded: this one is not.
-    done = run("set", "--cluster", "lab", "tcp_congestion_control=westwood", f"{KNOB}=0")
+    done = run("settings", "set", "--cluster", "lab", "tcp_congestion_control=westwood", f"{KNOB}=0")
     assert done.returncode == 1
     assert "does not take 'westwood'" in done.stdout
     assert on(lab_cluster, "node04", CORKING).strip() == "1"
@@ -104,7 +104,7 @@ def test_what_one_node_refuses_no_node_has(run, lab_cluster):
 
 
 def test_a_controller_that_is_killed_leaves_nothing(run, lab_cluster, tmp_path):
-    words = ("set", "--cluster", "lab", "nic.mtu=1400", "--confirm-within", "5s")
+    words = ("settings", "set", "--cluster", "lab", "nic.mtu=1400", "--confirm-within", "5s")
     process = start(tmp_path, *words, WULF_LAB_DIR=os.environ["WULF_LAB_DIR"])
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and on(lab_cluster, "node01", MTU).strip() != "1400":
@@ -115,7 +115,7 @@ def test_a_controller_that_is_killed_leaves_nothing(run, lab_cluster, tmp_path):
     while time.monotonic() < deadline and on(lab_cluster, "node01", MTU).strip() != "1500":
         time.sleep(0.5)
     assert [on(lab_cluster, node, MTU).strip() for node in lab_cluster.layout.names()] == ["1500"] * 4
-    found = json.loads(run("status", "--cluster", "lab", "--json").stdout)
+    found = json.loads(run("settings", "status", "--cluster", "lab", "--json").stdout)
     assert all(node["journal"][-1]["state"].startswith("undone") for node in found)
 
 
@@ -137,15 +137,15 @@ def test_ctrl_c_puts_everything_back(run, lab_cluster, tmp_path):
 
 @pytest.mark.thorough
 def test_nodes_that_somebody_else_has_are_not_touched(run, lab_cluster):
-    assert run("status", "--cluster", "lab").returncode == 0
+    assert run("settings", "status", "--cluster", "lab").returncode == 0
     for node in lab_cluster.layout.names():
         on(lab_cluster, node, "sh /var/lib/wulf/guard lock somebody 60")
     try:
-        done = run("set", "--cluster", "lab", f"{KNOB}=0")
+        done = run("settings", "set", "--cluster", "lab", f"{KNOB}=0")
         assert done.returncode == 1
         assert "busy: somebody has this node" in done.stdout
         assert on(lab_cluster, "node01", CORKING).strip() == "1"
-        assert "taken by somebody" in run("status", "--cluster", "lab").stdout
+        assert "taken by somebody" in run("settings", "status", "--cluster", "lab").stdout
     finally:
         for node in lab_cluster.layout.names():
             on(lab_cluster, node, "sh /var/lib/wulf/guard unlock somebody")
@@ -155,14 +155,14 @@ def test_nodes_that_somebody_else_has_are_not_touched(run, lab_cluster):
 def test_values_of_a_change_that_nobody_has_confirmed_are_not_called_set(run, lab_cluster):
     plan = f"printf '%s\\tsysctl\\t-\\t%s\\t0\\n' {KNOB} {KNOB.removeprefix('sysctl.')}"
     guard = "sh /var/lib/wulf/guard"
-    assert run("status", "--cluster", "lab").returncode == 0
+    assert run("settings", "status", "--cluster", "lab").returncode == 0
     try:
         on(
             lab_cluster,
             "node02",
             f"{guard} lock dead 120 && {plan} | {guard} begin X1 dead 120 && {guard} apply X1 && {guard} unlock dead",
         )
-        done = run("set", "--cluster", "lab", "--nodes", "node02", f"{KNOB}=0")
+        done = run("settings", "set", "--cluster", "lab", "--nodes", "node02", f"{KNOB}=0")
         assert done.returncode == 1
         assert "node02: change X1 of dead, which nobody has confirmed yet, is open there" in done.stderr
         assert "nothing to do" not in done.stdout
@@ -180,7 +180,7 @@ def test_the_exemption_lets_the_cluster_pass_and_goes_without_a_trace(run, lab_c
     on(lab_cluster, "node01", f"nft '{rules}'")
     before = on(lab_cluster, "node01", "nft -a list ruleset")
     try:
-        done = run("set", "--cluster", "lab", "net.conntrack=notrack", "--nodes", "node01")
+        done = run("settings", "set", "--cluster", "lab", "net.conntrack=notrack", "--nodes", "node01")
         assert done.returncode == 0, done.stdout + done.stderr
         assert "notrack" in on(lab_cluster, "node01", "nft list ruleset")
         assert run("rollback", "--cluster", "lab").returncode == 0
@@ -193,7 +193,7 @@ def test_the_exemption_lets_the_cluster_pass_and_goes_without_a_trace(run, lab_c
 def test_a_limit_that_the_watcher_restored_is_held_by_nobody_of_it(run, lab_cluster):
     """On a node with systemd, which ends all processes of a unit with it."""
     assert (
-        run("set", "--cluster", "lab", f"{KNOB}=0", "--nodes", "node01").returncode == 0
+        run("settings", "set", "--cluster", "lab", f"{KNOB}=0", "--nodes", "node01").returncode == 0
     )  # brings the guard
     guard = "sh /var/lib/wulf/guard"
     plan = r"printf 'cpu.cstates_pmqos\tpm_qos\t-\t/run/latency\t%s\n'"

@@ -47,7 +47,7 @@ def test_a_setting_that_costs_is_found_and_put_back(run, lab_cluster):
     assert cell["ratio"]["high"] > 1
     for node in ("node01", "node02"):
         assert "tcp-segmentation-offload: on" in on(lab_cluster, node, "ethtool -k host0")
-    assert "nothing is set" in run("status", "--cluster", "lab").stdout
+    assert "nothing is set" in run("settings", "status", "--cluster", "lab").stdout
 
 
 def test_two_pairs_of_nodes_and_no_settings(run):

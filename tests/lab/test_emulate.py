@@ -20,7 +20,7 @@ def test_two_programs_between_nodes(lab_cluster, tmp_path: Path) -> None:
     words = ("--cluster", "lab", "--mpi", "openmpi", "--ranks-per-node", "1", "--passes", "1")
     done = wulf(
         tmp_path,
-        *("emulate", "two.toml", *words, "--repeat", "2", "--run", "two"),
+        *("program", "emulate", "two.toml", *words, "--repeat", "2", "--run", "two"),
         timeout=120,
         WULF_LAB_DIR=os.environ["WULF_LAB_DIR"],
     )

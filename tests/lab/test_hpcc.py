@@ -29,12 +29,24 @@ pytestmark = [
 
 def test_a_node_with_another_blas_library_is_named(lab_cluster, tmp_path):
     lab = {"WULF_LAB_DIR": os.environ["WULF_LAB_DIR"]}
-    words = ["hpcc", "--cluster", "lab", "--size", "800", "--launches", "6", "--json", "--run", "planted"]
+    words = [
+        "bench",
+        "hpcc",
+        "--cluster",
+        "lab",
+        "--size",
+        "800",
+        "--launches",
+        "6",
+        "--json",
+        "--run",
+        "planted",
+    ]
     on(lab_cluster, "node03", f"update-alternatives --set {LINK} {REFERENCE}")
     try:
         done = wulf(tmp_path, *words, timeout=600, **lab)
         libraries = ["--libraries", f"{FAST},{REFERENCE}", "--size", "300"]
-        blas = wulf(tmp_path, "blas", "--cluster", "lab", *libraries, "--json", timeout=300, **lab)
+        blas = wulf(tmp_path, "bench", "blas", "--cluster", "lab", *libraries, "--json", timeout=300, **lab)
     finally:
         on(lab_cluster, "node03", f"update-alternatives --auto {LINK}")
     assert done.returncode in (0, 3), done.stdout + done.stderr

@@ -43,7 +43,9 @@ def test_an_audit_names_the_node_and_what_to_do(run):
 
 def test_the_whole_procedure_mends_measures_tunes_keeps_and_reports(run, raised_lab):
     knobs = "sysctl.net.ipv4.tcp_slow_start_after_idle=0 net.conntrack=notrack"
-    done = run("run", "afternoon", "--cluster", "lab", "--knobs", knobs, "--budget", "45s", "--persist")
+    done = run(
+        "tune", "all", "afternoon", "--cluster", "lab", "--knobs", knobs, "--budget", "45s", "--persist"
+    )
     assert on(raised_lab, "node03", MTU) == "1500"
     found = load_tuning(run.directory / "runs" / "afternoon")
     assert found.manifest.status in ("complete", "budget"), done.stdout
@@ -67,12 +69,12 @@ def test_a_diagnosis_looks_at_all_pairs(run):
 
 
 def test_what_is_set_by_hand_is_kept_over_a_reboot_and_proven(run, raised_lab):
-    run("set", "--cluster", "lab", "tcp_slow_start_after_idle=0", code=(0,))
-    run("persist", "--cluster", "lab", code=(0,))
+    run("settings", "set", "--cluster", "lab", "tcp_slow_start_after_idle=0", code=(0,))
+    run("settings", "persist", "--cluster", "lab", code=(0,))
     assert "90-wulf.conf" in on(raised_lab, "node02", "ls /etc/sysctl.d")
     raised_lab.reboot("node02")
     assert on(raised_lab, "node02", IDLE) == "0"
-    said = run("verify", "--cluster", "lab").stdout
+    said = run("settings", "verify", "--cluster", "lab").stdout
     assert "tcp_slow_start_after_idle = 0 on node[01-04]" in said
 
 
@@ -82,5 +84,5 @@ def test_a_rollback_leaves_everything_as_it_was(run, raised_lab):
     assert {on(raised_lab, node, IDLE) for node in NODES} == {"1"}
     left = "find /etc -name '*wulf*' ! -name 'wulf-lab*'"
     assert [on(raised_lab, node, left) for node in NODES] == [""] * 4
-    status = json.loads(run("status", "--cluster", "lab", "--json").stdout)
+    status = json.loads(run("settings", "status", "--cluster", "lab", "--json").stdout)
     assert not [one for node in status for one in node["settings"] if one["differs"]]

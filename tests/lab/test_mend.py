@@ -50,7 +50,7 @@ def test_what_is_wrong_for_certain_is_set_right_and_measured(run, lab_cluster):
     }
     assert all(effect["ratio"]["low"] <= effect["ratio"]["value"] for effect in found["effects"])
     assert on(lab_cluster, "node03", MTU).strip() == "1500"
-    assert "nic.mtu" in run("status", "--cluster", "lab").stdout
+    assert "nic.mtu" in run("settings", "status", "--cluster", "lab").stdout
 
     again = run("mend", "--cluster", "lab")
     assert again.returncode == 0, again.stderr

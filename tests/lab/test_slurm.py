@@ -113,7 +113,7 @@ def test_ctrl_c_leaves_the_job_alone_and_it_is_followed_again(cluster):
     assert "scontrol: " in submitted(cluster, "wulf measure --follow 9999").stderr
 
 
-QUESTION = "wulf predict a.wtrace b.wtrace --on cal --samples 40 --json"
+QUESTION = "wulf program predict a.wtrace b.wtrace --on cal --samples 40 --json"
 JOBS = """
 nodes = 8
 hours_a_year = 8000
@@ -185,14 +185,16 @@ def test_predictions_fan_out_as_a_job_array_and_only_what_is_missing_is_done_aga
 
     (shared / "jobs.toml").write_text(JOBS)
     (shared / "prices.toml").write_text(money.PRICES)
-    question = "wulf worth a.wtrace --on cal --jobs jobs.toml --prices prices.toml --samples 40 --json"
+    question = (
+        "wulf program worth a.wtrace --on cal --jobs jobs.toml --prices prices.toml --samples 40 --json"
+    )
     alone, array = asked(cluster, question), asked(cluster, f"{question} --slurm ''")
     assert array.returncode == 0, array.stderr
     assert array.stdout == alone.stdout
 
     # What a trace cannot carry is told as it is without Slurm.
     broken = ring(shared / "c.wtrace", cut=True)
-    refused = asked(cluster, f"wulf predict {broken.name} --on cal --samples 40 --slurm ''")
+    refused = asked(cluster, f"wulf program predict {broken.name} --on cal --samples 40 --slurm ''")
     assert refused.returncode == 1
     assert "the trace is not that of a whole program" in words(refused.stderr)
 

@@ -53,14 +53,14 @@ def run(lab_cluster, tmp_path):
 
 def test_another_user_than_the_one_who_measures_changes_all_nodes(run, lab_cluster):
     names = lab_cluster.layout.names()
-    done = run("set", "nic.mtu=1400")
+    done = run("settings", "set", "nic.mtu=1400")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "confirmed over a new connection" in done.stdout
     assert [on(lab_cluster, node, MTU) for node in names] == ["1400"] * len(names)
-    assert "nic.mtu = 1400" in run("status").stdout
-    kept = run("persist")
+    assert "nic.mtu = 1400" in run("settings", "status").stdout
+    kept = run("settings", "persist")
     assert kept.returncode == 0, kept.stdout + kept.stderr
-    assert run("verify").returncode == 0
+    assert run("settings", "verify").returncode == 0
     back = run("rollback")
     assert back.returncode == 0, back.stdout + back.stderr
     assert [on(lab_cluster, node, MTU) for node in names] == ["1500"] * len(names)

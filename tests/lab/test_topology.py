@@ -72,7 +72,7 @@ def measured(run, tmp_path, name):
 
 
 def test_neighbours_use_their_cable_others_the_switch_and_rollback_undoes_it(ring, run, tmp_path):
-    shown = run("topology")
+    shown = run("audit", "topology")
     assert shown.returncode == 0, shown.stderr
     assert "4 direct links between 4 of 4 nodes" in shown.stdout
     assert [line.split()[0] for line in shown.stdout.splitlines() if " yes " in line] == [
@@ -83,7 +83,7 @@ def test_neighbours_use_their_cable_others_the_switch_and_rollback_undoes_it(rin
     original = state(ring)
     before = measured(run, tmp_path, "switch")
 
-    done = run("topology", "--routes", "1")
+    done = run("audit", "topology", "--routes", "1")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "8 routes over 1 link\n" in done.stdout
     assert "node[01-04]: set, and confirmed over a new connection" in done.stdout
@@ -107,7 +107,7 @@ def test_neighbours_use_their_cable_others_the_switch_and_rollback_undoes_it(rin
 
 
 def test_two_links_away_without_the_switch_then_a_reboot_forgets_it(ring, run):
-    done = run("topology", "--routes", "2")
+    done = run("audit", "topology", "--routes", "2")
     assert done.returncode == 0, done.stdout + done.stderr
     assert (
         "8 routes over 1 link\n4 routes over 2 links\npackets for others are sent on by node" in done.stdout
@@ -117,13 +117,13 @@ def test_two_links_away_without_the_switch_then_a_reboot_forgets_it(ring, run):
     address = next(one.address for one in ring.layout.nodes if one.name == "node03")
     # One node on the way: the packet came with a time to live of 64.
     assert "ttl=63" in on(ring, "node01", f"ping -n -c 1 {address}")
-    status = run("status")
+    status = run("settings", "status")
     assert f"direct.route.{address} = via 198.19." in status.stdout
     ring.reboot("node01")
     assert way(ring, "node01", "node03")[0] == "host0"
     assert way(ring, "node01", "node02")[0] == "host0"
-    assert "direct.route." in run("status", "--nodes", "node01").stdout
-    again = run("topology", "--routes", "2")
+    assert "direct.route." in run("settings", "status", "--nodes", "node01").stdout
+    again = run("audit", "topology", "--routes", "2")
     assert again.returncode == 0, again.stdout + again.stderr
     assert way(ring, "node01", "node03")[0].startswith("cable")
     assert run("rollback").returncode == 0

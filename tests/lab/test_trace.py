@@ -23,12 +23,23 @@ STEPS = 20
 def test_ranks_of_two_nodes_are_in_one_trace(lab_cluster, tmp_path, family, of_a_node):
     lab = {"WULF_LAB_DIR": os.environ["WULF_LAB_DIR"]}
     where = ["--cluster", "lab", "--nodes", ",".join(NODES), "--mpi", family]
-    heat = wulf(tmp_path, "shipped", "heat", *where, timeout=300, **lab)
+    heat = wulf(tmp_path, "program", "shipped", "heat", *where, timeout=300, **lab)
     assert heat.returncode == 0, heat.stderr
     program = [heat.stdout.strip(), "--steps", str(STEPS)]
     ranks = 2 * of_a_node
     done = wulf(
-        tmp_path, "trace", "-o", "a.wtrace", "--ranks", str(ranks), *where, "--", *program, timeout=300, **lab
+        tmp_path,
+        "program",
+        "trace",
+        "-o",
+        "a.wtrace",
+        "--ranks",
+        str(ranks),
+        *where,
+        "--",
+        *program,
+        timeout=300,
+        **lab,
     )
     assert done.returncode == 0 and "wulf-tracer" not in done.stderr, done.stderr
     trace = read(tmp_path / "a.wtrace")

@@ -57,9 +57,9 @@ def test_a_firewall_is_found_by_experiment_and_mended(run, lab_cluster, tmp_path
             assert run("report", "t", form).returncode == 0
         assert run("report", "t").returncode == 0
         assert (tmp_path / "runs" / "t" / "report.html").stat().st_size > 100_000
-        assert ("net.conntrack = notrack" in run("status", "--cluster", "lab").stdout) == kept
+        assert ("net.conntrack = notrack" in run("settings", "status", "--cluster", "lab").stdout) == kept
         if kept:
-            assert run("export", "t", "--shell", str(tmp_path / "x.sh")).returncode == 0
+            assert run("settings", "export", "t", "--shell", str(tmp_path / "x.sh")).returncode == 0
             assert (tmp_path / "x.sh").exists()
     finally:
         run("rollback", "--cluster", "lab")

@@ -22,7 +22,7 @@ SHORTER = {"--budget 2m": "--budget 15s --ladder short --max-size 256B", "--budg
 #: A noisy cluster has findings, and a short search comes to no end: that is said, and no error.
 MAY_FIND = ("audit", "measure", "compare", "mend", "tune", "verify")
 #: How it ends where the page says so: a change that cuts nodes off is put back.
-ENDS = {"wulf set nic.mtu=9000": 1}
+ENDS = {"wulf settings set nic.mtu=9000": 1}
 #: Not a command of wulf's, or of a terminal.
 LEFT_OUT = ("make ", "tools/", "export ", "wulf report latest --text | less")
 
@@ -84,7 +84,9 @@ def test_every_command_of_the_tutorial_runs_and_says_what_it_shows(spare, tmp_pa
             said += done.stdout
             ran += 1
             # A search of a minute may keep nothing, and then there is nothing to be verified.
-            is_nothing = command.startswith("wulf verify") and "has no confirmed settings" in done.stderr
+            is_nothing = (
+                command.startswith("wulf settings verify") and "has no confirmed settings" in done.stderr
+            )
             assert done.returncode in allowed(command) or is_nothing, f"{command}\n{done.stdout}{done.stderr}"
     assert ran > 20
     assert not spare.directory.exists()

@@ -76,7 +76,7 @@ def test_the_figures_of_a_program():
 @pytest.mark.parametrize(
     ("command", "family", "expected"),
     [
-        # As 'wulf app --ranks' writes it where [mpi] env has a variable.
+        # As 'wulf program run --ranks' writes it where [mpi] env has a variable.
         (
             "env A=1 '/opt/my mpi/bin/mpirun' -np 2 --host a:1,b:1 -x A --bind-to none ./heat -x 3",
             "openmpi",

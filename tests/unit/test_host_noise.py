@@ -410,7 +410,7 @@ def test_advice_has_its_numbers_and_a_command():
     assert "133 µs" in states.evidence
     assert states.next == ("wulf tune --nodes 'node[01-02]' --objective latency --knobs cpu.cstates_pmqos")
     assert re.search(r"detours take 0\.\d+ % \(.*\) of the time of CPU 3, \d", interrupts.evidence)
-    assert interrupts.next == "wulf set irq.affinity=CPUS --nodes 'node[01-02]'"
+    assert interrupts.next == "wulf settings set irq.affinity=CPUS --nodes 'node[01-02]'"
 
 
 def test_commands_name_knobs_that_are_there():
@@ -473,7 +473,12 @@ def test_text_and_page_show_the_hosts():
     assert len({len(column) for column in columns.values()}) == 1
     assert len(set(columns["cpu"])) == 6 and "Of 8 CPUs the 6" in figure.variants[0].caption
     text = page_text(run_report.build(head, records, launches, analysis))
-    for words in ("Hosts", "of CPU 3, ", "late after 10.0 ms of sleep", "wulf set irq.affinity=CPUS"):
+    for words in (
+        "Hosts",
+        "of CPU 3, ",
+        "late after 10.0 ms of sleep",
+        "wulf settings set irq.affinity=CPUS",
+    ):
         assert words in text
     page = html(run_report.build(head, records, launches, analysis))
     assert 'id="detours"' in page and "Detours of fixed work by CPU, noisiest first" in page

@@ -108,7 +108,7 @@ def test_an_imported_output_says_the_same(tmp_path):
 
 def test_another_run_is_no_run_of_hpcc(tmp_path):
     run, _ = import_run(read_files([OUTPUT.with_name("osu.txt")]), [], tmp_path / "run")
-    with pytest.raises(AnalysisError, match="it is no run of 'wulf hpcc'"):
+    with pytest.raises(AnalysisError, match="it is no run of 'wulf bench hpcc'"):
         result(run)
 
 

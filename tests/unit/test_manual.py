@@ -29,7 +29,7 @@ def pages(manual):
 
 def test_every_verb_has_a_page(pages):
     assert {"wulf", *(f"wulf-{verb}" for verb in VERBS)} <= set(pages)
-    assert {"wulf-runs-archive", "wulf-lab-up", "wulf-knob-get"} <= set(pages)
+    assert {"wulf-runs-archive", "wulf-lab-up", "wulf-settings-get"} <= set(pages)
     for name, text in pages.items():
         assert text.startswith(f".TH {name.upper()} 1 ")
         for part in ("NAME", "SYNOPSIS", "DESCRIPTION", "EXIT STATUS"):

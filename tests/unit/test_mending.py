@@ -261,7 +261,9 @@ def test_every_finding_that_is_not_mended_says_why() -> None:
         "not more than half of all nodes agree"
     )
     assert all(bool(one.reason) == (one.remedy != "mend") for one in findings)
-    assert "wulf set nic.mtu=VALUE" in words.remedy(next(one for one in findings if one.id == "same.mtu"))
+    assert "wulf settings set nic.mtu=VALUE" in words.remedy(
+        next(one for one in findings if one.id == "same.mtu")
+    )
 
 
 def test_what_was_kept_and_then_not_looked_at_is_told() -> None:

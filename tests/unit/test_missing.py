@@ -56,7 +56,7 @@ def config():
 
 
 def run_set(capsys, *words, allow_missing=0, nodes=None):
-    """Run ``wulf set``: (exit code, outcome)."""
+    """Run ``wulf settings set``: (exit code, outcome)."""
     code = 0
     capsys.readouterr()
     try:
@@ -89,7 +89,7 @@ def test_a_node_that_is_down_is_left_out_and_refused_until_it_is_equal(network, 
     code, outcome = run_set(capsys, f"{KNOB}=0", allow_missing=1)
     assert (code, outcome["kept"]) == (0, True)
     assert states(outcome) == {"node01": "confirmed", "node02": "confirmed", "node03": "missing"}
-    command = f"wulf set {KNOB}=0 --nodes node03"
+    command = f"wulf settings set {KNOB}=0 --nodes node03"
     assert outcome["nodes"][-1]["reason"].endswith(f"refused until: {command}")
     assert [value(network, node) for node in network.names] == ["0", "0", "1"]
     network.down.clear()
@@ -199,11 +199,13 @@ def test_files_that_were_missed_are_part_of_what_brings_a_node_level(network):
     entry = level.behind(here, ["node02"])["node02"]
     assert entry.changes == ["T", "U"]
     assert level.commands(here, entry) == [
-        "wulf set 'nic.tso_gso=on off' nic.mtu=9000 --nodes node02",
-        "wulf persist --nodes node02",
+        "wulf settings set 'nic.tso_gso=on off' nic.mtu=9000 --nodes node02",
+        "wulf settings persist --nodes node02",
     ]
     level.caught_up(here, ["node02"], values=["nic.tso_gso", "nic.mtu"])
-    assert level.commands(here, level.behind(here, ["node02"])["node02"]) == ["wulf persist --nodes node02"]
+    assert level.commands(here, level.behind(here, ["node02"])["node02"]) == [
+        "wulf settings persist --nodes node02"
+    ]
     level.caught_up(here, ["node02"], persist=True)
     assert level.behind(here, ["node02"]) == {}
 

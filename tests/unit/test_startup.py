@@ -76,7 +76,7 @@ ask([], None)
 context = typer.Context(root, info_name="wulf")
 assert len(root.shell_complete(context, "")) == len(main.VERBS)
 added("TAB")
-for verb in [*main.VERBS, *main._HIDDEN]:
+for verb in [*main.VERBS, *main.HIDDEN]:
     ask([verb], root.get_command(context, verb))
 print(json.dumps(found))
 """

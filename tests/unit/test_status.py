@@ -1,4 +1,4 @@
-"""What ``wulf status`` says of the changes in a journal."""
+"""What ``wulf settings status`` says of the changes in a journal."""
 
 from __future__ import annotations
 

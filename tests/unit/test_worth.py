@@ -176,7 +176,8 @@ def test_wide_prices_widen_what_depends_on_them_alone():
         (("nodes = 8", "nodes = 80"), r"jobs\.toml:13: job\[1\]\.nodes: .*80 nodes, of a cluster of 10"),
         (
             ("ranks = 4", ""),
-            r"jobs\.toml:4: job\[0\]\.ranks: object missing required field `ranks`; 'wulf worth --template jobs'",
+            r"jobs\.toml:4: job\[0\]\.ranks: object missing required field `ranks`; 'wulf program worth "
+            r"--template jobs'",
         ),
         (("hours_a_year = 8000", "hours_a_year = 9000"), r"jobs\.toml:3: hours_a_year: .*8760"),
         (

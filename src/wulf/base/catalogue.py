@@ -399,7 +399,7 @@ def knob(name: str) -> Knob:
         return known[matching[0]]
     near = matching or [key for key in known if name and name in key]
     hint = f"; did you mean {', '.join(near[:6])}?" if near else nearest(name, known)
-    raise UsageError(f"there is no knob '{printable(name, 80)}'{hint} ('wulf knob list' names all)")
+    raise UsageError(f"there is no knob '{printable(name, 80)}'{hint} ('wulf settings list' names all)")
 
 
 def unsettable(knob: Knob) -> str:

@@ -169,10 +169,10 @@ def _advice(problem: str) -> str:
         return ""
     how = _HOW_TO_MEASURE.get(missing[1])
     if how is None:
-        return "; 'wulf predict --show 1gbe' prints a whole file"
+        return "; 'wulf program predict --show 1gbe' prints a whole file"
     return (
         f"; it is {how}; 'wulf measure --suite calibrate' on such a network measures it. It is not guessed: "
-        "'wulf predict --show 1gbe' prints a whole file"
+        "'wulf program predict --show 1gbe' prints a whole file"
     )
 
 

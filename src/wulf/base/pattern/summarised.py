@@ -68,7 +68,7 @@ def _iterations(told: TraceSummary) -> int:
 
 
 def _head(told: TraceSummary) -> Iterator[str]:
-    yield f"# What 'wulf trace pattern' made of {printable(told.trace, 200)}."
+    yield f"# What 'wulf program trace pattern' made of {printable(told.trace, 200)}."
     yield "# Every iteration is alike here: what comes after what, and which ranks are late, is not in it."
     for call in told.calls:
         if call.call in _LEFT_OUT:

@@ -89,7 +89,7 @@ class JournalEntry(Record, frozen=True, kw_only=True):
 
 
 class NodeStatus(Record, frozen=True, kw_only=True):
-    """What a node's journal says; ``wulf status``."""
+    """What a node's journal says; ``wulf settings status``."""
 
     node: str
     #: Why nothing is known of it; empty otherwise.

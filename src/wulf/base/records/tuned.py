@@ -226,7 +226,7 @@ class Tuning(Record, frozen=True, kw_only=True):
     trials_factorial: int
     #: What a reader must know.
     notes: list[str] = []
-    #: What mending and tuning brought together, where `wulf run` did both; only `wulf report --json` says it.
+    #: What mending and tuning brought together, where `wulf tune all` did both; only `wulf report --json` says it.
     whole: Whole | None = None
 
 

@@ -89,7 +89,7 @@ def load_hpl(path: Path) -> HplRun:
         It is none, of a newer version, or damaged; names the file.
     """
     if not has(path, HEAD):
-        raise StoreError(f"{path} is not a run of HPL: it has no {HEAD} ('wulf list' shows the runs)")
+        raise StoreError(f"{path} is not a run of HPL: it has no {HEAD} ('wulf runs list' shows the runs)")
     manifest, version = read_head(path / HEAD, "hpl", HplManifest)
     return HplRun(
         path=path,

@@ -143,7 +143,9 @@ def load(path: Path | str) -> Run:
     """
     path = Path(path)
     if not has(path, MANIFEST):
-        raise StoreError(f"{path} is not a run directory: it has no {MANIFEST} ('wulf list' shows the runs)")
+        raise StoreError(
+            f"{path} is not a run directory: it has no {MANIFEST} ('wulf runs list' shows the runs)"
+        )
     manifest, version = read_head(path / MANIFEST, "manifest", Manifest)
     unknown = set(manifest.plan.workload.ops) - {operation.name for operation in manifest.operations}
     if unknown:
@@ -270,5 +272,5 @@ def find_run(name: str, root: Path, *heads: str) -> Path:
             raise StoreError(f"{path} cannot be read: {reason}")
     hint = nearest(name, [run.name for run in runs])
     raise StoreError(
-        f"there is no run {printable(name, 120)!r} here or in {root}{hint} ('wulf list' shows the runs)"
+        f"there is no run {printable(name, 120)!r} here or in {root}{hint} ('wulf runs list' shows the runs)"
     )

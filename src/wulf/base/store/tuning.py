@@ -6,7 +6,7 @@
     RUN/trials.jsonl     one JSON line per trial, appended and flushed to disk
     RUN/result.json      the conclusion; can be made again from the two above
 
-and, of the whole procedure (`wulf run`)::
+and, of the whole procedure (`wulf tune all`)::
 
     RUN/before/, RUN/after/                        measured runs: as found, and as left
     RUN/compared.html                              the page that compares the two
@@ -121,7 +121,7 @@ def load_tuning(path: Path) -> TuningRun:
         It is none, of a newer version, or damaged; names the file.
     """
     if not has(path, HEAD):
-        raise StoreError(f"{path} is not a tuning run: it has no {HEAD} ('wulf list' shows the runs)")
+        raise StoreError(f"{path} is not a tuning run: it has no {HEAD} ('wulf runs list' shows the runs)")
     manifest, version = read_head(path / HEAD, "tuning", TuneManifest)
     return TuningRun(
         path=path,

@@ -229,7 +229,7 @@ def read(path: Path) -> Trace:
     """
     data = _mapped(path)
     if len(data) < CONTAINER.itemsize or bytes(data[:8]) != CONTAINER_MAGIC:
-        raise TraceError(f"{path}: not a trace: `wulf trace -o FILE -- COMMAND` writes one")
+        raise TraceError(f"{path}: not a trace: `wulf program trace -o FILE -- COMMAND` writes one")
     head = np.frombuffer(data, dtype=CONTAINER, count=1)[0]
     if int(head["version"]) != VERSION:
         raise TraceError(f"{path}: of version {int(head['version'])}; this program reads version {VERSION}")

@@ -180,7 +180,7 @@ def calibrate(
 def import_run(
     files: Sequence[Path | str], path: Path | str | None = None, *, nodes: str | None = None
 ) -> Run:
-    """Import outputs of other benchmarks as a run, as ``wulf import`` does.
+    """Import outputs of other benchmarks as a run, as ``wulf measure import`` does.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ from wulf.tools.tune import session as tuning
 
 @checked
 def node_facts(cluster: Cluster = None, *, nodes: str | None = None) -> list[NodeRecord]:
-    """Return what the nodes are, as ``wulf facts`` does: ``records[0].facts``; nothing is changed."""
+    """Return what the nodes are, as ``wulf audit facts`` does: ``records[0].facts``; nothing is changed."""
     config = config_of(cluster)
     return look(config, config.select(nodes))
 

@@ -54,7 +54,7 @@ def app(
     mpi: str | None = None,
     seed: int | None = None,
 ) -> Run:
-    """Launch a command again and again until its run time is precise, as ``wulf app`` does.
+    """Launch a command again and again until its run time is precise, as ``wulf program run`` does.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def app_against(
     margin: float = 0.02,
     seed: int | None = None,
 ) -> Comparison:
-    """Launch two commands in turn and say which is faster, by how much, as ``wulf app --against`` does.
+    """Launch two commands in turn and say which is faster, by how much, as ``wulf program run --against`` does.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def characterise(
     take_over: bool = False,
     relax: bool = False,
 ) -> Characters:
-    """Say what programs do with MPI and of which class they are, as ``wulf characterise`` does.
+    """Say what programs do with MPI and of which class they are, as ``wulf program characterise`` does.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def trace(
     mpi: str | None = None,
     limit_bytes: int = 1 << 30,
 ) -> TraceSummary:
-    """Run a program, record every call of MPI, and write the trace, as ``wulf trace`` does.
+    """Run a program, record every call of MPI, and write the trace, as ``wulf program trace`` does.
 
     Parameters
     ----------
@@ -231,12 +231,12 @@ def emulate(
     seed: int | None = None,
     predict_on: AnyRun | None = None,
 ) -> Emulated:
-    """Perform a pattern of messages on the cluster and say how long it takes, as ``wulf emulate`` does.
+    """Perform a pattern of messages on the cluster and say how long it takes, as ``wulf program emulate`` does.
 
     Parameters
     ----------
     pattern
-        A file (``.toml``), or a name of ``wulf emulate --list``.
+        A file (``.toml``), or a name of ``wulf program emulate --list``.
     cluster, path, nodes
         As for `measure`.
     ranks, ranks_per_node
@@ -300,7 +300,7 @@ def predict(
     samples: int = 200,
     seed: int = 1,
 ) -> Prediction:
-    """Say what a traced program would take on other networks, as ``wulf predict`` does.
+    """Say what a traced program would take on other networks, as ``wulf program predict`` does.
 
     Parameters
     ----------
@@ -366,7 +366,7 @@ def worth(
     samples: int = 200,
     seed: int = 1,
 ) -> Worth:
-    """Say what other networks are worth to a mix of jobs, as ``wulf worth`` does.
+    """Say what other networks are worth to a mix of jobs, as ``wulf program worth`` does.
 
     Parameters
     ----------
@@ -375,7 +375,7 @@ def worth(
     on
         As for `predict`.
     jobs, prices
-        Files; ``wulf worth --template jobs`` and ``prices`` print some to begin with.
+        Files; ``wulf program worth --template jobs`` and ``prices`` print some to begin with.
     tuned
         What the network becomes when it is tuned; empty: not asked about.
     as_traced
@@ -410,7 +410,7 @@ def compare_blas(
     margin: float = 0.02,
     seed: int | None = None,
 ) -> BlasComparison:
-    """Say which BLAS library is fastest, as ``wulf blas`` does.
+    """Say which BLAS library is fastest, as ``wulf bench blas`` does.
 
     Parameters
     ----------
@@ -453,7 +453,7 @@ def hpl(
     mpi: str | None = None,
     seed: int | None = None,
 ) -> HplRun:
-    """Run High-Performance Linpack, tuned and repeated, as ``wulf hpl`` does: ``run.result``.
+    """Run High-Performance Linpack, tuned and repeated, as ``wulf bench hpl`` does: ``run.result``.
 
     Parameters
     ----------
@@ -499,7 +499,7 @@ def run_hpcc(
     program: str = "hpcc",
     seed: int | None = None,
 ) -> Run:
-    """Run HPC Challenge on all nodes together and on each alone, as ``wulf hpcc`` does.
+    """Run HPC Challenge on all nodes together and on each alone, as ``wulf bench hpcc`` does.
 
     Parameters
     ----------
@@ -539,7 +539,7 @@ def tune_collectives(
     mpi: str | None = None,
     seed: int | None = None,
 ) -> CollectiveTuning:
-    """Find the algorithms that are best for collectives, and write the library's file, as ``wulf mpi tune`` does.
+    """Find the best algorithms for collectives, and write the library's file, as ``wulf tune collectives`` does.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""``wulf app``: any command as an experiment, repeated until its figures are precise."""
+"""``wulf program run``: any command as an experiment, repeated until its figures are precise."""
 
 from __future__ import annotations
 

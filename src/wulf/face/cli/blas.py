@@ -1,4 +1,4 @@
-"""``wulf blas``: which BLAS library is fastest on the nodes."""
+"""``wulf bench blas``: which BLAS library is fastest on the nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``wulf characterise``: which kind of program gains how much from what."""
+"""``wulf program characterise``: which kind of program gains how much from what."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BUDGET = "10m"
 def command(
     names: Annotated[
         list[str],
-        typer.Argument(metavar="RUN...", help="Runs of 'wulf app'.", autocompletion=complete.runs),
+        typer.Argument(metavar="RUN...", help="Runs of 'wulf program run'.", autocompletion=complete.runs),
     ],
     settings: Annotated[
         list[str] | None,

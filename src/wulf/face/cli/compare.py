@@ -98,8 +98,8 @@ def command(
     The first run is the base. Two runs that were measured at different times differ by a few percent as a whole even
     when nothing was changed: a change up to 10 % is called "different runs", not better or worse. With --interleaved
     two settings, MPI libraries or sets of pairs are measured now, in launches that take turns in random order, which
-    shows effects below that. Settings are made under the guard that 'wulf set' has, and put back at the end, after
-    Ctrl-C too; what was measured until then is compared.
+    shows effects below that. Settings are made under the guard that 'wulf settings set' has, and put back at the
+    end, after Ctrl-C too; what was measured until then is compared.
 
     Exit code 3 when a run is worse than the base, or has nothing in common with it.
     """

@@ -12,7 +12,7 @@ where only the options of `wulf.base.defaults.COMMON` are for all verbs.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from wulf.base import defaults
@@ -43,13 +43,15 @@ _OTHER_VARIABLES = ("WULF_SITE_DIR", "WULF_LAB_DIR", "WULF_TRACE", "WULF_TRACE_L
 _used: dict[str, Setting] = {}
 
 
-def of_command(path: Sequence[str], command: Any) -> dict[str, Any]:
+def of_command(path: Sequence[str], command: Any, chosen: Sequence[str] = ()) -> dict[str, Any]:
     """Return the defaults of a verb, and of the verbs that it has, as typer takes them: parameter → value.
 
     Parameters
     ----------
     path
         The verb, and the one within it.
+    chosen
+        The words after the verb: of verbs within it that they do not name nothing is imported.
 
     Raises
     ------
@@ -65,7 +67,14 @@ def of_command(path: Sequence[str], command: Any) -> dict[str, Any]:
         if setting is not None:
             _used[name] = setting
             found[option.name] = setting.value
-    return found | {name: of_command([*path, name], inner) for name, inner in within.items()}
+    return found | {
+        name: of_command([*path, name], within[name], chosen[1:]) for name in called(within, chosen)
+    }
+
+
+def called(within: Mapping[str, Any], words: Sequence[str]) -> list[str]:
+    """Return the verbs within a verb that words after it call; all of them, where all have been imported anyway."""
+    return list(within) if isinstance(within, dict) else [word for word in words[:1] if word in within]
 
 
 def options_of(command: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""``wulf drain``: take the nodes out of Slurm's service that a diagnosis calls bad."""
+"""``wulf diagnose drain``: take the nodes out of Slurm's service that a diagnosis calls bad."""
 
 from __future__ import annotations
 

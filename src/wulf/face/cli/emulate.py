@@ -1,4 +1,4 @@
-"""``wulf emulate``: a pattern of messages performed on the cluster, and timed."""
+"""``wulf program emulate``: a pattern of messages performed on the cluster, and timed."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def command(
     has no order (a farm, clients of a server) is made in the order in which it comes.
 
     The result is a run as others are: 'wulf report' draws the pattern and shows its times, 'wulf compare' holds two
-    against each other. 'wulf predict PATTERN --on RUN' predicts the same file for other networks.
+    against each other. 'wulf program predict PATTERN --on RUN' predicts the same file for other networks.
 
     Exit code 3 when launches failed, messages arrived changed, or the precision was not reached.
     """
@@ -157,7 +157,7 @@ def command(
         _show(measured, calibrated, json=json)
         return
     if pattern is None:
-        raise UsageError("give a pattern: a file, or one of 'wulf emulate --list'")
+        raise UsageError("give a pattern: a file, or one of 'wulf program emulate --list'")
     config = resolve(cluster_name)
     request = work.EmulateRequest(
         config=config,

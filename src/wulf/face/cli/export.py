@@ -1,4 +1,4 @@
-"""``wulf export``: the same decision for other tools."""
+"""``wulf settings export``: the same decision for other tools."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _write(directory: Path, files: dict[str, str]) -> None:
         path = directory / name
         if ours in text and path.exists() and ours not in path.read_text(errors="replace"):
             raise StoreError(
-                f"{path} is there already, and was not written by wulf export: choose another name"
+                f"{path} is there already, and was not written by wulf settings export: choose another name"
             )
     for name, text in files.items():
         path = directory / name

@@ -1,4 +1,4 @@
-"""``wulf facts``: one read-only look at every node."""
+"""``wulf audit facts``: one read-only look at every node."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NodesOption = Annotated[
 FromOption = Annotated[
     Path | None,
     typer.Option(
-        "--from", help="Read a look saved with 'wulf facts --save' instead of looking.", metavar="FILE"
+        "--from", help="Read a look saved with 'wulf audit facts --save' instead of looking.", metavar="FILE"
     ),
 ]
 

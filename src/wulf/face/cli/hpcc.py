@@ -1,4 +1,4 @@
-"""``wulf hpcc``: HPC Challenge on the nodes, and which of them are not like the others."""
+"""``wulf bench hpcc``: HPC Challenge on the nodes, and which of them are not like the others."""
 
 from __future__ import annotations
 

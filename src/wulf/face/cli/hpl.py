@@ -1,4 +1,4 @@
-"""``wulf hpl``: High-Performance Linpack, tuned and repeated."""
+"""``wulf bench hpl``: High-Performance Linpack, tuned and repeated."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class HplProgress(Display):
 
     def interrupted(self, path: Path) -> None:
         """Say how to go on."""
-        self.note(f"interrupted; what was measured is kept: wulf hpl --resume {path}")
+        self.note(f"interrupted; what was measured is kept: wulf bench hpl --resume {path}")
 
 
 def command(
@@ -79,7 +79,8 @@ def command(
         str | None,
         typer.Option(
             metavar="all|NAME|PATH",
-            help="BLAS library, as 'wulf blas' names them: 'all' compares, by HPL itself, those that the program is "
+            help="BLAS library, as 'wulf bench blas' names them: 'all' compares, by HPL itself, those that the "
+            "program is "
             "proven to use, and goes on with the fastest. Default: what the program finds.",
         ),
     ] = None,

@@ -1,4 +1,4 @@
-"""``wulf import``: outputs of other benchmarks as a run."""
+"""``wulf measure import``: outputs of other benchmarks as a run."""
 
 from __future__ import annotations
 

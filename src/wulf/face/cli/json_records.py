@@ -53,7 +53,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of ``wulf knob get --json``: nodes with the same state of a knob."""
+    """One line of ``wulf settings get --json``: nodes with the same state of a knob."""
 
     #: Id of the knob.
     knob: str
@@ -72,7 +72,7 @@ KindName = Literal["measurement", "tuning", "hpl", "unknown"]
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of ``wulf list --json``."""
+    """One line of ``wulf runs list --json``."""
 
     #: Name of the run.
     run: str

@@ -131,7 +131,7 @@ def up(
     for group in raised.layout.shared_cpus():
         sys.stdout.write(f"note: {', '.join(group)} share a CPU; figures between them are marked\n")
     if raised.layout.cables:
-        sys.stdout.write(f"{len(raised.layout.cables)} direct cables: wulf topology --cluster lab\n")
+        sys.stdout.write(f"{len(raised.layout.cables)} direct cables: wulf audit topology --cluster lab\n")
     sys.stdout.write(f"cluster file: {raised.cluster_file}\n")
     if slurm:
         sys.stdout.write(f"Slurm: partition {PARTITION}, controller {names[0]}, {SHARED} on all nodes\n")

@@ -1,4 +1,4 @@
-"""``wulf list``, and ``wulf runs list``: the runs there are."""
+"""``wulf runs list``, and ``wulf runs list``: the runs there are."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +18,7 @@ from wulf import __version__
 from wulf.base import defaults
 from wulf.base.errors import ConfigError, WulfError
 from wulf.base.text import printable
+from wulf.face.cli.defaults import called
 
 VerboseOption = Annotated[
     bool,
@@ -65,11 +67,12 @@ def begin(*, verbose: bool, path: Path | None) -> None:
         _to_file(path)
 
 
-def accept_after_verb(command: Any) -> None:
-    """Let both options stand after a verb, too; its help does not repeat them."""
-    for inner in getattr(command, "commands", {}).values():
-        accept_after_verb(inner)
-    if hasattr(command, "commands"):
+def accept_after_verb(command: Any, words: Sequence[str]) -> None:
+    """Let both options stand after a verb, and after the one within it that is named; no help repeats them."""
+    within = getattr(command, "commands", {})
+    for name in called(within, words):
+        accept_after_verb(within[name], words[1:])
+    if hasattr(command, "commands") and not command.params:
         return
     taken = {name for option in command.params for name in option.opts}
     for option in _made_by_typer():

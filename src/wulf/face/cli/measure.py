@@ -254,7 +254,7 @@ def _lacking(run: store.Run) -> str:
     try:
         work.require_calibrated(run)
     except UsageError as error:
-        return f"not enough for 'wulf predict --on {run.path.name}': {error}"
+        return f"not enough for 'wulf program predict --on {run.path.name}': {error}"
     return ""
 
 

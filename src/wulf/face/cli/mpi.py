@@ -157,7 +157,7 @@ def compare(
 
     end_gently()
     if len(libraries) != 2:
-        raise UsageError("wulf mpi compare takes two libraries, such as openmpi mpich")
+        raise UsageError("wulf compare libraries takes two libraries, such as openmpi mpich")
     config = resolve(cluster)
     request = interleaving.InterleaveRequest(
         config=config,

@@ -1,4 +1,4 @@
-"""``wulf mpi parameters``: what an MPI library says of its own parameters."""
+"""``wulf tune parameters``: what an MPI library says of its own parameters."""
 
 from __future__ import annotations
 

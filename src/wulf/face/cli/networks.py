@@ -53,7 +53,8 @@ def show_list(own: Sequence[Path], *, json: bool) -> None:
     sys.stdout.write("\n" + "".join(f"{line}\n" for line in lines))
     sys.stdout.write(
         "\nLikely values with the bounds between which they lie. Latency: half the round trip of the smallest MPI "
-        "message, less what both calls take.\n'wulf predict --show NAME' prints a file to begin with; your own belong "
+        "message, less what both calls take.\n'wulf program predict --show NAME' prints a file to begin with; "
+        "your own belong "
         "into ~/.config/wulf/networks, or are named by --network FILE.\n"
     )
 

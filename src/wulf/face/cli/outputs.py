@@ -1,6 +1,6 @@
 """What every ``--json`` prints, and what is in the files of a run: name → where it is found, and its type.
 
-`wulf schema` and docs/reference/json.md are made of this table.
+`wulf config schema` and docs/reference/json.md are made of this table.
 """
 
 from __future__ import annotations
@@ -26,42 +26,45 @@ class Output(NamedTuple):
 
 OUTPUTS: dict[str, Output] = {
     "report": Output("wulf report --json", export.Export),
-    "analysis": Output("wulf analyze --json, RUN/analysis.json", records.Analysis),
-    "comparisons": Output("wulf compare --json, wulf mpi compare --json", list[records.Comparison]),
+    "analysis": Output("RUN/analysis.json", records.Analysis),
+    "comparisons": Output("wulf compare --json, wulf compare libraries --json", list[records.Comparison]),
     "diagnosis": Output("wulf diagnose --json", diagnosed.Diagnosis),
-    "characters": Output("wulf characterise --json", profiled.Characters),
-    "emulated": Output("wulf emulate --json", emulated.Emulated),
+    "characters": Output("wulf program characterise --json", profiled.Characters),
+    "emulated": Output("wulf program emulate --json", emulated.Emulated),
     "emulation": Output("RUN/emulation.json (of a pattern)", emulated.EmulatedPattern),
     "predicted": Output("RUN/predicted.json (of a pattern)", emulated.PredictedBeside),
-    "trace": Output("wulf trace show --json, wulf trace record --json", traced.TraceSummary),
-    "prediction": Output("wulf predict --json", records.Prediction),
-    "predictions": Output("wulf predict --json (of several traces)", list[records.Prediction]),
-    "networks": Output("wulf predict --json (with --list)", list[networks.NamedNetwork]),
+    "trace": Output("wulf program trace show --json, wulf program trace record --json", traced.TraceSummary),
+    "prediction": Output("wulf program predict --json", records.Prediction),
+    "predictions": Output("wulf program predict --json (of several traces)", list[records.Prediction]),
+    "networks": Output("wulf program predict --json (with --list)", list[networks.NamedNetwork]),
     "watch": Output("wulf watch run --json, wulf watch show --json", watched.WatchReport),
-    "worth": Output("wulf worth --json", Worth),
-    "mpi-parameters": Output("wulf mpi parameters --json", list[records.MpiParameter]),
-    "blas": Output("wulf blas --json", blas.BlasComparison),
-    "hpcc": Output("wulf hpcc --json", hpcc.HpccResult),
-    "hpl": Output("wulf hpl --json, wulf report --json (of a run of HPL), RUN/result.json", hpl.HplResult),
-    "runs": Output("wulf list --json, wulf runs list --json", list[json_records.Entry]),
+    "worth": Output("wulf program worth --json", Worth),
+    "mpi-parameters": Output("wulf tune parameters --json", list[records.MpiParameter]),
+    "blas": Output("wulf bench blas --json", blas.BlasComparison),
+    "hpcc": Output("wulf bench hpcc --json", hpcc.HpccResult),
+    "hpl": Output(
+        "wulf bench hpl --json, wulf report --json (of a run of HPL), RUN/result.json", hpl.HplResult
+    ),
+    "runs": Output("wulf runs list --json, wulf runs list --json", list[json_records.Entry]),
     "labels": Output("wulf runs tag --json, wulf runs note --json", json_records.RunLabels),
     "config": Output("wulf config --json", json_records.Configuration),
-    "collectives": Output("wulf mpi tune --json, RULES.json", collectives.CollectiveTuning),
-    "topology": Output("wulf topology --json", records.LinkTopology),
-    "embedding": Output("wulf topology --embed SHAPE --json", records.Embedding),
+    "collectives": Output("wulf tune collectives --json, RULES.json", collectives.CollectiveTuning),
+    "topology": Output("wulf audit topology --json", records.LinkTopology),
+    "embedding": Output("wulf audit topology --embed SHAPE --json", records.Embedding),
     "lab": Output("wulf lab status --json", list[lab.VirtualNode]),
-    "facts": Output("wulf facts --json", list[records.NodeRecord]),
+    "facts": Output("wulf audit facts --json", list[records.NodeRecord]),
     "audit": Output("wulf audit --json", records.Audit),
     "mending": Output("wulf mend --json", records.Mending),
-    "knobs": Output("wulf knob list --json", list[catalogue.Knob]),
-    "knob": Output("wulf knob show --json", catalogue.Knob),
-    "readings": Output("wulf knob get --json", list[json_records.Reading]),
+    "knobs": Output("wulf settings list --json", list[catalogue.Knob]),
+    "knob": Output("wulf settings show --json", catalogue.Knob),
+    "readings": Output("wulf settings get --json", list[json_records.Reading]),
     "change": Output(
-        "wulf set --json, wulf rollback --json, wulf persist --json, wulf topology --routes K --json",
+        "wulf settings set --json, wulf rollback --json, wulf settings persist --json, wulf audit topology "
+        "--routes K --json",
         records.ChangeOutcome,
     ),
-    "status": Output("wulf status --json", list[records.NodeStatus]),
-    "verification": Output("wulf verify --json", Verification),
+    "status": Output("wulf settings status --json", list[records.NodeStatus]),
+    "verification": Output("wulf settings verify --json", Verification),
     "tuning": Output("wulf report --json (of a tuning run), RUN/result.json", records.Tuning),
     "tuning-manifest": Output("RUN/tuning.json", records.TuneManifest),
     "trial": Output("RUN/trials.jsonl (one object a line)", records.Trial),

@@ -1,4 +1,4 @@
-"""``wulf persist``: keep what is set over reboots."""
+"""``wulf settings persist``: keep what is set over reboots."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def command(
     json: JsonOption = False,
     runs: RunsOption = RUNS,
 ) -> None:
-    """Keep over reboots what 'wulf set' or 'wulf tune' has set.
+    """Keep over reboots what 'wulf settings set' or 'wulf tune' has set.
 
     Writes the node's own kind of files (sysctl.d, systemd .link, NetworkManager, modprobe.d, nftables, a unit for the
-    rest), marked as wulf's; 'wulf rollback' takes them away without a trace. After a reboot 'wulf verify' proves that
-    they work.
+    rest), marked as wulf's; 'wulf rollback' takes them away without a trace. After a reboot 'wulf settings verify'
+    proves that they work.
     """
     from wulf.node.fleet import members
     from wulf.node.fleet.clusters import cluster as resolve
@@ -132,7 +132,7 @@ def _show_outcome(outcome: ChangeOutcome, *, json: bool) -> None:
         show_missing(outcome)
         sys.stdout.write(
             f"kept over reboots by change {outcome.change or '(nothing was needed)'}\n"
-            "next: reboot the nodes, then wulf verify; wulf rollback takes the files away\n"
+            "next: reboot the nodes, then wulf settings verify; wulf rollback takes the files away\n"
         )
     else:
         show(outcome, json=False)

@@ -1,4 +1,4 @@
-"""``wulf predict``: what a traced program would take on other networks."""
+"""``wulf program predict``: what a traced program would take on other networks."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def command(
         list[Path] | None,
         typer.Argument(
             metavar="TRACE...",
-            help="A trace (.wtrace), or a pattern (.toml, or its name in 'wulf emulate --list'); or several.",
+            help="A trace (.wtrace), or a pattern (.toml, or its name in 'wulf program emulate --list'); or several.",
             show_default=False,
         ),
     ] = None,

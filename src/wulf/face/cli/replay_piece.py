@@ -1,4 +1,4 @@
-"""``wulf replay-piece``: what a task of ``wulf predict --slurm`` runs; not for people."""
+"""``wulf replay-piece``: what a task of ``wulf program predict --slurm`` runs; not for people."""
 
 from __future__ import annotations
 
@@ -19,5 +19,7 @@ def command(
 
     number = os.environ.get("SLURM_ARRAY_TASK_ID", "")
     if not number.isdigit():
-        raise UsageError("SLURM_ARRAY_TASK_ID is not set: this is run by tasks of 'wulf predict --slurm'")
+        raise UsageError(
+            "SLURM_ARRAY_TASK_ID is not set: this is run by tasks of 'wulf program predict --slurm'"
+        )
     fanning.do(directory, int(number))

@@ -39,7 +39,8 @@ def command(
     to: Annotated[
         str,
         typer.Option(
-            "--to", help="original, or the change (see 'wulf status') that is undone with all later ones."
+            "--to",
+            help="original, or the change (see 'wulf settings status') that is undone with all later ones.",
         ),
     ] = "original",
     abandon: Annotated[
@@ -63,8 +64,8 @@ def command(
     """Put back, exactly, what confirmed changes have changed: live values and stored files.
 
     It is a change as any other: journalled, confirmed over a new connection, all nodes or none. What was stuck is
-    tried again first. A change that stays stuck ('wulf status' shows it) keeps only changes of the same settings
-    from being made; --abandon says what it leaves, and with --leave-as-is gives it up, each node by itself.
+    tried again first. A change that stays stuck ('wulf settings status' shows it) keeps only changes of the same
+    settings from being made; --abandon says what it leaves, and with --leave-as-is gives it up, each node by itself.
 
     Exit code 3 when --abandon has found something and was not told to leave it.
     """
@@ -108,11 +109,13 @@ def _roll_back(
 
 def _check(change_name: str | None, to: str, *, abandon: bool, leave_as_is: bool) -> None:
     if to != "original" and not _CHANGE.fullmatch(to):
-        raise UsageError(f"--to {to!r}: 'original' or the name of a change, as 'wulf status' lists them")
+        raise UsageError(
+            f"--to {to!r}: 'original' or the name of a change, as 'wulf settings status' lists them"
+        )
     if change_name is not None and not abandon:
         raise UsageError(f"{change_name!r}: say --to {change_name} to go back, or --abandon to give it up")
     if change_name is not None and change_name != "history" and not _CHANGE.fullmatch(change_name):
-        raise UsageError(f"{change_name!r} is not the name of a change, as 'wulf status' lists them")
+        raise UsageError(f"{change_name!r} is not the name of a change, as 'wulf settings status' lists them")
     if leave_as_is and not abandon:
         raise UsageError("--leave-as-is belongs to --abandon")
     if abandon and to != "original":

@@ -1,4 +1,4 @@
-"""``wulf run``: the whole procedure."""
+"""``wulf tune all``: the whole procedure."""
 
 from __future__ import annotations
 

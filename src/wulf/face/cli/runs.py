@@ -163,7 +163,7 @@ def import_run(
     """Take over runs from other machines.
 
     An archive that is damaged, or would write anything outside of its run, is refused, and nothing of it stays.
-    Outputs of other benchmarks are another matter: 'wulf import'.
+    Outputs of other benchmarks are another matter: 'wulf measure import'.
     """
     from wulf.base.store import archive as archives
     from wulf.base.store.runs import checked_name

@@ -1,4 +1,4 @@
-"""``wulf schema``: the JSON Schema of what wulf prints with ``--json``, and of the files of a run."""
+"""``wulf config schema``: the JSON Schema of what wulf prints with ``--json``, and of the files of a run."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def command(
 ) -> None:
     """Print the JSON Schema (2020-12) of what a command prints with --json, or of a file of a run.
 
-    'wulf audit --json | check-jsonschema --schemafile <(wulf schema audit) -' is how other programs check it.
+    'wulf audit --json | check-jsonschema --schemafile <(wulf config schema audit) -' is how other programs check it.
     """
     from rich.table import Table
 
@@ -80,7 +80,7 @@ def schema_of(name: str) -> dict[str, Any]:
 
     if name not in OUTPUTS:
         raise UsageError(
-            f"there is no schema {printable(name, 60)!r}{nearest(name, OUTPUTS)} ('wulf schema' lists them)"
+            f"there is no schema {printable(name, 60)!r}{nearest(name, OUTPUTS)} ('wulf config schema' lists them)"
         )
     output = OUTPUTS[name]
     (root,), parts = msgspec.json.schema_components([output.type], ref_template="#/$defs/{name}")

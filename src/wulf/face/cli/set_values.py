@@ -1,4 +1,4 @@
-"""``wulf set``: change settings on nodes, with an undo that needs nobody."""
+"""``wulf settings set``: change settings on nodes, with an undo that needs nobody."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def command(
         list[str],
         typer.Argument(
             metavar="KNOB=VALUE...",
-            help="What to set; 'wulf knob list' names all.",
+            help="What to set; 'wulf settings list' names all.",
             autocompletion=complete.settings,
         ),
     ],
@@ -77,7 +77,8 @@ def command(
     it over a new connection in time: a cut cable, a wrong MTU or a dead controller locks nobody out. Where there
     is one, the effect is proven on the wire (a packet of the whole MTU reaches the neighbour); and the cluster's
     interface must carry data to a neighbour as it did before. What is set holds
-    until the next boot: 'wulf persist' keeps it, 'wulf rollback' takes it back, 'wulf status' shows it.
+    until the next boot: 'wulf settings persist' keeps it, 'wulf rollback' takes it back, 'wulf settings status'
+    shows it.
 
     Exit code 1 when it was refused or put back.
     """
@@ -140,7 +141,9 @@ def telling_of_nodes(*, json: bool) -> Iterator[None]:
         show(stop.outcome, json=json)
         raise typer.Exit(EXIT_INTERRUPTED) from None
     except KeyboardInterrupt:
-        sys.stderr.write("interrupted; nodes put back by themselves what is not confirmed (wulf status)\n")
+        sys.stderr.write(
+            "interrupted; nodes put back by themselves what is not confirmed (wulf settings status)\n"
+        )
         raise typer.Exit(EXIT_INTERRUPTED) from None
 
 
@@ -183,7 +186,7 @@ def show_next(outcome: ChangeOutcome) -> None:
     if outcome.kept and outcome.change:
         sys.stdout.write(
             f"change {outcome.change}; it holds until the next boot\n"
-            "next: wulf persist (keeps it), wulf rollback (takes it back), wulf status\n"
+            "next: wulf settings persist (keeps it), wulf rollback (takes it back), wulf settings status\n"
         )
 
 
@@ -206,7 +209,7 @@ _STATES = {
     "confirmed": "set, and confirmed over a new connection",
     "undone": "put back as it was",
     "untouched": "not touched",
-    "stuck": "NOT put back: see 'wulf status' and do it by hand",
+    "stuck": "NOT put back: see 'wulf settings status' and do it by hand",
     "unknown": "cannot be reached",
     "missing": "left out, it did not answer",
 }

@@ -1,4 +1,4 @@
-"""``wulf shipped``: the programs to measure with that come with this package."""
+"""``wulf program shipped``: the programs to measure with that come with this package."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def command(
 ) -> None:
     """Build a program that comes with wulf, put it on the nodes, and print its path there.
 
-    So that it can stand in a command: mpirun -np 2 $(wulf shipped heat) --steps 1000. Every program checks its own
-    result and ends with an exit code other than 0 when it is wrong; --help of the program shows its options.
+    So that it can stand in a command: mpirun -np 2 $(wulf program shipped heat) --steps 1000. Every program checks
+    its own result and ends with an exit code other than 0 when it is wrong; --help of the program shows its options.
     """
     from wulf.node.fleet.clusters import cluster as resolve
     from wulf.node.programs import shipping

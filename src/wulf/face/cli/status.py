@@ -1,4 +1,4 @@
-"""``wulf status``: what changes have left on the nodes."""
+"""``wulf settings status``: what changes have left on the nodes."""
 
 from __future__ import annotations
 

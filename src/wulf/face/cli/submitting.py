@@ -13,6 +13,7 @@ import typer
 from wulf.base.errors import EXIT_INTERRUPTED, SchedulerError, UsageError
 from wulf.base.nodeset import fold
 from wulf.base.text import printable
+from wulf.face.cli.verbs import VERBS
 
 if TYPE_CHECKING:
     from wulf.node.cluster.slurm import Job
@@ -86,7 +87,8 @@ def words(argv: Sequence[str], name: str) -> list[str]:
             next(rest, None)
         elif not word.startswith(f"{_OPTION}=") and word != "--dry-run":
             kept.append(word)
-    return [*kept[:1], *([name] if name else []), *kept[1:]]
+    verb = 2 if kept[1:2] and kept[0] in VERBS and kept[1] in VERBS[kept[0]].within else 1
+    return [*kept[:verb], *([name] if name else []), *kept[verb:]]
 
 
 def follow(job: str, path: Path | None = None) -> None:

@@ -1,4 +1,4 @@
-"""``wulf sudoers``: withdrawn, and says so."""
+"""``wulf settings sudoers``: withdrawn, and says so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``wulf topology``: which shapes the direct links make, and routes over these links."""
+"""``wulf audit topology``: which shapes the direct links make, and routes over these links."""
 
 from __future__ import annotations
 
@@ -61,11 +61,12 @@ def command(
     Of rings, meshes, tori (periodic meshes) and hypercubes the largest are shown. Ranks are numbered as MPI_Cart_create
     does. Exit code 3 when the shape of --embed was not found.
 
-    --routes changes the nodes as 'wulf set' does: journalled, proven (each target is reached over its cable, data still
-    pass), confirmed over a new connection, or put back; 'wulf rollback' takes it away, and so does a reboot. Each node
-    gets a host route to the address of each node within K links, over the next node on the way, with its own usual
-    address as the source: programs need no other addresses. Nodes on the way send packets on that come in over their
-    cables (net.ipv4.conf.INTERFACE.forwarding, of these interfaces alone). Packets come back on the way they went.
+    --routes changes the nodes as 'wulf settings set' does: journalled, proven (each target is reached over its
+    cable, data still pass), confirmed over a new connection, or put back; 'wulf rollback' takes it away, and so
+    does a reboot. Each node gets a host route to the address of each node within K links, over the next node on
+    the way, with its own usual address as the source: programs need no other addresses. Nodes on the way send
+    packets on that come in over their cables (net.ipv4.conf.INTERFACE.forwarding, of these interfaces alone).
+    Packets come back on the way they went.
 
     Exit code 1 when a change of routes was refused or put back.
     """
@@ -115,7 +116,9 @@ def _show_survey(survey: LinkTopology) -> None:
     for one in survey.embeddings:
         table.add_row(one.shape, _STATES[one.state] or "yes", " ".join(one.placement) or one.reason)
     show_table(table)
-    sys.stdout.write("next: wulf topology --embed SHAPE (a hostfile), wulf topology --routes 1 --dry-run\n")
+    sys.stdout.write(
+        "next: wulf audit topology --embed SHAPE (a hostfile), wulf audit topology --routes 1 --dry-run\n"
+    )
 
 
 def _show_placement(found: Embedding, *, json: bool) -> None:
@@ -153,5 +156,5 @@ def _route(config: ClusterConfig, hops: int, deadline_s: int, *, dry_run: bool, 
     if not json and outcome.change:
         sys.stdout.write(
             f"change {outcome.change}; it holds until the next boot\n"
-            f"next: wulf measure, wulf rollback --to {outcome.change} (takes it back), wulf status\n"
+            f"next: wulf measure, wulf rollback --to {outcome.change} (takes it back), wulf settings status\n"
         )

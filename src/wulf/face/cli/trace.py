@@ -1,4 +1,4 @@
-"""``wulf trace``: what a program does with MPI, recorded, shown and exported."""
+"""``wulf program trace``: what a program does with MPI, recorded, shown and exported."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ class _Verbs(TyperGroup):
 app = typer.Typer(
     cls=_Verbs,
     help="Record what every rank of a program does with MPI, and say what that was.\n\n"
-    "'wulf trace [-o FILE] -- mpirun -np 8 ./app' is short for 'wulf trace record'. The program stays as it is: a "
-    "library is loaded before its MPI library. 'wulf predict FILE' says what it would take on other networks.",
+    "'wulf program trace [-o FILE] -- mpirun -np 8 ./app' is short for 'wulf program trace record'. The program "
+    "stays as it is: a library is loaded before its MPI library. 'wulf program predict FILE' says what it would take "
+    "on other networks.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -146,7 +147,7 @@ def pattern(
         ),
     ] = None,
 ) -> None:
-    """Sum up a trace as a pattern: who sends how much to whom in each iteration, for 'wulf emulate' and 'predict'.
+    """Sum up a trace as a pattern, for 'wulf program emulate' and 'predict': who sends how much to whom each iteration.
 
     All iterations are alike in it: the order of calls and what waits for what are not there, so that it is a load of
     the same kind, to be changed and scaled, and no replay.

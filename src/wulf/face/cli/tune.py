@@ -95,7 +95,8 @@ def command(
 
     While it runs, the nodes put a setting back by themselves when they hear nothing for two minutes, or for three times
     as long as the longest measurement so far, an hour at most. Ctrl-C puts everything back and keeps the results;
-    --resume goes on. What was kept is set until the next boot: 'wulf persist' keeps it, 'wulf rollback' takes it back.
+    --resume goes on. What was kept is set until the next boot: 'wulf settings persist' keeps it, 'wulf rollback'
+    takes it back.
 
     Exit code 3 when the search did not come to its end, 1 when what helps could not be set.
     """
@@ -178,7 +179,7 @@ def show(run: TuningRun) -> None:
     if run.result is not None:
         print_page(report.build(apply_result.report(run)), console())
     sys.stdout.write(f"\nrun: {run.path}\nnext: wulf report {run.path}")
-    sys.stdout.write(", wulf persist, wulf rollback\n" if run.manifest.change else "\n")
+    sys.stdout.write(", wulf settings persist, wulf rollback\n" if run.manifest.change else "\n")
 
 
 def _explain(request: session.TuneRequest) -> None:

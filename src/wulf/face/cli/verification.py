@@ -1,4 +1,4 @@
-"""What ``wulf verify --json`` prints."""
+"""What ``wulf settings verify --json`` prints."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from wulf.tools.tune.verify import Figures
 
 
 class Verification(msgspec.Struct, frozen=True, kw_only=True):
-    """What ``wulf verify --json`` prints."""
+    """What ``wulf settings verify --json`` prints."""
 
     #: Settings and files that confirmed changes have left, and whether they are as confirmed.
     settings: list[SettingCheck]

@@ -1,4 +1,4 @@
-"""``wulf verify``: whether everything is as it was confirmed, live, stored and measured."""
+"""``wulf settings verify``: whether everything is as it was confirmed, live, stored and measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``wulf worth``: what another network is worth to a mix of jobs."""
+"""``wulf program worth``: what another network is worth to a mix of jobs."""
 
 from __future__ import annotations
 
@@ -74,9 +74,10 @@ def command(
 ) -> None:
     """Say what other networks are worth: node-hours saved a year, against ports and power.
 
-    Each trace is predicted as 'wulf predict' does, and stands for its share of the cluster's node-hours. Of every
-    network: value, cost, the price of a port at which it pays, when it has paid, how many nodes the same money buys,
-    and what it brings beyond tuning what there is. Every figure has an interval: of the predictions and of the prices.
+    Each trace is predicted as 'wulf program predict' does, and stands for its share of the cluster's node-hours.
+    Of every network: value, cost, the price of a port at which it pays, when it has paid, how many nodes the same
+    money buys, and what it brings beyond tuning what there is. Every figure has an interval: of the predictions
+    and of the prices.
 
     A trace that cannot carry the question is refused: one that cannot be replayed soundly, was cut off, is of one node
     or of other ranks or nodes than the jobs, or has receives from anybody; and of a network that changes less than the

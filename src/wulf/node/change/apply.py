@@ -140,7 +140,7 @@ class _Change:
         if answer.code is None:
             wait = f"it undoes the change by itself within {self._transaction.deadline_s} s"
             if self._transaction.confirming:
-                wait += ", unless it has confirmed it: its journal says so (wulf status)"
+                wait += ", unless it has confirmed it: its journal says so (wulf settings status)"
             return NodeOutcome(node=node, state="unknown", reason=f"{answer.reason}; {wait}")
         return NodeOutcome(
             node=node, state="stuck" if answer.code == STUCK else "unknown", reason=answer.reason

@@ -1,7 +1,7 @@
 """What a node's guard does for somebody who is not root and calls it by way of sudo.  Pure.
 
-A step that is not of the catalogue, or a file that `wulf persist` would not have written, is refused by the guard,
-which looks things up in the tables made here (`guard_parts/grant.sh`).
+A step that is not of the catalogue, or a file that `wulf settings persist` would not have written, is refused by
+the guard, which looks things up in the tables made here (`guard_parts/grant.sh`).
 """
 
 from __future__ import annotations

@@ -172,7 +172,7 @@ def _places(node: str, steps: Sequence[Step], answer: Answer) -> list[_Place]:
 def _image(place: _Place) -> str:
     return (
         f"{place.path} is {place.forgets}: put the files into what the nodes boot from "
-        "(wulf persist --dry-run and wulf export print them)"
+        "(wulf settings persist --dry-run and wulf settings export print them)"
     )
 
 

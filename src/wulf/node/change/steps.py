@@ -134,7 +134,7 @@ def obstacle(wanted: KnobSetting, record: NodeRecord, *, take_over: bool, relax:
     if owner and not take_over:
         return (
             f"{name} is held by {owner}, which would set it again: change it there "
-            f"('wulf knob show {name}' says where), or take it over with --take-over"
+            f"('wulf settings show {name}' says where), or take it over with --take-over"
         )
     if _relaxes(wanted) and not relax:
         return _exposure(wanted, record)

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 RULES = "/etc/sudoers.d/wulf"
 #: Why there are no rules for a user who may not do everything.
 WITHDRAWN = (
-    "'wulf sudoers' is withdrawn: whoever its rules name can become root with them. Remove what earlier versions "
+    "'wulf settings sudoers' is withdrawn: whoever its rules name can become root with them. Remove what "
+    "earlier versions "
     f"installed, on every node: rm -f {RULES}. Settings can be changed by root, or by a user whom sudo lets do "
     "everything without a password (docs/howto/tune.md, 'Without root')"
 )

@@ -196,7 +196,7 @@ def _doubt(rule: Consistency, fact: _Odd, settable: Mapping[str, str]) -> str:
     if not fact.most:
         return (
             "not more than half of all nodes agree, so which value is right is not certain: "
-            f"wulf set {fact.name}=VALUE makes them alike"
+            f"wulf settings set {fact.name}=VALUE makes them alike"
         )
     if {fact.there[0], fact.reference[0]} != {"value"}:
         return f"{fact.name} is no value on some of the nodes"

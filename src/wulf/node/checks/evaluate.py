@@ -178,7 +178,7 @@ def _require_facts(rules: Sequence[Rule], nodes: Sequence[NodeRecord], knobs: It
         for name in rule.names:
             if name not in known and not name.startswith("sysctl."):
                 raise ConfigError(
-                    f"{file}: there is no fact {name}{nearest(name, known)} ('wulf facts' shows them)"
+                    f"{file}: there is no fact {name}{nearest(name, known)} ('wulf audit facts' shows them)"
                 )
         for key, text in (("found", check.found), ("wanted", check.wanted), ("fix", check.fix)):
             if "{" in _FIELD.sub("", text):

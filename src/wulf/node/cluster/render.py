@@ -48,7 +48,8 @@ def _cluster(config: ClusterConfig) -> list[str]:
         f"transport = {_text(config.transport)}",
         '# Nodes that run on the same CPUs (virtual nodes), as in [["node01", "node03"]]: their ranks yield.',
         f"shared_cpus = {json.dumps(shared)}",
-        "# Cables between two nodes beside the switch, as NODE:INTERFACE=ADDRESS/PREFIX at both ends (wulf topology):",
+        "# Cables between two nodes beside the switch, as NODE:INTERFACE=ADDRESS/PREFIX at both ends (wulf "
+        "audit topology):",
         '# [["node01:eth1=10.1.0.0/31", "node02:eth1=10.1.0.1/31"]]',
         *_links(config),
     ]
@@ -80,7 +81,8 @@ def _ssh(config: ClusterConfig) -> list[str]:
 
 def _change(config: ClusterConfig) -> list[str]:
     return [
-        "# As whom settings are changed (wulf set, tune, persist, rollback …); measuring stays with [ssh] user.",
+        "# As whom settings are changed (wulf settings set, tune, persist, rollback …); measuring stays with "
+        "[ssh] user.",
         "[change]",
         _optional("user", config.change.user, "root"),
         "# For a user who is not root and whom sudo lets do everything without a password.",

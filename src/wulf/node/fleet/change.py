@@ -307,7 +307,7 @@ def require_confirmed(guard: Guards, nodes: Sequence[str]) -> list[str]:
         raise RefusedError(
             "nothing was changed:\n"
             + "\n".join(f"  {fold(names)}: {reason}" for reason, names in found.items())
-            + "\nwhat it has set is taken back when its time is over: 'wulf status' says more; then try again"
+            + "\nwhat it has set is taken back when its time is over: 'wulf settings status' says more; then try again"
         )
     return remarks
 

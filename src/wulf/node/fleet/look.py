@@ -135,9 +135,9 @@ def read(path: Path) -> tuple[list[NodeRecord], str | None]:
     except FileNotFoundError:
         raise ConfigError(f"there is no {path}") from None
     except (*_BROKEN, msgspec.DecodeError, ValueError, RecursionError, InventoryError) as error:
-        raise ConfigError(f"{path} is not a look saved with 'wulf facts --save': {error}") from None
+        raise ConfigError(f"{path} is not a look saved with 'wulf audit facts --save': {error}") from None
     if head is None:
-        raise ConfigError(f"{path} is not a look saved with 'wulf facts --save': it has no {_HEAD}")
+        raise ConfigError(f"{path} is not a look saved with 'wulf audit facts --save': it has no {_HEAD}")
     if head.version != _VERSION:
         raise ConfigError(f"{path} is of version {head.version}; this wulf reads version {_VERSION}")
     records = []

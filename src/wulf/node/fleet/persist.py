@@ -90,14 +90,14 @@ def lasting(
             lasts = persist(knob_settings, interface, by_node[status.node], marker(change))
             found[status.node] = msgspec.structs.replace(lasts, unpersistable=lasts.unpersistable | strange)
     if not found:
-        raise UsageError("nothing is set on these nodes that could be kept ('wulf status' shows it)")
+        raise UsageError("nothing is set on these nodes that could be kept ('wulf settings status' shows it)")
     return PersistencePlan(nodes=found)
 
 
 def _not_kept(status: NodeStatus) -> dict[str, str]:
     """Return what is set there without being a knob of this version, and why it is not kept."""
     return {
-        value.knob: "routes over direct links hold until the next boot (wulf topology sets them again)"
+        value.knob: "routes over direct links hold until the next boot (wulf audit topology sets them again)"
         if value.knob.startswith(routes.OWN)
         else "this version of wulf knows no such knob"
         for value in status.settings
@@ -176,7 +176,7 @@ def chosen(
     }
     if not found:
         raise UsageError(
-            "nothing is set on these nodes; name a tuning run to export what it found ('wulf list')"
+            "nothing is set on these nodes; name a tuning run to export what it found ('wulf runs list')"
         )
     return found
 

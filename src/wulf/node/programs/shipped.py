@@ -40,7 +40,7 @@ _PROGRAMS = (
     Shipped(
         name="dgemm",
         program="wulf-dgemm",
-        summary="how fast a BLAS library multiplies matrices (see 'wulf blas')",
+        summary="how fast a BLAS library multiplies matrices (see 'wulf bench blas')",
         mpi=False,
         match=r'"gflops":([0-9.]+)',
     ),

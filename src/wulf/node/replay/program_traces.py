@@ -79,6 +79,6 @@ def is_pattern(source: Path) -> bool:
 def _there(source: Path) -> Path:
     if not source.is_file():
         raise UsageError(
-            f"{source}: there is no such file: 'wulf trace -o {source} -- COMMAND' writes a trace"
+            f"{source}: there is no such file: 'wulf program trace -o {source} -- COMMAND' writes a trace"
         )
     return source

@@ -18,8 +18,10 @@ MEANING: dict[ProgramClass, str] = {
     "waiting": "its ranks wait for each other, not for the network: a master for its workers, or CPUs that are shared",
     "small messages": "it waits for latency: interrupt moderation, packet filters, busy polling",
     "large messages": "it waits for bandwidth: MTU, offloads, buffers, a faster link",
-    "small collectives": "it waits for the latency of collectives: their algorithms (wulf mpi tune), then latency",
-    "large collectives": "it waits for the bandwidth of collectives: their algorithms (wulf mpi tune), then bandwidth",
+    "small collectives": "it waits for the latency of collectives: their algorithms (wulf tune collectives), "
+    "then latency",
+    "large collectives": "it waits for the bandwidth of collectives: their algorithms (wulf tune collectives), "
+    "then bandwidth",
     "one-sided": "it reads and writes the memory of others: over TCP that is emulated, compare MPI libraries",
 }
 

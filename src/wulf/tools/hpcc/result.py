@@ -56,7 +56,7 @@ def result(run: store.Run) -> HpccResult:
             sizes[one.launch.place] = int(size)
     if not values:
         why = next(
-            (one.launch.error for one in run.results if one.launch.error), "it is no run of 'wulf hpcc'"
+            (one.launch.error for one in run.results if one.launch.error), "it is no run of 'wulf bench hpcc'"
         )
         raise AnalysisError(f"{run.path}: there are no results of HPCC: {why}")
     whole = max(run.manifest.plan.workload.places, key=lambda place: len(set(place)))

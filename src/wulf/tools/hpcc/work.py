@@ -254,7 +254,8 @@ def _require_memory(request: HpccRequest, records: Sequence[NodeRecord]) -> None
     unknown = [record.node for record in records if site.memory_bytes(request.config, [record]) is None]
     if unknown and request.size is None:
         raise UsageError(
-            f"{fold(unknown)}: the memory is not known ('wulf facts' says why), so that no N can be chosen: give one "
+            f"{fold(unknown)}: the memory is not known ('wulf audit facts' says why), so that no N can be "
+            f"chosen: give one "
             "with --size"
         )
 

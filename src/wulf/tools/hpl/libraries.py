@@ -62,7 +62,7 @@ def _known(
         known = [library for library in known if library.name == wanted]
         if not known:
             raise UsageError(
-                f"--blas {wanted}: no library that all nodes have is called so ('wulf blas' names them)"
+                f"--blas {wanted}: no library that all nodes have is called so ('wulf bench blas' names them)"
             )
     return known, left_out
 

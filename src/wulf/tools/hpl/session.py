@@ -217,7 +217,7 @@ def _cpus(records: Sequence[NodeRecord]) -> dict[str, int]:
     for record in records:
         allowed, threads = record.facts.get("cpu.allowed"), record.facts.get("cpu.threads_per_core")
         if allowed is None:
-            raise UsageError(f"{record.node}: how many CPUs it has is not known: 'wulf facts' says why")
+            raise UsageError(f"{record.node}: how many CPUs it has is not known: 'wulf audit facts' says why")
         cores = len(cpu_list(str(allowed))) // (threads if isinstance(threads, int) and threads > 1 else 1)
         found[record.node] = max(cores, 1)
     return found

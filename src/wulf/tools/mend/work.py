@@ -381,7 +381,7 @@ def _restore(bench: TrialRunner) -> None:
     except NotRestoredError as stuck:
         raise NotRestoredError(
             f"{stuck}\nnothing is kept; what is on undoes the change by itself within {DEADLINE_S} s, what was off "
-            "has lost it: 'wulf status' says how it stands, 'wulf rollback' takes back what is left"
+            "has lost it: 'wulf settings status' says how it stands, 'wulf rollback' takes back what is left"
         ) from None
 
 

@@ -286,7 +286,7 @@ def _require_original(manifest: TuneManifest, now: Sequence[NodeRecord], path: P
             if old != new:
                 raise UsageError(
                     f"{path} was begun with {candidate.knob} {old} on {record.node}, now it is {new}: "
-                    "set it back (wulf status, wulf rollback), or start a new run"
+                    "set it back (wulf settings status, wulf rollback), or start a new run"
                 )
 
 

@@ -15,7 +15,7 @@ from wulf.base.toml import Document
 _Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
 _Positive = Annotated[float, msgspec.Meta(gt=0, le=1e15)]  # inf is none
 _Count = Annotated[int, msgspec.Meta(ge=1)]
-_ADVICE = "'wulf worth --template {}' prints an example"
+_ADVICE = "'wulf program worth --template {}' prints an example"
 #: Hours of a year.
 YEAR_H = 8760.0
 

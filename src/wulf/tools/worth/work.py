@@ -221,5 +221,5 @@ def _bytes(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise ConfigError(
-            f"cannot read {path}: {error.strerror}; 'wulf worth --template jobs' and 'prices' print one"
+            f"cannot read {path}: {error.strerror}; 'wulf program worth --template jobs' and 'prices' print one"
         ) from None

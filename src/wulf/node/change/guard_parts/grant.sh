@@ -2,7 +2,7 @@
 #
 # Who is not root calls this guard by way of sudo, which lets him do everything: this part is against mistakes and is no
 # bound for an adversary (docs/adr/0016-sudo.md). Called so it changes what the catalogue names, and writes the files that
-# `wulf persist` writes, but neither sets nor writes anything else. `granted_verbs`, `granted_steps`, `granted_files` and `granted_boot`
+# `wulf settings persist` writes, but neither sets nor writes anything else. `granted_verbs`, `granted_steps`, `granted_files` and `granted_boot`
 # print what is granted: `wulf.node.change.grants` makes them.
 
 is_by_sudo() { [ "$by_sudo" != 0 ]; }

@@ -157,6 +157,6 @@ def _sysctls(capture: NodeCapture, knobs: Sequence[Knob]) -> FactValue:
 
 
 def _files(capture: NodeCapture) -> FactValue:
-    """Return the files that an earlier `wulf persist` wrote."""
+    """Return the files that an earlier `wulf settings persist` wrote."""
     text, _ = capture.tree.output("wulf_files")
     return " ".join(shown(line, 200) for line in text.splitlines() if line.startswith("/etc/")) or "none"

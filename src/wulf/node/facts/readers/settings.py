@@ -119,7 +119,7 @@ def _unkept(capture: NodeCapture, knobs: Sequence[Knob]) -> FactValue:
 
 
 def _mtu_by_wulf(capture: NodeCapture, mtu: str) -> bool:
-    """Whether a file that `wulf persist` wrote sets the MTU at boot."""
+    """Whether a file that `wulf settings persist` wrote sets the MTU at boot."""
     try:
         if re.search(rf"^keep nic nic\.mtu link \S+ mtu {mtu}$", capture.tree.output("wulf_kept")[0], re.M):
             return True

@@ -165,7 +165,7 @@ def _named(knobs: Mapping[str, Knob], patterns: Sequence[str]) -> dict[str, list
             name for name in knobs if fnmatch.fnmatchcase(name, pattern) or name.endswith(f".{pattern}")
         ]
         if not matching:
-            raise UsageError(f"--knobs: no knob is called {pattern!r} ('wulf knob list' names all)")
+            raise UsageError(f"--knobs: no knob is called {pattern!r} ('wulf settings list' names all)")
         for name in matching:
             found[name] = [value.strip() for value in values.split(",")] if values else []
     return found

@@ -1,0 +1,351 @@
+"""The verbs of the command line: which there are, under which heading, and where each is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from wulf.base.text import nearest, printable
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Verb(NamedTuple):
+    """A verb, as the list of verbs has it."""
+
+    #: Has a function ``command`` or, with verbs of its own, an ``app``; empty for a verb that only has others within.
+    module: str
+    #: The first line of its help: it stands here so that the list imports no verb.
+    summary: str
+    within: Mapping[str, Verb] = NOTHING
+    #: Which verb of the module's ``app`` it is; empty for all of it.
+    inner: str = ""
+
+
+def _verb(module: str, summary: str, inner: str = "", within: Mapping[str, Verb] = NOTHING) -> Verb:
+    return Verb(f"wulf.face.cli.{module}" if module else "", summary, within, inner)
+
+
+#: Heading → verbs.
+HEADINGS: Mapping[str, Mapping[str, Verb]] = {
+    "Start": {
+        "lab": _verb(
+            "lab", "A virtual cluster on this machine, to try everything on without touching a real one."
+        ),
+        "init": _verb(
+            "init",
+            "Write cluster.toml after looking at the nodes: interface, addresses, who does not answer.",
+        ),
+    },
+    "Look": {
+        "audit": _verb(
+            "audit",
+            "Check every node's settings, services and drivers, and that the nodes are alike.",
+            within={
+                "facts": _verb(
+                    "facts", "Show how every node is made and set; nodes that agree share a line."
+                ),
+                "topology": _verb(
+                    "topology",
+                    "Show the direct links of the cluster file ([cluster] links), and which shapes are there with "
+                    "ranks on which node.",
+                ),
+            },
+        ),
+        "diagnose": _verb(
+            "diagnose",
+            "Say which node, link or group of nodes is slow, or that all are alike.",
+            within={
+                "drain": _verb(
+                    "drain",
+                    "Take the nodes out of Slurm's service that a run of all pairs shows to be slow, with the reason.",
+                )
+            },
+        ),
+        "watch": _verb(
+            "watch",
+            "Measure and audit again and again, on idle nodes, and say what has changed and what changed with it.",
+        ),
+    },
+    "Measure": {
+        "measure": _verb(
+            "measure",
+            "Measure the interconnect between pairs of nodes.",
+            within={
+                "import": _verb(
+                    "importing",
+                    "Import outputs of other benchmarks as a run, to compare, fit and report them.",
+                )
+            },
+        ),
+        "compare": _verb(
+            "compare",
+            "Show the shift of every size with its interval, and a verdict.",
+            within={
+                "libraries": _verb("mpi", "Compare MPI libraries: measured in turn, size by size.", "compare")
+            },
+        ),
+    },
+    "Change": {
+        "mend": _verb("mend", "Set right what is wrong whatever the cluster is for."),
+        "tune": _verb(
+            "tune",
+            "Find the settings that help, by experiment, and set them.",
+            within={
+                "all": _verb(
+                    "run",
+                    "Do everything: audit, measure, mend, tune, confirm, measure again, report what all of it brought.",
+                ),
+                "collectives": _verb(
+                    "mpi", "Find the best algorithms for an MPI library's collectives.", "tune"
+                ),
+                "parameters": _verb("mpi", "Show the parameters of an MPI library.", "parameters"),
+            },
+        ),
+        "settings": _verb(
+            "",
+            "Set, keep, prove and export settings, and look them up in the catalogue.",
+            within={
+                "set": _verb("set_values", "Set values on all nodes, or on none."),
+                "status": _verb(
+                    "status",
+                    "Show what wulf has set on the nodes, by which change, and what differs from the original state.",
+                ),
+                "persist": _verb(
+                    "persist", "Keep over reboots what 'wulf settings set' or 'wulf tune' has set."
+                ),
+                "verify": _verb(
+                    "verify",
+                    "Prove that what was confirmed holds: the live values, the files that keep them, and the figures.",
+                ),
+                "export": _verb(
+                    "export",
+                    "Write what was found to help as a TuneD profile, an Ansible playbook or a shell script.",
+                ),
+                "sudoers": _verb(
+                    "sudoers",
+                    "Withdrawn: the rules that earlier versions printed let the user whom they name become root.",
+                ),
+                "list": _verb("knob", "List the settings that are known.", "list"),
+                "show": _verb("knob", "Show all that is known of a setting.", "show"),
+                "get": _verb("knob", "Show values of settings on the nodes.", "get"),
+            },
+        ),
+        "rollback": _verb(
+            "rollback",
+            "Put back, exactly, what confirmed changes have changed: live values and stored files.",
+        ),
+    },
+    "Programs": {
+        "program": _verb(
+            "",
+            "Measure, trace, emulate and predict parallel programs.",
+            within={
+                "run": _verb(
+                    "app",
+                    "Measure a command: its run time, numbers that it prints, and what it takes of the node.",
+                ),
+                "trace": _verb(
+                    "trace", "Record what every rank of a program does with MPI, and say what that was."
+                ),
+                "characterise": _verb(
+                    "characterise",
+                    "Say of which class programs are: what they do with MPI, and what settings bring them.",
+                ),
+                "emulate": _verb(
+                    "emulate",
+                    "Perform a pattern of messages and computing on the cluster, and say how long it takes.",
+                ),
+                "predict": _verb(
+                    "predict",
+                    "Say what a traced program would take on other networks, and whether that is worth anything.",
+                ),
+                "worth": _verb(
+                    "worth",
+                    "Say what other networks are worth: node-hours saved a year, against ports and power.",
+                ),
+                "shipped": _verb(
+                    "shipped",
+                    "Build a program that comes with wulf, put it on the nodes, and print its path there.",
+                ),
+            },
+        ),
+        "bench": _verb(
+            "",
+            "Run HPL, HPC Challenge and BLAS.",
+            within={
+                "hpl": _verb(
+                    "hpl",
+                    "Run High-Performance Linpack with the setting that is quickest here, as large as time and memory "
+                    "allow.",
+                ),
+                "hpcc": _verb(
+                    "hpcc",
+                    "Run HPC Challenge on all nodes together and on each alone, and name the nodes that are not "
+                    "like the others.",
+                ),
+                "blas": _verb(
+                    "blas",
+                    "Say which BLAS library is fastest, by products of matrices (DGEMM), with its interval.",
+                ),
+            },
+        ),
+    },
+    "Runs": {
+        "report": _verb(
+            "report",
+            "Report a measured run, a tuning run or a run of HPL. Without an option an HTML file is written into it.",
+        ),
+        "runs": _verb("runs", "List, label, rename, delete and move runs, of all kinds."),
+        "config": _verb(
+            "config",
+            "Show the defaults of options, and where each is from: environment, your file, the site's file.",
+            within={
+                "schema": _verb(
+                    "schema",
+                    "Print the JSON Schema (2020-12) of what a command prints with --json, or of a file of a run.",
+                )
+            },
+        ),
+    },
+}
+VERBS: Mapping[str, Verb] = {name: verb for verbs in HEADINGS.values() for name, verb in verbs.items()}
+#: Verbs that no person gives: Slurm's tasks do.
+HIDDEN = {"replay-piece": _verb("replay_piece", "")}
+#: What verbs were called in versions before 0.2.
+MOVED = {
+    "analyze": "report",
+    "knob": "settings",
+    "list": "runs list",
+    "mpi": "tune collectives",
+    "import": "measure import",
+    "app": "program run",
+    "run": "tune all",
+    **{
+        name: f"{top} {name}"
+        for top in ("audit", "diagnose", "settings", "program", "bench", "config")
+        for name in VERBS[top].within
+        if name not in ("list", "run", "show", "get")
+    },
+}
+
+
+def load(name: str, verb: Verb) -> Any:
+    """Import a verb, and return it as a command."""
+    own = _own(name, verb) if verb.module else None
+    return WithVerbs(name, verb, own) if verb.within else own
+
+
+def _own(name: str, verb: Verb) -> Any:
+    module = import_module(verb.module)
+    if hasattr(module, "app"):
+        command: Any = typer.main.get_command(module.app)
+        command = command.commands[verb.inner] if verb.inner else command
+    else:
+        single = typer.Typer(add_completion=False, rich_markup_mode=None)
+        single.command(name=name)(module.command)
+        command = typer.main.get_command(single)
+    command.name = name
+    return command
+
+
+class Loaded(Mapping[str, Any]):
+    """Commands by name, each imported when it is used."""
+
+    def __init__(self, verbs: Mapping[str, Verb]) -> None:
+        self._verbs = verbs
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded:
+            self._loaded[name] = load(name, self._verbs[name])
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._verbs)
+
+    def __len__(self) -> int:
+        return len(self._verbs)
+
+
+def write_list(formatter: Any, verbs: Mapping[str, Verb], heading: str = "Commands", widest: int = 0) -> None:
+    """Write a list of verbs with their summaries; nothing is imported for it."""
+    widest = max(widest, *map(len, verbs))
+    with formatter.section(heading):
+        formatter.write_dl(
+            [
+                (name.ljust(widest), _cut(verb.summary, formatter.width - 6 - widest))
+                for name, verb in verbs.items()
+            ]
+        )
+
+
+def listed_only(verbs: Mapping[str, Verb], params: Sequence[Any] = ()) -> TyperGroup:
+    """Return a group that can only be listed: it has every verb with its summary, and nothing is imported for it."""
+    commands: dict[str, Any] = {name: TyperCommand(name, help=verb.summary) for name, verb in verbs.items()}
+    return TyperGroup(params=list(params), commands=commands)
+
+
+def _cut(text: str, width: int) -> str:
+    """Return as many words of a text as fit into a line."""
+    if len(text) <= width:
+        return text
+    return text[: width - 2].rpartition(" ")[0].rstrip(",;:") + " …"
+
+
+class WithVerbs(TyperGroup):
+    """A verb that has others within, and that may do something itself where none of them is named."""
+
+    def __init__(self, name: str, verb: Verb, own: Any) -> None:
+        about = own.help if own is not None else verb.summary
+        super().__init__(
+            name=name, commands={}, help=about, no_args_is_help=own is None, rich_markup_mode=None
+        )
+        self.commands = Loaded(verb.within)  # type: ignore[assignment]
+        self._verb, self._own = verb, own
+        self._within = TyperGroup(name=name, commands=self.commands)  # type: ignore[arg-type]
+        self.params = own.params if own is not None else []
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if self._own is None or (args and args[0] in self.commands):
+            if not args:
+                return super().parse_args(ctx, args)
+            self._chosen(ctx, args[0])
+            ctx.command = self._within  # its usage has no words of the verb itself
+            return self._within.parse_args(ctx, args)
+        # Click lets options of what has verbs within stand before other words only.
+        ctx.allow_interspersed_args = self._own.allow_interspersed_args
+        rest: list[str] = self._own.parse_args(ctx, args)
+        return rest
+
+    def _chosen(self, ctx: Any, word: str) -> None:
+        if word in self.commands or word.startswith("-"):
+            return
+        hint = nearest(word, self.commands)
+        ctx.fail(f"No such command '{printable(word, 60)}'{hint}{'' if hint else '.'}")
+
+    def invoke(self, ctx: Any) -> Any:
+        within = bool(getattr(ctx, "_protected_args", None) or getattr(ctx, "protected_args", None))
+        return self._within.invoke(ctx) if within else self._own.invoke(ctx)
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        pieces: list[str] = (self._own or self._within).collect_usage_pieces(ctx)
+        return pieces
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - the base class's signature
+        write_list(formatter, self._verb.within)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        names = [name for name in self.commands if name.startswith(incomplete)]
+        listed = TyperGroup(
+            commands={
+                name: typer.core.TyperCommand(name, help=self._verb.within[name].summary) for name in names
+            }
+        )
+        own = self._own.shell_complete(ctx, incomplete) if self._own is not None else []
+        return [*listed.shell_complete(typer.Context(listed), incomplete), *own]
