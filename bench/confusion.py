@@ -118,7 +118,7 @@ class World:
             argv=["mpirun"],
             probe=None,
             context=[NodeContext(node=name, busiest_cpu_ratio=self.busy) for name in pair],
-            contamination=[f"foreign load on {pair[0]}"] if self.contaminated else [],
+            contamination=[f"other load on {pair[0]}"] if self.contaminated else [],
         )
         samples = [self._sample(launch, pair, size, level * bumps[size]) for size in self.sizes]
         return LaunchResult(launch=launch, samples=[one for one in samples if one is not None])

@@ -15,7 +15,7 @@ drift is found as dependence, which widens an interval whose truth here is the m
 
 The true value is stated for each world. Where it is not obvious: for two modes between launches it is the
 median of the mixture; under drift it is the median over the launches made; with contamination it is the clean
-median (a contaminated launch is recognised in 9 of 10 cases, as foreign load is, and then not used). Where launches
+median (a contaminated launch is recognised in 9 of 10 cases, as other load is, and then not used). Where launches
 depend on each other, it is the median that many runs have together.
 """
 

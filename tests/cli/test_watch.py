@@ -138,7 +138,7 @@ def test_draining_is_only_shown(tmp_path):
     assert done.returncode == 3, done.stderr
     first, last = done.stdout.splitlines()
     assert first.startswith("scontrol update nodename=node05 state=drain 'reason=wulf diagnose test: ")
-    assert "x slower than its like" in first
+    assert "x slower than comparable nodes" in first
     assert last == "nothing was drained: --now does it"
     # There is no Slurm here that could be asked, or it does not know the node.
     assert wulf(tmp_path, "diagnose", "drain", "run", "--now").returncode == 1
@@ -147,4 +147,4 @@ def test_draining_is_only_shown(tmp_path):
 def test_of_nodes_that_are_alike_nobody_is_drained(tmp_path):
     measured(tmp_path / "runs")
     done = wulf(tmp_path, "diagnose", "drain", "run")
-    assert (done.returncode, done.stdout) == (0, "no node is slower than its like: nothing to drain\n")
+    assert (done.returncode, done.stdout) == (0, "no node is slower than comparable nodes: nothing to drain\n")

@@ -145,7 +145,7 @@ def test_nodes_that_somebody_else_has_are_not_touched(run, lab_cluster):
         assert done.returncode == 1
         assert "busy: somebody has this node" in done.stdout
         assert on(lab_cluster, "node01", CORKING).strip() == "1"
-        assert "taken by somebody" in run("settings", "status", "--cluster", "lab").stdout
+        assert "locked by somebody" in run("settings", "status", "--cluster", "lab").stdout
     finally:
         for node in lab_cluster.layout.names():
             on(lab_cluster, node, "sh /var/lib/wulf/guard unlock somebody")

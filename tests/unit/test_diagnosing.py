@@ -125,7 +125,7 @@ def test_a_slow_node_is_named_with_what_it_costs(tmp_path):
     ]
     assert found.matrices[1].suspects[0].slower == pytest.approx(1.0, abs=0.05)
     said = list(verdict(found))
-    assert said[0] == "not fine: of 8 nodes, node[01-08] these are slower than their like"
+    assert said[0] == "not fine: of 8 nodes, node[01-08] these are slower than comparable nodes"
     assert said[1].startswith("  node05: slow with everybody, 2 × the time at 256 KiB, 3.49 Gbit/s (chance")
     worst = found.matrices[1].scores[0]
     assert worst.node == "node05" and worst.ratio.low < 2 < worst.ratio.high

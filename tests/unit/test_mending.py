@@ -308,7 +308,7 @@ def test_what_was_mended_is_told() -> None:
     shown.text(found, Console(file=out, width=200))
     assert "ping: −20" in out.getvalue()
     assert "better" in out.getvalue()
-    assert "for a person (wulf audit)" in out.getvalue()
+    assert "to be mended by hand (wulf audit)" in out.getvalue()
     table = section.table(found)
     assert table.rows[0][2].flag == "good"
     assert "nic.mtu=1500 on node03" in table.note

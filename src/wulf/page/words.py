@@ -26,7 +26,7 @@ FLAGS: dict[str, Flag] = {
 REMEDIES = {
     "mend": "mendable: wulf mend",
     "try": "worth trying: wulf tune",
-    "person": "for a person",
+    "person": "manual",
 }
 UNKNOWN = "unknown"
 NAME_LIMIT = 60

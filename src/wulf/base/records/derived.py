@@ -26,7 +26,7 @@ class LaunchPoint(Record, frozen=True, kw_only=True):
     modes: int
     #: (median [s], share of the values) of each mode, ascending; empty where there is one.
     modes_at: list[tuple[float, float]] = []
-    #: Whether the launch ran beside foreign load.
+    #: Whether the launch ran under other load.
     contaminated: bool
     #: Of its nodes, how busy the busiest CPU was (0–1); null where that is not known.
     busiest_cpu_ratio: float | None = None
@@ -37,7 +37,7 @@ class LaunchPoint(Record, frozen=True, kw_only=True):
 class Adjusted(Record, frozen=True, kw_only=True):
     """A cell's time at one time of the node-local reference: what it is while the nodes are as fast as that says."""
 
-    #: Median over all launches, each moved along the slope to the stated reference and to no foreign load [s].
+    #: Median over all launches, each moved along the slope to the stated reference and to no other load [s].
     time: Estimate
     #: The stated time of the reference [s]: figures are comparable where it is the same.
     reference_s: float
@@ -352,7 +352,7 @@ class Analysis(Record, frozen=True, kw_only=True):
     launches_ok: int
     #: Launches that failed.
     launches_failed: int
-    #: Launches that ran beside foreign load.
+    #: Launches that ran under other load.
     launches_contaminated: int
 
 

@@ -11,7 +11,7 @@ Kind = Literal["node", "link", "sending", "receiving", "group"]
 
 
 class Suspect(Record, frozen=True, kw_only=True):
-    """A part of the network that is slower than its like."""
+    """A part of the network that is slower than comparable ones."""
 
     kind: Kind
     nodes: list[str]
@@ -126,5 +126,5 @@ class Diagnosis(Record, frozen=True, kw_only=True):
 
     @property
     def fine(self) -> bool:
-        """Whether no node, link or group is slower than its like."""
+        """Whether no node, link or group is slower than comparable ones."""
         return not any(matrix.suspects for matrix in self.matrices)

@@ -386,7 +386,7 @@ class Launch(Record, frozen=True, kw_only=True):
     usage: Usage | None = None
     #: What else happened on its nodes.
     context: list[NodeContext]
-    #: Why this launch is suspect (foreign load, steal, NIC errors); empty when it is clean.
+    #: Why this launch is suspect (other load, steal, NIC errors); empty when it is clean.
     contamination: list[str]
 
     @property

@@ -50,7 +50,7 @@ class Mending(Record, frozen=True, kw_only=True):
     outcome: ChangeOutcome | None = None
     #: What could be mended and is still found afterwards.
     left: list[Finding] = []
-    #: What else is found afterwards: worth trying, or for a person.
+    #: What else is found afterwards: worth trying, or manual.
     others: list[Finding] = []
     #: Why it is not known what is left: these findings are those from before. Empty where it is known.
     unseen: str = ""

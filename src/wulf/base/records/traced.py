@@ -28,7 +28,7 @@ class TracedRank(Record, frozen=True, kw_only=True):
     state: str
     #: Between MPI_Init and MPI_Finalize [s]; null where it did not finish.
     run_s: float | None
-    #: Time in MPI, and between its calls [s]. Looks in vain (MPI_Test and the like without result) are in neither.
+    #: Time in MPI, and between its calls [s]. Unsuccessful polls (MPI_Test and the like without result) are in neither.
     mpi_s: float
     compute_s: float
     #: Of the time in MPI that in calls that send and receive, wait for requests, are collectives, are none of these.

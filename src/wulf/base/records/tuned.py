@@ -128,7 +128,7 @@ class Trial(Record, frozen=True, kw_only=True, tag="trial"):
     values: dict[str, float] = {}
     #: Folded pair → metric → its value there, where several pairs were measured; `values` has their geometric mean.
     by_place: dict[str, dict[str, float]] = {}
-    #: Why it is suspect (foreign load, steal); empty when it is clean.
+    #: Why it is suspect (other load, steal); empty when it is clean.
     contamination: list[str] = []
     #: Time of the node-local reference within the trial [s], geometric mean over its launches; null where there was
     #: none.

@@ -43,7 +43,7 @@ class WatchedTime(Record, frozen=True, kw_only=True):
     time_s: float
     #: Of these.
     launches: int
-    #: How many of them ran beside foreign load.
+    #: How many of them ran under other load.
     disturbed: int = 0
 
 

@@ -322,7 +322,7 @@ class History:
         return list(found.values())
 
     def disturbed(self) -> set[tuple[int, str, int, str, str]]:
-        """Return what was measured beside foreign load in more than half of its launches."""
+        """Return what was measured under other load in more than half of its launches."""
         query = "SELECT run, op, size_bytes, node, peer FROM times WHERE 2 * disturbed > launches"
         return set(self._rows(query))
 

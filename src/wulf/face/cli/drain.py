@@ -35,7 +35,7 @@ def command(
             slurm_nodes.drain(nodes, reason)
         sys.stdout.write(f"{slurm_nodes.drain_command(nodes, reason)}\n")
     if not bad:
-        sys.stdout.write("no node is slower than its like: nothing to drain\n")
+        sys.stdout.write("no node is slower than comparable nodes: nothing to drain\n")
         return
     sys.stdout.write("drained\n" if now else "nothing was drained: --now does it\n")
     raise typer.Exit(EXIT_FINDINGS)

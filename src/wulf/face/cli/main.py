@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from functools import partial
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -19,7 +18,16 @@ from wulf.base.errors import EXIT_ERROR, EXIT_INTERRUPTED, WulfError
 from wulf.base.text import nearest, printable
 from wulf.face.cli import logs
 from wulf.face.cli.defaults import blaming, of_command
-from wulf.face.cli.verbs import HEADINGS, HIDDEN, MOVED, VERBS, listed_only, load, write_list
+from wulf.face.cli.verbs import (
+    HEADINGS,
+    HIDDEN,
+    MOVED,
+    VERBS,
+    convert_if_given,
+    listed_only,
+    load,
+    write_list,
+)
 
 #: Verbs that say what is wrong with the defaults that others would use.
 _ABOUT_DEFAULTS = ("config",)
@@ -35,17 +43,6 @@ def _ending_quietly() -> Iterator[None]:
         raise _interrupted() from None
     except BrokenPipeError:
         _end_of_pipe()
-
-
-def _convert_if_given(options: Iterable[Any]) -> None:
-    """Let options be None at once where nobody has given them: what typer imports to convert values takes 0.1 s."""
-    for option in options:
-        if "process_value" not in vars(option):
-            option.process_value = partial(_converted, option.process_value)
-
-
-def _converted(convert: Callable[[Any, Any], Any], ctx: Any, value: Any) -> Any:
-    return None if value is None else convert(ctx, value)
 
 
 class _Verbs(TyperGroup):
@@ -64,7 +61,7 @@ class _Verbs(TyperGroup):
         return None
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        _convert_if_given(self.get_params(ctx))
+        convert_if_given(self.get_params(ctx))
         return super().parse_args(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - the base class's signature
@@ -81,7 +78,7 @@ class _Verbs(TyperGroup):
         if command is not None:
             logs.accept_after_verb(command, rest)
             if hasattr(command, "commands"):
-                _convert_if_given(command.get_params(ctx))
+                convert_if_given(command.get_params(ctx))
         if command is not None and name is not None and name not in _ABOUT_DEFAULTS:
             # A shell that asks how a word may go on is told nothing of what is wrong.
             with suppress(WulfError) if ctx.resilient_parsing else nullcontext():

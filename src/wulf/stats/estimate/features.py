@@ -38,7 +38,7 @@ FEATURES: Mapping[str, str] = {
     "gateway_out": "the gateway that the first node sends through to the second; none for a direct way",
     "gateway_back": "the same of the second to the first",
     "r_squared": "share of the variation of the times that a straight line explains",
-    "contaminated_ratio": "share of the launches beside foreign load",
+    "contaminated_ratio": "share of the launches under other load",
     "warned": "what was warned of in the analysis",
 }
 _SIDES = ("one", "other", "least", "most")

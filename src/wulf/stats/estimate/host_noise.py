@@ -2,7 +2,7 @@
 
 Pure. Fixed work that takes longer than usual was interrupted (Petrini, Kerbyson, Pakin, 2003, "The Case of the Missing
 Supercomputer Performance"; the fixed work quantum of Sottile and Minnich, 2004). All launches count, also those
-beside foreign load, as that is what is looked for.
+under other load, as that is what is looked for.
 """
 
 from __future__ import annotations

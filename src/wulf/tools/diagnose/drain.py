@@ -38,5 +38,5 @@ def together(reasons: Mapping[str, str]) -> list[tuple[list[str], str]]:
 
 def _reason(run: str, suspect: Suspect, what: str) -> str:
     direction = "" if suspect.kind == "node" else f" {suspect.kind}"
-    said = f"wulf diagnose {run}: {1 + suspect.slower:.2f} x slower{direction} than its like, {what}"
+    said = f"wulf diagnose {run}: {1 + suspect.slower:.2f} x slower{direction} than comparable nodes, {what}"
     return printable(said, _LONGEST)

@@ -81,6 +81,6 @@ def rest(found: Mending) -> str:
     person = sum(finding.remedy == "person" for finding in found.others)
     parts = [
         f"{count(tried, 'finding')} worth trying (wulf tune)" if tried else "",
-        f"{count(person, 'finding')} for a person (wulf audit)" if person else "",
+        f"{count(person, 'finding')} to be mended by hand (wulf audit)" if person else "",
     ]
     return f"left: {' and '.join(filter(None, parts))}" if tried or person else "no other finding is left"

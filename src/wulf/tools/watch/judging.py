@@ -26,7 +26,7 @@ _MONDAY = datetime(1900, 1, 1)
 _FACTS = 40
 #: Runs that are drawn.
 _DRAWN_RUNS = 400
-#: Where more than this share of all that was measured was beside foreign load, that is what is usual.
+#: Where more than this share of all that was measured was under other load, that is what is usual.
 _USUALLY_DISTURBED = 0.5
 
 
@@ -72,7 +72,7 @@ def look(history: History, runs: Sequence[WatchRun]) -> tuple[judge.Verdict, lis
 
 
 def _ignored(history: History) -> set[tuple[int, str, int, str, str]]:
-    """Return what was measured beside foreign load, unless that is usual here."""
+    """Return what was measured under other load, unless that is usual here."""
     disturbed = history.disturbed()
     return disturbed if len(disturbed) <= _USUALLY_DISTURBED * history.count_times() else set()
 

@@ -125,7 +125,7 @@ def _replication(manifest: Manifest, analysis: Analysis) -> str:
     return (
         f"The unit of replication is the launch, {_launch(manifest)}: {counted} per cell "
         f"({_cell(manifest, analysis)}), {analysis.launches_contaminated} of "
-        f"{count(analysis.launches_ok, 'launch')} beside foreign load. "
+        f"{count(analysis.launches_ok, 'launch')} under other load. "
         f"{_company(manifest)}{_beside(manifest)}{_within(manifest)}"
     )
 

@@ -24,10 +24,10 @@ _MANY = ("sysctl.", "service.")
 
 
 def launches_table(launches: Sequence[Launch], operations: Mapping[str, Operation]) -> Table:
-    """Fold launches that failed or ran beside foreign load: one row for what befell an operation for one reason."""
+    """Fold launches that failed or ran under other load: one row for what befell an operation for one reason."""
     folded: dict[tuple[str, bool, str], list[Launch]] = defaultdict(list)
     for launch in launches:
-        # Of scouts there are no figures that foreign load could spoil.
+        # Of scouts there are no figures that other load could spoil.
         if launch.status == "failed" or (launch.contamination and launch.purpose == "measure"):
             folded[launch.op, launch.status == "failed", _alike(launch)].append(launch)
     rows = sorted(folded.values(), key=lambda group: (group[0].status != "failed", -len(group)))
@@ -49,7 +49,7 @@ def launches_table(launches: Sequence[Launch], operations: Mapping[str, Operatio
         ),
         rows=tuple(_launches_row(group, operations.get(group[0].op)) for group in rows[:ROWS]),
         note="Contaminated launches are kept and marked; nothing is dropped. 'wulf report --json' has every launch.",
-        empty="no launch failed and none ran beside foreign load" if launches else "there was no launch",
+        empty="no launch failed and none ran under other load" if launches else "there was no launch",
     )
 
 

@@ -74,7 +74,7 @@ def timeline(found: TraceSummary) -> Figure:
                 summary=f"Timeline of {count(len(found.ranks), 'rank')} over "
                 f"{format_time(max((row.end_s for row in told.rows), default=0.0))}: {bins}.",
                 caption=f"{sentence(bins)}; the rest is computing. Clocks of ranks are not compared: every "
-                "line begins where its own MPI_Init returned. Looks in vain (MPI_Test and the like without result) "
+                "line begins where its own MPI_Init returned. Unsuccessful polls (MPI_Test and the like without result) "
                 f"are left out, so that a line with many of them is shorter{until}.",
             ),
         ),
@@ -150,7 +150,7 @@ def ranks(found: TraceSummary) -> Figure:
                 summary=f"Time of {count(len(found.ranks), 'rank')} by what it is for; the rank that computes longest "
                 f"computes {percent(over)} longer than the mean.",
                 caption=f"The rank that computes longest computes {percent(over)} longer than the mean: others wait "
-                "for it. One run; looks in vain are left out.",
+                "for it. One run; unsuccessful polls are left out.",
             ),
         ),
     )

@@ -69,7 +69,7 @@ def times(found: TraceSummary) -> Iterator[str]:
 
 
 def _recorded_s(rank: TracedRank) -> float:
-    """Return of how much time it is known what it was for; looks in vain are in none of its parts [s]."""
+    """Return of how much time it is known what it was for; unsuccessful polls are in none of its parts [s]."""
     whole = rank.run_s if rank.state == "finished" else None
     return rank.compute_s + rank.mpi_s if whole is None else whole
 
@@ -124,12 +124,12 @@ def ranks(found: TraceSummary) -> Table:
             Column("messages", numeric=True, narrow=False),
             Column("waiting", numeric=True, narrow=False),
             Column("collectives", numeric=True, narrow=False),
-            Column("looks in vain", numeric=True, narrow=False),
+            Column("unsuccessful polls", numeric=True, narrow=False),
             Column("calls", numeric=True),
             Column("state"),
         ),
         rows=tuple(_rank(rank) for rank in shown),
-        note="Messages, waiting for requests and collectives are parts of the time in MPI. Looks in vain are calls "
+        note="Messages, waiting for requests and collectives are parts of the time in MPI. Unsuccessful polls are calls "
         "like MPI_Test without a result: they are in neither time." + (f" And {rest} more." if rest else ""),
     )
 

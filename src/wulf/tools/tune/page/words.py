@@ -163,12 +163,12 @@ def points(report: TuningReport) -> tuple[str, ...]:
             said.append("The cluster drifted: trials of the same setting depended on each other.")
     broken = sum(trial.status == "failed" for trial in report.trials)
     dirty = sum(bool(trial.contamination) for trial in report.trials)
-    said.append(f"{count(len(report.trials), 'trial')}, {broken} failed, {dirty} beside foreign load.")
+    said.append(f"{count(len(report.trials), 'trial')}, {broken} failed, {dirty} under other load.")
     missing = untested(report)
     if missing and tuning.kept:
         said.append(f"Not tested: {listed(missing, 4)}.")
     if tuning.status != "complete":
-        said.append(f"Not at its end: {_ENDS[tuning.status]}.")
+        said.append(f"Stopped early: {_ENDS[tuning.status]}.")
         said += [printable(note, 400) for note in tuning.notes]
     unstored = [row.knob for row in report.changed if not row.stored]
     if unstored:
