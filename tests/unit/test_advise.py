@@ -209,7 +209,7 @@ def without_sizes(results):
 @pytest.mark.parametrize(
     ("results", "kind", "end"),
     [
-        (quiet(4), "few_launches", "which takes 6"),
+        (quiet(4), "few_launches", "interval takes 6"),
         ([launch(i, 20_000 + 700 * (i * 5 % 12)) for i in range(12)], "not_reached", ")"),
         ([launch(i, (20_000 if i % 2 else 30_000) + 10 * i) for i in range(20)], "bimodal", "groups"),
         ([launch(i, 20_000 + 200 * i) for i in range(20)], "drift", "to the last"),

@@ -74,7 +74,7 @@ def timeline(found: TraceSummary) -> Figure:
                 summary=f"Timeline of {count(len(found.ranks), 'rank')} over "
                 f"{format_time(max((row.end_s for row in told.rows), default=0.0))}: {bins}.",
                 caption=f"{sentence(bins)}; the rest is computing. Clocks of ranks are not compared: every "
-                "line begins where its own MPI_Init returned. Unsuccessful polls (MPI_Test and the like without result) "
+                "line begins where its own MPI_Init returned. Unsuccessful polls (such as MPI_Test without result) "
                 f"are left out, so that a line with many of them is shorter{until}.",
             ),
         ),

@@ -129,8 +129,9 @@ def ranks(found: TraceSummary) -> Table:
             Column("state"),
         ),
         rows=tuple(_rank(rank) for rank in shown),
-        note="Messages, waiting for requests and collectives are parts of the time in MPI. Unsuccessful polls are calls "
-        "like MPI_Test without a result: they are in neither time." + (f" And {rest} more." if rest else ""),
+        note="Messages, waiting for requests and collectives are parts of the time in MPI. Unsuccessful polls are "
+        "calls like MPI_Test without a result: they are in neither time."
+        + (f" And {rest} more." if rest else ""),
     )
 
 
