@@ -290,7 +290,7 @@ def test_hostile_texts_are_neither_escapes_nor_markup() -> None:
 @pytest.mark.parametrize(("number", "shown"), [(3072, "3,072"), (8 * 2**67, "10²¹")])
 def test_the_trials_of_every_combination_can_be_read(report: TuningReport, number: int, shown: str) -> None:
     named = {key.name: key for key in keys(build(changed(report, trials_factorial=number)))}
-    assert named["trials used"].where.startswith(f"of {shown} for every combination")
+    assert named["trials used"].where.startswith(f"the values make {shown} combinations")
 
 
 def test_what_was_chosen_is_shown_even_if_nobody_says_what_became_of_it(report: TuningReport) -> None:

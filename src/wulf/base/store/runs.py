@@ -45,6 +45,10 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     #: Bytes of an unfinished last line, left by a killed writer; it is not part of the records.
     truncated_bytes: int
 
+    def __repr__(self) -> str:
+        """Return what it is, in a line: all its records would be megabytes."""
+        return f"<Run {str(self.path)!r}: {self.manifest.status}, {len(self.results)} launches>"
+
     @property
     def launches(self) -> list[Launch]:
         """All launches in time order, failed ones and scouts included."""

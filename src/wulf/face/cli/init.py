@@ -61,7 +61,7 @@ def command(
     answered = [record.node for record in records if record.reachable]
     sys.stdout.write(
         f"written: {output} ({len(config.nodes)} nodes: {fold(config.nodes)}; "
-        f"interface {choice.interface or 'left open'})\nnext: wulf measure{cluster_option}\n"
+        f"interface {choice.interface or 'left open'})\nnext: wulf audit{cluster_option}\n"
     )
     if len(answered) < len(config.nodes):
         raise typer.Exit(EXIT_FINDINGS)

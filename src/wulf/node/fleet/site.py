@@ -87,7 +87,8 @@ def toolbox(ops: Sequence[str] | None, mpi: str | None, say: Say) -> Toolbox:
     """
     if ops is not None and not ops:
         return Toolbox(probes=[], operations=[], known=[])
-    say("building the probe")
+    if not build.is_built(None):
+        say("building the probe")
     net = build.build(None)
     probes = [net]
     known = {operation.name: operation for operation in build.operations(net)}
@@ -95,7 +96,8 @@ def toolbox(ops: Sequence[str] | None, mpi: str | None, say: Say) -> Toolbox:
     if ops is None or strange:
         libraries = build.find_mpi(mpi)
         if libraries:
-            say(f"building the probe with {libraries[0].version}")
+            if not build.is_built(libraries[0]):
+                say(f"building the probe with {libraries[0].version}")
             probes.append(build.build(libraries[0]))
             known |= {operation.name: operation for operation in build.operations(probes[-1])}
         elif ops is None:

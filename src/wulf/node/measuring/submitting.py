@@ -89,7 +89,11 @@ def submit(text: str, path: Path, options: Sequence[str]) -> str:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise StoreError(f"cannot write the batch script {path}: {error.strerror}") from None
-    return slurm.submit(path, options)
+    try:
+        return slurm.submit(path, options)
+    except BaseException:
+        path.unlink(missing_ok=True)  # nothing was submitted
+        raise
 
 
 def follow(job: str, watcher: Watcher, *, known: bool) -> slurm.Job:

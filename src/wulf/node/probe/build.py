@@ -208,6 +208,11 @@ def build(mpi: MpiLibrary | None) -> Probe:
     return build_program(_program_name(mpi), mpi)
 
 
+def is_built(mpi: MpiLibrary | None) -> bool:
+    """Return whether the probe has been built from these sources, so that `build` takes no time."""
+    return (cache_directory() / _fingerprint(source_directory(), mpi) / _program_name(mpi)).is_file()
+
+
 def build_program(name: str, mpi: MpiLibrary | None) -> Probe:
     """Build any program of ``native``, which has the name of its target, unless it has been built from these sources.
 

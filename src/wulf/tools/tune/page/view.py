@@ -183,7 +183,7 @@ def _keys(report: TuningReport) -> list[Key]:
         Key(
             "trials used",
             f"{tuning.trials_used:,}",
-            f"of {_many(tuning.trials_factorial)} for every combination; {duration(round(spent))} of measuring",
+            f"the values make {_many(tuning.trials_factorial)} combinations; {duration(round(spent))} of measuring",
         )
     )
     return keys

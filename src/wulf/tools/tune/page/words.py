@@ -203,6 +203,12 @@ def left_as_they_are(report: TuningReport) -> str:
     """Return what follows from a run that kept nothing; of what was not tested nothing does."""
     missing = untested(report)
     planned = sum(len(candidate.values) for candidate in report.plan.candidates)
+    undecided = {(one.knob, one.value) for one in report.judged if one.verdict == "no decision"}
+    if not missing and undecided:
+        return (
+            f"Nothing so far: of {len(undecided)} of {count(planned, 'value')} it cannot be told whether they help; a "
+            "longer --budget tells smaller effects."
+        )
     if not missing:
         return "Nothing: leave the nodes as they are."
     return (
