@@ -98,9 +98,7 @@ def test_a_launcher_that_is_killed_leaves_what_its_ranks_did(tmp_path, family):
     launch = shlex.join([*mpirun(family), "-np", "2"])
     heat = wulf(tmp_path, "program", "shipped", "heat", "--cluster", "local", "--mpi", family).stdout.strip()
     # When the files of both ranks have more than their first 256 KiB, which are there at once.
-    grown = (
-        """until [ "$(find "$WULF_TRACE" -name 'rank.*' -size +300k | wc -l)" = 2 ]; do sleep 0.1; done"""
-    )
+    grown = """until [ "$(find "$WULF_TRACE" -name 'rank.*' -size +300k | wc -l)" = 2 ]; do sleep 0.1; done"""
     text = f"{launch} {heat} --steps 200000000 & {grown}; kill -9 $!; exit 9"
     done = wulf(tmp_path, "program", "trace", "--mpi", family, "--", text)
     assert done.returncode == 9, done.stderr

@@ -147,4 +147,7 @@ def test_draining_is_only_shown(tmp_path):
 def test_of_nodes_that_are_alike_nobody_is_drained(tmp_path):
     measured(tmp_path / "runs")
     done = wulf(tmp_path, "diagnose", "drain", "run")
-    assert (done.returncode, done.stdout) == (0, "no node is slower than comparable nodes: nothing to drain\n")
+    assert (done.returncode, done.stdout) == (
+        0,
+        "no node is slower than comparable nodes: nothing to drain\n",
+    )

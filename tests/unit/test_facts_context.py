@@ -74,9 +74,7 @@ def test_foreign_cpu_time_is_what_the_launch_cannot_have_used() -> None:
     assert difference(before, after, 1.0).foreign_cpu_ratio == pytest.approx(0.3)
     assert difference(before, after, 2.0).foreign_cpu_ratio == 0.0
     command = difference(before, after, None)
-    assert command.foreign_cpu_ratio is command.cpu_wait_ratio is None, (
-        "its own processes are no other load"
-    )
+    assert command.foreign_cpu_ratio is command.cpu_wait_ratio is None, "its own processes are no other load"
     assert "launch itself" in command.unknown["foreign_cpu_ratio"]
 
 

@@ -320,27 +320,27 @@ class WithVerbs(TyperGroup):
         )
         self.commands = Loaded(verb.within)  # type: ignore[assignment]
         self._verb, self._own = verb, own
-        self._within = TyperGroup(name=name, commands=self.commands)  # type: ignore[arg-type]
+        self._within = TyperGroup(name=name, commands=self.commands, rich_markup_mode=None)  # type: ignore[arg-type]
         self.params = own.params if own is not None else []
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if self._own is None or (args and args[0] in self.commands):
-            if not args:
-                return super().parse_args(ctx, args)
-            self._chosen(ctx, args[0])
+        if args and args[0] in self.commands:
             convert_if_given(self._within.get_params(ctx))
             ctx.command = self._within  # its usage has no words of the verb itself
             return self._within.parse_args(ctx, args)
+        if self._own is None:
+            self._refuse_unknown(ctx, args)
+            convert_if_given(self.get_params(ctx))
+            return super().parse_args(ctx, args)
         # Click lets options of what has verbs within stand before other words only.
         ctx.allow_interspersed_args = self._own.allow_interspersed_args
         rest: list[str] = self._own.parse_args(ctx, args)
         return rest
 
-    def _chosen(self, ctx: Any, word: str) -> None:
-        if word in self.commands or word.startswith("-"):
-            return
-        hint = nearest(word, self.commands)
-        ctx.fail(f"No such command '{printable(word, 60)}'{hint}{'' if hint else '.'}")
+    def _refuse_unknown(self, ctx: Any, args: Sequence[str]) -> None:
+        if args and not args[0].startswith("-"):
+            hint = nearest(args[0], self.commands)
+            ctx.fail(f"No such command '{printable(args[0], 60)}'{hint}{'' if hint else '.'}")
 
     def invoke(self, ctx: Any) -> Any:
         within = bool(getattr(ctx, "_protected_args", None) or getattr(ctx, "protected_args", None))
