@@ -326,6 +326,8 @@ class WithVerbs(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args and args[0] in self.commands:
             convert_if_given(self._within.get_params(ctx))
+            if hasattr(self.commands[args[0]], "commands"):
+                convert_if_given(self.commands[args[0]].get_params(ctx))
             ctx.command = self._within  # its usage has no words of the verb itself
             return self._within.parse_args(ctx, args)
         if self._own is None:
