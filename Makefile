@@ -5,6 +5,7 @@
 VENV := .venv
 NAME ?=
 ARGS ?=
+INSTALLED = test -x $(VENV)/bin/pytest || { echo "this takes what 'make install' installs: run that first" >&2; exit 1; }
 
 help:    ## show the targets
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/'
@@ -24,7 +25,7 @@ test-all: ## the rest: repeated, exhaustive, fuzzed, long; goes on where it was 
 	@tools/test all $(ARGS)
 
 quick: ## the tests that only calculate, a minute and a half: no root, no lab, no browser, no native build
-	@test -x $(VENV)/bin/pytest || { echo "make quick takes what 'make install' installs: run that first" >&2; exit 1; }
+	@$(INSTALLED)
 	@$(VENV)/bin/python -m pytest -q --tier=quick -n 3 --dist loadgroup --no-loadscope-reorder tests/unit tests/golden
 
 fresh: ## the commands of README on a bare Debian in a closed place (root; ARGS: --release trixie, parts)
@@ -39,9 +40,11 @@ bench: ## all comparisons, or one: make bench NAME=probe-mpi
 	@$(VENV)/bin/python -m bench $(NAME)
 
 docs: ## write docs/reference from the program itself
+	@$(INSTALLED)
 	@$(VENV)/bin/python tools/reference.py
 
 site: ## the documentation as a site that works offline: build/site/index.html
+	@$(INSTALLED)
 	@$(VENV)/bin/python tools/docs_site.py
 
 clean: ## remove what was built here
