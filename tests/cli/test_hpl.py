@@ -56,7 +56,17 @@ def test_hpl_within_hpcc_gives_a_figure_and_says_what_that_costs(tmp_path):
 @pytest.mark.thorough
 def test_a_run_that_was_interrupted_keeps_what_it_measured_and_goes_on(tmp_path):
     process = start(
-        tmp_path, "hpl", "--cluster", "local", "--program", str(XHPL), "--time", "30s", "--run", "two"
+        tmp_path,
+        "bench",
+        "hpl",
+        "--cluster",
+        "local",
+        "--program",
+        str(XHPL),
+        "--time",
+        "30s",
+        "--run",
+        "two",
     )
     log = tmp_path / "runs" / "two" / "launches.jsonl"
     wait_until(lambda: log.exists() and log.read_bytes().count(b"\n") >= 4, "four launches", process)

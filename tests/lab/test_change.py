@@ -121,7 +121,13 @@ def test_a_controller_that_is_killed_leaves_nothing(run, lab_cluster, tmp_path):
 
 def test_ctrl_c_puts_everything_back(run, lab_cluster, tmp_path):
     process = start(
-        tmp_path, "set", "--cluster", "lab", "nic.mtu=1400", WULF_LAB_DIR=os.environ["WULF_LAB_DIR"]
+        tmp_path,
+        "settings",
+        "set",
+        "--cluster",
+        "lab",
+        "nic.mtu=1400",
+        WULF_LAB_DIR=os.environ["WULF_LAB_DIR"],
     )
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and on(lab_cluster, "node01", MTU).strip() != "1400":

@@ -31,7 +31,7 @@ def test_up_status_ssh_down_by_command(spare: Host) -> None:
     assert "another virtual cluster is up (2 nodes" in other.stderr
     ssh = spare.cli("ssh", "node02", "--", "sh", "-c", "hostname; exit 3")
     assert (ssh.returncode, ssh.stdout) == (3, "node02\n")
-    assert spare.cli("settings", "status", "--json").stdout.count('"running"') == 2
+    assert spare.cli("status", "--json").stdout.count('"running"') == 2
     assert spare.leftovers() != []
     assert spare.cli("down").stdout == "down\n"
     assert spare.leftovers() == []
