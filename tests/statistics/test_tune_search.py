@@ -87,7 +87,7 @@ def test_a_guard_that_only_two_together_harm_costs_one_of_them():
 def test_a_setting_that_fails_is_dropped_and_noted():
     search = Search(make_plan(*THREE))
     trials = Simulation(lambda setting: None if "a" in setting else {"latency": 1.0}).run(search)
-    found = search.tuning("tune", "all", "complete")
+    found = search.tuning("run", "complete")
     assert sum("a" in trial.setting for trial in trials) <= 4
     assert any("a=on" in note and "no value" in note for note in found.notes)
     failing = next(effect for effect in found.effects if effect.knob == "a")
@@ -105,7 +105,7 @@ def test_what_fails_now_and_then_is_not_kept():
 
     search = Search(make_plan(*THREE))
     Flaky(factors(a=0.7, b=0.9), spread=0.003).run(search)
-    found = search.tuning("tune", "all", "complete")
+    found = search.tuning("run", "complete")
     assert found.kept == {"b": "on"}, found.notes
     assert any("a" in note for note in found.notes)
 
@@ -113,7 +113,7 @@ def test_what_fails_now_and_then_is_not_kept():
 def test_the_original_setting_that_fails_ends_the_search():
     search = Search(make_plan(*THREE))
     trials = Simulation(lambda setting: None).run(search)
-    found = search.tuning("tune", "all", "complete")
+    found = search.tuning("run", "complete")
     assert found.status == "failed"
     assert len(trials) == 6
     assert found.control is None
@@ -148,7 +148,7 @@ def test_contaminated_trials_are_not_used_where_there_are_enough_others():
 
     search = Search(make_plan(*THREE))
     Foreign(factors(a=0.95)).run(search)
-    found = search.tuning("tune", "all", "complete")
+    found = search.tuning("run", "complete")
     assert found.kept == {"a": "on"}
     assert found.control.spread < 0.03
 
@@ -156,7 +156,7 @@ def test_contaminated_trials_are_not_used_where_there_are_enough_others():
 def test_without_time_nothing_is_measured():
     search = Search(make_plan(*THREE))
     assert search.ask(1.0) is None
-    found = search.tuning("tune", "all", "complete")
+    found = search.tuning("run", "complete")
     assert found.status == "budget"
     assert found.kept == {}
 
@@ -171,7 +171,7 @@ def test_what_cannot_be_confirmed_is_not_kept():
         trials.append(simulation.trial(request, len(trials)))
         search.tell(trials[-1])
     simulation.run(search, trials, left_s=5.0)
-    found = search.tuning("tune", "all", "complete")
+    found = search.tuning("run", "complete")
     assert found.status == "budget"
     assert found.kept == {}
     assert any(step.action == "keep" for step in found.path)
@@ -189,7 +189,7 @@ def test_all_candidates_are_tried_though_the_time_is_short():
     many = [knob(f"k{i}", effect=0.1 * i) for i in range(20)]
     search = Search(make_plan(*many, budget_s=160.0))
     trials = Simulation(factors(k3=0.8)).run(search)
-    found = search.tuning("tune", "all", "complete")
+    found = search.tuning("run", "complete")
     assert found.kept == {"k3": "on"}
     assert {name for trial in trials for name in trial.setting} == {f"k{i}" for i in range(20)}
 
@@ -225,21 +225,21 @@ def test_a_search_goes_on_after_any_trial_as_if_nothing_had_been(budget_s):
     simulation = Simulation(factors(a=0.9, b=0.95, n=0.9))
     whole = Search(plan)
     trials = simulation.run(whole)
-    conclusion = whole.tuning("tune", "all", "complete")
+    conclusion = whole.tuning("run", "complete")
     search = Search(plan)
     for used, trial in enumerate(trials):
-        early = search.tuning("tune", "all", "interrupted")
+        early = search.tuning("run", "interrupted")
         assert msgspec.json.decode(msgspec.json.encode(early), type=Tuning) == early
         assert (early.trials_used, early.kept) == (used, {})
         search.tell(trial)
     assert search.ask(0.0) is None
-    assert search.tuning("tune", "all", "complete") == conclusion
+    assert search.tuning("run", "complete") == conclusion
     for cut in range(1, len(trials), 17):
         search = Search(plan)
         for trial in trials[:cut]:
             search.tell(trial)
         assert simulation.run(search, trials[:cut]) == trials
-        assert search.tuning("tune", "all", "complete") == conclusion
+        assert search.tuning("run", "complete") == conclusion
 
 
 def test_a_trial_of_another_plan_is_refused():
@@ -289,7 +289,7 @@ def test_what_is_dear_to_change_is_changed_seldom():
     dear = [knob("mtu", ["9000"], toggle_s=20.0), knob("rings", ["512"], toggle_s=20.0)]
     search = Search(make_plan(*dear, *THREE, budget_s=5000.0))
     trials = Simulation(factors(mtu=0.9)).run(search)
-    assert search.tuning("tune", "all", "complete").kept == {"mtu": "9000"}
+    assert search.tuning("run", "complete").kept == {"mtu": "9000"}
     for name in ("mtu", "rings"):
         values = [trial.setting.get(name) for trial in trials if trial.phase != "confirmation"]
         assert 4 <= sum(map(bool, values)) <= 40
@@ -310,7 +310,7 @@ def test_a_change_that_takes_longer_than_assumed_is_made_seldom():
     trials = Slow(factors(b=0.9), spread=0.03).run(search)
     late = [trial.setting for trial in trials if trial.phase == "screening"][-8:]
     assert not any("a" in setting for setting in late)
-    assert search.tuning("tune", "all", "complete").kept == {"b": "on"}
+    assert search.tuning("run", "complete").kept == {"b": "on"}
 
 
 def test_a_reference_makes_small_effects_visible():
@@ -327,7 +327,7 @@ def test_a_reference_makes_small_effects_visible():
         simulation = Noisy(factors(a=0.96), spread=0.1)
         simulation.known = known
         simulation.run(search)
-        kept.append(search.tuning("tune", "all", "complete").kept)
+        kept.append(search.tuning("run", "complete").kept)
     assert kept == [{"a": "on"}, {}]
 
 
@@ -343,4 +343,4 @@ def test_a_knob_that_moves_the_reference_is_judged_without_it():
     for local in (True, False):
         search = Search(make_plan(knob("a", local=local), knob("b"), knob("c")))
         Moved(factors(), spread=0.05).run(search)
-        assert search.tuning("tune", "all", "complete").kept == {}
+        assert search.tuning("run", "complete").kept == {}
