@@ -104,7 +104,7 @@ def test_saving_follows_no_link(tmp_path: Path) -> None:
     place.mkdir()
     for name in ("look.tar", ".look.tar.part"):
         (place / name).symlink_to(victim)
-    done = wulf(tmp_path, "facts", "--cluster", "local", "--save", str(place / "look.tar"))
+    done = wulf(tmp_path, "audit", "facts", "--cluster", "local", "--save", str(place / "look.tar"))
     assert done.returncode == 0, done.stderr
     assert victim.read_text() == "mine"
     kept = os.lstat(place / "look.tar")
