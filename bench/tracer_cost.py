@@ -3,7 +3,7 @@
 A program of one rank (bench/native/calls.c) makes short batches of calls, as it calls them and by the library's own
 functions, in random order, so that what the host does to one it does to the other. Six loops (a collective, messages
 to itself in four ways, unsuccessful polls), without threads and with MPI_THREAD_MULTIPLE, with each MPI library here.
-each launch and loop the median of the differences of neighbouring batches [ns a call]; the figure is the
+Of each launch and loop the median of the differences of neighbouring batches [ns a call]; the figure is the
 launches' median, with its interval. Goal: at most 100 ns.
 
 The library's own functions against themselves are shown beside: that must be about zero. So is the CPU time that all
