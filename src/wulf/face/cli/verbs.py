@@ -289,25 +289,13 @@ def write_list(formatter: Any, verbs: Mapping[str, Verb], heading: str = "Comman
     """Write a list of verbs with their summaries; nothing is imported for it."""
     widest = max(widest, *map(len, verbs))
     with formatter.section(heading):
-        formatter.write_dl(
-            [
-                (name.ljust(widest), _cut(verb.summary, formatter.width - 6 - widest))
-                for name, verb in verbs.items()
-            ]
-        )
+        formatter.write_dl([(name.ljust(widest), verb.summary) for name, verb in verbs.items()])
 
 
 def listed_only(verbs: Mapping[str, Verb], params: Sequence[Any] = ()) -> TyperGroup:
     """Return a group that can only be listed: it has every verb with its summary, and nothing is imported for it."""
     commands: dict[str, Any] = {name: TyperCommand(name, help=verb.summary) for name, verb in verbs.items()}
     return TyperGroup(params=list(params), commands=commands)
-
-
-def _cut(text: str, width: int) -> str:
-    """Return as many words of a text as fit into a line."""
-    if len(text) <= width:
-        return text
-    return text[: width - 2].rpartition(" ")[0].rstrip(",;:") + " …"
 
 
 class WithVerbs(TyperGroup):

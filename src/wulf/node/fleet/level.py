@@ -111,7 +111,9 @@ def commands(config: ClusterConfig, entry: Missed) -> list[str]:
             ["wulf", "rollback", *(["--to", entry.rollback] * (entry.rollback != "original")), *where]
         )
     if entry.values:
-        found.append(["wulf", "settings", "set", *(f"{knob}={value}" for knob, value in entry.values.items()), *where])
+        found.append(
+            ["wulf", "settings", "set", *(f"{knob}={value}" for knob, value in entry.values.items()), *where]
+        )
     if entry.persist:
         found.append(["wulf", "settings", "persist", *where])
     return [shlex.join(words) for words in found]
