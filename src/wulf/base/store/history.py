@@ -115,9 +115,25 @@ class History:
     def _opened(self, writing: bool) -> sqlite3.Connection:
         if self.path.is_file() and not self.path.stat().st_size:
             raise StoreError(f"{self.path} is damaged: it is empty; {_MEND}")
+        uri = f"{self.path.absolute().as_uri()}?mode={'rwc' if writing else 'ro'}"
         try:
-            uri = f"{self.path.absolute().as_uri()}?mode={'rwc' if writing else 'ro'}"
             connection = sqlite3.connect(uri, uri=True, timeout=_PATIENCE_S, isolation_level=None)
+        except sqlite3.Error as error:
+            raise StoreError(f"{self.path} cannot be read: {error}; {_MEND}") from None
+        try:
+            version = self._version(connection)
+            if version < VERSION and writing:
+                _migrate(connection, version)
+        except BaseException:
+            connection.close()
+            raise
+        if version < VERSION and not writing:
+            connection.close()
+            return self._opened(writing=True)
+        return connection
+
+    def _version(self, connection: sqlite3.Connection) -> int:
+        try:
             version = int(connection.execute("PRAGMA user_version").fetchone()[0])
         except sqlite3.Error as error:
             raise StoreError(f"{self.path} cannot be read: {error}; {_MEND}") from None
@@ -126,12 +142,7 @@ class History:
                 f"{self.path} was written by a newer wulf (version {version}, this one reads up to {VERSION}): "
                 "upgrade wulf"
             )
-        if version < VERSION:
-            if not writing:
-                connection.close()
-                return self._opened(writing=True)
-            _migrate(connection, version)
-        return connection
+        return version
 
     def close(self) -> None:
         """Close the file, and let others write."""
