@@ -6,7 +6,6 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -23,20 +22,17 @@ from wulf.page.parts import Figure
 
 def html(shown: Page) -> str:
     """Return a page as one file that needs no other and no network."""
-    return render(
-        "page.html.j2", shown, shown.figures, {"run": shown.run or shown.title, "pairs": shown.pairs}
-    )
-
-
-def render(template: str, shown: object, figures: Sequence[Figure], payload: dict[str, Any]) -> str:
-    """Return a template filled with a view, with all that its figures need; `payload` names the downloads."""
-    specs = {figure.id: spec(figure) for figure in figures}
-    payload["figures"] = {figure.id: _figure(figure, specs[figure.id]) for figure in figures}
-    payload["themes"] = {name: theme.config(dark=name == "dark") for name in ("light", "dark")}
+    specs = {figure.id: spec(figure) for figure in shown.figures}
+    payload = {
+        "run": shown.run or shown.title,
+        "pairs": shown.pairs,
+        "figures": {figure.id: _figure(figure, specs[figure.id]) for figure in shown.figures},
+        "themes": {name: theme.config(dark=name == "dark") for name in ("light", "dark")},
+    }
     bundle, script = _bundle(), _file("page.js")
     return (
         _environment()
-        .get_template(template)
+        .get_template("page.html.j2")
         .render(
             view=shown,
             heights={id_: spec["height"] for id_, spec in specs.items()},

@@ -22,7 +22,9 @@ from wulf.page.blocks import (
     Code,
     Command,
     Key,
+    KeyFigures,
     Keys,
+    Links,
     Matrices,
     Notes,
     Operations,
@@ -78,7 +80,7 @@ def page_text(shown: Page) -> str:
 
 
 class Printer:
-    """Puts the parts of a view on a console; everything is printed as text, never as markup."""
+    """Puts a page on a console, block by block; everything is printed as text, never as markup."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -227,9 +229,18 @@ def _key(key: Key) -> str:
     return f"{key.name}: {key.value}{f'  ({key.where})' if key.where else ''}"
 
 
+def _is_printed(block: Block) -> bool:
+    """Whether a terminal shows anything of a block."""
+    if isinstance(block, Notes):
+        return bool(block.lines)
+    if isinstance(block, Code):
+        return not block.summary
+    return not isinstance(block, Figure | KeyFigures | Links | Matrices | PageOnly)
+
+
 def _has_heading(section: Section) -> bool:
     """Whether anything of a section is printed that does not have the same title itself."""
-    printed = [block for block in section.blocks if not isinstance(block, Figure | Matrices | PageOnly)]
+    printed = [block for block in section.blocks if _is_printed(block)]
     titles = [block.title for block in printed if isinstance(block, Table)]
     return bool(section.title and printed) and section.title not in titles
 

@@ -1,4 +1,4 @@
-"""``wulf runs list``, and ``wulf runs list``: the runs there are."""
+"""``wulf runs list``: the runs there are."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from wulf.base.errors import StoreError
 from wulf.base.text import printable
-from wulf.face.cli.options import RUNS, JsonOption, RunsOption, print_json, show_table
+from wulf.face.cli.options import print_json, show_table
 
 if TYPE_CHECKING:
     from wulf.base import store
@@ -17,11 +17,6 @@ if TYPE_CHECKING:
     from wulf.base.store.kinds import Kind
     from wulf.base.store.tuning import TuningRun
     from wulf.face.cli.json_records import Entry, KindName
-
-
-def command(runs: RunsOption = RUNS, json: JsonOption = False) -> None:
-    """List the runs, the newest last."""
-    show(runs, [], json=json)
 
 
 def show(runs: Path, tags: Sequence[str], *, json: bool) -> None:

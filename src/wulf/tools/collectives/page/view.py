@@ -49,7 +49,7 @@ def build(found: CollectiveTuning) -> Page:
         title=f"{name(found.library)}: {verdict}",
         lede=_lede(found),
         kind="Collectives",
-        verb="mpi tune",
+        verb="tune collectives",
         head=(Verdict(flag, tuple(_lines(found))),),
         sections=(
             Section(

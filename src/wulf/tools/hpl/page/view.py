@@ -34,7 +34,7 @@ def build(manifest: HplManifest, launches: Sequence[HplLaunch], result: HplResul
         title=_title(result),
         lede=_lede(manifest),
         kind=f"HPL · {name(manifest.id)}",
-        verb="hpl",
+        verb="bench hpl",
         head=(
             Keys(tuple(_keys(result))),
             Verdict("good" if good else "warning", tuple(_points(manifest, result))),

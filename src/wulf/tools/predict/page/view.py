@@ -35,7 +35,7 @@ def build(found: Prediction) -> Page:
         title=f"{name(PurePath(found.trace).name)}: {answer}",
         lede=_lede(found),
         kind="Prediction",
-        verb="predict",
+        verb="program predict",
         head=(Verdict(flag, (*_checked(found), *conclusion)),),
         sections=(
             Section(

@@ -15,7 +15,7 @@ def build(found: TraceSummary) -> Page:
         title=tables.title(found),
         lede=tables.lede(found),
         kind="Trace",
-        verb="trace",
+        verb="program trace",
         head=(Verdict("warning" if flaws else "", points),) if points else (),
         sections=(
             Section("time", "Time", (figures.timeline(found), figures.calls(found), tables.calls(found))),

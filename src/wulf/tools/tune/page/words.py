@@ -206,7 +206,7 @@ def left_as_they_are(report: TuningReport) -> str:
     undecided = {(one.knob, one.value) for one in report.judged if one.verdict == "no decision"}
     if not missing and undecided:
         return (
-            f"Nothing so far: of {len(undecided)} of {count(planned, 'value')} it cannot be told whether they help; a "
+            f"Nothing so far: for {len(undecided)} of {count(planned, 'value')} it cannot be told whether they help; a "
             "longer --budget tells smaller effects."
         )
     if not missing:

@@ -26,7 +26,7 @@ def build(found: Worth) -> Page:
         lede=f"{count(found.nodes, 'node')}, {found.hours_a_year:g} hours a year, over {found.years:g} years. Network "
         f"calibrated by {name(found.run)}; {count(found.samples, 'sample')}, seed {found.seed}.",
         kind="Worth of networks",
-        verb="worth",
+        verb="program worth",
         head=(Verdict(flag, tuple(conclusion)),) if conclusion else (),
         sections=(
             Section(
