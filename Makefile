@@ -37,7 +37,7 @@ release: ## wheel, Debian package and RPM below dist/, proven on a bare system (
 
 bench: ## all comparisons, or one: make bench NAME=probe-mpi
 	@tools/bootstrap all
-	@$(VENV)/bin/python -m bench $(NAME)
+	@$(VENV)/bin/python -m bench $(NAME) $(ARGS)
 
 docs: ## write docs/reference from the program itself
 	@$(INSTALLED)

@@ -90,6 +90,13 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     # Imported when it is used: the program says "interrupted" from its first moment on, not after half a second. Python
     # asks here for modules of the package, too, before it looks for their files: so the list is here, not read there.
-    if name in __all__:
+    if name in __all__ or name in _of_tools():
         return getattr(import_module("wulf.face.api"), name)
     raise AttributeError(f"module 'wulf' has no attribute {name!r}")
+
+
+def _of_tools() -> set[str]:
+    """Return the names of functions that tools declare."""
+    from wulf.base.tool import tools  # noqa: PLC0415 - as above
+
+    return {verb.split()[-1] for verb in tools()}

@@ -249,6 +249,17 @@ def is_being_written(path: Path) -> bool:
     return False
 
 
+def opened(run: Run | Path | str, runs: Path) -> Run:
+    """Return a measured run: itself, that of its path, or that of its name among `runs`.
+
+    Raises
+    ------
+    StoreError
+        There is none, or it cannot be read.
+    """
+    return run if isinstance(run, Run) else load(find_run(str(run), runs))
+
+
 def find_run(name: str, root: Path, *heads: str) -> Path:
     """Resolve what a user calls a run: a path, a name under `root`, a unique beginning, or ``latest``.
 

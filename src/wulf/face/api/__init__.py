@@ -5,12 +5,16 @@ a configuration, a cluster file, ``lab``, ``slurm`` or ``local``. What goes wron
 Progress goes to the logger ``wulf``.
 """
 
+from typing import Any
+
 from wulf.base.errors import WulfError
 from wulf.base.records import Audit
 from wulf.base.store import Run
 from wulf.base.store.columns import of_records as columns
 from wulf.base.store.hpl import HplRun
 from wulf.base.store.tuning import TuningRun
+from wulf.base.tool import tools
+from wulf.face.api.declared import function
 from wulf.face.api.measured import (
     analyze,
     calibrate,
@@ -71,3 +75,11 @@ __all__ = [
     "tune_collectives",
     "worth",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Return the function of a tool that is not declared here."""
+    tool = next((one for verb, one in tools().items() if verb.split()[-1] == name), None)
+    if tool is None:
+        raise AttributeError(f"module 'wulf' has no attribute {name!r}")
+    return function(tool.part(tool.request), tool.part(tool.work))

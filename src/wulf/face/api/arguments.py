@@ -45,8 +45,8 @@ def checked(verb: Callable[_Arguments, _Returned]) -> Callable[_Arguments, _Retu
 
 def _require(name: str, value: object, kind: Any) -> None:
     said = f"{name}={value!r:.80}"
-    if not _is(value, kind):
-        raise UsageError(f"{said}: {_words(kind)}")
+    if not is_of(value, kind):
+        raise UsageError(f"{said}: {words_of(kind)}")
     if not isinstance(value, Real):
         return
     if name.endswith("_s") and not 0 < float(value) < math.inf:
@@ -55,29 +55,30 @@ def _require(name: str, value: object, kind: Any) -> None:
         raise UsageError(f"{said}: a share between 0 and 1, such as 0.02")
 
 
-def _is(value: object, kind: Any) -> bool:
+def is_of(value: object, kind: Any) -> bool:
     """Whether a value is of a kind that annotations name."""
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if kind is Any:
         return True
     if origin in (Union, UnionType):
-        return any(_is(value, one) for one in inner)
+        return any(is_of(value, one) for one in inner)
     if origin is Literal:
         return value in inner
     if origin is Sequence:
         # A text is a sequence of letters, which nobody means.
         is_list = isinstance(value, Sequence) and not isinstance(value, str)
-        return is_list and all(_is(one, inner[0]) for one in typing.cast("Sequence[object]", value))
+        return is_list and all(is_of(one, inner[0]) for one in typing.cast("Sequence[object]", value))
     found = isinstance(value, _NUMBERS.get(kind, origin or kind))
     return found and isinstance(value, bool) == (kind is bool)
 
 
-def _words(kind: Any) -> str:
+def words_of(kind: Any) -> str:
+    """Return what a value of a kind is, for a message."""
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if origin in (Union, UnionType):
-        return " or ".join(_words(one) for one in inner)
+        return " or ".join(words_of(one) for one in inner)
     if origin is Literal:
         return f"one of {', '.join(map(str, inner))}"
     if origin is Sequence:
-        return f"a list, each of it {_words(inner[0])}"
+        return f"a list, each of it {words_of(inner[0])}"
     return _WORDS.get(kind) or str(getattr(kind, "__name__", kind))

@@ -47,3 +47,16 @@ def stage(text: str) -> None:
 def note(text: str) -> None:
     """Log what a person should know."""
     _LOG.warning("%s", text)
+
+
+class _Logged:
+    """Logs what work without a run directory says (`wulf.base.tool.Progress`)."""
+
+    def __call__(self, text: str) -> None:
+        stage(text)
+
+    def note(self, text: str) -> None:
+        note(text)
+
+
+LOGGED = _Logged()

@@ -18,6 +18,7 @@ from wulf.base.store.hpl import HplRun
 from wulf.base.trace.summary import summary
 from wulf.face.api.arguments import checked
 from wulf.face.api.common import RUNS, AnyRun, Cluster, config_of, note, place_of, run_of, stage
+from wulf.face.api.declared import function
 from wulf.face.api.measured import in_turn
 from wulf.face.logged import Logged, LoggedHpl
 from wulf.node.fleet import allocation, change
@@ -34,7 +35,7 @@ from wulf.tools.hpcc import work as hpcc
 from wulf.tools.hpl import session as linpack
 from wulf.tools.trace import work as tracing
 from wulf.tools.worth import work as valuing
-from wulf.tools.worth.record import Worth
+from wulf.tools.worth.request import WorthRequest
 
 
 @checked
@@ -351,54 +352,6 @@ def predict(
 
 
 @checked
-def worth(
-    traces: Sequence[Path | str],
-    on: AnyRun,
-    *,
-    jobs: Path | str,
-    prices: Path | str,
-    what_if: str = "10gbe,25gbe,25gbe-roce",
-    tuned: str = "1gbe-tuned",
-    own: Sequence[Path | str] = (),
-    ranks_per_node: int = 0,
-    rules: Path | str | None = None,
-    as_traced: bool = False,
-    samples: int = 200,
-    seed: int = 1,
-) -> Worth:
-    """Say what other networks are worth to a mix of jobs, as ``wulf program worth`` does.
-
-    Parameters
-    ----------
-    traces
-        Of the jobs.
-    on
-        As for `predict`.
-    jobs, prices
-        Files; ``wulf program worth --template jobs`` and ``prices`` print some to begin with.
-    tuned
-        What the network becomes when it is tuned; empty: not asked about.
-    as_traced
-        Take traces with receives from anybody, too.
-    """
-    request = valuing.WorthRequest(
-        traces=[Path(one) for one in traces],
-        run=run_of(on),
-        jobs=Path(jobs),
-        prices=Path(prices),
-        what_if=what_if,
-        tuned=tuned,
-        own=[Path(one) for one in own],
-        ranks_per_node=ranks_per_node,
-        rules=Path(rules) if rules is not None else None,
-        as_traced=as_traced,
-        samples=_samples(samples),
-        seed=seed,
-    )
-    return valuing.value(request, stage)
-
-
-@checked
 def compare_blas(
     cluster: Cluster = None,
     *,
@@ -573,3 +526,6 @@ def _samples(samples: int) -> int:
     if samples < 20:
         raise UsageError(f"samples {samples}: 20 or more")
     return samples
+
+
+worth = function(WorthRequest, valuing.value)

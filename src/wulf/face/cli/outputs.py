@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from wulf.base import catalogue, networks, records
 from wulf.base.records import blas, collectives, diagnosed, emulated, hpcc, hpl, profiled, traced, watched
+from wulf.base.tool import tools
 from wulf.face.cli import json_records
 from wulf.face.cli.verification import Verification
 from wulf.node import lab
 from wulf.tools.measure.page import export
-from wulf.tools.worth.record import Worth
 
 
 class Output(NamedTuple):
@@ -38,7 +38,6 @@ OUTPUTS: dict[str, Output] = {
     "predictions": Output("wulf program predict --json (of several traces)", list[records.Prediction]),
     "networks": Output("wulf program predict --json (with --list)", list[networks.NamedNetwork]),
     "watch": Output("wulf watch run --json, wulf watch show --json", watched.WatchReport),
-    "worth": Output("wulf program worth --json", Worth),
     "mpi-parameters": Output("wulf tune parameters --json", list[records.MpiParameter]),
     "blas": Output("wulf bench blas --json", blas.BlasComparison),
     "hpcc": Output("wulf bench hpcc --json", hpcc.HpccResult),
@@ -72,4 +71,8 @@ OUTPUTS: dict[str, Output] = {
     "hpl-launch": Output("RUN/launches.jsonl (one object a line)", hpl.HplLaunch),
     "manifest": Output("RUN/manifest.json", records.Manifest),
     "record": Output("RUN/records.jsonl (one object a line)", records.NodeRecord | records.LaunchResult),
+    **{
+        tool.verb.split()[-1]: Output(f"wulf {tool.verb} --json", tool.part(tool.record))
+        for tool in tools().values()
+    },
 }

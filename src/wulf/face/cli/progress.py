@@ -58,18 +58,29 @@ def waiting_for(nodes: Collection[str]) -> str:
     return printable(f"waiting for {fold(nodes)}", 60) if 0 < len(nodes) <= MANY else ""
 
 
+class Staged:
+    """Shows what the work is at."""
+
+    def __init__(self, show: Callable[[str], None]) -> None:
+        self._show = show
+
+    def __call__(self, text: str) -> None:
+        """Show a new part of the work."""
+        _LOG.info("%s", text)
+        self._show(printable(text, 200))
+
+    def note(self, text: str) -> None:
+        """Show what should stay to be read."""
+        note(text)
+
+
 @contextmanager
-def staging() -> Iterator[Callable[[str], None]]:
+def staging() -> Iterator[Staged]:
     """Show what is being done: a spinner on a terminal, nothing elsewhere."""
     from rich.console import Console
 
     with Console(stderr=True, highlight=False).status("") as status:
-
-        def say(text: str) -> None:
-            _LOG.info("%s", text)
-            status.update(printable(text, 200))
-
-        yield say
+        yield Staged(status.update)
 
 
 class Display:

@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from wulf.base.text import nearest, printable
+from wulf.base.tool import Tool, tools
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -26,14 +27,16 @@ class Verb(NamedTuple):
     within: Mapping[str, Verb] = NOTHING
     #: Which verb of the module's ``app`` it is; empty for all of it.
     inner: str = ""
+    #: Where a tool declares itself.
+    tool: Tool | None = None
 
 
 def _verb(module: str, summary: str, inner: str = "", within: Mapping[str, Verb] = NOTHING) -> Verb:
     return Verb(f"wulf.face.cli.{module}" if module else "", summary, within, inner)
 
 
-#: Heading → verbs.
-HEADINGS: Mapping[str, Mapping[str, Verb]] = {
+#: Heading → verbs that are not declared by a tool.
+_WRITTEN: Mapping[str, Mapping[str, Verb]] = {
     "Start": {
         "lab": _verb(
             "lab", "A virtual cluster on this machine, to try everything on without touching a real one."
@@ -166,10 +169,6 @@ HEADINGS: Mapping[str, Mapping[str, Verb]] = {
                     "predict",
                     "Say what a traced program would take on other networks, and whether that is worth anything.",
                 ),
-                "worth": _verb(
-                    "worth",
-                    "Say what other networks are worth: node-hours saved a year, against ports and power.",
-                ),
                 "shipped": _verb(
                     "shipped",
                     "Build a program that comes with wulf, put it on the nodes, and print its path there.",
@@ -215,6 +214,31 @@ HEADINGS: Mapping[str, Mapping[str, Verb]] = {
         ),
     },
 }
+#: Verb → verbs within it in the order in which they are used; what is not named comes last.
+_ORDER = {"program": ("run", "trace", "characterise", "emulate", "predict", "worth", "shipped")}
+
+
+def _with_tools(written: Mapping[str, Mapping[str, Verb]]) -> Mapping[str, Mapping[str, Verb]]:
+    """Return all verbs: those that are written here, and those that tools declare."""
+    headings = {heading: dict(verbs) for heading, verbs in written.items()}
+    for tool in tools().values():
+        verb = Verb("", tool.summary, tool=tool)
+        top, _, inner = tool.verb.partition(" ")
+        if not inner:
+            headings.setdefault(tool.heading, {})[top] = verb
+            continue
+        verbs = next(verbs for verbs in headings.values() if top in verbs)
+        verbs[top] = verbs[top]._replace(within=_ordered(top, {**verbs[top].within, inner: verb}))
+    return headings
+
+
+def _ordered(top: str, within: Mapping[str, Verb]) -> Mapping[str, Verb]:
+    first = [name for name in _ORDER.get(top, ()) if name in within]
+    return {name: within[name] for name in dict.fromkeys([*first, *within])}
+
+
+#: Heading → verbs.
+HEADINGS = _with_tools(_WRITTEN)
 VERBS: Mapping[str, Verb] = {name: verb for verbs in HEADINGS.values() for name, verb in verbs.items()}
 #: Verbs that no person gives: Slurm's tasks do.
 HIDDEN = {"replay-piece": _verb("replay_piece", "")}
@@ -238,19 +262,26 @@ MOVED = {
 
 def load(name: str, verb: Verb) -> Any:
     """Import a verb, and return it as a command."""
-    own = _own(name, verb) if verb.module else None
+    own = _own(name, verb) if verb.module or verb.tool else None
     return WithVerbs(name, verb, own) if verb.within else own
 
 
 def _own(name: str, verb: Verb) -> Any:
+    if verb.tool is not None:
+        return _single(name, import_module("wulf.face.cli.tool").command_of(verb.tool))
     module = import_module(verb.module)
-    if hasattr(module, "app"):
-        command: Any = typer.main.get_command(module.app)
-        command = command.commands[verb.inner] if verb.inner else command
-    else:
-        single = typer.Typer(add_completion=False, rich_markup_mode=None)
-        single.command(name=name)(module.command)
-        command = typer.main.get_command(single)
+    if not hasattr(module, "app"):
+        return _single(name, module.command)
+    command: Any = typer.main.get_command(module.app)
+    command = command.commands[verb.inner] if verb.inner else command
+    command.name = name
+    return command
+
+
+def _single(name: str, function: Callable[..., None]) -> Any:
+    single = typer.Typer(add_completion=False, rich_markup_mode=None)
+    single.command(name=name)(function)
+    command = typer.main.get_command(single)
     command.name = name
     return command
 

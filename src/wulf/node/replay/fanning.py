@@ -21,7 +21,7 @@ from typing import Protocol
 import msgspec
 
 from wulf import __version__
-from wulf.base.errors import SchedulerError, StoreError, TraceError, WulfError
+from wulf.base.errors import SchedulerError, StoreError, TraceError, UsageError, WulfError
 from wulf.base.store import write_atomically
 from wulf.base.text import last_line
 from wulf.node.cluster import slurm
@@ -141,6 +141,23 @@ class Array:
                     raise _failed(job, tasks, place, missing)
             time.sleep(ASK_EVERY_S)
         self.watch(f"job {job}: all {len(every)} pieces are there")
+
+
+def replayer(options: str | None, directory: Path, watch: Watcher) -> replaying.Replayer:
+    """Return who replays: this machine, or with options of sbatch a job array.
+
+    Raises
+    ------
+    UsageError
+        The options are no words of a shell.
+    """
+    if options is None:
+        return replaying.here
+    try:
+        words = shlex.split(options)
+    except ValueError as error:
+        raise UsageError(f"--slurm {options!r}: {error}") from None
+    return Array(options=words, directory=directory, watch=watch)
 
 
 def script(place: Path, tasks: Sequence[int]) -> str:

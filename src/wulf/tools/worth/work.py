@@ -10,51 +10,25 @@ import numpy as np
 
 from wulf.base.errors import ConfigError, UsageError
 from wulf.base.records import SCHEMA_VERSION
-from wulf.base.store import Run
+from wulf.base.store import Run, opened
 from wulf.base.toml import Document
+from wulf.base.tool import Progress
 from wulf.base.units import format_time
-from wulf.node.replay import predicting, program_traces, replaying
+from wulf.node.replay import fanning, predicting, program_traces
 from wulf.node.replay.predicting import Evaluated, PredictRequest
-from wulf.node.replay.replaying import Replayer, Say
 from wulf.stats.prediction.draws import WIDTH, Sample
 from wulf.tools.worth import money, words
 from wulf.tools.worth import value as worth
 from wulf.tools.worth.money import Job, JobMix, Prices
 from wulf.tools.worth.record import Worth
+from wulf.tools.worth.request import WorthRequest
 
 #: A model that is farther from the program's own time than by this factor tells nothing of changes of it.
 FARTHEST = 2.0
 
 
-class WorthRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose jobs, at which prices, on which networks."""
-
-    traces: list[Path]
-    run: Run
-    jobs: Path
-    prices: Path
-    #: Names of networks, as `--what-if` takes them.
-    what_if: str
-    #: What the network as it is becomes when it is tuned; empty: not asked about.
-    tuned: str
-    own: list[Path] = []
-    ranks_per_node: int = 0
-    rules: Path | None = None
-    samples: int = 200
-    seed: int = 1
-    #: Whether receives from anybody are taken in the order of the trace, instead of refusing the trace.
-    as_traced: bool = False
-    #: As of `PredictRequest`.
-    scratch: Path | None = None
-
-
-def value(request: WorthRequest, say: Say, replays: Replayer = replaying.here) -> Worth:
+def value(request: WorthRequest, say: Progress) -> Worth:
     """Return what networks are worth.
-
-    Parameters
-    ----------
-    replays
-        Who replays the traces, and where.
 
     Raises
     ------
@@ -65,37 +39,39 @@ def value(request: WorthRequest, say: Say, replays: Replayer = replaying.here) -
     TraceError
         A trace cannot be replayed soundly.
     """
+    run = opened(request.on, request.runs)
+    replays = fanning.replayer(request.slurm, request.runs, say.note)
     jobs = money.read_jobs(_bytes(request.jobs), str(request.jobs))
     named = money.read_prices(_bytes(request.prices), str(request.prices))
     prices = named.value
-    find = predicting.finder(request.own)
+    find = predicting.finder([Path(one) for one in request.own])
     for network in prices.network:
         try:
             find(network)
         except UsageError as error:
             named.fail(f"network.{network}", str(error))
     mix = jobs.value
-    paths = _traces(jobs, request.traces)
-    asked = [_asked(request, job, path) for job, path in zip(mix.job, paths, strict=True)]
+    paths = _traces(jobs, [Path(trace) for trace in request.traces])
+    asked = [_asked(request, run, job, path) for job, path in zip(mix.job, paths, strict=True)]
     evaluated = predicting.evaluate(asked, say, replays)
     for place, one in enumerate(evaluated):
         _require_carrying(request, jobs, place, one)
     found = {job.trace: one for job, one in zip(mix.job, evaluated, strict=True)}
     draws = [Sample(request.seed, number) for number in range(request.samples)]
     offers = _offers(request, prices, found)
-    tuned = next((one for one in offers if one.name == request.tuned), None)
+    tuned = next((one for one in offers if one.name == request.tuned_name), None)
     tuned_mix = worth.mixed(tuned, mix) if tuned is not None else None
     noise = worth.Noise({name: WIDTH * one.question.spread for name, one in found.items()})
     valued = Worth(
         schema_version=SCHEMA_VERSION,
-        run=request.run.manifest.id,
+        run=run.manifest.id,
         nodes=mix.nodes,
         hours_a_year=mix.hours_a_year,
         years=prices.years,
         currency=prices.currency,
         samples=request.samples,
         seed=request.seed,
-        tuned=request.tuned,
+        tuned=request.tuned_name,
         tuned_change=worth.figure(tuned_mix, "ratio") if tuned_mix is not None else None,
         bound_port=worth.bound_port(_changes(found, -1), mix, prices, draws),
         networks=worth.valued(
@@ -122,22 +98,22 @@ def _traces(jobs: Document[JobMix], given: Sequence[Path]) -> list[Path]:
     return [by_name[job.trace] for job in jobs.value.job]
 
 
-def _asked(request: WorthRequest, job: Job, path: Path) -> PredictRequest:
+def _asked(request: WorthRequest, run: Run, job: Job, path: Path) -> PredictRequest:
     names = request.what_if.split(",")
-    if request.tuned and request.tuned not in names:
-        names.append(request.tuned)
+    if request.tuned_name and request.tuned_name not in names:
+        names.append(request.tuned_name)
     return PredictRequest(
         source=path,
-        run=request.run,
+        run=run,
         what_if=",".join(names),
-        own=request.own,
+        own=[Path(one) for one in request.own],
         ranks=job.ranks,
         ranks_per_node=request.ranks_per_node
         or (-(-job.ranks // job.nodes) if program_traces.is_pattern(path) else 0),
-        rules=request.rules,
+        rules=Path(request.rules) if request.rules is not None else None,
         samples=request.samples,
         seed=request.seed,
-        scratch=request.scratch,
+        scratch=request.runs if request.slurm is not None else None,
     )
 
 
@@ -169,9 +145,9 @@ def _require_carrying(request: WorthRequest, jobs: Document[JobMix], place: int,
     if not 1 / FARTHEST <= found.figures.fit <= FARTHEST:
         own, model = (format_time(one) for one in (found.figures.own_s, float(found.figures.times[0, 0])))
         raise UsageError(
-            f"{path}: the program took {own}, and the model says {model} of the network that {request.run.manifest.id} "
-            "measured: it ran beside other work, or on another network; trace it again on quiet nodes, or calibrate "
-            "again"
+            f"{path}: the program took {own}, and the model says {model} of the network that "
+            f"{question.request.run.manifest.id} measured: it ran beside other work, or on another network; "
+            "trace it again on quiet nodes, or calibrate again"
         )
     if question.wildcards and not request.as_traced:
         raise UsageError(
@@ -190,7 +166,7 @@ def _offers(request: WorthRequest, prices: Prices, found: dict[str, Evaluated]) 
                 f"--what-if {one.name}: only networks by name have prices; your own: --network FILE.toml"
             )
         network = one.of[0]
-        if one.name == request.tuned:
+        if one.name == request.tuned_name:
             ports, source = money.nothing(), "tuning buys no parts"
         else:
             ports, source = money.ports(prices, network.id, network.costs, str(request.prices))
@@ -216,9 +192,9 @@ def _notes(mix: JobMix, found: dict[str, Evaluated]) -> list[str]:
     return list(dict.fromkeys(notes))
 
 
-def _bytes(path: Path) -> bytes:
+def _bytes(path: Path | str) -> bytes:
     try:
-        return path.read_bytes()
+        return Path(path).read_bytes()
     except OSError as error:
         raise ConfigError(
             f"cannot read {path}: {error.strerror}; 'wulf program worth --template jobs' and 'prices' print one"

@@ -1,0 +1,64 @@
+"""A tool as the command line, Python and the reference know it: where its parts are."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
+
+_NONE: Mapping[str, str] = MappingProxyType({})
+
+
+class Progress(Protocol):
+    """Takes what the work says while it goes on."""
+
+    def __call__(self, text: str) -> None:
+        """Take what it is at."""
+
+    def note(self, text: str) -> None:
+        """Take what should stay to be read."""
+
+
+class Tool(NamedTuple):
+    """A verb that turns a request into a record, and the record into a page.
+
+    A place is ``module:name`` within the tool's package, so that listing tools imports none of their parts.
+    """
+
+    #: ``program worth``; a single word is a verb at the top.
+    verb: str
+    #: The first line of its help: that of the request.
+    summary: str
+    #: A dataclass (`wulf.base.request`).
+    request: str
+    #: ``(request, progress) -> record``: does the work.
+    work: str
+    #: The record's type, whose JSON Schema `wulf config schema` prints.
+    record: str
+    #: ``(record) -> Page``.
+    page: str
+    #: Of a verb at the top: under which heading of the list it stands.
+    heading: str = ""
+    #: ``(record) -> bool``: whether the exit code is that of findings.
+    findings: str = ""
+    #: What ``--template`` prints, by name: texts.
+    templates: Mapping[str, str] = _NONE
+    #: Its package.
+    package: str = ""
+
+    def part(self, place: str) -> Any:
+        """Import a part."""
+        module, name = place.split(":")
+        return getattr(import_module(f"{self.package}.{module}"), name)
+
+
+@cache
+def tools() -> Mapping[str, Tool]:
+    """Verb → tool, of all packages of `wulf.tools` that declare a ``TOOL``."""
+    package = import_module("wulf.tools")
+    modules = [import_module(f"wulf.tools.{found.name}") for found in pkgutil.iter_modules(package.__path__)]
+    found = [(module.TOOL, module.__name__) for module in modules if hasattr(module, "TOOL")]
+    return {tool.verb: tool._replace(package=name) for tool, name in found}

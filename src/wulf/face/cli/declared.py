@@ -1,0 +1,156 @@
+"""Commands of declared requests (`wulf.base.request`): each field is an option, as typer takes it."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import typer
+
+from wulf.base.errors import UsageError
+from wulf.base.request import Argument, Field, fields_of
+from wulf.face.cli import complete
+
+#: What the command line takes as it is.
+_PLAIN = (bool, int, float, str, Path)
+#: Of several kinds that Python takes, the command line takes the last of these.
+_RICHER: list[Any] = [str, Path, list[str], list[Path]]
+
+
+def flat(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command of options for a function of records: the fields of its dataclasses are the options.
+
+    What a function takes beside records is declared as typer wants it, and stays.
+    """
+    hints = get_type_hints(command, include_extras=True)
+    hints.pop("return", None)
+    records = {name: kind for name, kind in hints.items() if dataclasses.is_dataclass(kind)}
+    plain = inspect.signature(command).parameters
+    parameters = [
+        made
+        for name, kind in hints.items()
+        for made in (_parameters(kind) if name in records else [_plain(plain[name], kind)])
+    ]
+
+    @functools.wraps(command)
+    def called(**given: Any) -> None:
+        built = {name: _built(kind, given) for name, kind in records.items()}
+        command(**built, **{name: given[name] for name in hints if name in given and name not in records})
+
+    # Arguments keep their order; what typer reads is the signature, and in older versions the annotations.
+    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    del called.__wrapped__
+    return called
+
+
+def _plain(parameter: inspect.Parameter, kind: Any) -> inspect.Parameter:
+    return parameter.replace(annotation=kind, kind=inspect.Parameter.KEYWORD_ONLY)
+
+
+class _Field:
+    """A field of a request, as the command line has it."""
+
+    def __init__(self, field: Field) -> None:
+        self.name, self.kind, self.option, self.required, self.value = field
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the option, with dashes."""
+        suffix = self.option.unit.suffix if self.option.unit is not None else ""
+        return self.option.names or (f"--{self.name.removesuffix(suffix).replace('_', '-')}",)
+
+    @property
+    def shown(self) -> str:
+        """How messages name it."""
+        metavar = self.option.metavar or self.name.upper()
+        return metavar if isinstance(self.option, Argument) else f"{self.names[0]} {metavar}"
+
+    @property
+    def is_negated(self) -> bool:
+        """Whether the option turns off what is on without it."""
+        return self.value is True and self.names[0].startswith("--no-")
+
+    @property
+    def default(self) -> Any:
+        """The default as it is written on the command line."""
+        if self.is_negated:
+            return False
+        if self.option.unit is not None and self.value is not None:
+            return self.option.unit.spell(self.value)
+        return list(self.value) or None if isinstance(self.value, (list, tuple)) else self.value
+
+    def parsed(self, given: Any) -> Any:
+        """Return the field's value; raise UsageError that names the option."""
+        if self.is_negated:
+            return not given
+        if given is None:
+            return self.value
+        if self.option.unit is None:
+            return given
+        try:
+            return self.option.unit.parse(given)
+        except UsageError as error:
+            raise UsageError(f"{self.names[0]}: {error}") from None
+
+
+def _parameters(record: Any) -> list[inspect.Parameter]:
+    return [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=field.default,
+            annotation=Annotated[_typed(field), _as_typer(field)],
+        )
+        for field in map(_Field, fields_of(record))
+    ]
+
+
+def _built(record: Any, given: Mapping[str, Any]) -> Any:
+    """Return the request; raise UsageError where something is missing or no value."""
+    fields = [_Field(field) for field in fields_of(record)]
+    missing = [field.shown for field in fields if field.required and not given[field.name]]
+    if missing:
+        raise UsageError(f"give {', '.join(missing)}")
+    return record(**{field.name: field.parsed(given[field.name]) for field in fields})
+
+
+def _as_typer(field: _Field) -> Any:
+    option = field.option
+    more: dict[str, Any] = {"help": option.help, "metavar": option.metavar}
+    if option.complete:
+        more["autocompletion"] = _completion(option.complete)
+    if field.kind in (int, float, int | None, float | None) and option.unit is None:
+        more |= {"min": option.least, "max": option.most}
+    if option.default:
+        more["show_default"] = option.default
+    if isinstance(option, Argument):
+        return typer.Argument(**more, show_default=False)
+    return typer.Option(*field.names, **more)
+
+
+def _completion(offered: str | Sequence[str]) -> Callable[..., list[str]]:
+    found: Callable[..., list[str]] = (
+        getattr(complete, offered) if isinstance(offered, str) else complete.one_of(offered)
+    )
+    return found
+
+
+def _typed(field: _Field) -> Any:
+    kind = str if field.option.unit is not None else _kind(field.kind)
+    return kind | None if field.default is None else kind
+
+
+def _kind(kind: Any) -> Any:
+    """Return the type that the command line takes for one that Python takes."""
+    origin, inner = get_origin(kind), [one for one in get_args(kind) if one is not NoneType]
+    if origin in (Union, UnionType):
+        return max((_kind(one) for one in inner), key=_RICHER.index)
+    if origin is Literal or kind in _PLAIN:
+        return kind
+    return list[_kind(inner[0])] if origin in (Sequence, list, tuple) else str  # type: ignore[misc]

@@ -1,0 +1,72 @@
+"""The command of a tool that declares itself (`wulf.base.tool`): request, work, and the record as JSON or as a page."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from wulf.base.errors import EXIT_FINDINGS
+from wulf.base.request import Option
+from wulf.base.tool import Tool
+from wulf.face.cli.declared import flat
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How the result is shown."""
+
+    html: Annotated[Path | None, Option("Write a page to this file.", metavar="FILE")] = None
+    json: Annotated[bool, Option("Print JSON (see docs/reference/json.md).", names=("--json",))] = False
+
+
+def command_of(tool: Tool) -> Callable[..., None]:
+    """Return the command of a tool, as typer takes it."""
+
+    def command(request: Any, shown: Shown, template: Any = None) -> None:  # noqa: ARG001 - answered before
+        from wulf.face.cli.progress import staging
+
+        with staging() as progress:
+            record = tool.part(tool.work)(request, progress)
+        _show(tool, record, shown)
+        if tool.findings and tool.part(tool.findings)(record):
+            raise typer.Exit(EXIT_FINDINGS)
+
+    request = tool.part(tool.request)
+    template = {"template": _template(tool)} if tool.templates else {}
+    command.__annotations__ = {"request": request, "shown": Shown, **template}
+    command.__doc__ = request.__doc__
+    return flat(command)
+
+
+def _template(tool: Tool) -> Any:
+    """Return the option that prints a text and does nothing else."""
+
+    def printed(name: str | None) -> None:
+        if name is not None:
+            sys.stdout.write(tool.part(tool.templates[name]))
+            raise typer.Exit
+
+    option = typer.Option(
+        help="Print a file to begin with, with all its keys explained.", callback=printed, is_eager=True
+    )
+    return Annotated[Literal[tuple(tool.templates)] | None, option]
+
+
+def _show(tool: Tool, record: Any, shown: Shown) -> None:
+    from wulf.base.store import write_atomically
+    from wulf.face.cli.options import console, print_json
+    from wulf.page.page import html
+    from wulf.page.terminal import print_page
+
+    page = tool.part(tool.page)(record)
+    if shown.html is not None:
+        write_atomically(shown.html, html(page).encode())
+    if shown.json:
+        print_json(record)
+    else:
+        print_page(page, console())

@@ -1,0 +1,50 @@
+"""Fields of requests that ask what traced programs would take on other networks (`wulf.base.request`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from wulf.base.request import AnyRun, Option
+
+OnField = Annotated[
+    AnyRun,
+    Option(
+        "Run of 'wulf measure --suite calibrate' on the nodes of the trace.", metavar="RUN", complete="runs"
+    ),
+]
+NetworksField = Annotated[
+    Sequence[Path | str],
+    Option(
+        "A network of your own, or a directory of them, beside those in ~/.config/wulf/networks. May be repeated.",
+        names=("--network", "--networks"),
+        metavar="FILE",
+    ),
+]
+RanksPerNodeField = Annotated[
+    int,
+    Option(
+        "Put so many ranks on each node, in blocks. Default: 0, as the trace says that they were.", least=0
+    ),
+]
+RulesField = Annotated[
+    Path | str | None,
+    Option(
+        "The MPI library's algorithms of collectives, a line each: COLLECTIVE FROM_RANKS FROM_BYTES ALGORITHM "
+        "[SEGMENT_BYTES].",
+        metavar="FILE",
+    ),
+]
+SamplesField = Annotated[int, Option("Samples behind the intervals.", least=20)]
+SeedField = Annotated[int, Option("Seed of these samples.", least=0)]
+SlurmField = Annotated[
+    str | None,
+    Option(
+        "Replay in pieces, as a job array of Slurm, and follow that: options for sbatch in one word, such as "
+        "'--time=00:10:00 --mem=8G', or '' for none. What comes out is the same; after a failed task, or Ctrl-C, the "
+        "same command does only what is missing. --runs must be a directory that all nodes see.",
+        metavar="OPTIONS",
+    ),
+]
+SAMPLES = 200
