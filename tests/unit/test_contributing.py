@@ -25,9 +25,9 @@ def test_a_diff_shows_the_file(path: str, lines: str) -> None:
         assert "…" in shown or shown in real, f"{path} has not, or not there: {shown}"
 
 
-def test_there_are_diffs_of_knob_check_pair_and_group() -> None:
-    assert {Path(path).parent.name for path, _ in SHOWN} == {"knobs", "checks", "mpi"}
-    assert len(SHOWN) == 4
+def test_there_are_diffs_of_tool_knob_check_pair_and_group() -> None:
+    assert {Path(path).parent.name for path, _ in SHOWN} == {"goodput", "knobs", "checks", "mpi"}
+    assert len(SHOWN) == 9
 
 
 def test_the_places_that_it_names_exist() -> None:
