@@ -10,6 +10,7 @@ import pytest
 
 from wulf.base import catalogue
 from wulf.base.catalogue import Check, Consistency
+from wulf.base.profile import PROFILES
 from wulf.base.records import Audit, NodeRecord
 from wulf.base.units import format_fact
 from wulf.node.checks.evaluate import evaluate
@@ -122,7 +123,7 @@ def test_a_recommended_value_is_worth_trying_unless_a_check_says_it_already() ->
     assert [finding.kind for finding in both.findings] == ["check"]
 
 
-@pytest.mark.parametrize("profile", catalogue.PROFILES)
+@pytest.mark.parametrize("profile", PROFILES)
 def test_a_node_with_all_recommended_values_has_no_findings_of_knobs(profile) -> None:
     facts = {
         knob.id: catalogue.preferred(knob.recommend[profile])

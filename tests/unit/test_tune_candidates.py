@@ -5,6 +5,7 @@ import pytest
 from wulf.base import catalogue
 from wulf.base.catalogue import Knob
 from wulf.base.errors import UsageError
+from wulf.base.profile import PROFILES
 from wulf.base.records import MpiParameter, NodeRecord
 from wulf.node.change import steps
 from wulf.node.fleet import change
@@ -117,7 +118,7 @@ def has_another_value(knob, profile):
     [
         (knob.id, profile)
         for knob in catalogue.knobs().values()
-        for profile in catalogue.PROFILES
+        for profile in PROFILES
         if has_another_value(knob, profile)
     ],
 )
@@ -133,7 +134,7 @@ def test_no_knob_is_left_out_because_its_value_is_recommended(name, profile):
 def test_no_knob_has_more_values_than_a_search_has_time_for(name):
     knob = catalogue.knob(name)
     values = [*knob.values, "7", "8", "9"]
-    for profile in catalogue.PROFILES:
+    for profile in PROFILES:
         for count in (1, 3):
             for one in choose(nodes(*(values[:count]), knob=name), name, profile)[0]:
                 assert len(one.values) <= 4

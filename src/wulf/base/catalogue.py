@@ -11,20 +11,17 @@ import heapq
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal, Protocol, TypeVar, get_args
+from typing import Annotated, Any, Literal, Protocol, TypeVar
 
 import msgspec
 
 from wulf.base import access, lines, toml, user_files
 from wulf.base import locations as places
 from wulf.base.errors import ConfigError, UsageError
+from wulf.base.profile import PROFILES, Profile, Severity
 from wulf.base.records import FactValue, Record
 from wulf.base.text import nearest, printable
 
-Profile = Literal["latency", "throughput", "hpc"]
-PROFILES: tuple[Profile, ...] = get_args(Profile)
-Severity = Literal["fail", "warn", "info"]
-SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 #: What a wrong setting costs.
 Cost = Literal["latency", "bandwidth", "stability", "security"]
 HowKnown = Literal["read", "summary read", "checked", "measured", "published", "memory"]

@@ -112,6 +112,8 @@ class Argument(Option):
 #: Fields of many requests.
 RunsField = Annotated[Path, Option("Directory that holds the runs.")]
 RUNS = Path("runs")
+JsonField = Annotated[bool, Option("Print JSON (see docs/reference/json.md).")]
+DryRunField = Annotated[bool, Option("Print every command for every node, and change nothing.")]
 
 
 class Field(NamedTuple):

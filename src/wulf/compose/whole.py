@@ -24,7 +24,7 @@ from wulf.node.trials.prepare import Say
 from wulf.page.page import html
 from wulf.tools.compare import page as compare_report
 from wulf.tools.measure import page as run_report
-from wulf.tools.mend.work import Choice, MendingInterrupted, MendRequest, mend, planned
+from wulf.tools.mend.work import Choice, MendingInterrupted, MendTask, mend, planned
 from wulf.tools.tune import session as tuning
 
 #: Share of the budget for the curves as found; as much again for those as left.
@@ -116,10 +116,10 @@ def _audit(request: tuning.TuneRequest, path: Path, watcher: Watcher) -> tuple[l
     return records, audit
 
 
-def _wanted(request: tuning.TuneRequest) -> MendRequest:
+def _wanted(request: tuning.TuneRequest) -> MendTask:
     # A command may take long, and is not made eighteen times before the search has begun.
     times = all(metric.figure and metric.better == "lower" for metric in request.goal.metrics)
-    return MendRequest(
+    return MendTask(
         config=request.config,
         nodes=request.nodes,
         names=[],

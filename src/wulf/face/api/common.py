@@ -9,7 +9,6 @@ from wulf.base import store
 from wulf.base.store import Run
 from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.fleet.begin import new_run
-from wulf.node.fleet.clusters import cluster as named_cluster
 
 #: Where runs are stored that are given no path, as with the command line.
 RUNS = Path("runs")
@@ -18,13 +17,6 @@ Cluster = ClusterConfig | Path | str | None
 AnyRun = Run | Path | str
 
 _LOG = logging.getLogger("wulf")
-
-
-def config_of(cluster: Cluster) -> ClusterConfig:
-    """Return the cluster that is meant."""
-    if isinstance(cluster, ClusterConfig):
-        return cluster
-    return named_cluster(None if cluster is None else str(cluster))
 
 
 def place_of(path: Path | str | None) -> Path:

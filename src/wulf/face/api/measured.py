@@ -21,12 +21,13 @@ from wulf.base.store.tuning import HEAD, TuningRun, load_tuning
 from wulf.base.units import parse_duration
 from wulf.compose import rendering
 from wulf.face.api.arguments import checked
-from wulf.face.api.common import RUNS, AnyRun, Cluster, config_of, note, place_of, run_of, stage
+from wulf.face.api.common import RUNS, AnyRun, Cluster, note, place_of, run_of, stage
 from wulf.face.logged import Logged
 from wulf.node.cluster import inventory
 from wulf.node.cluster.names import expand
 from wulf.node.fleet import change
 from wulf.node.fleet.begin import new_seed
+from wulf.node.fleet.clusters import config_of
 from wulf.node.measuring import analysis, imported
 from wulf.node.measuring import session as measuring
 from wulf.node.probe import ladder as ladders

@@ -17,12 +17,13 @@ from wulf.base.store import Run
 from wulf.base.store.hpl import HplRun
 from wulf.base.trace.summary import summary
 from wulf.face.api.arguments import checked
-from wulf.face.api.common import RUNS, AnyRun, Cluster, config_of, note, place_of, run_of, stage
+from wulf.face.api.common import RUNS, AnyRun, Cluster, note, place_of, run_of, stage
 from wulf.face.api.declared import function
 from wulf.face.api.measured import in_turn
 from wulf.face.logged import Logged, LoggedHpl
 from wulf.node.fleet import allocation, change
 from wulf.node.fleet.begin import new_seed
+from wulf.node.fleet.clusters import config_of
 from wulf.node.measuring import session as measuring
 from wulf.node.programs import blas_runs
 from wulf.node.replay import predicting

@@ -3,66 +3,55 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from wulf.base.errors import EXIT_FINDINGS, UsageError
-from wulf.face.cli.facts import FromOption, NodesOption, records_for
-from wulf.face.cli.options import ClusterOption, JsonOption, console, print_json
+from wulf.base.errors import EXIT_FINDINGS
+from wulf.base.profile import SEVERITIES, Severity
+from wulf.base.request import JsonField, Option
+from wulf.face.cli.declared import flat
+from wulf.face.cli.facts import records_for
+from wulf.face.cli.options import console, print_json
+from wulf.tools.audit.request import AuditRequest
 
 
-def command(
-    profile: Annotated[
-        str, typer.Option(help="What the cluster is to be good at: latency, throughput or hpc (both).")
-    ] = "hpc",
-    cluster: ClusterOption = None,
-    nodes: NodesOption = None,
-    source: FromOption = None,
+@dataclass(frozen=True)
+class Shown:
+    """How it is shown, and when it counts as bad."""
+
     fail_on: Annotated[
-        str,
-        typer.Option("--fail-on", help="Exit with 3 when there are findings this bad: fail, warn or info."),
-    ] = "warn",
-    json: JsonOption = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
-    junit: Annotated[
-        Path | None, typer.Option("--junit", help="Write JUnit XML to this file too.", metavar="FILE")
-    ] = None,
-    page: Annotated[
-        Path | None, typer.Option("--html", help="Write a page to this file too.", metavar="FILE")
-    ] = None,
-) -> None:
-    """Check every node's settings, services and drivers, and that the nodes are alike.
+        Severity, Option("Exit with 3 when there are findings this bad: fail, warn or info.")
+    ] = "warn"
+    json: JsonField = False
+    markdown: Annotated[bool, Option("Print Markdown.")] = False
+    junit: Annotated[Path | None, Option("Write JUnit XML to this file too.", metavar="FILE")] = None
+    html: Annotated[Path | None, Option("Write a page to this file too.", metavar="FILE")] = None
 
-    Only reads: nothing is installed or changed. Exit code 0 when nothing was found, 3 with findings, 1 when no
-    node could be looked at.
-    """
-    from wulf.base.catalogue import PROFILES, SEVERITIES
+
+@flat
+def command(request: AuditRequest, form: Shown) -> None:
     from wulf.base.store import write_atomically
     from wulf.node.fleet.look import judge
     from wulf.page.page import html
     from wulf.page.sections import audit as shown
     from wulf.page.terminal import print_page
 
-    known = next((name for name in PROFILES if name == profile), None)
-    if known is None:
-        raise UsageError(f"--profile: there is no '{profile}'; there are: {', '.join(PROFILES)}")
-    if fail_on not in SEVERITIES:
-        raise UsageError(f"--fail-on: there is no '{fail_on}'; there are: {', '.join(SEVERITIES)}")
-    audit = judge(records_for(cluster, nodes, source), known)
-    if junit is not None:
-        write_atomically(junit, shown.junit(audit).encode())
-        sys.stderr.write(f"written: {junit}\n")
-    if page is not None:
-        write_atomically(page, html(shown.page(audit)).encode())
-        sys.stderr.write(f"written: {page}\n")
-    if json:
+    audit = judge(records_for(request.cluster, request.nodes, request.look), request.profile)
+    if form.junit is not None:
+        write_atomically(form.junit, shown.junit(audit).encode())
+        sys.stderr.write(f"written: {form.junit}\n")
+    if form.html is not None:
+        write_atomically(form.html, html(shown.page(audit)).encode())
+        sys.stderr.write(f"written: {form.html}\n")
+    if form.json:
         print_json(audit)
-    elif markdown:
+    elif form.markdown:
         sys.stdout.write(shown.markdown(audit))
     else:
         print_page(shown.page(audit), console())
-    bad = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
+    bad = SEVERITIES[: SEVERITIES.index(form.fail_on) + 1]
     if audit.unreachable or shown.matches(audit, bad):
         raise typer.Exit(EXIT_FINDINGS)

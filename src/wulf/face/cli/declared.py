@@ -25,7 +25,8 @@ _RICHER: list[Any] = [str, Path, list[str], list[Path]]
 def flat(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command of options for a function of records: the fields of its dataclasses are the options.
 
-    What a function takes beside records is declared as typer wants it, and stays.
+    What a function takes beside records is declared as typer wants it, and stays. The help is its docstring, or else
+    that of its first record.
     """
     hints = get_type_hints(command, include_extras=True)
     hints.pop("return", None)
@@ -45,6 +46,7 @@ def flat(command: Callable[..., None]) -> Callable[..., None]:
     # Arguments keep their order; what typer reads is the signature, and in older versions the annotations.
     called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    called.__doc__ = command.__doc__ or next(iter(records.values())).__doc__
     del called.__wrapped__
     return called
 
@@ -150,7 +152,7 @@ def _kind(kind: Any) -> Any:
     """Return the type that the command line takes for one that Python takes."""
     origin, inner = get_origin(kind), [one for one in get_args(kind) if one is not NoneType]
     if origin in (Union, UnionType):
-        return max((_kind(one) for one in inner), key=_RICHER.index)
+        return _kind(inner[0]) if len(inner) == 1 else max(map(_kind, inner), key=_RICHER.index)
     if origin is Literal or kind in _PLAIN:
         return kind
     return list[_kind(inner[0])] if origin in (Sequence, list, tuple) else str  # type: ignore[misc]

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wulf.base.errors import EXIT_FINDINGS, TransportError, UsageError
+from wulf.base.errors import EXIT_FINDINGS, UsageError
 from wulf.base.nodeset import fold, fold_reasons
+from wulf.base.request import AnyCluster
 from wulf.base.text import printable
 from wulf.base.units import format_fact
 from wulf.face.cli import complete
@@ -55,8 +56,6 @@ def command(
     that a node does not tell is shown as unknown, absent or unsupported, with the reason; never as zero. Exit
     code 3 when a node did not answer.
     """
-    if save is not None and source is not None:
-        raise UsageError("--save keeps a new look, --from reads an old one: give one of them")
     records = records_for(cluster, nodes, source, save)
     if names:
         records = [_only(record, names) for record in records]
@@ -71,46 +70,16 @@ def command(
 
 
 def records_for(
-    cluster: str | None, nodes: str | None, source: Path | None, save: Path | None = None
+    cluster: AnyCluster, nodes: str | None, saved: Path | str | None, save: Path | None = None
 ) -> list[NodeRecord]:
-    """Take the facts of the nodes a user names, or read them back.
+    """Take the facts of the nodes a user names, or read them back; see `wulf.node.fleet.look.taken`."""
+    from wulf.node.fleet.look import taken
 
-    Raises
-    ------
-    TransportError
-        No node answers.
-    """
-    from wulf.node.fleet.clusters import cluster as resolve
-    from wulf.node.fleet.look import look, read
-
-    if source is not None:
-        if cluster is not None:
-            raise UsageError("--from reads a saved look: it takes no --cluster")
-        records, _ = read(source)
-        records = _chosen(records, nodes, source)
-        if all(record.error for record in records):
-            raise TransportError(f"no node in {source} had answered")
-        return records
-    config = resolve(cluster)
-    chosen = config.select(nodes)
-    with counting(f"looking at {len(chosen)} nodes") as progress:
-        records = look(config, chosen, save=save, progress=progress)
+    with counting("looking at the nodes") as progress:
+        records = taken(cluster, nodes, saved, save, progress)
     if save is not None:
         sys.stderr.write(f"written: {save}\n")
     return records
-
-
-def _chosen(records: list[NodeRecord], nodes: str | None, source: Path) -> list[NodeRecord]:
-    from wulf.node.cluster.names import expand
-
-    if nodes is None:
-        return records
-    known = {record.node: record for record in records}
-    wanted = expand(nodes)
-    strange = [node for node in wanted if node not in known]
-    if strange:
-        raise UsageError(f"--nodes: {fold(strange)} is not in {source}, which has {fold(known)}")
-    return [known[node] for node in wanted]
 
 
 def show(records: list[NodeRecord]) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from wulf.base.errors import EXIT_FINDINGS
-from wulf.base.request import Option
+from wulf.base.request import JsonField, Option
 from wulf.base.tool import Tool
 from wulf.face.cli.declared import flat
 
@@ -21,7 +21,7 @@ class Shown:
     """How the result is shown."""
 
     html: Annotated[Path | None, Option("Write a page to this file.", metavar="FILE")] = None
-    json: Annotated[bool, Option("Print JSON (see docs/reference/json.md).", names=("--json",))] = False
+    json: JsonField = False
 
 
 def command_of(tool: Tool) -> Callable[..., None]:
@@ -39,7 +39,6 @@ def command_of(tool: Tool) -> Callable[..., None]:
     request = tool.part(tool.request)
     template = {"template": _template(tool)} if tool.templates else {}
     command.__annotations__ = {"request": request, "shown": Shown, **template}
-    command.__doc__ = request.__doc__
     return flat(command)
 
 

@@ -9,13 +9,10 @@ import msgspec
 
 from wulf.base import catalogue
 from wulf.base.catalogue import (
-    SEVERITIES,
     Check,
     Consistency,
     Cost,
     Knob,
-    Profile,
-    Severity,
     file_of,
     fits,
     is_own,
@@ -25,6 +22,7 @@ from wulf.base.catalogue import (
 )
 from wulf.base.errors import ConfigError
 from wulf.base.predicate import DRIVER, Gap, Predicate, State, look_up, state
+from wulf.base.profile import SEVERITIES, Profile, Severity
 from wulf.base.records import PASSING_FACTS, Audit, Finding, Judgement, NodeRecord, Remedy
 from wulf.base.text import in_command, interface_in_command, nearest
 from wulf.base.units import format_fact

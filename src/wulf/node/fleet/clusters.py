@@ -11,6 +11,7 @@ import msgspec
 from wulf.base import defaults
 from wulf.base.errors import UsageError
 from wulf.base.nodeset import fold
+from wulf.base.request import AnyCluster
 from wulf.node.cluster import inventory
 from wulf.node.lab import current as current_lab
 
@@ -44,6 +45,13 @@ def cluster(name: str | None) -> inventory.ClusterConfig:
     if name == "local":
         return inventory.local()
     return inventory.load(Path(name))
+
+
+def config_of(named: AnyCluster) -> inventory.ClusterConfig:
+    """Return the cluster of a request: a configuration, or what a user names."""
+    if isinstance(named, inventory.ClusterConfig):
+        return named
+    return cluster(None if named is None else str(named))
 
 
 def _slurm() -> inventory.ClusterConfig:

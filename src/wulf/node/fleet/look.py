@@ -20,15 +20,19 @@ import msgspec
 
 from wulf.base import catalogue
 from wulf.base.contracts import NodeResult
-from wulf.base.errors import ConfigError, InventoryError, TransportError
+from wulf.base.errors import ConfigError, InventoryError, TransportError, UsageError
+from wulf.base.nodeset import fold
+from wulf.base.profile import Profile
 from wulf.base.records import Audit, NodeRecord
+from wulf.base.request import AnyCluster
 from wulf.node.checks.evaluate import evaluate
 from wulf.node.cluster.inventory import ClusterConfig
-from wulf.node.cluster.names import check_node_name
+from wulf.node.cluster.names import check_node_name, expand
 from wulf.node.cluster.transport import open_transport
 from wulf.node.facts.capture import capture
 from wulf.node.facts.parse import parse
 from wulf.node.facts.peers import look_around
+from wulf.node.fleet.clusters import config_of
 
 _HEAD = "wulf-facts.json"
 _TREES = "nodes/"
@@ -194,7 +198,47 @@ def _opened(path: Path) -> Iterator[tarfile.TarFile]:
             yield archive
 
 
-def judge(records: Sequence[NodeRecord], profile: catalogue.Profile) -> Audit:
+def taken(
+    cluster: AnyCluster,
+    nodes: str | None,
+    saved: Path | str | None = None,
+    save: Path | None = None,
+    progress: Progress | None = None,
+) -> list[NodeRecord]:
+    """Take the facts of the nodes that are named, or read them back from a saved look.
+
+    Raises
+    ------
+    TransportError
+        No node answers, or had answered.
+    UsageError
+        A saved look was named beside a cluster, or has not the nodes.
+    """
+    if saved is None:
+        config = config_of(cluster)
+        return look(config, config.select(nodes), save=save, progress=progress)
+    if cluster is not None:
+        raise UsageError("--from reads a saved look: it takes no --cluster")
+    if save is not None:
+        raise UsageError("--save keeps a new look, --from reads an old one: give one of them")
+    records = _chosen(read(Path(saved))[0], nodes, saved)
+    if all(record.error for record in records):
+        raise TransportError(f"no node in {saved} had answered")
+    return records
+
+
+def _chosen(records: list[NodeRecord], nodes: str | None, saved: Path | str) -> list[NodeRecord]:
+    if nodes is None:
+        return records
+    known = {record.node: record for record in records}
+    wanted = expand(nodes)
+    strange = [node for node in wanted if node not in known]
+    if strange:
+        raise UsageError(f"--nodes: {fold(strange)} is not in {saved}, which has {fold(known)}")
+    return [known[node] for node in wanted]
+
+
+def judge(records: Sequence[NodeRecord], profile: Profile) -> Audit:
     """Evaluate the whole catalogue."""
     return evaluate(
         records,

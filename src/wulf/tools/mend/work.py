@@ -10,10 +10,10 @@ import numpy as np
 import scipy
 
 from wulf.base import catalogue
-from wulf.base.catalogue import Profile
 from wulf.base.contracts import Transport
 from wulf.base.errors import BuildError, ProbeError, TransportError, UsageError
 from wulf.base.nodeset import fold
+from wulf.base.profile import Profile
 from wulf.base.records import (
     Audit,
     ChangeOutcome,
@@ -27,6 +27,7 @@ from wulf.base.records import (
     Workload,
 )
 from wulf.base.text import nearest
+from wulf.base.tool import Progress
 from wulf.base.units import format_change
 from wulf.node.change import apply, steps
 from wulf.node.change.guard import Guards
@@ -34,6 +35,8 @@ from wulf.node.change.transaction import NotRestoredError, StepError
 from wulf.node.change.trial import DEADLINE_S
 from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.fleet import change, look, site
+from wulf.node.fleet.begin import new_seed
+from wulf.node.fleet.clusters import config_of
 from wulf.node.trials.bench import TrialError, TrialRunner, open_runner
 from wulf.node.trials.experiment import objective
 from wulf.node.trials.experiment.power import estimate
@@ -42,6 +45,7 @@ from wulf.node.trials.loop import WARM_UP
 from wulf.node.trials.opening import CONFIRM_WITHIN_S, runner_for
 from wulf.node.trials.prepare import Say, goal, tools_for
 from wulf.stats.core.paired import paired_shift, paired_verdict
+from wulf.tools.mend.request import MendRequest
 
 #: Times that it is measured before and after: the fewest whose p value can stand out among all figures.
 BLOCKS = 9
@@ -58,8 +62,8 @@ _WITHOUT = "'wulf mend --no-measure' goes without measuring"
 MARGIN = 0.02
 
 
-class MendRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be set right, and how."""
+class MendTask(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be set right, where and how."""
 
     config: ClusterConfig
     #: What is to be set right; the audit may be of more.
@@ -74,6 +78,21 @@ class MendRequest(msgspec.Struct, frozen=True, kw_only=True):
     measured: bool = True
     #: What is measured; None for the usual sizes of a ping-pong.
     goal: objective.Objective | None = None
+
+
+def task_of(request: MendRequest) -> MendTask:
+    """Return what a request comes to on the cluster that it names."""
+    config = config_of(request.cluster)
+    return MendTask(
+        config=config,
+        nodes=config.select(request.nodes),
+        names=list(request.findings),
+        profile=request.profile,
+        permissions=change.Permissions(take_over=request.take_over, relax=request.relax),
+        mpi=request.mpi or config.mpi.compiler,
+        seed=new_seed(request.seed),
+        measured=request.measured,
+    )
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
@@ -204,17 +223,15 @@ def _part(finding: Finding, nodes: list[str], knobs: Sequence[str]) -> Finding:
     return msgspec.structs.replace(finding, nodes=nodes, settings=settings)
 
 
-def planned(
-    request: MendRequest, audit: Audit, records: Sequence[NodeRecord]
-) -> tuple[Choice, change.ChangePlan]:
+def planned(task: MendTask, audit: Audit, records: Sequence[NodeRecord]) -> tuple[Choice, change.ChangePlan]:
     """Return what is mended, and the change that does it; raises as `choose`."""
-    choice = choose(narrowed(audit, request.nodes), records, request.names, request.permissions)
-    plan = change.plan(records, request.config.interface, choice.wanted, request.permissions)
+    choice = choose(narrowed(audit, task.nodes), records, task.names, task.permissions)
+    plan = change.plan(records, task.config.interface, choice.wanted, task.permissions)
     return choice, plan
 
 
 def mend(
-    request: MendRequest, choice: Choice, plan: change.ChangePlan, records: Sequence[NodeRecord], say: Say
+    task: MendTask, choice: Choice, plan: change.ChangePlan, records: Sequence[NodeRecord], say: Say
 ) -> Mending:
     """Make the change of `planned`, and say what that brought.
 
@@ -240,38 +257,47 @@ def mend(
         left=left,
         others=[finding for finding in choice.audit.findings if finding.remedy != "mend"],
         unreachable=choice.audit.unreachable,
-        unmeasured="" if request.measured else "--no-measure",
+        unmeasured="" if task.measured else "--no-measure",
     )
     if not plan.plans:
         return found
     there = [record.node for record in records if record.reachable and not record.error]
     pairs = pairs_with(list(plan.plans), there, [set(nodes) for nodes in plan.rows.values()])
-    if request.measured and not pairs:
+    if task.measured and not pairs:
         found = msgspec.structs.replace(found, unmeasured="there is no other node to measure with")
     taking_part = [node for node in there if node in plan.plans or any(node in pair for pair in pairs)]
     with (
-        site.connect(request.config, taking_part, say) as (transport, now),
-        change.guarded(request.config, transport) as guards,
+        site.connect(task.config, taking_part, say) as (transport, now),
+        change.guarded(task.config, transport) as guards,
     ):
         if not found.unmeasured:
-            found = _measure(found, request, plan, pairs, guards, now, transport, say)
+            found = _measure(found, task, plan, pairs, guards, now, transport, say)
             if reason := spoiled(found):
                 outcome = ChangeOutcome(change="", kept=False, reason=reason, nodes=[])
                 return msgspec.structs.replace(found, outcome=outcome)
         say("setting right what is wrong")
         try:
-            outcome = change.make(guards, request.config, plan, deadline_s=CONFIRM_WITHIN_S, watch=say)
+            outcome = change.make(guards, task.config, plan, deadline_s=CONFIRM_WITHIN_S, watch=say)
         except apply.Interrupted as stop:
             raise MendingInterrupted(msgspec.structs.replace(found, outcome=stop.outcome)) from stop
     found = msgspec.structs.replace(found, outcome=outcome)
-    return _look_again(found, request, [record.node for record in records], say)
+    return _look_again(found, task, [record.node for record in records], say)
 
 
-def _look_again(found: Mending, request: MendRequest, nodes: Sequence[str], say: Say) -> Mending:
+def run(request: MendRequest, progress: Progress) -> Mending:
+    """Look at the nodes, and set right what a request asks for; see `mend`."""
+    task = task_of(request)
+    # What most nodes have only all of them tell.
+    records = look.look(task.config, list(task.config.nodes))
+    choice, plan = planned(task, look.judge(records, task.profile), records)
+    return mend(task, choice, plan, records, progress)
+
+
+def _look_again(found: Mending, task: MendTask, nodes: Sequence[str], say: Say) -> Mending:
     """Say what is left; the change stands, whatever becomes of the look."""
     try:
         say("looking again")
-        after = narrowed(look.judge(look.look(request.config, nodes), request.profile), request.nodes)
+        after = narrowed(look.judge(look.look(task.config, nodes), task.profile), task.nodes)
     except TransportError as error:
         return msgspec.structs.replace(found, unseen=str(error))
     except KeyboardInterrupt as stop:
@@ -318,7 +344,7 @@ def _more(many: int, few: int, of: int) -> bool:
 
 def _measure(
     found: Mending,
-    request: MendRequest,
+    task: MendTask,
     plan: change.ChangePlan,
     pairs: list[Pair],
     guards: Guards,
@@ -327,12 +353,12 @@ def _measure(
     say: Say,
 ) -> Mending:
     """Measure before and after in turn, in pairs of random order: what changes slowly falls out of a pair."""
-    target = request.goal or goal("latency", request.mpi, say)
+    target = task.goal or goal("latency", task.mpi, say)
     workload = target.workload([record.node for record in records], pairs)
     paired = {node for pair in pairs for node in pair}
     try:
-        tools = tools_for(target, request.mpi, say)
-        ready = runner_for(request.config, transport, guards, records, tools, [], say, among=paired)
+        tools = tools_for(target, task.mpi, say)
+        ready = runner_for(task.config, transport, guards, records, tools, [], say, among=paired)
     except (BuildError, ProbeError, TransportError) as error:
         raise ProbeError(
             f"{error}\nnothing was changed: it cannot be measured what mending brings ({_WITHOUT})"
@@ -344,7 +370,7 @@ def _measure(
     def measure(mended: int, block: int) -> dict[str, float]:
         try:
             wanted = plan if mended else None
-            return _trial(ready.bench, wanted, workload, target.figures, request.seed + block)
+            return _trial(ready.bench, wanted, workload, target.figures, task.seed + block)
         except (TrialError, StepError) as failure:
             failures[str(failure)] = None
             say("a measurement failed; putting the nodes back, and waiting for those that do not answer")
@@ -359,7 +385,7 @@ def _measure(
         for number in range(WARM_UP):
             measure(0, -1 - number)
         failures.clear()
-        turns = in_turn(measure, request.seed, announce)
+        turns = in_turn(measure, task.seed, announce)
         while not enough(before, after):
             without, with_it = next(turns)
             before.append(without)

@@ -12,9 +12,10 @@ from typing import Protocol
 
 import msgspec
 
-from wulf.base.catalogue import Knob, Profile, accepts, fits, preferred, shown, specials
+from wulf.base.catalogue import Knob, accepts, fits, preferred, shown, specials
 from wulf.base.errors import UsageError
 from wulf.base.nodeset import fold
+from wulf.base.profile import Profile
 from wulf.base.records import Candidate, FactValue, NodeRecord
 
 #: What one change costs, by what it does to the connection [s].

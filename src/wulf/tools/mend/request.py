@@ -1,0 +1,54 @@
+"""What is asked: which findings are set right, on which nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from wulf.base.request import Argument, Option
+from wulf.node.fleet.fields import (
+    ClusterField,
+    MpiField,
+    NodesField,
+    ProfileField,
+    RelaxField,
+    SeedField,
+    TakeOverField,
+)
+
+
+@dataclass(frozen=True)
+class MendRequest:
+    """Set right what is wrong whatever the cluster is for.
+
+    That is a node unlike most others in what must agree (MTU, kernel and interface settings), and values that are
+    never right. 'wulf audit' says of each finding whether it can be mended, is worth trying (wulf tune) or is left to
+    a person. All nodes are set right in one guarded step, as with 'wulf settings set': it holds until the next
+    boot, 'wulf settings persist' keeps it, 'wulf rollback' takes it back.
+
+    Exit code 0 when nothing that can be mended is left, 3 when something is (or a node did not answer), 1 when it was
+    undone or nobody knows what is left.
+    """
+
+    cluster: ClusterField = None
+    findings: Annotated[
+        Sequence[str],
+        Argument(
+            "Ids of findings, as 'wulf audit' prints them; default: all that can be mended.",
+            metavar="[FINDING...]",
+        ),
+    ] = ()
+    profile: ProfileField = "hpc"
+    nodes: NodesField = None
+    measured: Annotated[
+        bool,
+        Option(
+            "Measure with and without it, in turn; undo it where something is proven to be worse.",
+            names=("--measure/--no-measure",),
+        ),
+    ] = True
+    mpi: MpiField = None
+    seed: SeedField = None
+    take_over: TakeOverField = False
+    relax: RelaxField = False
