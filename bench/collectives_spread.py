@@ -46,7 +46,7 @@ def measured(scene: Scene) -> dict[tuple[str, int], list[float]]:
         + "".join(f'[[experiment]]\nop = "{op}"\nsizes = [{sizes}]\n' for op in (CLOCK, BARRIER)),
         encoding="utf-8",
     )
-    scene.wulf("measure", "spread", "--cluster", "lab", "--plan", str(plan), *words)
+    scene.wulf("measure", "--run", "spread", "--cluster", "lab", "--plan", str(plan), *words)
     found: dict[tuple[str, int], list[float]] = defaultdict(list)
     for result in load(scene.directory / "runs" / "spread").results:
         for sample in result.samples if result.launch.purpose == "measure" else []:

@@ -80,7 +80,7 @@ def submitted(scene: Scene, statements: Statements) -> None:
     """A batch job that is written, submitted and followed."""
     code, said = scene.on(
         "node01",
-        f"wulf measure one --ops mpi_pingpong {RUN} --budget 1h --submit '--nodes=2 --time=00:02:00'",
+        f"wulf measure --run one --ops mpi_pingpong {RUN} --budget 1h --submit '--nodes=2 --time=00:02:00'",
     )
     statements.say("wulf measure --submit ends as the job does", code in (0, 3))
     statements.say(
@@ -97,7 +97,7 @@ def submitted(scene: Scene, statements: Statements) -> None:
 
 def allocated(scene: Scene, statements: Statements) -> None:
     """An allocation that somebody has, of nodes on which this does not run."""
-    command = f"wulf measure two --cluster slurm --ops mpi_pingpong {RUN} --budget 20s"
+    command = f"wulf measure --run two --cluster slurm --ops mpi_pingpong {RUN} --budget 20s"
     code, _ = scene.on("node01", f"salloc --nodes=2 --nodelist=node03,node04 {command}")
     run = load(scene.runs / "two")
     hosts = {host for launch in run.launches if launch.probe for host in launch.probe.hosts}
@@ -110,7 +110,9 @@ def allocated(scene: Scene, statements: Statements) -> None:
 def cancelled(scene: Scene, statements: Statements) -> None:
     """A job that is cancelled while it has changed the nodes."""
     before = scene.mtus()
-    command = "exec wulf tune t --budget 20m --knobs nic.mtu=1400 --objective 'app: ping -qfc 500 node02'"
+    command = (
+        "exec wulf tune --run t --budget 20m --knobs nic.mtu=1400 --objective 'app: ping -qfc 500 node02'"
+    )
     _, number = scene.on("node01", f"sbatch --parsable --nodes=2 --wrap {shlex.quote(command)}")
 
     def trials() -> TuningRun | None:

@@ -64,7 +64,7 @@ class Scene(msgspec.Struct, frozen=True):
     def tune(self, name: str, *words: str) -> TuningRun:
         """Tune; return the run."""
         begin = time.monotonic()
-        self.wulf("tune", name, *words)
+        self.wulf("tune", "--run", name, *words)
         run = load_tuning(self.directory / "runs" / name)
         assert run.result is not None, "a search that ended has a conclusion"
         control = run.result.control

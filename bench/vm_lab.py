@@ -56,7 +56,7 @@ def usecs(cluster: lab.Lab) -> list[str]:
 
 def half_round_trip_us(directory: Path, name: str) -> float:
     """Half the round trip of a byte, the median of the medians of launches [us]."""
-    wulf(directory, "measure", name, "--cluster", "lab", *MEASURE)
+    wulf(directory, "measure", "--run", name, "--cluster", "lab", *MEASURE)
     analysis = load(directory / "runs" / name).analysis()
     assert analysis is not None
     return analysis.cells[0].time.value * 1e6
@@ -69,7 +69,7 @@ def found_and_put_back(directory: Path, cluster: lab.Lab, statements: Statements
     statements.say("the audit names it", "ethtool -C host0 rx-usecs 0" in audit.stdout)
     (directory / "goal.toml").write_text(GOAL)
     words = ("--cluster", "lab", "--knobs", "nic.rx_usecs=0", "--objective", "goal.toml", "--budget", "3m")
-    tuned = wulf(directory, "tune", "cut", *words)
+    tuned = wulf(directory, "tune", "--run", "cut", *words)
     statements.say("the tuner comes to its end", tuned.returncode == 0)
     statements.say("interrupts are not held back any more", usecs(cluster) == ["0", "0"])
     wulf(directory, "rollback", "--cluster", "lab")

@@ -27,7 +27,7 @@ CLUSTER = '[cluster]\nnodes = "a,b"\ntransport = "local"\n[mpi]\n'
 
 def measured(place: Path, *words: str) -> dict[str, object]:
     """Measure a little; return the head of the run."""
-    done = wulf(place, "measure", "one", *MEASURE, *words, timeout=400)
+    done = wulf(place, "measure", "--run", "one", *MEASURE, *words, timeout=400)
     assert done.returncode in (0, 3), done.stderr
     return dict(json.loads((place / "runs" / "one" / "manifest.json").read_text()))
 

@@ -40,7 +40,7 @@ def measured(tmp_path_factory):
     """Two runs in one directory."""
     directory = tmp_path_factory.mktemp("measured")
     for name in ("first", "second"):
-        done = wulf(directory, "measure", name, *QUICK, "--seed", "7")
+        done = wulf(directory, "measure", "--run", name, *QUICK, "--seed", "7")
         assert done.returncode in (0, 3), done.stderr
         assert "tcp_rr" in done.stdout
         assert f"run: {directory}/runs/{name}" in done.stdout
@@ -112,10 +112,10 @@ def hosts(tmp_path_factory):
     (directory / "host.toml").write_text(HOST_PLAN, encoding="utf-8")
     options = ["--cluster", "local", "--plan", "host.toml", "--precision", "90%"]
     options += ["--budget", "90s", "--sweeps", "3", "--max-launches", "6"]
-    told = wulf(directory, "measure", "later", *options, "--dry-run")
+    told = wulf(directory, "measure", "--run", "later", *options, "--dry-run")
     assert told.returncode == 0, told.stderr
     assert not (directory / "runs" / "later").exists()
-    done = wulf(directory, "measure", "host", *options, timeout=300)
+    done = wulf(directory, "measure", "--run", "host", *options, timeout=300)
     assert done.returncode in (0, 3), done.stderr
     assert "\nHosts\n" in done.stdout, "what would make them quieter is said at once"
     return directory
@@ -151,7 +151,7 @@ def test_hosts_are_in_page_and_charts(hosts):
 
 def test_a_plan_that_each_cpu_does_not_go_with_names_the_file(hosts):
     (hosts / "wrong.toml").write_text(HOST_PLAN.replace('"noise_on"', '"empty"'), encoding="utf-8")
-    done = wulf(hosts, "measure", "wrong", "--cluster", "local", "--plan", "wrong.toml")
+    done = wulf(hosts, "measure", "--run", "wrong", "--cluster", "local", "--plan", "wrong.toml")
     assert done.returncode == 2
     assert "wrong.toml: experiment 3 (empty): each_cpu: empty is not made on one given CPU" in done.stderr
 
@@ -176,10 +176,10 @@ def test_compare_gives_a_verdict(measured):
 def test_a_complete_run_cannot_be_resumed_and_a_name_not_taken_twice(measured):
     status = library.load(measured / "runs" / "first").manifest.status
     if status == "complete":
-        done = wulf(measured, "measure", "first", "--resume")
+        done = wulf(measured, "measure", "--resume", "first")
         assert done.returncode == 2
         assert "complete" in done.stderr
-    again = wulf(measured, "measure", "first", *QUICK)
+    again = wulf(measured, "measure", "--run", "first", *QUICK)
     assert again.returncode == 2
     assert "exists already" in again.stderr
 
@@ -230,7 +230,7 @@ LONG += [
     ],
 )
 def test_an_interrupted_run_goes_on_where_it_was(tmp_path, how, code, status):
-    process = start(tmp_path, "measure", "run", *LONG)
+    process = start(tmp_path, "measure", "--run", "run", *LONG)
     wait_for_launches(tmp_path / "runs" / "run", 2, process)
     process.send_signal(how)
     _, err = process.communicate(timeout=HANGS_S)
@@ -240,7 +240,7 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path, how, code, status):
     assert 1 <= len(before.launches) < 16
     if how != signal.SIGKILL:
         assert "--resume" in err
-    done = wulf(tmp_path, "measure", "run", "--resume")
+    done = wulf(tmp_path, "measure", "--resume", "run")
     assert done.returncode == 3, done.stderr
     after = library.load(tmp_path / "runs" / "run")
     assert [launch.id for launch in after.launches[: len(before.launches)]] == [x.id for x in before.launches]
@@ -250,10 +250,12 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path, how, code, status):
 
 
 def test_two_writers_are_refused(tmp_path):
-    process = start(tmp_path, "measure", "run", *LONG, "--min-launches", "500", "--max-launches", "500")
+    process = start(
+        tmp_path, "measure", "--run", "run", *LONG, "--min-launches", "500", "--max-launches", "500"
+    )
     try:
         wait_for_launches(tmp_path / "runs" / "run", 1, process)
-        done = wulf(tmp_path, "measure", "run", "--resume")
+        done = wulf(tmp_path, "measure", "--resume", "run")
         assert done.returncode == 1
         assert str(process.pid) in done.stderr
     finally:
@@ -264,7 +266,7 @@ def test_two_writers_are_refused(tmp_path):
 def test_a_command_goes_the_way_of_an_operation(tmp_path):
     words = ["--cluster", "local", "--command", "sleep 0.05", "--precision", "50%", "--max-launches", "7"]
     for name in ("a", "b"):
-        done = wulf(tmp_path, "measure", name, *words)
+        done = wulf(tmp_path, "measure", "--run", name, *words)
         assert done.returncode in (0, 3), done.stderr
         assert "run time: " in done.stdout, done.stdout
     run = library.load(tmp_path / "runs" / "a")
@@ -274,7 +276,9 @@ def test_a_command_goes_the_way_of_an_operation(tmp_path):
     (comparison,) = json.loads(wulf(tmp_path, "compare", "a", "b", "--json").stdout)
     assert [cell["op"] for cell in comparison["cells"]] == ["command"]
     assert "sleep 0.05" in wulf(tmp_path, "report", "a", "--text").stdout
-    failing = wulf(tmp_path, "measure", "c", "--cluster", "local", "--command", "echo lost >&2; exit 1")
+    failing = wulf(
+        tmp_path, "measure", "--run", "c", "--cluster", "local", "--command", "echo lost >&2; exit 1"
+    )
     assert failing.returncode == 1 and "lost" in failing.stderr
 
 
@@ -296,7 +300,7 @@ def test_requests_beside_traffic_of_other_pairs(tmp_path):
     (tmp_path / "plan.toml").write_text(PLAN)
     (tmp_path / "four.toml").write_text('[cluster]\nnodes = "n[1-4]"\ntransport = "local"\n')
     words = ["--plan", "plan.toml", "--pairs", "n1:n2,n3:n4", *FEW, "--visit", "20ms"]
-    done = wulf(tmp_path, "measure", "run", "--cluster", "four.toml", *words)
+    done = wulf(tmp_path, "measure", "--run", "run", "--cluster", "four.toml", *words)
     assert done.returncode in (0, 3), done.stderr
     run = library.load(tmp_path / "runs" / "run")
     assert [launch.error for launch in run.launches if launch.error] == []
@@ -319,14 +323,14 @@ def test_requests_beside_traffic_of_other_pairs(tmp_path):
 
 def test_two_nodes_leave_nobody_to_stream(tmp_path):
     (tmp_path / "plan.toml").write_text(PLAN)
-    done = wulf(tmp_path, "measure", "run", "--cluster", "local", "--plan", "plan.toml", *FEW)
+    done = wulf(tmp_path, "measure", "--run", "run", "--cluster", "local", "--plan", "plan.toml", *FEW)
     assert done.returncode == 3, done.stderr
     said = " ".join(done.stderr.split())
     assert "left out of tcp_rr_beside_traffic: local[1-2]: it leaves 0 of 2 nodes free" in said
     assert {launch.op for launch in library.load(tmp_path / "runs" / "run").launches} == {"tcp_rr"}
     (tmp_path / "alone.toml").write_text('title = "x"\n[[experiment]]\nop = "tcp_rr"\nforeign = true\n')
     for more in ([], ["--dry-run"]):
-        done = wulf(tmp_path, "measure", "none", "--cluster", "local", "--plan", "alone.toml", *more)
+        done = wulf(tmp_path, "measure", "--run", "none", "--cluster", "local", "--plan", "alone.toml", *more)
         assert done.returncode == 1
         assert "traffic beside it takes two: name more nodes" in done.stderr
     assert not (tmp_path / "runs" / "none").exists()
@@ -340,7 +344,7 @@ def test_a_series_is_measured_block_by_block(tmp_path):
     planned = wulf(tmp_path, "measure", *EVERY, "--dry-run")
     assert planned.returncode == 0, planned.stderr
     assert "4 blocks, one every 2 s until" in planned.stdout and "one launch each" in planned.stdout
-    done = wulf(tmp_path, "measure", "run", *EVERY)
+    done = wulf(tmp_path, "measure", "--run", "run", *EVERY)
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stderr.split())
     assert "4 blocks, one every 2 s until" in said and re.search("block [234] of 4 begins at", said)
@@ -363,7 +367,7 @@ def test_a_series_is_measured_block_by_block(tmp_path):
 @pytest.mark.thorough
 def test_a_series_is_interrupted_in_its_pause_and_goes_on(tmp_path):
     words = ["--cluster", "local", "--command", "true", "--every", "8s", "--for", "38s"]
-    process = start(tmp_path, "measure", "run", *words)
+    process = start(tmp_path, "measure", "--run", "run", *words)
     assert process.stderr is not None
     assert any("block 2 of 5" in line for line in process.stderr)
     process.send_signal(signal.SIGINT)
@@ -371,17 +375,17 @@ def test_a_series_is_interrupted_in_its_pause_and_goes_on(tmp_path):
     assert process.returncode == 130 and "--resume" in err, err
     before = library.load(tmp_path / "runs" / "run")
     assert before.manifest.status == "interrupted" and len(before.launches) == 1
-    refused = wulf(tmp_path, "measure", "run", "--resume", "--budget", "1m")
+    refused = wulf(tmp_path, "measure", "--resume", "run", "--budget", "1m")
     assert refused.returncode == 2 and "takes no --budget" in refused.stderr
     begun = datetime.fromisoformat(before.manifest.plan.series.begun_at).timestamp()
     time.sleep(max(begun + 9 - time.time(), 0))  # the second block is missed
-    done = wulf(tmp_path, "measure", "run", "--resume")
+    done = wulf(tmp_path, "measure", "--resume", "run")
     assert done.returncode == 0, done.stderr
     after = library.load(tmp_path / "runs" / "run")
     assert after.manifest.status == "complete"
     assert after.manifest.plan.series == before.manifest.plan.series
     assert 2 <= len(after.launches) < 5, "what was missed is not made up for"
-    over = wulf(tmp_path, "measure", "run", "--resume")
+    over = wulf(tmp_path, "measure", "--resume", "run")
     assert over.returncode == 2 and "complete" in over.stderr
 
 

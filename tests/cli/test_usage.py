@@ -48,7 +48,11 @@ WRONG = {
     "an empty cluster": (["measure", "--cluster", ""], 2, "--cluster is empty"),
     "an empty node set": (["measure", "--cluster", "local", "--nodes", ""], 2, "names no node"),
     "a run outside": (["measure", "../x", "--cluster", "local"], 2, "cannot be the name of a run"),
-    "a run called latest": (["measure", "latest", "--cluster", "local"], 2, "cannot be the name of a run"),
+    "a run called latest": (
+        ["measure", "--run", "latest", "--cluster", "local"],
+        2,
+        "cannot be the name of a run",
+    ),
     "a series and a budget": (
         ["measure", "--cluster", "local", "--every", "1h", "--budget", "5m"],
         2,
@@ -64,7 +68,7 @@ WRONG = {
     "too many nodes": (["init", "--nodes", "n[1-50000],m[1-60000]"], 1, "more than 100000"),
     "far too many nodes": (["init", "--nodes", "n[1-4000/2]x[1-4000]"], 1, "more than 100000"),
     "no such run": (["report", "nonesuch"], 1, "nonesuch"),
-    "nothing to resume": (["measure", "--resume"], 1, "latest"),
+    "nothing to resume": (["measure", "--resume", "latest"], 1, "latest"),
     "one run to compare": (["compare", "a"], 2, "at least two"),
     "two formats": (["report", "x", "--json", "--csv"], 2, "choose one"),
     "a node set that is none": (["init", "--nodes", "node[01-"], 1, "node[01-"),

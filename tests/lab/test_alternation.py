@@ -127,7 +127,7 @@ def test_a_packet_filter_is_switched_while_the_probe_measures(run, lab_cluster, 
     knobs = "net.conntrack=exempt tcp_low_latency=1 tcp_autocorking=0"
     try:
         words = ("--nodes", "node[01-02]", "--objective", str(goal), "--budget", "60s", "--only-search")
-        done = run("tune", "t", "--cluster", "lab", *words, "--knobs", knobs)
+        done = run("tune", "--run", "t", "--cluster", "lab", *words, "--knobs", knobs)
         found = load_tuning(tmp_path / "runs" / "t")
         assert found.result is not None
         assert found.result.control is not None

@@ -61,7 +61,17 @@ def test_causes_that_are_planted_are_named(lab_cluster, tmp_path):
         for node, plant, free, _ in PLANTED:
             undo.callback(on, lab_cluster, node, free.replace("1500", mtu).format_map(addresses))
             on(lab_cluster, node, plant.format_map(addresses) if "{node" in plant else plant)
-        words = ["measure", "planted", "--cluster", "lab", "--pairs", "node01:node02", "--ops", "tcp_rr"]
+        words = [
+            "measure",
+            "--run",
+            "planted",
+            "--cluster",
+            "lab",
+            "--pairs",
+            "node01:node02",
+            "--ops",
+            "tcp_rr",
+        ]
         done = wulf(tmp_path, *words, "--budget", "20s", WULF_LAB_DIR=os.environ["WULF_LAB_DIR"], timeout=200)
     assert (tmp_path / "runs" / "planted").is_dir(), done.stdout + done.stderr
     found = {symptom.id for symptom in work.find(load(tmp_path / "runs" / "planted")).symptoms}

@@ -44,7 +44,17 @@ def test_an_audit_names_the_node_and_what_to_do(run):
 def test_the_whole_procedure_mends_measures_tunes_keeps_and_reports(run, raised_lab):
     knobs = "sysctl.net.ipv4.tcp_slow_start_after_idle=0 net.conntrack=notrack"
     done = run(
-        "tune", "all", "afternoon", "--cluster", "lab", "--knobs", knobs, "--budget", "45s", "--persist"
+        "tune",
+        "all",
+        "--run",
+        "afternoon",
+        "--cluster",
+        "lab",
+        "--knobs",
+        knobs,
+        "--budget",
+        "45s",
+        "--persist",
     )
     assert on(raised_lab, "node03", MTU) == "1500"
     found = load_tuning(run.directory / "runs" / "afternoon")

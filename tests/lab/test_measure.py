@@ -41,7 +41,17 @@ def test_mpi_and_sockets_between_nodes(lab_cluster, tmp_path, family):
     if family not in {library_.family for library_ in build.find_mpi()}:
         pytest.skip(f"{family} is not installed")
     done = run(
-        tmp_path, "measure", "run", "--cluster", "lab", "--mpi", family, "--pairs", "node01:node02", *SHORT
+        tmp_path,
+        "measure",
+        "--run",
+        "run",
+        "--cluster",
+        "lab",
+        "--mpi",
+        family,
+        "--pairs",
+        "node01:node02",
+        *SHORT,
     )
     assert done.returncode in (0, 3), done.stderr
     loaded = library.load(tmp_path / "runs" / "run")
@@ -62,7 +72,7 @@ def test_mpi_and_sockets_between_nodes(lab_cluster, tmp_path, family):
 def test_a_collective_goes_the_way_of_a_pair(lab_cluster, tmp_path):
     words = ["--cluster", "lab", "--ops", "mpi_bcast,tcp_rr", "--mpi", "openmpi", *SHORT]
     for name in ("before", "after"):
-        done = run(tmp_path, "measure", name, *words)
+        done = run(tmp_path, "measure", "--run", name, *words)
         assert done.returncode in (0, 3), done.stderr
         assert "mpi_bcast on 4 nodes; tcp_rr on 4 pairs" in " ".join(done.stderr.split())
     loaded = library.load(tmp_path / "runs" / "before")
@@ -87,7 +97,7 @@ def test_a_collective_goes_the_way_of_a_pair(lab_cluster, tmp_path):
 @pytest.mark.thorough
 def test_pairs_are_measured_at_once_in_one_job(lab_cluster, tmp_path):
     words = ["--cluster", "lab", "--ops", "mpi_pingpong", "--mpi", "openmpi", "--pairs", "ring", *SHORT]
-    done = run(tmp_path, "measure", "together", "--at-once", *words)
+    done = run(tmp_path, "measure", "--run", "together", "--at-once", *words)
     assert done.returncode in (0, 3), done.stderr
     loaded = library.load(tmp_path / "runs" / "together")
     assert [launch.error for launch in loaded.launches if launch.error] == []
@@ -150,7 +160,7 @@ def test_init_writes_a_file_that_measures(lab_cluster, tmp_path):
     again = run(tmp_path, "init", "--nodes", "node[01-02]", "-o", "mine.toml")
     assert again.returncode == 2
     assert "--force" in again.stderr
-    done = run(tmp_path, "measure", "run", "--cluster", "mine.toml", "--ops", "tcp_rr", *SHORT)
+    done = run(tmp_path, "measure", "--run", "run", "--cluster", "mine.toml", "--ops", "tcp_rr", *SHORT)
     assert done.returncode in (0, 3), done.stderr
 
 
@@ -158,7 +168,7 @@ def test_a_node_that_is_off_is_named_and_the_others_are_measured(lab_cluster, tm
     lab_cluster.kill("node04")
     try:
         done = run(
-            tmp_path, "measure", "run", "--cluster", "lab", "--ops", "tcp_rr", *SHORT,
+            tmp_path, "measure", "--run", "run", "--cluster", "lab", "--ops", "tcp_rr", *SHORT,
             "--pairs", "node01:node02,node03:node04",
         )  # fmt: skip
         assert done.returncode == 3, done.stderr
@@ -199,7 +209,8 @@ def test_a_node_without_mpi_is_left_out_of_mpi_and_measured_without_it(lab_clust
     on("node04", "for f in /usr/lib/*/libmpi.so.*; do mv $f $f.away; done")
     try:
         done = run(
-            tmp_path, "measure", "run", "--cluster", "lab", "--mpi", "openmpi", "--ops", "mpi_pingpong,tcp_rr", *SHORT,
+            tmp_path, "measure", "--run", "run", "--cluster", "lab", "--mpi", "openmpi",
+            "--ops", "mpi_pingpong,tcp_rr", *SHORT,
             "--min-launches", "1", "--max-launches", "1", "--pairs", "node01:node02,node03:node04",
         )  # fmt: skip
     finally:

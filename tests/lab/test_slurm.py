@@ -51,7 +51,7 @@ def test_a_run_is_submitted_and_stays_within_its_allocation(cluster):
 
     done = submitted(
         cluster,
-        f"wulf measure one --ops mpi_pingpong,mpi_barrier,tcp_rr {SHORT} --budget 1h "
+        f"wulf measure --run one --ops mpi_pingpong,mpi_barrier,tcp_rr {SHORT} --budget 1h "
         "--submit '--nodes=2 --time=00:10:00'",
     )
     assert done.returncode in (0, 3), done.stdout + done.stderr
@@ -79,7 +79,7 @@ def test_a_run_is_submitted_and_stays_within_its_allocation(cluster):
 @pytest.mark.thorough
 def test_an_allocation_of_nodes_on_which_wulf_does_not_run(cluster):
     shared = cluster.directory / "shared"
-    command = f"wulf measure other --cluster slurm --ops mpi_pingpong {SHORT} --budget 30s"
+    command = f"wulf measure --run other --cluster slurm --ops mpi_pingpong {SHORT} --budget 30s"
     done = submitted(cluster, f"salloc --nodes=2 --nodelist=node02,node03 {command}")
     assert done.returncode in (0, 3), done.stdout + done.stderr
     run = library.load(shared / "runs" / "other")
@@ -89,9 +89,7 @@ def test_an_allocation_of_nodes_on_which_wulf_does_not_run(cluster):
 
 @pytest.mark.thorough
 def test_ctrl_c_leaves_the_job_alone_and_it_is_followed_again(cluster):
-    command = (
-        f"wulf measure two --ops mpi_pingpong --mpi mpich {SHORT} --budget 30s --submit '--hold --nodes=2'"
-    )
+    command = f"wulf measure --run two --ops mpi_pingpong --mpi mpich {SHORT} --budget 30s --submit '--hold --nodes=2'"
     done = submitted(cluster, f"timeout --preserve-status -s INT 6 {command}")
     assert done.returncode == 130, done.stdout + done.stderr
     job = job_of(done.stderr)
@@ -107,7 +105,7 @@ def test_ctrl_c_leaves_the_job_alone_and_it_is_followed_again(cluster):
     assert [launch.error for launch in run.launches if launch.error] == []
     assert {launch.argv[3] for launch in run.launches} == {"--mpi=pmi2"}
 
-    refused = submitted(cluster, "wulf measure three --submit '--partition=nowhere'")
+    refused = submitted(cluster, "wulf measure --run three --submit '--partition=nowhere'")
     assert refused.returncode == 1
     assert "sbatch: " in refused.stderr and "invalid partition" in refused.stderr.lower()
     assert "scontrol: " in submitted(cluster, "wulf measure --follow 9999").stderr
@@ -201,7 +199,9 @@ def test_predictions_fan_out_as_a_job_array_and_only_what_is_missing_is_done_aga
 
 @pytest.mark.thorough
 def test_a_cancelled_job_leaves_the_nodes_as_they_were_and_keeps_its_results(cluster):
-    command = "exec wulf tune t --budget 20m --knobs nic.mtu=1400 --objective 'app: ping -qfc 500 node02'"
+    command = (
+        "exec wulf tune --run t --budget 20m --knobs nic.mtu=1400 --objective 'app: ping -qfc 500 node02'"
+    )
     number = submitted(cluster, f'sbatch --parsable --nodes=2 --output=job --wrap "{command}"').stdout.strip()
     # In a trial, and not the first one: there is something to keep.
     tuning = cluster.directory / "shared" / "runs" / "t"

@@ -63,7 +63,7 @@ def measured(run, tmp_path, name):
     (tmp_path / "plan.toml").write_text(PLAN)
     pairs = ",".join(":".join(pair) for pair in (NEIGHBOUR, OPPOSITE))
     precise = ("--visit", "100ms", "--precision", "20%", "--min-launches", "6", "--max-launches", "6")
-    done = run("measure", name, "--plan", "plan.toml", "--pairs", pairs, *precise, "--budget", "5m")
+    done = run("measure", "--run", name, "--plan", "plan.toml", "--pairs", pairs, *precise, "--budget", "5m")
     assert done.returncode in (0, 3), done.stderr
     cells = library.load(tmp_path / "runs" / name).analysis().cells
     found = {(one.cell.op, one.cell.place): one for one in cells}

@@ -44,7 +44,7 @@ def test_a_firewall_is_found_by_experiment_and_mended(run, lab_cluster, tmp_path
             # Long enough that beginning a command, milliseconds that come and go, weighs nothing.
             "app: ping -qfc 4000 node02",
         )
-        done = run("tune", "t", "--cluster", "lab", "--budget", "100s", *words)
+        done = run("tune", "--run", "t", "--cluster", "lab", "--budget", "100s", *words)
         assert done.returncode in (0, 3), done.stderr
         found = load_tuning(tmp_path / "runs" / "t")
         assert found.result is not None
@@ -68,7 +68,7 @@ def test_a_firewall_is_found_by_experiment_and_mended(run, lab_cluster, tmp_path
 
 
 def test_an_interrupted_search_puts_the_nodes_back_and_goes_on(run, lab_cluster, tmp_path):
-    words = ["tune", "t", "--cluster", "lab", "--budget", "40s", "--knobs", "nic.mtu=1400"]
+    words = ["tune", "--run", "t", "--cluster", "lab", "--budget", "40s", "--knobs", "nic.mtu=1400"]
     words += ["--objective", "app: ping -qfc 500 node02"]
     process = start(tmp_path, *words, WULF_LAB_DIR=os.environ["WULF_LAB_DIR"])
     deadline = time.monotonic() + 240
@@ -97,7 +97,7 @@ def test_what_some_nodes_lack_is_measured_with_these_pair_by_pair(run, lab_clust
     goal.write_text("[[metric]]\nop = 'tcp_rr'\nsize = '64B'\n", encoding="utf-8")
     try:
         words = ("--knobs", "tcp_autocorking=1", "--objective", str(goal), "--budget", "25s", "--only-search")
-        done = run("tune", "t", "--cluster", "lab", *words)
+        done = run("tune", "--run", "t", "--cluster", "lab", *words)
         assert done.returncode in (0, 3), done.stderr
         found = load_tuning(tmp_path / "runs" / "t")
         (candidate,) = found.manifest.plan.candidates

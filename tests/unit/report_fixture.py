@@ -375,7 +375,7 @@ def _warnings(pairs: list[tuple[str, str]]) -> list[Advice]:
             severity="error",
             subject="launch 00007",
             text=f"{pairs[-1][1]} has not answered for 8 s",
-            advice="Look at the node's log and its cable, then run 'wulf measure --resume'.",
+            advice="Look at the node's log and its cable, then run 'wulf measure --resume latest'.",
         ),
         Advice(
             kind="not_reached",

@@ -23,7 +23,8 @@ from wulf.page.sections.diagnosis import junit, verdict
 from wulf.page.sections.diagnosis import page as diagnosis_page
 from wulf.tools.diagnose import all_pairs
 from wulf.tools.diagnose.baseline import worse_nodes
-from wulf.tools.diagnose.work import again, against, diagnose, fail_if, find
+from wulf.tools.diagnose.request import fail_if
+from wulf.tools.diagnose.work import again, against, diagnose, find
 from wulf.tools.measure.page import build
 
 NODES = [f"node{number:02d}" for number in range(1, 9)]

@@ -237,8 +237,8 @@ def test_a_template(tmp_path: Path) -> None:
 
 def test_the_command_of_the_job() -> None:
     words = ["measure", "--ops", "x", "--submit", "--time=5 --nodes=2", "--budget", "1m"]
-    assert cli.words(words, "r") == ["measure", "r", "--ops", "x", "--budget", "1m"]
-    assert cli.words(["measure", "r", "--submit=", "--dry-run"], "") == ["measure", "r"]
+    assert cli.words(words, "r") == ["measure", "--run", "r", "--ops", "x", "--budget", "1m"]
+    assert cli.words(["measure", "--run", "r", "--submit=", "--dry-run"], "") == ["measure", "--run", "r"]
 
 
 class Seen:

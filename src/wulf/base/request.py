@@ -38,7 +38,7 @@ else:  # importing what they are takes long; who opens them says what is none
 
 @dataclass(frozen=True)
 class Unit:
-    """How a number with a unit is written on the command line and in files."""
+    """How a value that is no plain number or word is written on the command line and in files."""
 
     #: What the field's name ends in, and the option's does not: ``budget_s`` is ``--budget``.
     suffix: str
@@ -46,10 +46,10 @@ class Unit:
     parse: Callable[[str], Any]
     spell: Callable[[Any], str]
     #: Bounds of the number, neither of which it may reach.
-    above: float
-    below: float
+    above: float = float("-inf")
+    below: float = float("inf")
     #: What Python says of a number beyond them.
-    words: str
+    words: str = ""
 
 
 def _spelled_duration(seconds: float) -> str:
@@ -88,7 +88,9 @@ class Option:
     least, most
         Bounds of a number that has no unit.
     unit
-        Of a number that has one.
+        Of a number that has one, or how else the value is written.
+    separator
+        Between the values of a list that is one word on the command line.
     complete
         What a shell offers: a function of `wulf.face.cli.complete`, or the words.
     default
@@ -101,6 +103,7 @@ class Option:
     least: float | None = None
     most: float | None = None
     unit: Unit | None = None
+    separator: str = ""
     complete: str | Sequence[str] = ""
     default: str = ""
 
@@ -112,6 +115,10 @@ class Argument(Option):
 #: Fields of many requests.
 RunsField = Annotated[Path, Option("Directory that holds the runs.")]
 RUNS = Path("runs")
+PathField = Annotated[
+    Path | str | None,
+    Option("Name of the new run. Default: date and time.", names=("--run",), metavar="NAME"),
+]
 JsonField = Annotated[bool, Option("Print JSON (see docs/reference/json.md).")]
 DryRunField = Annotated[bool, Option("Print every command for every node, and change nothing.")]
 

@@ -65,12 +65,12 @@ class Watcher(Protocol):
         """Say something that stays."""
 
 
-def run(request: tuning.TuneRequest, path: Path, watcher: Watcher, *, whole_curves: bool = True) -> TuningRun:
+def run(task: tuning.TuneTask, path: Path, watcher: Watcher, *, whole_curves: bool = True) -> TuningRun:
     """Do all of it in a new directory; what helps is set at the end.
 
     Parameters
     ----------
-    request
+    task
         Its budget is for everything.
     whole_curves
         Whether whole curves are measured as found and as left, and compared.
@@ -85,54 +85,54 @@ def run(request: tuning.TuneRequest, path: Path, watcher: Watcher, *, whole_curv
     except OSError as error:
         raise StoreError(f"cannot make the run directory {path}: {error.strerror}") from None
     begin = time.monotonic()
-    records, audit = _audit(request, path / AUDIT_BEFORE, watcher)
-    choice, plan = planned(_wanted(request), audit, records)
-    curves = _curves_of(request, [set(nodes) for nodes in plan.rows.values()]) if whole_curves else None
+    records, audit = _audit(task, path / AUDIT_BEFORE, watcher)
+    choice, plan = planned(_wanted(task), audit, records)
+    curves = _curves_of(task, [set(nodes) for nodes in plan.rows.values()]) if whole_curves else None
     before = _curves_as_found(curves, path / BEFORE, watcher)
-    mended = _mend(request, path / MENDED, records, (choice, plan), watcher)
+    mended = _mend(task, path / MENDED, records, (choice, plan), watcher)
     kept = mended.outcome is not None and mended.outcome.kept
     spent_s = time.monotonic() - begin + (curves.budget_s if curves else 0.0)
-    search_s = max(request.budget_s - spent_s, request.budget_s * LEAST_SEARCH)
+    search_s = max(task.budget_s - spent_s, task.budget_s * LEAST_SEARCH)
     with watcher.searching() as progress:
-        searched = msgspec.structs.replace(request, budget_s=search_s, pairs=mended.pairs if kept else [])
+        searched = msgspec.structs.replace(task, budget_s=search_s, pairs=mended.pairs if kept else [])
         found = tuning.start(searched, path, progress, set_kept=True)
     watcher.searched(found)
     if found.manifest.change is not None or kept:
         if curves is not None:
             after = _curves(curves, path / AFTER, watcher)
             if before is not None:
-                _compare(before, after, request.margin, path / COMPARED)
-        _audit(request, path / AUDIT_AFTER, watcher)
+                _compare(before, after, task.margin, path / COMPARED)
+        _audit(task, path / AUDIT_AFTER, watcher)
     return found
 
 
-def _audit(request: tuning.TuneRequest, path: Path, watcher: Watcher) -> tuple[list[NodeRecord], Audit]:
+def _audit(task: tuning.TuneTask, path: Path, watcher: Watcher) -> tuple[list[NodeRecord], Audit]:
     """Look at the nodes, judge them, and store what was found."""
-    with watcher.looking(len(request.nodes)) as progress:
-        records = look.look(request.config, request.nodes, progress=progress)
-    audit = look.judge(records, request.goal.profile)
+    with watcher.looking(len(task.nodes)) as progress:
+        records = look.look(task.config, task.nodes, progress=progress)
+    audit = look.judge(records, task.goal.profile)
     watcher.audited(audit)
     write_atomically(path, msgspec.json.encode(audit))
     return records, audit
 
 
-def _wanted(request: tuning.TuneRequest) -> MendTask:
+def _wanted(task: tuning.TuneTask) -> MendTask:
     # A command may take long, and is not made eighteen times before the search has begun.
-    times = all(metric.figure and metric.better == "lower" for metric in request.goal.metrics)
+    times = all(metric.figure and metric.better == "lower" for metric in task.goal.metrics)
     return MendTask(
-        config=request.config,
-        nodes=request.nodes,
+        config=task.config,
+        nodes=task.nodes,
         names=[],
-        profile=request.goal.profile,
-        permissions=request.permissions,
-        mpi=request.mpi,
-        seed=request.seed,
-        goal=request.goal if times else None,
+        profile=task.goal.profile,
+        permissions=task.permissions,
+        mpi=task.mpi,
+        seed=task.seed,
+        goal=task.goal if times else None,
     )
 
 
 def _mend(
-    request: tuning.TuneRequest,
+    task: tuning.TuneTask,
     path: Path,
     records: list[NodeRecord],
     chosen: tuple[Choice, ChangePlan],
@@ -146,7 +146,7 @@ def _mend(
 
     with watcher.mending() as say:
         try:
-            found = mend(_wanted(request), *chosen, records, say)
+            found = mend(_wanted(task), *chosen, records, say)
         except MendingInterrupted as stop:
             told(stop.found)
             raise
@@ -154,19 +154,19 @@ def _mend(
     return found
 
 
-def _curves_of(request: tuning.TuneRequest, changed: Sequence[set[str]]) -> measuring.MeasureRequest | None:
+def _curves_of(task: tuning.TuneTask, changed: Sequence[set[str]]) -> measuring.MeasureRequest | None:
     """Return which curves are measured as found and as left; None where there is nothing to measure."""
-    pairs = objective.pairs_for(request.nodes, changed)
-    if not request.goal.probes or not pairs:
+    pairs = objective.pairs_for(task.nodes, changed)
+    if not task.goal.probes or not pairs:
         return None
     return measuring.MeasureRequest(
-        config=request.config,
-        ops=list(request.goal.probes),
-        mpi=request.mpi,
+        config=task.config,
+        ops=list(task.goal.probes),
+        mpi=task.mpi,
         pairs=pairs,
         ladder="imb",
         sizes_bytes=ladder.base_sizes("imb", _LARGEST),
-        budget_s=min(request.budget_s * CURVES, _CURVES_S),
+        budget_s=min(task.budget_s * CURVES, _CURVES_S),
         max_launches=20,
     )
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from wulf.base import store
 from wulf.base.store import Run
 from wulf.node.cluster.inventory import ClusterConfig
-from wulf.node.fleet.begin import new_run
 
 #: Where runs are stored that are given no path, as with the command line.
 RUNS = Path("runs")
@@ -17,13 +16,6 @@ Cluster = ClusterConfig | Path | str | None
 AnyRun = Run | Path | str
 
 _LOG = logging.getLogger("wulf")
-
-
-def place_of(path: Path | str | None) -> Path:
-    """Return the directory of a new run."""
-    if path is None:
-        return new_run(None, RUNS)
-    return new_run(Path(path).name, Path(path).parent)
 
 
 def run_of(run: AnyRun) -> Run:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from wulf.base import store
-from wulf.base.errors import UsageError
 from wulf.base.records import Analysis, Comparison
 from wulf.base.records.diagnosed import Diagnosis
 from wulf.base.store import Run
@@ -18,23 +16,25 @@ from wulf.base.store.files import has
 from wulf.base.store.hpl import HEAD as HPL_HEAD
 from wulf.base.store.hpl import HplRun, load_hpl
 from wulf.base.store.tuning import HEAD, TuningRun, load_tuning
-from wulf.base.units import parse_duration
+from wulf.base.tool import Progress
 from wulf.compose import rendering
 from wulf.face.api.arguments import checked
-from wulf.face.api.common import RUNS, AnyRun, Cluster, note, place_of, run_of, stage
+from wulf.face.api.common import RUNS, AnyRun, Cluster, note, run_of, stage
+from wulf.face.api.declared import function
 from wulf.face.logged import Logged
-from wulf.node.cluster import inventory
 from wulf.node.cluster.names import expand
 from wulf.node.fleet import change
-from wulf.node.fleet.begin import new_seed
+from wulf.node.fleet.begin import new_seed, place_of
 from wulf.node.fleet.clusters import config_of
 from wulf.node.measuring import analysis, imported
 from wulf.node.measuring import session as measuring
-from wulf.node.probe import ladder as ladders
-from wulf.node.probe import suites
 from wulf.node.trials import interleaving
 from wulf.node.trials.printed import printed
-from wulf.tools.diagnose import all_pairs, work
+from wulf.tools.diagnose import all_pairs
+from wulf.tools.diagnose import work as judging
+from wulf.tools.diagnose.request import MARGIN, DiagnoseRequest
+from wulf.tools.measure import work
+from wulf.tools.measure.request import CALIBRATE, MeasureRequest
 
 
 @checked
@@ -61,102 +61,12 @@ def load(path: Path | str) -> Run | TuningRun | HplRun:
     return load_tuning(place) if has(place, HEAD) else load_measured(place)
 
 
-@checked
-def measure(
-    cluster: Cluster = None,
-    path: Path | str | None = None,
-    *,
-    nodes: str | None = None,
-    pairs: str = "ring",
-    ops: Sequence[str] | None = None,
-    suite: str | None = None,
-    plan: Path | str | None = None,
-    command: str = "",
-    ladder: str = "adaptive",
-    max_size_bytes: int | None = None,
-    mpi: str | None = None,
-    precision: float = 0.02,
-    budget_s: float = 300.0,
-    max_launches: int = 40,
-    seed: int | None = None,
-    at_once: bool = False,
-    ranks_per_node: int = 1,
-    reference: bool = True,
-    every_s: float | None = None,
-) -> Run:
-    """Measure the interconnect between pairs of nodes, as ``wulf measure`` does.
+def _measure(request: MeasureRequest, progress: Progress) -> Run:  # noqa: ARG001 - a run has its own
+    path = place_of(request.path, request.runs)
+    return measuring.start(work.measurement(request), path, Logged())[0]
 
-    Parameters
-    ----------
-    cluster
-        A configuration, a cluster file, or ``lab``, ``slurm``, ``local``; None for the one that is there.
-    path
-        Directory of the new run, which must not exist; None for a new one in ``runs``.
-    nodes
-        Only these, in node set syntax.
-    pairs
-        ``all``, ``ring`` (each node with the next), or pairs: ``n1:n2,n3:n4``.
-    ops
-        Operations, in the order in which they have claim to the budget; None for the usual ones.
-    suite, plan
-        Experiments that belong together, by the name of a suite (``calibrate``, …) or in a file, instead of `ops` and
-        `ladder`.
-    command
-        For a shell on the first node; its run time is measured. Without `ops` nothing else is.
-    precision
-        Launches are added until every 95 % interval is ± this wide, as a share.
-    budget_s
-        Time after which no launch is started [s]; of a series how long it is.
 
-    at_once
-        Measure pairs that have no node in common at the same time, in one MPI job.
-    ranks_per_node
-        Of operations in which all nodes take part.
-    reference
-        Also time something that only the node takes part in, between the visits.
-    every_s
-        Measure a series: a block with one launch of everything each so often [s].
-
-    Returns
-    -------
-    Run
-        Stored, and analysed.
-
-    Raises
-    ------
-    WulfError
-        Of what could not be done; what was measured until then is kept.
-    """
-    if (suite is not None) + (plan is not None) + (ops is not None) > 1:
-        raise UsageError("suite, plan and ops each say what is measured: give one of them")
-    experiments = suites.named(suite) if suite is not None else None
-    if plan is not None:
-        experiments = suites.from_file(Path(plan))
-    config = config_of(cluster)
-    request = measuring.MeasureRequest(
-        config=config,
-        pairs=inventory.pairs(pairs, config.select(nodes)),
-        ops=list(ops) if ops is not None else None,
-        command=command,
-        experiments=tuple(experiments.experiment) if experiments else (),
-        ladder=(f"suite {suite}" if suite is not None else str(plan)) if experiments else ladder,
-        sizes_bytes=[max_size_bytes or sys.maxsize]
-        if experiments
-        else ladders.base_sizes(ladder, max_size_bytes),
-        visit_us=round(parse_duration(experiments.visit if experiments else suites.VISIT) * 1e6),
-        mpi=mpi or config.mpi.compiler,
-        precision=precision,
-        budget_s=budget_s,
-        min_launches=min(6, max_launches),
-        max_launches=max_launches,
-        seed=new_seed(seed),
-        at_once=at_once,
-        ranks_per_node=ranks_per_node,
-        reference=reference,
-        every_s=every_s,
-    )
-    run, _ = measuring.start(request, place_of(path), Logged())
-    return run
+measure = function(MeasureRequest, _measure)
 
 
 @checked
@@ -174,7 +84,7 @@ def calibrate(
     cluster, path, nodes, budget_s
         As for `measure`.
     """
-    return measure(cluster, path, nodes=nodes, suite="calibrate", budget_s=budget_s)
+    return measure(cluster, path, nodes=nodes, suite=CALIBRATE, budget_s=budget_s)
 
 
 @checked
@@ -193,7 +103,7 @@ def import_run(
         Where the ranks were, in their order, in node set syntax.
     """
     launches = imported.read_files([Path(file) for file in files])
-    run, _ = imported.import_run(launches, expand(nodes) if nodes else [], place_of(path))
+    run, _ = imported.import_run(launches, expand(nodes) if nodes else [], place_of(path, RUNS))
     return run
 
 
@@ -287,33 +197,16 @@ def in_turn(request: interleaving.InterleaveRequest) -> Comparison:
     return found.comparison
 
 
-@checked
-def diagnose(
-    run: AnyRun | None = None,
-    *,
-    baseline: AnyRun | None = None,
-    margin: float = 0.05,
-    cluster: Cluster = None,
-    path: Path | str | None = None,
-    nodes: str | None = None,
-    budget_s: float = 120.0,
-) -> Diagnosis:
-    """Say which node, link or group of nodes is slow, as ``wulf diagnose`` does.
+def _diagnose(request: DiagnoseRequest, progress: Progress) -> Diagnosis:
+    measured, _ = all_pairs.judged(request, _logged, progress.note)
+    found = judging.diagnose(measured)
+    if request.baseline is None:
+        return found
+    baseline = store.opened(request.baseline, request.runs)
+    return judging.against(found, measured, baseline, request.margin or MARGIN)
 
-    Parameters
-    ----------
-    run
-        A run of all pairs; None to measure one, of `cluster`, `nodes` and `budget_s`, into `path`.
-    baseline
-        An earlier run of the same pairs and sizes; ``diagnosis.gate`` says whether this one is worse by `margin`.
-    """
-    if run is None:
-        config = config_of(cluster)
-        measured, _ = all_pairs.measure(config, config.select(nodes), budget_s, place_of(path), _logged, note)
-    else:
-        measured = run_of(run)
-    found = work.diagnose(measured)
-    return found if baseline is None else work.against(found, measured, run_of(baseline), margin)
+
+diagnose = function(DiagnoseRequest, _diagnose)
 
 
 @contextmanager

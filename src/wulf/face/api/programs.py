@@ -17,12 +17,12 @@ from wulf.base.store import Run
 from wulf.base.store.hpl import HplRun
 from wulf.base.trace.summary import summary
 from wulf.face.api.arguments import checked
-from wulf.face.api.common import RUNS, AnyRun, Cluster, note, place_of, run_of, stage
+from wulf.face.api.common import RUNS, AnyRun, Cluster, note, run_of, stage
 from wulf.face.api.declared import function
 from wulf.face.api.measured import in_turn
 from wulf.face.logged import Logged, LoggedHpl
 from wulf.node.fleet import allocation, change
-from wulf.node.fleet.begin import new_seed
+from wulf.node.fleet.begin import new_seed, place_of
 from wulf.node.fleet.clusters import config_of
 from wulf.node.measuring import session as measuring
 from wulf.node.programs import blas_runs
@@ -98,7 +98,7 @@ def app(
         reference=False,
         seed=new_seed(seed),
     )
-    return measuring.start(request, place_of(path), Logged())[0]
+    return measuring.start(request, place_of(path, RUNS), Logged())[0]
 
 
 @checked
@@ -273,7 +273,7 @@ def emulate(
         max_launches=repeat if repeat is not None else 40,
         seed=new_seed(seed),
     )
-    run, analysis = emulating.start(request, place_of(path), Logged())
+    run, analysis = emulating.start(request, place_of(path, RUNS), Logged())
     if calibrated is not None:
         emulating.predict(run, analysis, calibrated, stage)
     found = emulating.result(run, analysis)
@@ -437,7 +437,7 @@ def hpl(
         mpi=mpi,
         blas=blas_library,
     )
-    return linpack.start(request, place_of(path), LoggedHpl())
+    return linpack.start(request, place_of(path, RUNS), LoggedHpl())
 
 
 @checked
@@ -477,7 +477,7 @@ def run_hpcc(
         program=program,
         seed=new_seed(seed),
     )
-    return hpcc.measure(request, place_of(path), stage)
+    return hpcc.measure(request, place_of(path, RUNS), stage)
 
 
 @checked

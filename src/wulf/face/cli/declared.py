@@ -65,7 +65,8 @@ class _Field:
     def names(self) -> tuple[str, ...]:
         """Names of the option, with dashes."""
         suffix = self.option.unit.suffix if self.option.unit is not None else ""
-        return self.option.names or (f"--{self.name.removesuffix(suffix).replace('_', '-')}",)
+        name = self.name.removesuffix(suffix).replace("_", "-")
+        return self.option.names or (f"--{name}/--no-{name}" if self.value is True else f"--{name}",)
 
     @property
     def shown(self) -> str:
@@ -76,29 +77,48 @@ class _Field:
     @property
     def is_negated(self) -> bool:
         """Whether the option turns off what is on without it."""
-        return self.value is True and self.names[0].startswith("--no-")
+        return self.value is True and "/" not in self.names[0]
 
     @property
     def default(self) -> Any:
         """The default as it is written on the command line."""
         if self.is_negated:
             return False
-        if self.option.unit is not None and self.value is not None:
-            return self.option.unit.spell(self.value)
-        return list(self.value) or None if isinstance(self.value, (list, tuple)) else self.value
+        if self.value is None or self.value == ():
+            return None
+        if not self.is_text:
+            return list(self.value) if isinstance(self.value, tuple) else self.value
+        return self.option.separator.join(
+            map(self._spelled, self.value if self.option.separator else [self.value])
+        )
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its value is a text on the command line, whatever it is in Python."""
+        return bool(self.option.unit or self.option.separator)
 
     def parsed(self, given: Any) -> Any:
         """Return the field's value; raise UsageError that names the option."""
         if self.is_negated:
             return not given
-        if given is None:
-            return self.value
-        if self.option.unit is None:
-            return given
+        if given is None or not self.is_text:
+            return self.value if given is None else given
         try:
-            return self.option.unit.parse(given)
+            return self._several(given) if self.option.separator else self._one(given)
         except UsageError as error:
             raise UsageError(f"{self.names[0]}: {error}") from None
+
+    def _several(self, given: str) -> list[Any]:
+        words = [word.strip() for word in given.split(self.option.separator)]
+        if "" in words or len(set(words)) < len(words):
+            raise UsageError(f"{given!r}: values separated by '{self.option.separator}', each once")
+        return [self._one(word) for word in words]
+
+    def _one(self, word: str) -> Any:
+        return self.option.unit.parse(word) if self.option.unit is not None else word
+
+    def _spelled(self, value: Any) -> str:
+        return self.option.unit.spell(value) if self.option.unit is not None else str(value)
 
 
 def _parameters(record: Any) -> list[inspect.Parameter]:
@@ -144,7 +164,7 @@ def _completion(offered: str | Sequence[str]) -> Callable[..., list[str]]:
 
 
 def _typed(field: _Field) -> Any:
-    kind = str if field.option.unit is not None else _kind(field.kind)
+    kind = str if field.is_text else _kind(field.kind)
     return kind | None if field.default is None else kind
 
 

@@ -25,11 +25,6 @@ FORMAT_TITLES = (
     "iperf3",
     "NetPIPE",
 )
-#: `wulf.node.probe.suites.VISIT`.
-VISIT = "1ms"
-#: `wulf.node.probe.ladder.ADAPTIVE`, and the names of all ladders.
-ADAPTIVE = "adaptive"
-LADDERS = (ADAPTIVE, "imb", "rfc2544", "short", "long")
 #: `wulf.node.replay.predicting.Engine`.
 Engine = Literal["auto", "static", "events", "both"]
 #: `wulf.node.replay.predicting.USUAL`.

@@ -3,248 +3,87 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wulf.base import user_files
 from wulf.base.errors import EXIT_FINDINGS, UsageError
+from wulf.base.request import Option
 from wulf.base.signals import end_gently
 from wulf.base.text import printable
-from wulf.base.units import parse_duration, parse_percent, parse_size
-from wulf.face.cli import complete, submitting
-from wulf.face.cli.help_words import ADAPTIVE, LADDERS, VISIT
+from wulf.face.cli import submitting
+from wulf.face.cli.declared import flat
 from wulf.face.cli.measure_progress import MeasureProgress, what_fits
-from wulf.face.cli.options import RUNS, ClusterOption, RunsOption, console, show_table
+from wulf.face.cli.options import MovedArgument, ResumeField, console, require_named, show_table
 from wulf.face.cli.progress import staging
+from wulf.tools.measure.request import CALIBRATE, MeasureRequest
 
 if TYPE_CHECKING:
     from wulf.base import store
     from wulf.base.records import Analysis
     from wulf.node.measuring import session
-    from wulf.node.probe import suites
-
-BUDGET = "5m"
-FOR = "7d"
-#: The suite that predictions are made by.
-CALIBRATE = "calibrate"
 
 
-def _suites() -> list[str]:
-    return [source.id for source in user_files.sources("suites")]
+@dataclass(frozen=True)
+class Begun:
+    """How a run is begun: anew, where another ended, or as a job."""
 
-
-def command(
-    run: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[RUN]",
-            help="Name of the new run; with --resume, the run to go on with.",
-            autocompletion=complete.runs,
-        ),
-    ] = None,
-    cluster_name: ClusterOption = None,
-    nodes: Annotated[
-        str | None, typer.Option(help="Only these nodes of the cluster, such as 'node[01-04]'.")
-    ] = None,
-    ops: Annotated[
-        str | None,
-        typer.Option(
-            help="Operations, separated by commas; 'list' prints those that there are. Default: the usual ones.",
-            autocompletion=complete.operations,
-        ),
-    ] = None,
-    command_text: Annotated[
-        str,
-        typer.Option(
-            "--command",
-            metavar="COMMAND",
-            help="Measure the run time of this command on the first node; with --ops, these operations, too.",
-        ),
-    ] = "",
-    suite: Annotated[
-        str | None,
-        typer.Option(
-            help=f"Experiments that belong together, each with its own sizes: {', '.join(_suites())}.",
-            autocompletion=complete.one_of(_suites()),
-        ),
-    ] = None,
-    plan_file: Annotated[
-        Path | None, typer.Option("--plan", help="A file with your own experiments, as those of a suite.")
-    ] = None,
-    ladder_name: Annotated[
-        str | None,
-        typer.Option(
-            "--ladder",
-            help=f"Message sizes: {', '.join(LADDERS)}. Default: {ADAPTIVE}.",
-            autocompletion=complete.one_of(LADDERS),
-        ),
-    ] = None,
-    max_size: Annotated[
-        str | None, typer.Option(help="Largest message, such as 64KiB. Default: the ladder's own end.")
-    ] = None,
-    pairs: Annotated[
-        str,
-        typer.Option(
-            help="all, ring (each node with the next), or pairs: n1:n2,n3:n4.",
-            autocompletion=complete.one_of(("all", "ring")),
-        ),
-    ] = "ring",
-    at_once: Annotated[
-        bool,
-        typer.Option(
-            "--at-once",
-            help="Measure pairs that have no node in common at the same time, in one MPI job: what is left of the "
-            "network when all use it.",
-        ),
-    ] = False,
-    ranks_per_node: Annotated[
-        int, typer.Option(help="Ranks on each node, of operations in which all nodes take part.")
-    ] = 1,
-    precision: Annotated[
-        str, typer.Option(help="Launches are added until the 95 % interval is ± this wide.")
-    ] = "2%",
-    budget: Annotated[
-        str | None,
-        typer.Option(
-            help=f"Time after which no launch is started (10m, 1h30m); --resume has it anew. Default: {BUDGET}."
-        ),
-    ] = None,
-    every: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="Measure a series: a block with one launch of everything each so often (1h), as long as --for says.",
-        ),
-    ] = None,
-    for_: Annotated[
-        str | None,
-        typer.Option("--for", metavar="TIME", help=f"How long the series of --every is. Default: {FOR}."),
-    ] = None,
-    min_launches: Annotated[
-        int, typer.Option(help="At least so many launches of each operation and pair; an interval takes 6.")
-    ] = 6,
-    max_launches: Annotated[int, typer.Option(help="At most so many.")] = 40,
-    sweeps: Annotated[int, typer.Option(help="Visits of every size within a launch.")] = 5,
-    visit: Annotated[
-        str | None,
-        typer.Option(help=f"Length of a visit. Default: that of the suite, or {VISIT}."),
-    ] = None,
-    reference: Annotated[
-        bool,
-        typer.Option(
-            help="Also time something that only the node takes part in, between the visits, to tell a slow node from "
-            "a slow network."
-        ),
-    ] = True,
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of all random orders. Default: a new one, stored.")
-    ] = None,
-    mpi: Annotated[
-        str | None, typer.Option(help="MPI library: openmpi, mpich, or the path of an mpicc.")
-    ] = None,
     dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", help="Only say what fits into the budget; look at the nodes, start nothing."
-        ),
-    ] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was interrupted.")] = False,
+        bool, Option("Only say what fits into the budget; look at the nodes, start nothing.")
+    ] = False
+    resume: ResumeField = None
     submit: Annotated[
         str | None,
-        typer.Option(
-            "--submit",
-            metavar="OPTIONS",
-            help="Do it as a batch job of Slurm, and follow that: options for sbatch in one word, such as "
+        Option(
+            "Do it as a batch job of Slurm, and follow that: options for sbatch in one word, such as "
             "'--nodes=4 --time=00:30:00' ('' for none), or a file, a batch script with {wulf} where the command goes.",
+            metavar="OPTIONS",
         ),
-    ] = None,
-    follow: Annotated[
-        str | None,
-        typer.Option("--follow", metavar="JOB", help="Only follow a job that was submitted before."),
-    ] = None,
-    runs: RunsOption = RUNS,
-) -> None:
-    """Measure the interconnect between pairs of nodes.
+    ] = None
+    follow: Annotated[str | None, Option("Only follow a job that was submitted before.", metavar="JOB")] = (
+        None
+    )
 
-    Every figure is the median of many launches with its 95 % interval; launches are added until the interval
-    is narrow enough or the budget is spent. When the budget is short, fewer operations and sizes get the launches
-    that an interval takes, in the order of --ops; what does not fit is said before. Ctrl-C keeps what was measured;
-    --resume goes on, as the run was begun: of the other options only --budget and --runs count then. Blocks of a
-    series (--every) that an interruption has missed are left out.
+    def __post_init__(self) -> None:
+        if self.resume is not None and self.submit is None and self.dry_run:
+            raise UsageError("--dry-run is about a new run: it takes no --resume")
 
-    Inside a Slurm allocation its nodes are measured and no others; its end caps the budget, less a minute to put
-    everything back. --submit asks for an allocation and does it there. Ctrl-C then leaves the job alone.
 
-    Exit code 3 when something could not be measured or the precision was not reached.
-    """
+@flat
+def command(request: MeasureRequest, begun: Begun, moved: MovedArgument = None) -> None:
     from wulf.base import store
-    from wulf.node.cluster import inventory
-    from wulf.node.fleet.begin import new_run, new_seed
-    from wulf.node.fleet.clusters import cluster as resolve
+    from wulf.node.fleet.begin import place_of
     from wulf.node.measuring import session
-    from wulf.node.probe import ladder, suites
+    from wulf.tools.measure import work
 
-    if follow is not None:
-        submitting.follow(follow)
+    require_named(moved)
+    if begun.follow is not None:
+        submitting.follow(begun.follow)
         return
     end_gently()
-    if resume and submit is not None:
-        found = store.find_run(run or "latest", runs)
-        submitting.submit(submit, found, named=run is not None, dry_run=dry_run)
-        return
-    if resume and dry_run:
-        raise UsageError("--dry-run is about a new run: it takes no --resume")
-    if resume:
+    if begun.submit is not None:
+        if begun.resume is not None:
+            path = store.find_run(begun.resume, request.runs)
+        else:
+            path = place_of(request.path, request.runs)
+        named = begun.resume is not None or request.path is not None
+        submitting.submit(begun.submit, path, named=named, dry_run=begun.dry_run)
+    elif begun.resume is not None:
         with MeasureProgress() as progress:
-            more_s = parse_duration(budget) if budget else None
-            measured = session.go_on(run or "latest", runs, more_s, progress)
+            measured = session.go_on(begun.resume, request.runs, request.budget_s, progress)
         show_measured(measured)
-        return
-    if ops == "list":
-        _list_operations(mpi)
-        return
-    experiments = _experiments(suite, plan_file, ops, ladder_name)
-    from_where = f"suite {suite}" if suite is not None else str(plan_file)
-    largest = parse_size(max_size) if max_size else None
-    if submit is not None:
-        submitting.submit(submit, new_run(run, runs), named=run is not None, dry_run=dry_run)
-        return
-    path = None if dry_run else new_run(run, runs)
-    config = resolve(cluster_name)
-    chosen = config.select(nodes)
-    request = session.MeasureRequest(
-        config=config,
-        ops=_names(ops),
-        command=command_text,
-        mpi=mpi or config.mpi.compiler,
-        pairs=inventory.pairs(pairs, chosen),
-        experiments=tuple(experiments.experiment) if experiments else (),
-        ladder=from_where if experiments else ladder_name or ladder.ADAPTIVE,
-        sizes_bytes=[largest or sys.maxsize]
-        if experiments
-        else ladder.base_sizes(ladder_name or ladder.ADAPTIVE, largest),
-        precision=parse_percent(precision),
-        budget_s=_time(budget, every, for_),
-        every_s=parse_duration(every) if every else None,
-        min_launches=min_launches,
-        max_launches=max_launches,
-        sweeps=sweeps,
-        visit_us=round(parse_duration(visit or (experiments.visit if experiments else suites.VISIT)) * 1e6),
-        reference=reference,
-        seed=new_seed(seed),
-        at_once=at_once,
-        ranks_per_node=ranks_per_node,
-    )
-    if path is None:
+    elif request.ops == ["list"]:
+        _list_operations(request.mpi)
+    elif begun.dry_run:
         with MeasureProgress() as progress:
-            plan, fit = session.foretell(request, progress)
+            plan, fit = session.foretell(work.measurement(request), progress)
         sys.stdout.writelines(f"{line}\n" for line in what_fits(plan, fit))
-        return
-    with MeasureProgress() as progress:
-        measured = session.start(request, path, progress)
-    show_measured(measured, lacking=_lacking(measured[0]) if suite == CALIBRATE else "")
+    else:
+        path = place_of(request.path, request.runs)
+        with MeasureProgress() as progress:
+            measured = session.start(work.measurement(request), path, progress)
+        show_measured(measured, lacking=_lacking(measured[0]) if request.suite == CALIBRATE else "")
 
 
 def _lacking(run: store.Run) -> str:
@@ -256,32 +95,6 @@ def _lacking(run: store.Run) -> str:
     except UsageError as error:
         return f"not enough for 'wulf program predict --on {run.path.name}': {error}"
     return ""
-
-
-def _experiments(
-    suite: str | None, plan_file: Path | None, ops: str | None, ladder_name: str | None
-) -> suites.Suite | None:
-    """Return the suite or the plan that is named."""
-    from wulf.node.probe import suites
-
-    if suite is None and plan_file is None:
-        return None
-    option = "--suite" if suite is not None else "--plan"
-    for other, given in (("--plan", suite and plan_file), ("--ops", ops), ("--ladder", ladder_name)):
-        if given:
-            raise UsageError(f"{option} says what is measured, and at which sizes: it takes no {other}")
-    return suites.named(suite) if suite is not None else suites.from_file(cast("Path", plan_file))
-
-
-def _time(budget: str | None, every: str | None, for_: str | None) -> float:
-    """Return how long is measured [s]."""
-    if every is None:
-        if for_ is not None:
-            raise UsageError("--for is how long a series is: it takes --every")
-        return parse_duration(budget or BUDGET)
-    if budget is not None:
-        raise UsageError("--every measures for as long as --for says: it takes no --budget")
-    return parse_duration(for_ or FOR)
 
 
 def _list_operations(mpi: str | None) -> None:
@@ -299,13 +112,6 @@ def _list_operations(mpi: str | None) -> None:
         words = [name, "yes" if operation.usual else "no", operation.pattern, operation.quantity]
         table.add_row(*(printable(word, 60) for word in words), printable(operation.summary, 200))
     show_table(table)
-
-
-def _names(ops: str | None) -> list[str] | None:
-    names = [name.strip() for name in ops.split(",")] if ops is not None else None
-    if names is not None and ("" in names or len(set(names)) < len(names)):
-        raise UsageError(f"--ops {ops!r}: names separated by commas, each once")
-    return names
 
 
 def show_measured(outcome: session.Outcome, *, lacking: str = "") -> None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from wulf.base.errors import UsageError
+from wulf.base.request import Option
 from wulf.face.cli import complete
 
 if TYPE_CHECKING:
@@ -41,6 +43,16 @@ ClusterOption = Annotated[
     ),
 ]
 RUNS = Path("runs")
+ResumeField = Annotated[
+    str | None,
+    Option(
+        "Go on with a run that was interrupted, as it was begun; 'latest' is the last one.",
+        metavar="RUN",
+        complete="runs",
+    ),
+]
+#: Where the name of a new run stood in versions before 0.2.
+MovedArgument = Annotated[str | None, typer.Argument(hidden=True)]
 #: Wider than any table [columns].
 _UNBOUNDED = 100_000
 
@@ -76,3 +88,15 @@ def open_run(name: str, runs: Path) -> store.Run:
     from wulf.base import store
 
     return store.load(store.find_run(name, runs))
+
+
+def require_named(moved: str | None) -> None:
+    """Refuse a name that stands where that of a new run stood.
+
+    Raises
+    ------
+    UsageError
+        Says how it is given now.
+    """
+    if moved is not None:
+        raise UsageError(f"{moved!r}: a new run is named by --run NAME; to go on with one: --resume RUN")

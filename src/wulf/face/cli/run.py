@@ -5,28 +5,35 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import typer
 
 from wulf.base.errors import EXIT_ERROR
 from wulf.base.signals import end_gently
 from wulf.base.text import printable
-from wulf.base.units import parse_duration, parse_percent
 from wulf.face.cli import persist, tune
-from wulf.face.cli.facts import NodesOption
+from wulf.face.cli.declared import flat
 from wulf.face.cli.measure_progress import MeasureProgress
-from wulf.face.cli.options import RUNS, ClusterOption, RunsOption, console
+from wulf.face.cli.options import MovedArgument, console, require_named
 from wulf.face.cli.progress import Counting, Display, counting, note, staging
 from wulf.face.cli.report import write_tuning_page
-from wulf.face.cli.set_values import AllowMissingOption, RelaxOption, TakeOverOption, show, telling_of_nodes
+from wulf.face.cli.set_values import show, telling_of_nodes
 from wulf.face.cli.tune_progress import TuneProgress
+from wulf.node.fleet.fields import AllowMissingField
+from wulf.tools.tune.request import WholeRequest
 
 if TYPE_CHECKING:
     from wulf.base.records import Audit, Mending
     from wulf.base.store.tuning import TuningRun
 
-BUDGET = "30m"
+
+@dataclass(frozen=True)
+class Allowed:
+    """What may be missing."""
+
+    allow_missing: AllowMissingField = 0
 
 
 class Shown:
@@ -79,75 +86,32 @@ class Shown:
         note(text)
 
 
-def command(
-    run: Annotated[str | None, typer.Argument(metavar="[RUN]", help="Name of the new run.")] = None,
-    cluster_name: ClusterOption = None,
-    nodes: NodesOption = None,
-    objective_name: Annotated[
-        str, typer.Option("--objective", help="latency, bandwidth, 'app: COMMAND', or a .toml file.")
-    ] = "latency",
-    knobs: Annotated[
-        str | None, typer.Option(help="Only these, separated by spaces; as for 'wulf tune'.")
-    ] = None,
-    budget: Annotated[str, typer.Option(help="Time for everything, such as 45m or 1h30m.")] = BUDGET,
-    margin: Annotated[str, typer.Option(help="Change of the objective that does not matter.")] = "2%",
-    mpi: Annotated[
-        str | None, typer.Option(help="MPI library: openmpi, mpich, or the path of an mpicc.")
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of all random orders. Default: a new one, stored.")
-    ] = None,
-    keep_over_reboots: Annotated[
-        bool, typer.Option("--persist", help="Also write the files that keep what helps over reboots.")
-    ] = False,
-    curves: Annotated[
-        bool, typer.Option("--curves/--no-curves", help="Measure whole curves as found and as left, too.")
-    ] = True,
-    take_over: TakeOverOption = False,
-    relax: RelaxOption = False,
-    allow_missing: AllowMissingOption = 0,
-    runs: RunsOption = RUNS,
-) -> None:
-    """Do everything: audit, measure, mend, tune, confirm, measure again, report what all of it brought.
-
-    The same as 'wulf audit', 'wulf measure', 'wulf mend', 'wulf tune', 'wulf measure', 'wulf audit' and 'wulf report',
-    in one run with one page. Ctrl-C puts the nodes back and keeps the results so far. Exit code 3 when the search did
-    not come to its end.
-    """
+@flat
+def command(request: WholeRequest, allowed: Allowed, moved: MovedArgument = None) -> None:
     from wulf.base.store.tuning import load_tuning
     from wulf.compose import whole as procedure
-    from wulf.node.fleet import allocation, change
-    from wulf.node.fleet.begin import new_run, new_seed
-    from wulf.node.fleet.clusters import cluster
-    from wulf.node.trials import opening, prepare
+    from wulf.node.fleet import allocation
+    from wulf.node.fleet.begin import place_of
+    from wulf.node.fleet.clusters import config_of
+    from wulf.node.trials import opening
     from wulf.tools.tune import apply_result, session
     from wulf.tools.tune import page as report
 
+    require_named(moved)
     end_gently()
-    path = new_run(run, runs)
-    whole = cluster(cluster_name)
-    there = tune.answering(whole, nodes, allow_missing)
+    path = place_of(request.path, request.runs)
+    whole = config_of(request.cluster)
+    there = tune.answering(whole, request.nodes, allowed.allow_missing)
     config = whole.without(there.missing)
-    compiler = mpi or config.mpi.compiler
+    capped = replace(request, budget_s=allocation.capped(request.budget_s, note))
     with staging() as say:
-        goal = prepare.goal(objective_name, compiler, say)
-    request = session.TuneRequest(
-        config=config,
-        nodes=there.nodes,
-        goal=goal,
-        patterns=tune.patterns_of(knobs),
-        mpi=compiler,
-        budget_s=allocation.capped(parse_duration(budget), note),
-        margin=parse_percent(margin),
-        seed=new_seed(seed),
-        permissions=change.Permissions(take_over=take_over, relax=relax),
-    )
-    found = procedure.run(request, path, Shown(), whole_curves=curves)
+        task = session.task_of(capped, config, there.nodes, say)
+    found = procedure.run(task, path, Shown(), whole_curves=request.curves)
     stored = True
     if found.manifest.change is not None:
-        if keep_over_reboots:
-            stored = persist.keep(config, there.nodes, runs, deadline_s=opening.CONFIRM_WITHIN_S)
-        tune.remember_missing(whole, there, found, persist=keep_over_reboots and stored)
+        if request.persist:
+            stored = persist.keep(config, there.nodes, request.runs, deadline_s=opening.CONFIRM_WITHIN_S)
+        tune.remember_missing(whole, there, found, persist=request.persist and stored)
     done = load_tuning(path)
     page = write_tuning_page(done, None)
     if done.result is not None:

@@ -88,7 +88,7 @@ def words(argv: Sequence[str], name: str) -> list[str]:
         elif not word.startswith(f"{_OPTION}=") and word != "--dry-run":
             kept.append(word)
     verb = 2 if kept[1:2] and kept[0] in VERBS and kept[1] in VERBS[kept[0]].within else 1
-    return [*kept[:verb], *([name] if name else []), *kept[verb:]]
+    return [*kept[:verb], *(["--run", name] if name else []), *kept[verb:]]
 
 
 def follow(job: str, path: Path | None = None) -> None:

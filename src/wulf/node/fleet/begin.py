@@ -38,6 +38,19 @@ def new_run(name: str | None, runs: Path) -> Path:
     return path
 
 
+def place_of(path: Path | str | None, runs: Path) -> Path:
+    """Return the directory of a new run: of a name among `runs`, or of a path.
+
+    Raises
+    ------
+    UsageError
+        The name cannot be one, or there is a run of this name.
+    """
+    if isinstance(path, Path) or (path is not None and "/" in path):
+        return new_run(Path(path).name, Path(path).parent)
+    return new_run(path, runs)
+
+
 def head(
     name: str,
     config: inventory.ClusterConfig,

@@ -44,6 +44,13 @@ RelaxField = Annotated[
         names=("--relax-firewall-facing-outside",),
     ),
 ]
+AllowMissingField = Annotated[
+    int,
+    Option(
+        "Go on without up to N nodes that do not answer at all; they are refused until they are as the others.",
+        metavar="N",
+    ),
+]
 MatchField = Annotated[
     Sequence[str],
     Option(

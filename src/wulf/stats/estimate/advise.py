@@ -230,7 +230,7 @@ def _not_begun(results: Sequence[LaunchResult], plan: Plan) -> Iterator[Advice]:
                 subject=op,
                 text=f"not measured{between}: the run ended before{deserted}",
                 advice="What comes first in --ops has the first claim on the budget. Give the rest its time: "
-                "wulf measure --resume.",
+                "wulf measure --resume latest.",
             )
 
 
@@ -264,8 +264,8 @@ def _not_reached(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> I
             severity="warning",
             subject=_subject(stream, plan),
             text=f"only {_launches(count)}: a {plan.confidence:.0%} interval takes 6{_at(few, cells)}",
-            advice="Give it more time (wulf measure --resume) or allow more (--min-launches, --max-launches, --repeat "
-            "of wulf program run).",
+            advice="Give it more time (wulf measure --resume RUN) or allow more (--min-launches, --max-launches, "
+            "--repeat of wulf program run).",
         )
     if wide:
         worst = max(cell.time.half_width_ratio or 0.0 for cell in wide)

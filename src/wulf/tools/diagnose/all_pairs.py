@@ -9,16 +9,19 @@ from pathlib import Path
 import msgspec
 
 from wulf.base.errors import ProbeError, TransportError, UsageError
-from wulf.base.store import Run
+from wulf.base.store import Run, opened
 from wulf.node.cluster import inventory
 from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.fleet import allocation
+from wulf.node.fleet.begin import place_of
+from wulf.node.fleet.clusters import config_of
 from wulf.node.measuring import session
 from wulf.node.probe import build
 from wulf.node.replay.replaying import Say
 from wulf.page.words import count
 from wulf.tools.diagnose import work
 from wulf.tools.diagnose.pairs import FEWEST_PARTNERS
+from wulf.tools.diagnose.request import DiagnoseRequest
 
 #: Launches of each pair of suspects that is measured alone.
 AGAIN = 3
@@ -26,6 +29,15 @@ AGAIN = 3
 AGAIN_SHARE = 0.5
 
 Watching = Callable[[], AbstractContextManager[session.Watcher]]
+
+
+def judged(request: DiagnoseRequest, watching: Watching, note: Say) -> tuple[Run, bool]:
+    """Return the run that a request is about, measured where it names none; and whether all of it was measured."""
+    if request.run is not None:
+        return opened(request.run, request.runs), True
+    config = config_of(request.cluster)
+    path = place_of(request.path, request.runs)
+    return measure(config, config.select(request.nodes), request.budget_s, path, watching, note)
 
 
 def measure(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wulf.base import store
-from wulf.base.errors import AnalysisError, UsageError
+from wulf.base.errors import AnalysisError
 from wulf.base.records import Analysis, CellEstimate, Comparison, Estimate, NodeRecord, Pair
 from wulf.base.records.diagnosed import Branch, Diagnosis, Gate, Matrix, Score, Worse
-from wulf.base.units import parse_percent
 from wulf.node.measuring.analysis import analyze, compare
 from wulf.stats.estimate.signatures import symptoms
 from wulf.tools.diagnose import alone, tree
@@ -31,21 +29,6 @@ LARGE_BYTES = 64 << 10
 CONFIDENCE = 0.95
 #: Chance that anything is suspected where all are alike, if it is measured again before it is named.
 SUSPICION = 0.1
-_FAIL_IF = re.compile(r"\s*worse\s*>\s*([0-9.]+\s*%)\s*")
-
-
-def fail_if(text: str) -> float:
-    """Return the share by which a run may be worse than its baseline: 0.05 for ``worse > 5%``.
-
-    Raises
-    ------
-    UsageError
-        It says something else.
-    """
-    found = _FAIL_IF.fullmatch(text)
-    if found is None:
-        raise UsageError(f"--fail-if {text!r}: write it as 'worse > 5%'")
-    return parse_percent(found[1])
 
 
 def diagnose(run: store.Run) -> Diagnosis:

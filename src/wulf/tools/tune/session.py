@@ -28,12 +28,13 @@ from wulf.node.change import apply, steps
 from wulf.node.change.guard import Guards
 from wulf.node.cluster import inventory
 from wulf.node.fleet import allocation, change, site
-from wulf.node.fleet.begin import head
+from wulf.node.fleet.begin import head, new_seed
 from wulf.node.trials import loop, prepare
 from wulf.node.trials.bench import TrialRunner, job_line, open_runner
 from wulf.node.trials.experiment import company, objective
 from wulf.node.trials.opening import CONFIRM_WITHIN_S, TuningSite, runner_for
 from wulf.tools.tune import apply_result
+from wulf.tools.tune.request import BUDGET_S, TuneRequest, WholeRequest
 
 CONFIDENCE = 0.95
 #: Chance that a run keeps anything useless, either way; shared by all values that are tried.
@@ -42,7 +43,7 @@ FALSE_DISCOVERY = 0.02
 DWELLS = 8
 
 
-class TuneRequest(msgspec.Struct, frozen=True, kw_only=True):
+class TuneTask(msgspec.Struct, frozen=True, kw_only=True):
     """What a new tuning run is to find out."""
 
     config: inventory.ClusterConfig
@@ -61,6 +62,34 @@ class TuneRequest(msgspec.Struct, frozen=True, kw_only=True):
     pairs: list[Pair] = []
 
 
+def task_of(
+    request: TuneRequest | WholeRequest,
+    config: inventory.ClusterConfig,
+    nodes: Sequence[str],
+    say: prepare.Say,
+) -> TuneTask:
+    """Return what a request comes to on the nodes of a cluster that answer.
+
+    Raises
+    ------
+    ConfigError, UsageError
+        The objective cannot be read, or a number is out of its range.
+    """
+    mpi = request.mpi or config.mpi.compiler
+    printed = (request.match, request.better, request.unit) if isinstance(request, TuneRequest) else ()
+    return TuneTask(
+        config=config,
+        nodes=list(nodes),
+        goal=prepare.goal(request.objective, mpi, say, *printed),
+        patterns=list(request.knobs),
+        mpi=mpi,
+        budget_s=request.budget_s or BUDGET_S,
+        margin=request.margin,
+        seed=new_seed(request.seed),
+        permissions=change.Permissions(take_over=request.take_over, relax=request.relax),
+    )
+
+
 class Watcher(loop.Watcher, Protocol):
     """Shows a person what is being done."""
 
@@ -74,7 +103,7 @@ class Watcher(loop.Watcher, Protocol):
         """Report that the search was interrupted, with the nodes put back and the results kept."""
 
 
-def start(request: TuneRequest, path: Path, watcher: Watcher, *, set_kept: bool) -> TuningRun:
+def start(task: TuneTask, path: Path, watcher: Watcher, *, set_kept: bool) -> TuningRun:
     """Make a new tuning run in a directory.
 
     Parameters
@@ -89,34 +118,30 @@ def start(request: TuneRequest, path: Path, watcher: Watcher, *, set_kept: bool)
     KeyboardInterrupt
         With the nodes put back and the results kept.
     """
-    tools = prepare.tools_for(request.goal, request.mpi, watcher.stage)
+    tools = prepare.tools_for(task.goal, task.mpi, watcher.stage)
     with (
-        site.connect(request.config, request.nodes, watcher.stage) as (transport, records),
-        change.guarded(request.config, transport) as guards,
+        site.connect(task.config, task.nodes, watcher.stage) as (transport, records),
+        change.guarded(task.config, transport) as guards,
     ):
-        choice = _choose(request, records, tools, watcher.stage)
-        ready = runner_for(
-            request.config, transport, guards, records, tools, request.goal.commands, watcher.stage
-        )
-        workload = prepare.workload(request.goal, request.nodes, choice, request.pairs)
+        choice = _choose(task, records, tools, watcher.stage)
+        ready = runner_for(task.config, transport, guards, records, tools, task.goal.commands, watcher.stage)
+        workload = prepare.workload(task.goal, task.nodes, choice, task.pairs)
         with open_runner(ready.bench):
             watcher.stage("measuring the original settings")
-            trial_s = loop.pilot(ready.bench, workload, request.goal.figures, request.seed)
-            if request.budget_s >= company.WORTH * trial_s:
+            trial_s = loop.pilot(ready.bench, workload, task.goal.figures, task.seed)
+            if task.budget_s >= company.WORTH * trial_s:
                 workload = loop.settle_company(
-                    ready.bench, workload, request.goal.metrics, request.margin, request.seed, watcher.note
+                    ready.bench, workload, task.goal.metrics, task.margin, task.seed, watcher.note
                 )
             if workload.at_once:
-                trial_s = loop.pilot(ready.bench, workload, request.goal.figures, request.seed)
-            request = msgspec.structs.replace(
-                request, budget_s=allocation.capped(request.budget_s, watcher.note)
-            )
-            manifest = _manifest(request, path.name, choice, ready, records, workload, trial_s=trial_s)
+                trial_s = loop.pilot(ready.bench, workload, task.goal.figures, task.seed)
+            task = msgspec.structs.replace(task, budget_s=allocation.capped(task.budget_s, watcher.note))
+            manifest = _manifest(task, path.name, choice, ready, records, workload, trial_s=trial_s)
             with create_tuning(path, manifest) as writer:
                 watcher.begun(path, manifest)
                 result = _search(writer, [], ready.bench, watcher)
         if set_kept:
-            _keep(path, result, request.config, guards, records, watcher)
+            _keep(path, result, task.config, guards, records, watcher)
     return load_tuning(path)
 
 
@@ -162,14 +187,14 @@ def go_on(name: str, runs: Path, budget_s: float | None, watcher: Watcher, *, se
 
 
 def explain(
-    request: TuneRequest, say: prepare.Say
+    task: TuneTask, say: prepare.Say
 ) -> tuple[prepare.Choice, dict[tuple[str, str], Mapping[tuple[str, ...], list[str]]]]:
     """Return what would be tried: the choice, and knob and value → the commands on which nodes; change nothing."""
-    tools = prepare.tools_for(request.goal, request.mpi, say)
-    with site.connect(request.config, request.nodes, say) as (transport, records):
-        choice = _choose(request, records, tools, say)
+    tools = prepare.tools_for(task.goal, task.mpi, say)
+    with site.connect(task.config, task.nodes, say) as (transport, records):
+        choice = _choose(task, records, tools, say)
         commands = {
-            (candidate.knob, value): _commands(request, transport, records, candidate, value)
+            (candidate.knob, value): _commands(task, transport, records, candidate, value)
             for candidate in choice.candidates
             for value in candidate.values
         }
@@ -234,10 +259,10 @@ def _note_kept(path: Path, outcome: ChangeOutcome, watcher: Watcher) -> None:
 
 
 def _choose(
-    request: TuneRequest, records: Sequence[NodeRecord], tools: site.Toolbox | None, say: prepare.Say
+    task: TuneTask, records: Sequence[NodeRecord], tools: site.Toolbox | None, say: prepare.Say
 ) -> prepare.Choice:
-    library = prepare.library_of(tools, request.mpi, request.config, records, say)
-    choice = prepare.choose(records, request.goal, request.patterns, library, request.permissions)
+    library = prepare.library_of(tools, task.mpi, task.config, records, say)
+    choice = prepare.choose(records, task.goal, task.patterns, library, task.permissions)
     if not choice.candidates:
         why = "\n".join(f"  {name}: {reason}" for name, reason in list(choice.left_out.items())[:20])
         raise UsageError(f"there is nothing to try:\n{why}")
@@ -245,7 +270,7 @@ def _choose(
 
 
 def _manifest(
-    request: TuneRequest,
+    task: TuneTask,
     name: str,
     choice: prepare.Choice,
     ready: TuningSite,
@@ -255,23 +280,23 @@ def _manifest(
     trial_s: float,
 ) -> TuneManifest:
     return TuneManifest(
-        **head(name, request.config, ready.operations, ready.software),
+        **head(name, task.config, ready.operations, ready.software),
         plan=TunePlan(
-            objective=request.goal.name,
-            metrics=request.goal.metrics,
+            objective=task.goal.name,
+            metrics=task.goal.metrics,
             candidates=choice.candidates,
-            budget_s=request.budget_s,
+            budget_s=task.budget_s,
             trial_s=trial_s,
-            margin=request.margin,
+            margin=task.margin,
             false_discovery=FALSE_DISCOVERY,
             confidence=CONFIDENCE,
-            seed=request.seed,
+            seed=task.seed,
             # A command is begun anew under each setting.
-            dwells=DWELLS if all(metric.figure is not None for metric in request.goal.metrics) else 0,
+            dwells=DWELLS if all(metric.figure is not None for metric in task.goal.metrics) else 0,
         ),
         workload=workload,
-        profile=request.goal.profile,
-        nodes=request.nodes,
+        profile=task.goal.profile,
+        nodes=task.nodes,
         records=records,
         left_out=choice.left_out,
     )
@@ -291,7 +316,7 @@ def _require_original(manifest: TuneManifest, now: Sequence[NodeRecord], path: P
 
 
 def _commands(
-    request: TuneRequest,
+    task: TuneTask,
     transport: Transport,
     records: Sequence[NodeRecord],
     candidate: Candidate,
@@ -300,10 +325,10 @@ def _commands(
     knob = catalogue.knob(candidate.knob)
     variables = job_line({knob.id: value})
     if variables:
-        return {(f"{variables} in the environment of the job",): list(request.nodes)}
+        return {(f"{variables} in the environment of the job",): list(task.nodes)}
     intention = change.plan(
         records,
-        request.config.interface,
+        task.config.interface,
         {record.node: [steps.check(knob, value)] for record in records},
         change.VETTED,
     )

@@ -37,7 +37,7 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 STATUS_TEXTS = {
     "running": "The run was not finished when this was written.",
     "budget": "The budget was spent before all targets were reached.",
-    "interrupted": "The run was interrupted; 'wulf measure --resume' goes on.",
+    "interrupted": "The run was interrupted; 'wulf measure --resume latest' goes on.",
     "failed": "The run failed.",
 }
 #: Instead of the above, where no target was missed by what was measured.

@@ -1,0 +1,87 @@
+"""What is asked: which pairs are judged, and against what."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Annotated
+
+from wulf.base.errors import UsageError
+from wulf.base.request import RUNS, SECONDS, AnyRun, Argument, Option, PathField, RunsField, Unit
+from wulf.base.units import parse_percent
+from wulf.node.fleet.fields import ClusterField, NodesField
+
+#: By how much a run may be worse than its baseline.
+MARGIN = 0.05
+_FAIL_IF = re.compile(r"\s*worse\s*>\s*([0-9.]+\s*%)\s*")
+
+
+def fail_if(text: str) -> float:
+    """Return the share by which a run may be worse than its baseline: 0.05 for ``worse > 5%``.
+
+    Raises
+    ------
+    UsageError
+        It says something else.
+    """
+    found = _FAIL_IF.fullmatch(text)
+    if found is None:
+        raise UsageError(f"{text!r}: write it as 'worse > 5%'")
+    return parse_percent(found[1])
+
+
+WORSE = Unit("", fail_if, lambda share: f"worse > {100 * share:g}%", 0, 1, "a share between 0 and 1")
+
+
+@dataclass(frozen=True)
+class DiagnoseRequest:
+    """Say which node, link or group of nodes is slow, or that all are alike.
+
+    Without a run all pairs are measured, at a small and a large size, pairs without a common node at the same time.
+    A node is suspected that is slow with everybody, a link that is slower than both its nodes explain, a group that is
+    slow with all others and quick among itself: something is between it and them. Of a cluster where all are alike
+    something is suspected in one case of a hundred. Who is suspected is measured once more, alone, in half of the
+    budget at most, and named only if it is slow then, too.
+
+    Beside this it says which known causes the figures look like, each with its evidence and the next step: MTU, delayed
+    acknowledgements, interrupt moderation, packet filters, duplex, links below their speed, losses, socket buffers,
+    power states, busy nodes.
+
+    Exit code 3 when something is suspected, worse than the baseline, or could not be measured again; so it can stand in
+    a prolog or an acceptance test.
+    """
+
+    run: Annotated[
+        AnyRun | None,
+        Argument("A run of all pairs. Default: a new one is measured.", metavar="[RUN]", complete="runs"),
+    ] = None
+    cluster: ClusterField = None
+    path: PathField = None
+    nodes: NodesField = None
+    budget_s: Annotated[float, Option("Time for measuring.", unit=SECONDS)] = 120.0
+    baseline: Annotated[
+        AnyRun | None,
+        Option(
+            "An earlier run of the same pairs and sizes, to compare with.", metavar="RUN", complete="runs"
+        ),
+    ] = None
+    margin: Annotated[
+        float | None,
+        Option(
+            f"When it counts as worse than the baseline. Default: {WORSE.spell(MARGIN)!r}.",
+            names=("--fail-if",),
+            unit=WORSE,
+        ),
+    ] = None
+    runs: RunsField = RUNS
+
+    def __post_init__(self) -> None:
+        """Refuse a margin without anything to hold against.
+
+        Raises
+        ------
+        UsageError
+            Says what it takes.
+        """
+        if self.margin is not None and self.baseline is None:
+            raise UsageError("--fail-if is about --baseline: name the run to compare with")
