@@ -51,8 +51,8 @@ def test_knob_list_and_show(tmp_path):
 
 
 WRONG = {
-    "an unknown profile": (["audit", "--profile", "speed"], 2, "latency, throughput, hpc"),
-    "an unknown severity": (["audit", "--fail-on", "never"], 2, "fail, warn, info"),
+    "an unknown profile": (["audit", "--profile", "speed"], 2, "'latency', 'throughput', 'hpc'"),
+    "an unknown severity": (["audit", "--fail-on", "never"], 2, "'fail', 'warn', 'info'"),
     "an unknown knob": (["settings", "show", "nic.rx"], 2, "there is no knob 'nic.rx'; did you mean nic.rx_"),
     "an unknown layer": (["settings", "list", "--layer", "x"], 2, "kernel_net"),
     "a look that is not there": (["audit", "--from", "no.tar"], 1, "there is no no.tar"),

@@ -91,7 +91,7 @@ def units(*collectives: str) -> list[Unit]:
 
 def tuned(bench: Bench, *collectives: str) -> CollectiveTuning:
     config = inventory.local()
-    request = session.TuneRequest(
+    request = session.CollectivesTask(
         config=config,
         nodes=bench.nodes,
         collectives=list(collectives),

@@ -95,6 +95,8 @@ class Option:
         What a shell offers: a function of `wulf.face.cli.complete`, or the words.
     default
         What the help says of the default instead of the value.
+    typed
+        Its type on the command line, where that does not follow from the field's.
     """
 
     help: str
@@ -106,10 +108,15 @@ class Option:
     separator: str = ""
     complete: str | Sequence[str] = ""
     default: str = ""
+    typed: Any = None
 
 
 class Argument(Option):
     """As an option, but given by its place on the command line."""
+
+
+class Elsewhere(Option):
+    """An argument of the function in Python that the command line has in another form, and fills in itself."""
 
 
 #: Fields of many requests.
@@ -117,7 +124,7 @@ RunsField = Annotated[Path, Option("Directory that holds the runs.")]
 RUNS = Path("runs")
 PathField = Annotated[
     Path | str | None,
-    Option("Name of the new run. Default: date and time.", names=("--run",), metavar="NAME"),
+    Option("Name of the new run. Default: date and time.", names=("--run",), metavar="NAME", typed=str),
 ]
 JsonField = Annotated[bool, Option("Print JSON (see docs/reference/json.md).")]
 DryRunField = Annotated[bool, Option("Print every command for every node, and change nothing.")]

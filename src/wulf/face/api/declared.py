@@ -19,7 +19,7 @@ _Record = TypeVar("_Record")
 
 
 def function(
-    request: Callable[_Arguments, _Request], work: Callable[[_Request, Progress], _Record]
+    request: Callable[_Arguments, _Request], work: Callable[[_Request, Progress], _Record], name: str = ""
 ) -> Callable[_Arguments, _Record]:
     """Return what takes the fields of a request as arguments, and does the work.
 
@@ -27,6 +27,8 @@ def function(
     ----------
     request
         Its class.
+    name
+        Of the function; that of the class without "Request" where none is given.
     """
     fields = {field.name: field for field in fields_of(request)}
     signature = inspect.signature(request)
@@ -35,11 +37,11 @@ def function(
     ]
 
     def called(*values: _Arguments.args, **named: _Arguments.kwargs) -> _Record:
-        for name, value in signature.bind(*values, **named).arguments.items():
-            _require(fields[name], value)
+        for argument, value in signature.bind(*values, **named).arguments.items():
+            _require(fields[argument], value)
         return work(request(*values, **named), LOGGED)
 
-    called.__name__ = called.__qualname__ = request.__name__.removesuffix("Request").lower()
+    called.__name__ = called.__qualname__ = name or request.__name__.removesuffix("Request").lower()
     called.__signature__ = signature.replace(  # type: ignore[attr-defined]
         parameters=shown, return_annotation=get_type_hints(work).get("return", Any)
     )

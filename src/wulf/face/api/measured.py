@@ -23,13 +23,12 @@ from wulf.face.api.common import RUNS, AnyRun, Cluster, note, run_of, stage
 from wulf.face.api.declared import function
 from wulf.face.logged import Logged
 from wulf.node.cluster.names import expand
-from wulf.node.fleet import change
-from wulf.node.fleet.begin import new_seed, place_of
-from wulf.node.fleet.clusters import config_of
+from wulf.node.fleet.begin import place_of
 from wulf.node.measuring import analysis, imported
 from wulf.node.measuring import session as measuring
 from wulf.node.trials import interleaving
-from wulf.node.trials.printed import printed
+from wulf.tools.compare import work as comparing
+from wulf.tools.compare.request import InTurnRequest
 from wulf.tools.diagnose import all_pairs
 from wulf.tools.diagnose import work as judging
 from wulf.tools.diagnose.request import MARGIN, DiagnoseRequest
@@ -135,56 +134,11 @@ def compare(base: AnyRun, candidate: AnyRun, *, margin: float = 0.02) -> Compari
     return analysis.compare(run_of(base), run_of(candidate), margin)
 
 
-@checked
-def compare_settings(
-    base: str,
-    candidate: str,
-    cluster: Cluster = None,
-    *,
-    nodes: str | None = None,
-    ops: Sequence[str] | None = None,
-    sizes_bytes: Sequence[int] = (1, 64, 1024, 65536),
-    pairs: str = "ring",
-    command: str = "",
-    match: Sequence[str] = (),
-    names: Sequence[str] = (),
-    mpi: str | None = None,
-    launches: int = 20,
-    budget_s: float = 600.0,
-    margin: float = 0.02,
-    seed: int | None = None,
-    take_over: bool = False,
-    relax: bool = False,
-) -> Comparison:
-    """Measure two settings or MPI libraries in turn, as ``wulf compare --interleaved`` does; all is put back.
+def _compare_settings(request: InTurnRequest, progress: Progress) -> Comparison:  # noqa: ARG001 - `in_turn` logs
+    return in_turn(comparing.turns(request))
 
-    Parameters
-    ----------
-    base, candidate
-        ``original`` or ``KNOB=VALUE,…``, with ``mpi=…`` (two MPI libraries) and ``pairs=…`` among them.
-    command, match, names
-        Measure the run time of this command, and numbers that it prints, as `app` does.
-    launches
-        Pairs of launches at most.
-    """
-    config = config_of(cluster)
-    request = interleaving.InterleaveRequest(
-        config=config,
-        nodes=config.select(nodes),
-        sides=(interleaving.side(base), interleaving.side(candidate)),
-        ops=list(ops) if ops is not None else None,
-        sizes_bytes=sorted(set(sizes_bytes)),
-        pairs=pairs,
-        command=command,
-        prints=printed(match, names),
-        launches=launches,
-        budget_s=budget_s,
-        margin=margin,
-        permissions=change.Permissions(take_over=take_over, relax=relax),
-        mpi=mpi or config.mpi.compiler,
-        seed=new_seed(seed),
-    )
-    return in_turn(request)
+
+compare_settings = function(InTurnRequest, _compare_settings, name="compare_settings")
 
 
 @checked

@@ -15,6 +15,7 @@ from wulf.base.records.profiled import Characters
 from wulf.base.records.traced import TraceSummary
 from wulf.base.store import Run
 from wulf.base.store.hpl import HplRun
+from wulf.base.tool import Progress
 from wulf.base.trace.summary import summary
 from wulf.face.api.arguments import checked
 from wulf.face.api.common import RUNS, AnyRun, Cluster, note, run_of, stage
@@ -31,6 +32,7 @@ from wulf.node.trials import commands, interleaving
 from wulf.node.trials.printed import printed
 from wulf.tools.application import work
 from wulf.tools.collectives import session as collectives
+from wulf.tools.collectives.request import CollectivesRequest
 from wulf.tools.emulate import work as emulating
 from wulf.tools.hpcc import work as hpcc
 from wulf.tools.hpl import session as linpack
@@ -480,43 +482,12 @@ def run_hpcc(
     return hpcc.measure(request, place_of(path, RUNS), stage)
 
 
-@checked
-def tune_collectives(
-    rules: Path | str,
-    cluster: Cluster = None,
-    *,
-    nodes: str | None = None,
-    collectives_of: Sequence[str] = ("bcast", "reduce", "allreduce", "allgather", "alltoall"),
-    max_size_bytes: int = 1 << 20,
-    ranks: Sequence[int] = (),
-    budget_s: float = 1800.0,
-    mpi: str | None = None,
-    seed: int | None = None,
-) -> CollectiveTuning:
-    """Find the best algorithms for collectives, and write the library's file, as ``wulf tune collectives`` does.
+def _tune_collectives(request: CollectivesRequest, progress: Progress) -> CollectiveTuning:
+    task = collectives.task_of(request, progress.note)
+    return collectives.save(collectives.tune(task, progress), task.out)
 
-    Parameters
-    ----------
-    rules
-        The file that is written.
-    collectives_of
-        As the library calls them.
-    ranks
-        Numbers of ranks; none for one on each node.
-    """
-    config = config_of(cluster)
-    request = collectives.TuneRequest(
-        config=config,
-        nodes=config.select(nodes),
-        collectives=list(collectives_of),
-        max_bytes=max_size_bytes,
-        ranks=sorted(set(ranks)),
-        budget_s=allocation.capped(budget_s, note),
-        out=Path(rules),
-        mpi=mpi or config.mpi.compiler,
-        seed=new_seed(seed),
-    )
-    return collectives.save(collectives.tune(request, stage), Path(rules))
+
+tune_collectives = function(CollectivesRequest, _tune_collectives, name="tune_collectives")
 
 
 def _text(command: str | Sequence[str]) -> str:

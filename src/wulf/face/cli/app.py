@@ -10,13 +10,14 @@ import typer
 from wulf.base.errors import ConfigError, UsageError
 from wulf.base.signals import end_gently
 from wulf.base.units import parse_duration, parse_percent
-from wulf.face.cli.compare import LAUNCHES, measure_in_turn
+from wulf.face.cli.compare import measure_in_turn
 from wulf.face.cli.facts import NodesOption
 from wulf.face.cli.measure import show_measured
 from wulf.face.cli.measure_progress import MeasureProgress
 from wulf.face.cli.options import RUNS, ClusterOption, RunsOption
 from wulf.face.cli.printed import AsOption, MatchOption
 from wulf.node.programs import batch
+from wulf.tools.compare.request import LAUNCHES
 
 BUDGET = "30m"
 MARGIN = "2%"

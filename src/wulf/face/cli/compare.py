@@ -4,95 +4,64 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from wulf.base.errors import EXIT_FINDINGS, EXIT_INTERRUPTED, UsageError
+from wulf.base.request import RUNS, JsonField, Option, RunsField
 from wulf.base.signals import end_gently
-from wulf.base.units import parse_duration, parse_percent, parse_size
 from wulf.face.cli import complete
-from wulf.face.cli.facts import NodesOption
-from wulf.face.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console, open_run, print_json
-from wulf.face.cli.printed import AsOption, MatchOption
+from wulf.face.cli.declared import flat
+from wulf.face.cli.options import console, print_json
 from wulf.face.cli.progress import Display
-from wulf.face.cli.set_values import RelaxOption, TakeOverOption, show_commands, show_rows, telling_of_nodes
+from wulf.face.cli.set_values import show_commands, show_rows, telling_of_nodes
+from wulf.tools.compare.request import InTurnRequest
 
 if TYPE_CHECKING:
     from wulf.base.records import Comparison, Operation
     from wulf.node.trials import interleaving
 
-#: Enough to find 5 % where launches scatter by 3 % (bench compare-power).
-LAUNCHES = 20
-BUDGET = "10m"
-SIZES = "1,64,1KiB,64KiB"
-_SECTION = "Of --interleaved"
+SidesArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="RUN",
+        help="The base, then what to compare with it. With --interleaved two sides, each 'original' or "
+        "KNOB=VALUE,…; mpi=openmpi and pairs=node01:node02 are among what a side may say.",
+        autocompletion=complete.runs,
+    ),
+]
 
 
-def command(
-    names: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="RUN",
-            help="The base, then what to compare with it. With --interleaved two sides, each 'original' or "
-            "KNOB=VALUE,…; mpi=openmpi and pairs=node01:node02 are among what a side may say.",
-            autocompletion=complete.runs,
-        ),
-    ],
-    runs: RunsOption = RUNS,
-    margin: Annotated[str, typer.Option(help="Differences smaller than this do not matter.")] = "2%",
-    json: JsonOption = False,
-    html_file: Annotated[
-        Path | None, typer.Option("--html", help="Write a page to this file (two runs).", metavar="FILE")
-    ] = None,
+@dataclass(frozen=True)
+class Shown:
+    """What is compared, and how it is shown."""
+
     interleaved: Annotated[
         bool,
-        typer.Option(
-            "--interleaved",
-            help="Measure two sides now, in pairs of launches of random order, and put everything back.",
+        Option(
+            "Measure two sides now, in pairs of launches of random order, and put everything back. The options above "
+            "are about this, beside --margin."
         ),
-    ] = False,
-    cluster: ClusterOption = None,
-    nodes: NodesOption = None,
-    ops: Annotated[
-        str | None,
-        typer.Option(
-            help=f"{_SECTION}: operations, separated by commas. Default: the usual ping-pong.",
-            autocompletion=complete.operations,
-        ),
-    ] = None,
-    command_text: Annotated[
-        str,
-        typer.Option(
-            "--command",
-            metavar="COMMAND",
-            help=f"{_SECTION}: the run time of this command on the first node; with --ops, these operations, too.",
-        ),
-    ] = "",
-    match: MatchOption = None,
-    names_: AsOption = None,
-    sizes: Annotated[str, typer.Option(help=f"{_SECTION}: message sizes.")] = SIZES,
-    pairs: Annotated[
-        str, typer.Option(help=f"{_SECTION}: all, ring, or pairs such as n1:n2,n3:n4.")
-    ] = "ring",
-    launches: Annotated[int, typer.Option(help=f"{_SECTION}: pairs of launches at most.")] = LAUNCHES,
-    budget: Annotated[
-        str, typer.Option(help=f"{_SECTION}: time after which no pair of launches is begun.")
-    ] = BUDGET,
-    mpi: Annotated[
-        str | None, typer.Option(help=f"{_SECTION}: MPI library of a side that names none.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help=f"{_SECTION}: seed of all random orders.")] = None,
+    ] = False
     dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", help=f"{_SECTION}: print every command for every node, and change nothing."
-        ),
-    ] = False,
-    take_over: TakeOverOption = False,
-    relax: RelaxOption = False,
-) -> None:
+        bool, Option("Of --interleaved: print every command for every node, and change nothing.")
+    ] = False
+    html: Annotated[Path | None, Option("Write a page to this file (two runs).", metavar="FILE")] = None
+    json: JsonField = False
+    runs: RunsField = RUNS
+
+    def __post_init__(self) -> None:
+        if self.dry_run and not self.interleaved:
+            raise UsageError("--dry-run is about --interleaved: a comparison of stored runs changes nothing")
+        if self.dry_run and self.json:
+            raise UsageError("--dry-run has no --json: it prints commands for people")
+
+
+@flat
+def command(sides: SidesArgument, request: InTurnRequest, shown: Shown) -> None:
     """Show the shift of every size with its interval, and a verdict.
 
     The first run is the base. Two runs that were measured at different times differ by a few percent as a whole even
@@ -103,52 +72,26 @@ def command(
 
     Exit code 3 when a run is worse than the base, or has nothing in common with it.
     """
-    from wulf.node.fleet import change
-    from wulf.node.fleet.begin import new_seed
-    from wulf.node.fleet.clusters import cluster as resolve
+    from wulf.base.store import opened
     from wulf.node.measuring import analysis
-    from wulf.node.trials import interleaving
-    from wulf.node.trials.printed import printed
+    from wulf.tools.compare import work
 
-    if len(names) < 2:
+    if len(sides) < 2:
         raise UsageError("wulf compare needs at least two runs: the base, then what to compare with it")
-    width = parse_percent(margin)
-    if not interleaved:
-        if command_text or match or names_:
-            raise UsageError(
-                "--command, --match and --as are about --interleaved: stored runs say what they measured"
-            )
-        if dry_run:
-            raise UsageError("--dry-run is about --interleaved: a comparison of stored runs changes nothing")
-        base, *candidates = [open_run(name, runs) for name in names]
-        comparisons = [analysis.compare(base, candidate, width) for candidate in candidates]
-        _show(comparisons, base.manifest.operations, html_file, json=json)
+    if shown.interleaved:
+        end_gently()
+        if len(sides) != 2:
+            raise UsageError("--interleaved compares two sides")
+        turns = work.turns(replace(request, base=sides[0], candidate=sides[1]))
+        measure_in_turn(turns, shown.html, dry_run=shown.dry_run, json=shown.json)
         return
-    end_gently()
-    if len(names) != 2:
-        raise UsageError("--interleaved compares two sides")
-    if match and not command_text:
-        raise UsageError("--match is a number that a command prints: it takes --command")
-    if dry_run and json:
-        raise UsageError("--dry-run has no --json: it prints commands for people")
-    config = resolve(cluster)
-    request = interleaving.InterleaveRequest(
-        config=config,
-        nodes=config.select(nodes),
-        sides=(interleaving.side(names[0]), interleaving.side(names[1])),
-        ops=[name.strip() for name in ops.split(",")] if ops else None,
-        sizes_bytes=sorted({parse_size(size) for size in sizes.split(",")}),
-        pairs=pairs,
-        command=command_text,
-        prints=printed(match or [], names_ or []),
-        launches=launches,
-        budget_s=parse_duration(budget),
-        margin=width,
-        permissions=change.Permissions(take_over=take_over, relax=relax),
-        mpi=mpi or config.mpi.compiler,
-        seed=new_seed(seed),
-    )
-    measure_in_turn(request, html_file, dry_run=dry_run, json=json)
+    if request.command or request.names:
+        raise UsageError(
+            "--command, --match and --as are about --interleaved: stored runs say what they measured"
+        )
+    base, *candidates = [opened(name, shown.runs) for name in sides]
+    comparisons = [analysis.compare(base, candidate, request.margin) for candidate in candidates]
+    _show(comparisons, base.manifest.operations, shown.html, json=shown.json)
 
 
 def measure_in_turn(

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import typer
 
 from wulf.base.errors import UsageError
-from wulf.base.request import Argument, Field, fields_of
+from wulf.base.request import Argument, Elsewhere, Field, fields_of
 from wulf.face.cli import complete
 
 #: What the command line takes as it is.
@@ -130,16 +130,17 @@ def _parameters(record: Any) -> list[inspect.Parameter]:
             annotation=Annotated[_typed(field), _as_typer(field)],
         )
         for field in map(_Field, fields_of(record))
+        if not isinstance(field.option, Elsewhere)
     ]
 
 
 def _built(record: Any, given: Mapping[str, Any]) -> Any:
     """Return the request; raise UsageError where something is missing or no value."""
     fields = [_Field(field) for field in fields_of(record)]
-    missing = [field.shown for field in fields if field.required and not given[field.name]]
+    missing = [field.shown for field in fields if field.required and not given.get(field.name, True)]
     if missing:
         raise UsageError(f"give {', '.join(missing)}")
-    return record(**{field.name: field.parsed(given[field.name]) for field in fields})
+    return record(**{field.name: field.parsed(given.get(field.name)) for field in fields})
 
 
 def _as_typer(field: _Field) -> Any:
@@ -164,7 +165,7 @@ def _completion(offered: str | Sequence[str]) -> Callable[..., list[str]]:
 
 
 def _typed(field: _Field) -> Any:
-    kind = str if field.is_text else _kind(field.kind)
+    kind = field.option.typed or (str if field.is_text else _kind(field.kind))
     return kind | None if field.default is None else kind
 
 

@@ -53,7 +53,7 @@ class Begun:
 @flat
 def command(request: MeasureRequest, begun: Begun, moved: MovedArgument = None) -> None:
     from wulf.base import store
-    from wulf.node.fleet.begin import place_of
+    from wulf.node.fleet.begin import new_run
     from wulf.node.measuring import session
     from wulf.tools.measure import work
 
@@ -66,7 +66,7 @@ def command(request: MeasureRequest, begun: Begun, moved: MovedArgument = None) 
         if begun.resume is not None:
             path = store.find_run(begun.resume, request.runs)
         else:
-            path = place_of(request.path, request.runs)
+            path = new_run(request.path, request.runs)
         named = begun.resume is not None or request.path is not None
         submitting.submit(begun.submit, path, named=named, dry_run=begun.dry_run)
     elif begun.resume is not None:
@@ -80,7 +80,7 @@ def command(request: MeasureRequest, begun: Begun, moved: MovedArgument = None) 
             plan, fit = session.foretell(work.measurement(request), progress)
         sys.stdout.writelines(f"{line}\n" for line in what_fits(plan, fit))
     else:
-        path = place_of(request.path, request.runs)
+        path = new_run(request.path, request.runs)
         with MeasureProgress() as progress:
             measured = session.start(work.measurement(request), path, progress)
         show_measured(measured, lacking=_lacking(measured[0]) if request.suite == CALIBRATE else "")

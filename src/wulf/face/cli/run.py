@@ -91,7 +91,7 @@ def command(request: WholeRequest, allowed: Allowed, moved: MovedArgument = None
     from wulf.base.store.tuning import load_tuning
     from wulf.compose import whole as procedure
     from wulf.node.fleet import allocation
-    from wulf.node.fleet.begin import place_of
+    from wulf.node.fleet.begin import new_run
     from wulf.node.fleet.clusters import config_of
     from wulf.node.trials import opening
     from wulf.tools.tune import apply_result, session
@@ -99,7 +99,7 @@ def command(request: WholeRequest, allowed: Allowed, moved: MovedArgument = None
 
     require_named(moved)
     end_gently()
-    path = place_of(request.path, request.runs)
+    path = new_run(request.path, request.runs)
     whole = config_of(request.cluster)
     there = tune.answering(whole, request.nodes, allowed.allow_missing)
     config = whole.without(there.missing)

@@ -47,7 +47,7 @@ class Begun:
 
 @flat
 def command(request: TuneRequest, begun: Begun, moved: MovedArgument = None) -> None:
-    from wulf.node.fleet.begin import place_of
+    from wulf.node.fleet.begin import new_run
     from wulf.node.fleet.clusters import config_of
     from wulf.tools.tune import session
 
@@ -59,7 +59,7 @@ def command(request: TuneRequest, begun: Begun, moved: MovedArgument = None) -> 
                 begun.resume, request.runs, request.budget_s, progress, set_kept=request.set_kept
             )
     else:
-        path = place_of(request.path, request.runs)
+        path = new_run(request.path, request.runs)
         whole = config_of(request.cluster)
         there = answering(whole, request.nodes, begun.allow_missing)
         with staging() as say:

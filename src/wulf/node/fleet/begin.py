@@ -22,8 +22,8 @@ def new_seed(seed: int | None = None) -> int:
     return random.SystemRandom().getrandbits(32) if seed is None else seed
 
 
-def new_run(name: str | None, runs: Path) -> Path:
-    """Return the directory of a run that is begun now.
+def new_run(name: Path | str | None, runs: Path) -> Path:
+    """Return the directory of a run that is begun now, of a name among `runs`.
 
     Raises
     ------
@@ -31,7 +31,9 @@ def new_run(name: str | None, runs: Path) -> Path:
         The name cannot be one, or there is a run of this name.
     """
     path = runs / (
-        checked_name(name) if name is not None else datetime.now().astimezone().strftime("%Y-%m-%d-%H%M%S")
+        checked_name(str(name))
+        if name is not None
+        else datetime.now().astimezone().strftime("%Y-%m-%d-%H%M%S")
     )
     if path.exists():
         raise UsageError(f"{path} exists already: choose another name, or go on with --resume")

@@ -16,11 +16,14 @@ from wulf.base.records import SCHEMA_VERSION, Operation
 from wulf.base.records.collectives import OWN, CollectiveTuning, RuleEffect, StruckOut, TunedCell
 from wulf.base.text import nearest
 from wulf.node.cluster.inventory import ClusterConfig
-from wulf.node.fleet import site
+from wulf.node.fleet import allocation, site
+from wulf.node.fleet.begin import new_seed
+from wulf.node.fleet.clusters import config_of
 from wulf.node.probe import ladder
 from wulf.tools.collectives import effect
 from wulf.tools.collectives.bench import Bench, LaunchError, Unit, operation_of, place_of
 from wulf.tools.collectives.judge import Judge
+from wulf.tools.collectives.request import CollectivesRequest
 from wulf.tools.collectives.rules.decision import Found, decide, for_all_sizes
 from wulf.tools.collectives.rules.halving import Candidate
 from wulf.tools.collectives.rules.installed import Library
@@ -33,7 +36,7 @@ SMALLEST, GROWTH = 8, 8
 AFTER_SHARE = 0.25
 
 
-class TuneRequest(msgspec.Struct, frozen=True, kw_only=True):
+class CollectivesTask(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be tuned."""
 
     config: ClusterConfig
@@ -47,6 +50,22 @@ class TuneRequest(msgspec.Struct, frozen=True, kw_only=True):
     out: Path
     mpi: str | None
     seed: int
+
+
+def task_of(request: CollectivesRequest, note: Say) -> CollectivesTask:
+    """Return what a request comes to on the cluster that it names, and within the allocation that this runs in."""
+    config = config_of(request.cluster)
+    return CollectivesTask(
+        config=config,
+        nodes=config.select(request.nodes),
+        collectives=list(request.collectives),
+        max_bytes=request.max_size_bytes,
+        ranks=sorted(set(request.ranks)),
+        budget_s=allocation.capped(request.budget_s, note),
+        out=Path(request.out),
+        mpi=request.mpi or config.mpi.compiler,
+        seed=new_seed(request.seed),
+    )
 
 
 class _State(msgspec.Struct):
@@ -93,7 +112,7 @@ def between(sizes: Sequence[int]) -> list[int]:
     return sorted(thirds - set(sizes))
 
 
-def tune(request: TuneRequest, say: Say) -> CollectiveTuning:
+def tune(task: CollectivesTask, say: Say) -> CollectiveTuning:
     """Search, write the file, prove it and judge it; what was found so far stays after Ctrl-C or a failure.
 
     Raises
@@ -103,26 +122,26 @@ def tune(request: TuneRequest, say: Say) -> CollectiveTuning:
     ProbeError
         The library does not say what it has, something in it stands before the rules, or nothing could be measured.
     """
-    for ranks in request.ranks:
-        place_of(request.nodes, ranks)
+    for ranks in task.ranks:
+        place_of(task.nodes, ranks)
     begin = time.monotonic()
-    tools = site.toolbox([operation_of(one) for one in request.collectives], request.mpi, say)
+    tools = site.toolbox([operation_of(one) for one in task.collectives], task.mpi, say)
     operations = {operation.name: operation for operation in tools.operations}
     _require_collectives(operations)
     assert tools.mpi is not None
-    with site.connect(request.config, request.nodes, say) as (transport, records):
-        ready = site.ready(request.config, transport, records, tools, say)
+    with site.connect(task.config, task.nodes, say) as (transport, records):
+        ready = site.ready(task.config, transport, records, tools, say)
         if ready.left_out:
             raise ProbeError("; ".join(absent.reason for absent in ready.left_out))
-        bench = Bench(ready.launch, ready.where, request.nodes, operations, request.seed)
+        bench = Bench(ready.launch, ready.where, task.nodes, operations, task.seed)
         say("asking the library for its algorithms")
         library = bench.library(tools.mpi)
-        require_tunable(library, request.collectives)
-        return carry_out(request, bench, library, _units(request, operations), begin, say)
+        require_tunable(library, task.collectives)
+        return carry_out(task, bench, library, _units(task, operations), begin, say)
 
 
 def carry_out(
-    request: TuneRequest, bench: Bench, library: Library, units: Sequence[Unit], begin_s: float, say: Say
+    task: CollectivesTask, bench: Bench, library: Library, units: Sequence[Unit], begin_s: float, say: Say
 ) -> CollectiveTuning:
     """Do what `tune` does where the library was asked and its nodes are ready.
 
@@ -138,8 +157,8 @@ def carry_out(
     """
     state = _State()
     try:
-        _search(request, bench, library, units, state, say)
-        _finish(request, bench, library, state, begin_s + request.budget_s, say)
+        _search(task, bench, library, units, state, say)
+        _finish(task, bench, library, state, begin_s + task.budget_s, say)
     except KeyboardInterrupt:
         if not state.results:
             raise
@@ -152,7 +171,7 @@ def carry_out(
         bench.clean()
     if state.interrupted and not state.tried:
         _decide(library, state)
-    return _record(request, library, state, bench, time.monotonic() - begin_s)
+    return _record(task, library, state, bench, time.monotonic() - begin_s)
 
 
 def save(found: CollectiveTuning, out: Path) -> CollectiveTuning:
@@ -209,28 +228,28 @@ def require_tunable(library: Library, collectives: Sequence[str]) -> None:
         )
 
 
-def _units(request: TuneRequest, operations: dict[str, Operation]) -> list[Unit]:
+def _units(task: CollectivesTask, operations: dict[str, Operation]) -> list[Unit]:
     found = []
-    for collective in request.collectives:
+    for collective in task.collectives:
         operation = operations[operation_of(collective)]
-        sizes = sizes_to(request.max_bytes)
+        sizes = sizes_to(task.max_bytes)
         own = tuple(ladder.sizes_of(operation, sizes))
         held = tuple(
             size for size in ladder.within(between(sizes), operation.min_size_bytes, operation.max_size_bytes)
         )
         held = held if len(own) > 1 else own
-        for ranks in request.ranks or [len(request.nodes)]:
+        for ranks in task.ranks or [len(task.nodes)]:
             found.append(Unit(collective=collective, ranks=ranks, sizes=own, held_out=held))
     return found
 
 
 def _search(
-    request: TuneRequest, bench: Bench, library: Library, units: Sequence[Unit], state: _State, say: Say
+    task: CollectivesTask, bench: Bench, library: Library, units: Sequence[Unit], state: _State, say: Say
 ) -> None:
-    end = time.monotonic() + (1 - AFTER_SHARE) * request.budget_s
+    end = time.monotonic() + (1 - AFTER_SHARE) * task.budget_s
     failures = []
     for place, unit in enumerate(units):
-        search = Search(unit, library, bench.times, request.seed)
+        search = Search(unit, library, bench.times, task.seed)
         failure = ""
         try:
             search.run(max(end - time.monotonic(), 0) / (len(units) - place), say)
@@ -253,7 +272,7 @@ def _named(unit: Unit, result: Result, failure: str) -> Result:
 
 
 def _finish(
-    request: TuneRequest, bench: Bench, library: Library, state: _State, end_s: float, say: Say
+    task: CollectivesTask, bench: Bench, library: Library, state: _State, end_s: float, say: Say
 ) -> None:
     say("writing the file and trying it")
     _decide(library, state)
@@ -269,7 +288,7 @@ def _finish(
         if (way := _says(library, state, unit, size)) is not None
     ]
     state.effects = effect.prove(bench, library, state.rules, wanted, state.env)
-    state.judge = Judge(_to_try(state), bench.times, state.env, request.seed)
+    state.judge = Judge(_to_try(state), bench.times, state.env, task.seed)
     state.judge.run(end_s, say)
 
 
@@ -348,7 +367,7 @@ def _as_written(library: Library, state: _State, unit: Unit, cell: TunedCell) ->
 
 
 def _record(
-    request: TuneRequest, library: Library, state: _State, bench: Bench, lasted_s: float
+    task: CollectivesTask, library: Library, state: _State, bench: Bench, lasted_s: float
 ) -> CollectiveTuning:
     text = "" if state.refused else state.text
     uses = effect.environment(library, PLACE, state.for_all) if text else {}
@@ -361,8 +380,8 @@ def _record(
         schema_version=SCHEMA_VERSION,
         library=library.version,
         format=library.format,
-        nodes=list(request.nodes),
-        seed=request.seed,
+        nodes=list(task.nodes),
+        seed=task.seed,
         cells=[
             _as_written(library, state, unit, cell) for unit, result in state.results for cell in result.cells
         ],
