@@ -26,7 +26,7 @@ struct option {
 };
 
 #define OPTION_NUMBER(NAME, VALUE, LOW, HIGH, HELP)                                                          \
-    { .name = NAME, .help = HELP, .value = VALUE, .low = LOW, .high = HIGH }
+    {.name = NAME, .help = HELP, .value = VALUE, .low = LOW, .high = HIGH}
 
 enum options_result { OPTIONS_RUN, OPTIONS_HELP, OPTIONS_VERSION, OPTIONS_WRONG };
 

@@ -30,7 +30,7 @@ class Record {
     }
 
   private:
-    struct record record_ {};
+    struct record record_{};
 };
 
 // On which nodes a program's ranks are, of all that were given.

@@ -20,7 +20,9 @@ typedef double Vector __attribute__((vector_size(WIDTH * sizeof(double))));
 typedef int64_t Flags __attribute__((vector_size(WIDTH * sizeof(int64_t))));
 
 // Eight numbers as vectors of this width; of flags, all bits are set or none.
-template <typename Part> struct Eight { Part part[PARTS]; };
+template <typename Part> struct Eight {
+    Part part[PARTS];
+};
 using Numbers = Eight<Vector>;
 using Choice = Eight<Flags>;
 
@@ -34,16 +36,14 @@ INLINE Result make(std::index_sequence<PART...>, Make make_part) {
 }
 
 INLINE Numbers load(const Lanes &from) {
-    return make<Numbers>(
-        Each(), [&](size_t part) __attribute__((always_inline)) {
-            return *reinterpret_cast<const Vector *>(from.of + part * WIDTH);
-        });
+    return make<Numbers>(Each(), [&](size_t part) __attribute__((always_inline)) {
+        return *reinterpret_cast<const Vector *>(from.of + part * WIDTH);
+    });
 }
 INLINE Choice load(const Agreed &from) {
-    return make<Choice>(
-        Each(), [&](size_t part) __attribute__((always_inline)) {
-            return *reinterpret_cast<const Flags *>(from.of + part * WIDTH);
-        });
+    return make<Choice>(Each(), [&](size_t part) __attribute__((always_inline)) {
+        return *reinterpret_cast<const Flags *>(from.of + part * WIDTH);
+    });
 }
 template <size_t... PART> INLINE void store(std::index_sequence<PART...>, Lanes &to, const Numbers &from) {
     ((*reinterpret_cast<Vector *>(to.of + PART * WIDTH) = from.part[PART]), ...);
@@ -51,30 +51,28 @@ template <size_t... PART> INLINE void store(std::index_sequence<PART...>, Lanes 
 INLINE void store(Lanes &to, const Numbers &from) { store(Each(), to, from); }
 
 INLINE Numbers operator+(const Numbers &one, const Numbers &other) {
-    return make<Numbers>(
-        Each(), [&](size_t part)
-                    __attribute__((always_inline)) { return one.part[part] + other.part[part]; });
+    return make<Numbers>(Each(), [&](size_t part) __attribute__((always_inline)) {
+        return one.part[part] + other.part[part];
+    });
 }
 INLINE Numbers operator*(double one, const Numbers &other) {
-    return make<Numbers>(
-        Each(), [&](size_t part) __attribute__((always_inline)) { return one * other.part[part]; });
+    return make<Numbers>(Each(),
+                         [&](size_t part) __attribute__((always_inline)) { return one * other.part[part]; });
 }
 INLINE Choice operator>(const Numbers &one, const Numbers &other) {
-    return make<Choice>(
-        Each(), [&](size_t part)
-                    __attribute__((always_inline)) { return one.part[part] > other.part[part]; });
+    return make<Choice>(Each(), [&](size_t part) __attribute__((always_inline)) {
+        return one.part[part] > other.part[part];
+    });
 }
 INLINE Numbers where(const Choice &which, const Numbers &one, const Numbers &other) {
-    return make<Numbers>(
-        Each(), [&](size_t part) __attribute__((always_inline)) {
-            return which.part[part] ? one.part[part] : other.part[part];
-        });
+    return make<Numbers>(Each(), [&](size_t part) __attribute__((always_inline)) {
+        return which.part[part] ? one.part[part] : other.part[part];
+    });
 }
 INLINE Numbers later(const Numbers &one, const Numbers &other) {
-    return make<Numbers>(
-        Each(), [&](size_t part) __attribute__((always_inline)) {
-            return one.part[part] > other.part[part] ? one.part[part] : other.part[part];
-        });
+    return make<Numbers>(Each(), [&](size_t part) __attribute__((always_inline)) {
+        return one.part[part] > other.part[part] ? one.part[part] : other.part[part];
+    });
 }
 
 // A bit for each number.

@@ -132,7 +132,7 @@ static struct matched {
     MPI_Message handle;
     MPI_Comm comm;
     int source, tag;
-} * matched;
+} *matched;
 static int matched_count, matched_room;
 
 static void probed(int peer, int tag, MPI_Comm comm, const MPI_Status *status) {

@@ -77,9 +77,7 @@ uint32_t request_find(MPI_Request handle) {
     return own.slots == 0 || handle == MPI_REQUEST_NULL ? 0 : *seek(handle);
 }
 
-struct request *request_get(uint32_t number) {
-    return &own.all[number];
-}
+struct request *request_get(uint32_t number) { return &own.all[number]; }
 
 /* Others that were pushed on by what was here move up. */
 static void close_gap(uint32_t gap) {

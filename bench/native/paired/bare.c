@@ -264,8 +264,7 @@ static inline void answer_elsewhere(struct loop *loop) {
 
 LOOPS(outofcache, bounce_elsewhere, answer_elsewhere)
 
-#define BARE(NAME, OPEN, CLOSE)                                                                              \
-    { "mpi_" #NAME, OPEN, NAME##_initiate, NAME##_respond, CLOSE }
+#define BARE(NAME, OPEN, CLOSE) {"mpi_" #NAME, OPEN, NAME##_initiate, NAME##_respond, CLOSE}
 static const struct bare ALL[] = {
     BARE(pingpong, NULL, NULL),
     BARE(pingpong_nb, NULL, NULL),
