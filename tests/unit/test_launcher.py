@@ -30,7 +30,7 @@ def shared(job: MpiJob) -> MpiJob:
 def test_openmpi() -> None:
     launcher = launcher_for("openmpi", "/opt/bin/mpirun", ["--mca", "a", "b"])
     words = launcher.argv(JOB)
-    assert words[:5] == ["/opt/bin/mpirun", "-np", "2", "--host", "198.18.0.12:1,198.18.0.11:1"]
+    assert words[:5] == ["/opt/bin/mpirun", "-np", "2", "--host", "localhost:1,198.18.0.11:1"]
     assert words[-6:] == ["--mca", "a", "b", "/tmp/probe", "--op", "x"]
     assert launcher.env(JOB)["OMPI_MCA_btl_tcp_if_include"] == "eth1"
     assert words[words.index("-x") + 1] == "WULF_X"
@@ -38,6 +38,26 @@ def test_openmpi() -> None:
     assert "OMPI_MCA_mpi_yield_when_idle" not in launcher.env(JOB)
     assert launcher.env(shared(JOB))["OMPI_MCA_mpi_yield_when_idle"] == "1"
     assert "OMPI_MCA_btl_tcp_if_include" not in launcher.env(shared(JOB))
+
+
+@pytest.mark.parametrize(
+    ("addresses", "said"),
+    [
+        (["198.18.0.11"], "localhost:1"),
+        (["198.18.0.11", "198.18.0.12"], "localhost:1,198.18.0.12:1"),
+        (["node01", "node01", "node02"], "localhost:2,node02:1"),
+        (
+            ["198.18.0.11", "198.18.0.12", "198.18.0.11", "198.18.0.13"],
+            "localhost:2,198.18.0.12:1,198.18.0.13:1",
+        ),
+        (["127.0.0.1", "127.0.0.1"], "localhost:2"),
+    ],
+)
+def test_openmpi_is_told_of_its_own_node_as_localhost(addresses: list[str], said: str) -> None:
+    """By its address Open MPI 5 finds no slots on the node that a job is started on; 4 and 5 take this."""
+    hosts = [(f"n{index}", address) for index, address in enumerate(addresses)]
+    words = launcher_for("openmpi").argv(MpiJob(program="x", arguments=[], hosts=hosts))
+    assert words[1:5] == ["-np", str(len(addresses)), "--host", said]
 
 
 POLICY_4, POLICY_5 = "OMPI_MCA_hwloc_base_binding_policy", "PRTE_MCA_hwloc_default_binding_policy"
@@ -131,9 +151,16 @@ def test_unknown_launcher() -> None:
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("name", ["openmpi", "mpich"])
-@pytest.mark.parametrize("shared_cpu", [False, True])
-def test_the_library_here_starts_a_job(name: str, shared_cpu: bool) -> None:
+@pytest.mark.parametrize(
+    ("name", "address", "shared_cpu"),
+    [
+        ("openmpi", "127.0.0.1", False),
+        ("openmpi", "198.18.0.11", True),
+        ("mpich", "127.0.0.1", False),
+        ("mpich", "127.0.0.1", True),
+    ],
+)
+def test_the_library_here_starts_a_job(name: str, address: str, shared_cpu: bool) -> None:
     try:
         found = find_mpi(name)[0]
     except BuildError as error:
@@ -145,7 +172,7 @@ def test_the_library_here_starts_a_job(name: str, shared_cpu: bool) -> None:
         program="/bin/sh",
         # What ends before Hydra has told it all it has to tell ends Hydra with a SIGPIPE; an MPI program waits for it.
         arguments=["-c", 'echo "rank ${OMPI_COMM_WORLD_RANK:-$PMI_RANK} $WULF_X"; sleep 0.3'],
-        hosts=[("local1", "127.0.0.1"), ("local2", "127.0.0.1")],
+        hosts=[("local1", address), ("local2", address)],
         interface="lo",
         shared_cpu=shared_cpu,
         env={"WULF_X": "it's a 'test'"},

@@ -26,9 +26,7 @@ class OpenMpi:
 
     def argv(self, job: MpiJob) -> list[str]:
         """Command line that starts the job on its first host."""
-        hosts = by_address(job.hosts)
-        words = [self._command, "-np", str(len(job.hosts))]
-        words += ["--host", ",".join(f"{address}:{ranks}" for address, ranks in hosts.items())]
+        words = [self._command, "-np", str(len(job.hosts)), "--host", _hosts(job)]
         # Binding to a core ignores the CPU set that the rank's node was given (taskset, a virtual node):
         # both ranks of a pair would meet on core 0. Unbound they inherit it.
         policies = bindings(job.env)
@@ -61,3 +59,14 @@ class OpenMpi:
                 "PRTE_MCA_oob_tcp_if_include": job.interface,
             }
         return {**variables, **job.env}
+
+
+def _hosts(job: MpiJob) -> str:
+    """Return the hosts with their slots; the first, which is where the job is started, by a name that is local there.
+
+    PRRTE 3.0 (Open MPI 5) knows its own node by its host name and as localhost only. By an address of it that node is
+    found, but its slots are counted as none: "There are not enough slots available" (PRRTE's pull request 2259).
+    Open MPI 4 takes either.
+    """
+    own, *others = by_address(job.hosts).items()
+    return ",".join(f"{name}:{ranks}" for name, ranks in (("localhost", own[1]), *others))
