@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -37,4 +38,7 @@ def command(
     sys.stdout.write(f"\nrun: {run.path}\nnext: wulf report {run.path} --html, wulf compare\n")
 
 
-command.__doc__ = f"{command.__doc__}\n    Known are outputs of {', '.join(FORMAT_TITLES)}.\n    "
+# Python takes the indentation off by itself since 3.13.
+command.__doc__ = (
+    f"{inspect.cleandoc(command.__doc__ or '')}\n\nKnown are outputs of {', '.join(FORMAT_TITLES)}."
+)
