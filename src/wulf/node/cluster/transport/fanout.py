@@ -1,27 +1,27 @@
-"""Run one local program per node, many at once, on ClusterShell's event loop.
-
-ClusterShell's own workers cut output into lines, which loses whether it ended in one, and keep all of it.
-These keep the bytes as they are, and only so many.
-"""
+"""Run one local program per node, many at once; docs/adr/0058-own-fan-out.md says why in a loop of our own."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
-
-from ClusterShell.Task import task_self
-from ClusterShell.Worker.Exec import ExecClient, ExecWorker
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from typing import IO
 
 from wulf.base.signals import undisturbed
 from wulf.node.cluster.transport.shell import STDERR_LIMIT, STDOUT_LIMIT, Raw
 
 #: How long a process may outlive its output [s] before it counts as hanging.
 _LINGER_S = 2.0
+#: Time to the first look whether it has ended [s]; the longer it outlives its output, the longer.
+_GLANCE_S = 0.001
+#: What is read or written at once [B].
+_CHUNK = 1 << 16
 
 
 def fan_out(
@@ -37,147 +37,136 @@ def fan_out(
 
     What a node answered goes to `done` as soon as it has ended, and is not kept.
     """
-    task = task_self()
-    task.set_info("fanout", fanout)
-    worker = _Worker(list(nodes), build, stdin, timeout_s, done)
-    task.schedule(worker)
-    try:
-        task.resume()
-    except BaseException as error:
-        # Interrupted: nothing of ours may stay behind. The event loop may have been in any state and may trip
-        # over its own clients while it unwinds; what counts is what began it. The next command gets a new one.
-        worker.kill()
-        with contextlib.suppress(Exception):
-            task.abort(kill=True)
-        if isinstance(error.__context__, KeyboardInterrupt):
-            raise KeyboardInterrupt from None
-        raise
-
-
-class _Client(ExecClient):  # type: ignore[misc]
-    """One process and its three streams."""
-
-    worker: _Worker
-
-    def _start(self) -> _Client:
-        with undisturbed():
-            return self._spawn()
-
-    def _spawn(self) -> _Client:
-        self.kept: dict[str, bytearray] = {"stdout": bytearray(), "stderr": bytearray()}
-        self.overflow = False
-        self.deadline = time.monotonic() + self.worker.limit_s
-        stdin_read, stdin_write = os.pipe()
-        stdout_read, stdout_write = os.pipe()
-        stderr_read, stderr_write = os.pipe()
-        ends = (stdin_read, stdout_write, stderr_write)
+    left = deque(nodes)
+    running: set[_Program] = set()
+    with selectors.DefaultSelector() as selector:
         try:
-            # A session of its own: no terminal to ask questions on, and Ctrl-C is for us to pass on.
-            self.popen = subprocess.Popen(
-                self.worker.build(self.key),
-                stdin=ends[0],
-                stdout=ends[1],
-                stderr=ends[2],
-                start_new_session=True,
-            )
+            while left or running:
+                while left and len(running) < fanout:
+                    node = left.popleft()
+                    with undisturbed():
+                        running.add(_Program(node, build(node), stdin, timeout_s, selector))
+                for key, _ in selector.select(_pause_s(running)):
+                    key.data()
+                for program in [program for program in running if program.is_over()]:
+                    raw = program.end()
+                    running.remove(program)
+                    done(program.node, raw)
         finally:
-            for end in ends:
-                os.close(end)
-        for end in (stdin_write, stdout_read, stderr_read):
-            os.set_blocking(end, False)
-        self.streams.set_reader("stdout", stdout_read)
-        # A master connection of an old ssh keeps stderr open: the end of stdout is the end.
-        self.streams.set_reader("stderr", stderr_read, retain=False)
-        self.streams.set_writer("stdin", stdin_write, retain=False)
-        self._write("stdin", self.worker.stdin)
-        self._set_write_eof("stdin")
-        return self
+            # Interrupted: nothing of ours may stay behind.
+            with undisturbed():
+                for program in running:
+                    program.end()
 
-    def _handle_read(self, sname: str) -> None:
-        self._keep(sname, self._read(sname))
-        if self.overflow:
-            self.abort()
 
-    def _keep(self, sname: str, chunk: bytes) -> None:
-        kept = self.kept[sname]
-        kept += chunk
-        if sname == "stderr":
-            del kept[:-STDERR_LIMIT]
-        elif len(kept) > STDOUT_LIMIT:
-            del kept[STDOUT_LIMIT:]
-            self.overflow = True
+def _pause_s(running: Collection[_Program]) -> float:
+    """Return how long there is nothing to do but to wait for output."""
+    now = time.monotonic()
+    return max(0.0, min(program.due(now) for program in running) - now)
 
-    def _flush_read(self, sname: str) -> None:
-        """Nothing is held back."""
 
-    def _close(self, abort: bool, timeout: bool) -> None:
-        code = None if abort else self._wait()
-        if code is None:
-            _kill_group(self.popen)
-        self._drain_stderr()
-        self.streams.clear()
-        self.invalidate()
-        raw = Raw(
-            stdout=bytes(self.kept["stdout"]),
-            stderr=bytes(self.kept["stderr"]),
-            code=code,
-            timed_out=timeout or (code is None and not self.overflow),
-            overflow=self.overflow,
+class _Program:
+    """One program, its three streams, and the bytes that it has printed: as they are, and only so many."""
+
+    def __init__(
+        self, node: str, argv: list[str], stdin: bytes, limit_s: float, selector: selectors.BaseSelector
+    ) -> None:
+        self.node = node
+        self._selector = selector
+        self._deadline = time.monotonic() + limit_s
+        self._silent_since: float | None = None
+        self._unsent = memoryview(stdin)
+        self._stdout, self._stderr = bytearray(), bytearray()
+        # A session of its own: no terminal to ask questions on, and Ctrl-C is for us to pass on.
+        self._process = subprocess.Popen(
+            argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,
         )
-        self.kept.clear()
-        self.worker.done(self.key, raw)
-        self.worker._check_fini()
+        self._follow(self._process.stdin, selectors.EVENT_WRITE, self._write)
+        self._follow(self._process.stdout, selectors.EVENT_READ, self._read)
+        self._follow(self._process.stderr, selectors.EVENT_READ, self._read_errors)
 
-    def _wait(self) -> int | None:
-        """Exit code; None when the process outlives its output."""
-        left = max(0.0, self.deadline - time.monotonic())
+    def _follow(self, pipe: IO[bytes] | None, event: int, act: Callable[[IO[bytes]], object]) -> None:
+        assert pipe is not None
+        os.set_blocking(pipe.fileno(), False)
+        self._selector.register(pipe, event, partial(act, pipe))
+
+    def _leave(self, pipe: IO[bytes]) -> None:
+        if not pipe.closed:
+            self._selector.unregister(pipe)
+            pipe.close()
+
+    def _write(self, pipe: IO[bytes]) -> None:
         try:
-            return self.popen.wait(timeout=min(left, _LINGER_S))
-        except subprocess.TimeoutExpired:
-            return None
+            sent = pipe.write(self._unsent[:_CHUNK]) or 0
+        except BrokenPipeError:
+            sent = len(self._unsent)
+        self._unsent = self._unsent[sent:]
+        if not self._unsent:
+            self._leave(pipe)
 
-    def _drain_stderr(self) -> None:
-        stream = self.streams.get("stderr")
-        while stream is not None:
-            try:
-                chunk = os.read(stream.fd, 1 << 16)
-            except BlockingIOError:
-                return
-            if not chunk:
-                return
-            self._keep("stderr", chunk)
+    def _read(self, pipe: IO[bytes]) -> None:
+        chunk = pipe.read(_CHUNK)
+        if chunk:
+            self._stdout += chunk
+        elif chunk is not None:
+            # The end of stdout is the end: a master connection of an old ssh keeps stderr open.
+            self._silent_since = time.monotonic()
+            self._leave(pipe)
+
+    def _read_errors(self, pipe: IO[bytes]) -> bool:
+        """Read once; False when there is nothing (more)."""
+        chunk = pipe.read(_CHUNK)
+        if chunk:
+            self._stderr += chunk
+            del self._stderr[:-STDERR_LIMIT]
+        elif chunk is not None:
+            self._leave(pipe)
+        return bool(chunk)
+
+    def _overflows(self) -> bool:
+        return len(self._stdout) > STDOUT_LIMIT
+
+    def due(self, now: float) -> float:
+        """Return when it has to be looked at, though it prints nothing (of the monotonic clock)."""
+        if self._silent_since is None:
+            return self._deadline
+        return min(self._deadline, now + _GLANCE_S + (now - self._silent_since) / 4)
+
+    def is_over(self) -> bool:
+        """Whether there is nothing more to wait for."""
+        now = time.monotonic()
+        if now >= self._deadline or self._overflows():
+            return True
+        if self._silent_since is None:
+            return False
+        return self._process.poll() is not None or now >= self._silent_since + _LINGER_S
+
+    def end(self) -> Raw:
+        """Return what came of it; it is killed if it has not ended by itself."""
+        code = None if self._silent_since is None or self._overflows() else self._process.poll()
+        if code is None:
+            _kill_group(self._process)
+        stderr = self._process.stderr
+        while stderr is not None and not stderr.closed and self._read_errors(stderr):
+            pass
+        for pipe in (self._process.stdin, self._process.stdout, stderr):
+            if pipe is not None:
+                self._leave(pipe)
+        return Raw(
+            stdout=bytes(self._stdout[:STDOUT_LIMIT]),
+            stderr=bytes(self._stderr),
+            code=code,
+            timed_out=code is None and not self._overflows(),
+            overflow=self._overflows(),
+        )
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError):  # it may have ended in the meantime
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-
-
-class _Worker(ExecWorker):  # type: ignore[misc]
-    """The clients of one command."""
-
-    def __init__(
-        self,
-        nodes: list[str],
-        build: Callable[[str], list[str]],
-        stdin: bytes,
-        timeout_s: float,
-        done: Callable[[str, Raw], None],
-    ) -> None:
-        self.build = build
-        self.stdin = stdin
-        self.limit_s = timeout_s
-        self.done = done
-        self._names = nodes
-        super().__init__(None, None, timeout=timeout_s, command="", stderr=True)
-
-    def kill(self) -> None:
-        """End all processes, whatever the event loop knows of them."""
-        for client in self._clients:
-            if client.popen is not None and client.popen.poll() is None:
-                _kill_group(client.popen)
-
-    def _create_clients(self, **kwargs: Any) -> None:
-        # Not by way of NodeSet: names go in and come out as they are.
-        self._clients = [_Client(name, None, self, True, kwargs["timeout"]) for name in self._names]
