@@ -33,21 +33,7 @@ def config(dark: bool) -> dict[str, Any]:
             "heatmap": list(HEAT),
             "ordinal": list(verdicts),
         },
-        "axis": {
-            "labelColor": soft,
-            "titleColor": soft,
-            "titleFontWeight": "normal",
-            "titleFontSize": 12,
-            "labelFontSize": 11,
-            "gridColor": grid,
-            "domainColor": soft,
-            "tickColor": soft,
-            "tickSize": 4,
-            "labelPadding": 4,
-            "titlePadding": 10,
-            "labelOverlap": "greedy",
-            "labelSeparation": 6,
-        },
+        "axis": _axis(soft, grid),
         "axisX": {"grid": False},
         "axisY": {"domain": False, "ticks": False},
         "legend": {
@@ -67,4 +53,22 @@ def config(dark: bool) -> dict[str, Any]:
         "rule": {"color": soft},
         "text": {"color": soft, "fontSize": 11},
         "tick": {"color": ink},
+    }
+
+
+def _axis(soft: str, grid: str) -> dict[str, Any]:
+    return {
+        "labelColor": soft,
+        "titleColor": soft,
+        "titleFontWeight": "normal",
+        "titleFontSize": 12,
+        "labelFontSize": 11,
+        "gridColor": grid,
+        "domainColor": soft,
+        "tickColor": soft,
+        "tickSize": 4,
+        "labelPadding": 4,
+        "titlePadding": 10,
+        "labelOverlap": "greedy",
+        "labelSeparation": 6,
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -109,38 +109,14 @@ def evaluate(
     """
     seen = [node for node in nodes if _answered(node)]
     lost = {node.node: node.error or "does not answer" for node in nodes if not _answered(node)}
-    findings: list[Finding] = []
     judgements: list[Judgement] = []
     knobs = list(knobs)
     settable = {knob.id: knob.recommend.get(profile, "") for knob in knobs if not unsettable(knob)}
-    applies = {knob.id: compile_when(knob) for knob in knobs}
-    said: dict[str, set[str]] = {}
     compiled = compile_checks(checks)
     _require_facts(compiled, seen, knobs)
-    for rule in compiled:
-        if profile not in rule.check.profiles:
-            continue
-        found = _judge(
-            rule.check.id, rule.check.title, seen, _check_outcome(rule, settable), rule.names, judgements
-        )
-        found = _of_the_moment(rule.check, found, seen)
-        findings += found
-        for fact in {*rule.holds.names, *rule.check.knobs}:
-            said.setdefault(fact, set()).update(node for finding in found for node in finding.nodes)
-    for knob in knobs:
-        wanted = knob.recommend.get(profile)
-        if wanted is None:
-            continue
-        when = applies[knob.id]
-        facts = [
-            knob.id,
-            "nic.name",
-            *([DRIVER] if knob.special else []),
-            *(sorted(when.names) if when else []),
-        ]
-        found = _judge(knob.id, knob.title, seen, _knob_outcome(knob, wanted, when), facts, judgements)
-        # Where a check speaks of the knob already, its recommended value is no news.
-        findings += _without(found, said.get(knob.id, set()))
+    wanted = [rule for rule in compiled if profile in rule.check.profiles]
+    findings, said = _by_checks(wanted, seen, settable, judgements)
+    findings += _by_recommendations(knobs, profile, seen, said, judgements)
     # What a check calls wrong is not made so elsewhere because most nodes have it.
     recommended = settable | {name: value for found in findings for name, value in found.settings.items()}
     odd, matrix = consistency_findings(
@@ -155,6 +131,50 @@ def evaluate(
         judgements=judgements,
         matrix=matrix,
     )
+
+
+def _by_checks(
+    rules: Sequence[Rule],
+    nodes: Sequence[NodeRecord],
+    settable: Collection[str],
+    judgements: list[Judgement],
+) -> tuple[list[Finding], dict[str, set[str]]]:
+    """Return what the checks find, and of which nodes they speak: by the facts that they are about."""
+    findings: list[Finding] = []
+    said: dict[str, set[str]] = {}
+    for rule in rules:
+        found = _judge(
+            rule.check.id, rule.check.title, nodes, _check_outcome(rule, settable), rule.names, judgements
+        )
+        found = _of_the_moment(rule.check, found, nodes)
+        findings += found
+        for fact in {*rule.holds.names, *rule.check.knobs}:
+            said.setdefault(fact, set()).update(node for finding in found for node in finding.nodes)
+    return findings, said
+
+
+def _by_recommendations(
+    knobs: Sequence[Knob],
+    profile: Profile,
+    nodes: Sequence[NodeRecord],
+    said: Mapping[str, set[str]],
+    judgements: list[Judgement],
+) -> Iterator[Finding]:
+    """Yield where nodes are not as the catalogue recommends and no check speaks of that (`said`)."""
+    applies = {knob.id: compile_when(knob) for knob in knobs}
+    for knob in knobs:
+        wanted = knob.recommend.get(profile)
+        if wanted is None:
+            continue
+        when = applies[knob.id]
+        facts = [
+            knob.id,
+            "nic.name",
+            *([DRIVER] if knob.special else []),
+            *(sorted(when.names) if when else []),
+        ]
+        found = _judge(knob.id, knob.title, nodes, _knob_outcome(knob, wanted, when), facts, judgements)
+        yield from _without(found, said.get(knob.id, set()))
 
 
 def _require_facts(rules: Sequence[Rule], nodes: Sequence[NodeRecord], knobs: Iterable[Knob]) -> None:

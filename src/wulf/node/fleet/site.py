@@ -193,18 +193,7 @@ def ready(
     mpi = tools.mpi
     start = mpi_launcher(config, mpi, transport, up, say) if mpi is not None else None
     places = install.install(config, transport, tools.probes, start, up, say)
-    where = Site(
-        transport=transport,
-        addresses={node: config.address(node) for node in config.nodes},
-        net_probes=places.net,
-        mpi_probe=places.mpi,
-        launcher=start,
-        mpi_env=dict(config.mpi.env),
-        interface=config.interface,
-        subnet=subnet(nodes),
-        shares_cpu=sharing(config, nodes),
-        measurer=measurer,
-    )
+    where = _where(config, transport, nodes, places, start, measurer)
     return MeasuringSite(
         nodes=nodes,
         where=where,
@@ -216,6 +205,28 @@ def ready(
         software=software(tools),
         left_out=_left_out(tools, places),
         look_s=look_s(config, transport, up),
+    )
+
+
+def _where(
+    config: ClusterConfig,
+    transport: Transport,
+    nodes: Sequence[NodeRecord],
+    places: install.Places,
+    start: Launcher | None,
+    measurer: Measurer | None,
+) -> Site:
+    return Site(
+        transport=transport,
+        addresses={node: config.address(node) for node in config.nodes},
+        net_probes=places.net,
+        mpi_probe=places.mpi,
+        launcher=start,
+        mpi_env=dict(config.mpi.env),
+        interface=config.interface,
+        subnet=subnet(nodes),
+        shares_cpu=sharing(config, nodes),
+        measurer=measurer,
     )
 
 

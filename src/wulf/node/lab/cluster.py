@@ -330,18 +330,24 @@ def up(
     wanted = topology.plan(count, sorted(os.sched_getaffinity(0)), link or Link(), overrides, cables)
     wanted = msgspec.structs.replace(wanted, isolated=system.enable_cpusets(), slurm=slurm, vm=vm)
     wanted = _within_kernel(wanted, program)
-    before = remains()
-    if before is not None:
-        if before.state.phase == "up" and before.layout == wanted and _alive(before):
-            before.start_all(progress)
-            return before, True
-        if before.state.phase == "up" and _alive(before):
-            raise LabError(
-                f"another virtual cluster is up ({len(before.layout.nodes)} nodes, other options): "
-                f"'wulf lab down' takes it down"
-            )
+    before = current()
+    if before is None:
+        return _raised(wanted, progress, program), False
+    if before.layout != wanted:
+        raise LabError(
+            f"another virtual cluster is up ({len(before.layout.nodes)} nodes, other options): "
+            f"'wulf lab down' takes it down"
+        )
+    before.start_all(progress)
+    return before, True
+
+
+def _raised(wanted: topology.Topology, progress: Progress, program: Callable[[str], str]) -> Lab:
+    """Raise a lab where none is up; what was raised is taken down again where that fails."""
+    left = remains()
+    if left is not None:
         progress("removing what an earlier lab left behind")
-        before.down()
+        left.down()
     where = directory()
     where.mkdir(parents=True, exist_ok=True, mode=0o700)
     with _locked(where):
@@ -357,7 +363,7 @@ def up(
         except BaseException as error:
             _undo(where, lab.state, error)
             raise
-    return lab, False
+    return lab
 
 
 def _within_kernel(wanted: topology.Topology, program: Callable[[str], str]) -> topology.Topology:

@@ -207,19 +207,33 @@ def _too_few(libraries: Sequence[BlasLibrary], left_out: Mapping[str, str]) -> s
     return f"{have}: there is nothing to compare{why}. More, on every node (Debian, Ubuntu): {blas.MORE}"
 
 
-def _measured(
-    request: BlasRequest,
-    bench: _Bench,
-    libraries: Sequence[BlasLibrary],
-    left_out: Mapping[str, str],
-    say: Say,
-) -> BlasComparison:
+class _Rounds(msgspec.Struct, frozen=True, kw_only=True):
+    """What was measured so far, by library."""
+
+    #: Of each round, by node.
+    rates: dict[str, list[dict[str, float]]]
+    busy: defaultdict[str, list[float]]
+    #: Reason → how often.
+    failures: defaultdict[str, Counter[str]]
+
+    def take(self, found: Mapping[str, Mapping[str, blas.Products | str]]) -> None:
+        """Take one round: what each library reached on each node, or why it reached nothing."""
+        for name, of_nodes in found.items():
+            self.rates[name].append({})
+            for node, said in of_nodes.items():
+                if isinstance(said, str):
+                    self.failures[name][said] += 1
+                else:
+                    self.rates[name][-1][node] = said.middle
+                    self.busy[name].append(said.busy_cpus)
+
+
+def _measure_rounds(
+    rounds: _Rounds, request: BlasRequest, bench: _Bench, libraries: Sequence[BlasLibrary], say: Say
+) -> bool:
+    """Measure all libraries in each round; return whether all were, and not Ctrl-C ended them after the first."""
     wanted = request.rounds or ranking.rounds_needed(len(libraries))
-    rates: dict[str, list[dict[str, float]]] = {library.name: [] for library in libraries}
-    busy: dict[str, list[float]] = defaultdict(list)
-    failures: dict[str, Counter[str]] = defaultdict(Counter)
     order = random.Random(request.seed)  # noqa: S311 - reproducible, not secret
-    interrupted = False
     for number in range(wanted):
         say(f"round {number + 1} of {wanted}: {len(libraries)} libraries in random order")
         try:
@@ -230,17 +244,25 @@ def _measured(
         except KeyboardInterrupt:
             if not number:
                 raise
-            interrupted = True
-            break
-        for name, of_nodes in found.items():
-            rates[name].append({})
-            for node, said in of_nodes.items():
-                if isinstance(said, str):
-                    failures[name][said] += 1
-                else:
-                    rates[name][-1][node] = said.middle
-                    busy[name].append(said.busy_cpus)
-    sound = {name: rounds for name, rounds in rates.items() if name not in failures}
+            return False
+        rounds.take(found)
+    return True
+
+
+def _measured(
+    request: BlasRequest,
+    bench: _Bench,
+    libraries: Sequence[BlasLibrary],
+    left_out: Mapping[str, str],
+    say: Say,
+) -> BlasComparison:
+    rounds = _Rounds(
+        rates={library.name: [] for library in libraries},
+        busy=defaultdict(list),
+        failures=defaultdict(Counter),
+    )
+    interrupted = not _measure_rounds(rounds, request, bench, libraries, say)
+    sound = {name: rates for name, rates in rounds.rates.items() if name not in rounds.failures}
     nodes = request.nodes
     return BlasComparison(
         schema_version=SCHEMA_VERSION,
@@ -249,14 +271,14 @@ def _measured(
         left_out=dict(left_out),
         size=request.size,
         threads=bench.threads,
-        rounds=len(rates[libraries[0].name]),
+        rounds=len(rounds.rates[libraries[0].name]),
         margin=request.margin,
         ranking=ranking.rank(sound, request.margin),
         by_node={node: ranking.rank(_of(sound, node), request.margin, len(nodes)) for node in nodes}
         if len(nodes) > 1
         else {},
-        busy_cpus={name: sorted(values)[len(values) // 2] for name, values in busy.items()},
-        failures={name: dict(reasons) for name, reasons in failures.items()},
+        busy_cpus={name: sorted(values)[len(values) // 2] for name, values in rounds.busy.items()},
+        failures={name: dict(reasons) for name, reasons in rounds.failures.items()},
         interrupted=interrupted,
     )
 

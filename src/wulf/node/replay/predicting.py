@@ -401,17 +401,13 @@ def _prediction(of: Evaluated) -> Prediction:
     run = request.run.manifest.id
     as_it_is = judge.as_it_is(figures, f"measured: {run}")
     *predicted, bound = [judge.on(one, place, figures) for place, one in enumerate(question.scenarios, 1)]
-    contention = None
-    if of.compared is not None:
-        contention = contended.contention(of.compared, str(request.topology or ""))
-        if request.by_events:
-            as_it_is, predicted = contended.leading(of.compared, contention, as_it_is, predicted)
-    calibrated_s = figures.times[:, 0]
-    tolerance = curves.tolerances(
-        of.found.curve, question.far_ns * 1e-9, base, question.sampled, calibrated_s
+    contention = (
+        contended.contention(of.compared, str(request.topology or "")) if of.compared is not None else None
     )
+    if of.compared is not None and contention is not None and request.by_events:
+        as_it_is, predicted = contended.leading(of.compared, contention, as_it_is, predicted)
+    calibrated_s = figures.times[:, 0]
     by_bandwidth = curves.by_bandwidth(base, figures.grid)
-    needs = curves.needs(by_bandwidth, base, question.sampled, calibrated_s)
     told = Prediction(
         schema_version=SCHEMA_VERSION,
         trace=str(request.source),
@@ -431,9 +427,11 @@ def _prediction(of: Evaluated) -> Prediction:
         scenarios=predicted,
         bound=bound,
         curve=of.found.curve,
-        tolerance=tolerance,
+        tolerance=curves.tolerances(
+            of.found.curve, question.far_ns * 1e-9, base, question.sampled, calibrated_s
+        ),
         bandwidth_curve=by_bandwidth,
-        bandwidth_need=needs,
+        bandwidth_need=curves.needs(by_bandwidth, base, question.sampled, calibrated_s),
         hops=judge.hop_sources(of.found.hops),
         buffered=plan.buffered,
         largest_buffered_bytes=plan.largest_buffered_bytes,

@@ -258,30 +258,33 @@ class TrialRunner:
             As `set`.
         """
         both = {**first, **second}
-        if first == second or not self._is_part(on_nodes(both)):
-            self.set(both)
-        self._setting = both
-        # The last one of the launch, or an earlier one where it failed.
-        self._made = None if on_nodes(both) else {}
+        self._open_both(both, one=first == second)
         env = job_environment(both)
         gathered = _Gathered(), _Gathered()
         for part, places in _turns(workload):
             self._renew()
             nodes = list(dict.fromkeys(node for place in places for node in place))
-            place = self._open_parts(first, second, nodes) if first != second else ""
             alternation = Alternation(
-                place=place,
+                place=self._open_parts(first, second, nodes) if first != second else "",
                 arms=_arms(dwells, seed=seed + self._launches),
                 dwell_sweeps=self._dwell_sweeps[part.op],
                 settle_sweeps=self._settle.get(part.op, 0),
             )
             with self._held():
                 result = self._run(workload, part, places, seed, env, alternation)
-            if place:
+            if alternation.place:
                 self._watch_settling(part.op, result, alternation)
             for letter, one in zip(ARMS, gathered, strict=True):
                 one.take(_under(result, letter), figures)
         return gathered[0].reading(), gathered[1].reading()
+
+    def _open_both(self, both: Values, *, one: bool) -> None:
+        """Have the settings of two in an open change, of which parts can be made; at once where they are one."""
+        if one or not self._is_part(on_nodes(both)):
+            self.set(both)
+        self._setting = both
+        # The last one of the launch, or an earlier one where it failed.
+        self._made = None if on_nodes(both) else {}
 
     def _watch_settling(self, op: str, result: LaunchResult, alternation: Alternation) -> None:
         """Learn from the first launches how long after a change its effect takes."""

@@ -86,6 +86,17 @@ class _Noise:
     tails: dict[int, float]
 
 
+@dataclass(frozen=True)
+class _Window:
+    """What the windows of one length say; shapes (s,), fields as of `Found`."""
+
+    evidence: Values
+    change: Values
+    error: Values
+    smallest: Values
+    latest: Values
+
+
 def middle(values: Values) -> Values:
     """Median of each row of (s, w) without the missing values (NaN); NaN where all are missing."""
     if not values.shape[-1]:
@@ -154,45 +165,62 @@ def changes(
         values, segments = values[:, -kept:], segments[:, -kept:]
     noise = _noise(values, segments, windows, slow=anchor is not None)
     here = (segments == 0) & np.isfinite(values)
-    ordinal = np.cumsum(here, axis=1)
     quantile = _quantile(alpha / 2 / len(windows), noise.freedom)
     best = np.zeros(values.shape[0])
     change, error, latest = (np.zeros(values.shape[0]) for _ in range(3))
     smallest = np.full(values.shape[0], np.inf)
     for length in windows:
-        end = values.shape[1] - length
-        if end < 1:
+        if length >= values.shape[1]:
             continue
-        of_level = here[:, :end] & (
-            (ordinal[:, :end] <= anchor) if anchor is not None else (np.arange(end) >= end - BASE)
-        )
-        count = np.sum(of_level, axis=1)
-        level = middle(np.where(of_level, values[:, :end], np.nan))
-        able = (count >= np.maximum(fewest, 1)) & np.all(here[:, end:], axis=1) & (noise.scale > 0)
-        scale = np.where(able, noise.scale, 1.0)
-        apart = np.where(able[:, None], values[:, end:] - level[:, None], 0.0)
-        clipped = np.clip(apart / scale[:, None], -CLIP, CLIP)
-        mean = np.mean(clipped, axis=1)
-        spread = np.sqrt(
-            inflation(noise.dependence, length) / length
-            + _OF_MEDIAN * _inflations(noise.dependence, count) / np.maximum(count, 1)
-        )
-        threshold = quantile * noise.tails[length]
-        evidence = np.where(able, np.abs(mean) / spread / threshold, 0.0)
-        evidence = np.minimum(evidence, _of_others(clipped, mean, spread, threshold))
-        better = evidence > best
-        best = np.where(better, evidence, best)
-        change = np.where(better, np.median(apart, axis=1), change)
-        error = np.where(better, scale * spread * noise.tails[length], error)
+        seen = _window(values, here, length, noise, quantile, fewest, anchor)
+        better = seen.evidence > best
+        best = np.where(better, seen.evidence, best)
+        change = np.where(better, seen.change, change)
+        error = np.where(better, seen.error, error)
         if length == min(SOON, max(windows)):
-            needed = (threshold + scipy.stats.norm.ppf(POWER) * noise.tails[length]) * spread
-            smallest = np.where(able & (needed < CLIP), needed * scale, np.inf)
+            smallest = seen.smallest
         if length == min(windows):
-            latest = np.where(able, apart[:, -1] / scale, 0.0)
+            latest = seen.latest
     since = np.zeros(values.shape[0], dtype=np.int64)
     for row in np.flatnonzero(best >= 1):
         since[row] = _located(values[row][here[row]], float(noise.scale[row]), max(windows), int(fewest[row]))
     return Found(best, since, change, error, smallest, latest)
+
+
+def _window(
+    values: Values,
+    here: NDArray[np.bool_],
+    length: int,
+    noise: _Noise,
+    quantile: Values,
+    fewest: Numbers,
+    anchor: int | None,
+) -> _Window:
+    """Hold the last `length` values of each series against the level before them."""
+    end = values.shape[1] - length
+    first = np.cumsum(here, axis=1)[:, :end] <= anchor if anchor is not None else np.arange(end) >= end - BASE
+    of_level = here[:, :end] & first
+    count = np.sum(of_level, axis=1)
+    level = middle(np.where(of_level, values[:, :end], np.nan))
+    able = (count >= np.maximum(fewest, 1)) & np.all(here[:, end:], axis=1) & (noise.scale > 0)
+    scale = np.where(able, noise.scale, 1.0)
+    apart = np.where(able[:, None], values[:, end:] - level[:, None], 0.0)
+    clipped = np.clip(apart / scale[:, None], -CLIP, CLIP)
+    mean = np.mean(clipped, axis=1)
+    spread = np.sqrt(
+        inflation(noise.dependence, length) / length
+        + _OF_MEDIAN * _inflations(noise.dependence, count) / np.maximum(count, 1)
+    )
+    threshold = quantile * noise.tails[length]
+    evidence = np.where(able, np.abs(mean) / spread / threshold, 0.0)
+    needed = (threshold + scipy.stats.norm.ppf(POWER) * noise.tails[length]) * spread
+    return _Window(
+        evidence=np.minimum(evidence, _of_others(clipped, mean, spread, threshold)),
+        change=np.median(apart, axis=1),
+        error=scale * spread * noise.tails[length],
+        smallest=np.where(able & (needed < CLIP), needed * scale, np.inf),
+        latest=np.where(able, apart[:, -1] / scale, 0.0),
+    )
 
 
 def _of_others(clipped: Values, mean: Values, spread: Values, threshold: Values) -> Values:

@@ -148,6 +148,24 @@ def _exp(value: float) -> float:
     return math.exp(min(max(value, -_LARGE), _LARGE))
 
 
+def _reweighted(
+    rows: Floats, wanted: Floats, correction: Floats, coefficients: Floats
+) -> tuple[Floats, float]:
+    """Return the coefficients in which outliers weigh less, and the scale of what they leave, step by step."""
+    rank = min(int(_SCALE * len(rows)), len(rows) - 1)
+    scale = _TINY
+    for _ in range(_STEPS):
+        residuals = (wanted - rows @ coefficients) / correction
+        scale = max(float(np.partition(np.abs(residuals), rank)[rank]), _TINY)
+        weights = np.minimum(1.0, HUBER * scale / np.maximum(np.abs(residuals), _TINY))
+        weighted = rows * weights[:, None]
+        before = coefficients
+        coefficients = np.asarray(np.linalg.solve(rows.T @ weighted, weighted.T @ wanted), dtype=np.float64)
+        if float(np.max(np.abs(coefficients - before))) <= 1e-6 * scale:
+            break
+    return coefficients, scale
+
+
 def fit(causes: ArrayLike, values: ArrayLike) -> Fit:
     """Fit values by causes, so that outliers have a limited say.
 
@@ -175,18 +193,7 @@ def fit(causes: ArrayLike, values: ArrayLike) -> Fit:
     inverse = np.linalg.inv(rows.T @ rows)
     leverage = np.minimum(np.einsum("ij,jk,ik->i", rows, inverse, rows), _LEVERAGE)
     correction = np.sqrt(1 - leverage)
-    rank = min(int(_SCALE * n), n - 1)
-    coefficients = inverse @ rows.T @ wanted
-    scale = _TINY
-    for _ in range(_STEPS):
-        residuals = (wanted - rows @ coefficients) / correction
-        scale = max(float(np.partition(np.abs(residuals), rank)[rank]), _TINY)
-        weights = np.minimum(1.0, HUBER * scale / np.maximum(np.abs(residuals), _TINY))
-        weighted = rows * weights[:, None]
-        before = coefficients
-        coefficients = np.linalg.solve(rows.T @ weighted, weighted.T @ wanted)
-        if float(np.max(np.abs(coefficients - before))) <= 1e-6 * scale:
-            break
+    coefficients, scale = _reweighted(rows, wanted, correction, inverse @ rows.T @ wanted)
     residuals = (wanted - rows @ coefficients) / correction
     bounded = np.clip(residuals, -HUBER * scale, HUBER * scale)
     inside = max(float(np.mean(np.abs(residuals) < HUBER * scale)), 1 / n)

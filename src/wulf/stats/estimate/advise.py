@@ -91,13 +91,7 @@ def advise(
         *_left_out(plan),
         *_failed(results, plan),
         *_not_begun(results, plan),
-        *(
-            advice
-            for stream, group in streams.items()
-            for look in _LOOKS
-            if look is not _tick or stream[0] not in programs
-            for advice in look(stream, group, plan)
-        ),
+        *_of_streams(streams, plan, programs),
         *_dependent(streams, plan),
         *_not_tested(streams, plan),
         *_contaminated(results),
@@ -112,6 +106,13 @@ def advise(
     ]
     order = {"error": 0, "warning": 1, "note": 2}
     return sorted(found, key=lambda advice: order[advice.severity])
+
+
+def _of_streams(streams: Streams, plan: Plan, programs: Collection[str]) -> Iterator[Advice]:
+    for stream, group in streams.items():
+        for look in _LOOKS:
+            if look is not _tick or stream[0] not in programs:
+                yield from look(stream, group, plan)
 
 
 def tick_multiple(time_s: float) -> tuple[int, int, bool] | None:

@@ -112,14 +112,10 @@ def compare(
     higher
         Operations of which the larger values are the good ones.
     """
-    firsts = {cell.cell: cell for cell in base.cells}
-    pairs = [(firsts[cell.cell], cell) for cell in candidate.cells if cell.cell in firsts]
-    # A time of zero (a clock too coarse for the operation) has no ratio.
-    common = [pair for pair in pairs if all(point.median_s > 0 for cell in pair for point in cell.launches)]
+    common = _in_common(base, candidate)
     judge = _Judge(margin, candidate_is_earlier)
-    pooled, grounds = _pooled(common, judge)
-    pooled = {op: directed(found, higher) for op, found in pooled.items()}
-    cells = [directed(found, higher) for found in _cells(common, grounds, judge)]
+    judged, grounds = _pooled(common, judge)
+    pooled = {op: directed(found, higher) for op, found in judged.items()}
     verdict, reason = _overall(pooled, grounds, common, margin)
     effects = {op: _smallest(found, grounds[op]) for op, found in pooled.items()}
     differing = (_ways(*plans) if plans else {}) | differing_facts(base_nodes, candidate_nodes)
@@ -127,9 +123,9 @@ def compare(
         schema_version=SCHEMA_VERSION,
         base=base.run_id,
         candidate=candidate.run_id,
-        offset=math.expm1(max((ground.offset for ground in grounds.values()), default=math.log1p(OFFSET))),
+        offset=_offset(grounds),
         differing_facts=differing,
-        cells=cells,
+        cells=[directed(found, higher) for found in _cells(common, grounds, judge)],
         pooled=pooled,
         smallest_effect=max((effect for effect in effects.values() if effect is not None), default=None),
         smallest_effects=effects,
@@ -138,6 +134,17 @@ def compare(
         reason=reason,
         adjusted=by_reference.ratios(base, candidate, differing),
     )
+
+
+def _in_common(base: Analysis, candidate: Analysis) -> list[tuple[CellEstimate, CellEstimate]]:
+    firsts = {cell.cell: cell for cell in base.cells}
+    pairs = [(firsts[cell.cell], cell) for cell in candidate.cells if cell.cell in firsts]
+    # A time of zero (a clock too coarse for the operation) has no ratio.
+    return [pair for pair in pairs if all(point.median_s > 0 for cell in pair for point in cell.launches)]
+
+
+def _offset(grounds: Mapping[str, Ground]) -> float:
+    return math.expm1(max((ground.offset for ground in grounds.values()), default=math.log1p(OFFSET)))
 
 
 def _ways(base: Plan, candidate: Plan) -> dict[str, tuple[str, str]]:

@@ -50,16 +50,7 @@ def compare_interleaved(
     higher
         Operations of which the larger values are the good ones.
     """
-    times: Times = defaultdict(list)
-    votes: dict[str, list[float]] = defaultdict(list)
-    for first, second in pairs:
-        logs: dict[str, list[float]] = defaultdict(list)
-        for cell in sorted(first.keys() & second.keys()):
-            if first[cell] > 0 and second[cell] > 0:
-                times[cell].append((first[cell], second[cell]))
-                logs[cell.op].append(math.log(second[cell] / first[cell]))
-        for op, ratios in logs.items():
-            votes[op].append(sum(ratios) / len(ratios))
+    times, votes = _in_common(pairs)
     cells = [directed(found, higher) for found in _cells(times, margin)]
     judged = _judged({op: paired_shift(ratios) for op, ratios in votes.items()}, margin)
     pooled = {op: directed(found, higher) for op, found in judged.items()}
@@ -80,6 +71,21 @@ def compare_interleaved(
         reason=reason,
         failures=failures,
     )
+
+
+def _in_common(pairs: Sequence[tuple[Medians, Medians]]) -> tuple[Times, dict[str, list[float]]]:
+    """Return the times of the cells that both launches of a pair have, and of each operation its mean log ratios."""
+    times: Times = defaultdict(list)
+    votes: dict[str, list[float]] = defaultdict(list)
+    for first, second in pairs:
+        logs: dict[str, list[float]] = defaultdict(list)
+        for cell in sorted(first.keys() & second.keys()):
+            if first[cell] > 0 and second[cell] > 0:
+                times[cell].append((first[cell], second[cell]))
+                logs[cell.op].append(math.log(second[cell] / first[cell]))
+        for op, ratios in logs.items():
+            votes[op].append(sum(ratios) / len(ratios))
+    return times, votes
 
 
 def _cells(times: Times, margin: float) -> list[CellComparison]:

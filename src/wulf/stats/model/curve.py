@@ -8,11 +8,27 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from wulf.base.records import CellEstimate, CurveModel, Estimate
+from wulf.stats.core.segments import Piece
 from wulf.stats.model import curve_data, hockney, segments
 from wulf.stats.model.causes import NO_LIMITS, limits_of
 from wulf.stats.model.hockney import NotIdentifiable
 
 _T = TypeVar("_T")
+
+
+class _Fits:
+    """What is tried, and notes of what the data do not determine."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def or_note(self, what: str, fit: Callable[[], _T]) -> _T | None:
+        """Return what is fitted; None, and a note, where that is not identifiable."""
+        try:
+            return fit()
+        except NotIdentifiable as reason:
+            self.notes.append(f"{what} is not identifiable: {reason}")
+            return None
 
 
 def curve(
@@ -41,9 +57,34 @@ def curve(
     """
     if not cells:
         raise ValueError("a curve needs at least one cell")
-    head = cells[0].cell
     round_trip = pattern == "ping-pong"
-    model = CurveModel(
+    model = _without_fits(cells, round_trip)
+    data = curve_data.of_cells(cells)
+    if len(data.sizes) < hockney.MIN_SIZES:
+        return replace(
+            model, notes=[f"no model: it takes {hockney.MIN_SIZES} sizes, there are {len(data.sizes)}"]
+        )
+    fits = _Fits()
+    model = replace(
+        model,
+        robust=fits.or_note(
+            "a Theil–Sen line",
+            lambda: hockney.robust(data, hockney.launch_lines(data, hockney.robust_line)),
+        ),
+        least_squares=fits.or_note("a least-squares line", lambda: hockney.ordinary(data)),
+    )
+    divided = fits.or_note("the number of segments", lambda: segments.divide(data, cells))
+    if divided is not None:
+        model = replace(
+            _with_ends(model, cells, data, divided, fits, round_trip=round_trip),
+            segments=segments.describe(data, divided, model.op, limits_of(eager_limits, model.place)),
+        )
+    return replace(model, notes=fits.notes)
+
+
+def _without_fits(cells: Sequence[CellEstimate], round_trip: bool) -> CurveModel:
+    head = cells[0].cell
+    return CurveModel(
         op=head.op,
         place=head.place,
         setting=head.setting,
@@ -54,49 +95,31 @@ def curve(
         asymptotic_bandwidth=None,
         n_half_bytes=None,
     )
-    data = curve_data.of_cells(cells)
-    if len(data.sizes) < hockney.MIN_SIZES:
-        return replace(
-            model, notes=[f"no model: it takes {hockney.MIN_SIZES} sizes, there are {len(data.sizes)}"]
-        )
-    notes: list[str] = []
 
-    def or_note(what: str, fit: Callable[[], _T]) -> _T | None:
-        try:
-            return fit()
-        except NotIdentifiable as reason:
-            notes.append(f"{what} is not identifiable: {reason}")
-            return None
 
-    model = replace(
-        model,
-        robust=or_note(
-            "a Theil–Sen line",
-            lambda: hockney.robust(data, hockney.launch_lines(data, hockney.robust_line)),
-        ),
-        least_squares=or_note("a least-squares line", lambda: hockney.ordinary(data)),
-    )
-    divided = or_note("the number of segments", lambda: segments.divide(data, cells))
-    if divided is None:
-        return replace(model, notes=notes)
+def _with_ends(
+    model: CurveModel,
+    cells: Sequence[CellEstimate],
+    data: curve_data.Curve,
+    divided: Sequence[Piece],
+    fits: _Fits,
+    *,
+    round_trip: bool,
+) -> CurveModel:
+    """Return the model with what its first and last segments say: latency, bandwidth, n½."""
     latency = model.zero_byte_latency
     if latency is None and round_trip:
-        latency = or_note("the zero-byte latency", lambda: segments.zero_byte_latency(data, divided))
+        latency = fits.or_note("the zero-byte latency", lambda: segments.zero_byte_latency(data, divided))
     bandwidth = None
     if any(cell.bandwidth for cell in cells):
-        bandwidth = or_note("the asymptotic bandwidth", lambda: segments.asymptotic_bandwidth(data, divided))
+        bandwidth = fits.or_note(
+            "the asymptotic bandwidth", lambda: segments.asymptotic_bandwidth(data, divided)
+        )
     else:
-        notes.append("no bandwidth: bytes ÷ this time is none")
+        fits.notes.append("no bandwidth: bytes ÷ this time is none")
     # Half of a bandwidth that is not known is not known either; the note about the bandwidth says why.
-    n_half = or_note("n½", lambda: segments.n_half(data, divided)) if bandwidth is not None else None
-    return replace(
-        model,
-        segments=segments.describe(data, divided, head.op, limits_of(eager_limits, head.place)),
-        zero_byte_latency=latency,
-        asymptotic_bandwidth=bandwidth,
-        n_half_bytes=n_half,
-        notes=notes,
-    )
+    n_half = fits.or_note("n½", lambda: segments.n_half(data, divided)) if bandwidth is not None else None
+    return replace(model, zero_byte_latency=latency, asymptotic_bandwidth=bandwidth, n_half_bytes=n_half)
 
 
 def _measured_at_zero(cells: Sequence[CellEstimate]) -> Estimate | None:

@@ -212,16 +212,7 @@ def link(way: Way, draw: Draw | None = None, *, one_launch: bool = False) -> Lin
     """Return the link of a replay: what was measured, or with a draw what it may have been, or one launch finds."""
     chance = draw or Likely()
     launch = chance.of(f"{way.origin} launch") if one_launch else 0.0
-    drawn = {
-        kind: dict(
-            zip(
-                points.sizes,
-                points.drawn(chance.of(f"{way.origin} {way.where} {kind}"), launch),
-                strict=True,
-            )
-        )
-        for kind, points in way.points.items()
-    }
+    drawn = _drawn(way, chance, launch)
     whole = drawn[ROUND_TRIP]
     sizes = sorted(whole)
     gaps = _gaps(drawn)
@@ -262,6 +253,20 @@ def link(way: Way, draw: Draw | None = None, *, one_launch: bool = False) -> Lin
         wire=_joined(wires, begin, _late(begin, large, late)),
         after=_joined(afters, begin, _late(begin, large, late_after)),
     )
+
+
+def _drawn(way: Way, chance: Draw, launch: float) -> dict[str, dict[int, float]]:
+    """Return the times of each operation by size [s], as they may have been."""
+    return {
+        kind: dict(
+            zip(
+                points.sizes,
+                points.drawn(chance.of(f"{way.origin} {way.where} {kind}"), launch),
+                strict=True,
+            )
+        )
+        for kind, points in way.points.items()
+    }
 
 
 def _after(part: tuple[float, float, float], latency: float, call: float, both: float | None) -> float:

@@ -125,17 +125,7 @@ def notes(
         if spread > 0
         else "Compute times are taken as they were traced: the trace is too short to say how they vary."
     )
-    if own is not None and own.is_told:
-        yield (
-            f"{len(own.times)} traces: launches differ by ±{1.96 * own.spread:.2g} (95 %). Run times are those of a "
-            "usual launch, the median; 'one launch' is where a single one lies. They are taken to differ as much "
-            "elsewhere."
-        )
-    else:
-        yield (
-            "How far a launch differs from the next is not in one trace: --again gives more traces of the same "
-            f"program, {FEWEST} in all at least."
-        )
+    yield _of_launches(own)
     count, largest = buffered
     if count:
         yield (
@@ -147,3 +137,16 @@ def notes(
             f"{wildcards} receives take a message from anybody: they get those that they got when the program was "
             "traced. On another network others may come first."
         )
+
+
+def _of_launches(own: Launches | None) -> str:
+    if own is not None and own.is_told:
+        return (
+            f"{len(own.times)} traces: launches differ by ±{1.96 * own.spread:.2g} (95 %). Run times are those of a "
+            "usual launch, the median; 'one launch' is where a single one lies. They are taken to differ as much "
+            "elsewhere."
+        )
+    return (
+        "How far a launch differs from the next is not in one trace: --again gives more traces of the same "
+        f"program, {FEWEST} in all at least."
+    )

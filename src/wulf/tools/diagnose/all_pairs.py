@@ -66,21 +66,7 @@ def measure(
             f"{len(nodes)} nodes: it takes {FEWEST_PARTNERS + 1} to tell which of them is slow; between fewer: "
             "wulf measure, then wulf report"
         )
-    pairs = inventory.pairs("all", nodes)
-    # Several pairs at once are one MPI job.
-    mpi = bool(build.find_mpi(config.mpi.compiler))
-    request = session.MeasureRequest(
-        config=config,
-        pairs=pairs,
-        ops=["mpi_pingpong" if mpi else "tcp_rr"],
-        ladder="diagnose",
-        sizes_bytes=list(work.SIZES_BYTES),
-        mpi=config.mpi.compiler,
-        precision=0.05,
-        budget_s=_capped_s(budget_s, note),
-        max_launches=6,
-        at_once=mpi and len({node for pair in pairs for node in pair}) > 3,
-    )
+    request = _request(config, nodes, _capped_s(budget_s, note))
     with watching() as watcher:
         measured = session.start(request, path, watcher)[0]
     suspected = work.again(measured)
@@ -103,6 +89,24 @@ def measure(
         note(f"not all was measured again, the verdict is that of before: {error}")
         return measured, False
     return measured, True
+
+
+def _request(config: ClusterConfig, nodes: list[str], budget_s: float) -> session.MeasureRequest:
+    pairs = inventory.pairs("all", nodes)
+    # Several pairs at once are one MPI job.
+    mpi = bool(build.find_mpi(config.mpi.compiler))
+    return session.MeasureRequest(
+        config=config,
+        pairs=pairs,
+        ops=["mpi_pingpong" if mpi else "tcp_rr"],
+        ladder="diagnose",
+        sizes_bytes=list(work.SIZES_BYTES),
+        mpi=config.mpi.compiler,
+        precision=0.05,
+        budget_s=budget_s,
+        max_launches=6,
+        at_once=mpi and len({node for pair in pairs for node in pair}) > 3,
+    )
 
 
 def _capped_s(budget_s: float, note: Say) -> float:

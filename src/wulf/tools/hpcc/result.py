@@ -39,21 +39,7 @@ def result(run: store.Run) -> HpccResult:
     AnalysisError
         It is no run of HPCC, or none of its launches ended well.
     """
-    values: dict[Place, dict[str, dict[_Round, float]]] = defaultdict(lambda: defaultdict(dict))
-    seen: Counter[tuple[Place, str, int]] = Counter()
-    sizes: dict[Place, int] = {}
-    for one in run.results:
-        name = output.name_of(one.launch.op)
-        kind = output.kind_of(name)
-        if kind is None or not one.samples:
-            continue
-        value = output.value_of(kind, one.samples[0].batch_medians_ns[0] * 1e-9)
-        key = (one.launch.place, name, one.launch.seed)
-        values[one.launch.place][name][one.launch.seed, seen[key]] = value
-        seen[key] += 1
-        size = one.launch.op.partition(" N ")[2]
-        if size:
-            sizes[one.launch.place] = int(size)
+    values, sizes = _told(run)
     if not values:
         why = next(
             (one.launch.error for one in run.results if one.launch.error), "it is no run of 'wulf bench hpcc'"
@@ -85,6 +71,26 @@ def result(run: store.Run) -> HpccResult:
         launches_ok=len({(p, key) for p, named in values.items() for one in named.values() for key in one}),
         failures=dict(Counter(f"{fold(set(place))}: {error}" for place, _, error in failed)),
     )
+
+
+def _told(run: store.Run) -> tuple[dict[Place, dict[str, dict[_Round, float]]], dict[Place, int]]:
+    """Return the results by place, name and round; and how large the problem of a place was."""
+    values: dict[Place, dict[str, dict[_Round, float]]] = defaultdict(lambda: defaultdict(dict))
+    seen: Counter[tuple[Place, str, int]] = Counter()
+    sizes: dict[Place, int] = {}
+    for one in run.results:
+        name = output.name_of(one.launch.op)
+        kind = output.kind_of(name)
+        if kind is None or not one.samples:
+            continue
+        value = output.value_of(kind, one.samples[0].batch_medians_ns[0] * 1e-9)
+        key = (one.launch.place, name, one.launch.seed)
+        values[one.launch.place][name][one.launch.seed, seen[key]] = value
+        seen[key] += 1
+        size = one.launch.op.partition(" N ")[2]
+        if size:
+            sizes[one.launch.place] = int(size)
+    return values, sizes
 
 
 def _figures(values: Mapping[str, Mapping[_Round, float]]) -> list[HpccFigure]:

@@ -250,15 +250,7 @@ def mend(
     MendingInterrupted
         The change was begun; says what became of it.
     """
-    left = [finding for finding in choice.audit.findings if finding.remedy == "mend"]
-    found = Mending(
-        findings=choice.findings,
-        refused=choice.refused,
-        left=left,
-        others=[finding for finding in choice.audit.findings if finding.remedy != "mend"],
-        unreachable=choice.audit.unreachable,
-        unmeasured="" if task.measured else "--no-measure",
-    )
+    found = _unmended(task, choice)
     if not plan.plans:
         return found
     there = [record.node for record in records if record.reachable and not record.error]
@@ -291,6 +283,18 @@ def run(request: MendRequest, progress: Progress) -> Mending:
     records = look.look(task.config, list(task.config.nodes))
     choice, plan = planned(task, look.judge(records, task.profile), records)
     return mend(task, choice, plan, records, progress)
+
+
+def _unmended(task: MendTask, choice: Choice) -> Mending:
+    """Return what is said before anything was done."""
+    return Mending(
+        findings=choice.findings,
+        refused=choice.refused,
+        left=[finding for finding in choice.audit.findings if finding.remedy == "mend"],
+        others=[finding for finding in choice.audit.findings if finding.remedy != "mend"],
+        unreachable=choice.audit.unreachable,
+        unmeasured="" if task.measured else "--no-measure",
+    )
 
 
 def _look_again(found: Mending, task: MendTask, nodes: Sequence[str], say: Say) -> Mending:
@@ -363,42 +367,54 @@ def _measure(
         raise ProbeError(
             f"{error}\nnothing was changed: it cannot be measured what mending brings ({_WITHOUT})"
         ) from error
-    before: list[dict[str, float]] = []
-    after: list[dict[str, float]] = []
-    failures: dict[str, None] = {}
-
-    def measure(mended: int, block: int) -> dict[str, float]:
-        try:
-            wanted = plan if mended else None
-            return _trial(ready.bench, wanted, workload, target.figures, task.seed + block)
-        except (TrialError, StepError) as failure:
-            failures[str(failure)] = None
-            say("a measurement failed; putting the nodes back, and waiting for those that do not answer")
-            _restore(ready.bench)
-            return {}
-
-    def announce(_: int, passed_s: float) -> None:
-        say(f"measuring with and without it: {_standing(before, after, passed_s)}")
-
     with open_runner(ready.bench):
-        say("measuring what is not counted: caches and connections settle")
-        for number in range(WARM_UP):
-            measure(0, -1 - number)
-        failures.clear()
-        turns = in_turn(measure, task.seed, announce)
-        while not enough(before, after):
-            without, with_it = next(turns)
-            before.append(without)
-            after.append(with_it)
+        before, after, failures = _blocks(ready.bench, plan, workload, target.figures, task.seed, say)
     return msgspec.structs.replace(
         found,
         pairs=pairs,
         blocks=len(before),
         failed_before=sum(not values for values in before),
         failed_after=sum(not values for values in after),
-        failures=list(failures),
+        failures=failures,
         effects=list(effects(before, after)),
     )
+
+
+def _blocks(
+    bench: TrialRunner,
+    plan: change.ChangePlan,
+    workload: Workload,
+    figures: Sequence[ProbeFigure],
+    seed: int,
+    say: Say,
+) -> tuple[list[dict[str, float]], list[dict[str, float]], list[str]]:
+    """Return what was measured without and with the change, nothing where that failed, and why it failed."""
+    before: list[dict[str, float]] = []
+    after: list[dict[str, float]] = []
+    failures: dict[str, None] = {}
+
+    def measure(mended: int, block: int) -> dict[str, float]:
+        try:
+            return _trial(bench, plan if mended else None, workload, figures, seed + block)
+        except (TrialError, StepError) as failure:
+            failures[str(failure)] = None
+            say("a measurement failed; putting the nodes back, and waiting for those that do not answer")
+            _restore(bench)
+            return {}
+
+    def announce(_: int, passed_s: float) -> None:
+        say(f"measuring with and without it: {_standing(before, after, passed_s)}")
+
+    say("measuring what is not counted: caches and connections settle")
+    for number in range(WARM_UP):
+        measure(0, -1 - number)
+    failures.clear()
+    turns = in_turn(measure, seed, announce)
+    while not enough(before, after):
+        without, with_it = next(turns)
+        before.append(without)
+        after.append(with_it)
+    return before, after, list(failures)
 
 
 def _restore(bench: TrialRunner) -> None:

@@ -107,16 +107,19 @@ def plan(
         raise UsageError(
             "--with systemd: it does not run here, or not for this user; --with cron writes a crontab line"
         )
+    service = units.service(name, command, environment, budget_s + window_s + _BESIDE_S, EXIT_FINDINGS)
+    return _units_of(name, units.timer(name, calendar(times)), service, user)
+
+
+def _units_of(name: str, timer: str, service: str, user: bool) -> Plan:
     directory = _units_directory(user)
     return Plan(
         name=name,
-        how=how,
+        how="systemd",
         user=user,
         files={
-            str(directory / f"{_unit(name)}.timer"): units.timer(name, calendar(times)),
-            str(directory / f"{_unit(name)}.service"): units.service(
-                name, command, environment, budget_s + window_s + _BESIDE_S, EXIT_FINDINGS
-            ),
+            str(directory / f"{_unit(name)}.timer"): timer,
+            str(directory / f"{_unit(name)}.service"): service,
         },
         made=[str(path) for path in _missing(directory)],
     )

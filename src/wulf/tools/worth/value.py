@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from msgspec import structs
@@ -167,7 +168,6 @@ def worth(
     """
     of = inputs(offer, prices, draws)
     found = money(of, mix, prices.years)
-    year = f"{prices.currency}/year"
     pays = float(np.mean(found.net[1:] > 0))
     refused = _refused(mixed(offer, mix), noise.of_mix(mix)) if pays > 1 - SURE else ""
     after = (
@@ -181,9 +181,9 @@ def worth(
             for job in mix.job
         ],
         saved_node_hours=figure(found.saved, "h"),
-        value=figure(found.value, year),
+        value=figure(found.value, f"{prices.currency}/year"),
         price=figure(found.price, prices.currency),
-        power=figure(found.power, year),
+        power=figure(found.power, f"{prices.currency}/year"),
         net=figure(found.net, prices.currency),
         break_even_port=figure(found.break_even, prices.currency),
         pay_back_years=_pay_back(found),
@@ -195,14 +195,16 @@ def worth(
         pays_after_tuning=None if after is None else float(np.mean(after[1:] > 0)),
         leads=0.0,
         source=offer.source,
-        verdict="does not pay"
-        if pays <= 1 - SURE
-        else "cannot be told"
-        if refused or pays < SURE
-        else "pays",
+        verdict=_verdict(pays, refused),
         refused=refused,
         influences=influences(of, mix, prices.years),
     )
+
+
+def _verdict(pays: float, refused: str) -> Literal["pays", "does not pay", "cannot be told"]:
+    if pays <= 1 - SURE:
+        return "does not pay"
+    return "cannot be told" if refused or pays < SURE else "pays"
 
 
 def _refused(changes: Numbers, noise: float) -> str:

@@ -42,14 +42,7 @@ def value(request: WorthRequest, say: Progress) -> Worth:
     run = opened(request.on, request.runs)
     replays = fanning.replayer(request.slurm, request.runs, say.note)
     jobs = money.read_jobs(_bytes(request.jobs), str(request.jobs))
-    named = money.read_prices(_bytes(request.prices), str(request.prices))
-    prices = named.value
-    find = predicting.finder([Path(one) for one in request.own])
-    for network in prices.network:
-        try:
-            find(network)
-        except UsageError as error:
-            named.fail(f"network.{network}", str(error))
+    prices = _prices(request)
     mix = jobs.value
     paths = _traces(jobs, [Path(trace) for trace in request.traces])
     asked = [_asked(request, run, job, path) for job, path in zip(mix.job, paths, strict=True)]
@@ -57,12 +50,32 @@ def value(request: WorthRequest, say: Progress) -> Worth:
     for place, one in enumerate(evaluated):
         _require_carrying(request, jobs, place, one)
     found = {job.trace: one for job, one in zip(mix.job, evaluated, strict=True)}
+    valued = _valued(request, run, mix, prices, found)
+    return msgspec.structs.replace(valued, conclusion=list(words.conclusion(valued)))
+
+
+def _prices(request: WorthRequest) -> Prices:
+    """Return the prices; refuse those of networks that nobody knows."""
+    named = money.read_prices(_bytes(request.prices), str(request.prices))
+    find = predicting.finder([Path(one) for one in request.own])
+    for network in named.value.network:
+        try:
+            find(network)
+        except UsageError as error:
+            named.fail(f"network.{network}", str(error))
+    return named.value
+
+
+def _valued(
+    request: WorthRequest, run: Run, mix: JobMix, prices: Prices, found: dict[str, Evaluated]
+) -> Worth:
+    """Return what each network is worth, without a conclusion."""
     draws = [Sample(request.seed, number) for number in range(request.samples)]
     offers = _offers(request, prices, found)
     tuned = next((one for one in offers if one.name == request.tuned_name), None)
     tuned_mix = worth.mixed(tuned, mix) if tuned is not None else None
     noise = worth.Noise({name: WIDTH * one.question.spread for name, one in found.items()})
-    valued = Worth(
+    return Worth(
         schema_version=SCHEMA_VERSION,
         run=run.manifest.id,
         nodes=mix.nodes,
@@ -80,7 +93,6 @@ def value(request: WorthRequest, say: Progress) -> Worth:
         conclusion=[],
         notes=_notes(mix, found),
     )
-    return msgspec.structs.replace(valued, conclusion=list(words.conclusion(valued)))
 
 
 def _traces(jobs: Document[JobMix], given: Sequence[Path]) -> list[Path]:

@@ -7,7 +7,7 @@ recommends. What the catalogue says only orders: which value comes first, and ho
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -142,17 +142,25 @@ def choose(
             values={node: _text(value) for node, value in now.items()},
             drivers=drivers,
         )
-        tried: dict[str, list[str]] = {}
-        for value in given or _values(present, named=bool(named)):
-            changed = [node for node, before in now.items() if not rules.has(knob, value, before)]
-            if changed and rules.may_have(knob, value):
-                tried[value] = changed
+        tried = _tried(knob, given or _values(present, named=bool(named)), now, rules)
         if tried:
             found.append(_candidate(present, tried))
         else:
             left_out[name] = _reason(present)
     found.sort(key=lambda candidate: (-candidate.effect, candidate.knob))
     return found, left_out
+
+
+def _tried(
+    knob: Knob, values: Iterable[str], now: Mapping[str, FactValue], rules: Rules
+) -> dict[str, list[str]]:
+    """Return which values would change something, and the nodes where."""
+    tried: dict[str, list[str]] = {}
+    for value in values:
+        changed = [node for node, before in now.items() if not rules.has(knob, value, before)]
+        if changed and rules.may_have(knob, value):
+            tried[value] = changed
+    return tried
 
 
 def _named(knobs: Mapping[str, Knob], patterns: Sequence[str]) -> dict[str, list[str]]:

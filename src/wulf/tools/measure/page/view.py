@@ -67,14 +67,9 @@ def build(
     brief
         Whether only its key figures are shown, whether to trust them, and what must be known.
     """
-    grade = headline.trust(manifest, analysis)
     known = {operation.name: operation for operation in manifest.operations}
     results = _operations(manifest, analysis)
     told = list(_diagnosis(diagnosis, analysis, results)) if diagnosis is not None else []
-    trust = Verdict(grade, headline.trust_text(manifest, analysis, nodes), headline.TRUST_TITLES[grade])
-    verdicts = (
-        [diagnosis_view.verdict_block(diagnosis)] if diagnosis is not None and diagnosis.matrices else []
-    )
     shown = Page(
         title=_answer(manifest, results, diagnosis)
         if performed is None
@@ -82,7 +77,7 @@ def build(
         lede=f"{headline.title(manifest)}. {headline.lede(manifest, analysis)}",
         kind=f"Report · {name(manifest.id)}",
         verb="report",
-        head=(trust, *verdicts, KeyFigures(results)),
+        head=(*_verdicts(manifest, nodes, analysis, diagnosis), KeyFigures(results)),
         sections=(
             *told,
             *([performed_view.section(*performed, brief=brief)] if performed is not None else []),
@@ -100,6 +95,16 @@ def build(
     )
     rest = () if brief else tuple(_rest(manifest, nodes, launches, analysis, audit))
     return dataclasses.replace(shown, sections=(*shown.sections, *rest))
+
+
+def _verdicts(
+    manifest: Manifest, nodes: Sequence[NodeRecord], analysis: Analysis, diagnosis: Diagnosis | None
+) -> Iterator[Verdict]:
+    """Yield how far the run can be trusted, and what a diagnosis says of the nodes."""
+    grade = headline.trust(manifest, analysis)
+    yield Verdict(grade, headline.trust_text(manifest, analysis, nodes), headline.TRUST_TITLES[grade])
+    if diagnosis is not None and diagnosis.matrices:
+        yield diagnosis_view.verdict_block(diagnosis)
 
 
 def _answer(manifest: Manifest, results: Sequence[OperationResult], diagnosis: Diagnosis | None) -> str:

@@ -6,7 +6,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from wulf.base.records.traced import TracedRank, TracedRow, TracedSize, TraceSummary
+from wulf.base.records.traced import TracedRank, TracedRow, TracedSize, TracedTimeline, TraceSummary
 from wulf.base.text import printable
 from wulf.base.units import format_bytes, format_time
 from wulf.page import ticks
@@ -26,33 +26,6 @@ MOST_NUMBERS = 12
 def timeline(found: TraceSummary) -> Figure:
     """Return what the ranks did when."""
     told = found.timeline
-    # Parts of a stretch stand one on the other, in the order of their names.
-    height: dict[tuple[int, float], float] = defaultdict(float)
-    stretches = sorted(told.stretches, key=lambda one: charts.PARTS.index(one.part))
-    low, high = [], []
-    for one in stretches:
-        bottom = height[one.row, one.begin_s] if told.bin_s is not None else 0.0
-        height[one.row, one.begin_s] = bottom + one.share
-        low.append(one.row + 0.93 - 0.86 * bottom)
-        high.append(one.row + 0.93 - 0.86 * (bottom + one.share))
-    main: Columns = {
-        "ranks": [_named(told.rows[one.row].first, told.rows[one.row].last) for one in stretches],
-        "begin_s": rounded([one.begin_s for one in stretches]),
-        "end_s": rounded([one.end_s for one in stretches]),
-        "part": [one.part for one in stretches],
-        "share": [one.share for one in stretches],
-        "low": rounded(low),
-        "high": rounded(high),
-    }
-    lines: Columns = {
-        "ranks": [_named(row.first, row.last) for row in told.rows],
-        "end_s": rounded([row.end_s for row in told.rows]),
-        "begin_s": [0.0 for _ in told.rows],
-        "low": [place + 0.93 for place in range(len(told.rows))],
-        "high": [place + 0.07 for place in range(len(told.rows))],
-        "middle": [place + 0.5 for place in range(len(told.rows))],
-        "part": ["computing" for _ in told.rows],
-    }
     bins = (
         "every call by itself"
         if told.bin_s is None
@@ -70,7 +43,7 @@ def timeline(found: TraceSummary) -> Figure:
         variants=(
             Variant(
                 label="",
-                datasets={"main": main, "lines": lines},
+                datasets={"main": _stretches(told), "lines": _lines(told)},
                 summary=f"Timeline of {count(len(found.ranks), 'rank')} over "
                 f"{format_time(max((row.end_s for row in told.rows), default=0.0))}: {bins}.",
                 caption=f"{sentence(bins)}; the rest is computing. Clocks of ranks are not compared: every "
@@ -79,6 +52,40 @@ def timeline(found: TraceSummary) -> Figure:
             ),
         ),
     )
+
+
+def _stretches(told: TracedTimeline) -> Columns:
+    """Return the parts of stretches: they stand one on the other, in the order of their names."""
+    height: dict[tuple[int, float], float] = defaultdict(float)
+    stretches = sorted(told.stretches, key=lambda one: charts.PARTS.index(one.part))
+    low, high = [], []
+    for one in stretches:
+        bottom = height[one.row, one.begin_s] if told.bin_s is not None else 0.0
+        height[one.row, one.begin_s] = bottom + one.share
+        low.append(one.row + 0.93 - 0.86 * bottom)
+        high.append(one.row + 0.93 - 0.86 * (bottom + one.share))
+    return {
+        "ranks": [_named(told.rows[one.row].first, told.rows[one.row].last) for one in stretches],
+        "begin_s": rounded([one.begin_s for one in stretches]),
+        "end_s": rounded([one.end_s for one in stretches]),
+        "part": [one.part for one in stretches],
+        "share": [one.share for one in stretches],
+        "low": rounded(low),
+        "high": rounded(high),
+    }
+
+
+def _lines(told: TracedTimeline) -> Columns:
+    """Return the line of each row, which parts stand on."""
+    return {
+        "ranks": [_named(row.first, row.last) for row in told.rows],
+        "end_s": rounded([row.end_s for row in told.rows]),
+        "begin_s": [0.0 for _ in told.rows],
+        "low": [place + 0.93 for place in range(len(told.rows))],
+        "high": [place + 0.07 for place in range(len(told.rows))],
+        "middle": [place + 0.5 for place in range(len(told.rows))],
+        "part": ["computing" for _ in told.rows],
+    }
 
 
 def _named(first: int, last: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from wulf.base.records import Metric, Trial
 from wulf.base.units import format_bytes, format_change, format_value
@@ -19,6 +20,16 @@ from wulf.tools.tune.page.words import metric_ratio
 BOXES = 12
 #: Vertical places of points that would hide each other, in turn.
 _JITTER = (0.0, 0.55, -0.55, 0.3, -0.3)
+
+
+class _Point(NamedTuple):
+    """What one trial says of a metric at a size."""
+
+    setting: str
+    size_bytes: int
+    value: float
+    unit: str
+    trial: int
 
 
 def curves(report: TuningReport) -> tuple[Figure, ...]:
@@ -44,14 +55,6 @@ def _curve(
 ) -> Figure:
     first = metrics[0][1]
     op = name(first.figure.op if first.figure else first.name)
-    points = [
-        (group, size, metric, value, trial.index)
-        for group, trials in groups
-        for size, metric in metrics
-        for trial in trials
-        for value in TuningReport.values(metric, [trial])
-        if value > 0
-    ]
     medians = [
         (group, size, statistics.median(values), metric)
         for group, trials in groups
@@ -60,6 +63,7 @@ def _curve(
     ]
     quantity = "time" if first.unit == "s" else "bandwidth" if first.unit == "B/s" else name(first.unit)
     statistic = first.figure.statistic if first.figure else "value"
+    points = _points(metrics, groups)
     return Figure(
         id=f"curve{at}",
         chart=charts.CURVES,
@@ -67,18 +71,18 @@ def _curve(
         x_title="message size (logarithmic)",
         y_title=quantity,
         x=_size_ticks([size for size, _ in metrics]),
-        y=_value_ticks([value for *_, value, _ in points], first.unit),
+        y=_value_ticks([point.value for point in points], first.unit),
         logarithmic=first.unit != "B/s",
         variants=(
             Variant(
                 label="",
                 datasets={
                     "main": {
-                        "setting": [group for group, *_ in points],
-                        "size_bytes": [size for _, size, *_ in points],
-                        "value": rounded([value for *_, value, _ in points]),
-                        "trial": [trial for *_, trial in points],
-                        "shown": [format_value(value, metric.unit) for _, _, metric, value, _ in points],
+                        "setting": [point.setting for point in points],
+                        "size_bytes": [point.size_bytes for point in points],
+                        "value": rounded([point.value for point in points]),
+                        "trial": [point.trial for point in points],
+                        "shown": [format_value(point.value, point.unit) for point in points],
                     },
                     "medians": {
                         "setting": [group for group, *_ in medians],
@@ -96,6 +100,19 @@ def _curve(
             ),
         ),
     )
+
+
+def _points(
+    metrics: Sequence[tuple[int, Metric]], groups: Sequence[tuple[str, Sequence[Trial]]]
+) -> list[_Point]:
+    return [
+        _Point(group, size, value, metric.unit, trial.index)
+        for group, trials in groups
+        for size, metric in metrics
+        for trial in trials
+        for value in TuningReport.values(metric, [trial])
+        if value > 0
+    ]
 
 
 def _size_ticks(sizes: Sequence[int]) -> Ticks:
