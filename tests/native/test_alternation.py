@@ -36,8 +36,11 @@ def guard(place: Path, answer: str = "ok") -> Iterator[list[str]]:
     for end in ("ask", "answer"):
         os.mkfifo(f"{place}.{end}")
 
+    # Open for both, from the beginning to the end: what is written between two reads would be lost with its reader.
+    requests = os.fdopen(os.open(f"{place}.ask", os.O_RDWR))
+
     def listen() -> None:
-        while (letter := Path(f"{place}.ask").read_text().strip()) != "end":
+        while (letter := requests.readline().strip()) != "end":
             asked.append(letter)
             with suppress(OSError):  # who asked has gone
                 end = os.open(f"{place}.answer", os.O_WRONLY | os.O_NONBLOCK)
@@ -52,6 +55,7 @@ def guard(place: Path, answer: str = "ok") -> Iterator[list[str]]:
         Path(f"{place}.ask").write_text("end\n")
         thread.join(TIMEOUT_S)
         assert not thread.is_alive()
+        requests.close()
 
 
 def test_both_sides_have_either_setting_made(net_probe: Path, tmp_path: Path) -> None:
