@@ -14,7 +14,8 @@ def test_the_verdict_stands_first_and_decides_the_exit_code(tmp_path):
     done = wulf(tmp_path, "diagnose", "run")
     assert done.returncode == 3, done.stderr
     assert done.stdout.startswith(
-        "not fine: of 8 nodes, node[01-08] these are slower than comparable nodes\n  node05: slow with"
+        "node05 is slow: 2 × the time of others at 256 KiB\n"
+        "of 8 nodes, node[01-08] these are slower than comparable nodes:\n  node05: slow with"
     )
     assert "next: wulf audit --nodes node05" in done.stdout
     for node in NODES:

@@ -50,7 +50,7 @@ def test_a_program_is_traced_shown_and_exported(tmp_path, family):
     page = wulf(tmp_path, "program", "trace", "show", "heat.wtrace", "--html", "heat.html")
     assert page.returncode == 0 and "sendrecv" in page.stdout
     written = (tmp_path / "heat.html").read_text()
-    assert '<h1 id="title">heat.wtrace</h1>' in written and "trace-timeline" in written
+    assert '<h1 id="title">heat.wtrace: ' in written and "trace-timeline" in written
     exported = wulf(tmp_path, "program", "trace", "export", "heat.wtrace", "--to", "goal", "-o", "goal")
     assert exported.returncode == 0 and (tmp_path / "goal" / "heat.goal").stat().st_size > 0
 

@@ -54,7 +54,7 @@ def test_what_is_wrong_for_certain_is_set_right_and_measured(run, lab_cluster):
 
     again = run("mend", "--cluster", "lab")
     assert again.returncode == 0, again.stderr
-    assert "nothing that is wrong for certain was found" in again.stdout
+    assert "Nothing that is certainly wrong was found" in again.stdout
     # What it was before is not forgotten.
     assert run("rollback", "--cluster", "lab").returncode == 0
     assert on(lab_cluster, "node03", MTU).strip() == "1400"

@@ -13,6 +13,7 @@ from wulf.base.errors import ProbeError
 from wulf.base.records import SCHEMA_VERSION, Estimate, command_operation
 from wulf.base.records.profiled import Character, Characters, Gain, MessageClass, MpiProfile, RankProfile
 from wulf.node.probe.command import JOB_TIME, LIMIT_S
+from wulf.page.terminal import print_page
 from wulf.tools.application import page as report
 from wulf.tools.application import profile, work
 
@@ -131,7 +132,7 @@ def test_every_class_has_words_and_gains_stand_beside_them():
         )
         for kind in report.MEANING
     ]
-    report.render_text(Characters(schema_version=SCHEMA_VERSION, programs=programs), shown)
+    print_page(report.build(Characters(schema_version=SCHEMA_VERSION, programs=programs)), shown)
     said = shown.file.getvalue()
     assert all(kind in said for kind in report.MEANING)
     assert "−10 % (−12 to −8), better" in said and "unknown" in said

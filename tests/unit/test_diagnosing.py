@@ -93,7 +93,7 @@ def diagnosed(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("error", [TransportError, ProbeError])
 @pytest.mark.parametrize(
-    ("slow", "verdict"), [(["node05"], "not fine: of 8 nodes"), ([], "fine: of 8 nodes")]
+    ("slow", "verdict"), [(["node05"], "node05 is slow: 2 × the time of others"), ([], "fine: of 8 nodes")]
 )
 def test_a_node_that_goes_while_suspects_are_measured_again_leaves_the_verdict_of_before(
     diagnosed, monkeypatch, error, slow, verdict
@@ -126,8 +126,9 @@ def test_a_slow_node_is_named_with_what_it_costs(tmp_path):
     ]
     assert found.matrices[1].suspects[0].slower == pytest.approx(1.0, abs=0.05)
     said = list(verdict(found))
-    assert said[0] == "not fine: of 8 nodes, node[01-08] these are slower than comparable nodes"
-    assert said[1].startswith("  node05: slow with everybody, 2 × the time at 256 KiB, 3.49 Gbit/s (chance")
+    assert said[0] == "node05 is slow: 2 × the time of others at 256 KiB"
+    assert said[1] == "of 8 nodes, node[01-08] these are slower than comparable nodes:"
+    assert said[2].startswith("  node05: slow with everybody, 2 × the time at 256 KiB, 3.49 Gbit/s (chance")
     worst = found.matrices[1].scores[0]
     assert worst.node == "node05" and worst.ratio.low < 2 < worst.ratio.high
     text = terminal.page_text(diagnosis_page(found))
@@ -189,7 +190,10 @@ def page(run):
 
 def test_the_page_of_a_run_answers_first(tmp_path):
     shown = page(measured(tmp_path / "a", ["node05"], 2.0))
-    first, table = shown.index("not fine: of 8 nodes"), shown.index('<h2 id="diagnosis-title">')
+    first, table = (
+        shown.index("node05 is slow: 2 × the time of others"),
+        shown.index('<h2 id="diagnosis-title">'),
+    )
     assert first < shown.index('<h2 class="sr">Key figures') < table
     assert "Next: <code>wulf audit --nodes node05</code>" in shown
 

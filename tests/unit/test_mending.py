@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from wulf.base.records import Audit, ChangeOutcome, Mending, NodeRecord
 from wulf.node.fleet.change import Permissions, plan
 from wulf.node.fleet.look import judge
 from wulf.page import words
+from wulf.page.terminal import print_page
 from wulf.tools.mend import page as shown
 from wulf.tools.mend import work
 from wulf.tools.tune.page import mended as section
@@ -221,7 +223,7 @@ def test_a_node_that_does_not_answer_counts_against_a_majority(lost: str) -> Non
     assert choice.audit.unreachable == {lost: "no answer"}
     out = io.StringIO()
     found = Mending(findings=[], refused=[], unreachable=choice.audit.unreachable)
-    shown.text(found, Console(file=out, width=200))
+    print_page(shown.build(found), Console(file=out, width=200))
     assert f"{lost}: not looked at, it may be wrong, too: no answer" in out.getvalue()
 
 
@@ -270,7 +272,7 @@ def test_what_was_kept_and_then_not_looked_at_is_told() -> None:
     outcome = ChangeOutcome(change="c", kept=True, nodes=[])
     found = Mending(findings=[], refused=[], outcome=outcome, unseen="interrupted", unmeasured="--no-measure")
     out = io.StringIO()
-    shown.text(found, Console(file=out, width=200))
+    print_page(shown.build(found), Console(file=out, width=200))
     assert "what is left is not known (wulf audit): interrupted" in out.getvalue()
     assert "not measured what it brought: --no-measure" in out.getvalue()
 
@@ -305,10 +307,10 @@ def test_what_was_mended_is_told() -> None:
         outcome=ChangeOutcome(change="c", kept=True, nodes=[]),
     )
     out = io.StringIO()
-    shown.text(found, Console(file=out, width=200))
-    assert "ping: −20" in out.getvalue()
+    print_page(shown.build(found), Console(file=out, width=200))
+    assert re.search("ping +−20", out.getvalue())
     assert "better" in out.getvalue()
-    assert "to be mended by hand (wulf audit)" in out.getvalue()
+    assert "that need a manual fix (wulf audit)" in out.getvalue()
     table = section.table(found)
     assert table.rows[0][2].flag == "good"
     assert "nic.mtu=1500 on node03" in table.note

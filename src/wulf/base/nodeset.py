@@ -5,17 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from wulf.base.text import printable
+
 #: Addresses by which ssh names a node in its messages.
 _ADDRESS = r"\b\d{1,3}(?:\.\d{1,3}){3}\b|\b[0-9A-Fa-f]{1,4}(?::[0-9A-Fa-f]{0,4}){3,7}\b"
 
 
 def fold(names: Iterable[str]) -> str:
-    """Return the shortest node set text for `names`: ``node[01-17,19-32]``."""
-    # Imported when it is used: verbs that only say how they are used need none of it.
-    from ClusterShell.NodeSet import NodeSet  # noqa: PLC0415
-    from ClusterShell.NodeUtils import GroupResolver, GroupSource  # noqa: PLC0415
+    """Return the shortest node set text for `names`: ``node[01-17,19-32]``.
 
-    return str(NodeSet.fromlist(list(names), resolver=GroupResolver(GroupSource("wulf", {}))))
+    What can be the name of no node, in a run of another machine or a file that somebody wrote, stays as it is.
+    """
+    # Imported when it is used: verbs that only say how they are used need none of it.
+    from ClusterShell.NodeSet import NodeSet, NodeSetException  # noqa: PLC0415
+    from ClusterShell.NodeUtils import GroupResolver, GroupResolverError, GroupSource  # noqa: PLC0415
+
+    given = list(names)
+    try:
+        return str(NodeSet.fromlist(given, resolver=GroupResolver(GroupSource("wulf", {}))))
+    except (NodeSetException, GroupResolverError, ValueError, RecursionError):
+        return ",".join(dict.fromkeys(map(printable, given)))
 
 
 def unfold(text: str) -> list[str]:

@@ -318,6 +318,8 @@ def _change_decimals(half: float) -> int:
     """Decimals that show one digit of half an interval, two when that digit is 1."""
     if half <= 0:
         return 2
+    if not math.isfinite(half):
+        return 0
     digits = 1 if f"{half:.1e}".startswith("1") else 0
     return min(_CHANGE_DECIMALS, max(0, digits - _magnitude(half, digits + 1)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
@@ -13,6 +14,8 @@ from wulf.base.store.hpl import HplRun
 from wulf.base.store.tuning import TuningRun
 from wulf.node.fleet.look import judge
 from wulf.node.measuring.analysis import analyze
+from wulf.page import forms
+from wulf.page.blocks import Page
 from wulf.page.page import html
 from wulf.page.terminal import page_text
 from wulf.tools.diagnose import work
@@ -25,6 +28,14 @@ from wulf.tools.tune import apply_result
 from wulf.tools.tune import page as tuning
 
 Form = Literal["html", "text", "json", "csv", "markdown", "latex", "bibtex", "svg", "pdf"]
+#: What any page can be written as.
+FORMS: dict[Form, Callable[[Page], str]] = {
+    "html": html,
+    "text": page_text,
+    "markdown": forms.markdown,
+    "latex": forms.latex,
+    "csv": forms.csv,
+}
 
 
 def rendered(run: Run | TuningRun | HplRun, form: Form) -> str:
@@ -54,13 +65,13 @@ def rendered(run: Run | TuningRun | HplRun, form: Form) -> str:
 def _hpl(run: HplRun, form: Form) -> str:
     # What an older version concluded, or one that was killed, is not what this one would.
     result = linpack.conclude(run.manifest, run.launches)
-    if form == "html":
-        return html(hpl.build(run.manifest, run.launches, result))
-    if form == "text":
-        return page_text(hpl.build(run.manifest, run.launches, result))
     if form == "json":
         return msgspec.json.format(msgspec.json.encode(result), indent=1).decode() + "\n"
-    raise UsageError(f"--{form}: of a run of HPL there are --html, --text, --json, --svg and --pdf")
+    if form not in FORMS:
+        raise UsageError(
+            f"--{form}: a run of HPL is not cited; there are {', '.join(FORMS)}, json, svg and pdf"
+        )
+    return FORMS[form](hpl.build(run.manifest, run.launches, result))
 
 
 def tuning_data(run: TuningRun, form: Form) -> bytes:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 
+from wulf.base.text import printable
 from wulf.page.parts import Table
 
 _MARKDOWN = {mark: f"\\{mark}" for mark in "\\`*_[]<>|#"}
@@ -31,20 +33,24 @@ _LATEX = {
 
 def markdown(table: Table) -> str:
     """Return a table as Markdown."""
-    heads = [column.name for column in table.columns]
-    lines = [f"**{_escaped(table.title, _MARKDOWN)}**", "", f"| {' | '.join(heads)} |"]
+    if not table.rows:
+        return escaped_markdown(f"{table.title}: {table.empty}.") + "\n"
+    heads = [escaped_markdown(column.name) for column in table.columns]
+    lines = [f"**{escaped_markdown(table.title)}**", "", f"| {' | '.join(heads)} |"]
     lines.append("|" + "|".join("---:" if column.numeric else "---" for column in table.columns) + "|")
-    lines += [f"| {' | '.join(_escaped(item.text, _MARKDOWN) for item in row)} |" for row in table.rows]
+    lines += [f"| {' | '.join(escaped_markdown(item.text) for item in row)} |" for row in table.rows]
     if table.note:
-        lines += ["", _escaped(table.note, _MARKDOWN)]
+        lines += ["", escaped_markdown(table.note)]
     return "\n".join(lines) + "\n"
 
 
 def latex(table: Table) -> str:
     """Return a table as a ``tabular`` of booktabs; its title and its note are comments."""
+    if not table.rows:
+        return escaped_latex(f"{table.title}: {table.empty}.") + "\n"
     alignment = "".join("r" if column.numeric else "l" for column in table.columns)
     lines = [
-        f"% {table.title}",
+        f"% {' '.join(table.title.split())}",
         *(f"% {line}" for line in table.note.splitlines()),
         rf"\begin{{tabular}}{{{alignment}}}",
         r"\toprule",
@@ -57,10 +63,15 @@ def latex(table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
+def escaped_markdown(text: str) -> str:
+    """Return text that Markdown shows as it is, in one line."""
+    return _escaped(text, _MARKDOWN)
+
+
 def escaped_latex(text: str) -> str:
     """Return text that LaTeX prints as it is."""
     return _escaped(text, _LATEX)
 
 
 def _escaped(text: str, marks: Mapping[str, str]) -> str:
-    return "".join(marks.get(char, char) for char in text.replace("\n", " "))
+    return "".join(marks.get(char, char) for char in " ".join(printable(text, sys.maxsize).split()))

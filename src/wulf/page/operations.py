@@ -26,8 +26,8 @@ class Printer(Protocol):
 
 
 def sparkline(values: Sequence[float], width: int = SPARK_WIDTH) -> str:
-    """Return values on a logarithmic scale as `width` blocks at most; values that are not positive are skipped."""
-    logs = [math.log(value) for value in values if value > 0]
+    """Return values on a logarithmic scale as `width` blocks at most; others than positive finite ones are skipped."""
+    logs = [math.log(value) for value in values if 0 < value < math.inf]
     if not logs:
         return ""
     count = min(width, len(logs))

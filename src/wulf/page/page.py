@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+import sys
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from wulf.base.text import printable
 from wulf.page import theme
 from wulf.page.blocks import Page
 from wulf.page.drawing import narrow, spec
@@ -65,7 +67,9 @@ def _figure(figure: Figure, drawn: dict[str, Any]) -> dict[str, Any]:
 
 def _data(payload: dict[str, Any]) -> Markup:
     """Return JSON that cannot end the script element it stands in."""
-    text = json.dumps(payload, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = printable(
+        json.dumps(payload, ensure_ascii=False, separators=(",", ":"), allow_nan=False), sys.maxsize
+    )
     escaped = text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     return Markup(escaped)  # noqa: S704 - there is no "<" left in it
 
@@ -99,6 +103,7 @@ def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("wulf.page"),
         autoescape=True,
+        finalize=_safe,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -107,6 +112,15 @@ def _environment() -> Environment:
     return environment
 
 
+def _safe(value: object) -> object:
+    """Return what is put into a page without what cannot be seen."""
+    return (
+        printable(value, sys.maxsize) if isinstance(value, str) and not isinstance(value, Markup) else value
+    )
+
+
 def _breakable(text: str) -> Markup:
     """Return a text in which long names may go on in the next line: after a dot, an underscore or a comma."""
-    return Markup("<wbr>").join(re.split(r"(?<=[._,/])(?=[^\W\d])|(?<=,)(?=\d)", text))
+    return Markup("<wbr>").join(
+        re.split(r"(?<=[._,/])(?=[^\W\d])|(?<=,)(?=\d)", printable(text, sys.maxsize))
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from wulf.base.text import printable
 from wulf.page import findings, operations
 from wulf.page.blocks import (
     Block,
@@ -74,6 +76,13 @@ def print_page(shown: Page, console: Console) -> None:
     Printer(console).page(shown)
 
 
+def print_blocks(blocks: Iterable[Block], console: Console) -> None:
+    """Print blocks that are on no page, such as what is about to be done."""
+    printer = Printer(console)
+    for block in blocks:
+        printer.block(block)
+
+
 def page_text(shown: Page) -> str:
     """Return a page as plain text, for a file."""
     return plain(lambda console: print_page(shown, console))
@@ -89,6 +98,8 @@ class Printer:
         self._boundless = not console.is_terminal
         #: Whether the last line is empty.
         self._blank = False
+        #: Columns that were said to be left out: of many tables of one kind it is said once.
+        self._said: set[str] = set()
 
     def page(self, shown: Page) -> None:
         """Print all that a terminal has room for: everything but charts."""
@@ -159,10 +170,10 @@ class Printer:
     def warning(self, warning: Warning) -> None:
         style = f"bold {STYLES[warning.severity]}".strip()
         for case in warning.cases[:CASES]:
-            self._print(Text.assemble((f"{warning.severity}: {warning.kind}: ", style), case))
+            self._print(Text.assemble((f"{warning.severity}: {warning.kind}: ", style), _safe(case)))
         if len(warning.cases) > CASES:
             self.line(f"  and {len(warning.cases) - CASES} more")
-        self._print(Padding(Text(warning.advice), (0, 0, 0, 2), expand=False))
+        self._print(Padding(Text(_safe(warning.advice)), (0, 0, 0, 2), expand=False))
 
     def text(self, text: Text) -> None:
         """Print a line of several styles."""
@@ -171,7 +182,7 @@ class Printer:
     def line(self, text: str, style: str = "") -> None:
         # What stands before and after a block may both ask for room.
         if text or not self._blank:
-            self._print(Text(text, style=style))
+            self._print(Text(_safe(text), style=style))
 
     def table(self, table: Table) -> None:
         """Print a table so that every column and every value of it can be read."""
@@ -186,9 +197,17 @@ class Printer:
             self._entries(grid)
         else:
             self._grid(grid, widths)
-        for note in (*grid.reasons, table.note):
+        for note in (*grid.reasons, self._left_out(table, grid), table.note):
             if note:
                 self.line(note, "dim")
+
+    def _left_out(self, table: Table, grid: Grid) -> str:
+        """Name the columns that are not printed; empty where that was said before."""
+        names = ", ".join(column.name for column in table.columns if column not in grid.columns)
+        if not names or names in self._said:
+            return ""
+        self._said.add(names)
+        return f"not shown below {WIDE} columns: {names}"
 
     def _grid(self, grid: Grid, widths: Sequence[int]) -> None:
         total = sum(widths) + GAP * (len(widths) - 1)
@@ -246,7 +265,12 @@ def _has_heading(section: Section) -> bool:
 
 
 def _cell(item: Item) -> Text:
-    return Text(item.text, style=STYLES[item.flag])
+    return Text(_safe(item.text), style=STYLES[item.flag])
+
+
+def _safe(text: str) -> str:
+    """Return what can do no more to a terminal than be read, whoever wrote it."""
+    return printable(text, sys.maxsize)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ FEWEST = 2
 _ROUNDING = 1e-9
 #: Values closer together than this, relative, have one mark: labels have no digits to tell more apart.
 _NARROWEST = 1e-4
+#: Below it a fifth may have no power of ten that a number can have.
+_SMALLEST = 1e-300
 
 
 def sizes(values: Iterable[float]) -> Ticks:
@@ -33,9 +35,9 @@ def sizes(values: Iterable[float]) -> Ticks:
 
 def times(values: Iterable[float], unit: str = "s") -> Ticks:
     """Mark a logarithmic axis of times [s], or of another unit: decades, or 1-2-5; round numbers where it is narrow."""
-    known = [value for value in values if value > 0]
+    known = [value for value in values if 0 < value < math.inf]
     marks = _logarithmic(known, lambda value: format_value(value, unit))
-    if sum(min(known) <= mark <= max(known) for mark in marks.values) >= FEWEST:
+    if not known or sum(min(known) <= mark <= max(known) for mark in marks.values) >= FEWEST:
         return marks
     return between(known, unit)
 
@@ -58,7 +60,7 @@ def bandwidths(values: Iterable[float]) -> Ticks:
 
 def rates(values: Iterable[float]) -> Ticks:
     """Mark a logarithmic axis of rates [1/s]."""
-    return _logarithmic([value for value in values if value > 0], lambda value: f"{value:g}")
+    return _logarithmic([value for value in values if 0 < value < math.inf], lambda value: f"{value:g}")
 
 
 def changes(ratios: Iterable[float], *, logarithmic: bool = False) -> Ticks:
@@ -66,7 +68,7 @@ def changes(ratios: Iterable[float], *, logarithmic: bool = False) -> Ticks:
     if logarithmic:
         marks = _ratio_marks(ratios)
     else:
-        values = sorted(100 * (ratio - 1) for ratio in ratios)
+        values = sorted(100 * (ratio - 1) for ratio in ratios if math.isfinite(ratio))
         if not values:
             return Ticks((), ())
         step = _step(max(values[-1] - values[0], 1e-6) / 8)
@@ -76,7 +78,7 @@ def changes(ratios: Iterable[float], *, logarithmic: bool = False) -> Ticks:
 
 
 def _ratio_marks(ratios: Iterable[float]) -> list[float]:
-    known = sorted(value for value in [1.0, *ratios] if value > 0)
+    known = sorted(value for value in [1.0, *ratios] if 0 < value < math.inf)
     if known[-1] > 4 * known[0]:
         return list(_logarithmic(known, str).values)
     step = _step(max(known[-1] - known[0], 0.01) / 7)
@@ -91,7 +93,7 @@ def _change_label(ratio: float) -> str:
 
 def between(values: Iterable[float], unit: str) -> Ticks:
     """Mark an axis that need not begin at zero, in any unit; no mark lies beyond the values."""
-    known = sorted(values)
+    known = sorted(filter(math.isfinite, values))
     if not known:
         return Ticks((), ())
     step = _step(max(known[-1] - known[0], _NARROWEST * abs(known[-1]), 1e-12) / 5)
@@ -116,7 +118,7 @@ def _logarithmic(values: list[float], label: Callable[[float], str]) -> Ticks:
 
 
 def _linear(largest: float, label: Callable[[float], str]) -> Ticks:
-    if largest <= 0 or not math.isfinite(largest):
+    if largest < _SMALLEST or not math.isfinite(largest):
         return Ticks((0.0,), (label(0.0),))
     step = _step(largest / 5)
     marks = tuple(step * k for k in range(math.ceil(largest / step) + 1))

@@ -46,6 +46,7 @@ def command(
     from wulf.node.fleet.begin import new_seed
     from wulf.node.fleet.clusters import cluster as resolve
     from wulf.node.programs import blas_runs
+    from wulf.page.terminal import print_page
     from wulf.tools.blas import page as report
 
     end_gently()
@@ -66,7 +67,7 @@ def command(
     if json:
         print_json(found)
     else:
-        report.render_text(found, console())
+        print_page(report.build(found), console())
     if found.interrupted:
         raise typer.Exit(EXIT_INTERRUPTED)
 

@@ -62,6 +62,7 @@ def command(
     from wulf.node.fleet import change
     from wulf.node.fleet.begin import new_seed
     from wulf.node.trials import interleaving
+    from wulf.page.terminal import print_page
     from wulf.tools.application import page as report
     from wulf.tools.application import work
 
@@ -84,4 +85,4 @@ def command(
     if json:
         print_json(found)
     else:
-        report.render_text(found, console())
+        print_page(report.build(found), console())

@@ -61,6 +61,7 @@ def command(
     from wulf.node.fleet import allocation
     from wulf.node.fleet.begin import new_run, new_seed
     from wulf.node.fleet.clusters import cluster as resolve
+    from wulf.page.terminal import print_page
     from wulf.tools.hpcc import page as report
     from wulf.tools.hpcc import result, work
     from wulf.tools.hpcc.program import check_size
@@ -87,7 +88,7 @@ def command(
     if json:
         print_json(found)
     else:
-        report.render_text(found, console())
+        print_page(report.build(found), console())
         console().print(
             f"\nrun: {measured.path}\nnext: wulf compare, with another run of --size {found.sizes['together']}",
             markup=False,

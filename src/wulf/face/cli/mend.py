@@ -42,6 +42,7 @@ class Shown:
 @flat
 def command(request: MendRequest, shown: Shown) -> None:
     from wulf.node.fleet import change, look
+    from wulf.page.terminal import print_blocks
     from wulf.tools.mend import page, work
 
     end_gently()
@@ -52,9 +53,10 @@ def command(request: MendRequest, shown: Shown) -> None:
         records = look.look(task.config, everyone, progress=progress)
     choice, plan = work.planned(task, look.judge(records, task.profile), records)
     if not shown.json:
-        page.intentions(choice.findings, choice.well, console())
+        if shown.dry_run or choice.findings or choice.well:
+            print_blocks([page.intentions(choice.findings, choice.well)], console())
         show_rows(plan)
-        page.refusals(choice.refused, console())
+        print_blocks([page.refusals(choice.refused)], console())
     if shown.dry_run:
         with change.open_guards(task.config) as (transport, _):
             show_commands(change.explain(transport, plan.plans), choice.audit.unreachable)
@@ -76,6 +78,7 @@ def command(request: MendRequest, shown: Shown) -> None:
 
 
 def _show(found: Mending, *, json: bool) -> None:
+    from wulf.page.terminal import print_page
     from wulf.tools.mend import page as shown
 
     if json:
@@ -83,6 +86,6 @@ def _show(found: Mending, *, json: bool) -> None:
         return
     if found.outcome is not None:
         show(found.outcome, json=False)
-    shown.text(found, console())
+    print_page(shown.build(found), console())
     if found.outcome is not None:
         show_next(found.outcome)

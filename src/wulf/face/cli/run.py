@@ -59,14 +59,13 @@ class Shown:
 
     def mended(self, found: Mending) -> None:
         """Print what was set right, and what that brought."""
+        from wulf.page.terminal import print_blocks, print_page
         from wulf.tools.mend import page as mending
 
-        mending.refusals(found.refused, console())
+        print_blocks([mending.refusals(found.refused)], console())
         if found.outcome is not None:
             show(found.outcome, json=False)
-        elif not found.findings:
-            console().print(mending.NOTHING)
-        mending.text(found, console())
+        print_page(mending.build(found), console())
 
     def measuring(self, name: str) -> AbstractContextManager[MeasureProgress]:
         """Show the measurement of curves."""

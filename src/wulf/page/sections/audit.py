@@ -1,4 +1,4 @@
-"""An audit as people read it: on the terminal, as Markdown, as JUnit XML, and the view of the page. Pure."""
+"""An audit as people read it, and as JUnit XML. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from wulf.page.words import count, listed, remedy
 _LIMIT = 1000
 #: A longer set of nodes does not stand in the first line of a finding.
 _SHORT = 60
-_SEVERITY = {"fail": "FAIL", "warn": "WARN", "info": "INFO"}
 _MEANING = {"fail": "breaks or cripples", "warn": "costs", "info": "worth trying or knowing"}
 
 
@@ -25,22 +24,15 @@ def build(audit: Audit) -> Findings:
     total = len(audit.nodes) - len(audit.unreachable)
     counts = tuple(
         (severity, sum(1 for finding in audit.findings if finding.severity == severity), _MEANING[severity])
-        for severity in _SEVERITY
+        for severity in _MEANING
     )
     statuses: dict[str, set[str]] = {}
     for judgement in audit.judgements:
         statuses.setdefault(judgement.id, set()).add(judgement.status)
     silent = sum(found == {"not applicable"} for found in statuses.values())
     passed = sum(not found & {"finding", "unknown"} for found in statuses.values()) - silent
-    worst = next((severity for severity, found, _ in counts if found), "")
-    headline = {
-        "fail": "Something breaks or cripples the cluster's network",
-        "warn": "The network works, but something costs",
-        "info": "Nothing is wrong; some things are worth trying",
-        "": "Nothing was found",
-    }[worst]
     return Findings(
-        headline=headline,
+        headline=_headline(audit, total) if total else "No node could be looked at",
         lede=f"{count(total, 'node')} looked at with the profile '{audit.profile}'"
         + (f"; {count(len(audit.unreachable), 'node')} did not answer" if audit.unreachable else "")
         + f". {count(len(statuses), 'check')}: {passed} without a finding, {silent} not applicable here.",
@@ -50,6 +42,21 @@ def build(audit: Audit) -> Findings:
         unknown=_unknown(audit),
         unreachable=_reasons(audit.unreachable),
     )
+
+
+def _headline(audit: Audit, total: int) -> str:
+    """Name the worst finding and its nodes, and count the others."""
+    if not audit.findings:
+        return "Nothing was found" + (" on the nodes that answered" if audit.unreachable else "")
+    worst = next(
+        finding for severity in _MEANING for finding in audit.findings if finding.severity == severity
+    )
+    if worst.severity == "info":
+        return f"Nothing is wrong; {count(len(audit.findings), 'thing')} worth trying or knowing"
+    row = _finding(worst, total)
+    serious = sum(finding.severity != "info" for finding in audit.findings) - 1
+    rest = f", and {count(serious, 'more finding')}" if serious else ""
+    return f"{row.title} on {row.where}{rest}"
 
 
 def _unknown(audit: Audit) -> tuple[tuple[str, str, str], ...]:
@@ -159,33 +166,6 @@ def page(audit: Audit) -> Page:
         sections=(),
         run="audit",
     )
-
-
-def markdown(audit: Audit) -> str:
-    """Return an audit as Markdown."""
-    view = build(audit)
-    parts = ["# Audit\n", f"**{view.headline}.** {view.lede}\n"]
-    if view.unreachable:
-        parts += [*(f"* no answer: `{nodes}`: {_escaped(reason)}" for nodes, reason in view.unreachable), ""]
-    for finding in view.findings:
-        where = "all nodes" if finding.everywhere else f"`{finding.nodes}`"
-        parts.append(f"## {_SEVERITY[finding.severity]}: {_escaped(finding.title)} ({where})\n")
-        parts += [f"* **{label}**: {_escaped(text)}" for label, text in finding.lines]
-        parts += [f"* **{label}**: `{text.replace('`', chr(39))}`" for label, text in finding.commands]
-        parts.append("")
-    if view.unknown:
-        parts.append("## Not known\n")
-        parts += [
-            f"* {_escaped(reason)} (`{nodes}`): {_escaped(titles)}" for titles, reason, nodes in view.unknown
-        ]
-        parts.append("")
-    return "\n".join(parts)
-
-
-def _escaped(text: str) -> str:
-    for mark in "\\`*_[]<>|#":
-        text = text.replace(mark, "\\" + mark)
-    return text
 
 
 def junit(audit: Audit) -> str:

@@ -128,7 +128,8 @@ def verdict(found: Diagnosis) -> Iterator[str]:
             + ("; what all may lack stands below" if found.symptoms else "")
         )
     else:
-        yield f"not fine: of {where} these are slower than comparable nodes"
+        yield _answer(found)
+        yield f"of {where} these are slower than comparable nodes:"
     for matrix in found.matrices:
         for suspect in matrix.suspects:
             yield f"  {suspicion(suspect, matrix)}"
@@ -144,6 +145,34 @@ def verdict(found: Diagnosis) -> Iterator[str]:
             + (f"; {count(matrix.missing, 'pair')} not measured" if matrix.missing else "")
         )
     yield from dict.fromkeys(_connections(matrix) for matrix in found.matrices if matrix.branches)
+
+
+def _answer(found: Diagnosis) -> str:
+    """Name the part that is slowest, by how much, and how many others there are."""
+    slow: dict[tuple[str, ...], tuple[Suspect, Matrix]] = {}
+    for matrix in found.matrices:
+        for suspect in matrix.suspects:
+            key = tuple(suspect.nodes)
+            if key not in slow or suspect.slower > slow[key][0].slower:
+                slow[key] = (suspect, matrix)
+    worst, matrix = max(slow.values(), key=lambda one: one[0].slower)
+    nodes = fold(map(printable, worst.nodes))
+    what = f"the link between {nodes}" if worst.kind == "link" else nodes
+    others = len(slow) - 1
+    rest = f", and {count(others, 'other suspect')}" if others else ""
+    verb = "is" if len(worst.nodes) == 1 or worst.kind == "link" else "are"
+    return f"{what} {verb} slow: {_extent(worst, matrix)}{rest}"
+
+
+def _extent(suspect: Suspect, matrix: Matrix) -> str:
+    """Say how slow: '0.3 of 1 Gbit/s', or against the time of others where the link does not tell."""
+    scores = [score for score in matrix.scores if score.node in suspect.nodes]
+    if suspect.kind in ("node", "group") and scores and scores[0].rate_bits_per_s is not None:
+        speeds = {score.link_bits_per_s for score in scores}
+        speed = speeds.pop()
+        if not speeds and speed is not None:
+            return f"{_rate(scores[0].rate_bits_per_s)} of {_rate(speed)}"
+    return f"{1 + suspect.slower:.2g} × the time of others at {format_bytes(matrix.size_bytes)}"
 
 
 def _connections(matrix: Matrix) -> str:

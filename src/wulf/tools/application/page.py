@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from rich.console import Console
-
 from wulf.base.records.profiled import Character, Characters, Gain, ProgramClass
 from wulf.base.text import printable
 from wulf.base.units import format_bytes
+from wulf.page.blocks import Notes, Page, known
 from wulf.page.parts import Column, Flag, Item, Table
-from wulf.page.terminal import Printer
-from wulf.page.words import FLAGS, change_item, count, name, percent
+from wulf.page.words import FLAGS, change_item, count, listed, name, percent
 
 #: Class → what a network can do for such a program.
 MEANING: dict[ProgramClass, str] = {
@@ -26,15 +24,19 @@ MEANING: dict[ProgramClass, str] = {
 }
 
 
-def render_text(found: Characters, console: Console) -> None:
-    """Print what each program is like, and what the settings bring it."""
-    printer = Printer(console)
-    printer.table(_programs(found))
-    for program in found.programs:
-        printer.line(f"{name(program.run)}: {MEANING[program.program_class]}")
-    if any(program.gains for program in found.programs):
-        printer.line("")
-        printer.table(_gains(found))
+def build(found: Characters) -> Page:
+    """Return what each program is like, and what the settings bring it."""
+    classes = [f"{name(program.run)}: {program.program_class}" for program in found.programs]
+    meanings = tuple(f"{name(program.run)}: {MEANING[program.program_class]}" for program in found.programs)
+    gained = any(program.gains for program in found.programs)
+    return Page(
+        title=listed(classes, 3) or "No program was characterised",
+        lede="",
+        kind="Programs",
+        verb="program characterise",
+        head=known(Notes(meanings), _gains(found) if gained else None, _programs(found)),
+        sections=(),
+    )
 
 
 def _programs(found: Characters) -> Table:

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.console import Console
-
 from wulf.base.nodeset import fold
 from wulf.base.records.blas import BlasComparison, BlasRank
 from wulf.base.text import printable
 from wulf.base.units import format_change
+from wulf.page.blocks import Page, Verdict
 from wulf.page.parts import Column, Flag, Item, Table
-from wulf.page.terminal import Printer
 from wulf.page.words import UNKNOWN, change_item, count, estimate_item, name, percent
 
 _FLAGS: dict[str, Flag] = {"fastest": "good", "slower": "", "no difference": "good", "no decision": "unknown"}
 
 
-def render_text(found: BlasComparison, console: Console) -> None:
-    """Print which library is fastest, by how much, and what must be known beside it."""
-    printer = Printer(console)
+def build(found: BlasComparison) -> Page:
+    """Return which library is fastest, by how much, and what must be known beside it."""
     first, *more = verdict(found)
-    printer.line(first, "bold")
-    for line in more:
-        printer.line(line)
-    printer.table(_table(found))
+    return Page(
+        title=first,
+        lede="",
+        kind="BLAS libraries",
+        verb="bench blas",
+        head=(Verdict("good" if len(found.best) == 1 else "unknown", tuple(more)), _table(found)),
+        sections=(),
+    )
 
 
 def verdict(found: BlasComparison) -> Iterator[str]:

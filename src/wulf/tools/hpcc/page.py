@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from rich.console import Console
-
 from wulf.base.nodeset import fold
 from wulf.base.records.base import Estimate
 from wulf.base.records.hpcc import HpccFigure, HpccResult
 from wulf.base.text import printable
 from wulf.base.units import format_change, format_value
+from wulf.page.blocks import Page, Verdict
 from wulf.page.parts import Column, Item, Table
-from wulf.page.terminal import Printer
 from wulf.page.words import count, name, percent
 
 #: How long the steps of a test took: in --json.
@@ -23,22 +21,28 @@ _ENDED = {
 }
 
 
-def render_text(found: HpccResult, console: Console) -> None:
-    """Print whether all went well and which nodes differ, then all results."""
-    printer = Printer(console)
+def build(found: HpccResult) -> Page:
+    """Return whether all went well and which nodes differ, then all results."""
     first, *more = verdict(found)
-    printer.line(first, "bold red" if found.different or found.failures else "bold green")
-    for line in more:
-        printer.line(line)
-    printer.table(_table(found))
+    return Page(
+        title=first,
+        lede="",
+        kind="HPC Challenge",
+        verb="bench hpcc",
+        head=(Verdict("error" if found.different or found.failures else "good", tuple(more)), _table(found)),
+        sections=(),
+        run=found.run_id,
+    )
 
 
 def verdict(found: HpccResult) -> Iterator[str]:
     """Yield the answer in one line, then what it rests on."""
     where = f"{count(len(found.nodes), 'node')}, {fold(map(printable, found.nodes))}"
     if found.different:
-        odd = fold({printable(one.node) for one in found.different})
-        yield f"of {where} these are not like the others: {odd}"
+        odd = {printable(one.node) for one in found.different}
+        first = found.different[0]
+        verb = "differs" if len(odd) == 1 else "differ"
+        yield f"{fold(odd)} {verb} from the others of {where}: {first.name} {format_change(first.ratio)} time"
     elif found.failures:
         yield f"on {where} {count(sum(found.failures.values()), 'run')} of HPCC failed"
     elif found.compared:

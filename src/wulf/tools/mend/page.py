@@ -4,74 +4,100 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.console import Console
-from rich.text import Text
-
 from wulf.base.nodeset import fold
 from wulf.base.records import Finding, Mending, Unmended
 from wulf.base.text import printable
-from wulf.base.units import format_change
-from wulf.page.words import count, listed
+from wulf.page.blocks import Notes, Page, Verdict
+from wulf.page.parts import Flag
+from wulf.page.sections import mending
+from wulf.page.words import count, listed, sentence
 
 _LIMIT = 500
-NOTHING = "nothing that is wrong for certain was found"
+NOTHING = "nothing that is certainly wrong was found"
 
 
-def intentions(findings: Sequence[Finding], well: Sequence[str], console: Console) -> None:
-    """Print what is to be mended, and what was named and needs nothing."""
-    for finding in findings:
-        console.print(Text(f"to be mended: {_named(finding)}"))
-    for name in well:
-        console.print(Text(f"{printable(name, 200)}: nothing to mend, no node has this finding"))
-    if not findings and not well:
-        console.print(NOTHING)
+def intentions(findings: Sequence[Finding], well: Sequence[str]) -> Notes:
+    """Return what is to be mended, and what was named and needs nothing."""
+    lines = [f"to be mended: {_named(finding)}" for finding in findings]
+    lines += [f"{printable(name, 200)}: nothing to mend, no node has this finding" for name in well]
+    return Notes(tuple(lines or [NOTHING]))
 
 
-def refusals(refused: Sequence[Unmended], console: Console) -> None:
-    """Print what could be mended and is not."""
-    for one in refused:
-        console.print(
-            Text(f"not mended: {_named(one.finding)}: {printable(one.reason, _LIMIT)}", style="yellow")
-        )
+def refusals(refused: Sequence[Unmended]) -> Notes:
+    """Return what could be mended and is not."""
+    return Notes(
+        tuple(f"not mended: {_named(one.finding)}: {printable(one.reason, _LIMIT)}" for one in refused)
+    )
 
 
-def text(found: Mending, console: Console) -> None:
-    """Print what mending brought, and what is left for others."""
-    for line in effect_lines(found):
-        console.print(Text(line))
+def build(found: Mending) -> Page:
+    """Return what mending brought, and what is left for others."""
+    answer, flag = _answer(found)
+    effects = [mending.table(found, "Change of the time, with its 95 % interval")] if found.effects else []
+    return Page(
+        title=answer,
+        lede="",
+        kind="Mending",
+        verb="mend",
+        head=(Verdict(flag, (*_how(found), *_left(found))), *effects),
+        sections=(),
+        run="mend",
+    )
+
+
+def _answer(found: Mending) -> tuple[str, Flag]:
+    """Return what became of what was to be mended, and how it is marked."""
+    outcome = found.outcome
+    remaining = {(finding.id, node) for finding in found.left for node in finding.nodes}
+    done = [one for one in found.findings if not remaining & {(one.id, node) for node in one.nodes}]
+    mended = count(len(done), "finding")
+    if outcome is None:
+        if not (found.findings or found.refused or found.left or found.unreachable or found.unseen):
+            return sentence(NOTHING), "good"
+        refused = f"; {count(len(found.refused), 'finding')} refused" if found.refused else ""
+        return f"Nothing was changed{refused}", "warning"
+    if not outcome.kept:
+        return f"Not mended: {printable(outcome.reason, _LIMIT) or 'no reason was given'}", "error"
     if found.unseen:
-        console.print(
-            Text(f"what is left is not known (wulf audit): {printable(found.unseen, _LIMIT)}", style="red")
-        )
-        return
-    for finding in found.left:
-        console.print(Text(f"still there: {_named(finding)}", style="red"))
+        return f"{mended} mended; what is left is not known", "unknown"
+    if found.left or found.unreachable:
+        silent = count(len(found.unreachable), "node")
+        parts = [
+            f"{count(len(found.left), 'finding')} still there" if found.left else "",
+            f"{silent} did not answer" if found.unreachable else "",
+        ]
+        return f"{mended} mended; {', '.join(filter(None, parts))}", "warning"
+    return f"{mended} mended", "good"
+
+
+def _left(found: Mending) -> list[str]:
+    """Return what is left, and of which nodes nothing is known."""
+    if found.unseen:
+        return [f"what is left is not known (wulf audit): {printable(found.unseen, _LIMIT)}"]
+    lines = [f"still there: {_named(finding)}" for finding in found.left]
     for node, reason in found.unreachable.items():
         why = printable(reason, _LIMIT).removeprefix(f"{node}: ")
-        console.print(Text(f"{node}: not looked at, it may be wrong, too: {why}", style="red"))
-    console.print(Text(rest(found)))
+        lines.append(f"{printable(node)}: not looked at, it may be wrong, too: {why}")
+    return [*lines, rest(found)]
 
 
 def _named(finding: Finding) -> str:
     return f"{printable(finding.title, 200)} on {fold(finding.nodes)} [{finding.id}]"
 
 
-def effect_lines(found: Mending) -> list[str]:
-    """Return what mending did to every figure, in a line each."""
+def _how(found: Mending) -> list[str]:
+    """Return how it was measured what mending did, or why not."""
     if not found.blocks:
         kept = found.outcome is not None and found.outcome.kept
-        return [f"not measured what it brought: {found.unmeasured}"] if kept and found.unmeasured else []
-    pairs = listed(["–".join(pair) for pair in found.pairs])
+        said = printable(found.unmeasured, _LIMIT)
+        return [f"not measured what it brought: {said}"] if kept and said else []
+    pairs = listed(["–".join(map(printable, pair)) for pair in found.pairs])
     lines = [
         f"measured {found.blocks} times with it and {found.blocks} times without, in turn, between {pairs}"
-        + ("; change of the time with its 95 % interval:" if found.effects else "")
     ]
     if found.failed_before or found.failed_after:
-        lines.append(f"  failed: {found.failed_before} without it, {found.failed_after} with it")
-        lines += [f"    {printable(reason, _LIMIT)}" for reason in found.failures]
-    lines += [
-        f"  {effect.metric}: {format_change(effect.ratio)}, {effect.verdict}" for effect in found.effects
-    ]
+        lines.append(f"failed: {found.failed_before} without it, {found.failed_after} with it")
+        lines += [printable(reason, _LIMIT) for reason in found.failures]
     return lines
 
 
@@ -81,6 +107,6 @@ def rest(found: Mending) -> str:
     person = sum(finding.remedy == "person" for finding in found.others)
     parts = [
         f"{count(tried, 'finding')} worth trying (wulf tune)" if tried else "",
-        f"{count(person, 'finding')} to be mended by hand (wulf audit)" if person else "",
+        f"{count(person, 'finding')} that need a manual fix (wulf audit)" if person else "",
     ]
     return f"left: {' and '.join(filter(None, parts))}" if tried or person else "no other finding is left"

@@ -113,7 +113,7 @@ def _answer(manifest: Manifest, results: Sequence[OperationResult], diagnosis: D
         return diagnosis_view.verdict_block(diagnosis).title
     told = next((result for result in results if result.key_figures), None)
     if told is None:
-        return headline.title(manifest)
+        return f"{headline.title(manifest)}{'' if results else ': nothing was measured'}"
     figures = told.key_figures[:SAID]
     worst = " for the worst pair" if any(figure.best for figure in figures) else ""
     return f"{told.name}: {' and '.join(figure.worst.text for figure in figures)}{worst}"

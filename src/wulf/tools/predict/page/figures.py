@@ -97,7 +97,8 @@ def curve(found: Prediction) -> Figure | None:
     last = found.tolerance[-1].beyond_s if found.tolerance else found.curve[-1].latency_s
     reached = [one.latency.value for one in found.tolerance if one.latency is not None]
     end = min(last, 2 * max(reached)) if reached else last
-    lines = [one for one in found.curve if one.latency_s < end]
+    lines = [one for one in found.curve if one.latency_s < end] or found.curve[:1]
+    end = max(end, lines[-1].latency_s)
     tail = lines[-1]
     xs = [one.latency_s for one in lines] + [end]
     ys = [one.time_s for one in lines] + [tail.time_s + tail.hops * (end - tail.latency_s)]

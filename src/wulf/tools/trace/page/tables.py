@@ -30,8 +30,19 @@ def lede(found: TraceSummary) -> str:
 
 
 def title(found: TraceSummary) -> str:
-    """Return the name of the trace."""
-    return name(PurePath(found.trace).name)
+    """Return what the program spends its time on, by its ranks' mean; and which trace it is."""
+    trace = name(PurePath(found.trace).name)
+    spent_s = sum(rank.compute_s + rank.mpi_s for rank in found.ranks)
+    if spent_s <= 0:
+        return trace
+    parts = {
+        "computing": sum(rank.compute_s for rank in found.ranks),
+        "messages": sum(rank.messages_s for rank in found.ranks),
+        "waiting": sum(rank.waiting_s for rank in found.ranks),
+        "collectives": sum(rank.collectives_s for rank in found.ranks),
+    }
+    most = sorted(parts, key=parts.__getitem__, reverse=True)[:2]
+    return f"{trace}: {', '.join(f'{part} {percent(parts[part] / spent_s)}' for part in most)} of the time"
 
 
 def _library(found: TraceSummary) -> str:

@@ -5,31 +5,16 @@ from __future__ import annotations
 from wulf.base.nodeset import fold
 from wulf.base.records import Mending
 from wulf.base.text import printable
-from wulf.base.units import format_change
-from wulf.page.parts import Column, Item, Table
-from wulf.page.words import FLAGS, listed
+from wulf.page.parts import Table
+from wulf.page.sections import mending
+from wulf.page.words import listed
 
 _LIMIT = 300
 
 
 def table(found: Mending) -> Table:
     """Return one row for every figure that was measured with and without it."""
-    return Table(
-        title="Set right before the search",
-        columns=(Column("figure"), Column("change of the time", numeric=True), Column("verdict")),
-        rows=tuple(
-            (
-                Item(printable(effect.metric, _LIMIT)),
-                Item(format_change(effect.ratio), effect.ratio.value),
-                Item(effect.verdict, flag=FLAGS[effect.verdict]),
-            )
-            for effect in found.effects
-        ),
-        note=_note(found),
-        empty=f"it was not measured what that brought: {found.unmeasured}"
-        if found.unmeasured
-        else "no figure",
-    )
+    return mending.table(found, "Set right before the search", _note(found))
 
 
 def _note(found: Mending) -> str:

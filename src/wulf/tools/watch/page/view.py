@@ -78,7 +78,9 @@ def _outcome(run: WatchRun) -> str:
 def _verdict(report: WatchReport) -> str:
     if report.open:
         new = f", {len(report.new)} of them new" if report.new else ""
-        return f"{count(len(report.open), 'alarm')} open{new}"
+        first = words.together(report.open)[0]
+        said = f"{words.where(first)}: {words.what(first[0].op, first[0].size_bytes)} {words.change(first)}"
+        return f"{said}; {count(len(report.open), 'alarm')} open{new}"
     if report.learning:
         return f"Nothing is judged yet: {report.learning}"
     return "Nothing has changed"

@@ -1,0 +1,79 @@
+"""A page as Markdown, LaTeX, and CSV.  Pure; the page itself is `wulf.page.page`, the terminal `wulf.page.terminal`."""
+
+from __future__ import annotations
+
+import csv as csv_module
+import io
+import sys
+from collections.abc import Iterator
+
+from wulf.base.text import printable
+from wulf.page import markup
+from wulf.page.blocks import Code, Notes, Page, Paragraph
+from wulf.page.lowered import Basic, Heading, data, document
+from wulf.page.parts import Raw, Table
+
+CSV_HEADER = ("table", "row", "column", "value", "text")
+_LATEX_HEADINGS = {1: "section*", 2: "subsection*", 3: "subsubsection*", 4: "paragraph"}
+
+
+def markdown(shown: Page) -> str:
+    """Return all of a page but its charts as Markdown."""
+    return "\n".join(_markdown(basic) for basic in document(shown))
+
+
+def latex(shown: Page) -> str:
+    """Return the same as LaTeX, to be put into a document that loads booktabs."""
+    return "\n".join(_latex(basic) for basic in document(shown))
+
+
+def csv(shown: Page) -> str:
+    """Return every cell of every table, and of the data of every chart, in a line of its own; unknown is empty.
+
+    Of a chart with a variant for each pair it is the data of the first.
+    """
+    out = io.StringIO()
+    writer = csv_module.writer(out, lineterminator="\n")
+    writer.writerow(CSV_HEADER)
+    tables = [basic for basic in document(shown) if isinstance(basic, Table)]
+    for table in (*tables, *map(data, shown.figures)):
+        writer.writerows(_cells(table))
+    return out.getvalue()
+
+
+def _cells(table: Table) -> Iterator[tuple[Raw, ...]]:
+    for number, row in enumerate(table.rows, start=1):
+        for column, item in zip(table.columns, row, strict=True):
+            value = item.raw if isinstance(item.raw, int | float) else None
+            yield (_safe(table.title), number, _safe(column.name), value, _safe(item.text))
+
+
+def _safe(text: str) -> str:
+    return printable(text, sys.maxsize)
+
+
+def _markdown(basic: Basic) -> str:
+    if isinstance(basic, Heading):
+        return f"{'#' * basic.level} {markup.escaped_markdown(basic.text)}\n"
+    if isinstance(basic, Notes):
+        return "".join(f"* {markup.escaped_markdown(line)}\n" for line in basic.lines)
+    if isinstance(basic, Paragraph):
+        return f"{'> ' if basic.quoted else ''}{markup.escaped_markdown(basic.text)}\n"
+    if isinstance(basic, Code):
+        return "".join(f"    {line}\n" for line in _safe(basic.text).splitlines())
+    return markup.markdown(basic)
+
+
+def _latex(basic: Basic) -> str:
+    if isinstance(basic, Heading):
+        return f"\\{_LATEX_HEADINGS[basic.level]}{{{markup.escaped_latex(basic.text)}}}\n"
+    if isinstance(basic, Notes):
+        items = "".join(f"\\item {{{markup.escaped_latex(line)}}}\n" for line in basic.lines)
+        return f"\\begin{{itemize}}\n{items}\\end{{itemize}}\n"
+    if isinstance(basic, Paragraph):
+        return f"{markup.escaped_latex(basic.text)}\n"
+    if isinstance(basic, Code):
+        return "".join(
+            f"\\noindent\\texttt{{{markup.escaped_latex(line)}}}\\\\\n" for line in basic.text.splitlines()
+        )
+    return markup.latex(basic)
