@@ -307,7 +307,7 @@ def test_ticks_cover_what_is_drawn() -> None:
 
 def test_comparison_counts_verdicts_and_keeps_sizes_in_order() -> None:
     shown = compare.build(report_fixture.comparison())
-    assert shown.title.startswith("Better and worse: look at the sizes: ")
+    assert shown.title.startswith("Latency is better below 64 KiB and worse at 1 MiB: ")
     assert isinstance(shown.head[0], Verdict) and shown.head[0].flag == "warning"
     main = shown.figures[0].variants[0].datasets["main"]
     assert list(main["size_bytes"]) == sorted(main["size_bytes"])

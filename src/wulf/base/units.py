@@ -239,16 +239,21 @@ def format_spread(estimate: _Estimate) -> str:
     """
     scale, unit = (0.01, "%") if estimate.unit == "ratio" else _scale(estimate.value, estimate.unit)
     if estimate.low is None or estimate.high is None:
-        return f"{_significant(estimate.value / scale)} {unit} (no interval)"
+        return f"{_minus(_significant(estimate.value / scale))} {unit} (no interval)"
     if estimate.low == estimate.high:
-        value = _significant(estimate.value / scale)
+        value = _minus(_significant(estimate.value / scale))
         return f"{value} {unit} ({value} to {value})"
     half = (estimate.high - estimate.low) / scale / 2
     decimals = _decimals(half, estimate.value / scale)
     value, low, high = (
-        _fixed(bound / scale, decimals) for bound in (estimate.value, estimate.low, estimate.high)
+        _minus(_fixed(bound / scale, decimals)) for bound in (estimate.value, estimate.low, estimate.high)
     )
     return f"{value} {unit} ({low} to {high})"
+
+
+def _minus(number: str) -> str:
+    """Return a number with the sign that changes have."""
+    return number.replace("-", "−", 1) if number.startswith("-") else number
 
 
 def format_change(ratio: _Estimate) -> str:
@@ -332,7 +337,7 @@ def _signed(value: float, decimals: int) -> str:
 def format_value(value: float, unit: str) -> str:
     """Value of any unit with three significant digits: ``47.9 µs``, ``112 MB/s``, ``11.5 GFLOPS``."""
     scale, name = _scale(value, unit)
-    return f"{_significant(value / scale)} {name}".strip()
+    return f"{_minus(_significant(value / scale))} {name}".strip()
 
 
 def format_column(values: Sequence[float], unit: str, resolution: float) -> tuple[list[str], str]:

@@ -12,7 +12,7 @@ from importlib import resources
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from wulf.base.text import printable
 from wulf.page import theme
@@ -109,6 +109,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["breakable"] = _breakable
+    environment.filters["unbroken"] = _unbroken
     return environment
 
 
@@ -117,6 +118,16 @@ def _safe(value: object) -> object:
     return (
         printable(value, sys.maxsize) if isinstance(value, str) and not isinstance(value, Markup) else value
     )
+
+
+def _unbroken(text: str) -> Markup:
+    """Return a title in which names and numbers with a hyphen or a dash stay in one line where they have room."""
+    spaced = printable(text, sys.maxsize).replace(" %", "\u00a0%")
+    words = (
+        Markup('<span class="nb">{}</span>').format(word) if re.search("[-–]", word) else escape(word)
+        for word in spaced.split(" ")
+    )
+    return Markup(" ").join(words)
 
 
 def _breakable(text: str) -> Markup:

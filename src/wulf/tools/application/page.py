@@ -68,12 +68,16 @@ def _row(program: Character) -> tuple[Item, ...]:
         Item(f"{percent(low)} to {percent(high)}", high - low),
         Item(percent(program.imbalance), program.imbalance),
         Item(percent(program.collective), program.collective),
-        Item(f"{program.messages_per_s:.3g} /s of {count(program.ranks, 'rank')}", program.messages_per_s),
+        Item(f"{_rate(program.messages_per_s)} /s of {count(program.ranks, 'rank')}", program.messages_per_s),
         Item("–", None)
         if program.median_bytes is None
         else Item(format_bytes(program.median_bytes), program.median_bytes),
         Item(f"{program.partners:g}", program.partners),
     )
+
+
+def _rate(per_s: float) -> str:
+    return f"{per_s:,.0f}" if per_s >= 100 else f"{per_s:.3g}"
 
 
 def _gains(found: Characters) -> Table:

@@ -50,7 +50,7 @@ def _answer(found: Mending) -> tuple[str, Flag]:
     outcome = found.outcome
     remaining = {(finding.id, node) for finding in found.left for node in finding.nodes}
     done = [one for one in found.findings if not remaining & {(one.id, node) for node in one.nodes}]
-    mended = count(len(done), "finding")
+    mended = f"{count(len(done), 'finding') if done else 'nothing'} mended"
     if outcome is None:
         if not (found.findings or found.refused or found.left or found.unreachable or found.unseen):
             return sentence(NOTHING), "good"
@@ -59,15 +59,15 @@ def _answer(found: Mending) -> tuple[str, Flag]:
     if not outcome.kept:
         return f"Not mended: {printable(outcome.reason, _LIMIT) or 'no reason was given'}", "error"
     if found.unseen:
-        return f"{mended} mended; what is left is not known", "unknown"
+        return f"{sentence(mended)}; what is left is not known", "unknown"
     if found.left or found.unreachable:
         silent = count(len(found.unreachable), "node")
         parts = [
             f"{count(len(found.left), 'finding')} still there" if found.left else "",
             f"{silent} did not answer" if found.unreachable else "",
         ]
-        return f"{mended} mended; {', '.join(filter(None, parts))}", "warning"
-    return f"{mended} mended", "good"
+        return f"{sentence(mended)}; {', '.join(filter(None, parts))}", "warning"
+    return sentence(mended), "good"
 
 
 def _left(found: Mending) -> list[str]:

@@ -81,7 +81,7 @@ def build(comparison: Comparison, operations: Sequence[Operation] = ()) -> Page:
     pairs = _pairs(groups, known_) if not parts or any(part.where for part in parts) else None
     each = " or ".join(dict.fromkeys("size" if part.where else part.each for part in parts)) or "size"
     return Page(
-        title=f"{SUMMARIES[comparison.verdict]}{_hidden(comparison, groups, known_)}: "
+        title=f"{_answer(comparison)}{_hidden(comparison, groups, known_)}: "
         f"{name(comparison.candidate)} against {name(comparison.base)}",
         lede=f"{count(len(comparison.cells), 'cell')} that both {_sides(comparison)} have. {_direction(parts)}",
         kind="Comparison",
@@ -197,6 +197,17 @@ def _kind(groups: Groups, operations: Operations) -> str:
     """Say what the places of a comparison are called: 'pair', or 'place' where there are several kinds."""
     kinds = {noun(place, operations.get(op)) for op, place in groups} or {"pair"}
     return kinds.pop() if len(kinds) == 1 else "place"
+
+
+def _answer(comparison: Comparison) -> str:
+    """Return the verdict, of a mixed one what it says of the sizes; of a figure over all of them its change."""
+    said = SUMMARIES[comparison.verdict]
+    if comparison.verdict == "mixed" and comparison.reason:
+        return sentence(printable(comparison.reason, 200))
+    if comparison.verdict in ("better", "worse") and len(comparison.pooled) == 1:
+        (cell,) = comparison.pooled.values()
+        return f"{said}: {change_item(cell.ratio).text}"
+    return said
 
 
 def _hidden(comparison: Comparison, groups: Groups, operations: Operations) -> str:

@@ -77,7 +77,7 @@ def build(
         lede=f"{headline.title(manifest)}. {headline.lede(manifest, analysis)}",
         kind=f"Report · {name(manifest.id)}",
         verb="report",
-        head=(*_verdicts(manifest, nodes, analysis, diagnosis), KeyFigures(results)),
+        head=_head(results, _trust(manifest, nodes, analysis), diagnosis),
         sections=(
             *told,
             *([performed_view.section(*performed, brief=brief)] if performed is not None else []),
@@ -97,14 +97,19 @@ def build(
     return dataclasses.replace(shown, sections=(*shown.sections, *rest))
 
 
-def _verdicts(
-    manifest: Manifest, nodes: Sequence[NodeRecord], analysis: Analysis, diagnosis: Diagnosis | None
-) -> Iterator[Verdict]:
-    """Yield how far the run can be trusted, and what a diagnosis says of the nodes."""
+def _head(
+    results: Sequence[OperationResult], trust: Verdict, diagnosis: Diagnosis | None
+) -> tuple[Block, ...]:
+    """Return what a diagnosis says of the nodes, the key figures, and how far these can be trusted."""
+    verdicts = (
+        [diagnosis_view.verdict_block(diagnosis)] if diagnosis is not None and diagnosis.matrices else []
+    )
+    return (*verdicts, KeyFigures(results), trust)
+
+
+def _trust(manifest: Manifest, nodes: Sequence[NodeRecord], analysis: Analysis) -> Verdict:
     grade = headline.trust(manifest, analysis)
-    yield Verdict(grade, headline.trust_text(manifest, analysis, nodes), headline.TRUST_TITLES[grade])
-    if diagnosis is not None and diagnosis.matrices:
-        yield diagnosis_view.verdict_block(diagnosis)
+    return Verdict(grade, headline.trust_text(manifest, analysis, nodes), headline.TRUST_TITLES[grade])
 
 
 def _answer(manifest: Manifest, results: Sequence[OperationResult], diagnosis: Diagnosis | None) -> str:

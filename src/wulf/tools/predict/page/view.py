@@ -32,7 +32,7 @@ def build(found: Prediction) -> Page:
     flag: Flag = "good" if any(one.verdict == "faster" for one in found.scenarios) else "unknown"
     drawn = tuple(timelines.figures(found))
     return Page(
-        title=f"{name(PurePath(found.trace).name)}: {answer}",
+        title=f"{name(PurePath(found.trace).name)}: {answer.rstrip('.')}",
         lede=_lede(found),
         kind="Prediction",
         verb="program predict",

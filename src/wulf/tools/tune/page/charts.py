@@ -24,7 +24,7 @@ ACTIONS = {
     "confirm": "square",
 }
 #: Widths of the columns beside the marks [px].
-_RATIO, _WORDS, _TRIALS, _RISK = 172, 215, 56, 180
+_RATIO, _WORDS, _TRIALS = 172, 280, 40
 _ROW, _NARROW_ROW = 26, 42
 #: Up to this width of a drawing there is no room for words beside the ratio [px].
 _PHONE = 520
@@ -41,19 +41,17 @@ def _narrow_rows_high(figure: Figure) -> int:
 
 
 def _effects(figure: Figure) -> Layer:
-    columns = _RATIO + _WORDS + _TRIALS + _RISK
+    columns = _RATIO + _WORDS + _TRIALS
     base = _rows(figure, labelled=True)
     words = [
         _beside(base, "shown", columns),
         _beside(base, "words", columns - _RATIO, limit=_WORDS - 14),
-        _beside(base, "trials", _TRIALS + _RISK - 34, align="right"),
-        _beside(base, "risk", _RISK, limit=_RISK),
+        _beside(base, "trials", 8, align="right"),
     ]
     heads = [
         _head("change (interval)", columns),
         _head("verdict", columns - _RATIO),
-        _head("trials", _TRIALS + _RISK - 34, "right"),
-        _head("risk", _RISK),
+        _head("trials", 8, "right"),
     ]
     return alt.layer(*_marks(figure, base, columns + 16, _verdicts(figure)), *words, *heads)
 

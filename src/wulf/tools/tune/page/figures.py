@@ -58,7 +58,6 @@ def effects(report: TuningReport) -> Figure | None:
     known = [effect for effect in shown if not failed(effect)]
     if not known:
         return None
-    risks = {candidate.knob: printable(candidate.risk, 120) for candidate in report.plan.candidates}
     ratios = [None if failed(effect) else tuning_words.shown(report, effect.ratio) for effect in shown]
     main: Columns = {
         "label": _distinct([short_label(effect.knob, effect.value) for effect in shown]),
@@ -67,7 +66,6 @@ def effects(report: TuningReport) -> Figure | None:
         "shown": [change_words(report, effect) for effect in shown],
         "words": [verdict_words(report, effect) for effect in shown],
         "trials": [str(effect.trials) for effect in shown],
-        "risk": [risks.get(effect.knob, "") for effect in shown],
         "tip": [printable(effect.note, 200) or verdict_words(report, effect) for effect in shown],
     }
     limits = _limits(report, _known(ratios))

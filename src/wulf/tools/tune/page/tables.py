@@ -22,7 +22,6 @@ _PATTERNS = 6
 def effects(report: TuningReport) -> Table:
     """Return one row for each value that was tried, best first."""
     patterns = _pattern_names(report)
-    risks = {candidate.knob: candidate.risk for candidate in report.plan.candidates}
     candidates = {candidate.knob: candidate for candidate in report.plan.candidates}
     several = patterns if 1 < len(patterns) <= _PATTERNS else []
     return Table(
@@ -36,7 +35,6 @@ def effects(report: TuningReport) -> Table:
             Column("adjusted p", numeric=True, narrow=False),
             Column("on top of", narrow=False),
             Column("trials", numeric=True),
-            Column("risk", narrow=False),
         ),
         rows=tuple(
             (
@@ -48,13 +46,27 @@ def effects(report: TuningReport) -> Table:
                 Item(_p_value(effect), effect.p_adjusted),
                 Item(count(len(effect.base), "kept setting") if effect.base else ORIGINAL),
                 Item(str(effect.trials), effect.trials),
-                Item(printable(risks.get(effect.knob, ""), _LIMIT) or "none known"),
             )
             for effect in tuning_figures.ordered(report.judged)
         ),
         note=f"Change: of {tuning_words.objective(report)}, with the setting against without it; "
         f"{tuning_words.better(report)}. Adjusted p: of no change, times the number of values (Bonferroni).",
         empty="no setting was compared",
+    )
+
+
+def risks(report: TuningReport) -> Table:
+    """Return what may go wrong with the settings that were tried, where something is known."""
+    known = {candidate.knob: candidate.risk for candidate in report.plan.candidates if candidate.risk}
+    tried = dict.fromkeys(effect.knob for effect in tuning_figures.ordered(report.judged))
+    return Table(
+        title="Risks",
+        columns=(Column("setting", whole=True), Column("what may go wrong")),
+        rows=tuple(
+            (Item(name(knob)), Item(printable(known[knob], _LIMIT))) for knob in tried if knob in known
+        ),
+        note="Of the other settings that were tried no risk is known.",
+        empty="none is known of the settings that were tried",
     )
 
 

@@ -71,6 +71,7 @@ def build(report: TuningReport) -> Page:
                 known(
                     tuning_figures.effects(report),
                     tuning_tables.effects(report),
+                    tuning_tables.risks(report),
                     failures if failures.rows else None,
                 ),
                 "best first",

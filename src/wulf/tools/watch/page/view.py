@@ -35,9 +35,9 @@ def build(report: WatchReport, runs: Sequence[WatchRun], series: Sequence[Watche
     history = (*_cluster(report, series, by_number), *_nodes(report, series, by_number))
     flag: Flag = "error" if report.open else "unknown" if report.learning else "good"
     return Page(
-        title=f"{_verdict(report)}: watch over {printable(report.name, 60)}",
+        title=_verdict(report),
         lede=_lede(report),
-        kind="Watch",
+        kind=f"Watch over {printable(report.name, 60)}",
         verb="watch",
         head=(Verdict(flag, tuple(words.sentence(group, report) for group in groups)),) if groups else (),
         sections=(
@@ -61,8 +61,10 @@ def _lede(report: WatchReport) -> str:
     if report.first_at is None or report.last is None:
         return "No run yet."
     counts = ", ".join(f"{number} {status}" for status, number in sorted(report.runs.items()))
+    new = f", {len(report.new)} of them new" if report.new else ""
+    alarms = f"{count(len(report.open), 'alarm')} open{new}. " if report.open else ""
     return (
-        f"{count(len(report.nodes), 'node')} ({printable(fold(report.nodes), 80)}), runs since "
+        f"{alarms}{count(len(report.nodes), 'node')} ({printable(fold(report.nodes), 80)}), runs since "
         f"{words.at(report.first_at, report)}: {counts}. The last one: {words.at(report.last.at, report)}, "
         f"{_outcome(report.last)}."
     )
@@ -77,10 +79,13 @@ def _outcome(run: WatchRun) -> str:
 
 def _verdict(report: WatchReport) -> str:
     if report.open:
-        new = f", {len(report.new)} of them new" if report.new else ""
         first = words.together(report.open)[0]
-        said = f"{words.where(first)}: {words.what(first[0].op, first[0].size_bytes)} {words.change(first)}"
-        return f"{said}; {count(len(report.open), 'alarm')} open{new}"
+        more = (
+            f" and {count(len(report.open) - len(first), 'more alarm')}"
+            if len(report.open) > len(first)
+            else ""
+        )
+        return f"{words.where(first)}: {words.what(first[0].op, first[0].size_bytes)} {words.change(first)}{more}"
     if report.learning:
         return f"Nothing is judged yet: {report.learning}"
     return "Nothing has changed"

@@ -9,7 +9,8 @@ from wulf.page.libraries import altair as alt
 from wulf.page.parts import Chart, Drawing, Figure
 
 _ROW = 34
-_VERDICTS = ["pays", "cannot be told", "does not pay"]
+#: At the places of the colours of verdicts (`wulf.page.theme`): better, no difference, no decision, worse.
+_VERDICTS = ["pays", "", "cannot be told", "does not pay"]
 PRICES = ("it pays at up to", "it costs today")
 
 
@@ -20,8 +21,8 @@ def _axis(figure: Figure) -> alt.Axis:
 def _net(figure: Figure) -> Layer:
     base = alt.Chart(alt.NamedData("main"))
     y = alt.Y("network:N", sort=None, axis=alt.Axis(title=None, labelLimit=220))
-    legend = alt.Legend(title=None)
-    color = alt.Color("verdict:N", scale=alt.Scale(domain=_VERDICTS), legend=legend)
+    legend = alt.Legend(title=None, values=[verdict for verdict in _VERDICTS if verdict])
+    color = alt.Color("verdict:N", scale=alt.Scale(domain=_VERDICTS, range="ordinal"), legend=legend)
     zero = base.mark_rule(strokeDash=[4, 3]).encode(x=alt.datum(0))
     lines = base.mark_rule(strokeWidth=2).encode(
         x=alt.X("low:Q", axis=_axis(figure)), x2="high:Q", y=y, color=color

@@ -22,7 +22,7 @@ def build(found: Worth) -> Page:
     answer, *conclusion = found.conclusion or [NOTHING]
     flag: Flag = "good" if any(one.verdict == "pays" for one in found.networks) else "unknown"
     return Page(
-        title=answer,
+        title=answer.rstrip("."),
         lede=f"{count(found.nodes, 'node')}, {found.hours_a_year:g} hours a year, over {found.years:g} years. Network "
         f"calibrated by {name(found.run)}; {count(found.samples, 'sample')}, seed {found.seed}.",
         kind="Worth of networks",

@@ -1,0 +1,35 @@
+"""Every page in a browser: nothing over anything else, and on a desktop no table that is wider than its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.browser.browse import open_page
+from tests.browser.layout import sideways, troubles
+from tests.unit import subjects
+from wulf.page.page import html
+
+pytestmark = pytest.mark.browser
+
+#: Titles of the tables that are wider than their place.
+CLIPPED = """() => [...document.querySelectorAll(".scroll")]
+  .filter((place) => place.scrollWidth > place.clientWidth + 1).map((place) => place.getAttribute("aria-label"))"""
+
+
+@pytest.mark.parametrize(("name", "place"), subjects.CASES)
+def test_a_page_fits_a_desktop_and_a_telephone(
+    chromium: Browser, tmp_path: Path, name: str, place: int
+) -> None:
+    file = tmp_path / "page.html"
+    file.write_text(html(subjects.page(name, subjects.sample(name, place))), encoding="utf-8")
+    for width in (1200, 390):
+        opened = open_page(chromium, file, width)
+        try:
+            assert sideways(opened, "html") <= 0
+            assert not list(troubles(opened))
+            assert width < 1000 or opened.page.evaluate(CLIPPED) == []
+        finally:
+            opened.page.context.close()
