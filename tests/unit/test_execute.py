@@ -222,6 +222,40 @@ def test_a_command_has_a_limit(text):
     assert ran.nanoseconds is None and "it goes on and on" in ran.error
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_a_command_runs_where_wulf_was_started_or_says_where_it_was_looked_for(tmp_path, monkeypatch, there):
+    mine = tmp_path / "my runs"
+    mine.mkdir()
+    (mine / "app").write_text("#!/bin/sh\npwd\n")
+    (mine / "app").chmod(0o755)
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.chdir(mine)
+    text = command.placed("./app", "ssh")
+    # Whoever goes on with the run elsewhere, it stays where it was begun.
+    monkeypatch.chdir(home)
+    assert command.placed(text, "ssh") == text
+    if not there:
+        mine.rename(tmp_path / "elsewhere")
+    transport = open_transport(local_cluster())
+    try:
+        ran = command.run(transport, "node01", text, {"HOME": str(home)})
+    finally:
+        transport.close()
+    if there:
+        assert (ran.error, ran.output.stdout) == ("", f"{mine}\n")
+    else:
+        assert ran.error.startswith("'./app': exit code 127: ")
+        assert f"looked for on node01 in {mine}, or in the home if there is none" in ran.error
+
+
+def test_a_directory_that_was_named_is_where_a_command_runs():
+    assert command.placed("./app", "local") == "./app"
+    assert command.placed("./app", "ssh", "/opt/a b") == "cd '/opt/a b' || exit\n./app"
+    assert command.asked(command.placed("./app -x", "ssh")) == "./app -x"
+    assert command.placed("", "ssh") == ""
+
+
 def test_a_command_that_is_killed_has_failed_and_its_output_is_kept(tmp_path):
     found = launch(tmp_path, "", command="echo begun; echo why >&2; kill -9 $PPID; sleep 1", **COMMAND)
     assert found.launch.status == "failed" and found.output.stdout.startswith("begun\n")

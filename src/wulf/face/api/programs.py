@@ -69,7 +69,7 @@ def app(
     ranks
         So many ranks of it are started on the nodes as an MPI program; 0 for a command that starts its own.
     directory
-        Where it runs on the node.
+        Where it runs on the node; empty for where this process runs, where the node has that directory.
     match, names
         Regular expressions with one group around a number in the output, and what these are:
         ``performance [GFLOPS] higher``.

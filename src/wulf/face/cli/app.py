@@ -38,7 +38,7 @@ def command(
         str | None,
         typer.Option(
             metavar="DIRECTORY",
-            help="Where it runs, on the node. Default: the home there; on this machine the current directory.",
+            help="Where it runs, on the node. Default: the current directory, or the home where the node has no such one.",
         ),
     ] = None,
     ranks: Annotated[

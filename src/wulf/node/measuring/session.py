@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
@@ -42,7 +41,7 @@ from wulf.node.fleet.begin import head, new_seed
 from wulf.node.measuring import emulation, fitting, loop, series
 from wulf.node.measuring.emulation import Emulation
 from wulf.node.measuring.participants import Task, absent, places
-from wulf.node.probe import budget, ladder, schedule, suites
+from wulf.node.probe import budget, command, ladder, schedule, suites
 from wulf.node.probe.start import Measurer
 from wulf.node.probe.suites import Experiment
 from wulf.stats.core.trend import TESTABLE
@@ -260,8 +259,8 @@ def _tools(request: MeasureRequest, watcher: Watcher) -> tuple[site.Toolbox, lis
             for operation in tools.operations
         ]
     if request.command:
-        command = command_operation(request.command, name=request.command_name)
-        tasks.append(Task(command, request.sizes_bytes, request.command_ranks))
+        asked = command_operation(request.command, name=request.command_name)
+        tasks.append(Task(asked, request.sizes_bytes, request.command_ranks))
     return msgspec.structs.replace(tools, operations=[task.operation for task in tasks]), tasks
 
 
@@ -333,8 +332,7 @@ def _as_started(
     if request.command_ranks:
         (place,) = places(task, pairs, [])
         whole = site.mpi_command(request.config, transport, records, request.mpi, place, whole, watcher.stage)
-    if request.command_directory:
-        whole = f"cd {shlex.quote(request.command_directory)} || exit\n{whole}"
+    whole = command.placed(whole, request.config.transport, request.command_directory)
     return task._replace(operation=msgspec.structs.replace(operation, command=whole))
 
 

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import dropwhile
+from pathlib import Path
 
 import msgspec
 
@@ -27,6 +28,10 @@ _END_S = 10.0
 #: What a job of a queue says last: how long the command in it ran [ns], without the time in the queue.
 JOB_TIME = "wulf-job-time"
 _RUN_TIME = "wulf-run-time"
+#: Stands between the change of directory that is put before a command, and the command.
+_PLACED = "|| exit\n"
+#: Exit codes of a shell that has found no program, or none that can be started.
+_NOT_STARTED = (126, 127)
 #: Prints how long the command took, its memory and its CPU times; its own output and exit code pass through. One line:
 #: a login shell may be a csh. GNU time is tried first: others have no -q.
 _TIMED = (
@@ -59,6 +64,24 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     error: str
 
 
+def placed(command: str, transport: str, directory: str = "") -> str:
+    """Return a command as it runs where its user expects: in `directory`, else where wulf was started.
+
+    On nodes that have no directory of that name it runs in the home, as a login there does. What has a place already
+    keeps it, so that a run goes on from anywhere as it began.
+
+    Parameters
+    ----------
+    transport
+        Name of the cluster's transport; with ``local`` it runs where wulf was started anyway.
+    """
+    if directory:
+        return f"cd {shlex.quote(directory)} {_PLACED}{command}"
+    if not command or transport == "local" or _PLACED in command:
+        return command
+    return f"cd {shlex.quote(str(Path.cwd()))} 2>/dev/null || cd {_PLACED}{command}"
+
+
 def run(
     transport: Transport, node: str, command: str, env: Mapping[str, str], *, limit_s: float = LIMIT_S
 ) -> Ran:
@@ -84,13 +107,28 @@ def run(
     error = ""
     if code != 0:
         last = last_words(stderr)
-        error = f"{named(command)}: exit code {code}" + (f": {last}" if last else "")
+        error = (
+            f"{named(command)}: exit code {code}"
+            + (f": {last}" if last else "")
+            + _sought(command, code, node)
+        )
     return Ran(
         command=command,
         nanoseconds=int(in_a_job[1]) if in_a_job else nanoseconds,
         output=Output(stdout=_text(_JOB_TIME.sub(b"", stdout)), stderr=_text(stderr)),
         usage=None if in_a_job else usage,
         error=error,
+    )
+
+
+def _sought(command: str, code: int, node: str) -> str:
+    """Say where a command was looked for that the shell has not found, or could not start."""
+    place, mark, _ = command.partition(_PLACED)
+    if code not in _NOT_STARTED or not mark:
+        return ""
+    where = shlex.split(place)[1]
+    return (
+        f"; looked for on {node} in {where}, or in the home if there is none: copy it there, or give its path"
     )
 
 
@@ -114,9 +152,14 @@ def _failed(command: str, kept: Iterable[bytes], stderr: bytes, reason: str) -> 
     )
 
 
+def asked(command: str) -> str:
+    """Return a command as it was given, without its directory."""
+    return command.rpartition(_PLACED)[2]
+
+
 def named(command: str) -> str:
     """Return a command as messages name it: without the directory and the environment that were put before it."""
-    own = command.rpartition("|| exit\n")[2]
+    own = asked(command)
     if own.startswith("env "):
         with suppress(ValueError):
             own = shlex.join(dropwhile(lambda word: "=" in word, shlex.split(own)[1:]))

@@ -9,6 +9,7 @@ from wulf.base.records import Printed
 from wulf.base.text import printable
 from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.fleet import change
+from wulf.node.probe import command
 from wulf.node.trials import interleaving
 
 
@@ -34,9 +35,9 @@ def against(  # noqa: PLR0913 - all that a user says of it
     Parameters
     ----------
     directory
-        Where they run on the node; empty for where a login there begins.
+        Where they run on the node; empty for where wulf was started, if they have that directory.
     """
-    first, second = (_side(text, directory) for text in commands)
+    first, second = (_side(text, config.transport, directory) for text in commands)
     return interleaving.InterleaveRequest(
         config=config,
         nodes=nodes,
@@ -55,6 +56,5 @@ def against(  # noqa: PLR0913 - all that a user says of it
     )
 
 
-def _side(text: str, directory: str) -> interleaving.Side:
-    there = f"cd {shlex.quote(directory)} || exit\n{text}" if directory else text
-    return interleaving.Side(name=printable(text, 60), command=there)
+def _side(text: str, transport: str, directory: str) -> interleaving.Side:
+    return interleaving.Side(name=printable(text, 60), command=command.placed(text, transport, directory))

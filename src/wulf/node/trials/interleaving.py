@@ -35,7 +35,7 @@ from wulf.node.change.transaction import NotRestoredError, StepError
 from wulf.node.cluster import inventory
 from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.fleet import allocation, change, interfaces, site
-from wulf.node.probe import ladder
+from wulf.node.probe import command, ladder
 from wulf.node.probe.execute import RunLaunch
 from wulf.node.trials.bench import TrialError, TrialRunner, on_nodes, open_runner
 from wulf.node.trials.in_turn import in_turn
@@ -361,8 +361,8 @@ def _arm(
 ) -> Arm:
     interfaces.require(one.setting, records)
     places = list(request.places(one))
-    command = one.command or request.command
-    operations = [*tools.operations, *([command_operation(command, name=RUN_TIME)] if command else [])]
+    text = one.command or request.command
+    operations = [*tools.operations, *([_command(text, request.config.transport)] if text else [])]
     wanted = [steps.check(catalogue.knob(name), value) for name, value in on_nodes(one.setting).items()]
     parts = [
         Part(
@@ -393,6 +393,11 @@ def _arm(
     )
 
 
+def _command(text: str, transport: str) -> Operation:
+    operation = command_operation(text, name=RUN_TIME)
+    return msgspec.structs.replace(operation, command=command.placed(text, transport))
+
+
 def _places(operation: Operation, request: InterleaveRequest, pairs: Sequence[Pair]) -> list[Place]:
     """Return who takes part: the pairs, all nodes at once, or of a command the first node."""
     if operation.between_pairs:
@@ -412,7 +417,10 @@ def _differing(request: InterleaveRequest, records: Sequence[NodeRecord]) -> dic
     if first.mpi != second.mpi:
         found["MPI library"] = (first.mpi or request.mpi or "found", second.mpi or request.mpi or "found")
     if first.command != second.command:
-        found["command"] = (first.command or request.command, second.command or request.command)
+        found["command"] = (
+            command.asked(first.command or request.command),
+            command.asked(second.command or request.command),
+        )
     if first.pairs != second.pairs:
         found["pairs of nodes"] = (first.pairs or request.pairs, second.pairs or request.pairs)
     return found

@@ -25,7 +25,7 @@ from wulf.base.records import (
 from wulf.node.change import steps
 from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.fleet import change, interfaces, site
-from wulf.node.probe import build
+from wulf.node.probe import build, command
 from wulf.node.probe.library import parameters
 from wulf.node.trials.experiment import candidates, objective
 
@@ -90,9 +90,17 @@ def goal(
             raise ConfigError(f"cannot read {name}: {error.strerror}") from None
         return objective.from_toml(text, name, lambda op: site.toolbox([op], mpi, say).operations[0])
     if name.startswith("app:") and match:
-        command = name.removeprefix("app:").strip()
-        return objective.application(command, match, better, unit)
+        return objective.application(name.removeprefix("app:").strip(), match, better, unit)
     return objective.named(name, lambda: _ping_pong(site.toolbox(None, mpi, say).operations))
+
+
+def placed(target: objective.Objective, transport: str) -> objective.Objective:
+    """Return an objective whose commands run where wulf was started (`wulf.node.probe.command.placed`)."""
+    commands = [
+        msgspec.structs.replace(one, command=command.placed(one.command, transport))
+        for one in target.commands
+    ]
+    return msgspec.structs.replace(target, commands=commands)
 
 
 def _ping_pong(operations: Sequence[Operation]) -> Operation:

@@ -141,6 +141,7 @@ def _there(  # what is there, part by part
         text = site.mpi_command(request.config, transport, records, request.mpi, place, text, say)
     target = f"{_PLACE}/wulf-trace-{secrets.token_hex(8)}"
     try:
+        text = command.placed(text, request.config.transport)
         given, variables = preloaded(text, library.family, path, _own(request, target))
         say("the program runs")
         ran = command.run(transport, first, given, variables)
