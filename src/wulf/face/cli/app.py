@@ -38,7 +38,7 @@ def command(
         str | None,
         typer.Option(
             metavar="DIRECTORY",
-            help="Where it runs, on the node. Default: the current directory, or the home where the node has no such one.",
+            help="Where it runs, on the node. Default: the current directory, or the home if the node has none such.",
         ),
     ] = None,
     ranks: Annotated[
