@@ -21,7 +21,17 @@ from wulf.base.records.diagnosed import Diagnosis
 from wulf.base.records.emulated import Emulated, EmulatedPattern
 from wulf.base.text import printable
 from wulf.base.units import format_bytes
-from wulf.page.blocks import Command, KeyFigures, Operations, Page, Paragraph, Section, Verdict, Warnings
+from wulf.page.blocks import (
+    Block,
+    Command,
+    KeyFigures,
+    Operations,
+    Page,
+    Paragraph,
+    Section,
+    Verdict,
+    Warnings,
+)
 from wulf.page.parts import Figure, OperationResult, Table
 from wulf.page.sections import audit as audit_view
 from wulf.page.sections import diagnosis as diagnosis_view
@@ -98,7 +108,7 @@ def build(
 
 
 def _head(
-    results: Sequence[OperationResult], trust: Verdict, diagnosis: Diagnosis | None
+    results: tuple[OperationResult, ...], trust: Verdict, diagnosis: Diagnosis | None
 ) -> tuple[Block, ...]:
     """Return what a diagnosis says of the nodes, the key figures, and how far these can be trusted."""
     verdicts = (
