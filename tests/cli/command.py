@@ -37,6 +37,7 @@ def start(directory: Path, *words: str, **more: str) -> subprocess.Popen[str]:
         [sys.executable, "-m", "wulf.face.cli.main", *words],
         cwd=directory,
         env=environment(directory, **more),
+        stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -7,8 +7,8 @@ import io
 import pytest
 from rich.console import Console
 
-from wulf.base.records import JournalEntry, NodeStatus
-from wulf.face.cli import status
+from wulf.base.records import JournalEntry, NodeStatus, SetValue
+from wulf.face.cli import rollback, status
 from wulf.node.change import answers
 from wulf.node.change.guard import Answer
 
@@ -152,3 +152,34 @@ def test_nodes_that_do_not_answer_for_one_reason_are_one_line(monkeypatch):
         "node60:",
         "nothing is set",
     ]
+
+
+def test_changes_that_were_undone_one_after_the_other_are_a_line(monkeypatch):
+    undone = [entry(f"t{number:02d}", "undone") for number in range(40)]
+    out = io.StringIO()
+    monkeypatch.setattr(status, "console", lambda: Console(file=out, width=300))
+    status.show([NodeStatus(node="node01", journal=[entry("a"), *undone, entry("z")])], log=False)
+    assert out.getvalue().partition("changes:\n")[2].splitlines() == [
+        "  a on node01 by root@head, 1 step: confirmed",
+        "  t00 to t39 on node01, 40 changes, each by root@head, 1 step: undone",
+        "  z on node01 by root@head, 1 step: confirmed",
+    ]
+
+
+@pytest.mark.parametrize(("left_s", "said"), [(15, "for 15 s more at most"), (-15, "which ran out 15 s ago")])
+def test_a_lease_that_has_run_out_says_so(monkeypatch, left_s, said):
+    out = io.StringIO()
+    monkeypatch.setattr(status, "console", lambda: Console(file=out, width=300))
+    status.show([NodeStatus(node="node01", owner="root@head", owned_s=75, lease_s=left_s)], log=False)
+    assert f"locked by root@head since 75 s, {said}" in out.getvalue()
+
+
+@pytest.mark.parametrize(("to", "going"), [("original", ["net.a = 1", "net.b = 2"]), ("b", ["net.b = 2"])])
+def test_a_rollback_shows_what_goes(to, going):
+    values = [
+        SetValue(knob=f"net.{name}", kind="sysctl", interface="", target="", wanted=value, now=value, differs=True,
+                 change=name)
+        for name, value in (("a", "1"), ("b", "2"))
+    ]  # fmt: skip
+    node = NodeStatus(node="node01", settings=values, journal=[entry("a"), entry("b")])
+    assert rollback.going(node, to) == going

@@ -24,9 +24,10 @@ from wulf.face.cli.set_values import (
     show_missing,
     show_notes,
 )
+from wulf.face.cli.status import value_line
 
 if TYPE_CHECKING:
-    from wulf.base.records import LeftValue, Release
+    from wulf.base.records import LeftValue, NodeStatus, Release
     from wulf.node.cluster.inventory import ClusterConfig
 
 _CHANGE = re.compile(r"[0-9]{8}T[0-9]{6}-[0-9a-f]{6}")
@@ -59,13 +60,15 @@ def command(
     nodes: NodesOption = None,
     confirm_within: ConfirmOption = "60s",
     allow_missing: AllowMissingOption = 0,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Put back, exactly, what confirmed changes have changed: live values and stored files.
 
-    It is a change as any other: journalled, confirmed over a new connection, all nodes or none. What was stuck is
-    tried again first. A change that stays stuck ('wulf settings status' shows it) keeps only changes of the same
-    settings from being made; --abandon says what it leaves, and with --leave-as-is gives it up, each node by itself.
+    It is a change as any other: journalled, confirmed over a new connection, all nodes or none. On a terminal it shows
+    what is put back, and asks. What was stuck is tried again first. A change that stays stuck ('wulf settings status'
+    shows it) keeps only changes of the same settings from being made; --abandon says what it leaves, and with
+    --leave-as-is gives it up, each node by itself.
 
     Exit code 3 when --abandon has found something and was not told to leave it.
     """
@@ -83,17 +86,29 @@ def command(
                 found = release.release(guards, found)
         _end_abandon(found, leave_as_is=leave_as_is, json=json)
     else:
-        _roll_back(config, chosen, to, deadline(confirm_within), allow_missing, json=json)
+        ask = sys.stdin.isatty() and not (yes or json)
+        _roll_back(config, chosen, to, deadline(confirm_within), allow_missing, ask=ask, json=json)
 
 
 def _roll_back(
-    config: ClusterConfig, chosen: Sequence[str], to: str, deadline_s: int, allow_missing: int, *, json: bool
+    config: ClusterConfig,
+    chosen: Sequence[str],
+    to: str,
+    deadline_s: int,
+    allow_missing: int,
+    *,
+    ask: bool,
+    json: bool,
 ) -> None:
     """Go back, and say what became of it."""
     from wulf.node.fleet import members
 
-    with changing(json=json) as say, members.opened(config, chosen, allow_missing=allow_missing) as there:
-        outcome = there.roll_back(to, deadline_s=deadline_s, watch=say)
+    with members.opened(config, chosen, allow_missing=allow_missing) as there:
+        if ask and not _agreed(there.standing(), to):
+            sys.stdout.write("nothing was changed\n")
+            return
+        with changing(json=json) as say:
+            outcome = there.roll_back(to, deadline_s=deadline_s, watch=say)
     if not json and outcome.kept:
         back = [node.node for node in outcome.nodes if node.state == "confirmed"]
         sys.stdout.write(
@@ -105,6 +120,27 @@ def _roll_back(
         show(outcome, json=json, failed="not rolled back")
     if not outcome.kept:
         raise typer.Exit(EXIT_ERROR)
+
+
+def _agreed(found: Sequence[NodeStatus], to: str) -> bool:
+    """Show what is set and goes, and ask."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for status in found:
+        groups.setdefault(tuple(going(status, to)), []).append(status.node)
+    for lines, nodes in groups.items():
+        console().print(f"{fold(nodes)}:", style="bold", markup=False)
+        for line in lines or ("nothing is put back",):
+            console().print(f"  {printable(line, 300)}", markup=False)
+    return typer.confirm("Put this back?", err=True)
+
+
+def going(status: NodeStatus, to: str) -> list[str]:
+    """Return the lines of what a node does not have any more after it."""
+    if status.error:
+        return [f"no usable answer: {status.error}"]
+    changes = [entry.change for entry in status.journal]
+    later = set(changes if to == "original" else changes[changes.index(to) :] if to in changes else [])
+    return [value_line(value) for value in status.settings if value.change in later]
 
 
 def _check(change_name: str | None, to: str, *, abandon: bool, leave_as_is: bool) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import itertools
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
     from wulf.base.records import NodeStatus, SetValue
     from wulf.node.cluster.inventory import ClusterConfig
 
-#: The last changes, so many.
+#: The last lines of changes, so many.
 _SHOWN = 12
+#: So many changes that were undone, one after the other, become a line.
+_FEWEST_FOLDED = 3
 
 
 def command(
@@ -72,12 +75,14 @@ def _lines(status: NodeStatus, reason: str = "") -> list[str]:
         return [f"no usable answer: {reason}", *_behind_lines(status)]
     lines = []
     if status.owner is not None:
-        lines.append(
-            f"locked by {status.owner} since {status.owned_s} s, for {status.lease_s} s more at most"
-        )
+        lines.append(f"locked by {status.owner} since {status.owned_s} s, {_lease(status.lease_s or 0)}")
     earlier = {entry.change for entry in status.journal if not entry.this_boot}
-    lines += [_value_line(value, earlier) for value in status.settings]
+    lines += [value_line(value, earlier) for value in status.settings]
     return [*(lines or ["nothing is set"]), *_behind_lines(status)]
+
+
+def _lease(left_s: int) -> str:
+    return f"for {left_s} s more at most" if left_s > 0 else f"which ran out {-left_s} s ago"
 
 
 def _behind_lines(status: NodeStatus) -> list[str]:
@@ -99,7 +104,7 @@ def _with_behind(config: ClusterConfig, found: Sequence[NodeStatus]) -> list[Nod
     ]
 
 
-def _value_line(value: SetValue, earlier: Collection[str]) -> str:
+def value_line(value: SetValue, earlier: Collection[str] = ()) -> str:
     """Return what is set, and whether it is as confirmed; `earlier` are the changes of an earlier boot."""
     from wulf.base import access
     from wulf.node.change.answers import confirmed
@@ -119,8 +124,10 @@ def _value_line(value: SetValue, earlier: Collection[str]) -> str:
 def _journal(found: list[NodeStatus]) -> list[str]:
     """Return a line for each of the last changes."""
     groups: dict[tuple[str, str], list[str]] = {}
+    undone: set[str] = set()
     for status in found:
         back = _rolled_back(status)
+        undone |= {entry.change for entry in status.journal if entry.state.startswith("undone")}
         for entry in status.journal:
             steps = f"{entry.steps} steps" if entry.steps > 1 else "1 step"
             what = f"rollback to {entry.rollback_to}, " if entry.rollback_to is not None else ""
@@ -128,10 +135,20 @@ def _journal(found: list[NodeStatus]) -> list[str]:
             since = f", rolled back by {back[entry.change]}" if entry.change in back else ""
             text = f"by {entry.owner}, {what}{steps}{boot}: {entry.state}{since}"
             groups.setdefault((entry.change, text), []).append(status.node)
-    rows = sorted(groups.items())[-_SHOWN:]
-    return ["", "changes:"] * bool(rows) + [
-        f"  {name} on {fold(nodes)} {text}" for (name, text), nodes in rows
-    ]
+    rows = [(name, fold(nodes), text) for (name, text), nodes in sorted(groups.items())]
+    lines = [line for _, line in _folded(rows, undone)][-_SHOWN:]
+    return ["", "changes:"] * bool(lines) + lines
+
+
+def _folded(rows: Sequence[tuple[str, str, str]], undone: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield (change, line): of changes in a row that were all undone, as a search makes them, one line."""
+    for alike, group in itertools.groupby(rows, lambda row: row[1:] if row[0] in undone else row):
+        names = [name for name, _, _ in group]
+        _, nodes, text = alike if len(alike) == 3 else ("", *alike)
+        if len(names) < _FEWEST_FOLDED:
+            yield from ((name, f"  {name} on {nodes} {text}") for name in names)
+        else:
+            yield names[-1], f"  {names[0]} to {names[-1]} on {nodes}, {len(names)} changes, each {text}"
 
 
 def _rolled_back(status: NodeStatus) -> dict[str, str]:

@@ -96,6 +96,10 @@ class Members:
             outcome = change.with_notes(outcome, unnoted)
         return level.settle(self._whole, self._there, outcome, persist=True)
 
+    def standing(self) -> list[NodeStatus]:
+        """Return what is set on the nodes, and by which changes."""
+        return change.status(self._guards, self._there.nodes)
+
     def roll_back(self, to: str, *, deadline_s: int, watch: Watch) -> ChangeOutcome:
         """Go back to the state before change `to`, or to the original one."""
         outcome = change.roll_back(
