@@ -57,6 +57,7 @@ NAMES = (
     "soak",
     "suite",
     "shape",
+    "field",
 )
 TABLE = Path(__file__).parent / "RESULTS.md"
 

@@ -35,7 +35,7 @@ def read(name: str):
         ("osu-barrier.txt", "OSU Barrier Latency", 0, 0.44e-6, "time of a call"),
         ("netpipe.out", "NetPIPE", 1, 24.61e-6, "half round trip"),
         ("netpipe-printed.txt", "NetPIPE", 1, 24.61e-6, "half round trip"),
-        ("sockperf.txt", "sockperf p50", 0, 30.77e-6, "half round trip"),
+        ("sockperf.txt", "sockperf, TCP, p50", 0, 30.77e-6, "half round trip"),
         ("iperf3.json", "iperf3 TCP", 131072, 42.99798e-6, "time per block"),
         ("hpcc.txt", "HPCC AvgPingPongLatency", 8, 0.301986e-6, "half round trip"),
         ("hpcc.txt", "HPCC AvgPingPongBandwidth", 2_000_000, 2e6 / 16.259e9, "half round trip"),
@@ -52,7 +52,7 @@ def test_what_an_output_says(file, name, size, seconds, quantity):
 def test_a_statistic_stays_what_it_is():
     assert read("imb.txt")["IMB Allreduce"].statistic == f"{MEAN}, of the slowest rank"
     assert read("netpipe.out")["NetPIPE"].statistic == "least time of the trials of one launch"
-    assert read("sockperf.txt")["sockperf p99"].statistic == "p99 of the iterations of one launch"
+    assert read("sockperf.txt")["sockperf, TCP, p99"].statistic == "p99 of the iterations of one launch"
 
 
 def test_qperf_says_its_size():

@@ -130,7 +130,7 @@ def test_the_list_of_verbs_has_the_first_line_of_their_help() -> None:
 def test_words_of_helps_are_those_of_the_work() -> None:
     assert get_args(help_words.Nic) == get_args(machine.Nic)
     assert tuple(MISTAKES) == help_words.MISTAKE_NAMES
-    assert tuple(known.TITLE for known in FORMATS) == help_words.FORMAT_TITLES
+    assert tuple(known.title for known in FORMATS) == help_words.FORMAT_TITLES
     assert suites.VISIT in next(
         field.option.help for field in fields_of(MeasureRequest) if field.name == "visit_s"
     )

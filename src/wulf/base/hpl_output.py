@@ -1,6 +1,7 @@
 """What High-Performance Linpack prints, alone or within HPCC: parameters, progress, results, residuals, errors.
 
-Read from HPL 2.0 to 2.3 (``testing/ptest/HPL_pdinfo.c``, ``HPL_pdtest.c``, ``src/pgesv/HPL_pdgesv0.c``).
+Read from HPL 2.0 to 2.3 (``testing/ptest/HPL_pdinfo.c``, ``HPL_pdtest.c``, ``src/pgesv/HPL_pdgesv0.c``); NVIDIA's
+adds a rate of each GPU to a row.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import msgspec
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf)"
 _ROW = re.compile(
-    rf"^(W[RC]\w+)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s+({_NUMBER})\s+({_NUMBER})\s*$", re.IGNORECASE
+    rf"^(W[RC]\w+)\s+(\d{{1,12}})\s+(\d{{1,9}})\s+(\d{{1,9}})\s+(\d{{1,9}})\s+({_NUMBER})\s+({_NUMBER})"
+    rf"(?:\s+\(\s*(?:{_NUMBER})\))?\s*$",
+    re.IGNORECASE,
 )
 _VERSION = re.compile(r"^HPLinpack\s+(\S+)\s+--")
 _PARAMETER = re.compile(r"^([A-Z][A-Z0-9]*)\s{0,6}: +(\S.*)$")
@@ -46,7 +49,7 @@ _TIMING = re.compile(rf"^\+?\s*Max aggregated wall time (\w[\w ]*?)[ .]*:\s*({_N
 _PROGRESS = re.compile(rf"^Column=\s*(\d+)\s+Fraction=\s*({_NUMBER})%\s+Gflops=\s*({_NUMBER})\s*$")
 _MOMENT = re.compile(r"^HPL_pdgesv\(\) (start|end) time\s+(\S.*)$")
 _COUNT = re.compile(
-    r"^\s*(?:Finished)?\s*(\d+) tests (with|completed and passed|completed and failed|completed|skipped)"
+    r"^\s*(?:Finished)?\s*(\d{1,9}) tests (with|completed and passed|completed and failed|completed|skipped)"
 )
 _ERROR = re.compile(r"^HPL (?:ERROR|WARNING)\b")
 _SAID = re.compile(r"^>>> (.*?)(?: <<<.*)?$")

@@ -9,7 +9,8 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from wulf.base.importing.series import Line, Series, Source
+from wulf.base.errors import ImportFormatError
+from wulf.base.importing.series import MOST_RANKS, Line, Series, Source
 
 TITLE = "HPC Challenge"
 BEGIN, END = "Begin of Summary section.", "End of Summary section."
@@ -112,14 +113,17 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     failures: list[str]
 
     @property
-    def ranks(self) -> int:
-        """Return how many ranks there were."""
-        return int(self.settings.get("CommWorldProcs", "2"))
+    def ranks(self) -> int | None:
+        """Return how many ranks there were; None where it does not say."""
+        word = self.settings.get("CommWorldProcs", "")
+        known = word.isdecimal() and len(word) < 10 and 1 <= int(word) <= MOST_RANKS
+        return int(word) if known else None
 
     @property
     def size(self) -> str:
         """Return the N of HPL, from which the sizes of all other tests follow; empty where it is not said."""
-        return self.settings.get("HPL_N", "")
+        word = self.settings.get("HPL_N", "")
+        return word if word.isdecimal() and len(word) < 20 else ""
 
 
 def seconds(kind: Kind, value: float) -> float:
@@ -150,7 +154,7 @@ def summary(source: Source) -> Summary:
     ImportFormatError
         It has no summary, or that has no end.
     """
-    begin = next((line.number for line, _ in source.found(re.escape(BEGIN))), None)
+    begin = next((place for place, line in enumerate(source.lines, 1) if BEGIN in line.text), None)
     if begin is None:
         source.fail("there is no summary: did HPCC come to its end?")
     if END not in source.text:
@@ -175,19 +179,44 @@ def summary(source: Source) -> Summary:
     )
 
 
-def read(source: Source) -> Iterator[Series]:
-    """Yield all results: latencies, bandwidths and rates as times, and run times.
+def launches(source: Source) -> Iterator[list[Series]]:
+    """Yield all results of each run of a file, to which HPCC appends: latencies, bandwidths and rates as times.
 
     Raises
     ------
     ImportFormatError
-        A check did not pass.
+        No run passed its checks. One that did not, beside others, is left out by name.
     """
-    found = summary(source)
-    if found.failures:
-        source.fail(f"expected results that passed their checks; {'; '.join(found.failures)}")
-    for figure in found.figures:
-        yield series(figure, found)
+    parts = list(_parts(source))
+    taken = 0
+    for part in parts:
+        try:
+            found = summary(part)
+            if found.failures:
+                part.fail(
+                    f"expected results that passed their checks; {'; '.join(found.failures)}", part.lines[0]
+                )
+        except ImportFormatError as error:
+            if len(parts) == 1:
+                raise
+            source.left_out.append(f"a run was left out: {error}")
+            continue
+        taken += 1
+        yield [series(figure, found) for figure in found.figures]
+    if not taken:
+        source.fail("; ".join(source.left_out))
+
+
+def _parts(source: Source) -> Iterator[Source]:
+    """Yield the runs of a file: each ends with its summary."""
+    begin = 0
+    ends = [line.number for line, _ in source.found(re.escape(END))]
+    left = [
+        line.number for line, _ in source.found(re.escape(BEGIN)) if line.number > (ends[-1] if ends else 0)
+    ]
+    for end in [*ends, *([len(source.lines)] if left or not ends else [])]:
+        yield source.part(source.lines[begin:end])
+        begin = end
 
 
 def series(figure: Figure, found: Summary) -> Series:

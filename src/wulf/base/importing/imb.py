@@ -1,69 +1,72 @@
-"""Intel MPI Benchmarks (IMB-MPI1 and its relatives): a table for each benchmark."""
+"""Intel MPI Benchmarks: MPI-1, NBC, RMA, EXT, IO and MT parts, 3.2 to 2021 (``src_c/IMB_output.c``, ``src_cpp/MT``)."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from wulf.base.importing.grammar import MB, Column, Grammar, Means, Qualifier, Test
+from wulf.base.importing.series import MEAN
 
-from wulf.base.importing.series import MEAN, Line, Series, Source, size_of
-
-TITLE = "Intel MPI Benchmarks"
-_BEGIN = re.compile(r"^# Benchmarking (\S+)")
-_PROCESSES = re.compile(r"^# #processes = (\d+)")
-#: Which column is the time: of collectives the mean of the slowest rank, as the others are of single ranks.
-_TIMES = ("t_max[usec]", "t[usec]", "t_ovrl[usec]", "t_avg[usec]")
-_PATTERNS = {"PingPong": "ping-pong", "PingPing": "exchange", "Sendrecv": "ring", "Exchange": "ring exchange"}
-
-
-def recognises(text: str) -> bool:
-    """Whether a text is an output of these benchmarks."""
-    return "Intel(R) MPI Benchmarks" in text or ("# Benchmarking " in text and "#bytes" in text)
-
-
-def read(source: Source) -> Iterator[Series]:
-    """Yield a series for each table."""
-    benchmark = ""
-    ranks = 2
-    columns: list[str] = []
-    times: dict[int, float] = {}
-    for line in [*source.lines, Line(len(source.lines) + 1, "")]:
-        words = line.text.split()
-        if begin := _BEGIN.match(line.text):
-            benchmark = begin[1]
-        elif processes := _PROCESSES.match(line.text.strip()):
-            ranks = int(processes[1])
-        elif words and words[0].startswith("#") and any(word in _TIMES for word in words):
-            columns = words
-        elif columns and words and not line.text.lstrip().startswith("#"):
-            if words[0].startswith("out-of-mem") or "--" in words[0]:
-                continue
-            size, seconds = _row(source, line, columns)
-            times[size] = seconds
-        elif columns and times:
-            yield _series(benchmark, ranks, columns, times)
-            columns, times = [], {}
-    if columns:
-        source.fail(f"the table of {benchmark or 'a benchmark'} has no rows")
-
-
-def _row(source: Source, line: Line, columns: list[str]) -> tuple[int, float]:
-    numbers = source.numbers(line, " ".join(columns))
-    if len(numbers) != len(columns):
-        source.fail(f"expected {len(columns)} columns ({' '.join(columns)})", line)
-    named = dict(zip(columns, numbers, strict=True))
-    time = next(named[name] for name in _TIMES if name in named)
-    size = size_of(source, named.get("#bytes", 0.0), line)
-    return size, source.positive(time, "a time [us]", line) * 1e-6
-
-
-def _series(benchmark: str, ranks: int, columns: list[str], times: dict[int, float]) -> Series:
-    slowest = "t_max[usec]" in columns
-    return Series(
-        name=f"IMB {benchmark}",
-        pattern=_PATTERNS.get(benchmark, benchmark.lower()),
-        quantity="half round trip" if benchmark == "PingPong" else "time of a call",
-        statistic=f"{MEAN}, of the slowest rank" if slowest else MEAN,
-        times_s=times,
-        ranks=ranks,
-        moves_bytes=set(times) != {0},
-    )
+_SLOWEST = f"{MEAN}, of the slowest rank"
+GRAMMAR = Grammar(
+    title="Intel MPI Benchmarks",
+    prefix="IMB",
+    recognises=r"Intel\(R\) MPI Benchmarks|^# Benchmarking \S",
+    begins=r"^# Benchmarking\s+(?P<title>\S+)",
+    tests=(
+        Test(r"^(Multi-)?PingPong(SpecificSource|AnySource)?$", "ping-pong", "half round trip", 2),
+        Test(r"^PingPongMT$", "ping-pong", "half round trip"),
+        Test(r"^(Multi-)?PingPing(SpecificSource|AnySource|MT)?$", "exchange", "time of a call", 2),
+        Test(r"^(Multi-)?Sendrecv(MT)?$", "ring", "time of a call"),
+        Test(r"^(Multi-)?Exchange(MT)?$", "ring exchange", "time of a call"),
+        Test(r"^(Multi-)?Uni[Bb]and(MT)?$", "stream", "time per message of all pairs"),
+        Test(r"^(Multi-)?Bi[Bb]and(MT)?$", "streams both ways", "time per message of all pairs"),
+        Test(r"[Bb]arrier|Open_Close", "barrier", "time of a call", moves_bytes=False),
+    ),
+    qualifiers=(
+        Qualifier(r"^# #processes\s*=\s*(?P<ranks>\d+)"),
+        Qualifier(r"^# #processes\s*=\s*\d+ \(threads: (?P<threads>\d+)\)", "{threads} threads", "1 threads"),
+        Qualifier(
+            r"^# \( (?P<n>\d+) groups of (?P<ranks>\d+) processes each running", "{n} groups of {ranks}"
+        ),
+        Qualifier(r"^#\s+MODE:\s+(?P<mode>\S+)", "{mode}"),
+        Qualifier(r"^# window_size\s*=\s*(?P<window>\d+)", "window {window}"),
+        Qualifier(r"^#\s+(?P<order>\d+(?:\s+\d+)+)\s*$", "rank order {order}", adds=True),
+        Qualifier(r"^# MPI_Datatype\s+:\s+(?P<type>\S+)", "{type}", "MPI_BYTE", lasting=True),
+        Qualifier(
+            r"^# MPI_Datatype for reductions\s+:\s+(?P<type>\S+)",
+            "reductions of {type}",
+            "reductions of MPI_FLOAT",
+            lasting=True,
+        ),
+        Qualifier(r"^# MPI_Op\s+:\s+(?P<op>\S+)", "{op}", "MPI_SUM", lasting=True),
+        Qualifier(r"^# !! IMB_(?P<mode>OPTIONAL) mode", "{mode}", lasting=True),
+    ),
+    remarks=(
+        r"^#[-#\s]*$",
+        r"^# \( \d+ additional process(es)? waiting in MPI_Barrier\)",
+        r"^# Group\s+\d+:",
+        r"^# All processes entering MPI_Finalize",
+        r"^# NO SUCCESSFUL EXECUTIONS",
+    ),
+    comment=r"^#",
+    heading=r"^\s*(&?Group\s+)?(#bytes|#repetitions)\s",
+    columns=(
+        Column(r"#bytes", Means.SIZE),
+        Column(r"Msg/sec", Means.PER_S),
+        # Of collectives the mean of the slowest rank, as the others are of single ranks.
+        Column(r"t_max\[usec\]", Means.TIME, 1e-6, statistic=_SLOWEST),
+        Column(r"t\[usec\]", Means.TIME, 1e-6),
+        Column(r"t_ovrl\[usec\]", Means.TIME, 1e-6),
+        Column(r"t_avg\[usec\]", Means.TIME, 1e-6),
+        # Of RMA's passive tests and of non-blocking collectives: without computing meanwhile.
+        Column(r"t_pure\[usec\]", Means.TIME, 1e-6, label="pure communication"),
+        # Since 2018 of 10⁶ bytes, before of 2²⁰: only since then are there tables without a time.
+        Column(r"Mbytes/sec", Means.BYTES_PER_S, MB),
+        Column(r"Group", Means.QUALIFIES, label="group {}"),
+        *(
+            Column(one)
+            for one in (r"#repetitions", r"t_min\[usec\]", r"t_CPU\[usec\]", r"overlap\[%\]", r"defects")
+        ),
+    ),
+    failed=((r"^[\s\d]*(?P<why>out-of-mem|time-out|int-overflow)\b", "{why}"),),
+    statistic=MEAN,
+)

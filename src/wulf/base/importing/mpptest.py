@@ -1,44 +1,40 @@
-"""mpptest and goptest: a table of lengths and times between commands for a plotting program."""
+"""mpptest: a table of lengths and times between commands for a plotting program."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from wulf.base.importing.grammar import Column, Grammar, Means, Qualifier, Test
 
-from wulf.base.importing.series import NUMBER, Series, Source, size_of
-
-TITLE = "mpptest"
-STATISTIC = "mean over iterations, the least of several repetitions of one launch"
-_POINT_TO_POINT = re.compile(r"^#?\s*p0\s+p1\s+dist\s+len\s+ave time")
-_ROW = re.compile(rf"^\s*{NUMBER}(?:\s+{NUMBER})+\s*$")
-
-
-def recognises(text: str) -> bool:
-    """Whether a text is an output of either."""
-    return any(_POINT_TO_POINT.match(line.strip()) for line in text.splitlines())
-
-
-def read(source: Source) -> Iterator[Series]:
-    """Yield a series for each table."""
-    times: dict[int, float] = {}
-    inside = False
-    for line in source.lines:
-        text = line.text.strip()
-        if _POINT_TO_POINT.match(text):
-            if times:
-                yield _series(times)
-            inside, times = True, {}
-        elif inside and _ROW.match(text):
-            numbers = source.numbers(line, "p0 p1 dist len time rate")
-            if len(numbers) < 5:
-                source.fail("expected p0, p1, dist, len, ave time [us] and rate", line)
-            size = size_of(source, numbers[3], line)
-            times[size] = source.positive(numbers[4], "a time [us]", line) * 1e-6
-    if times:
-        yield _series(times)
-
-
-def _series(times: dict[int, float]) -> Series:
-    return Series(
-        name="mpptest", pattern="ping-pong", quantity="half round trip", statistic=STATISTIC, times_s=times
-    )
+GRAMMAR = Grammar(
+    title="mpptest",
+    prefix="mpptest",
+    recognises=r"^#?\s*p0\s+p1\s+dist\s+len\s+ave time",
+    tests=(Test("", "ping-pong", "half round trip", 2),),
+    qualifiers=(
+        # mpptest's own words for its way to send: blocking, nonblocking, blocking-bisect, …
+        Qualifier(r'^\s*(set )?title "?.*\btype (?P<type>[\w-]+)', "{type}", usual="blocking"),
+    ),
+    comment=r"^# \S",
+    remarks=(
+        r"^# Model complexity",
+        r"^# startup =",
+        r"^# Variance in fit",
+        r"^\s*#?\s*(set (?!title)|plot|join|new|pause|clear|exit)\b",
+    ),
+    heading=r"^#?\s*p0\s+p1\s+dist\s+len\s",
+    columns=(
+        Column(r"len", Means.SIZE),
+        Column(r"ave time \(us\)", Means.TIME, 1e-6),
+        *(
+            Column(one)
+            for one in (
+                r"#?\s*p0",
+                r"p1",
+                r"dist",
+                r"rate",
+                r"min( time)?( \(us\))?",
+                r"max( time)?( \(us\))?",
+            )
+        ),
+    ),
+    statistic="mean over iterations, the least of several repetitions of one launch",
+)

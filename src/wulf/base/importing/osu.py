@@ -1,68 +1,94 @@
-"""OSU Micro-Benchmarks: latency and bandwidth tests, point to point and collective."""
+"""OSU Micro-Benchmarks, releases 3 to 7.5: ``c/util/osu_util*.c`` and the ``BENCHMARK`` of each program."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from wulf.base.importing.grammar import MB, Column, Grammar, Means, Qualifier, Test
+from wulf.base.importing.series import MEAN
 
-from wulf.base.importing.series import MEAN, Line, Series, Source, size_of
-
-TITLE = "OSU Micro-Benchmarks"
-_TITLE = re.compile(r"^# OSU (?:MPI(?:-CUDA|-ROCM|-OPENACC)?\s+)?(.+?)(?: Test)?(?: v[\d.]+)?$")
-_COLUMNS = re.compile(r"^#?\s*Size\s+(.*(?:Latency|Bandwidth).*)$")
-_NO_SIZE = re.compile(r"^#\s*(?:Avg )?Latency ?\(us\)")
-
-
-def recognises(text: str) -> bool:
-    """Whether a text is an output of these benchmarks."""
-    return re.search(r"^# OSU ", text, re.MULTILINE) is not None
-
-
-def read(source: Source) -> Iterator[Series]:
-    """Yield a series for each table."""
-    title = ""
-    measure = ""
-    times: dict[int, float] = {}
-    for line in [*source.lines, Line(len(source.lines) + 1, "# OSU")]:
-        text = line.text.strip()
-        if text.startswith("# OSU"):
-            if times:
-                yield _series(title, measure, times)
-            found = _TITLE.match(text)
-            title, measure, times = (found[1] if found else ""), "", {}
-        elif columns := _COLUMNS.match(text):
-            measure = "bandwidth" if "Bandwidth" in columns[1] else "latency"
-        elif _NO_SIZE.match(text):
-            measure = "barrier"
-        elif text and not text.startswith("#") and measure:
-            size, seconds = _row(source, line, measure)
-            times[size] = seconds
-    if not title and not measure:
-        return
-
-
-def _row(source: Source, line: Line, measure: str) -> tuple[int, float]:
-    numbers = source.numbers(line, "a latency [us]" if measure == "barrier" else f"a size and a {measure}")
-    if measure == "barrier":
-        return 0, source.positive(numbers[0], "a latency [us]", line) * 1e-6
-    if len(numbers) < 2:
-        source.fail(f"expected a size and a {measure}", line)
-    size = size_of(source, numbers[0], line)
-    value = source.positive(numbers[1], f"a {measure}", line)
-    # A bandwidth is in MB/s (10⁶), of the messages of one direction.
-    return size, value * 1e-6 if measure == "latency" else size / (value * 1e6)
-
-
-def _series(title: str, measure: str, times: dict[int, float]) -> Series:
-    ping_pong = title in ("Latency", "Multi-threaded Latency", "Multi Latency")
-    quantity = (
-        "half round trip" if ping_pong else "time per message" if measure == "bandwidth" else "time of a call"
-    )
-    return Series(
-        name=f"OSU {title}",
-        pattern="ping-pong" if ping_pong else "stream" if measure == "bandwidth" else title.lower(),
-        quantity=quantity,
-        statistic=MEAN,
-        times_s=times,
-        moves_bytes=set(times) != {0},
-    )
+GRAMMAR = Grammar(
+    title="OSU Micro-Benchmarks",
+    prefix="OSU",
+    recognises=r"^# OSU ",
+    begins=r"^# OSU (?:MPI(?:-(?P<rest>[A-Z]+(?: MANAGED)?))?\s+)?(?P<title>.+?)(?: Test)?(?: v[\d.]+\S*)?\s*$",
+    tests=(
+        Test(
+            r"^(Latency( Persistent)?|Multi-(threaded|process) Latency)$", "ping-pong", "half round trip", 2
+        ),
+        # As many pairs as there are ranks, which it does not say.
+        Test(r"^Multi Latency$", "ping-pong", "half round trip"),
+        Test(r"^Bandwidth( Persistent)?$", "stream", "time per message", 2),
+        Test(r"^Bi-Directional Bandwidth", "streams both ways", "time per message of either direction", 2),
+        Test(r"^Multiple Bandwidth", "stream", "time per message of all pairs"),
+        Test(r"^MPI_Get Multi", "one-sided", ""),
+        Test(r"^MPI_\w+.*Bandwidth", "one-sided", "time per message", 2),
+        Test(r"^MPI_\w+", "one-sided", "time of a call", 2),
+        Test(r"Barrier", "barrier", "time of a call", moves_bytes=False),
+    ),
+    # What the title says behind "MPI-": collectives have no other line for where buffers are.
+    in_title=(Qualifier(r"^(?P<accelerator>.+)$", "{accelerator}"),),
+    qualifiers=(
+        Qualifier(
+            r"^# Send Buffer on \w+ \((?P<source>\w+)\) and Receive Buffer on \w+ \((?P<target>\w+)\)",
+            "{source} {target}",
+        ),
+        Qualifier(
+            r"^# Rank 0 Memory on \w+ \((?P<source>\w+)\) and Rank 1 Memory on \w+ \((?P<target>\w+)\)",
+            "{source} {target}",
+        ),
+        Qualifier(r"^# Datatype: (?P<type>.+?)\.?\s*$", "{type}", usual="MPI_CHAR"),
+        Qualifier(
+            r"^# \[ pairs: (?P<pairs>\d+) \] \[ window size: (?P<window>\w+) \]",
+            "{pairs} pairs, window {window}",
+        ),
+        Qualifier(r"^# Window creation: (?P<window>.+?)\s*$", "{window}"),
+        Qualifier(r"^# Synchronization: (?P<how>.+?)\s*$", "{how}"),
+        Qualifier(r"^# Number of Sender threads: (?P<senders>\d+)", "{senders} sending threads"),
+        Qualifier(r"^# Number of Receiver threads: (?P<receivers>\d+)", "{receivers} receiving threads"),
+        Qualifier(
+            r"^# Number of forked processes in sender: (?P<senders>\d+)", "{senders} sending processes"
+        ),
+        Qualifier(
+            r"^# Number of forked processes in receiver: (?P<receivers>\d+)",
+            "{receivers} receiving processes",
+        ),
+    ),
+    remarks=(r"^# \S+/POSIX_MEMALIGN: ", r"^# Overall = ", r"^#\s*$"),
+    comment=r"^#",
+    heading=r"^#\s*(Size|Overall\(us\)|(Avg )?Latency ?\(us\)|Bandwidth \(MB/s\)|MB/s)(\s|$)",
+    columns=(
+        Column(r"#\s*Size", Means.SIZE),
+        # Where the rate is there, too, it has more digits.
+        Column(r"(#\s*)?Messages/s", Means.PER_S),
+        Column(r"(#\s*)?(Avg )?(Lat|Latency) ?\(us\)", Means.TIME, 1e-6),
+        Column(r"(#\s*)?Overall\(us\)", Means.TIME, 1e-6),
+        Column(r"(#\s*)?(Bi-Directional )?Bandwidth ?\(MB/s\)", Means.BYTES_PER_S, MB),
+        Column(r"(#\s*)?MB/s", Means.BYTES_PER_S, MB),
+        Column(r"Pure Comm\.\(us\)", Means.TIME, 1e-6, label="pure communication"),
+        Column(
+            r"P(?P<p>\d+) Tail Lat\(us\)", Means.TIME, 1e-6, "p{p}", "p{p} of the iterations of one launch"
+        ),
+        Column(
+            r"P(?P<p>\d+) Tail BW\(MB/s\)",
+            Means.BYTES_PER_S,
+            MB,
+            "p{p}",
+            "p{p} of the iterations of one launch",
+        ),
+        Column(r"Validation", Means.CHECK, tells="validated"),
+        Column(r"Transmit Size", tells="derived datatype"),
+        *(
+            Column(heading)
+            for heading in (
+                r"(Min|Max) Latency ?\(us\)",
+                r"(Min|Max) Comm\.\(us\)",
+                r"Compute\(us\)",
+                r"Coll\. Init\(us\)",
+                r"MPI_(Test|Wait)\(us\)",
+                r"Overlap\(%\)",
+                r"Iterations",
+            )
+        ),
+    ),
+    passed=frozenset({"Pass"}),
+    statistic=MEAN,
+)

@@ -1,66 +1,49 @@
-"""qperf: a block for each test, latencies and bandwidths."""
+"""qperf: a block for each test, numbers with their names and units."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from wulf.base.importing.grammar import GB, GIB, KB, KIB, MB, MIB, SECONDS, Column, Grammar, Means, Test, Unit
+from wulf.base.importing.series import MEAN
 
-from wulf.base.importing.series import MEAN, NUMBER, Line, Series, Source
-from wulf.base.units import parse_size
-
-TITLE = "qperf"
-_TEST = re.compile(r"^(\w+_(?:lat|bw)):\s*$")
-_VALUE = re.compile(rf"^\s+(latency|bw|recv_bw|msg_size)\s+=\s+({NUMBER})\s*(\S+)")
-_SECONDS = {"sec": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-_BYTES_PER_S = {"bytes/sec": 1.0, "KB/sec": 1e3, "MB/sec": 1e6, "GB/sec": 1e9}
-
-
-def recognises(text: str) -> bool:
-    """Whether a text is an output of qperf."""
-    return any(_TEST.match(line) for line in text.splitlines()) and "=" in text
-
-
-def read(source: Source) -> Iterator[Series]:
-    """Yield a series for each test."""
-    test = ""
-    values: dict[str, tuple[Line, float, str]] = {}
-    for line in [*source.lines, Line(len(source.lines) + 1, "end_lat:")]:
-        if found := _TEST.match(line.text):
-            if test:
-                yield _series(source, test, values)
-            test, values = found[1], {}
-        elif found := _VALUE.match(line.text):
-            values[found[1]] = line, float(found[2]), found[3]
-
-
-def _series(source: Source, test: str, values: dict[str, tuple[Line, float, str]]) -> Series:
-    kind = test.rpartition("_")[2]
-    if "msg_size" not in values:
-        source.fail(f"{test} does not say the size of its messages: run qperf with -vvu")
-    _, number, unit = values["msg_size"]
-    size = parse_size(f"{number:g}{unit.replace('bytes', 'B').replace('byte', 'B')}")
-    if kind == "lat":
-        time = _value(source, test, values, ("latency",), _SECONDS)
-        pattern, quantity = "ping-pong", "half round trip"
-    else:
-        time = size / _value(source, test, values, ("recv_bw", "bw"), _BYTES_PER_S)
-        pattern, quantity = "stream", "time per message"
-    return Series(
-        name=f"qperf {test}", pattern=pattern, quantity=quantity, statistic=MEAN, times_s={size: time}
-    )
-
-
-def _value(
-    source: Source,
-    test: str,
-    values: dict[str, tuple[Line, float, str]],
-    names: tuple[str, ...],
-    units: dict[str, float],
-) -> float:
-    name = next((name for name in names if name in values), None)
-    if name is None:
-        source.fail(f"{test} has no {' or '.join(names)}")
-    line, number, unit = values[name]
-    if unit not in units:
-        source.fail(f"expected a {name} in one of {', '.join(units)}", line)
-    return source.positive(number * units[unit], f"a {name}", line)
+_BYTES = {"bytes": 1.0, "byte": 1.0, "KB": KB, "MB": MB, "GB": GB, "KiB": KIB, "MiB": MIB, "GiB": GIB}
+_BITS = {"bits": 1.0, "Kb": KB, "Mb": MB, "Gb": GB, "Tb": 1e12}
+GRAMMAR = Grammar(
+    title="qperf",
+    prefix="qperf",
+    recognises=r"^\w+_(lat|bw|mr|swap|add|quit|conf):\s*$",
+    begins=r"^(?P<title>\w+):\s*$",
+    tests=(
+        Test(
+            r"^(rc|uc|ud|xrc)_rdma_read_lat$|^(ver_)?rc_(compare_swap|fetch_add)",
+            "one-sided",
+            "time of a call",
+            2,
+        ),
+        Test(r"_lat$", "ping-pong", "half round trip", 2),
+        Test(r"_bi_bw$", "streams both ways", "time per message of either direction", 2),
+        Test(r"_bw$", "stream", "time per message", 2),
+        Test(r"_mr$", "stream", "time per message", 2),
+    ),
+    only_known=True,
+    entry=r"^\s+(?P<heading>\w+)\s+=\s+(?P<value>[\d.,]+)\s*(?P<unit>[^\s(]+)?(?:\s+\((?P<exact>[\d,]+)\))?",
+    columns=(
+        Column("msg_size", Means.SIZE),
+        Column("latency", Means.TIME),
+        Column("recv_bw|bw", Means.BYTES_PER_S),
+        Column("send_bw", Means.BYTES_PER_S, label="sent"),
+        Column("msg_rate|(send|recv)_msgs|(send|recv)_bytes"),
+        Column(
+            r"time|timeout|\w+_time|\w+_cost|\w+_cpus_\w+|\w+_cpu_\w+|mtu_size|cq_entries|access_recv|rd_atomic|use_bits_per_sec|port"
+        ),
+    ),
+    units={
+        **SECONDS,
+        **{name: Unit(Means.SIZE, factor) for name, factor in _BYTES.items()},
+        **{f"{name}/sec": Unit(Means.BYTES_PER_S, factor) for name, factor in _BYTES.items()},
+        "TB/sec": Unit(Means.BYTES_PER_S, 1e12),
+        **{f"{name}/sec": Unit(Means.BYTES_PER_S, factor / 8) for name, factor in _BITS.items()},
+    },
+    statistic=MEAN,
+    advice=" (run qperf with -vvu)",
+    sized_by="expected msg_size among the numbers of a test: run qperf with -vvu",
+)

@@ -1,42 +1,32 @@
-"""sockperf: ping-pong and under load, TCP and UDP."""
+"""sockperf: ping-pong, under load, throughput; the size of messages is only said by the last."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from wulf.base.importing.grammar import Column, Grammar, Means, Qualifier, Test
+from wulf.base.importing.series import MEAN, NUMBER
 
-from wulf.base.importing.series import MEAN, NUMBER, Series, Source
-
-TITLE = "sockperf"
-_LATENCY = rf"Summary: (?:Latency|Round trip) is ({NUMBER}) usec"
-_PERCENTILE = rf"percentile ({NUMBER}) =\s*({NUMBER})"
-
-
-def recognises(text: str) -> bool:
-    """Whether a text is an output of sockperf."""
-    return "sockperf:" in text and re.search(_LATENCY, text) is not None
-
-
-def read(source: Source) -> Iterator[Series]:
-    """Yield the mean, and each percentile, as series of their own: each is another statistic.
-
-    The size of the messages is not said in the output, so nothing is made of one.
-    """
-    quantity = "round trip" if "Round trip is" in source.text else "half round trip"
-    for line, found in source.found(_LATENCY):
-        yield _series("mean", MEAN, quantity, source.positive(float(found[1]), "a latency [usec]", line))
-    for line, found in source.found(_PERCENTILE):
-        name = f"p{float(found[1]):g}"
-        latency_us = source.positive(float(found[2]), "a latency [usec]", line)
-        yield _series(name, f"{name} of the iterations of one launch", quantity, latency_us)
-
-
-def _series(name: str, statistic: str, quantity: str, latency_us: float) -> Series:
-    return Series(
-        name=f"sockperf {name}",
-        pattern="ping-pong",
-        quantity=quantity,
-        statistic=statistic,
-        times_s={0: latency_us * 1e-6},
-        moves_bytes=False,
-    )
+GRAMMAR = Grammar(
+    title="sockperf",
+    prefix="",
+    recognises=r"^sockperf: Summary: ",
+    begins=r"^(?P<title>sockperf): +== version",
+    tests=(Test(r"", "ping-pong", "half round trip", 2),),
+    qualifiers=(
+        Qualifier(r"PORT\s*=\s*\d+ # (?P<protocol>TCP|UDP)", "{protocol}"),
+        Qualifier(r"using msg-size=(?P<size>\d+)"),
+        Qualifier(r"====> avg-(rtt)=", "round trips", quantity="round trip"),
+    ),
+    rows=(
+        rf"^sockperf: Summary: Latency is (?P<half>{NUMBER}) usec",
+        rf"^sockperf: Summary: Round trip is (?P<whole>{NUMBER}) usec",
+        rf"^sockperf: ---> percentile (?P<p>{NUMBER}) =\s*(?P<percentile>{NUMBER})\s*$",
+        rf"^sockperf: Summary: Message Rate is (?P<rate>{NUMBER}) \[msg/sec\]",
+    ),
+    columns=(
+        Column("half", Means.TIME, 1e-6, "mean"),
+        Column("whole", Means.TIME, 1e-6, "mean"),
+        Column("percentile", Means.TIME, 1e-6, "p{p}", "p{p} of the iterations of one launch"),
+        Column("rate", Means.PER_S, label="throughput", quantity="time per message", pattern="stream"),
+    ),
+    statistic=MEAN,
+)

@@ -24,7 +24,7 @@ from wulf.face.api.declared import function
 from wulf.face.logged import Logged
 from wulf.node.cluster.names import expand
 from wulf.node.fleet.begin import place_of
-from wulf.node.measuring import analysis, imported
+from wulf.node.measuring import analysis, imported, imported_from
 from wulf.node.measuring import session as measuring
 from wulf.node.trials import interleaving
 from wulf.tools.compare import work as comparing
@@ -88,7 +88,12 @@ def calibrate(
 
 @checked
 def import_run(
-    files: Sequence[Path | str], path: Path | str | None = None, *, nodes: str | None = None
+    files: Sequence[Path | str] = (),
+    path: Path | str | None = None,
+    *,
+    nodes: str | None = None,
+    pairs: str | None = None,
+    ranks: int | None = None,
 ) -> Run:
     """Import outputs of other benchmarks as a run, as ``wulf measure import`` does.
 
@@ -100,9 +105,15 @@ def import_run(
         As for `measure`.
     nodes
         Where the ranks were, in their order, in node set syntax.
+    pairs
+        Outputs of many pairs: a pattern of the files' names, such as ``lat-{}-{}.txt``, or a file of lines
+        ``NODE,NODE,FILE``.
+    ranks
+        How many there were where an output does not say it; one on each of `nodes` otherwise.
     """
-    launches = imported.read_files([Path(file) for file in files])
-    run, _ = imported.import_run(launches, expand(nodes) if nodes else [], place_of(path, RUNS))
+    names = expand(nodes) if nodes else []
+    launches = imported.read_files(imported_from.placed([Path(file) for file in files], pairs, names))
+    run, _ = imported.import_run(launches, names, place_of(path, RUNS), ranks)
     return run
 
 

@@ -24,6 +24,8 @@ FORMAT_TITLES = (
     "netperf",
     "iperf3",
     "NetPIPE",
+    "nccl-tests",
+    "perftest",
 )
 #: `wulf.node.replay.predicting.Engine`.
 Engine = Literal["auto", "static", "events", "both"]

@@ -14,27 +14,46 @@ from wulf.face.cli.options import RUNS, RunsOption, console
 
 
 def command(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Outputs; each file is a launch.")],
+    files: Annotated[
+        list[Path] | None, typer.Argument(metavar="FILE...", help="Outputs; each file is a launch.")
+    ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the run. Default: date and time.")] = None,
     nodes: Annotated[
         str | None, typer.Option(help="Where the ranks were, in their order, such as 'c[1-2]'.")
+    ] = None,
+    pairs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATTERN|LIST",
+            help="Outputs of many pairs: how files are named, 'lat-{}-{}.txt', or a file of lines NODE,NODE,FILE.",
+        ),
+    ] = None,
+    ranks: Annotated[
+        int | None,
+        typer.Option(min=1, help="Ranks where an output does not say them. Default: one on each node."),
     ] = None,
     runs: RunsOption = RUNS,
 ) -> None:
     """Import outputs of other benchmarks as a run, to compare, fit and report them.
 
     A value stays the statistic that it is, such as the mean over the iterations of one launch; what is the same in
-    several files is one figure with its interval over them.
+    several files is one figure with its interval over them. What distinguishes tables (types, buffers, directions,
+    windows) is in the names of operations. What is not understood is refused with its line.
     """
     from wulf.node.cluster.names import expand
     from wulf.node.fleet.begin import new_run
     from wulf.node.measuring.imported import import_run, read_files
+    from wulf.node.measuring.imported_from import placed
     from wulf.page.terminal import print_page
     from wulf.tools.measure import page as run_report
 
-    launches = read_files(files)
-    run, analysis = import_run(launches, expand(nodes) if nodes else [], new_run(name, runs))
+    names = expand(nodes) if nodes else []
+    left_out: list[str] = []
+    launches = read_files(placed(files or [], pairs, names), left_out)
+    run, analysis = import_run(launches, names, new_run(name, runs), ranks)
     print_page(run_report.build(run.manifest, run.nodes, run.launches, analysis, brief=True), console())
+    for words in left_out:
+        sys.stderr.write(f"{words}\n")
     sys.stdout.write(f"\nrun: {run.path}\nnext: wulf report {run.path} --html, wulf compare\n")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import msgspec
 from wulf.base import store
 from wulf.base.errors import ImportFormatError, UsageError
 from wulf.base.importing import formats
-from wulf.base.importing.series import Series
+from wulf.base.importing.series import MOST_BYTES, MOST_RANKS, Series
 from wulf.base.records import (
     Analysis,
     Cell,
@@ -28,10 +28,12 @@ from wulf.base.records import (
 from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.fleet.begin import head
 from wulf.node.measuring.analysis import analyze
+from wulf.node.measuring.imported_from import Placed
 from wulf.stats.core.trend import TESTABLE
 
-#: Where it is not said on which nodes ranks were.
 ORIGIN = "imported"
+#: Where it is not said on which nodes ranks were, nor how many there were.
+NOT_SAID = ("ranks not said",)
 PRECISION, CONFIDENCE, MIN_LAUNCHES = 0.02, 0.95, 6
 
 
@@ -40,10 +42,17 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
 
     file: Path
     series: list[Series]
+    #: The nodes of its ranks in their order; None where they are those of all files, if any.
+    nodes: tuple[str, ...] | None = None
 
 
-def read_files(files: Sequence[Path]) -> list[Imported]:
+def read_files(files: Sequence[Path | Placed], left_out: list[str] | None = None) -> list[Imported]:
     """Return the launches of all files, in their order; what cannot be read stops it.
+
+    Parameters
+    ----------
+    left_out
+        Is added to: what the files have and is not taken, in words that name file and line.
 
     Raises
     ------
@@ -53,25 +62,41 @@ def read_files(files: Sequence[Path]) -> list[Imported]:
     if not files:
         raise ImportFormatError("no file is named: there is nothing to import")
     found: list[Imported] = []
-    for file in files:
-        try:
-            text = file.read_text(encoding="utf-8", errors="replace")
-        except OSError as error:
-            raise ImportFormatError(f"{file}: {error.strerror}") from error
-        found += [Imported(file=file, series=launch) for launch in formats.read(text, str(file))]
+    for one in files:
+        file, nodes = one if isinstance(one, Placed) else Placed(one)
+        text = formats.decoded(_read(file), str(file))
+        found += [
+            Imported(file=file, series=launch, nodes=nodes)
+            for launch in formats.read(text, str(file), left_out)
+        ]
     return found
 
 
-def import_run(launches: Sequence[Imported], nodes: Sequence[str], path: Path) -> tuple[store.Run, Analysis]:
+def _read(file: Path) -> bytes:
+    """Return the bytes of a file, no more than one beyond what is read."""
+    try:
+        with file.open("rb") as stream:
+            return stream.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise ImportFormatError(f"{file}: {error.strerror}") from error
+
+
+def import_run(
+    launches: Sequence[Imported], nodes: Sequence[str], path: Path, ranks: int | None = None
+) -> tuple[store.Run, Analysis]:
     """Store launches as a run, and derive what there is to derive.
 
     Parameters
     ----------
     nodes
         Where the ranks were, in their order; none where that is not known.
+    ranks
+        How many there were where an output does not say it; None: one on each node.
     """
+    if ranks is not None and not 1 <= ranks <= MOST_RANKS:
+        raise UsageError(f"--ranks {ranks}: expected 1 to {MOST_RANKS}")
     operations = _operations(launches)
-    results = [result for launch in launches for result in _results(launch, nodes, operations)]
+    results = [result for launch in launches for result in _results(launch, nodes, ranks, operations)]
     results = [
         msgspec.structs.replace(
             result, launch=msgspec.structs.replace(result.launch, id=f"{index:05d}", index=index)
@@ -87,7 +112,9 @@ def import_run(launches: Sequence[Imported], nodes: Sequence[str], path: Path) -
     ]
     names = tuple(dict.fromkeys(node for result in results for node in result.launch.place))
     config = ClusterConfig(name=ORIGIN, nodes=names, transport="local", origin=ORIGIN)
-    manifest = Manifest(**head(path.name, config, list(operations.values()), {}), plan=_plan(results))
+    manifest = Manifest(
+        **head(path.name, config, list(operations.values()), {}), plan=_plan(results, operations)
+    )
     with store.create(path, manifest) as writer:
         for result in results:
             writer.append(result)
@@ -103,6 +130,8 @@ def _operations(launches: Sequence[Imported]) -> dict[str, Operation]:
     for launch in launches:
         for series in launch.series:
             known = operations.setdefault(series.name, operation_of(series))
+            if series.ranks != 2 and known.ranks == 2:
+                operations[series.name] = known = msgspec.structs.replace(known, ranks=0)
             if (known.quantity, known.statistic) != (series.quantity, series.statistic):
                 raise UsageError(
                     f"{launch.file}: {series.name} is a {series.statistic} here, a {known.statistic} in another file: "
@@ -116,7 +145,7 @@ def operation_of(series: Series) -> Operation:
     return Operation(
         name=series.name,
         transport="none",
-        ranks=series.ranks if series.ranks == 2 else 0,
+        ranks=2 if series.ranks == 2 else 0,
         pattern=series.pattern,
         axis="message size",
         axis_unit="B",
@@ -134,38 +163,57 @@ def operation_of(series: Series) -> Operation:
     )
 
 
-def _results(launch: Imported, nodes: Sequence[str], operations: dict[str, Operation]) -> list[LaunchResult]:
-    written = datetime.fromtimestamp(launch.file.stat().st_mtime, tz=UTC)
+def _results(
+    launch: Imported, nodes: Sequence[str], ranks: int | None, operations: dict[str, Operation]
+) -> list[LaunchResult]:
+    written = datetime.fromtimestamp(launch.file.stat().st_mtime, tz=UTC).isoformat(timespec="seconds")
+    where = launch.nodes or nodes
     return [
-        LaunchResult(
-            launch=Launch(
-                id="",
-                index=0,
-                op=series.name,
-                place=_place(series.ranks, nodes, launch.file),
-                setting="default",
-                sizes_bytes=sorted(series.times_s),
-                seed=0,
-                started_at=written.isoformat(timespec="seconds"),
-                duration_s=0.0,
-                status="ok",
-                error=None,
-                argv=[str(launch.file)],
-                probe=None,
-                context=[],
-                contamination=[],
-            ),
-            samples=[
-                sample_of(operations[series.name], size, seconds, _place(series.ranks, nodes, launch.file))
-                for size, seconds in sorted(series.times_s.items())
-            ],
+        _result(
+            launch, series, _place(series.ranks, ranks, where, launch.file), operations[series.name], written
         )
         for series in launch.series
     ]
 
 
-def _place(ranks: int, nodes: Sequence[str], file: Path) -> Place:
-    """Return the nodes of all ranks; where there are fewer nodes, as many of them on each."""
+def _result(
+    launch: Imported, series: Series, place: Place, operation: Operation, written: str
+) -> LaunchResult:
+    return LaunchResult(
+        launch=Launch(
+            id="",
+            index=0,
+            op=series.name,
+            place=place,
+            setting="default",
+            sizes_bytes=sorted(series.times_s),
+            seed=0,
+            started_at=written,
+            duration_s=0.0,
+            status="ok",
+            error=None,
+            argv=[str(launch.file)],
+            probe=None,
+            context=[],
+            contamination=[],
+        ),
+        samples=[
+            sample_of(operation, size, seconds, place) for size, seconds in sorted(series.times_s.items())
+        ],
+    )
+
+
+def _place(said: int | None, otherwise: int | None, nodes: Sequence[str], file: Path) -> Place:
+    """Return the nodes of all ranks; where there are fewer nodes, as many of them on each.
+
+    Parameters
+    ----------
+    said, otherwise
+        How many ranks the output says, and how many there were where it does not.
+    """
+    ranks = said or otherwise
+    if ranks is None:
+        return tuple(nodes) or NOT_SAID
     if not nodes:
         return tuple(f"rank{rank}" for rank in range(ranks))
     if ranks % len(nodes) and len(nodes) < ranks:
@@ -193,12 +241,12 @@ def sample_of(operation: Operation, size: int, seconds: float, place: Place) -> 
     )
 
 
-def _plan(results: Sequence[LaunchResult]) -> Plan:
+def _plan(results: Sequence[LaunchResult], operations: Mapping[str, Operation]) -> Plan:
     parts: dict[str, Part] = {}
     for result in results:
         launch = result.launch
         known = parts.get(
-            launch.op, Part(op=launch.op, sizes_bytes=[], places=[], group=len(launch.place) != 2)
+            launch.op, Part(op=launch.op, sizes_bytes=[], places=[], group=operations[launch.op].of_all)
         )
         parts[launch.op] = msgspec.structs.replace(
             known,
