@@ -118,7 +118,7 @@ def test_what_is_exported_comes_back(tmp_path, form):
         ("smpi", "wait 0 1 3", "wait 0 1 4", r"a:4: wait 0 1 4: there is no such message under way"),
         ("smpi", "0 compute 2e6", "0 compute fast", r"a:2: compute fast: argument 1 is no number"),
         ("smpi", "isend 1 3 100 0", "isend 9 3 100 0", r"a:3: .*there is no rank 9"),
-        ("smpi", "isend 1 3 100 0", "isend 1 3 100 44", r"there is no type 44"),
+        ("smpi", "isend 1 3 100 0", "isend 1 3 100 99", r"there is no type 99"),
         ("smpi", "1 waitall", "1 waitany", r"a:8: waitany: an action that cannot be followed here"),
         ("smpi", "1 waitall", "waitall", r"a:8: waitall: a rank and what it does"),
         ("smpi", "1 init", "3 init", r"there are lines of rank 3, and none of rank 2"),

@@ -8,6 +8,7 @@ from typing import Literal
 
 from wulf.base.errors import TraceError
 from wulf.base.trace.imported import goal, smpi
+from wulf.base.trace.imported.numbers import MOST_TEXT
 from wulf.base.trace.reader import Trace, read
 from wulf.base.trace.writer import write_container
 
@@ -44,15 +45,25 @@ def _listed(files: Sequence[Path]) -> Iterator[Path]:
     """Yield files, and instead of a list of files those that are in it."""
     for file in files:
         names = [line.strip() for line in _text(file).splitlines() if line.strip()]
-        if names and not names[0][0].isdecimal() and all((file.parent / name).is_file() for name in names):
+        # A line of a trace begins with a rank and has more words.
+        if names and len(names[0].split()) == 1 and all(_is_file(file.parent / name) for name in names):
             yield from (file.parent / name for name in names)
         else:
             yield file
 
 
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a line of a trace can be no name at all
+        return False
+
+
 def _text(file: Path) -> str:
     try:
-        return file.read_text()
+        if file.stat().st_size > MOST_TEXT:
+            raise TraceError(f"cannot read {file}: it has more than {MOST_TEXT >> 20} MiB")
+        return file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no text"
         raise TraceError(f"cannot read {file}: {reason}") from None

@@ -7,17 +7,19 @@ text where it is free. Messages are begun, and waited for before what requires t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import Literal, NoReturn
 
 from wulf.base.errors import TraceError
 from wulf.base.text import printable
+from wulf.base.trace.imported import numbers
+from wulf.base.trace.imported.numbers import Fail
 from wulf.base.trace.imported.steps import Steps
 
-Fail = Callable[[str], NoReturn]
-_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+#: A comment without an end goes to that of the file, so that none is looked for twice.
+_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*", re.DOTALL)
 _LABEL = re.compile(r"(\w+)\s*:\s*(.*)")
 _CALC = re.compile(r"calc\s+(\d+)((?:\s+\w+\s+\d+)*)")
 _MESSAGE = re.compile(r"(send|recv)\s+(\d+)\s*b?\s+(to|from)\s+(\d+)((?:\s+\w+\s+\d+)*)")
@@ -63,7 +65,7 @@ class _Reader:
     def read(self, text: str) -> list[list[_Step]]:
         """Return the steps of all ranks."""
         blank = _COMMENT.sub(lambda found: "\n" * found[0].count("\n"), text)
-        for self._line, line in enumerate(blank.splitlines(), 1):
+        for self._line, line in enumerate(blank.split("\n"), 1):
             if line.strip():
                 self._take(line.strip())
         if not self._ranks:
@@ -80,11 +82,11 @@ class _Reader:
         rank = _RANK.fullmatch(words)
         if words.startswith("num_ranks"):
             count = words.rsplit(maxsplit=1)[-1]
-            if self._ranks or not count.isdecimal() or int(count) == 0:
+            if self._ranks or not count.isdecimal() or not count.strip("0"):
                 self._fail("num_ranks: the number of ranks, once")
-            self._ranks = [None] * int(count)
+            self._ranks = [None] * numbers.whole(count, numbers.MOST_RANKS, "num_ranks", self._fail)
         elif rank is not None:
-            self._begin(int(rank[1]))
+            self._begin(numbers.whole(rank[1], numbers.MOST_RANKS, "the rank", self._fail))
         elif words == "}":
             self._steps = None
         elif self._steps is None:
@@ -103,7 +105,7 @@ class _Reader:
     def _require(self, steps: list[_Step], label: str, how: str, before: str) -> None:
         for name in (label, before):
             if name not in self._labels:
-                self._fail(f"{name}: there is no such step before this line")
+                self._fail(f"{printable(name, 40)}: there is no such step before this line")
         step = steps[self._labels[label]]
         (step.after if how == "requires" else step.begun_after).add(self._labels[before])
 
@@ -111,7 +113,7 @@ class _Reader:
         labelled = _LABEL.fullmatch(words)
         if labelled is not None:
             if labelled[1] in self._labels:
-                self._fail(f"{labelled[1]}: is there twice")
+                self._fail(f"{printable(labelled[1], 40)}: is there twice")
             self._labels[labelled[1]] = len(steps)
             words = labelled[2]
         steps.append(_step(words, len(self._ranks), self._fail))
@@ -121,23 +123,27 @@ def _step(words: str, ranks: int, fail: Fail) -> _Step:
     calc, message = _CALC.fullmatch(words), _MESSAGE.fullmatch(words)
     if calc is not None:
         _options(calc[2], fail)
-        return _Step("calc", int(calc[1]))
+        return _Step("calc", numbers.whole(calc[1], numbers.MOST_NS, "the time", fail))
     if message is None or (message[1] == "send") != (message[3] == "to"):
         fail(f"{printable(words, 60)}: neither calc, send nor recv")
-    peer = int(message[4])
+    peer = numbers.whole(message[4], numbers.MOST_RANKS, "the rank", fail)
     if peer >= ranks:
         fail(f"there is no rank {peer}")
     verb: Literal["send", "recv"] = "send" if message[1] == "send" else "recv"
-    return _Step(verb, int(message[2]), peer, _options(message[5], fail))
+    size = numbers.whole(message[2], numbers.MOST_BYTES, "the size", fail)
+    return _Step(verb, size, peer, _options(message[5], fail))
 
 
 def _options(text: str, fail: Fail) -> int:
     """Return the tag; a rank has one CPU here, and its node one interface."""
     words = text.split()
-    options = dict(zip(words[::2], map(int, words[1::2]), strict=True))
+    options = {
+        name: numbers.whole(number, numbers.MOST_TAG, name, fail)
+        for name, number in zip(words[::2], words[1::2], strict=True)
+    }
     for name in options:
         if name not in ("tag", "cpu", "nic"):
-            fail(f"{name}: neither tag, cpu nor nic")
+            fail(f"{printable(name, 40)}: neither tag, cpu nor nic")
     if options.get("cpu", 0) > 0:
         fail("a second CPU of a rank: a rank has one here")
     return options.get("tag", 0)

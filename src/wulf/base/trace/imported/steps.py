@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 
+from wulf.base.trace.imported.numbers import MOST_NS
 from wulf.base.trace.layout import NOBODY, Kind
 from wulf.base.trace.writer import StreamWriter
 
@@ -19,6 +20,8 @@ class Steps:
 
     def compute(self, ns: float) -> None:
         """Compute for so long [ns]."""
+        if self._compute_ns + ns > MOST_NS:  # a record holds no more
+            self._add(Kind.PHASE, NOBODY, 0, 0)
         self._compute_ns += ns
 
     def send(self, peer: int, tag: int, size: int) -> None:
