@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 
 from wulf.base.text import printable
 
+#: What a node set is made of.
+_PLAIN = re.compile(r"[A-Za-z0-9_.:%-]+")
 #: Addresses by which ssh names a node in its messages.
 _ADDRESS = r"\b\d{1,3}(?:\.\d{1,3}){3}\b|\b[0-9A-Fa-f]{1,4}(?::[0-9A-Fa-f]{0,4}){3,7}\b"
 
@@ -14,17 +16,17 @@ _ADDRESS = r"\b\d{1,3}(?:\.\d{1,3}){3}\b|\b[0-9A-Fa-f]{1,4}(?::[0-9A-Fa-f]{0,4})
 def fold(names: Iterable[str]) -> str:
     """Return the shortest node set text for `names`: ``node[01-17,19-32]``.
 
-    What can be the name of no node, in a run of another machine or a file that somebody wrote, stays as it is.
+    What is no name of a node, as a damaged file may have, is shown as it is, cleaned.
     """
     # Imported when it is used: verbs that only say how they are used need none of it.
-    from ClusterShell.NodeSet import NodeSet, NodeSetException  # noqa: PLC0415
-    from ClusterShell.NodeUtils import GroupResolver, GroupResolverError, GroupSource  # noqa: PLC0415
+    from ClusterShell.NodeSet import NodeSet  # noqa: PLC0415
+    from ClusterShell.NodeUtils import GroupResolver, GroupSource  # noqa: PLC0415
 
-    given = list(names)
-    try:
-        return str(NodeSet.fromlist(given, resolver=GroupResolver(GroupSource("wulf", {}))))
-    except (NodeSetException, GroupResolverError, ValueError, RecursionError):
-        return ",".join(dict.fromkeys(map(printable, given)))
+    there = list(names)
+    plain = [name for name in there if _PLAIN.fullmatch(name)]
+    others = dict.fromkeys(printable(name, 80) for name in there if not _PLAIN.fullmatch(name))
+    folded = str(NodeSet.fromlist(plain, resolver=GroupResolver(GroupSource("wulf", {})))) if plain else ""
+    return ",".join(filter(None, [folded, *others]))
 
 
 def unfold(text: str) -> list[str]:

@@ -13,8 +13,11 @@ import msgspec.inspect
 
 from wulf.base import lines
 from wulf.base.errors import ConfigError
+from wulf.base.text import printable
 
 _Kind = TypeVar("_Kind")
+#: No file is longer.
+MOST_CHARACTERS = 16 << 20
 #: Where in what was read the validation stands.
 _PATH = re.compile(r" - at `(?:key in )?\$\.?(?P<path>[^`]*)`$")
 _FIELD = re.compile(r"(?:unknown|required) field `([^`]*)`")
@@ -75,19 +78,47 @@ def read(text: bytes, origin: str, kind: type[_Kind], advice: str = "") -> Docum
     more = f"; {advice}" if advice else ""
     try:
         words = text.decode()
-        raw = tomllib.loads(words)
     except UnicodeDecodeError:
         raise ConfigError(f"{origin}: it is no text in UTF-8{more}") from None
-    except tomllib.TOMLDecodeError as error:
-        place = re.search(r"\(at line (\d+), column \d+\)", str(error))
-        line = int(place[1]) if place else max(1, len(words.splitlines()))
-        raise ConfigError(f"{origin}:{line}: not TOML: {error}{more}") from None
+    raw = table(words, origin, more)
     where = lines.of_keys(words)
     try:
         return Document(msgspec.convert(raw, kind), origin, where)
     except msgspec.ValidationError as error:
         path, complaint = said(raw, kind, str(error))
         raise refusal(origin, where, path, f"{complaint}{more}") from None
+
+
+def table(text: str, origin: str, more: str = "") -> dict[str, Any]:
+    """Return a TOML text as a table.
+
+    Parameters
+    ----------
+    more
+        What stands at the end of every message.
+
+    Raises
+    ------
+    ConfigError
+        It is none, or larger and deeper than a person writes; names the file and, where it is known, the line.
+    """
+    if len(text) > MOST_CHARACTERS:
+        raise ConfigError(
+            f"{origin}: more than {MOST_CHARACTERS >> 20} MiB, which nobody writes by hand{more}"
+        )
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        place = re.search(r"\(at line (\d+), column \d+\)", str(error))
+        line = int(place[1]) if place else max(1, len(text.splitlines()))
+        raise ConfigError(f"{origin}:{line}: not TOML: {printable(str(error), 200)}{more}") from None
+    except RecursionError:
+        raise ConfigError(f"{origin}: lists or tables within each other without end{more}") from None
+    except ValueError as error:
+        # Python converts no number of thousands of digits, and says nothing of the line.
+        raise ConfigError(
+            f"{origin}: a value that nothing can have: {printable(str(error), 200)}{more}"
+        ) from None
 
 
 def said(raw: dict[str, Any], kind: type, message: str) -> tuple[str, str]:

@@ -153,7 +153,7 @@ def quantity(value: Quantity, *, is_time: bool) -> float:
         raise UsageError(f'{value}: a time has a unit: "{value} us"')
     if isinstance(value, str):
         return float(parse_size(value))
-    if value != int(value):
+    if not math.isfinite(value) or value != int(value):
         raise UsageError(f"{value} is not a whole number of bytes")
     return float(value)
 

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Callable
 from typing import Literal, NoReturn
 
 import msgspec
 
 from wulf.base import lines, toml
-from wulf.base.errors import ConfigError
 from wulf.base.pattern import distributions
 from wulf.base.pattern.distributions import Amount
 from wulf.base.text import nearest, printable
@@ -48,6 +46,10 @@ COLLECTIVES = (
 ROOTED = ("bcast", "gather", "scatter", "reduce")
 #: As many as a stream of a trace can number, and more than anybody waits for.
 MOST_ITERATIONS = 10_000_000
+#: More ranks than any cluster has, more steps and edges than anybody writes or draws.
+MOST_RANKS = 1 << 17
+MOST_STEPS = 10_000
+MOST_EDGES = 1_000_000
 #: Option of a step → which exchanges have it; those with none of them are not named.
 _ONLY_OF = {
     "reply": ("client-server", "task-farm", "tree"),
@@ -153,12 +155,7 @@ def parse(text: str, origin: str) -> Document:
     ConfigError
         It is no pattern; names the file, the line and the key.
     """
-    try:
-        raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        place = re.search(r"\(at line (\d+), column \d+\)", str(error))
-        line = f":{place[1] if place else max(1, len(text.splitlines()))}"
-        raise ConfigError(f"{origin}{line}: not TOML: {error}") from None
+    raw = toml.table(text, origin)
     where = lines.of_keys(text)
     try:
         pattern = msgspec.convert(raw, Pattern)
@@ -202,12 +199,14 @@ def _check(document: Document) -> None:
     pattern = document.pattern
     if not pattern.program:
         document.fail("program", "there is none: a pattern has at least one [[program]]")
-    if pattern.ranks is not None and pattern.ranks < 1:
-        document.fail("ranks", f"{pattern.ranks}: 1 or more")
+    if pattern.ranks is not None and not 1 <= pattern.ranks <= MOST_RANKS:
+        document.fail("ranks", f"{pattern.ranks}: from 1 to {MOST_RANKS}")
     if not 0 <= pattern.warm_up <= 1000:
         document.fail("warm_up", f"{pattern.warm_up}: times from 0 to 1000")
-    if pattern.seed < 0:
-        document.fail("seed", f"{pattern.seed}: 0 or more")
+    if not 0 <= pattern.seed < 2**63:
+        document.fail("seed", f"{pattern.seed}: from 0 to {2**63 - 1}")
+    if sum(len(program.step) for program in pattern.program) > MOST_STEPS:
+        document.fail("program", f"more than {MOST_STEPS} steps in all programs together")
     names = [program.name for program in pattern.program]
     for number, program in enumerate(pattern.program):
         _check_program(document, program, f"program[{number}]", is_again=program.name in names[:number])
@@ -220,10 +219,18 @@ def _check_program(document: Document, program: Program, path: str, *, is_again:
         document.fail(f"{path}.name", "a name is a text that can be shown")
     if not 1 <= program.iterations <= MOST_ITERATIONS:
         document.fail(f"{path}.iterations", f"{program.iterations}: from 1 to {MOST_ITERATIONS}")
+    _check_ranks(document, program.ranks, f"{path}.ranks")
     if not program.step:
         document.fail(f"{path}.step", "there is none: a program has at least one [[program.step]]")
     for place, step in enumerate(program.step):
         _check_step(step, _at(document, f"{path}.step[{place}]"))
+
+
+def _check_ranks(document: Document, said: int | str | list[int] | None, path: str) -> None:
+    """Refuse numbers of ranks that no cluster has; `operations` says the rest, when it knows how many there are."""
+    highest = max(said, default=0) if isinstance(said, list) else said
+    if isinstance(highest, int) and highest > MOST_RANKS:
+        document.fail(path, f"{highest}: at most {MOST_RANKS}")
 
 
 def _at(document: Document, path: str) -> Callable[[str, str], NoReturn]:
@@ -279,8 +286,10 @@ def _check_numbers(step: Step, fail: Callable[[str, str], NoReturn]) -> None:
         fail("times", f"{step.times}: above 0; 0.1 is in every tenth iteration")
     for key in ("servers", "requests", "tasks", "fan_out"):
         number = getattr(step, key)
-        if number is not None and number < 1:
-            fail(key, f"{number}: 1 or more")
+        if number is not None and not 1 <= number <= MOST_ITERATIONS:
+            fail(key, f"{number}: from 1 to {MOST_ITERATIONS}")
+    if len(step.edges or ()) > MOST_EDGES:
+        fail("edges", f"more than {MOST_EDGES}")
     for key, is_time in distributions.OF_STEP.items():
         amount = getattr(step, key)
         if amount is not None:

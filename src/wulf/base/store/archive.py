@@ -34,10 +34,22 @@ ENDING = ".tar.gz"
 #: Of what is unpacked: no run of this program comes near it [B].
 MOST_BYTES = 16 << 30
 MOST_FILES = 200_000
+#: No name in a run is longer [characters] or deeper, no header of an archive larger [B], no time later [s].
+_LONGEST_NAME, _DEEPEST = 1000, 20
+_LARGEST_HEADER = 64 << 10
+_LATEST_S = 1 << 40
 _CHUNK = 1 << 20
 _LINE = re.compile(r"([0-9a-f]{64})  (\S.*)")
 #: What reading an archive raises that is damaged or none.
-_DAMAGED = (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile)
+_DAMAGED = (
+    tarfile.TarError,
+    EOFError,
+    zlib.error,
+    gzip.BadGzipFile,
+    ValueError,
+    OverflowError,
+    RecursionError,
+)
 
 
 def pack(path: Path, target: Path) -> None:
@@ -166,10 +178,19 @@ class _Hashing:
 # --- unpacking ---
 
 
+class _Member(tarfile.TarInfo):
+    """A member whose own headers, of which each is read as a whole, are not larger than those of a run."""
+
+    def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
+        if not (self.isreg() or self.isdir()) and self.size > _LARGEST_HEADER:
+            raise tarfile.ReadError(f"a header of {self.size} bytes")
+        return super()._proc_member(archive)  # type: ignore[misc, no-any-return]
+
+
 def _taken_apart(source: Path, work: Path) -> str:
     """Write what is in an archive into an empty directory, and check it; return the name of the run."""
     try:
-        with source.open("rb") as file, tarfile.open(fileobj=file, mode="r|gz") as archive:
+        with source.open("rb") as file, tarfile.open(fileobj=file, mode="r|gz", tarinfo=_Member) as archive:
             names, sums = _extracted(archive, source, work)
     except _DAMAGED as error:
         raise StoreError(
@@ -225,7 +246,8 @@ def _extracted(archive: tarfile.TarFile, source: Path, work: Path) -> tuple[set[
         content = archive.extractfile(member)
         assert content is not None
         sums[part] = _written(content, target)
-        os.utime(target, (member.mtime, member.mtime))
+        if 0 <= member.mtime < _LATEST_S:  # else the time at which it was unpacked has to do
+            os.utime(target, (member.mtime, member.mtime))
     return names, sums
 
 
@@ -235,6 +257,8 @@ def _place(member: tarfile.TarInfo, source: Path) -> tuple[str, str]:
     shown = printable(member.name, 200)
     if not (member.isreg() or member.isdir()):
         raise StoreError(f"{source} is refused: {shown} is a link or a device, which no run has")
+    if len(member.name) > _LONGEST_NAME or len(path.parts) > _DEEPEST:
+        raise StoreError(f"{source} is refused: {shown} is longer or deeper than any name in a run")
     if path.is_absolute() or ".." in path.parts or not path.parts or not member.name.isprintable():
         raise StoreError(f"{source} is refused: {shown} would be written outside of the run")
     if not is_name(path.parts[0]):

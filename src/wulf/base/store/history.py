@@ -19,6 +19,7 @@ import msgspec
 from wulf.base.errors import StoreError
 from wulf.base.records.watched import Alarm, FactChange, WatchedTime, WatchRun
 from wulf.base.store.files import take_lock
+from wulf.base.text import printable
 
 NAME = "history.sqlite"
 #: Kinds of file systems that other machines may write to at the same time.
@@ -44,6 +45,24 @@ _PATIENCE_S = 30.0
 #: Runs on either side of a change that are kept whole.
 _KEPT_AROUND = 30
 
+#: No time is longer [s], and no text in the file [characters].
+_LONGEST_S = 1e9
+_LONGEST_TEXT = 1 << 20
+#: Which kinds of values the columns of a table have, where the file is sound; of times `History.times` says it.
+_COLUMNS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "runs": {
+        **dict.fromkeys(("run", "utc_offset_s", "pairs"), ("integer",)),
+        **dict.fromkeys(("at", "status", "reason", "wulf_version"), ("text",)),
+        "seconds": ("real", "integer"),
+    },
+    "skipped": {"run": ("integer",), "node": ("text",), "reason": ("text",)},
+    "times": {
+        **dict.fromkeys(("run", "size_bytes", "launches", "disturbed"), ("integer",)),
+        **dict.fromkeys(("op", "node", "peer"), ("text",)),
+    },
+    "facts": {"run": ("integer",), "node": ("text",), "fact": ("text",), "value": ("text", "null")},
+    "suspects": {"node": ("text",), "peer": ("text",)},
+}
 #: What to do about a damaged file.
 _MEND = "put a copy of it back, or move it away: then 'wulf watch run' begins a new one"
 
@@ -120,10 +139,13 @@ class History:
             connection = sqlite3.connect(uri, uri=True, timeout=_PATIENCE_S, isolation_level=None)
         except sqlite3.Error as error:
             raise StoreError(f"{self.path} cannot be read: {error}; {_MEND}") from None
+        connection.text_factory = _text
         try:
             version = self._version(connection)
             if version < VERSION and writing:
                 _migrate(connection, version)
+            if version == VERSION:
+                self._check(connection)
         except BaseException:
             connection.close()
             raise
@@ -137,12 +159,20 @@ class History:
             version = int(connection.execute("PRAGMA user_version").fetchone()[0])
         except sqlite3.Error as error:
             raise StoreError(f"{self.path} cannot be read: {error}; {_MEND}") from None
+        if version < 0 or (version == 0 and self._has_tables(connection)):
+            raise StoreError(f"{self.path} is damaged: its version is {version}; {_MEND}")
         if version > VERSION:
             raise StoreError(
                 f"{self.path} was written by a newer wulf (version {version}, this one reads up to {VERSION}): "
                 "upgrade wulf"
             )
         return version
+
+    def _has_tables(self, connection: sqlite3.Connection) -> bool:
+        try:
+            return connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None
+        except sqlite3.Error as error:
+            raise StoreError(f"{self.path} cannot be read: {error}; {_MEND}") from None
 
     def close(self) -> None:
         """Close the file, and let others write."""
@@ -155,6 +185,20 @@ class History:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _check(self, connection: sqlite3.Connection) -> None:
+        """Refuse a table with values of another kind than its columns are: SQLite takes anything anywhere."""
+        for table, columns in _COLUMNS.items():
+            wrong = " OR ".join(
+                f"typeof({name}) NOT IN ({', '.join(map(repr, kinds))})" for name, kinds in columns.items()
+            )
+            try:
+                found = connection.execute(f"SELECT * FROM {table} WHERE {wrong} LIMIT 1").fetchone()  # noqa: S608
+            except sqlite3.Error as error:
+                raise StoreError(f"{self.path} cannot be read: {error}; {_MEND}") from None
+            if found is not None:
+                said = printable(", ".join(map(str, found)), 200)
+                raise StoreError(f"{self.path} is damaged: {table} has the row {said}; {_MEND}")
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -326,7 +370,7 @@ class History:
             rows.time_s.append(time_s)
         for (op, size), rows in found.items():
             for run, time_s in zip(rows.run, rows.time_s, strict=True):
-                if not (isinstance(time_s, float) and time_s > 0):
+                if not (isinstance(time_s, float) and 0 < time_s < _LONGEST_S):
                     raise StoreError(
                         f"{self.path} is damaged: run {run} has measured {time_s!r} s of {op} at {size} B; {_MEND}"
                     )
@@ -355,7 +399,14 @@ class History:
         at = dict(self._rows("SELECT run, at FROM runs"))
         query = """SELECT alarm, level, op, size_bytes, node, peer, kind, direction, ratio, low, high, before_run,
             after_run, found_run, state, closed_at, note FROM alarms ORDER BY alarm"""
-        return [_alarm(row, at) for row in self._rows(query)]
+        found = []
+        for row in self._rows(query):
+            try:
+                found.append(_alarm(row, at))
+            except (msgspec.ValidationError, TypeError, ValueError) as error:
+                why = printable(str(error), 120)
+                raise StoreError(f"{self.path} is damaged: alarm {row[0]}: {why}; {_MEND}") from None
+        return found
 
     def put_alarms(self, alarms: Iterable[Alarm]) -> None:
         """Keep alarms, new ones and those whose state is another."""
@@ -392,6 +443,11 @@ class History:
         with self._transaction() as database:
             database.executemany("DELETE FROM times WHERE run = ?", runs)
         return len(runs)
+
+
+def _text(raw: bytes) -> str:
+    """Return a text of the file, which anybody may have written, safe to show."""
+    return printable(raw, _LONGEST_TEXT)
 
 
 def _both(nodes: Sequence[str]) -> tuple[str, str]:
@@ -455,8 +511,11 @@ def _alarm_row(alarm: Alarm) -> tuple[object, ...]:
 
 
 def _migrate(connection: sqlite3.Connection, version: int) -> None:
-    for number in range(version, VERSION):
-        connection.executescript(f"BEGIN; {_STEPS[number]} PRAGMA user_version = {number + 1}; COMMIT;")
+    try:
+        for number in range(version, VERSION):
+            connection.executescript(f"BEGIN; {_STEPS[number]} PRAGMA user_version = {number + 1}; COMMIT;")
+    except sqlite3.Error as error:
+        raise StoreError(f"the history cannot be brought up to this version: {error}; {_MEND}") from None
 
 
 def network_file_system(path: Path) -> str | None:
