@@ -37,6 +37,7 @@ from wulf.page.blocks import (
     Verdict,
     Warnings,
 )
+from wulf.page.gate import CleanConsole
 from wulf.page.parts import Card, Column, Figure, Findings, Item, Table, Warning
 from wulf.page.words import UNKNOWN, listed
 
@@ -66,7 +67,7 @@ LONGEST_WORD = 20
 def plain(show: Callable[[Console], None]) -> str:
     """Return what `show` prints as plain text."""
     out = io.StringIO()
-    show(Console(file=out, width=PLAIN_WIDTH, highlight=False, force_terminal=False, color_system=None))
+    show(CleanConsole(file=out, width=PLAIN_WIDTH, highlight=False, force_terminal=False, color_system=None))
     # Tables are filled up with blanks to the width; a file needs none.
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 

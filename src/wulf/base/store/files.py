@@ -16,6 +16,7 @@ import msgspec
 from wulf.base.errors import StoreError
 from wulf.base.records import SCHEMA_VERSION, RunHead
 from wulf.base.store.migrations import Kind, migrate
+from wulf.base.text import printable
 
 LOCK = "lock"
 #: What decoding a file raises that is none of ours: damaged, written by somebody else, or made to do harm.
@@ -151,10 +152,26 @@ def read_head(path: Path, kind: Kind, type_: type[_T]) -> tuple[_T, int]:
     """
     raw = decode_file(path, dict[str, Any])
     version = check_version(path, raw)
+    check_moment(raw.get("created_at", ""), path)
     try:
         return msgspec.convert(migrate(kind, raw, version), type_), version
     except msgspec.DecodeError as error:
         raise StoreError(f"{path} is damaged: {error}") from error
+
+
+def check_moment(text: object, where: object) -> None:
+    """Refuse a time that is none; empty is not said.
+
+    Raises
+    ------
+    StoreError
+        Names the file, or what else the time is of.
+    """
+    try:
+        if text:
+            datetime.fromisoformat(str(text))
+    except ValueError:
+        raise StoreError(f"{where} is damaged: {printable(str(text), 80)!r} is no time") from None
 
 
 def read_records(log: Path, kind: Kind, type_: Any, version: int) -> Iterator[Any]:

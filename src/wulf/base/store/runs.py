@@ -16,6 +16,7 @@ from wulf.base.store import columns
 from wulf.base.store.files import (
     LOCK,
     RunWriter,
+    check_moment,
     decode_file,
     has,
     make_directory,
@@ -160,6 +161,7 @@ def load(path: Path | str) -> Run:
         if isinstance(record, NodeRecord):
             nodes[record.node] = record
         else:
+            check_moment(record.launch.started_at, f"{path / RECORDS}: launch {record.launch.id!r}")
             results.append(record)
     return Run(
         path=path,

@@ -35,19 +35,19 @@ def command(
     Exit code 3 when a node does not answer; the file is written all the same, unless none does.
     """
     import msgspec
-    from rich.console import Console
 
     from wulf.base.store import write_atomically
     from wulf.node.cluster import inventory
     from wulf.node.facts import init as choosing
     from wulf.node.fleet import site
+    from wulf.page.gate import CleanConsole
 
     if output.exists() and not force:
         raise UsageError(f"{output} exists: give another name with --output, or --force to replace it")
     config = inventory.from_nodes(
         nodes, interface=interface, ssh_config=str(ssh_config.resolve()) if ssh_config else None
     )
-    say = Console(stderr=True).print
+    say = CleanConsole(stderr=True).print
     with site.connect(config, list(config.nodes), lambda text: say(text, markup=False)) as (
         transport,
         records,

@@ -85,14 +85,13 @@ def up(
     ] = False,
 ) -> None:
     """Raise a virtual cluster; do nothing when the same is up already."""
-    from rich.console import Console
-
     from wulf.node import lab
     from wulf.node.lab import topology
     from wulf.node.lab.slurm import PARTITION, SHARED
     from wulf.node.lab.vm import image, machine
     from wulf.node.probe import build
     from wulf.node.topology import shapes
+    from wulf.page.gate import CleanConsole
 
     if vm and (slurm or cables or delay):
         raise UsageError("--vm takes neither --slurm nor --cables nor --delay")
@@ -110,7 +109,7 @@ def up(
     edges = shape.edges() if shape is not None else []
     end_gently()
     begin = time.monotonic()
-    with Console(stderr=True).status("raising the virtual cluster") as status:
+    with CleanConsole(stderr=True).status("raising the virtual cluster") as status:
         raised, was_up = lab.up(
             count,
             topology.link(mtu, rate, delay),

@@ -147,10 +147,10 @@ def run() -> None:
     try:
         app()
     except WulfError as error:
-        from rich.console import Console
+        from wulf.page.gate import CleanConsole
 
         logs.ended(error)
-        Console(stderr=True, soft_wrap=True).print(
+        CleanConsole(stderr=True, soft_wrap=True).print(
             f"wulf: {printable(str(error))}", style="red", markup=False
         )
         sys.exit(error.exit_code)

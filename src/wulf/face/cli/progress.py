@@ -30,8 +30,9 @@ class Counting(Protocol):
 @contextmanager
 def counting(what: str) -> Iterator[Counting]:
     """Show how many of something are done, and for whom it waits: a bar on a terminal, nothing elsewhere."""
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from wulf.page.gate import CleanConsole
 
     columns = (
         TextColumn("{task.description}"),
@@ -40,7 +41,7 @@ def counting(what: str) -> Iterator[Counting]:
         TimeRemainingColumn(),
         TextColumn("{task.fields[waiting]}"),
     )
-    console = Console(stderr=True, highlight=False)
+    console = CleanConsole(stderr=True, highlight=False)
     with Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task(what, total=None, waiting="")
         yield lambda done, total, missing=(): bar.update(
@@ -77,9 +78,9 @@ class Staged:
 @contextmanager
 def staging() -> Iterator[Staged]:
     """Show what is being done: a spinner on a terminal, nothing elsewhere."""
-    from rich.console import Console
+    from wulf.page.gate import CleanConsole
 
-    with Console(stderr=True, highlight=False).status("") as status:
+    with CleanConsole(stderr=True, highlight=False).status("") as status:
         yield Staged(status.update)
 
 
@@ -90,10 +91,11 @@ class Display:
     """
 
     def __init__(self) -> None:
-        from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn
 
-        self._console = Console(stderr=True, highlight=False)
+        from wulf.page.gate import CleanConsole
+
+        self._console = CleanConsole(stderr=True, highlight=False)
         self._live = sys.stderr.isatty()
         self._last_line_s = float("-inf")
         self._bar = Progress(

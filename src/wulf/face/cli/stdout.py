@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rich.console import Console
+from wulf.page.gate import CleanConsole
 
 
-class Output(Console):
+class Output(CleanConsole):
     """Standard output."""
 
     def on_broken_pipe(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from wulf.page import markup
+from wulf.page import gate, markup
 from wulf.page.blocks import Operations, Page
 from wulf.page.parts import Item, Table
 from wulf.page.terminal import Grid
@@ -43,11 +43,11 @@ def bibtex(cited: Citation) -> str:
     """Return BibTeX entries of the run and of the program."""
     when = datetime.fromisoformat(cited.created_at)
     key = re.sub(r"[^A-Za-z0-9.-]+", "-", cited.run_id)
-    version = markup.escaped_latex(cited.wulf_version)
+    version = gate.latex(cited.wulf_version)
     return _entry(
         f"wulf-run-{key}",
-        title=f"{{{markup.escaped_latex(cited.title)}}}",
-        howpublished=f"{{Measured with wulf {version}, run {markup.escaped_latex(cited.run_id)}}}",
+        title=f"{{{gate.latex(cited.title)}}}",
+        howpublished=f"{{Measured with wulf {version}, run {gate.latex(cited.run_id)}}}",
         note=f"{{Random seed {cited.seed}}}",
         year=str(when.year),
         month=_MONTHS[when.month - 1],

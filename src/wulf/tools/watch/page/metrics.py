@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from wulf.base.records.watched import Alarm, WatchedSeries, WatchReport
+from wulf.base.text import printable
 
 _Samples = Iterable[tuple[Mapping[str, str], float]]
 
@@ -108,7 +109,7 @@ def _labels(labels: Mapping[str, str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+    return printable(text, 4000).replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
 
 
 def _number(value: float) -> str:
