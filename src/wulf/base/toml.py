@@ -59,6 +59,7 @@ def refusal(origin: str, where: Mapping[str, int], path: str, complaint: str) ->
     """Return the error that names a file, the line of a key, the key, and what is wrong with it."""
     line = lines.nearest(path, where)
     at = f":{line}" if line else ""
+    path, complaint = printable(path, 200), printable(complaint, 1000)
     return ConfigError(f"{origin}{at}: {path}: {complaint}" if path else f"{origin}{at}: {complaint}")
 
 

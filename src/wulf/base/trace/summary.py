@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 import numpy as np
 from numpy.typing import NDArray
 
+from wulf.base.errors import TraceError
 from wulf.base.records import SCHEMA_VERSION
 from wulf.base.records.traced import TracedCall, TracedPair, TracedRank, TracedSize, TraceSummary
 from wulf.base.trace.columns import KINDS, PART_OF, PARTS, times
@@ -64,6 +65,10 @@ def command_of(trace: Trace) -> str:
     said = trace.note.get("command", "")
     text = said if isinstance(said, str) else " ".join(map(str, said))
     return text or next((stream.program for stream in trace.streams if stream.program), "")
+
+
+#: No message and no share of a collective is larger [B].
+_MOST_BYTES = 1 << 50
 
 
 class _Sizes:
@@ -127,6 +132,9 @@ class _Sum:
         starts = stream.starts()
         records = stream.slots[starts]
         kinds = records["kind"]
+        largest = int(records["bytes"].max(initial=0, where=kinds != Kind.TIME))
+        if largest > _MOST_BYTES:
+            raise TraceError(f"{stream.origin}: damaged: a message of {largest} bytes")
         compute_ns, call_ns = times(stream, starts, records)
         parts_s = np.bincount(PART_OF[kinds], weights=call_ns, minlength=len(PARTS)) * 1e-9
         sizes = _own_parts(stream, starts, records)

@@ -16,6 +16,8 @@ from wulf.base.text import printable
 #: Stands for "none" in a plan, whose fields must not be empty.
 NOTHING = "-"
 #: What may be part of a value: nothing that a shell could expand.
+#: Digits alone: what Python takes for a number besides (signs of signs, other scripts) no kernel takes.
+_WHOLE = re.compile(r"-?[0-9]{1,19}")
 _VALUE = re.compile(r"[A-Za-z0-9_.,:;=/@+ -]{1,200}")
 
 
@@ -77,17 +79,29 @@ def check(knob: Knob, value: str) -> KnobSetting:
         raise UsageError(f"{knob.id} cannot be set here: {refusal}")
     if not _VALUE.fullmatch(value):
         raise UsageError(f"{knob.id}={printable(value, 60)!r}: letters, digits and _.,:;=/@+ - only")
-    if knob.type == "int" and not (value.lstrip("-").isdigit() or value in knob.values):
+    if value.startswith("@") or ".." in value:
+        raise UsageError(f"{knob.id}={value}: a value, not a place of a file")
+    if knob.type == "int" and not (_WHOLE.fullmatch(value) or value in knob.values):
         raise UsageError(f"{knob.id}={value}: a whole number{_allowed(knob)}")
     if knob.type == "int" and knob.range and value not in knob.values:
         low, high = knob.range
         if not low <= int(value) <= high:
             raise UsageError(f"{knob.id}={value}: from {low} to {high}")
+    if knob.type == "vector":
+        _check_vector(knob, value)
     if knob.type in ("bool", "service", "enum") and knob.values and value not in knob.values:
         raise UsageError(f"{knob.id}={value}: one of {', '.join(knob.values)}")
     if knob.access.kind == "ethtool" and knob.access.target.startswith("feature."):
         value = _of_features(knob, value)
     return KnobSetting(knob=knob, value=value)
+
+
+def _check_vector(knob: Knob, value: str) -> None:
+    """Refuse what is not whole numbers, as many as its known values have."""
+    words = value.split()
+    known = knob.values[0].split() if knob.values else words
+    if len(words) != len(known) or not all(_WHOLE.fullmatch(word) for word in words):
+        raise UsageError(f"{knob.id}={value}: {len(known)} whole numbers")
 
 
 def _of_features(knob: Knob, value: str) -> str:
