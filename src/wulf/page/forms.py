@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import csv as csv_module
 import io
-import sys
 from collections.abc import Iterator
 
-from wulf.base.text import printable
-from wulf.page import markup
+from wulf.page import gate, markup
 from wulf.page.blocks import Code, Notes, Page, Paragraph
 from wulf.page.lowered import Basic, Heading, data, document
 from wulf.page.parts import Raw, Table
@@ -45,35 +43,29 @@ def _cells(table: Table) -> Iterator[tuple[Raw, ...]]:
     for number, row in enumerate(table.rows, start=1):
         for column, item in zip(table.columns, row, strict=True):
             value = item.raw if isinstance(item.raw, int | float) else None
-            yield (_safe(table.title), number, _safe(column.name), value, _safe(item.text))
-
-
-def _safe(text: str) -> str:
-    return printable(text, sys.maxsize)
+            yield tuple(gate.csv([table.title, number, column.name, value, item.text]))
 
 
 def _markdown(basic: Basic) -> str:
     if isinstance(basic, Heading):
-        return f"{'#' * basic.level} {markup.escaped_markdown(basic.text)}\n"
+        return f"{'#' * basic.level} {gate.markdown(basic.text)}\n"
     if isinstance(basic, Notes):
-        return "".join(f"* {markup.escaped_markdown(line)}\n" for line in basic.lines)
+        return "".join(f"* {gate.markdown(line)}\n" for line in basic.lines)
     if isinstance(basic, Paragraph):
-        return f"{'> ' if basic.quoted else ''}{markup.escaped_markdown(basic.text)}\n"
+        return f"{'> ' if basic.quoted else ''}{gate.markdown(basic.text)}\n"
     if isinstance(basic, Code):
-        return "".join(f"    {line}\n" for line in _safe(basic.text).splitlines())
+        return "".join(f"    {gate.line(line)}\n" for line in basic.text.splitlines())
     return markup.markdown(basic)
 
 
 def _latex(basic: Basic) -> str:
     if isinstance(basic, Heading):
-        return f"\\{_LATEX_HEADINGS[basic.level]}{{{markup.escaped_latex(basic.text)}}}\n"
+        return f"\\{_LATEX_HEADINGS[basic.level]}{{{gate.latex(basic.text)}}}\n"
     if isinstance(basic, Notes):
-        items = "".join(f"\\item {{{markup.escaped_latex(line)}}}\n" for line in basic.lines)
+        items = "".join(f"\\item {{{gate.latex(line)}}}\n" for line in basic.lines)
         return f"\\begin{{itemize}}\n{items}\\end{{itemize}}\n"
     if isinstance(basic, Paragraph):
-        return f"{markup.escaped_latex(basic.text)}\n"
+        return f"{gate.latex(basic.text)}\n"
     if isinstance(basic, Code):
-        return "".join(
-            f"\\noindent\\texttt{{{markup.escaped_latex(line)}}}\\\\\n" for line in basic.text.splitlines()
-        )
+        return "".join(f"\\noindent\\texttt{{{gate.latex(line)}}}\\\\\n" for line in basic.text.splitlines())
     return markup.latex(basic)
