@@ -21,17 +21,7 @@ from wulf.base.records.diagnosed import Diagnosis
 from wulf.base.records.emulated import Emulated, EmulatedPattern
 from wulf.base.text import printable
 from wulf.base.units import format_bytes
-from wulf.page.blocks import (
-    Block,
-    Command,
-    KeyFigures,
-    Operations,
-    Page,
-    Paragraph,
-    Section,
-    Verdict,
-    Warnings,
-)
+from wulf.page.blocks import Command, KeyFigures, Operations, Page, Paragraph, Section, Verdict, Warnings
 from wulf.page.parts import Figure, OperationResult, Table
 from wulf.page.sections import audit as audit_view
 from wulf.page.sections import diagnosis as diagnosis_view
@@ -87,7 +77,7 @@ def build(
         lede=f"{headline.title(manifest)}. {headline.lede(manifest, analysis)}",
         kind=f"Report · {name(manifest.id)}",
         verb="report",
-        head=_head(results, _trust(manifest, nodes, analysis), diagnosis),
+        head=(*_diagnosed(diagnosis), KeyFigures(results), _trust(manifest, nodes, analysis)),
         sections=(
             *told,
             *([performed_view.section(*performed, brief=brief)] if performed is not None else []),
@@ -107,17 +97,14 @@ def build(
     return dataclasses.replace(shown, sections=(*shown.sections, *rest))
 
 
-def _head(
-    results: tuple[OperationResult, ...], trust: Verdict, diagnosis: Diagnosis | None
-) -> tuple[Block, ...]:
-    """Return what a diagnosis says of the nodes, the key figures, and how far these can be trusted."""
-    verdicts = (
-        [diagnosis_view.verdict_block(diagnosis)] if diagnosis is not None and diagnosis.matrices else []
-    )
-    return (*verdicts, KeyFigures(results), trust)
+def _diagnosed(diagnosis: Diagnosis | None) -> Iterator[Verdict]:
+    """Yield what a diagnosis says of the nodes, where there is one."""
+    if diagnosis is not None and diagnosis.matrices:
+        yield diagnosis_view.verdict_block(diagnosis)
 
 
 def _trust(manifest: Manifest, nodes: Sequence[NodeRecord], analysis: Analysis) -> Verdict:
+    """Return how far the run can be trusted, and why."""
     grade = headline.trust(manifest, analysis)
     return Verdict(grade, headline.trust_text(manifest, analysis, nodes), headline.TRUST_TITLES[grade])
 
