@@ -147,7 +147,11 @@ def diagnosis() -> Diagnosis:
         )
         for node in nodes
     ]
-    suspect = Suspect(kind="node", nodes=["node05"], slower=2.2, scatter=0.01, p_value=1e-9)
+    suspects = [
+        Suspect(kind="node", nodes=["node05"], slower=2.2, scatter=0.01, p_value=1e-9),
+        Suspect(kind="link", nodes=["node01", "node02"], slower=0.4, scatter=0.01, p_value=1e-5),
+        Suspect(kind="group", nodes=["node06", "node07"], slower=0.3, scatter=0.01, p_value=1e-4),
+    ]
     matrix = Matrix(
         op="mpi_pingpong",
         size_bytes=262144,
@@ -156,7 +160,7 @@ def diagnosis() -> Diagnosis:
         pairs=190,
         missing=1,
         scores=scores,
-        suspects=[suspect],
+        suspects=suspects,
     )
     symptom = Symptom(
         id="loss",

@@ -246,7 +246,7 @@ def test_a_command_runs_where_wulf_was_started_or_says_where_it_was_looked_for(t
         assert (ran.error, ran.output.stdout) == ("", f"{mine}\n")
     else:
         assert ran.error.startswith("'./app': exit code 127: ")
-        assert f"looked for on node01 in {mine}, or in the home if there is none" in ran.error
+        assert f"node01 has none in {mine} (or the home, without that directory)" in ran.error
 
 
 def test_a_directory_that_was_named_is_where_a_command_runs():

@@ -14,7 +14,7 @@ from wulf.base.errors import ConfigError, InventoryError, UsageError, WulfError
 from wulf.base.nodeset import fold
 from wulf.node.cluster import inventory, schema
 from wulf.node.cluster.config import resolve
-from wulf.node.cluster.names import expand, is_node_name
+from wulf.node.cluster.names import expand, in_order, is_node_name
 
 FULL = """
 [cluster]
@@ -53,7 +53,7 @@ arguments = ["--mca", "x", "1"]
 
 def test_a_full_file() -> None:
     config = inventory.parse(FULL, "cluster.toml")
-    assert config.nodes == ("gpu1", "node01", "node02", "node03", "node04")
+    assert config.nodes == ("node01", "node02", "node03", "node04", "gpu1")
     assert [link.nodes for link in config.links] == [
         ("node01", "node02"),
         ("node02", "node03"),
@@ -66,7 +66,7 @@ def test_a_full_file() -> None:
         (None, "10.1.0.3/31"),
     ]
     assert [link.nodes for link in config.without(["node03"]).links] == [("node01", "node02")]
-    assert config.groups == {"two": ("node02", "node04"), "all": ("gpu1", "node02", "node04")}
+    assert config.groups == {"two": ("node02", "node04"), "all": ("node02", "node04", "gpu1")}
     assert config.shared_cpus == (("node01", "node03"), ("node02", "node04"))
     assert (config.shares_cpu("node03", "node01"), config.shares_cpu("node01", "node02")) == (True, False)
     assert (config.address("node01"), config.address("node02")) == ("198.18.0.11", "node02")
@@ -296,7 +296,7 @@ def test_thousands_of_nodes_load_fast() -> None:
 
 def test_slurm() -> None:
     config = inventory.from_slurm({"SLURM_JOB_NODELIST": "node[01-03],gpu[1,3]", "SLURM_JOB_ID": "42"})
-    assert config.nodes == ("gpu1", "gpu3", "node01", "node02", "node03")
+    assert config.nodes == ("node01", "node02", "node03", "gpu1", "gpu3")
     assert (config.name, config.mpi.launcher) == ("slurm-42", "srun")
     with pytest.raises(InventoryError, match="not in a Slurm allocation"):
         inventory.from_slurm({})
@@ -366,8 +366,18 @@ def cells_of(text: str) -> list[str]:
         max_size=6,
     )
 )
-def test_names_are_those_of_clustershell_and_in_its_order(parts: list[str]) -> None:
-    assert expand(",".join(parts)) == cells_of(",".join(parts))
+def test_names_are_those_of_clustershell_and_parts_stay_in_their_order(parts: list[str]) -> None:
+    names = expand(",".join(parts))
+    assert sorted(names) == sorted(cells_of(",".join(parts)))
+    assert names == list(dict.fromkeys(name for part in parts for name in cells_of(part)))
+    assert expand(in_order(names)) == names
+
+
+def test_a_cluster_keeps_the_order_of_its_file() -> None:
+    config = inventory.parse('[cluster]\nnodes = "delta,alpha,n[1-3],beta"\n', "test")
+    assert config.nodes == ("delta", "alpha", "n1", "n2", "n3", "beta")
+    assert inventory.parse(inventory.render(config), "test").nodes == config.nodes
+    assert 'nodes = "delta,alpha,n[1-3],beta"' in inventory.render(config)
 
 
 LONG = {

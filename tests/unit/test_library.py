@@ -15,7 +15,7 @@ import wulf
 from tests.unit.make_records import manifest, node, operation, result
 from tests.unit.tuning_fixture import make
 from wulf.base import store
-from wulf.base.errors import ProbeError, StoreError
+from wulf.base.errors import BuildError, ProbeError, StoreError
 from wulf.base.records import (
     SCHEMA_VERSION,
     Clock,
@@ -26,12 +26,13 @@ from wulf.base.records import (
     Workload,
     command_operation,
 )
+from wulf.base.store.tuning import HEAD as TUNING
 from wulf.base.store.tuning import TuningRun, create_tuning
 from wulf.base.text import printable
 from wulf.base.units import parse_duration, parse_percent
 from wulf.face.cli import measure, tune
 from wulf.node.measuring.session import MeasureRequest
-from wulf.node.probe import parse
+from wulf.node.probe import cmake, parse
 from wulf.node.probe.ladder import ADAPTIVE
 from wulf.node.probe.suites import VISIT
 
@@ -246,3 +247,19 @@ def test_python_and_the_command_line_have_the_same_defaults() -> None:
     assert (line["min_launches"], line["sweeps"]) == (asked["min_launches"], asked["sweeps"])
     tuning = {name: given.default for name, given in inspect.signature(wulf.tune).parameters.items()}
     assert parse_duration(tune.BUDGET) == tuning["budget_s"]
+
+
+@pytest.mark.parametrize(("room", "said"), [(0, "false ended with exit code 1"), (1 << 62, "no space left")])
+def test_a_build_that_fails_without_a_word_has_a_reason(tmp_path, monkeypatch, room: int, said: str) -> None:
+    monkeypatch.setattr(cmake, "LEAST_ROOM_BYTES", room)
+    with pytest.raises(BuildError, match=f"cannot be built: {said}"):
+        cmake._logged(["false"], tmp_path / "build.log")
+
+
+def test_a_run_of_another_kind_is_told_from_none(tmp_path: Path) -> None:
+    with store.create(tmp_path / "runs" / "afternoon", manifest()):
+        pass
+    with pytest.raises(StoreError, match="afternoon is a measured run; this takes a tuning run"):
+        store.find_run("afternoon", tmp_path / "runs", TUNING)
+    with pytest.raises(StoreError, match="there is no run 'after' .*; this takes a tuning run"):
+        store.find_run("after", tmp_path / "runs", TUNING)

@@ -145,3 +145,27 @@ def test_a_table_that_is_wider_than_the_terminal_is_a_list() -> None:
         "node01 → node02",
         *(f"  figure {n}  {n}{n}{n} ± 1 µs" for n in range(4)),
     ]
+
+
+@pytest.mark.parametrize("width", [80, 60])
+def test_rows_without_a_title_fit_any_terminal(width: int) -> None:
+    columns = (
+        Column("run", whole=True),
+        Column("status"),
+        Column("operations"),
+        Column("launches", numeric=True),
+    )
+    row = (
+        Item("2026-11-26-080134-of-the-afternoon"),
+        Item("complete"),
+        Item("mpi_pingpong, tcp_rr"),
+        Item("12"),
+    )
+    on = console(width)
+    Printer(on).rows(Table("", columns, (row,)))
+    lines = printed(on).splitlines()
+    assert max(map(cell_len, lines)) <= width
+    assert all(item.text.split()[0] in printed(on) for item in row) and lines[0].strip()
+    headless = console(width)
+    Printer(headless).rows(Table("", columns[:2], (row[:2],)), heads=False)
+    assert printed(headless).split() == [item.text for item in row[:2]]

@@ -192,12 +192,16 @@ class Printer:
             self.line(f"{table.title}: {table.empty}.")
             return
         self.line(table.title, "bold")
+        self.rows(table)
+
+    def rows(self, table: Table, *, heads: bool = True) -> None:
+        """Print the rows of a table, below the heads of its columns, without its title."""
         grid = Grid.of(table, wide=self._wide)
         widths = grid.natural if self._boundless else grid.fitted(self._console.width)
         if widths is None:
             self._entries(grid)
         else:
-            self._grid(grid, widths)
+            self._grid(grid, widths, heads=heads)
         for note in (*grid.reasons, self._left_out(table, grid), table.note):
             if note:
                 self.line(note, "dim")
@@ -210,9 +214,16 @@ class Printer:
         self._said.add(names)
         return f"not shown below {WIDE} columns: {names}"
 
-    def _grid(self, grid: Grid, widths: Sequence[int]) -> None:
+    def _grid(self, grid: Grid, widths: Sequence[int], *, heads: bool) -> None:
         total = sum(widths) + GAP * (len(widths) - 1)
-        drawn = RichTable(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim", width=total)
+        drawn = RichTable(
+            box=None,
+            pad_edge=False,
+            padding=(0, GAP, 0, 0),
+            header_style="dim",
+            show_header=heads,
+            width=total,
+        )
         for column, width in zip(grid.columns, widths, strict=True):
             drawn.add_column(
                 Text(column.name),

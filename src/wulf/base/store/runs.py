@@ -76,7 +76,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         """Return the stored analysis; raise StoreError when there is none."""
         analysis = self.analysis()
         if analysis is None:
-            raise StoreError(f"{self.path} has not been analysed yet: run 'wulf analyze {self.path}'")
+            raise StoreError(f"{self.path} has not been analysed yet: 'wulf report {self.path}' does it")
         return analysis
 
     def columns(self, table: str = "cells") -> dict[str, list[Any]]:
@@ -262,6 +262,10 @@ def opened(run: Run | Path | str, runs: Path) -> Run:
     return run if isinstance(run, Run) else load(find_run(str(run), runs))
 
 
+#: What makes a directory a run, and of what kind.
+_KINDS = {MANIFEST: "a measured run", "tuning.json": "a tuning run", "hpl.json": "a run of HPL"}
+
+
 def find_run(name: str, root: Path, *heads: str) -> Path:
     """Resolve what a user calls a run: a path, a name under `root`, a unique beginning, or ``latest``.
 
@@ -287,7 +291,13 @@ def find_run(name: str, root: Path, *heads: str) -> Path:
     for path, reason in unreadable_runs(root).items():
         if path.name == name:
             raise StoreError(f"{path} cannot be read: {reason}")
+    kinds = " or ".join(_KINDS[head] for head in heads)
+    for path in (Path(name), root / name):
+        other = next((kind for head, kind in _KINDS.items() if has(path, head)), None)
+        if other is not None:
+            raise StoreError(f"{path} is {other}; this takes {kinds} ('wulf runs list' shows the runs)")
     hint = nearest(name, [run.name for run in runs])
     raise StoreError(
-        f"there is no run {printable(name, 120)!r} here or in {root}{hint} ('wulf runs list' shows the runs)"
+        f"there is no run {printable(name, 120)!r} here or in {root}{hint}; this takes {kinds} "
+        "('wulf runs list' shows the runs)"
     )

@@ -65,10 +65,19 @@ def console() -> Console:
 
 
 def show_table(table: Table) -> None:
-    """Print a table; lines of a file or a pipe are never wrapped or cut."""
+    """Print a table at any width: where columns have no room a row is a paragraph; a pipe has whole lines."""
     from wulf.face.cli.stdout import Output
+    from wulf.page import parts
+    from wulf.page.terminal import Printer
 
-    Output(width=None if sys.stdout.isatty() else _UNBOUNDED, highlight=False).print(table, markup=False)
+    columns = tuple(
+        parts.Column(str(column.header), numeric=column.justify == "right", whole=column.no_wrap)
+        for column in table.columns
+    )
+    cells = zip(*(column.cells for column in table.columns), strict=True)
+    rows = tuple(tuple(parts.Item(str(cell)) for cell in row) for row in cells)
+    output = Output(width=None if sys.stdout.isatty() else _UNBOUNDED, highlight=False)
+    Printer(output).rows(parts.Table("", columns, rows), heads=table.show_header)
 
 
 def print_json(value: object) -> None:

@@ -13,10 +13,12 @@ from wulf.base.units import format_change, format_unseen
 from wulf.face.cli import complete
 from wulf.face.cli.facts import NodesOption
 from wulf.face.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console, print_json
-from wulf.face.cli.progress import counting
+from wulf.face.cli.progress import counting, note
 from wulf.face.cli.tune_progress import TuneProgress
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from wulf.base.store.tuning import TuningRun
     from wulf.face.cli.verification import Verification
     from wulf.tools.tune import verify
@@ -42,8 +44,6 @@ def command(
     confirmation. To be run after a reboot. Exit code 3 when something does not hold, or a node gives no answer that
     can be read.
     """
-    from wulf.base.store import find_run
-    from wulf.base.store.tuning import HEAD, load_tuning
     from wulf.face.cli.verification import Verification
     from wulf.node.fleet import change, persist
     from wulf.node.fleet.clusters import cluster as resolve
@@ -54,9 +54,9 @@ def command(
         statuses = change.status(guards, chosen)
     unanswered = {status.node: status.error for status in statuses if status.error}
     held = persist.holding(statuses)
-    if not held and not unanswered and run is None:
+    figures = _figures(run, runs)
+    if not held and not unanswered and figures is None:
         raise UsageError("nothing is set on these nodes, so there is nothing to verify")
-    figures = _measure(load_tuning(find_run(run, runs, HEAD))) if run is not None else None
     found = Verification(
         settings=held,
         figures=figures,
@@ -69,6 +69,20 @@ def command(
         _show(found)
     if not found.holds:
         raise typer.Exit(EXIT_FINDINGS)
+
+
+def _figures(name: str | None, runs: Path) -> verify.Figures | None:
+    """Measure the objective of a tuning run again; the latest of none is none, as after 'wulf mend' alone."""
+    from wulf.base.store import find_run
+    from wulf.base.store.runs import list_runs
+    from wulf.base.store.tuning import HEAD, load_tuning
+
+    if name is None:
+        return None
+    if name == "latest" and not list_runs(runs, HEAD):
+        note(f"there is no tuning run in {runs}: values and files are verified, no figures")
+        return None
+    return _measure(load_tuning(find_run(name, runs, HEAD)))
 
 
 def _measure(run: TuningRun) -> verify.Figures:

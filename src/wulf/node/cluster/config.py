@@ -15,7 +15,7 @@ from wulf.base.records import DirectLink
 from wulf.base.text import is_interface, nearest, printable
 from wulf.node.cluster import launcher, links, schema
 from wulf.node.cluster.launcher.hosts import UNITS, Binding
-from wulf.node.cluster.names import expand, is_node_name
+from wulf.node.cluster.names import expand, in_order, is_node_name
 
 TRANSPORTS = ("ssh", "local")
 BECOME = ("sudo",)
@@ -95,7 +95,7 @@ class ClusterConfig(msgspec.Struct, frozen=True, kw_only=True):
         """
         if spec is None:
             return list(self.nodes)
-        chosen = expand(spec, {name: fold(members) for name, members in self.groups.items()})
+        chosen = expand(spec, {name: in_order(members) for name, members in self.groups.items()})
         if not chosen:
             raise UsageError(f"{spec!r} names no node: write for example node[01-04], or @group")
         _require_members(chosen, self.nodes, f"'{spec}'")

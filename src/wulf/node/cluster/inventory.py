@@ -9,10 +9,9 @@ from pathlib import Path
 import msgspec
 
 from wulf.base.errors import ConfigError, InventoryError
-from wulf.base.nodeset import fold
 from wulf.node.cluster import schema
 from wulf.node.cluster.config import ClusterConfig, resolve
-from wulf.node.cluster.names import expand
+from wulf.node.cluster.names import expand, in_order
 from wulf.node.cluster.pairs import pairs
 from wulf.node.cluster.render import render
 
@@ -71,7 +70,9 @@ def from_slurm(environment: Mapping[str, str], *, interface: str | None = None) 
         raise InventoryError(f"SLURM_JOB_NODELIST: {error}") from error
     job = re.sub(r"[^0-9A-Za-z_.-]", "", environment.get("SLURM_JOB_ID", ""))
     mpi = schema.MpiSection(launcher="srun")
-    document = schema.Document(cluster=schema.ClusterSection(nodes=fold(nodes), interface=interface), mpi=mpi)
+    document = schema.Document(
+        cluster=schema.ClusterSection(nodes=in_order(nodes), interface=interface), mpi=mpi
+    )
     config = resolve(document, f"Slurm allocation {job}".strip(), Path())
     return msgspec.structs.replace(config, name=f"slurm-{job}" if job else "slurm")
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from ClusterShell.NodeSet import NodeSet, NodeSetException
 from ClusterShell.NodeUtils import GroupResolver, GroupResolverError, GroupSource
 
 from wulf.base.errors import InventoryError
+from wulf.base.nodeset import fold
 from wulf.base.text import nearest, printable
 
 #: A name can never be an option (no leading ``-``), a path, or mean anything to a shell.
@@ -55,7 +56,9 @@ def check_node_name(name: str) -> str:
 
 
 def expand(spec: str, groups: Mapping[str, str] | None = None) -> list[str]:
-    """Expand a node set (``node[01-32],gpu1``, ``@rack1``) into names, in the set's own order.
+    """Expand a node set (``node[01-32],gpu1``, ``@rack1``) into names, in the order in which they are written.
+
+    Numbers within brackets, and what operators (``!``, ``&``, ``^``) leave, are in ClusterShell's order.
 
     Parameters
     ----------
@@ -77,7 +80,7 @@ def expand(spec: str, groups: Mapping[str, str] | None = None) -> list[str]:
         for part in parts:
             members = expand(known[part[1:]], known) if part[0] == "@" else _parsed(part, known)
             found.update(dict.fromkeys(members))
-        names = sorted(found, key=_order)
+        names = list(found)
     elif len(spec) <= MAX_EXPRESSION:
         _check_extent(sum(map(_extent, _OUTSIDE_BRACKETS.split(spec))), spec)
         names = _parsed(spec, known)
@@ -89,6 +92,23 @@ def expand(spec: str, groups: Mapping[str, str] | None = None) -> list[str]:
     for name in names:
         check_node_name(name)
     return names
+
+
+def in_order(names: Iterable[str]) -> str:
+    """Return a node set text that `expand` makes the same names of, in the same order."""
+    stretches: list[list[str]] = []
+    for name in names:
+        if stretches and _order(stretches[-1][-1]) < _order(name):
+            stretches[-1].append(name)
+        else:
+            stretches.append([name])
+    return ",".join(map(_folded, stretches))
+
+
+def _folded(ascending: list[str]) -> str:
+    """Return the folded form where that says the same order; with several numbers in a name it may not."""
+    text = fold(ascending)
+    return text if expand(text) == ascending else ",".join(ascending)
 
 
 def _parsed(spec: str, groups: Mapping[str, str]) -> list[str]:

@@ -9,6 +9,7 @@ from wulf.base.nodeset import fold
 from wulf.node.cluster import launcher, links
 from wulf.node.cluster.config import ClusterConfig
 from wulf.node.cluster.launcher.hosts import UNITS
+from wulf.node.cluster.names import in_order
 
 
 def render(config: ClusterConfig) -> str:
@@ -20,7 +21,7 @@ def render(config: ClusterConfig) -> str:
         "",
         '# Names for sets of nodes, usable as "@rack1".',
         "[groups]",
-        *[f"{_key(name)} = {_text(fold(members))}" for name, members in config.groups.items()],
+        *[f"{_key(name)} = {_text(in_order(members))}" for name, members in config.groups.items()],
         "",
         *_ssh(config),
         "",
@@ -41,7 +42,7 @@ def _cluster(config: ClusterConfig) -> list[str]:
     return [
         "[cluster]",
         f"name = {_text(config.name)}",
-        f"nodes = {_text(fold(config.nodes))}",
+        f"nodes = {_text(in_order(config.nodes))}",
         "# Interface whose traffic is measured, as `ip -br link` on a node names it.",
         _optional("interface", config.interface, "eth0"),
         '# How nodes are reached: "ssh", or "local" for this one machine without ssh.',

@@ -21,7 +21,7 @@ import msgspec
 from wulf.base import catalogue
 from wulf.base.contracts import NodeResult
 from wulf.base.errors import ConfigError, InventoryError, TransportError, UsageError
-from wulf.base.nodeset import fold
+from wulf.base.nodeset import fold, reasons_text
 from wulf.base.profile import Profile
 from wulf.base.records import Audit, NodeRecord
 from wulf.base.request import AnyCluster
@@ -106,7 +106,9 @@ def look(
 
             records = capture(transport, nodes, config.interface, knobs, taken=taken)
             if all(not record.reachable or record.error for record in records):
-                raise TransportError(f"no node answers: {'; '.join(str(r.error) for r in records[:3])}")
+                raise TransportError(
+                    f"no node answers: {reasons_text({one.node: str(one.error) for one in records})}"
+                )
             if peers:
                 records = look_around(transport, records, config.interface)
             keep.head(config.interface, records)

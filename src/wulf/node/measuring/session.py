@@ -178,7 +178,7 @@ def go_on(name: str, runs: Path, budget_s: float | None, watcher: Watcher) -> Ou
     performed = emulation.kept(path)
     tools = _tools_again(manifest, performed, watcher)
     places = manifest.plan.workload.places
-    members = sorted({node for place in places for node in place})
+    members = _members(config, places)
     with ExitStack() as stack:
         transport, records = stack.enter_context(site.connect(config, members, watcher.stage))
         site.measurable(places, records)
@@ -303,7 +303,7 @@ def _looked(
     """Build the probes and look at the nodes; yields the pairs that answer, too."""
     tools, tasks = _tools(request, watcher)
     _require_possible(request, tools.operations)
-    members = sorted({node for pair in request.pairs for node in pair})
+    members = _members(request.config, request.pairs)
     with site.connect(request.config, members, watcher.stage) as (transport, records):
         pairs, lost = site.measurable(request.pairs, records)
         _say_lost(lost, records, watcher)
@@ -314,6 +314,12 @@ def _looked(
         tasks = [_as_started(request, task, pairs, transport, records, watcher) for task in tasks]
         tools = msgspec.structs.replace(tools, operations=[task.operation for task in tasks])
         yield tools, tasks, transport, records, pairs
+
+
+def _members(config: inventory.ClusterConfig, places: Sequence[Place]) -> list[str]:
+    """Return who takes part, in the order of the cluster."""
+    taking_part = {node for place in places for node in place}
+    return [node for node in config.nodes if node in taking_part]
 
 
 def _as_started(

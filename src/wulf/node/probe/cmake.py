@@ -18,6 +18,8 @@ from wulf.base.text import last_line, printable
 
 _LOG = logging.getLogger("wulf")
 
+#: Less room than this is none: an object file takes more [B].
+LEAST_ROOM_BYTES = 1 << 16
 BUILD_TIMEOUT_S = 600
 
 
@@ -47,8 +49,11 @@ def make(cmake: str, source: Path, directory: Path, targets: Sequence[str], opti
     BuildError
         The compiler refuses, or takes too long; the text holds its last words and the log's place.
     """
-    directory.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix="build-", dir=directory))
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(prefix="build-", dir=directory))
+    except OSError as error:
+        raise BuildError(f"a program cannot be built in {directory}: {error.strerror or error}") from error
     log = work / "build.log"
     configure = [cmake, "-S", str(source), "-B", str(work), "-DCMAKE_BUILD_TYPE=Release", "-DWULF_TESTS=OFF"]
     at_once = str(len(os.sched_getaffinity(0)))
@@ -74,4 +79,16 @@ def _logged(argv: Sequence[str], log: Path) -> None:
     if done.returncode != 0:
         lines = log.read_bytes().decode("utf-8", "replace").splitlines()
         said = next((line for line in lines if "error" in line.lower()), last_line("\n".join(lines)))
-        raise BuildError(f"a program cannot be built: {printable(said, 300)} (whole log: {log})")
+        raise BuildError(
+            f"a program cannot be built: {_full(log) or printable(said, 300) or _silent(done)} (whole log: {log})"
+        )
+
+
+def _full(log: Path) -> str:
+    """Say that the disk is full, of which compilers and their log may say nothing; empty where it is not."""
+    room = shutil.disk_usage(log.parent).free < LEAST_ROOM_BYTES
+    return f"no space left on the disk of {log.parent}" if room else ""
+
+
+def _silent(done: subprocess.CompletedProcess[bytes]) -> str:
+    return f"{done.args[0]} ended with exit code {done.returncode} and without a word"

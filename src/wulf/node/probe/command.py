@@ -128,7 +128,7 @@ def _sought(command: str, code: int, node: str) -> str:
         return ""
     where = shlex.split(place)[1]
     return (
-        f"; looked for on {node} in {where}, or in the home if there is none: copy it there, or give its path"
+        f"; {node} has none in {where} (or the home, without that directory): copy it there, or give its path"
     )
 
 

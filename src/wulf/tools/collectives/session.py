@@ -20,6 +20,7 @@ from wulf.node.fleet import allocation, site
 from wulf.node.fleet.begin import new_seed
 from wulf.node.fleet.clusters import config_of
 from wulf.node.probe import ladder
+from wulf.page.words import listed
 from wulf.tools.collectives import effect
 from wulf.tools.collectives.bench import Bench, LaunchError, Unit, operation_of, place_of
 from wulf.tools.collectives.judge import Judge
@@ -260,7 +261,7 @@ def _search(
         finally:
             state.results.append((unit, _named(unit, search.result(), failure)))
     if failures and not state.measured:
-        raise ProbeError("; ".join(failures[:3]))
+        raise ProbeError(listed(failures, 3))
 
 
 def _named(unit: Unit, result: Result, failure: str) -> Result:
@@ -328,7 +329,7 @@ def _try(bench: Bench, library: Library, state: _State) -> None:
     state.dropped |= ruled
     _decide(library, state)
     if not ruled or not state.text:
-        state.refused = f"jobs fail with the file that was made: {'; '.join(list(wrong.values())[:3])}"
+        state.refused = f"jobs fail with the file that was made: {listed(list(wrong.values()), 3)}"
         state.text = ""
 
 

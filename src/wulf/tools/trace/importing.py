@@ -11,6 +11,7 @@ from wulf.base.trace.imported import goal, smpi
 from wulf.base.trace.imported.numbers import MOST_TEXT
 from wulf.base.trace.reader import Trace, read
 from wulf.base.trace.writer import write_container
+from wulf.page.words import listed
 
 Format = Literal["goal", "smpi"]
 
@@ -36,7 +37,7 @@ def import_trace(files: Sequence[Path], form: Format, output: Path, speed: float
         streams = goal.streams(_text(files[0]), str(files[0]))
     else:
         streams = smpi.streams({str(file): _text(file) for file in _listed(files)}, speed)
-    names = ", ".join(file.name for file in files[:3])
+    names = listed([file.name for file in files], 3)
     write_container(output, {"command": f"{form.upper()} of {names}"}, streams)
     return read(output)
 
