@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +13,6 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from wulf.base.text import printable
 from wulf.page import findings, operations
 from wulf.page.blocks import (
     Block,
@@ -171,10 +169,10 @@ class Printer:
     def warning(self, warning: Warning) -> None:
         style = f"bold {STYLES[warning.severity]}".strip()
         for case in warning.cases[:CASES]:
-            self._print(Text.assemble((f"{warning.severity}: {warning.kind}: ", style), _safe(case)))
+            self._print(Text.assemble((f"{warning.severity}: {warning.kind}: ", style), case))
         if len(warning.cases) > CASES:
             self.line(f"  and {len(warning.cases) - CASES} more")
-        self._print(Padding(Text(_safe(warning.advice)), (0, 0, 0, 2), expand=False))
+        self._print(Padding(Text(warning.advice), (0, 0, 0, 2), expand=False))
 
     def text(self, text: Text) -> None:
         """Print a line of several styles."""
@@ -183,7 +181,7 @@ class Printer:
     def line(self, text: str, style: str = "") -> None:
         # What stands before and after a block may both ask for room.
         if text or not self._blank:
-            self._print(Text(_safe(text), style=style))
+            self._print(Text(text, style=style))
 
     def table(self, table: Table) -> None:
         """Print a table so that every column and every value of it can be read."""
@@ -277,12 +275,7 @@ def _has_heading(section: Section) -> bool:
 
 
 def _cell(item: Item) -> Text:
-    return Text(_safe(item.text), style=STYLES[item.flag])
-
-
-def _safe(text: str) -> str:
-    """Return what can do no more to a terminal than be read, whoever wrote it."""
-    return printable(text, sys.maxsize)
+    return Text(item.text, style=STYLES[item.flag])
 
 
 @dataclass(frozen=True)
