@@ -75,6 +75,17 @@ def test_what_is_shown_is_what_holds(place: Path) -> None:
     assert [name for name, (_, source) in settings(place, "lab").items() if source == "built in"]
 
 
+def test_an_earlier_name_of_an_option_holds(place: Path) -> None:
+    of_user = user(place, "[bench.blas]\nrounds = 3\n")
+    assert settings(place, "bench")["bench blas launches"] == ("3", f"{of_user}, line 2")
+    (place / "site" / "config.toml").write_text("[bench.blas]\nlaunches = 4\n")
+    assert settings(place, "bench")["bench blas launches"] == ("3", f"{of_user}, line 2")
+    user(place, "")
+    assert settings(place, "bench", WULF_BENCH_BLAS_ROUNDS="")["bench blas launches"][0] == "4"
+    found = settings(place, "bench", WULF_BENCH_BLAS_ROUNDS="5")
+    assert found["bench blas launches"] == ("5", "WULF_BENCH_BLAS_ROUNDS")
+
+
 WRONG = {
     "an unknown option": (
         '[measure]\n\nbugdet = "7m"\n',

@@ -166,7 +166,7 @@ def test_every_field_of_every_tool_says_what_it_is():
             tool.work,
             tool.record,
             tool.page,
-            *filter(None, [tool.findings]),
+            *filter(None, [tool.exit_code]),
             *tool.templates.values(),
         ):
             assert tool.part(place) is not None

@@ -42,8 +42,10 @@ class Tool(NamedTuple):
     page: str
     #: Of a verb at the top: under which heading of the list it stands.
     heading: str = ""
-    #: ``(record) -> bool``: whether the exit code is that of findings.
-    findings: str = ""
+    #: ``(record) -> int``: the exit code, where it is not always 0.
+    exit_code: str = ""
+    #: Takes minutes: where there is no terminal lines say what it is at.
+    is_long: bool = False
     #: What ``--template`` prints, by name: texts.
     templates: Mapping[str, str] = _NONE
     #: Its package.

@@ -8,7 +8,6 @@ from pathlib import Path
 from wulf.base import store
 from wulf.base.errors import StoreError, UsageError
 from wulf.base.records import Comparison, Prediction
-from wulf.base.records.blas import BlasComparison
 from wulf.base.records.collectives import CollectiveTuning
 from wulf.base.records.emulated import Emulated
 from wulf.base.records.profiled import Characters
@@ -26,11 +25,12 @@ from wulf.node.fleet import allocation, change
 from wulf.node.fleet.begin import new_seed, place_of
 from wulf.node.fleet.clusters import config_of
 from wulf.node.measuring import session as measuring
-from wulf.node.programs import blas_runs
 from wulf.node.replay import predicting
 from wulf.node.trials import commands, interleaving
 from wulf.node.trials.printed import printed
 from wulf.tools.application import work
+from wulf.tools.blas import work as blas
+from wulf.tools.blas.request import BlasRequest
 from wulf.tools.collectives import session as collectives
 from wulf.tools.collectives.request import CollectivesRequest
 from wulf.tools.emulate import work as emulating
@@ -355,45 +355,6 @@ def predict(
 
 
 @checked
-def compare_blas(
-    cluster: Cluster = None,
-    *,
-    nodes: str | None = None,
-    libraries: Sequence[str] | None = None,
-    threads: int | None = None,
-    size: int = 1000,
-    rounds: int | None = None,
-    margin: float = 0.02,
-    seed: int | None = None,
-) -> BlasComparison:
-    """Say which BLAS library is fastest, as ``wulf bench blas`` does.
-
-    Parameters
-    ----------
-    libraries
-        Absolute paths on the nodes; None for all that are found.
-    size
-        Rows and columns of the matrices.
-    rounds
-        Launches of each library; None for what a proof needs.
-    """
-    config = config_of(cluster)
-    chosen = config.select(nodes)
-    request = blas_runs.BlasRequest(
-        config=config,
-        # The nodes of one machine are one.
-        nodes=chosen[:1] if config.transport == "local" else chosen,
-        libraries=list(libraries) if libraries is not None else None,
-        threads=threads,
-        size=size,
-        rounds=rounds,
-        margin=margin,
-        seed=new_seed(seed),
-    )
-    return blas_runs.compare(request, stage)
-
-
-@checked
 def hpl(
     cluster: Cluster = None,
     path: Path | str | None = None,
@@ -500,4 +461,5 @@ def _samples(samples: int) -> int:
     return samples
 
 
+compare_blas = function(BlasRequest, blas.compare)
 worth = function(WorthRequest, valuing.value)

@@ -11,7 +11,7 @@ import typer
 from wulf.base import defaults, locations, user_files
 from wulf.base.errors import UsageError
 from wulf.base.text import nearest, printable
-from wulf.face.cli.defaults import options_of, refuse_unknown, setting_of, unknown_variables
+from wulf.face.cli.defaults import options_of, refuse_unknown, setting_of, spellings, unknown_variables
 from wulf.face.cli.options import JsonOption, print_json, show_table
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _of_verb(path: Sequence[str], command: Any, *, whole: bool) -> Iterator[Conf
 
     options = options_of(command)
     within = getattr(command, "commands", {})
-    refuse_unknown(path, list(options), list(within))
+    refuse_unknown(path, spellings(options), list(within))
     for name, option in options.items():
         setting = setting_of(path, name, option)
         # What is said for all verbs is shown once.

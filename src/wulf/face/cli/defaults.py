@@ -12,7 +12,7 @@ where only the options of `wulf.base.defaults.COMMON` are for all verbs.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from wulf.base import defaults
@@ -60,7 +60,7 @@ def of_command(path: Sequence[str], command: Any, chosen: Sequence[str] = ()) ->
     """
     options = options_of(command)
     within = getattr(command, "commands", {})
-    refuse_unknown(path, list(options), list(within))
+    refuse_unknown(path, spellings(options), list(within))
     found: dict[str, Any] = {}
     for name, option in options.items():
         setting = setting_of(path, name, option)
@@ -87,6 +87,11 @@ def options_of(command: Any) -> dict[str, Any]:
     return found
 
 
+def spellings(options: Mapping[str, Any]) -> list[str]:
+    """Return all long names of options, without their dashes: earlier ones go on to be keys of files, too."""
+    return [plain(name) for option in options.values() for name in option.opts if name.startswith("--")]
+
+
 def setting_of(path: Sequence[str], name: str, option: Any) -> Setting | None:
     """Return what an option of a verb is to be where it is not on the command line; None for its own default.
 
@@ -95,7 +100,7 @@ def setting_of(path: Sequence[str], name: str, option: Any) -> Setting | None:
     ConfigError
         It is what the option does not take.
     """
-    setting = next(_candidates(path, name), None)
+    setting = next(_candidates(path, dict.fromkeys([name, *spellings({name: option})])), None)
     if setting is None:
         return None
     try:
@@ -168,17 +173,24 @@ def blaming(work: Callable[[], _T]) -> _T:
         raise
 
 
-def _candidates(path: Sequence[str], name: str) -> Iterator[Setting]:
-    """Yield what is given for an option, what counts most first."""
-    # Which cluster is meant where none is named depends on where one is: `wulf.node.fleet.clusters`.
-    is_common = name in COMMON and name != "cluster"
-    variables = [variable_of(" ".join([*path, name])), *([variable_of(name)] if is_common else [])]
+def _candidates(path: Sequence[str], names: Iterable[str]) -> Iterator[Setting]:
+    """Yield what is given for an option, what counts most first; `names` are all its spellings."""
+    places = [place for name in names for place in _places(path, name)]
+    variables = [variable_of(" ".join([*keys, name])) for keys, name in places]
     yield from (Setting(os.environ[variable], variable) for variable in variables if os.environ.get(variable))
     for file in defaults.files():
-        for keys in (path, (defaults.SECTION,)) if is_common else (path,):
-            setting = file.setting(keys, name)
+        for keys, name in places:
+            setting = file.setting(keys or (defaults.SECTION,), name)
             if setting is not None:
                 yield setting
+
+
+def _places(path: Sequence[str], name: str) -> Iterator[tuple[Sequence[str], str]]:
+    """Yield the verb that a default may be given for, and no verb where it may be for all."""
+    yield path, name
+    # Which cluster is meant where none is named depends on where one is: `wulf.node.fleet.clusters`.
+    if name in COMMON and name != "cluster":
+        yield (), name
 
 
 def _taken(option: Any, value: Any) -> Any:

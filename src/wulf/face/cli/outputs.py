@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from wulf.base import catalogue, networks, records
-from wulf.base.records import blas, collectives, diagnosed, emulated, hpcc, hpl, profiled, traced, watched
+from wulf.base.records import collectives, diagnosed, emulated, hpcc, hpl, profiled, traced, watched
 from wulf.base.tool import tools
 from wulf.face.cli import json_records
 from wulf.face.cli.verification import Verification
@@ -39,7 +39,6 @@ OUTPUTS: dict[str, Output] = {
     "networks": Output("wulf program predict --json (with --list)", list[networks.NamedNetwork]),
     "watch": Output("wulf watch run --json, wulf watch show --json", watched.WatchReport),
     "mpi-parameters": Output("wulf tune parameters --json", list[records.MpiParameter]),
-    "blas": Output("wulf bench blas --json", blas.BlasComparison),
     "hpcc": Output("wulf bench hpcc --json", hpcc.HpccResult),
     "hpl": Output(
         "wulf bench hpl --json, wulf report --json (of a run of HPL), RUN/result.json", hpl.HplResult

@@ -118,6 +118,10 @@ class Display:
         if self._live:
             self._bar.stop()
 
+    def __call__(self, text: str) -> None:
+        """Announce a new part of the work (`wulf.base.tool.Progress`)."""
+        self.stage(text)
+
     def stage(self, text: str) -> None:
         """Announce a new part of the work; how it stands is shown at its first result."""
         _LOG.info("%s", text, extra={"shown": not self._live})

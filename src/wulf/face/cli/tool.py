@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from wulf.base.errors import EXIT_FINDINGS
 from wulf.base.request import JsonField, Option
+from wulf.base.signals import end_gently
 from wulf.base.tool import Tool
 from wulf.face.cli.declared import flat
 
@@ -28,13 +28,15 @@ def command_of(tool: Tool) -> Callable[..., None]:
     """Return the command of a tool, as typer takes it."""
 
     def command(request: Any, shown: Shown, template: Any = None) -> None:  # noqa: ARG001 - answered before
-        from wulf.face.cli.progress import staging
+        from wulf.face.cli.progress import Display, staging
 
-        with staging() as progress:
+        end_gently()
+        with Display() if tool.is_long else staging() as progress:
             record = tool.part(tool.work)(request, progress)
         _show(tool, record, shown)
-        if tool.findings and tool.part(tool.findings)(record):
-            raise typer.Exit(EXIT_FINDINGS)
+        code = tool.part(tool.exit_code)(record) if tool.exit_code else 0
+        if code:
+            raise typer.Exit(code)
 
     request = tool.part(tool.request)
     template = {"template": _template(tool)} if tool.templates else {}

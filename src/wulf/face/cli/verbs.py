@@ -189,10 +189,6 @@ _WRITTEN: Mapping[str, Mapping[str, Verb]] = {
                     "Run HPC Challenge on all nodes together and on each alone, and name the nodes that are not "
                     "like the others.",
                 ),
-                "blas": _verb(
-                    "blas",
-                    "Say which BLAS library is fastest, by products of matrices (DGEMM), with its interval.",
-                ),
             },
         ),
     },
@@ -215,7 +211,10 @@ _WRITTEN: Mapping[str, Mapping[str, Verb]] = {
     },
 }
 #: Verb → verbs within it in the order in which they are used; what is not named comes last.
-_ORDER = {"program": ("run", "trace", "characterise", "emulate", "predict", "worth", "shipped")}
+_ORDER = {
+    "program": ("run", "trace", "characterise", "emulate", "predict", "worth", "shipped"),
+    "bench": ("hpl", "hpcc", "blas"),
+}
 
 
 def _with_tools(written: Mapping[str, Mapping[str, Verb]]) -> Mapping[str, Mapping[str, Verb]]:

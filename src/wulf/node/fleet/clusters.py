@@ -54,6 +54,12 @@ def config_of(named: AnyCluster) -> inventory.ClusterConfig:
     return cluster(None if named is None else str(named))
 
 
+def distinct(config: inventory.ClusterConfig, nodes: str | None) -> list[str]:
+    """Return the nodes that are chosen; those of this machine are one."""
+    chosen = config.select(nodes)
+    return chosen[:1] if config.transport == "local" else chosen
+
+
 def _slurm() -> inventory.ClusterConfig:
     """Return the allocation; its nodes have what ./cluster.toml says of them, where that has them all."""
     config = _settings_for(inventory.from_slurm(os.environ))

@@ -36,6 +36,7 @@ SeedField = Annotated[int | None, Option("Seed of all random orders. Default: a 
 PrecisionField = Annotated[
     float, Option("Launches are added until the 95 % interval is ± this wide.", unit=SHARE)
 ]
+MarginField = Annotated[float, Option("Differences smaller than this do not matter.", unit=SHARE)]
 TakeOverField = Annotated[bool, Option("Set it although TuneD, NetworkManager … on the node sets it, too.")]
 RelaxField = Annotated[
     bool,
