@@ -71,7 +71,7 @@ def test_what_cannot_be_is_said(tmp_path):
     assert missing.returncode == 1
     assert "local1: there is no nonesuch" in missing.stderr and "apt install hpcc" in missing.stderr
     small = wulf(tmp_path, "bench", "hpcc", "--cluster", "local", "--size", "1")
-    assert small.returncode == 2 and "N is from 200" in small.stderr
+    assert small.returncode == 2 and "200" in small.stderr
     assert not (tmp_path / "runs").exists()
 
 

@@ -94,7 +94,7 @@ class EveryKindRequest:
 
     run: Annotated[AnyRun, Argument("A run.", metavar="RUN", complete="runs")]
     files: Annotated[Sequence[Path | str], Option("Files.")] = ()
-    budget_s: Annotated[float, Option("Time.", unit=SECONDS)] = 1800.0
+    budget_s: Annotated[float, Option("Time.", names=("--budget", "--time"), unit=SECONDS)] = 1800.0
     largest_bytes: Annotated[int | None, Option("Size.", unit=BYTES)] = None
     margin: Annotated[float, Option("Share.", unit=SHARE)] = 0.02
     check: Annotated[bool, Option("Without a check.", names=("--no-check",))] = True
@@ -125,6 +125,11 @@ def test_both_faces_make_the_same_request():
     asked = on_the_command_line(words)
     assert asked == EveryKindRequest("latest", [Path("a"), Path("b")], 5400.0, 65536, 0.05, False, 7)
     assert on_the_command_line(["latest"]) == in_python(run="latest") == EveryKindRequest("latest")
+
+
+def test_both_faces_know_earlier_names():
+    assert on_the_command_line(["x", "--time", "1m"]) == in_python(run="x", time_s=60.0)
+    assert in_python(run="x", time_s=60.0).budget_s == 60.0
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from wulf.node.measuring.imported import import_run, read_files
 from wulf.node.probe import build
 from wulf.tools.hpcc import program as hpcc
 from wulf.tools.hpcc import work as procedure
+from wulf.tools.hpcc.request import SMALLEST, HpccRequest
 from wulf.tools.hpcc.result import COMPARED, result
 
 OUTPUT = Path(__file__).parents[1] / "golden" / "imports" / "hpcc.txt"
@@ -123,12 +124,10 @@ def test_the_input_has_as_square_a_grid_as_can_be():
 def test_the_size_fits_into_time_and_memory():
     assert hpcc.size_for(10.0, (1000, 10.0, 2.0)) == 1000
     assert hpcc.size_for(8000.0, (1000, 10.0, 8.0)) == pytest.approx(9915, rel=0.01)
-    assert hpcc.size_for(0.001, (1000, 10.0, 2.0)) == hpcc.SMALLEST
+    assert hpcc.size_for(0.001, (1000, 10.0, 2.0)) == SMALLEST
     size = hpcc.fitting(10**6, 16e9)
     assert size == 31000 and 8 * size**2 <= hpcc.MEMORY_SHARE * 16e9
     assert hpcc.fitting(1234, 16e9) == 1200
-    with pytest.raises(UsageError, match="N is from 200"):
-        hpcc.check_size(10)
 
 
 def cluster(more="", mpi=""):
@@ -163,7 +162,7 @@ SHARED = 'shared_cpus = [["node01", "node02"], ["node03", "node04"]]'
 )
 def test_nodes_of_one_host_have_its_memory_once(more, facts, together, alone):
     config, records = cluster(more), nodes(**facts)
-    request = procedure.HpccRequest(config=config, nodes=list(config.nodes), time_s=60.0, launches=6)
+    request = HpccRequest(cluster=config, budget_s=60.0, launches=6)
     jobs = procedure._jobs(request, records, 2, "openmpi", ("directory", "/usr/bin/hpcc"))
     assert [job.memory_bytes / 2**30 for job in jobs if job.nodes > 1] == together
     assert [job.memory_bytes / 2**30 for job in jobs if job.nodes == 1] == alone
@@ -178,10 +177,10 @@ def test_unknown_memory_is_said_where_no_size_is_given():
     config, records = cluster(), nodes()
     records[2] = NodeRecord(node="node03", reachable=True, facts={"cpu.allowed": "0-3"})
     assert site.memory_bytes(config, records) is None
-    request = procedure.HpccRequest(config=config, nodes=list(config.nodes), time_s=60.0, launches=6)
+    request = HpccRequest(cluster=config, budget_s=60.0, launches=6)
     with pytest.raises(UsageError, match=r"node03: the memory is not known .* with --size"):
         procedure._require_memory(request, records)
-    given = procedure.HpccRequest(config=config, nodes=list(config.nodes), time_s=60.0, launches=6, size=2000)
+    given = HpccRequest(cluster=config, budget_s=60.0, launches=6, size=2000)
     procedure._require_memory(given, records)
     jobs = procedure._jobs(given, records, 2, "openmpi", ("directory", "/usr/bin/hpcc"))
     scouted = [procedure._Scouted(job=job, summary=summary(), took_s=1.0) for job in jobs]

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from tests.unit.test_hpl_result import CHOSEN, OTHER, launch, manifest
 from wulf.base.errors import UsageError
@@ -17,6 +18,7 @@ from wulf.face.cli import hpl as cli
 from wulf.node.cluster import inventory
 from wulf.tools.hpl import session
 from wulf.tools.hpl.launching import HplSite, Limit
+from wulf.tools.hpl.request import HplRequest
 
 #: What every launch takes to start [s].
 START_S = 0.5
@@ -143,13 +145,16 @@ def test_a_wrong_result_is_no_success(tmp_path, capsys, status, code):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"repeat": 3, "mpi": "mpich"}, "--repeat, --mpi and --resume"),
-        ({"seed": 0}, "--seed and --resume"),
+        (("--repeat", "3", "--mpi", "mpich"), "--launches, --mpi and --resume"),
+        (("--seed", "0"), "--seed and --resume"),
     ],
 )
 def test_a_run_goes_on_as_it_was_begun(more, said):
-    with pytest.raises(UsageError, match=said):
-        cli.command(resume="one", time="1m", **more)
+    app = typer.Typer(rich_markup_mode=None)
+    app.command()(cli.command)
+    refused = CliRunner().invoke(app, ["--resume", "one", "--budget", "1m", *more])
+    assert isinstance(refused.exception, UsageError)
+    assert said in str(refused.exception)
 
 
 @pytest.fixture
@@ -167,21 +172,10 @@ WATCHER = SimpleNamespace(stage=lambda _: None, note=lambda _: None, begun=lambd
 
 
 def test_the_end_of_the_allocation_ends_a_run(tmp_path, monkeypatch, given):
-    monkeypatch.setattr(session, "_manifest", lambda request, *_: manifest(time_s=request.time_s))
+    monkeypatch.setattr(session, "_manifest", lambda request, *_: manifest(time_s=request.budget_s))
     config = inventory.parse('[cluster]\nnodes = "node[01-02]"\n', "cluster.toml")
-    request = session.HplRequest(
-        config=config,
-        nodes=["node01", "node02"],
-        program=None,
-        time_s=600.0,
-        repeats=6,
-        seed=1,
-        price=None,
-        watts=None,
-        peak_gflops=None,
-        mpi=None,
-    )
-    session.start(request, tmp_path / "run", WATCHER)
+    request = HplRequest(config, tmp_path / "run", budget_s=600.0, seed=1)
+    session.start(request, WATCHER)
     assert [plan.time_s for plan in given] == [100.0]
 
 

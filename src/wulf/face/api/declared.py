@@ -36,7 +36,10 @@ def function(
         parameter.replace(annotation=fields[name].kind) for name, parameter in signature.parameters.items()
     ]
 
-    def called(*values: _Arguments.args, **named: _Arguments.kwargs) -> _Record:
+    earlier = {spelled: field.name for field in fields.values() for spelled in _earlier_names(field)}
+
+    def called(*values: _Arguments.args, **given: _Arguments.kwargs) -> _Record:
+        named: Any = {earlier.get(argument, argument): value for argument, value in given.items()}
         for argument, value in signature.bind(*values, **named).arguments.items():
             _require(fields[argument], value)
         return work(request(*values, **named), LOGGED)
@@ -47,6 +50,13 @@ def function(
     )
     called.__doc__ = "\n".join([inspect.cleandoc(request.__doc__ or ""), *_parameters(request)])
     return called
+
+
+def _earlier_names(field: Field) -> Iterator[str]:
+    """Yield what the argument was called when the option had an earlier name."""
+    suffix = field.option.unit.suffix if field.option.unit is not None else ""
+    for name in field.option.names[1:]:
+        yield name.lstrip("-").replace("-", "_") + suffix
 
 
 def _require(field: Field, value: object) -> None:

@@ -35,7 +35,9 @@ from wulf.tools.collectives import session as collectives
 from wulf.tools.collectives.request import CollectivesRequest
 from wulf.tools.emulate import work as emulating
 from wulf.tools.hpcc import work as hpcc
+from wulf.tools.hpcc.request import HpccRequest
 from wulf.tools.hpl import session as linpack
+from wulf.tools.hpl.request import HplRequest
 from wulf.tools.trace import work as tracing
 from wulf.tools.worth import work as valuing
 from wulf.tools.worth.request import WorthRequest
@@ -354,93 +356,8 @@ def predict(
     return predicting.predict(request, stage)
 
 
-@checked
-def hpl(
-    cluster: Cluster = None,
-    path: Path | str | None = None,
-    *,
-    nodes: str | None = None,
-    program: str | None = None,
-    time_s: float = 1200.0,
-    repeat: int = 6,
-    price: float | None = None,
-    watts: float | None = None,
-    peak_gflops: float | None = None,
-    blas_library: str | None = None,
-    mpi: str | None = None,
-    seed: int | None = None,
-) -> HplRun:
-    """Run High-Performance Linpack, tuned and repeated, as ``wulf bench hpl`` does: ``run.result``.
-
-    Parameters
-    ----------
-    program
-        On the nodes; None for xhpl or else hpcc.
-    time_s
-        For all of it [s].
-    price, watts
-        Of the whole machine.
-    blas_library
-        ``all``, a name or a path; None for what the program finds.
-    """
-    for name, value in (("price", price), ("watts", watts), ("peak_gflops", peak_gflops)):
-        if value is not None and not value > 0:
-            raise UsageError(f"{name} {value:g}: it must be more than 0")
-    config = config_of(cluster)
-    request = linpack.HplRequest(
-        config=config,
-        nodes=config.select(nodes),
-        program=program,
-        time_s=time_s,
-        repeats=repeat,
-        seed=new_seed(seed),
-        price=price,
-        watts=watts,
-        peak_gflops=peak_gflops,
-        mpi=mpi,
-        blas=blas_library,
-    )
-    return linpack.start(request, place_of(path, RUNS), LoggedHpl())
-
-
-@checked
-def run_hpcc(
-    cluster: Cluster = None,
-    path: Path | str | None = None,
-    *,
-    nodes: str | None = None,
-    time_s: float = 1200.0,
-    launches: int = 6,
-    size: int | None = None,
-    ranks_per_node: int | None = None,
-    program: str = "hpcc",
-    seed: int | None = None,
-) -> Run:
-    """Run HPC Challenge on all nodes together and on each alone, as ``wulf bench hpcc`` does.
-
-    Parameters
-    ----------
-    time_s
-        Time after which no round is begun [s].
-    launches
-        Rounds at most.
-    size
-        N of HPL; None for what fits.
-    """
-    config = config_of(cluster)
-    chosen = config.select(nodes)
-    request = hpcc.HpccRequest(
-        config=config,
-        # The nodes of one machine are one.
-        nodes=chosen[:1] if config.transport == "local" else chosen,
-        time_s=allocation.capped(time_s, note),
-        launches=launches,
-        size=size,
-        ranks_per_node=ranks_per_node,
-        program=program,
-        seed=new_seed(seed),
-    )
-    return hpcc.measure(request, place_of(path, RUNS), stage)
+def _hpl(request: HplRequest, progress: Progress) -> HplRun:  # noqa: ARG001 - HPL has its own
+    return linpack.start(request, LoggedHpl())
 
 
 def _tune_collectives(request: CollectivesRequest, progress: Progress) -> CollectiveTuning:
@@ -461,5 +378,7 @@ def _samples(samples: int) -> int:
     return samples
 
 
+hpl = function(HplRequest, _hpl)
+run_hpcc = function(HpccRequest, hpcc.measure)
 compare_blas = function(BlasRequest, blas.compare)
 worth = function(WorthRequest, valuing.value)

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -16,6 +16,7 @@ from wulf.base.errors import UsageError
 from wulf.base.request import Argument, Elsewhere, Field, fields_of
 from wulf.face.cli import complete
 
+_Request = TypeVar("_Request")
 #: What the command line takes as it is.
 _PLAIN = (bool, int, float, str, Path)
 #: Of several kinds that Python takes, the command line takes the last of these.
@@ -25,22 +26,26 @@ _RICHER: list[Any] = [str, Path, list[str], list[Path]]
 def flat(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command of options for a function of records: the fields of its dataclasses are the options.
 
-    What a function takes beside records is declared as typer wants it, and stays. The help is its docstring, or else
+    What a function takes beside records is declared as typer wants it, and stays; a record that is `Asked` for is made
+    where the function calls it. The help is its docstring, or else
     that of its first record.
     """
     hints = get_type_hints(command, include_extras=True)
     hints.pop("return", None)
-    records = {name: kind for name, kind in hints.items() if dataclasses.is_dataclass(kind)}
+    records = {name: record for name, kind in hints.items() if (record := _record_of(kind)) is not None}
     plain = inspect.signature(command).parameters
     parameters = [
         made
         for name, kind in hints.items()
-        for made in (_parameters(kind) if name in records else [_plain(plain[name], kind)])
+        for made in (_parameters(records[name]) if name in records else [_plain(plain[name], kind)])
     ]
 
     @functools.wraps(command)
     def called(**given: Any) -> None:
-        built = {name: _built(kind, given) for name, kind in records.items()}
+        built = {
+            name: Asked(record, given) if get_origin(hints[name]) is Asked else _built(record, given)
+            for name, record in records.items()
+        }
         command(**built, **{name: given[name] for name in hints if name in given and name not in records})
 
     # Arguments keep their order; what typer reads is the signature, and in older versions the annotations.
@@ -49,6 +54,37 @@ def flat(command: Callable[..., None]) -> Callable[..., None]:
     called.__doc__ = command.__doc__ or next(iter(records.values())).__doc__
     del called.__wrapped__
     return called
+
+
+def given(context: typer.Context, record: Any) -> list[str]:
+    """Return the options of a record that are on the command line."""
+    sources = {
+        field.names[0]: context.get_parameter_source(field.name) for field in map(_Field, fields_of(record))
+    }
+    return [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
+
+
+class Asked(Generic[_Request]):
+    """A request that is made where it is called for: what goes without one is looked at before."""
+
+    def __init__(self, record: Callable[..., _Request], given: Mapping[str, Any]) -> None:
+        self._record, self._given = record, given
+
+    def __call__(self) -> _Request:
+        """Return it; raises UsageError where something is missing or no value."""
+        made: _Request = _built(self._record, self._given)
+        return made
+
+    def value(self, name: str) -> Any:
+        """Return the value of one field."""
+        field = next(field for field in map(_Field, fields_of(self._record)) if field.name == name)
+        return field.parsed(self._given[name])
+
+
+def _record_of(kind: Any) -> Any:
+    """Return the record of a parameter; None where it is declared as typer wants it."""
+    kind = get_args(kind)[0] if get_origin(kind) is Asked else kind
+    return kind if dataclasses.is_dataclass(kind) else None
 
 
 def _plain(parameter: inspect.Parameter, kind: Any) -> inspect.Parameter:

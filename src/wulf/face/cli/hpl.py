@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from wulf.base.errors import EXIT_FINDINGS, UsageError
 from wulf.base.nodeset import fold
+from wulf.base.request import JsonField
 from wulf.base.signals import end_gently
-from wulf.base.units import format_value, parse_duration
-from wulf.face.cli import complete
-from wulf.face.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console, print_json
+from wulf.base.units import format_value
+from wulf.face.cli.declared import flat, given
+from wulf.face.cli.options import ResumeField, console, print_json
 from wulf.face.cli.progress import Display, duration
+from wulf.tools.hpl.request import HplRequest
 
 if TYPE_CHECKING:
     from wulf.base.records.hpl import HplLaunch, HplManifest
     from wulf.base.store.hpl import HplRun
-
-TIME = "20m"
-REPEAT = 6
 
 
 class HplProgress(Display):
@@ -53,124 +53,31 @@ class HplProgress(Display):
         self.note(f"interrupted; what was measured is kept: wulf bench hpl --resume {path}")
 
 
-def command(
-    cluster_name: ClusterOption = None,
-    nodes: Annotated[
-        str | None, typer.Option(help="Only these nodes of the cluster, such as 'node[01-08]'.")
-    ] = None,
-    program: Annotated[
-        str | None,
-        typer.Option(metavar="PATH", help="HPL on the nodes: xhpl or hpcc. Default: xhpl, or else hpcc."),
-    ] = None,
-    time: Annotated[str | None, typer.Option(help=f"Time for all of it. Default: {TIME}.")] = None,
-    repeat: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help=f"Fresh launches of what is chosen; an interval takes 6. Default: {REPEAT}."
-        ),
-    ] = None,
-    price: Annotated[
-        float | None, typer.Option(min=0, help="Price of the whole machine, in any currency.")
-    ] = None,
-    watts: Annotated[
-        float | None, typer.Option(min=0, help="What the whole machine takes under load.")
-    ] = None,
-    blas: Annotated[
-        str | None,
-        typer.Option(
-            metavar="all|NAME|PATH",
-            help="BLAS library, as 'wulf bench blas' names them: 'all' compares, by HPL itself, those that the "
-            "program is "
-            "proven to use, and goes on with the fastest. Default: what the program finds.",
-        ),
-    ] = None,
-    peak: Annotated[
-        float | None,
-        typer.Option(
-            min=0, help="Theoretical peak of the nodes [GFLOPS], where it is not known or is not right."
-        ),
-    ] = None,
-    mpi: Annotated[
-        str | None,
-        typer.Option(
-            help="MPI library that starts the job: 'openmpi', 'mpich' or a compiler. Default: that of HPL."
-        ),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of the search.")] = None,
-    run: Annotated[str | None, typer.Option(help="Name of the run. Default: date and time.")] = None,
-    runs: RunsOption = RUNS,
-    resume: Annotated[
-        str | None,
-        typer.Option(
-            metavar="RUN",
-            help="Go on with a run that was interrupted, as it was begun: of the other options only --time, --runs and "
-            "--json go with it.",
-            autocompletion=complete.runs,
-        ),
-    ] = None,
-    json: JsonOption = False,
-) -> None:
-    """Run High-Performance Linpack with the setting that is quickest here, as large as time and memory allow.
+@dataclass(frozen=True)
+class Begun:
+    """How it is begun and shown."""
 
-    Small problems say how long a problem takes. Then process grid, threads, block size, broadcast, depth and row
-    exchange are searched: first with small problems, the best of them with larger ones; launches that are much slower
-    than the best are cut short, early where HPL says how far it is. A model of these times predicts the large
-    problem, which is as large as the rest of the time and the memory allow. What is chosen is launched afresh, several
-    times: the figure is the median of these launches with its interval, not the best one. A result that fails HPL's
-    own check counts as failed.
+    resume: ResumeField = None
+    json: JsonField = False
 
-    The percentage of the theoretical peak needs to know the CPU: how it is derived is shown, --peak overrides it.
-    --price and --watts give the price of a GFLOPS and MFLOPS/W.
 
-    Debian has HPL within its package hpcc, which makes all its other tests at every launch, so that fewer settings are
-    tried. Exit code 3 when the time ended it before all launches were made, or a launch of what was chosen failed.
-    """
+@flat
+def command(context: typer.Context, request: HplRequest, begun: Begun) -> None:
     from wulf.base.store import find_run
     from wulf.base.store.hpl import HEAD
-    from wulf.node.fleet.begin import new_run, new_seed
-    from wulf.node.fleet.clusters import cluster as resolve
     from wulf.tools.hpl import session
 
-    if resume is not None:
-        given = {
-            "--cluster": cluster_name, "--nodes": nodes, "--program": program, "--repeat": repeat, "--price": price,
-            "--watts": watts, "--blas": blas, "--peak": peak, "--mpi": mpi, "--seed": seed, "--run": run,
-        }  # fmt: skip
-        _as_begun([name for name, value in given.items() if value is not None])
+    if begun.resume is not None:
+        others = [name for name in given(context, HplRequest) if name not in ("--budget", "--runs")]
+        if others:
+            raise UsageError(f"{', '.join(others)} and --resume: a run goes on as it was begun")
     end_gently()
     with HplProgress() as progress:
-        if resume is not None:
-            finished = session.go_on(
-                find_run(resume, runs, HEAD), parse_duration(time) if time else None, progress
-            )
+        if begun.resume is not None:
+            finished = session.go_on(find_run(begun.resume, request.runs, HEAD), request.budget_s, progress)
         else:
-            config = resolve(cluster_name)
-            request = session.HplRequest(
-                config=config,
-                nodes=config.select(nodes),
-                program=program,
-                time_s=parse_duration(time or TIME),
-                repeats=repeat or REPEAT,
-                seed=new_seed(seed),
-                price=_positive("--price", price),
-                watts=_positive("--watts", watts),
-                peak_gflops=_positive("--peak", peak),
-                mpi=mpi,
-                blas=blas,
-            )
-            finished = session.start(request, new_run(run, runs), progress)
-    _show(finished, json=json)
-
-
-def _as_begun(given: list[str]) -> None:
-    if given:
-        raise UsageError(f"{', '.join(given)} and --resume: a run goes on as it was begun")
-
-
-def _positive(name: str, value: float | None) -> float | None:
-    if value is not None and not value > 0:
-        raise UsageError(f"{name} {value:g}: it must be more than 0")
-    return value
+            finished = session.start(request, progress)
+    _show(finished, json=begun.json)
 
 
 def _show(run: HplRun, *, json: bool) -> None:

@@ -16,7 +16,7 @@ from wulf.page.words import count, name, percent
 #: How long the steps of a test took: in --json.
 _TIMES = "s"
 _ENDED = {
-    "budget": "the time ended it before all rounds were made: give it more with --time",
+    "budget": "the time ended it before all rounds were made: give it more with --budget",
     "interrupted": "interrupted: rounds that were whole are kept",
 }
 

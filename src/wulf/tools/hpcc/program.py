@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from wulf.base.errors import UsageError
+from wulf.tools.hpcc.request import LARGEST, SMALLEST
 
 #: Columns of a block.
 BLOCK = 128
@@ -12,7 +12,6 @@ BLOCK = 128
 SCOUT_SIZE = 1000
 #: Of the time of a run, what the second scout takes by the word of the first: its data is less in the caches.
 SCOUT_SHARE = 0.2
-SMALLEST, LARGEST = 200, 2_000_000
 #: Part of the memory that the matrix may take: the system and the MPI library need some, too.
 MEMORY_SHARE = 0.5
 MISSING = "install it on every node (Debian, Ubuntu: apt install hpcc), or give its path with --program"
@@ -108,10 +107,3 @@ def fitting(size: int, memory_bytes: float) -> int:
     largest = min(size, math.isqrt(int(memory_bytes * MEMORY_SHARE / 8)))
     step = int(10 ** max(len(str(largest)) - 2, 0))
     return largest // step * step
-
-
-def check_size(size: int) -> int:
-    """Return N; raise UsageError where HPCC makes nothing of it."""
-    if not SMALLEST <= size <= LARGEST:
-        raise UsageError(f"--size {size}: N is from {SMALLEST} to {LARGEST}")
-    return size

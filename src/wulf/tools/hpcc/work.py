@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -31,9 +32,11 @@ from wulf.base.records import (
 )
 from wulf.base.store.files import timestamp
 from wulf.base.text import last_line, printable
+from wulf.base.tool import Progress
 from wulf.node.cluster.inventory import ClusterConfig
-from wulf.node.fleet import site
-from wulf.node.fleet.begin import head
+from wulf.node.fleet import allocation, site
+from wulf.node.fleet.begin import head, new_seed, place_of
+from wulf.node.fleet.clusters import config_of, distinct
 from wulf.node.measuring.analysis import analyze
 from wulf.node.measuring.imported import CONFIDENCE, PRECISION, operation_of, sample_of
 from wulf.node.probe import build
@@ -41,31 +44,13 @@ from wulf.node.programs import blas
 from wulf.node.programs.blas_runs import fewest_cpus, together
 from wulf.stats.core.trend import TESTABLE
 from wulf.tools.hpcc import program as hpcc
+from wulf.tools.hpcc.request import SMALLEST, HpccRequest
 
 ASK_TIMEOUT_S = 30.0
 #: A run may take so many times what it should, and as much again [s].
 PATIENCE, PATIENCE_S = 10.0, 120.0
 #: Where runs are on the nodes, below the home directory.
 _DIRECTORY = ".cache/wulf/hpcc"
-
-Say = Callable[[str], None]
-
-
-class HpccRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be run, and for how long."""
-
-    config: ClusterConfig
-    nodes: list[str]
-    #: After which no round is begun [s].
-    time_s: float
-    #: Rounds at most.
-    launches: int
-    #: N of HPL on all nodes; None for what fits into the time and the memory.
-    size: int | None = None
-    #: None for as many as the node with the fewest CPUs has.
-    ranks_per_node: int | None = None
-    program: str = "hpcc"
-    seed: int = 0
 
 
 class _Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,7 +134,7 @@ class _Bench(msgspec.Struct, frozen=True, kw_only=True):
         self._sh(hpcc.REMOVE, nodes)
 
 
-def measure(request: HpccRequest, path: Path, say: Say) -> store.Run:
+def measure(request: HpccRequest, say: Progress) -> store.Run:
     """Run HPCC on all nodes together and on each alone, and store it as a run that is analysed.
 
     After Ctrl-C, and when the time is over, the rounds that are whole are kept.
@@ -165,20 +150,24 @@ def measure(request: HpccRequest, path: Path, say: Say) -> store.Run:
     UsageError
         The memory of a node is unknown, and N is not given.
     """
+    path = place_of(request.path, request.runs)
+    budget_s = allocation.capped(request.budget_s, say.note)
+    cluster, seed = config_of(request.cluster), new_seed(request.seed)
+    request = replace(request, cluster=cluster, seed=seed, budget_s=budget_s)
     begin = time.monotonic()
     with _bench(request, path, say) as (bench, jobs, records, software):
         say("a small problem first, to see how long it takes")
         scouted = [_scout(bench, job) for job in jobs]
-        each_s = (request.time_s - (time.monotonic() - begin)) / (request.launches * len(jobs))
+        each_s = (request.budget_s - (time.monotonic() - begin)) / (request.launches * len(jobs))
         if request.size is None:
             say("a larger one")
             nearer = hpcc.SCOUT_SHARE * each_s
             scouted = [_scout(bench, job) for job in _sized(request, scouted, nearer)]
-            each_s = (request.time_s - (time.monotonic() - begin)) / (request.launches * len(jobs))
+            each_s = (request.budget_s - (time.monotonic() - begin)) / (request.launches * len(jobs))
         sized = list(_sized(request, scouted, each_s))
         operations = _operations(sized, scouted)
         manifest = Manifest(
-            **head(path.name, request.config, list(operations.values()), software),
+            **head(path.name, cluster, list(operations.values()), software),
             plan=_plan(request, sized, scouted),
         )
         with store.create(path, manifest) as writer:
@@ -202,7 +191,7 @@ def _rounds(
     jobs: Sequence[_Job],
     kept: tuple[store.Writer, Mapping[str, Operation]],
     begin: float,
-    say: Say,
+    say: Progress,
 ) -> bool:
     """Run all jobs in rounds of random order; False when the time ended it."""
     writer, operations = kept
@@ -210,10 +199,10 @@ def _rounds(
     longest_s = 0.0
     for number in range(request.launches):
         passed_s = time.monotonic() - begin
-        if number and passed_s + longest_s > request.time_s:
+        if number and passed_s + longest_s > request.budget_s:
             return False
-        say(f"round {number + 1} of {request.launches}, {passed_s:.0f} s of {request.time_s:.0f} s")
-        seed = request.seed + number
+        say(f"round {number + 1} of {request.launches}, {passed_s:.0f} s of {request.budget_s:.0f} s")
+        seed = new_seed(request.seed) + number
         order = random.Random(seed)  # noqa: S311 - reproducible, not secret
         runs = [run for job in order.sample(jobs, len(jobs)) for run in bench.run(job)]
         for run in runs:  # a round is stored as a whole: nodes are compared round by round
@@ -221,16 +210,17 @@ def _rounds(
                 writer.append(result)
                 index += 1
             if run.error:
-                say(f"  {fold(set(run.place))}: failed: {run.error}")
+                say.note(f"  {fold(set(run.place))}: failed: {run.error}")
         longest_s = max(longest_s, time.monotonic() - begin - passed_s)
     return True
 
 
 @contextmanager
 def _bench(
-    request: HpccRequest, path: Path, say: Say
+    request: HpccRequest, path: Path, say: Progress
 ) -> Iterator[tuple[_Bench, list[_Job], list[NodeRecord], dict[str, FactValue]]]:
-    config, nodes = request.config, request.nodes
+    config = config_of(request.cluster)
+    nodes = distinct(config, request.nodes)
     with site.connect(config, nodes, say) as (transport, records):
         down = {record.node: record.error or "does not answer" for record in records if not record.reachable}
         if down:
@@ -251,7 +241,8 @@ def _bench(
 
 def _require_memory(request: HpccRequest, records: Sequence[NodeRecord]) -> None:
     """Refuse to choose N for nodes whose memory is unknown."""
-    unknown = [record.node for record in records if site.memory_bytes(request.config, [record]) is None]
+    config = config_of(request.cluster)
+    unknown = [record.node for record in records if site.memory_bytes(config, [record]) is None]
     if unknown and request.size is None:
         raise UsageError(
             f"{fold(unknown)}: the memory is not known ('wulf audit facts' says why), so that no N can be "
@@ -305,7 +296,8 @@ def _jobs(
     request: HpccRequest, records: Sequence[NodeRecord], ranks: int, launcher: str, program: tuple[str, str]
 ) -> list[_Job]:
     """Return the runs of a round; `program` is the directory where it runs, and its path."""
-    config, nodes = request.config, request.nodes
+    config = config_of(request.cluster)
+    nodes = distinct(config, request.nodes)
     shares = site.sharing(config, records)
 
     def job(hosts: list[tuple[str, str]], places: dict[str, Place], *, inside: bool) -> _Job:
@@ -367,17 +359,18 @@ def _scout(bench: _Bench, job: _Job) -> _Scouted:
 def _sized(request: HpccRequest, scouted: Sequence[_Scouted], each_s: float) -> Iterator[_Job]:
     """Yield the jobs with the N that fits into their part of the time, and into memory; the same N on each node."""
     sizes: dict[int, int] = {}
+    whole = max(scout.job.nodes for scout in scouted)
     for scout in scouted:
         nodes = scout.job.nodes
         if request.size is not None:
             # As much on each node as in the run of all of them.
-            size = round(request.size * (nodes / len(request.nodes)) ** 0.5)
+            size = round(request.size * (nodes / whole) ** 0.5)
         else:
             assert scout.job.memory_bytes is not None
             size = hpcc.fitting(hpcc.size_for(each_s, scout.times), scout.job.memory_bytes)
         sizes[nodes] = min(sizes.get(nodes, size), size)
     for scout in scouted:
-        size = max(sizes[scout.job.nodes], hpcc.SMALLEST)
+        size = max(sizes[scout.job.nodes], SMALLEST)
         yield msgspec.structs.replace(scout.job, size=size, expected_s=max(each_s, scout.took_s))
 
 
@@ -417,11 +410,11 @@ def _plan(request: HpccRequest, jobs: Sequence[_Job], scouted: Sequence[_Scouted
         max_size_bytes=max(sizes.values()),
         precision=PRECISION,
         confidence=CONFIDENCE,
-        budget_s=request.time_s,
+        budget_s=request.budget_s,
         min_launches=min(6, request.launches),
         max_launches=request.launches,
         tested_launches=TESTABLE,
-        seed=request.seed,
+        seed=new_seed(request.seed),
     )
 
 

@@ -6,6 +6,7 @@ import itertools
 import random
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -30,12 +31,14 @@ from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.facts.values import cpu_list
 from wulf.node.fleet import allocation
 from wulf.node.fleet import site as cluster_site
-from wulf.node.fleet.begin import head
+from wulf.node.fleet.begin import head, new_seed, place_of
+from wulf.node.fleet.clusters import config_of, distinct
 from wulf.stats.estimate import ranking
 from wulf.tools.hpl import finding, launching, peak, run_time
 from wulf.tools.hpl import program as hpl
 from wulf.tools.hpl import result as hpl_result
 from wulf.tools.hpl.libraries import libraries_of, ranked
+from wulf.tools.hpl.request import BUDGET_S, HplRequest
 from wulf.tools.hpl.search import CUT, Order, Search, Values
 
 #: Shares of the whole time until which settings are searched; the rest is for the result.
@@ -59,29 +62,6 @@ PATIENCE, LITTLE_S = 2.0, 2.0
 OVERDUE, OVERDUE_S = 10.0, 60.0
 
 
-class HplRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a user asks for."""
-
-    config: ClusterConfig
-    nodes: list[str]
-    #: Path or name of the program on the nodes; None for xhpl or else hpcc.
-    program: str | None
-    time_s: float
-    repeats: int
-    seed: int
-    price: float | None
-    watts: float | None
-    #: Theoretical peak [GFLOPS]; None to derive it.
-    peak_gflops: float | None
-    #: An MPI compiler or family; None for that of the program.
-    mpi: str | None
-    #: Variables of every launch.
-    env: dict[str, str] = {}
-    #: BLAS library: ``all`` that the nodes have and the program can use, one by its name or path; None for what it
-    #: finds.
-    blas: str | None = None
-
-
 class Watcher(Protocol):
     """Shows a person what is being done."""
 
@@ -101,8 +81,8 @@ class Watcher(Protocol):
         """Report that it was interrupted, and what was measured is kept."""
 
 
-def start(request: HplRequest, path: Path, watcher: Watcher) -> HplRun:
-    """Make a new run in a directory.
+def start(request: HplRequest, watcher: Watcher) -> HplRun:
+    """Make a new run.
 
     Raises
     ------
@@ -111,11 +91,14 @@ def start(request: HplRequest, path: Path, watcher: Watcher) -> HplRun:
     KeyboardInterrupt
         With what was measured kept.
     """
-    nodes = request.nodes[:1] if request.config.transport == "local" else request.nodes
-    with cluster_site.connect(request.config, nodes, watcher.stage) as (transport, records):
-        time_s = allocation.capped(request.time_s, watcher.note)
-        manifest = _manifest(msgspec.structs.replace(request, time_s=time_s), path.name, transport, records)
-        site = finding.site(request.config, transport, manifest.plan, records, manifest.id, watcher.note)
+    path = place_of(request.path, request.runs)
+    config = config_of(request.cluster)
+    with cluster_site.connect(config, distinct(config, request.nodes), watcher.stage) as (transport, records):
+        budget_s = allocation.capped(request.budget_s or BUDGET_S, watcher.note)
+        manifest = _manifest(
+            replace(request, cluster=config, budget_s=budget_s), path.name, transport, records
+        )
+        site = finding.site(config, transport, manifest.plan, records, manifest.id, watcher.note)
         with create_hpl(path, manifest) as writer:
             watcher.begun(path, manifest)
             _carry_out(writer, [], site, watcher)
@@ -140,7 +123,7 @@ def go_on(path: Path, time_s: float | None, watcher: Watcher) -> HplRun:
         raise UsageError(f"{path} is complete; there is nothing to go on with")
     if manifest.status == "budget" and time_s is None:
         raise UsageError(
-            f"{path} has used up its {manifest.plan.time_s:.0f} s: say how many it may be with --time"
+            f"{path} has used up its {manifest.plan.time_s:.0f} s: say how many it may be with --budget"
         )
     config = inventory.parse(manifest.cluster, str(path / HEAD))
     with cluster_site.connect(config, manifest.plan.nodes, watcher.stage) as (transport, records):
@@ -167,14 +150,17 @@ def _manifest(
     request: HplRequest, name: str, transport: Transport, records: Sequence[NodeRecord]
 ) -> HplManifest:
     cluster_site.measurable([tuple(record.node for record in records)], records)
+    config = config_of(request.cluster)
     nodes = [record.node for record in records]
     program = finding.program(transport, nodes, request.program)
     cpus = min(_cpus(records).values())
-    memory = cluster_site.memory_bytes(request.config, records)
-    found, unknown = _peak(request.peak_gflops, records, _cores(request.config, nodes, cpus))
-    env = {**request.config.mpi.env, **request.env}
+    memory = cluster_site.memory_bytes(config, records)
+    found, unknown = _peak(request.peak_gflops, records, _cores(config, nodes, cpus))
+    env = dict(config.mpi.env)
     libraries, left_out = (
-        libraries_of(transport, nodes, program, request.blas, env) if request.blas is not None else ({}, {})
+        libraries_of(transport, nodes, program, request.blas_library, env)
+        if request.blas_library is not None
+        else ({}, {})
     )
     plan = HplPlan(
         program=program,
@@ -183,9 +169,9 @@ def _manifest(
         cpus=cpus,
         memory_bytes=memory,
         largest_n=hpl.largest_order(memory) if memory else None,
-        time_s=request.time_s,
-        repeats=request.repeats,
-        seed=request.seed,
+        time_s=request.budget_s or BUDGET_S,
+        repeats=request.launches,
+        seed=new_seed(request.seed),
         values={
             key: [_shown(value) for value in values] for key, values in hpl.space(len(nodes), cpus).items()
         },
@@ -198,7 +184,7 @@ def _manifest(
         peak=found,
         peak_unknown=unknown,
     )
-    return HplManifest(**head(name, request.config, [], {}), plan=plan, records=list(records))
+    return HplManifest(**head(name, config, [], {}), plan=plan, records=list(records))
 
 
 def _shown(value: hpl.Layout | int) -> str:

@@ -1,0 +1,88 @@
+"""What is asked: HPL on which nodes, and for how long."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated
+
+from wulf.base.errors import UsageError
+from wulf.base.request import RUNS, SECONDS, Option, PathField, RunsField
+from wulf.node.fleet.fields import ClusterField, NodesField, SeedField
+
+BUDGET_S = 1200.0
+
+
+@dataclass(frozen=True)
+class HplRequest:
+    """Run High-Performance Linpack with the setting that is quickest here, as large as time and memory allow.
+
+    Small problems say how long a problem takes. Then process grid, threads, block size, broadcast, depth and row
+    exchange are searched: first with small problems, the best of them with larger ones; launches that are much slower
+    than the best are cut short, early where HPL says how far it is. A model of these times predicts the large
+    problem, which is as large as the rest of the time and the memory allow. What is chosen is launched afresh, several
+    times: the figure is the median of these launches with its interval, not the best one. A result that fails HPL's
+    own check counts as failed.
+
+    The percentage of the theoretical peak needs to know the CPU: how it is derived is shown, --peak overrides it.
+    --price and --watts give the price of a GFLOPS and MFLOPS/W.
+
+    Debian has HPL within its package hpcc, which makes all its other tests at every launch, so that fewer settings are
+    tried. Exit code 3 when the time ended it before all launches were made, or a launch of what was chosen failed.
+    """
+
+    cluster: ClusterField = None
+    path: PathField = None
+    _: KW_ONLY
+    nodes: NodesField = None
+    program: Annotated[
+        str | None, Option("HPL on the nodes: xhpl or hpcc. Default: xhpl, or else hpcc.", metavar="PATH")
+    ] = None
+    budget_s: Annotated[
+        float | None,
+        Option("Time for all of it. Default: 20m.", names=("--budget", "--time"), unit=SECONDS),
+    ] = None
+    launches: Annotated[
+        int,
+        Option(
+            "Fresh launches of what is chosen; an interval takes 6.",
+            names=("--launches", "--repeat"),
+            least=1,
+        ),
+    ] = 6
+    price: Annotated[float | None, Option("Price of the whole machine, in any currency.", least=0)] = None
+    watts: Annotated[float | None, Option("What the whole machine takes under load.", least=0)] = None
+    blas_library: Annotated[
+        str | None,
+        Option(
+            "BLAS library, as 'wulf bench blas' names them: 'all' compares, by HPL itself, those that the program is "
+            "proven to use, and goes on with the fastest. Default: what the program finds.",
+            names=("--blas",),
+            metavar="all|NAME|PATH",
+        ),
+    ] = None
+    peak_gflops: Annotated[
+        float | None,
+        Option(
+            "Theoretical peak of the nodes [GFLOPS], where it is not known or is not right.",
+            names=("--peak",),
+            least=0,
+        ),
+    ] = None
+    mpi: Annotated[
+        str | None,
+        Option("MPI library that starts the job: 'openmpi', 'mpich' or a compiler. Default: that of HPL."),
+    ] = None
+    seed: SeedField = None
+    runs: RunsField = RUNS
+
+    def __post_init__(self) -> None:
+        """Refuse what costs, takes or makes nothing.
+
+        Raises
+        ------
+        UsageError
+            Names the option.
+        """
+        for name, value in (("price", self.price), ("watts", self.watts), ("peak", self.peak_gflops)):
+            if value == 0:
+                raise UsageError(f"--{name} 0: it must be more than 0")
