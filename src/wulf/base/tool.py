@@ -40,12 +40,16 @@ class Tool(NamedTuple):
     record: str
     #: ``(record) -> Page``.
     page: str
+    #: What that Schema is called; the last word of the verb where it says nothing.
+    schema: str = ""
     #: Of a verb at the top: under which heading of the list it stands.
     heading: str = ""
     #: ``(record) -> int``: the exit code, where it is not always 0.
     exit_code: str = ""
     #: Takes minutes: where there is no terminal lines say what it is at.
     is_long: bool = False
+    #: After Ctrl-C it is said what became of the nodes.
+    changes_nodes: bool = False
     #: What ``--template`` prints, by name: texts.
     templates: Mapping[str, str] = _NONE
     #: Its package.

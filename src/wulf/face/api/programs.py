@@ -10,7 +10,6 @@ from wulf.base.errors import StoreError, UsageError
 from wulf.base.records import Comparison, Prediction
 from wulf.base.records.collectives import CollectiveTuning
 from wulf.base.records.emulated import Emulated
-from wulf.base.records.profiled import Characters
 from wulf.base.records.traced import TraceSummary
 from wulf.base.store import Run
 from wulf.base.store.hpl import HplRun
@@ -21,7 +20,7 @@ from wulf.face.api.common import RUNS, AnyRun, Cluster, note, run_of, stage
 from wulf.face.api.declared import function
 from wulf.face.api.measured import in_turn
 from wulf.face.logged import Logged, LoggedHpl
-from wulf.node.fleet import allocation, change
+from wulf.node.fleet import allocation
 from wulf.node.fleet.begin import new_seed, place_of
 from wulf.node.fleet.clusters import config_of
 from wulf.node.measuring import session as measuring
@@ -29,6 +28,7 @@ from wulf.node.replay import predicting
 from wulf.node.trials import commands, interleaving
 from wulf.node.trials.printed import printed
 from wulf.tools.application import work
+from wulf.tools.application.request import CharacteriseRequest
 from wulf.tools.blas import work as blas
 from wulf.tools.blas.request import BlasRequest
 from wulf.tools.collectives import session as collectives
@@ -142,41 +142,6 @@ def app_against(
         seed=new_seed(seed),
     )
     return in_turn(request)
-
-
-@checked
-def characterise(
-    runs: Sequence[AnyRun],
-    *,
-    settings: Sequence[str] = (),
-    mpi: str | None = None,
-    launches: int = 12,
-    budget_s: float = 600.0,
-    margin: float = 0.02,
-    seed: int | None = None,
-    take_over: bool = False,
-    relax: bool = False,
-) -> Characters:
-    """Say what programs do with MPI and of which class they are, as ``wulf program characterise`` does.
-
-    Parameters
-    ----------
-    runs
-        Made by `app`; each program is launched once more.
-    settings
-        ``KNOB=VALUE,…``: what each brings the programs is measured in turn with the original settings.
-    """
-    request = work.CharacteriseRequest(
-        runs=[run_of(run) for run in runs],
-        settings=[interleaving.side(text) for text in settings],
-        mpi=mpi,
-        launches=launches,
-        budget_s=budget_s,
-        margin=margin,
-        permissions=change.Permissions(take_over=take_over, relax=relax),
-        seed=new_seed(seed),
-    )
-    return work.characterise(request, stage)
 
 
 @checked
@@ -378,6 +343,7 @@ def _samples(samples: int) -> int:
     return samples
 
 
+characterise = function(CharacteriseRequest, work.characterise)
 hpl = function(HplRequest, _hpl)
 run_hpcc = function(HpccRequest, hpcc.measure)
 compare_blas = function(BlasRequest, blas.compare)

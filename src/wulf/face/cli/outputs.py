@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from wulf.base import catalogue, networks, records
-from wulf.base.records import collectives, diagnosed, emulated, hpcc, hpl, profiled, traced, watched
+from wulf.base.records import collectives, diagnosed, emulated, hpcc, hpl, traced, watched
 from wulf.base.tool import tools
 from wulf.face.cli import json_records
 from wulf.face.cli.verification import Verification
@@ -29,7 +29,6 @@ OUTPUTS: dict[str, Output] = {
     "analysis": Output("RUN/analysis.json", records.Analysis),
     "comparisons": Output("wulf compare --json, wulf compare libraries --json", list[records.Comparison]),
     "diagnosis": Output("wulf diagnose --json", diagnosed.Diagnosis),
-    "characters": Output("wulf program characterise --json", profiled.Characters),
     "emulated": Output("wulf program emulate --json", emulated.Emulated),
     "emulation": Output("RUN/emulation.json (of a pattern)", emulated.EmulatedPattern),
     "predicted": Output("RUN/predicted.json (of a pattern)", emulated.PredictedBeside),
@@ -71,7 +70,7 @@ OUTPUTS: dict[str, Output] = {
     "manifest": Output("RUN/manifest.json", records.Manifest),
     "record": Output("RUN/records.jsonl (one object a line)", records.NodeRecord | records.LaunchResult),
     **{
-        tool.verb.split()[-1]: Output(f"wulf {tool.verb} --json", tool.part(tool.record))
+        tool.schema or tool.verb.split()[-1]: Output(f"wulf {tool.verb} --json", tool.part(tool.record))
         for tool in tools().values()
     },
 }

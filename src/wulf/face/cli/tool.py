@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -31,7 +32,7 @@ def command_of(tool: Tool) -> Callable[..., None]:
         from wulf.face.cli.progress import Display, staging
 
         end_gently()
-        with Display() if tool.is_long else staging() as progress:
+        with _telling(tool, shown), Display() if tool.is_long else staging() as progress:
             record = tool.part(tool.work)(request, progress)
         _show(tool, record, shown)
         code = tool.part(tool.exit_code)(record) if tool.exit_code else 0
@@ -42,6 +43,12 @@ def command_of(tool: Tool) -> Callable[..., None]:
     template = {"template": _template(tool)} if tool.templates else {}
     command.__annotations__ = {"request": request, "shown": Shown, **template}
     return flat(command)
+
+
+def _telling(tool: Tool, shown: Shown) -> AbstractContextManager[None]:
+    from wulf.face.cli.set_values import telling_of_nodes
+
+    return telling_of_nodes(json=shown.json) if tool.changes_nodes else nullcontext()
 
 
 def _template(tool: Tool) -> Any:

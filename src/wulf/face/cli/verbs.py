@@ -157,10 +157,6 @@ _WRITTEN: Mapping[str, Mapping[str, Verb]] = {
                 "trace": _verb(
                     "trace", "Record what every rank of a program does with MPI, and say what that was."
                 ),
-                "characterise": _verb(
-                    "characterise",
-                    "Say of which class programs are: what they do with MPI, and what settings bring them.",
-                ),
                 "emulate": _verb(
                     "emulate",
                     "Perform a pattern of messages and computing on the cluster, and say how long it takes.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import msgspec
 
@@ -12,18 +13,21 @@ from wulf.base.errors import BuildError, ProbeError, TransportError, UsageError
 from wulf.base.nodeset import reasons_text
 from wulf.base.records import SCHEMA_VERSION, Analysis, Operation, Printed, Values
 from wulf.base.records.profiled import Characters, Gain, MpiProfile
-from wulf.base.store import MANIFEST, Run, write_atomically
+from wulf.base.store import MANIFEST, Run, find_run, opened, write_atomically
 from wulf.base.store.files import decode_file
-from wulf.base.store.tuning import TuningRun
+from wulf.base.store.tuning import HEAD, TuningRun, load_tuning
+from wulf.base.tool import Progress
 from wulf.node.cluster import inventory
 from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.cluster.transport import open_transport
 from wulf.node.fleet import change, install
+from wulf.node.fleet.begin import new_seed
 from wulf.node.measuring.analysis import analyze
 from wulf.node.probe import build, command
 from wulf.node.trials import interleaving
 from wulf.node.trials.prepare import Say
 from wulf.tools.application import profile
+from wulf.tools.application.request import CharacteriseRequest
 
 #: File of a run with what its program did with MPI.
 PROFILE = "profile.json"
@@ -36,21 +40,7 @@ ASK_S = 20.0
 PATIENCE, PATIENCE_S = 10.0, 60.0
 
 
-class CharacteriseRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """Which programs, and what is tried with each."""
-
-    runs: list[Run]
-    settings: list[interleaving.Side]
-    mpi: str | None
-    launches: int
-    #: For each program and setting: time after which no pair of launches is begun [s].
-    budget_s: float
-    margin: float
-    permissions: change.Permissions
-    seed: int
-
-
-def characterise(request: CharacteriseRequest, say: Say) -> Characters:
+def characterise(request: CharacteriseRequest, say: Progress) -> Characters:
     """Return what each program is like, and what each setting changes of its run time and of what it prints.
 
     A run that has no profile yet gets one, from one more launch of its command. Launches with a setting take turns
@@ -65,13 +55,17 @@ def characterise(request: CharacteriseRequest, say: Say) -> Characters:
     ProbeError
         A program does not run any more, or does nothing with MPI.
     """
+    request = replace(request, seed=new_seed(request.seed))
+    sides = [interleaving.side(text) for text in request.settings]
+    if request.tuned is not None:
+        sides += kept(load_tuning(find_run(str(request.tuned), request.runs, HEAD)))
     programs = []
-    for run in request.runs:
+    for run in [opened(one, request.runs) for one in request.programs]:
         operation = _operation(run)
         found = profile.character(
             run.manifest.id, operation.command, _profile(run, operation, request.mpi, say)
         )
-        gains = [gain for side in request.settings for gain in _gains(request, run, operation, side, say)]
+        gains = [gain for side in sides for gain in _gains(request, run, operation, side, say)]
         programs.append(msgspec.structs.replace(found, gains=gains))
     return Characters(schema_version=SCHEMA_VERSION, programs=programs)
 
@@ -210,9 +204,9 @@ def _measured_gains(
         launches=request.launches,
         budget_s=request.budget_s,
         margin=request.margin,
-        permissions=request.permissions,
+        permissions=change.Permissions(take_over=request.take_over, relax=request.relax),
         mpi=request.mpi,
-        seed=request.seed,
+        seed=new_seed(request.seed),
     )
 
     def tell(text: str) -> None:
