@@ -24,7 +24,7 @@ WRONG: dict[str, tuple[str, dict[str, Any]]] = {
     "form='xyz': one of html": ("render", {"run": "a", "form": "xyz"}),
     "files='a.txt': a list": ("import_run", {"files": "a.txt"}),
     "no file is named": ("import_run", {"files": []}),
-    "source=[]: a path or a text": ("predict", {"source": [], "on": "a"}),
+    "source=[]: name a trace": ("predict", {"source": [], "on": "a"}),
     "there is no run 'a'": ("load", {"path": "a"}),
 }
 

@@ -14,13 +14,14 @@ from wulf.node.cluster import inventory
 from wulf.node.replay import patterns
 from wulf.page.drawing import narrow, spec
 from wulf.tools.emulate import work
+from wulf.tools.emulate.request import EmulateRequest
 from wulf.tools.measure.page import pattern_figures
 from wulf.tools.measure.page.pattern_layout import around, places
 
 
 def performed(tmp_path: Path, source: str, ranks: int) -> EmulatedPattern:
     config = inventory.local()
-    request = work.EmulateRequest(config=config, nodes=["local1"], source=source, ranks=ranks)
+    request = EmulateRequest(source, config, ranks=ranks)
     with work._prepared(request) as (_, pattern):
         return pattern
 

@@ -17,7 +17,6 @@ from wulf.face.cli.main import VERBS, app
 from wulf.node.lab.planted import MISTAKES
 from wulf.node.lab.vm import machine
 from wulf.node.probe import ladder, suites
-from wulf.node.replay import predicting
 from wulf.tools.measure.request import LADDERS, MeasureRequest
 
 #: Packages that take long to import.
@@ -136,5 +135,3 @@ def test_words_of_helps_are_those_of_the_work() -> None:
     )
     assert LADDERS[0] == ladder.ADAPTIVE
     assert ladder.NAMES == LADDERS
-    assert get_args(help_words.Engine) == get_args(predicting.Engine)
-    assert predicting.USUAL == help_words.USUAL_NETWORKS

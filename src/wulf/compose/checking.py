@@ -20,7 +20,8 @@ from wulf.node.replay.replaying import Say
 from wulf.stats.core import intervals
 from wulf.tools.application import work
 from wulf.tools.trace import work as tracing
-from wulf.tools.trace.work import Traced, TraceRequest
+from wulf.tools.trace.request import TraceRequest
+from wulf.tools.trace.work import Traced
 
 #: Fewer launches have no interval.
 FEWEST = 6
@@ -100,18 +101,16 @@ def _times(
     with tempfile.TemporaryDirectory(prefix="wulf-verify-") as directory:
         # Next to nothing of it is recorded: the run time is what is asked for.
         launch = TraceRequest(
-            config=work.cluster_of(run),
-            nodes=work.nodes_of(run),
-            words=[line],
-            output=Path(directory) / "launch.wtrace",
+            [line],
+            Path(directory) / "launch.wtrace",
             ranks=program.started,
             mpi=mpi,
             limit_bytes=tracing.LEAST_BYTES,
-            shown=False,
         )
+        where = tracing.Where(config=work.cluster_of(run), nodes=work.nodes_of(run), shown=False)
         for number in range(launches):
             say(f"launch {number + 1} of {launches}: {line}")
-            traced = tracing.trace(launch, lambda _: None)
+            traced = tracing.traced(launch, where, lambda _: None)
             yield _time_of(traced, program)
 
 

@@ -20,7 +20,7 @@ _Request = TypeVar("_Request")
 #: What the command line takes as it is.
 _PLAIN = (bool, int, float, str, Path)
 #: Of several kinds that Python takes, the command line takes the last of these.
-_RICHER: list[Any] = [str, Path, list[str], list[Path]]
+_RICHER: list[Any] = [list[int], str, Path, list[str], list[Path]]
 
 
 def flat(command: Callable[..., None]) -> Callable[..., None]:
@@ -64,6 +64,17 @@ def given(context: typer.Context, record: Any) -> list[str]:
     return [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
 
 
+def instead(show: Callable[[Any], None], help_: str, *names: str, **more: Any) -> Any:
+    """Return an option that prints something and does nothing else, whatever is missing beside it."""
+
+    def printed(value: Any) -> None:
+        if value:
+            show(value)
+            raise typer.Exit
+
+    return typer.Option(*names, help=help_, callback=printed, is_eager=True, **more)
+
+
 class Asked(Generic[_Request]):
     """A request that is made where it is called for: what goes without one is looked at before."""
 
@@ -78,7 +89,7 @@ class Asked(Generic[_Request]):
     def value(self, name: str) -> Any:
         """Return the value of one field."""
         field = next(field for field in map(_Field, fields_of(self._record)) if field.name == name)
-        return field.parsed(self._given[name])
+        return field.parsed(self._given.get(name))
 
 
 def _record_of(kind: Any) -> Any:
@@ -173,9 +184,10 @@ def _parameters(record: Any) -> list[inspect.Parameter]:
 def _built(record: Any, given: Mapping[str, Any]) -> Any:
     """Return the request; raise UsageError where something is missing or no value."""
     fields = [_Field(field) for field in fields_of(record)]
-    missing = [field.shown for field in fields if field.required and not given.get(field.name, True)]
+    missing = [field for field in fields if field.required and not given.get(field.name, True)]
     if missing:
-        raise UsageError(f"give {', '.join(missing)}")
+        what = f": {missing[0].option.help.removesuffix('.')}" if len(missing) == 1 else ""
+        raise UsageError(f"give {', '.join(field.shown for field in missing)}{what}")
     return record(**{field.name: field.parsed(given.get(field.name)) for field in fields})
 
 

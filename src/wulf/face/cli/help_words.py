@@ -27,7 +27,3 @@ FORMAT_TITLES = (
     "nccl-tests",
     "perftest",
 )
-#: `wulf.node.replay.predicting.Engine`.
-Engine = Literal["auto", "static", "events", "both"]
-#: `wulf.node.replay.predicting.USUAL`.
-USUAL_NETWORKS = "1gbe-tuned,10gbe,25gbe,25gbe-roce"

@@ -2,251 +2,105 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wulf.base.errors import EXIT_FINDINGS, ConfigError, UsageError
-from wulf.face.cli import complete
-from wulf.face.cli.help_words import USUAL_NETWORKS, Engine
+from wulf.base.errors import EXIT_FINDINGS, UsageError
+from wulf.base.request import JsonField, Option
+from wulf.face.cli.declared import Asked, flat, instead
 from wulf.face.cli.networks import show_list
-from wulf.face.cli.options import RUNS, JsonOption, RunsOption, console, open_run, print_json
-from wulf.face.cli.progress import note, staging
+from wulf.face.cli.options import console, print_json
+from wulf.face.cli.progress import staging
+from wulf.tools.predict.request import PredictRequest
 
 if TYPE_CHECKING:
     from wulf.base.records import Prediction
-    from wulf.node.replay.replaying import Replayer
-
-SAMPLES = 200
 
 
-OnOption = Annotated[
-    str | None,
-    typer.Option(
-        "--on",
-        metavar="RUN",
-        help="Run of 'wulf measure --suite calibrate' on the nodes of the trace.",
-        autocompletion=complete.runs,
-    ),
-]
-OwnOption = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--network",
-        "--networks",
-        metavar="FILE",
-        help="A network of your own, or a directory of them, beside those in ~/.config/wulf/networks. May be "
-        "repeated.",
-    ),
-]
-RanksPerNodeOption = Annotated[
-    int,
-    typer.Option(
-        min=0, help="Put so many ranks on each node, in blocks. Default: 0, as the trace says that they were."
-    ),
-]
-RulesOption = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="The MPI library's algorithms of collectives, a line each: COLLECTIVE FROM_RANKS FROM_BYTES ALGORITHM "
-        "[SEGMENT_BYTES].",
-    ),
-]
-EngineOption = Annotated[
-    Engine,
-    typer.Option(
-        metavar="ENGINE",
-        help="static: messages in their recorded order, exactly. events: event by event, with who comes first and what "
-        "ranks, uplinks and programs share; slower, of fewer samples. both: run times are static, events beside them. "
-        "auto: both where that does not take long; events with --beside or --topology.",
-    ),
-]
-BesideOption = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--beside",
-        metavar="TRACE",
-        help="A program that runs at the same time, on nodes of the same names. May be repeated.",
-    ),
-]
-TopologyOption = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Which nodes share which uplinks: Slurm's topology.conf, with the speed of each uplink as LinkSpeed.",
-    ),
-]
-AgainOption = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--again",
-        metavar="TRACE",
-        help="Another trace of the same program, of a launch of its own; with two or more of them it is told how "
-        "launches differ, and where a single one lies. May be repeated.",
-    ),
-]
-SamplesOption = Annotated[int, typer.Option(min=20, help="Samples behind the intervals.")]
-SeedOption = Annotated[int, typer.Option(min=0, help="Seed of these samples.")]
-SlurmOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="OPTIONS",
-        help="Replay in pieces, as a job array of Slurm, and follow that: options for sbatch in one word, such as "
-        "'--time=00:10:00 --mem=8G', or '' for none. What comes out is the same; after a failed task, or Ctrl-C, the "
-        "same command does only what is missing. --runs must be a directory that all nodes see.",
-    ),
-]
+@dataclass(frozen=True)
+class Verified:
+    """Whether the program itself is launched, too."""
 
-
-def command(
-    sources: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="TRACE...",
-            help="A trace (.wtrace), or a pattern (.toml, or its name in 'wulf program emulate --list'); or several.",
-            show_default=False,
-        ),
-    ] = None,
-    on: OnOption = None,
-    again: AgainOption = None,
-    what_if: Annotated[
-        str,
-        typer.Option(
-            "--what-if",
-            metavar="LIST",
-            help="Networks by name, or changes of the calibrated one: latency=5us, latency=x0.5, latency=5us..100us, "
-            "bandwidth=x2, overhead=x0.5, compute=x0.9; @RUN for the network of another calibrated run. "
-            "Commas between; + joins several for one.",
-        ),
-    ] = USUAL_NETWORKS,
-    own: OwnOption = None,
-    ranks: Annotated[int, typer.Option(min=0, help="Of a pattern that leaves the number open.")] = 0,
-    ranks_per_node: RanksPerNodeOption = 0,
-    placement: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="On which node each rank is: a number for each, in order; those of programs beside it follow.",
-        ),
-    ] = None,
-    rules: RulesOption = None,
-    engine: EngineOption = "auto",
-    beside: BesideOption = None,
-    topology: TopologyOption = None,
-    samples: SamplesOption = SAMPLES,
-    seed: SeedOption = 1,
-    html_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--html",
-            metavar="FILE",
-            help="Write a page to this file; of several traces, pages to this directory.",
-        ),
-    ] = None,
-    timeline: Annotated[
-        str,
-        typer.Option(
-            metavar="NETWORK",
-            help="The page draws where the time of the ranks goes on this network, beside that as it is. Default: "
-            "the fastest.",
-            show_default=False,
-        ),
-    ] = "",
-    slurm: SlurmOption = None,
     verify: Annotated[
         bool,
-        typer.Option(
-            "--verify",
-            help="Launch the program of the trace again, on the nodes of the run, and say whether its time lies in "
-            "the predicted interval: of the only network asked about, which the cluster has now, else as it is.",
+        Option(
+            "Launch the program of the trace again, on the nodes of the run, and say whether its time lies in the "
+            "predicted interval: of the only network asked about, which the cluster has now, else as it is."
         ),
-    ] = False,
-    launches: Annotated[int, typer.Option(help="With --verify: so many launches.")] = 6,
+    ] = False
+    launches: Annotated[int, Option("With --verify: so many launches.")] = 6
     mpi: Annotated[
         str | None,
-        typer.Option(
-            help="With --verify: MPI library of the program: openmpi, mpich, or the path of an mpicc."
+        Option("With --verify: MPI library of the program: openmpi, mpich, or the path of an mpicc."),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is shown, and how."""
+
+    html: Annotated[
+        Path | None,
+        Option("Write a page to this file; of several traces, pages to this directory.", metavar="FILE"),
+    ] = None
+    timeline: Annotated[
+        str,
+        Option(
+            "The page draws where the time of the ranks goes on this network, beside that as it is. Default: the "
+            "fastest.",
+            metavar="NETWORK",
         ),
-    ] = None,
+    ] = ""
     list_networks: Annotated[
         bool,
-        typer.Option(
-            "--list",
-            "--list-networks",
-            help="List the networks that have names, with parameters and sources.",
+        Option(
+            "List the networks that have names, with parameters and sources.",
+            names=("--list", "--list-networks"),
         ),
-    ] = False,
-    show: Annotated[
-        str | None,
-        typer.Option(metavar="NETWORK", help="Print the file of a network, to begin one of your own with."),
-    ] = None,
-    json: JsonOption = False,
-    runs: RunsOption = RUNS,
-) -> None:
-    """Say what a traced program would take on other networks, and whether that is worth anything.
+    ] = False
+    json: JsonField = False
 
-    The network as it is comes from a calibrated run. The longest path of the trace's messages tells how much of the run
-    time is latency, bandwidth, CPU time of messages or computing, and how much latency the program bears. Every figure
-    has an interval: of the parameters, of the compute times, and of how well the model fits the network as it is.
 
-    A second replay, event by event, says how much contention matters: who comes first, and what ranks, uplinks and
-    programs share.
-
-    A trace that cannot be replayed soundly is refused, and it is said why. Exit code 3 when --verify finds the time
-    outside of the interval.
-    """
+def _print(name: str) -> None:
     from wulf.base import networks
+
+    sys.stdout.write(networks.text(name))
+
+
+@flat
+def command(
+    request: Asked[PredictRequest],
+    verified: Verified,
+    shown: Shown,
+    show: Annotated[  # noqa: ARG001 - answered before
+        str | None,
+        instead(_print, "Print the file of a network, to begin one of your own with.", metavar="NETWORK"),
+    ] = None,
+) -> None:
     from wulf.compose import checking
-    from wulf.node.replay import predicting
     from wulf.page.terminal import print_page
     from wulf.tools.predict import page as report
+    from wulf.tools.predict import work
 
-    if list_networks:
-        show_list(own or [], json=json)
+    if shown.list_networks:
+        show_list(request.value("own"), json=shown.json)
         return
-    if show is not None:
-        sys.stdout.write(networks.text(show))
-        return
-    if not sources or on is None:
-        raise UsageError("give a trace, and --on RUN, a run of 'wulf measure --suite calibrate'")
-    if len(sources) > 1:
-        _require_several(sources, html_file, placement, again or [], verify=verify)
-    run = open_run(on, runs)
-    requests = [
-        predicting.PredictRequest(
-            source=source,
-            again=again or [],
-            run=run,
-            what_if=what_if,
-            own=own or [],
-            ranks=ranks,
-            ranks_per_node=ranks_per_node,
-            placement=_numbers(placement) if placement is not None else [],
-            rules=rules,
-            find_run=lambda name: open_run(name, runs),
-            samples=samples,
-            seed=seed,
-            timelines=html_file is not None,
-            timeline=timeline,
-            engine=engine,
-            beside=beside or [],
-            topology=topology,
-            scratch=runs if slurm is not None else None,
-        )
-        for source in sources
-    ]
+    asked = request()
+    if len(asked.sources) > 1:
+        _require_apart(asked.sources, shown.html, verify=verified.verify)
+    questions = work.questions(asked, timelines=shown.html is not None, timeline=shown.timeline)
     with staging() as say:
-        found = predicting.predict_all(requests, say, replayer(slurm, runs))
-        if verify:
-            found = [checking.verify(found[0], requests[0], launches, mpi, say)]
-    if html_file is not None:
-        _write_pages(found, html_file)
-    if json:
+        found = work.replayed(asked, questions, say)
+        if verified.verify:
+            found = [checking.verify(found[0], questions[0], verified.launches, verified.mpi, say)]
+    if shown.html is not None:
+        _write_pages(found, shown.html)
+    if shown.json:
         print_json(found if len(found) > 1 else found[0])
     else:
         for one in found:
@@ -255,32 +109,9 @@ def command(
         raise typer.Exit(EXIT_FINDINGS)
 
 
-def replayer(slurm: str | None, runs: Path) -> Replayer:
-    """Return who replays: this machine, or with options of sbatch a job array.
-
-    Raises
-    ------
-    UsageError
-        The options are no words of a shell.
-    """
-    from wulf.node.replay import replaying
-    from wulf.node.replay.fanning import Array
-
-    if slurm is None:
-        return replaying.here
-    try:
-        options = shlex.split(slurm)
-    except ValueError as error:
-        raise UsageError(f"--slurm {slurm!r}: {error}") from None
-    return Array(options=options, directory=runs, watch=note)
-
-
-def _require_several(
-    sources: Sequence[Path], html: Path | None, placement: Path | None, again: Sequence[Path], *, verify: bool
-) -> None:
-    if again:
-        raise UsageError("--again is of one program: give one trace of it before")
-    if verify or placement is not None:
+def _require_apart(sources: Sequence[Path], html: Path | None, *, verify: bool) -> None:
+    """Refuse for several traces what is of one, and pages that would be one file."""
+    if verify:
         raise UsageError("--verify and --placement are of one trace: give them one")
     names = [source.name for source in sources]
     twice = next((name for name in names if names.count(name) > 1), None)
@@ -302,14 +133,3 @@ def _write_pages(found: Sequence[Prediction], place: Path) -> None:
     for one in found:
         page = place / f"{Path(one.trace).name}.html"
         write_atomically(page, html(report.build(one)).encode())
-
-
-def _numbers(path: Path) -> list[int]:
-    try:
-        words = path.read_text().split()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read {path}: {getattr(error, 'strerror', 'it is no text')}") from None
-    for place, word in enumerate(words):
-        if not (word.isascii() and word.isdigit()):
-            raise ConfigError(f"{path}: number {place + 1}, of rank {place}, is {word!r}: no node")
-    return [int(word) for word in words]

@@ -14,7 +14,7 @@ import typer
 from wulf.base.request import JsonField, Option
 from wulf.base.signals import end_gently
 from wulf.base.tool import Tool
-from wulf.face.cli.declared import flat
+from wulf.face.cli.declared import flat, instead
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def command_of(tool: Tool) -> Callable[..., None]:
         end_gently()
         with _telling(tool, shown), Display() if tool.is_long else staging() as progress:
             record = tool.part(tool.work)(request, progress)
-        _show(tool, record, shown)
+        show_record(record, tool.part(tool.page)(record), shown)
         code = tool.part(tool.exit_code)(record) if tool.exit_code else 0
         if code:
             raise typer.Exit(code)
@@ -54,26 +54,23 @@ def _telling(tool: Tool, shown: Shown) -> AbstractContextManager[None]:
 def _template(tool: Tool) -> Any:
     """Return the option that prints a text and does nothing else."""
 
-    def printed(name: str | None) -> None:
-        if name is not None:
-            sys.stdout.write(tool.part(tool.templates[name]))
-            raise typer.Exit
+    def show(name: str) -> None:
+        sys.stdout.write(tool.part(tool.templates[name]))
 
-    option = typer.Option(
-        help="Print a file to begin with, with all its keys explained.", callback=printed, is_eager=True
-    )
+    option = instead(show, "Print a file to begin with, with all its keys explained.")
     return Annotated[Literal[tuple(tool.templates)] | None, option]
 
 
-def _show(tool: Tool, record: Any, shown: Shown) -> None:
+def show_record(record: Any, page: Any, shown: Shown) -> None:
+    """Show a record as its page, or print it as JSON."""
     from wulf.base.store import write_atomically
     from wulf.face.cli.options import console, print_json
     from wulf.page.page import html
     from wulf.page.terminal import print_page
 
-    page = tool.part(tool.page)(record)
     if shown.html is not None:
         write_atomically(shown.html, html(page).encode())
+        sys.stderr.write(f"written: {shown.html}\n")
     if shown.json:
         print_json(record)
     else:

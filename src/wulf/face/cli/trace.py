@@ -10,12 +10,11 @@ import typer
 from typer.core import TyperGroup
 
 from wulf.base.errors import UsageError
-from wulf.base.units import parse_size
-from wulf.face.cli.facts import NodesOption
-from wulf.face.cli.options import ClusterOption, JsonOption, console, print_json
+from wulf.face.cli.declared import flat
+from wulf.face.cli.options import JsonOption, console, print_json
 from wulf.face.cli.progress import staging
-
-LIMIT = "1GiB"
+from wulf.face.cli.tool import Shown, show_record
+from wulf.tools.trace.request import TraceRequest
 
 
 class _Verbs(TyperGroup):
@@ -40,59 +39,13 @@ FileArgument = Annotated[Path, typer.Argument(metavar="TRACE", help="A trace (.w
 
 
 @app.command()
-def record(
-    words: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="COMMAND...", help="The command, after --. One word alone is read by a shell."
-        ),
-    ],
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FILE", help="Where the trace goes.")
-    ] = Path("app.wtrace"),
-    limit: Annotated[
-        str, typer.Option(help="Largest file of each rank: calls beyond it are counted, and not recorded.")
-    ] = LIMIT,
-    ranks: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            help="The command is an MPI program: start so many ranks of it, spread over the nodes of the cluster, as "
-            "its MPI library and network want it. Default: 0, the command starts its own.",
-        ),
-    ] = 0,
-    mpi: Annotated[
-        str | None,
-        typer.Option(
-            help="MPI library of the program: openmpi, mpich, or the path of an mpicc. Default: that of the mpirun "
-            "that stands first, else that which the program is linked with."
-        ),
-    ] = None,
-    cluster_name: ClusterOption = None,
-    nodes: NodesOption = None,
-    json: JsonOption = False,
-) -> None:
-    """Run a command, record every call of MPI, and write the trace.
-
-    With --cluster or --ranks it runs on the first node; else here. Programs in C, C++ and Fortran that are linked
-    dynamically are seen. A program that dies leaves a trace up to its end. Exit code: that of the command.
-    """
+@flat
+def record(request: TraceRequest, json: JsonOption = False) -> None:
     from wulf.base.trace.summary import summary
-    from wulf.node.fleet.clusters import cluster as resolve
     from wulf.page.terminal import print_page
     from wulf.tools.trace import page as report
     from wulf.tools.trace import work
 
-    config = resolve(cluster_name if cluster_name is not None or ranks else "local")
-    request = work.TraceRequest(
-        config=config,
-        nodes=config.select(nodes),
-        words=words,
-        output=output,
-        ranks=ranks,
-        mpi=mpi or config.mpi.compiler,
-        limit_bytes=parse_size(limit),
-    )
     with staging() as say:
         found = work.trace(request, say)
     told = summary(found.trace)
@@ -100,41 +53,21 @@ def record(
         print_json(told)
     else:
         print_page(report.build(told), console())
-        sys.stderr.write(f"trace: {output}\n")
+        sys.stderr.write(f"trace: {request.output}\n")
     if found.exit_code:
         raise typer.Exit(found.exit_code)
 
 
 @app.command()
-def show(
-    trace: FileArgument,
-    html_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--html",
-            metavar="FILE",
-            help="Write a page to this file: a timeline, who sends to whom, calls, ranks, sizes.",
-        ),
-    ] = None,
-    json: JsonOption = False,
-) -> None:
+@flat
+def show(trace: FileArgument, shown: Shown) -> None:
     """Say what a trace holds: time in MPI by call, ranks, sizes of messages, who sends to whom, what was when."""
-    from wulf.base.store import write_atomically
     from wulf.base.trace.reader import read_verified
     from wulf.base.trace.summary import summary
-    from wulf.page.page import html
-    from wulf.page.terminal import print_page
     from wulf.tools.trace import page as report
 
-    found = read_verified(trace)
-    told = summary(found)
-    if html_file is not None:
-        write_atomically(html_file, html(report.build(told)).encode())
-        sys.stderr.write(f"written: {html_file}\n")
-    if json:
-        print_json(told)
-    else:
-        print_page(report.build(told), console())
+    told = summary(read_verified(trace))
+    show_record(told, report.build(told), shown)
 
 
 @app.command()

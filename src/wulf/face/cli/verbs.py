@@ -151,7 +151,7 @@ _WRITTEN: Mapping[str, Mapping[str, Verb]] = {
             "Measure, trace, emulate and predict parallel programs.",
             within={
                 "run": _verb(
-                    "app",
+                    "program_run",
                     "Measure a command: its run time, numbers that it prints, and what it takes of the node.",
                 ),
                 "trace": _verb(

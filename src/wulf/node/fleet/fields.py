@@ -36,6 +36,14 @@ SeedField = Annotated[int | None, Option("Seed of all random orders. Default: a 
 PrecisionField = Annotated[
     float, Option("Launches are added until the 95 % interval is ± this wide.", unit=SHARE)
 ]
+LaunchesField = Annotated[
+    int | None,
+    Option(
+        "Exactly so many launches, however precise they are; an interval takes 6.",
+        names=("--launches", "--repeat"),
+        least=1,
+    ),
+]
 MarginField = Annotated[float, Option("Differences smaller than this do not matter.", unit=SHARE)]
 TakeOverField = Annotated[bool, Option("Set it although TuneD, NetworkManager … on the node sets it, too.")]
 RelaxField = Annotated[
@@ -50,6 +58,14 @@ AllowMissingField = Annotated[
     Option(
         "Go on without up to N nodes that do not answer at all; they are refused until they are as the others.",
         metavar="N",
+    ),
+]
+CommandRanksField = Annotated[
+    int,
+    Option(
+        "The command is an MPI program: start so many ranks of it, spread over the nodes of the cluster, as its MPI "
+        "library and network want it. Default: 0, the command starts its own.",
+        least=0,
     ),
 ]
 MatchField = Annotated[

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from wulf.base.request import AnyRun, Option
 
+#: What is asked about without --what-if.
+USUAL = "1gbe-tuned,10gbe,25gbe,25gbe-roce"
+#: What the run times are by, and what stands beside them.
+Engine = Literal["auto", "static", "events", "both"]
 OnField = Annotated[
     AnyRun,
     Option(

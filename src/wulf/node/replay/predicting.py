@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 import numpy as np
@@ -30,6 +29,7 @@ from wulf.base.trace.reader import Trace, read_verified
 from wulf.base.trace.summary import command_of
 from wulf.node.measuring.analysis import analyze, measuring
 from wulf.node.replay import contending, program_traces, replaying
+from wulf.node.replay.fields import Engine
 from wulf.node.replay.replaying import Replayer, Say, Work
 from wulf.stats import estimate
 from wulf.stats.prediction import (
@@ -50,12 +50,8 @@ from wulf.stats.prediction.network import Network
 from wulf.stats.prediction.replayed import Replayed
 from wulf.stats.prediction.scenario import Scenario
 
-#: What is asked about without --what-if.
-USUAL = "1gbe-tuned,10gbe,25gbe,25gbe-roce"
 #: The curve goes up to so many times the latency now, and this at least [s].
 FAR, FAR_S = 50.0, 1e-3
-#: What the run times are by, and what stands beside them.
-Engine = Literal["auto", "static", "events", "both"]
 #: Of a timeline: rows and cells at most, and calls of a rank that are looked at closely.
 ROWS, CELLS, CLOSE_CALLS = 16, 200, 40
 

@@ -29,8 +29,8 @@ from wulf.base.store import Run, write_atomically
 from wulf.base.store.files import decode_file, has
 from wulf.base.trace.reader import read
 from wulf.base.trace.traffic import traffic
-from wulf.node.cluster import inventory
-from wulf.node.fleet.begin import new_seed
+from wulf.node.fleet.begin import new_seed, place_of
+from wulf.node.fleet.clusters import config_of
 from wulf.node.measuring import emulation, session
 from wulf.node.measuring.analysis import measuring
 from wulf.node.measuring.emulation import Emulation
@@ -39,54 +39,16 @@ from wulf.node.probe import budget
 from wulf.node.replay import patterns, predicting
 from wulf.node.replay.replaying import Say
 from wulf.stats.core import intervals
+from wulf.tools.emulate.request import BUDGET_S, EmulateRequest
 
-COMPUTE_WAYS = ("work", "clock", "none")
 #: Of a run: what the model says of its pattern.
 PREDICTED = "predicted.json"
 #: More cannot be drawn.
 _MOST_EDGES = 20_000
-_PASSES_MOST = 1000
 
 
-class EmulateRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What is performed where, and how well it is to be known."""
-
-    config: inventory.ClusterConfig
-    nodes: list[str]
-    #: File of a pattern, or its name in the gallery.
-    source: str
-    #: 0: as `ranks_per_node` or the pattern says.
-    ranks: int = 0
-    #: In blocks; 0: spread evenly.
-    ranks_per_node: int = 0
-    mpi: str | None = None
-    passes: int = 5
-    compute: str = "work"
-    check: bool = True
-    precision: float = 0.02
-    budget_s: float = 1800.0
-    min_launches: int = 6
-    max_launches: int = 40
-    seed: int = msgspec.field(default_factory=new_seed)
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot be done.
-
-        Raises
-        ------
-        UsageError
-            A number is outside its range.
-        """
-        if not 1 <= self.passes <= _PASSES_MOST:
-            raise UsageError(f"--passes {self.passes}: from 1 to {_PASSES_MOST}")
-        if self.compute not in COMPUTE_WAYS:
-            raise UsageError(f"--compute {self.compute!r}: {', '.join(COMPUTE_WAYS)}")
-        if self.ranks < 0 or self.ranks_per_node < 0:
-            raise UsageError("--ranks and --ranks-per-node: 1 or more")
-
-
-def start(request: EmulateRequest, path: Path, watcher: session.Watcher) -> session.Outcome:
-    """Perform a pattern again and again, as a new run in a directory.
+def start(request: EmulateRequest, watcher: session.Watcher) -> session.Outcome:
+    """Perform a pattern again and again, as a new run.
 
     Raises
     ------
@@ -95,6 +57,7 @@ def start(request: EmulateRequest, path: Path, watcher: session.Watcher) -> sess
     KeyboardInterrupt
         After the run has been marked as interrupted; what was measured is kept.
     """
+    path = place_of(request.path, request.runs)
     with _prepared(request) as (measured, _):
         return session.start(measured, path, watcher)
 
@@ -109,47 +72,43 @@ def foretell(request: EmulateRequest, watcher: session.Watcher) -> tuple[Emulate
 @contextmanager
 def _prepared(request: EmulateRequest) -> Iterator[tuple[session.MeasureRequest, EmulatedPattern]]:
     """Write down what the ranks do; it is taken away again when the context ends."""
-    document = patterns.read(request.source)
-    ranks = _ranks(request)
+    document = patterns.read(str(request.pattern))
+    config = config_of(request.cluster)
+    nodes = config.select(request.nodes)
+    # Without --ranks there may be so many on every node; else as many as the pattern says.
+    ranks = request.ranks or request.ranks_per_node * len(nodes) or None
     with tempfile.TemporaryDirectory(prefix="wulf-pattern-") as directory:
         trace = Path(directory) / emulation.TRACE
         made = patterns.written(document, ranks, trace)
         pattern = _pattern(request, document, made, trace)
         measured = session.MeasureRequest(
-            config=request.config,
-            pairs=[(node, node) for node in request.nodes],
+            config=config,
+            pairs=[(node, node) for node in nodes],
             ladder="none",
             sizes_bytes=[0],
-            emulation=Emulation(pattern=pattern, trace=trace, place=_place(request, pattern.ranks)),
-            mpi=request.mpi or request.config.mpi.compiler,
+            emulation=Emulation(pattern=pattern, trace=trace, place=_place(request, nodes, pattern.ranks)),
+            mpi=request.mpi or config.mpi.compiler,
             precision=request.precision,
-            budget_s=request.budget_s,
-            min_launches=request.min_launches,
-            max_launches=request.max_launches,
+            budget_s=request.budget_s or BUDGET_S,
+            min_launches=6 if request.launches is None else request.launches,
+            max_launches=40 if request.launches is None else request.launches,
             reference=False,
-            seed=request.seed,
+            seed=new_seed(request.seed),
         )
         yield measured, pattern
 
 
-def _ranks(request: EmulateRequest) -> int | None:
-    """Return how many ranks there are to be; None for those that the pattern says."""
-    if request.ranks:
-        return request.ranks
-    return request.ranks_per_node * len(request.nodes) or None
-
-
-def _place(request: EmulateRequest, ranks: int) -> Place:
+def _place(request: EmulateRequest, nodes: Sequence[str], ranks: int) -> Place:
     """Return the node of every rank."""
     if not request.ranks_per_node:
-        return spread(request.nodes, ranks)
-    room = request.ranks_per_node * len(request.nodes)
+        return spread(nodes, ranks)
+    room = request.ranks_per_node * len(nodes)
     if ranks > room:
         raise UsageError(
-            f"--ranks-per-node {request.ranks_per_node} on {len(request.nodes)} nodes are {room} ranks, "
+            f"--ranks-per-node {request.ranks_per_node} on {len(nodes)} nodes are {room} ranks, "
             f"and the pattern has {ranks}"
         )
-    return tuple(node for node in request.nodes for _ in range(request.ranks_per_node))[:ranks]
+    return tuple(node for node in nodes for _ in range(request.ranks_per_node))[:ranks]
 
 
 def _pattern(request: EmulateRequest, document: Document, made: Operations, trace: Path) -> EmulatedPattern:
@@ -171,7 +130,7 @@ def _pattern(request: EmulateRequest, document: Document, made: Operations, trac
         schema_version=SCHEMA_VERSION,
         title=pattern.title,
         what=pattern.what,
-        source=request.source,
+        source=str(request.pattern),
         text=document.text,
         ranks=len(made.streams),
         warm_ups=pattern.warm_up,

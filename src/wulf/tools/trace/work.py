@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -27,11 +28,13 @@ from wulf.base.trace.reader import Trace, read
 from wulf.base.trace.writer import FILE_OF_RANK, pack, written
 from wulf.node.cluster.config import ClusterConfig
 from wulf.node.fleet import install, site
+from wulf.node.fleet.clusters import config_of
 from wulf.node.measuring.participants import spread
 from wulf.node.probe import build, command
 from wulf.node.probe.build import MpiLibrary
 from wulf.node.programs.preload import preloaded
 from wulf.tools.trace import program as traced_program
+from wulf.tools.trace.request import TraceRequest
 
 Say = Callable[[str], None]
 LIBRARY = "libwulf-tracer.so"
@@ -46,20 +49,11 @@ _AGAIN_S = 0.5
 _PLACE = "/var/tmp"  # noqa: S108 - a name in it that nobody can guess
 
 
-class TraceRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be traced, and where the trace goes."""
+class Where(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a command is traced."""
 
     config: ClusterConfig
     nodes: list[str]
-    #: One word is for a shell.
-    words: list[str]
-    output: Path
-    #: Ranks of an MPI program; 0: the command starts its own.
-    ranks: int = 0
-    #: As `wulf.node.probe.build.find_mpi` takes it; None for that of the command.
-    mpi: str | None = None
-    #: Of the file of each rank, at most [B].
-    limit_bytes: int
     #: Whether what the command prints is shown; what it says as errors always is.
     shown: bool = True
 
@@ -72,7 +66,14 @@ class Traced(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def trace(request: TraceRequest, say: Say) -> Traced:
-    """Run a command with the tracer in every rank, and write the trace.
+    """Run a command with the tracer in every rank, and write the trace; raises as `traced`."""
+    config = config_of(request.where)
+    where = Where(config=config, nodes=config.select(request.nodes))
+    return traced(replace(request, mpi=request.mpi or config.mpi.compiler), where, say)
+
+
+def traced(request: TraceRequest, where: Where, say: Say) -> Traced:
+    """Run a command with the tracer in every rank on these nodes, and write the trace.
 
     Raises
     ------
@@ -95,23 +96,28 @@ def trace(request: TraceRequest, say: Say) -> Traced:
     note = {"command": text, "library": library.version, "wulf": __version__}
     if request.ranks:
         note["ranks"] = str(request.ranks)
-    if request.config.transport == "local" and not request.ranks:
-        return _here(request, text, library, str(program.path), note, say)
-    with site.connect(request.config, request.nodes, say) as (transport, records):
-        path, lacking = install.install_program(request.config, transport, program, request.nodes)
+    if where.config.transport == "local" and not request.ranks:
+        return _here(request, where, library, str(program.path), note, say)
+    with site.connect(where.config, where.nodes, say) as (transport, records):
+        path, lacking = install.install_program(where.config, transport, program, where.nodes)
         if path is None or lacking:
             raise TransportError(reasons_text(lacking))
-        return _there(request, text, library, path, note, transport, records, say)
+        return _there(request, where, library, path, note, transport, records, say)
 
 
 def _here(
-    request: TraceRequest, text: str, library: MpiLibrary, path: str, note: dict[str, str], say: Say
+    request: TraceRequest,
+    where: Where,
+    library: MpiLibrary,
+    path: str,
+    note: dict[str, str],
+    say: Say,
 ) -> Traced:
     """Run it on this machine, with this terminal."""
     with tempfile.TemporaryDirectory(prefix="wulf-trace-", dir=_PLACE) as directory:
-        given, variables = preloaded(text, library.family, path, _own(request, directory))
+        given, variables = preloaded(note["command"], library.family, path, _own(request, directory))
         told = [f"{name}={value}" for name, value in variables.items()]
-        printed = None if request.shown else subprocess.DEVNULL
+        printed = None if where.shown else subprocess.DEVNULL
         done = subprocess.run(["env", *told, "sh", "-c", given], stdout=printed, check=False)
         code = done.returncode
         return _packed(
@@ -126,7 +132,7 @@ def _here(
 
 def _there(  # what is there, part by part
     request: TraceRequest,
-    text: str,
+    where: Where,
     library: MpiLibrary,
     path: str,
     note: dict[str, str],
@@ -135,17 +141,17 @@ def _there(  # what is there, part by part
     say: Say,
 ) -> Traced:
     """Run it on the first node, and fetch what the ranks have left there."""
-    first = request.nodes[0]
+    first, text = where.nodes[0], note["command"]
     if request.ranks:
-        place = spread(request.nodes, request.ranks)
-        text = site.mpi_command(request.config, transport, records, request.mpi, place, text, say)
+        place = spread(where.nodes, request.ranks)
+        text = site.mpi_command(where.config, transport, records, request.mpi, place, text, say)
     target = f"{_PLACE}/wulf-trace-{secrets.token_hex(8)}"
     try:
-        text = command.placed(text, request.config.transport)
+        text = command.placed(text, where.config.transport)
         given, variables = preloaded(text, library.family, path, _own(request, target))
         say("the program runs")
         ran = command.run(transport, first, given, variables)
-        if request.shown:
+        if where.shown:
             sys.stdout.write(ran.output.stdout)
         sys.stderr.write(ran.output.stderr)
         with tempfile.TemporaryDirectory(prefix="wulf-trace-", dir=_PLACE) as directory:
@@ -160,7 +166,7 @@ def _there(  # what is there, part by part
                 say,
             )
     finally:
-        transport.run(["rm", "-rf", target], request.nodes, timeout_s=FETCH_S)
+        transport.run(["rm", "-rf", target], where.nodes, timeout_s=FETCH_S)
 
 
 def _own(request: TraceRequest, directory: str) -> dict[str, str]:

@@ -1,0 +1,126 @@
+"""What is asked: what traced programs would take, on which networks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import Annotated
+
+from wulf.base.errors import UsageError
+from wulf.base.request import RUNS, Argument, Option, RunsField
+from wulf.node.replay.fields import (
+    SAMPLES,
+    USUAL,
+    Engine,
+    NetworksField,
+    OnField,
+    RanksPerNodeField,
+    RulesField,
+    SamplesField,
+    SeedField,
+    SlurmField,
+)
+
+
+@dataclass(frozen=True)
+class PredictRequest:
+    """Say what a traced program would take on other networks, and whether that is worth anything.
+
+    The network as it is comes from a calibrated run. The longest path of the trace's messages tells how much of the run
+    time is latency, bandwidth, CPU time of messages or computing, and how much latency the program bears. Every figure
+    has an interval: of the parameters, of the compute times, and of how well the model fits the network as it is.
+
+    A second replay, event by event, says how much contention matters: who comes first, and what ranks, uplinks and
+    programs share.
+
+    A trace that cannot be replayed soundly is refused, and it is said why. Exit code 3 when --verify finds the time
+    outside of the interval.
+    """
+
+    source: Annotated[
+        Path | str | Sequence[Path | str],
+        Argument(
+            "A trace (.wtrace), or a pattern (.toml, or its name in 'wulf program emulate --list'); or several.",
+            metavar="TRACE...",
+        ),
+    ]
+    on: OnField
+    _: KW_ONLY
+    again: Annotated[
+        Sequence[Path | str],
+        Option(
+            "Another trace of the same program, of a launch of its own; with two or more of them it is told how "
+            "launches differ, and where a single one lies. May be repeated.",
+            metavar="TRACE",
+        ),
+    ] = ()
+    what_if: Annotated[
+        str,
+        Option(
+            "Networks by name, or changes of the calibrated one: latency=5us, latency=x0.5, latency=5us..100us, "
+            "bandwidth=x2, overhead=x0.5, compute=x0.9; @RUN for the network of another calibrated run. "
+            "Commas between; + joins several for one.",
+            metavar="LIST",
+        ),
+    ] = USUAL
+    own: NetworksField = ()
+    ranks: Annotated[int, Option("Of a pattern that leaves the number open.", least=0)] = 0
+    ranks_per_node: RanksPerNodeField = 0
+    placement: Annotated[
+        Sequence[int] | Path | str,
+        Option(
+            "On which node each rank is: a number for each, in order; those of programs beside it follow.",
+            metavar="FILE",
+        ),
+    ] = ()
+    rules: RulesField = None
+    engine: Annotated[
+        Engine,
+        Option(
+            "static: messages in their recorded order, exactly. events: event by event, with who comes first and what "
+            "ranks, uplinks and programs share; slower, of fewer samples. both: run times are static, events beside "
+            "them. auto: both where that does not take long; events with --beside or --topology.",
+            metavar="ENGINE",
+        ),
+    ] = "auto"
+    beside: Annotated[
+        Sequence[Path | str],
+        Option(
+            "A program that runs at the same time, on nodes of the same names. May be repeated.",
+            metavar="TRACE",
+        ),
+    ] = ()
+    topology: Annotated[
+        Path | str | None,
+        Option(
+            "Which nodes share which uplinks: Slurm's topology.conf, with the speed of each uplink as LinkSpeed.",
+            metavar="FILE",
+        ),
+    ] = None
+    samples: SamplesField = SAMPLES
+    seed: SeedField = 1
+    slurm: SlurmField = None
+    runs: RunsField = RUNS
+
+    def __post_init__(self) -> None:
+        """Refuse for several traces what is of one.
+
+        Raises
+        ------
+        UsageError
+            Names the option.
+        """
+        if not self.sources:
+            raise UsageError(f"source={self.source!r}: name a trace, or several")
+        if len(self.sources) > 1 and self.again:
+            raise UsageError("--again is of one program: give one trace of it before")
+        if len(self.sources) > 1 and self.placement:
+            raise UsageError("--verify and --placement are of one trace: give them one")
+
+    @property
+    def sources(self) -> list[Path]:
+        """The traces."""
+        if isinstance(self.source, (str, Path)):
+            return [Path(self.source)]
+        return [Path(source) for source in self.source]

@@ -1,0 +1,1 @@
+"""A command as an experiment, repeated until its figures are precise."""

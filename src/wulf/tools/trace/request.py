@@ -1,0 +1,56 @@
+"""What is asked: which command is traced, where it runs, and where the trace goes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from wulf.base.request import BYTES, AnyCluster, Argument, Option
+from wulf.node.fleet.fields import ClusterField, CommandRanksField, NodesField
+
+
+@dataclass(frozen=True)
+class TraceRequest:
+    """Run a command, record every call of MPI, and write the trace.
+
+    With --cluster or --ranks it runs on the first node; else here. Programs in C, C++ and Fortran that are linked
+    dynamically are seen. A program that dies leaves a trace up to its end. Exit code: that of the command.
+    """
+
+    command: Annotated[
+        str | Sequence[str],
+        Argument("The command, after --. One word alone is read by a shell.", metavar="COMMAND..."),
+    ]
+    path: Annotated[Path | str, Option("Where the trace goes.", names=("-o", "--output"), metavar="FILE")] = (
+        Path("app.wtrace")
+    )
+    cluster: ClusterField = None
+    nodes: NodesField = None
+    ranks: CommandRanksField = 0
+    mpi: Annotated[
+        str | None,
+        Option(
+            "MPI library of the program: openmpi, mpich, or the path of an mpicc. Default: that of the mpirun that "
+            "stands first, else that which the program is linked with."
+        ),
+    ] = None
+    limit_bytes: Annotated[
+        int, Option("Largest file of each rank: calls beyond it are counted, and not recorded.", unit=BYTES)
+    ] = 1 << 30
+
+    @property
+    def words(self) -> list[str]:
+        """The command; one word is for a shell."""
+        return [self.command] if isinstance(self.command, str) else list(self.command)
+
+    @property
+    def output(self) -> Path:
+        """Where the trace goes."""
+        return Path(self.path)
+
+    @property
+    def where(self) -> AnyCluster:
+        """The cluster on which it runs: this machine, where neither cluster nor ranks are named."""
+        return self.cluster if self.cluster is not None or self.ranks else "local"
