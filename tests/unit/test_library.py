@@ -261,5 +261,5 @@ def test_a_run_of_another_kind_is_told_from_none(tmp_path: Path) -> None:
         pass
     with pytest.raises(StoreError, match="afternoon is a measured run; this takes a tuning run"):
         store.find_run("afternoon", tmp_path / "runs", TUNING)
-    with pytest.raises(StoreError, match="there is no run 'after' .*; this takes a tuning run"):
+    with pytest.raises(StoreError, match=r"there is no run 'after' .*; this takes a tuning run"):
         store.find_run("after", tmp_path / "runs", TUNING)
