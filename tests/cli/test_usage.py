@@ -1,8 +1,12 @@
 """What a user sees: standard output, standard error, exit codes."""
 
+import os
+import signal
+
 import pytest
 
-from tests.cli.command import wulf
+from tests.cli.command import start, wulf
+from tests.cli.waiting import wait_until
 from wulf import __version__
 
 
@@ -113,3 +117,20 @@ def test_a_node_that_does_not_answer_is_named(tmp_path):
 def test_no_runs(tmp_path):
     assert "no runs" in wulf(tmp_path, "runs", "list").stdout
     assert wulf(tmp_path, "runs", "list", "--json").stdout == "[]\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda one: one.name)
+@pytest.mark.parametrize("words", [("audit", "facts"), ("audit",), ("settings", "status")], ids=" ".join)
+def test_however_it_is_ended_connections_leave_nothing(tmp_path, words, number):
+    """A verb that only looks leaves no directory of sockets either."""
+    (tmp_path / "ssh").write_text(f"#!/bin/sh\n: > {tmp_path}/begun\nexec sleep 60\n")
+    (tmp_path / "ssh").chmod(0o755)
+    (tmp_path / "c.toml").write_text('[cluster]\nnodes = "far"\n')
+    (tmp_path / "tmp").mkdir()
+    more = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "TMPDIR": str(tmp_path / "tmp")}
+    process = start(tmp_path, *words, "--cluster", "c.toml", **more)
+    wait_until((tmp_path / "begun").exists, "a connection", process)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert not list((tmp_path / "tmp").iterdir())

@@ -70,7 +70,6 @@ def test_who_is_suspected_is_named_if_it_is_slow_alone(tmp_path, alone, left):
 def diagnosed(tmp_path, monkeypatch, capsys):
     """Return what 'wulf diagnose' prints, and its exit code: some nodes are slow, and what is then measured again."""
     cluster = inventory.parse('[cluster]\nnodes = "node[01-08]"\n', "test")
-    monkeypatch.setattr(verb, "end_gently", lambda: None)
     monkeypatch.setattr(clusters, "cluster", lambda _: cluster)
     monkeypatch.setattr(all_pairs.build, "find_mpi", lambda _: [])
 

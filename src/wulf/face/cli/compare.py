@@ -12,7 +12,6 @@ import typer
 
 from wulf.base.errors import EXIT_FINDINGS, EXIT_INTERRUPTED, UsageError
 from wulf.base.request import RUNS, JsonField, Option, RunsField
-from wulf.base.signals import end_gently
 from wulf.face.cli import complete
 from wulf.face.cli.declared import flat
 from wulf.face.cli.options import console, print_json
@@ -79,7 +78,6 @@ def command(sides: SidesArgument, request: InTurnRequest, shown: Shown) -> None:
     if len(sides) < 2:
         raise UsageError("wulf compare needs at least two runs: the base, then what to compare with it")
     if shown.interleaved:
-        end_gently()
         if len(sides) != 2:
             raise UsageError("--interleaved compares two sides")
         turns = work.turns(replace(request, base=sides[0], candidate=sides[1]))

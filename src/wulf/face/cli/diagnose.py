@@ -11,7 +11,6 @@ import typer
 
 from wulf.base.errors import EXIT_FINDINGS
 from wulf.base.request import JsonField, Option
-from wulf.base.signals import end_gently
 from wulf.face.cli.declared import flat
 from wulf.face.cli.measure_progress import MeasureProgress
 from wulf.face.cli.options import console, print_json
@@ -34,7 +33,6 @@ def command(request: DiagnoseRequest, shown: Shown) -> None:
     from wulf.page.terminal import print_page
     from wulf.tools.diagnose import all_pairs, work
 
-    end_gently()
     earlier = store.opened(request.baseline, request.runs) if request.baseline is not None else None
     loaded, whole = all_pairs.judged(request, MeasureProgress, note)
     found = work.diagnose(loaded)

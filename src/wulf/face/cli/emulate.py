@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 from wulf.base.errors import UsageError
 from wulf.base.nodeset import fold
 from wulf.base.request import JsonField, Option
-from wulf.base.signals import end_gently
 from wulf.base.text import printable
 from wulf.base.units import format_bytes, format_time
 from wulf.face.cli.declared import Asked, flat, instead
@@ -71,7 +70,6 @@ def command(
     from wulf.node.measuring import session
     from wulf.tools.emulate import work
 
-    end_gently()
     on, runs = request.value("predict_on"), request.value("runs")
     calibrated = opened(on, runs) if on is not None else None
     if calibrated is not None:

@@ -9,7 +9,6 @@ import typer
 
 from wulf.base.errors import EXIT_FINDINGS, EXIT_INTERRUPTED
 from wulf.base.request import AnyRun, Argument, JsonField
-from wulf.base.signals import end_gently
 from wulf.face.cli.declared import flat
 from wulf.face.cli.options import console, print_json
 from wulf.face.cli.progress import Display
@@ -33,7 +32,6 @@ def command(request: HpccRequest, shown: Shown) -> None:
     from wulf.page.terminal import print_page
     from wulf.tools.hpcc import page, result, work
 
-    end_gently()
     if shown.earlier is None:
         with Display() as progress:
             measured = work.measure(request, progress)

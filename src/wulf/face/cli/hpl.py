@@ -12,7 +12,6 @@ import typer
 from wulf.base.errors import EXIT_FINDINGS, UsageError
 from wulf.base.nodeset import fold
 from wulf.base.request import JsonField
-from wulf.base.signals import end_gently
 from wulf.base.units import format_value
 from wulf.face.cli.declared import flat, given
 from wulf.face.cli.options import ResumeField, console, print_json
@@ -71,7 +70,6 @@ def command(context: typer.Context, request: HplRequest, begun: Begun) -> None:
         others = [name for name in given(context, HplRequest) if name not in ("--budget", "--runs")]
         if others:
             raise UsageError(f"{', '.join(others)} and --resume: a run goes on as it was begun")
-    end_gently()
     with HplProgress() as progress:
         if begun.resume is not None:
             finished = session.go_on(find_run(begun.resume, request.runs, HEAD), request.budget_s, progress)

@@ -13,7 +13,6 @@ import typer
 
 from wulf.base.errors import LabError, UsageError
 from wulf.base.nodeset import fold
-from wulf.base.signals import end_gently
 from wulf.face.cli.help_words import MISTAKE_NAMES, Nic
 from wulf.face.cli.options import print_json, show_table
 
@@ -107,7 +106,6 @@ def up(
     usual = 2 if vm else 4
     count = nodes if nodes is not None else usual if shape is None else shape.ranks
     edges = shape.edges() if shape is not None else []
-    end_gently()
     begin = time.monotonic()
     with CleanConsole(stderr=True).status("raising the virtual cluster") as status:
         raised, was_up = lab.up(

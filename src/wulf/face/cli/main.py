@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 from wulf import __version__
 from wulf.base import defaults
 from wulf.base.errors import EXIT_ERROR, EXIT_INTERRUPTED, WulfError
+from wulf.base.signals import end_gently
 from wulf.base.text import nearest, printable
 from wulf.face.cli import logs
 from wulf.face.cli.defaults import blaming, of_command
@@ -145,6 +146,7 @@ def _end_of_pipe() -> NoReturn:
 def run() -> None:
     """Run the command line; `wulf.start` is the entry point of the program."""
     try:
+        end_gently()  # whatever the verb: connections are closed, and their directories go
         app()
     except WulfError as error:
         from wulf.page.gate import CleanConsole

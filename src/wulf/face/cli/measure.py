@@ -10,7 +10,6 @@ import typer
 
 from wulf.base.errors import EXIT_FINDINGS, UsageError
 from wulf.base.request import Option
-from wulf.base.signals import end_gently
 from wulf.base.text import printable
 from wulf.face.cli import submitting
 from wulf.face.cli.declared import flat
@@ -61,7 +60,6 @@ def command(request: MeasureRequest, begun: Begun, moved: MovedArgument = None) 
     if begun.follow is not None:
         submitting.follow(begun.follow)
         return
-    end_gently()
     if begun.submit is not None:
         if begun.resume is not None:
             path = store.find_run(begun.resume, request.runs)

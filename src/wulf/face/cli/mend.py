@@ -10,7 +10,6 @@ import typer
 
 from wulf.base.errors import EXIT_ERROR, EXIT_FINDINGS, EXIT_INTERRUPTED, UsageError
 from wulf.base.request import DryRunField, JsonField
-from wulf.base.signals import end_gently
 from wulf.face.cli.declared import flat
 from wulf.face.cli.options import console, print_json
 from wulf.face.cli.progress import Display, counting
@@ -45,7 +44,6 @@ def command(request: MendRequest, shown: Shown) -> None:
     from wulf.page.terminal import print_blocks
     from wulf.tools.mend import page, work
 
-    end_gently()
     task = work.task_of(request)
     # What most nodes have only all of them tell.
     everyone = list(task.config.nodes)

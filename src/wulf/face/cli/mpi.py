@@ -12,7 +12,6 @@ import typer
 
 from wulf.base.errors import EXIT_FINDINGS, EXIT_INTERRUPTED, UsageError
 from wulf.base.request import JsonField, Option
-from wulf.base.signals import end_gently
 from wulf.face.cli import mpi_parameters
 from wulf.face.cli.compare import measure_in_turn
 from wulf.face.cli.declared import flat
@@ -48,7 +47,6 @@ def tune(request: CollectivesRequest, shown: Shown) -> None:
     from wulf.tools.collectives import page as report
     from wulf.tools.collectives import session
 
-    end_gently()
     _require_place(Path(request.out), "--out")
     if shown.html is not None:
         _require_place(shown.html, "--html")
@@ -76,7 +74,6 @@ def tune(request: CollectivesRequest, shown: Shown) -> None:
 def compare(request: LibrariesRequest, shown: Shown) -> None:
     from wulf.tools.compare import work
 
-    end_gently()
     measure_in_turn(work.libraries(request), shown.html, dry_run=False, json=shown.json)
 
 

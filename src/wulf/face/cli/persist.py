@@ -11,7 +11,6 @@ import typer
 
 from wulf.base.errors import EXIT_ERROR, UsageError
 from wulf.base.nodeset import fold
-from wulf.base.signals import end_gently
 from wulf.base.text import printable
 from wulf.face.cli.facts import NodesOption
 from wulf.face.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console, print_json
@@ -52,7 +51,6 @@ def command(
     from wulf.node.fleet import members
     from wulf.node.fleet.clusters import cluster as resolve
 
-    end_gently()
     if dry_run and json:
         raise UsageError("--dry-run has no --json: it prints files for people")
     config = resolve(cluster)

@@ -8,7 +8,6 @@ from typing import Annotated
 
 from wulf.base.errors import UsageError
 from wulf.base.request import SHARE, Option
-from wulf.base.signals import end_gently
 from wulf.face.cli.compare import measure_in_turn
 from wulf.face.cli.declared import flat
 from wulf.face.cli.measure import show_measured
@@ -42,7 +41,6 @@ class Against:
 def command(request: RunRequest, other: Against) -> None:
     from wulf.tools.run import work
 
-    end_gently()
     if other.against is not None:
         measure_in_turn(work.in_turn(_pair(request, other)), other.html, dry_run=False, json=False)
         return

@@ -11,7 +11,6 @@ import typer
 
 from wulf.base.errors import EXIT_ERROR, EXIT_FINDINGS, UsageError
 from wulf.base.nodeset import fold
-from wulf.base.signals import end_gently
 from wulf.base.text import printable
 from wulf.face.cli.facts import NodesOption
 from wulf.face.cli.options import ClusterOption, JsonOption, console, print_json
@@ -75,7 +74,6 @@ def command(
     from wulf.node.fleet import change, release
     from wulf.node.fleet.clusters import cluster as resolve
 
-    end_gently()
     _check(change_name, to, abandon=abandon, leave_as_is=leave_as_is)
     config = resolve(cluster)
     chosen = config.select(nodes)

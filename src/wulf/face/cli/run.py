@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import typer
 
 from wulf.base.errors import EXIT_ERROR
-from wulf.base.signals import end_gently
 from wulf.base.text import printable
 from wulf.face.cli import persist, tune
 from wulf.face.cli.declared import flat
@@ -97,7 +96,6 @@ def command(request: WholeRequest, allowed: Allowed, moved: MovedArgument = None
     from wulf.tools.tune import page as report
 
     require_named(moved)
-    end_gently()
     path = new_run(request.path, request.runs)
     whole = config_of(request.cluster)
     there = tune.answering(whole, request.nodes, allowed.allow_missing)

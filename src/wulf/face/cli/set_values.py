@@ -11,7 +11,6 @@ import typer
 
 from wulf.base.errors import EXIT_ERROR, EXIT_INTERRUPTED, UsageError
 from wulf.base.nodeset import fold
-from wulf.base.signals import end_gently
 from wulf.base.text import printable
 from wulf.base.units import format_fact, parse_duration
 from wulf.face.cli import complete
@@ -86,7 +85,6 @@ def command(
     from wulf.node.fleet import change, members
     from wulf.node.fleet.clusters import cluster as resolve
 
-    end_gently()
     if dry_run and json:
         raise UsageError("--dry-run has no --json: it prints commands for people")
     wanted = steps.parse(settings)

@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal
 import typer
 
 from wulf.base.request import JsonField, Option
-from wulf.base.signals import end_gently
 from wulf.base.tool import Tool
 from wulf.face.cli.declared import flat, instead
 
@@ -31,7 +30,6 @@ def command_of(tool: Tool) -> Callable[..., None]:
     def command(request: Any, shown: Shown, template: Any = None) -> None:  # noqa: ARG001 - answered before
         from wulf.face.cli.progress import Display, staging
 
-        end_gently()
         with _telling(tool, shown), Display() if tool.is_long else staging() as progress:
             record = tool.part(tool.work)(request, progress)
         show_record(record, tool.part(tool.page)(record), shown)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wulf.base.errors import EXIT_ERROR, EXIT_FINDINGS, UsageError
-from wulf.base.signals import end_gently
 from wulf.base.text import printable
 from wulf.base.units import parse_duration
 from wulf.face.cli.options import ClusterOption, JsonOption, console, print_json, show_table
@@ -74,7 +73,6 @@ def command(
     from wulf.node.fleet.clusters import cluster as resolve
     from wulf.node.topology import shapes
 
-    end_gently()
     if embed is not None and routes is not None:
         raise UsageError("--embed and --routes: one at a time")
     if dry_run and (routes is None or json):

@@ -12,7 +12,6 @@ import typer
 from wulf.base.errors import EXIT_ERROR, EXIT_FINDINGS, UsageError
 from wulf.base.nodeset import fold
 from wulf.base.request import Option
-from wulf.base.signals import end_gently
 from wulf.base.text import printable
 from wulf.face.cli.declared import flat
 from wulf.face.cli.options import MovedArgument, ResumeField, console, require_named
@@ -52,7 +51,6 @@ def command(request: TuneRequest, begun: Begun, moved: MovedArgument = None) -> 
     from wulf.tools.tune import session
 
     require_named(moved)
-    end_gently()
     if begun.resume is not None:
         with TuneProgress() as progress:
             finished = session.go_on(

@@ -17,7 +17,6 @@ import typer
 
 from wulf.base.errors import EXIT_FINDINGS, BuildError, UsageError
 from wulf.base.nodeset import fold
-from wulf.base.signals import end_gently
 from wulf.base.text import printable
 from wulf.base.units import parse_duration
 from wulf.face.cli import complete
@@ -253,7 +252,6 @@ def run(
     from wulf.node.fleet import allocation
     from wulf.tools.watch import running
 
-    end_gently()
     config, chosen, directory = _where(cluster_name, nodes, name, watches)
     request = running.WatchRequest(
         name=directory.name,
