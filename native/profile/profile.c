@@ -176,7 +176,7 @@ static void add_messages(struct record *record, const struct summary *all, size_
 
 static int write_profile(const char *path, const struct summary *all, size_t ranks) {
     struct record record = {0};
-    const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (file < 0)
         return -1;
     record_begin(&record, "profile");

@@ -16,11 +16,10 @@ from tests.native.tiers import mostly_thorough
 pytestmark = pytest.mark.mpi
 
 
-@pytest.mark.parametrize("ranks", mostly_thorough([2, 3], 3))
-def test_it_counts_what_the_program_has_sent(mpi_probe: MpiProbe, tmp_path: Path, ranks: int) -> None:
+def ran(mpi_probe: MpiProbe, path: Path, ranks: int) -> subprocess.CompletedProcess[str]:
+    """Run a program whose messages are counted into a file."""
     library = required(mpi_probe.family)
     counting, heat = (program(name, library.family) for name in ("libwulf-profile.so", "wulf-heat"))
-    path = tmp_path / "profile.json"
     variables = {"LD_PRELOAD": str(counting), "WULF_PROFILE": str(path)}
     root = {
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -33,6 +32,13 @@ def test_it_counts_what_the_program_has_sent(mpi_probe: MpiProbe, tmp_path: Path
         words, env=os.environ | variables | root, capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
+    return done
+
+
+@pytest.mark.parametrize("ranks", mostly_thorough([2, 3], 3))
+def test_it_counts_what_the_program_has_sent(mpi_probe: MpiProbe, tmp_path: Path, ranks: int) -> None:
+    path = tmp_path / "profile.json"
+    done = ran(mpi_probe, path, ranks)
     says = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
     profile = json.loads(path.read_text())
     sent = [one for one in profile["messages"] if one["kind"] == "point to point"]
@@ -58,3 +64,12 @@ def test_a_program_without_its_variable_is_left_alone(mpi_probe: MpiProbe, tmp_p
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "untouched\n", "")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_it_follows_no_link(mpi_probe: MpiProbe, tmp_path: Path) -> None:
+    """In a directory that everybody can write to, somebody may have put a link where the file will be."""
+    (tmp_path / "theirs").write_text("untouched")
+    (tmp_path / "profile.json").symlink_to(tmp_path / "theirs")
+    done = ran(mpi_probe, tmp_path / "profile.json", 2)
+    assert "wulf-profile: cannot write" in done.stderr
+    assert (tmp_path / "theirs").read_text() == "untouched"
