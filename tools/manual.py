@@ -136,6 +136,8 @@ def _parameters(command: Any, context: Any, kind: str) -> list[tuple[str, str]]:
     for parameter in command.get_params(context):
         if parameter.param_type_name != kind or parameter.name in ("install_completion", "show_completion"):
             continue
+        if getattr(parameter, "hidden", False):
+            continue
         record = parameter.get_help_record(context)
         if record is not None:
             found.append((record[0], record[1]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import random
 from pathlib import Path
 
@@ -29,12 +28,10 @@ from wulf.base.records import (
 from wulf.base.store.tuning import HEAD as TUNING
 from wulf.base.store.tuning import TuningRun, create_tuning
 from wulf.base.text import printable
-from wulf.base.units import parse_duration, parse_percent
-from wulf.face.cli import measure, tune
-from wulf.node.measuring.session import MeasureRequest
+from wulf.node.measuring.session import MeasureRequest as Measurement
 from wulf.node.probe import cmake, parse
-from wulf.node.probe.ladder import ADAPTIVE
-from wulf.node.probe.suites import VISIT
+from wulf.tools.measure import work
+from wulf.tools.measure.request import MeasureRequest
 
 
 @pytest.fixture
@@ -234,19 +231,20 @@ def test_a_tuning_run_of_version_1_opens(tuned: Path) -> None:
     assert then.manifest == now.manifest
 
 
-def test_python_and_the_command_line_have_the_same_defaults() -> None:
-    python = {name: given.default for name, given in inspect.signature(wulf.measure).parameters.items()}
-    line = {name: given.default for name, given in inspect.signature(measure.command).parameters.items()}
-    asked = {field.name: field.default for field in msgspec.structs.fields(MeasureRequest)}
-    assert parse_percent(line["precision"]) == python["precision"] == asked["precision"]
-    assert parse_duration(measure.BUDGET) == python["budget_s"] == asked["budget_s"]
-    assert line["visit"] is None and parse_duration(VISIT) * 1e6 == asked["visit_us"]
-    assert line["every"] is None is asked["every_s"]
-    assert line["pairs"] == python["pairs"] and (line["ladder_name"] or ADAPTIVE) == python["ladder"]
-    assert line["max_launches"] == python["max_launches"] == asked["max_launches"]
-    assert (line["min_launches"], line["sweeps"]) == (asked["min_launches"], asked["sweeps"])
-    tuning = {name: given.default for name, given in inspect.signature(wulf.tune).parameters.items()}
-    assert parse_duration(tune.BUDGET) == tuning["budget_s"]
+def test_what_is_measured_without_options_is_what_a_measurement_has_by_itself() -> None:
+    asked = {field.name: field.default for field in msgspec.structs.fields(Measurement)}
+    plain = work.measurement(MeasureRequest(cluster="local"))
+    names = (
+        "precision",
+        "budget_s",
+        "visit_us",
+        "every_s",
+        "min_launches",
+        "max_launches",
+        "sweeps",
+        "reference",
+    )
+    assert {name: getattr(plain, name) for name in names} == {name: asked[name] for name in names}
 
 
 @pytest.mark.parametrize(("room", "said"), [(0, "false ended with exit code 1"), (1 << 62, "no space left")])

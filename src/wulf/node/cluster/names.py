@@ -107,6 +107,8 @@ def in_order(names: Iterable[str]) -> str:
 
 def _folded(ascending: list[str]) -> str:
     """Return the folded form where that says the same order; with several numbers in a name it may not."""
+    if not all(map(is_node_name, ascending)):  # a place of an import need not be a node
+        return ",".join(ascending)
     text = fold(ascending)
     return text if expand(text) == ascending else ",".join(ascending)
 
