@@ -76,7 +76,7 @@ def test_a_full_file() -> None:
     assert config.mpi.env == {"A": "b \x7f"}
     with pytest.raises(UsageError, match="names no node"):
         config.select("")
-    assert config.select("@all,node03") == ["gpu1", "node02", "node03", "node04"]
+    assert config.select("@all,node03") == ["node02", "node04", "gpu1", "node03"]
 
 
 def test_rendering_and_reading_gives_the_same() -> None:
