@@ -59,7 +59,8 @@ NAMES = (
     "shape",
     "field",
 )
-TABLE = Path(__file__).parent / "RESULTS.md"
+#: A whole run is added to it; RESULTS.md, with the newest value of each claim, is brought up to it by hand.
+LOG = Path(__file__).parent / "LOG.md"
 
 
 class _Tee(io.TextIOBase):
@@ -97,7 +98,7 @@ def table(lines: list[str]) -> str:
         found = re.fullmatch(r"(\S+) value=(.*) goal=(.*) (pass|short)", line)
         rows.append("| " + " | ".join(found.groups() if found else (line, "", "", "failed")) + " |")
     return (
-        f"# Results\n\n{date.today().isoformat()}, {platform.processor() or platform.machine()}, "
+        f"\n## {date.today().isoformat()}: all comparisons\n\n{platform.processor() or platform.machine()}, "
         f"Linux {platform.release()}. Made by `make bench`; each line by `make bench NAME=…`.\n\n"
         "| comparison | value | goal | |\n|---|---|---|---|\n" + "\n".join(rows) + "\n"
     )
@@ -118,8 +119,10 @@ def main(arguments: list[str]) -> int:
         statuses.append(status)
         lines.append(line)
     if not names:
-        TABLE.write_text(table(lines), encoding="utf-8")
-        print(f"\n{TABLE.read_text(encoding='utf-8')}\nwritten: {TABLE}")
+        found = table(lines)
+        with LOG.open("a", encoding="utf-8") as log:
+            log.write(found)
+        print(f"{found}\nadded to {LOG}: bring RESULTS.md up to it")
     return max(statuses)
 
 

@@ -28,7 +28,7 @@ from wulf.node.fleet.site import toolbox
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE, SITE = ROOT / "build" / "site-source", ROOT / "build" / "site"
 #: What is taken as it is, at the same places, so that links between them hold.
-TAKEN = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "bench/RESULTS.md", "docs")
+TAKEN = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "bench/RESULTS.md", "bench/LOG.md", "docs")
 GENERATED = "docs/reference"
 WORKER = ROOT / "tools" / "iframe-worker.js"
 
@@ -246,7 +246,13 @@ def navigation(generated: Mapping[str, list[Any]]) -> list[Any]:
         {"wulf": "README.md"},
         {"Tutorial": _pages_of("docs/tutorial")},
         {"How to": _pages_of("docs/howto")},
-        {"Explanation": [*_pages_of("docs/explanation"), {"Measured claims": "bench/RESULTS.md"}]},
+        {
+            "Explanation": [
+                *_pages_of("docs/explanation"),
+                {"Measured claims": "bench/RESULTS.md"},
+                {"Log of measurements": "bench/LOG.md"},
+            ]
+        },
         {"Published studies": _pages_of("docs/studies")},
         {
             "Reference": [
