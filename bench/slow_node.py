@@ -27,7 +27,7 @@ from bench.common import Figure, finish
 from bench.tune_lab import Scene, raised
 from wulf.base.records.diagnosed import Diagnosis
 from wulf.base.store import load
-from wulf.tools.diagnose import alone
+from wulf.tools.diagnose import confirmation
 from wulf.tools.diagnose.pairs import MARGIN, additive, suspects
 from wulf.tools.diagnose.work import SUSPICION, small_messages
 
@@ -96,7 +96,9 @@ def simulated(noises: Sequence[tuple[Floats, Floats]], seed: int, *, slow: bool)
     found = suspects(logs, [f"n{number}" for number in range(NODES)], false_alarm=SUSPICION)
     accused = frozenset(node for suspect in found for node in suspect.nodes)
     once_more = added[:, None] + added[None, :] + _symmetric(_drawn(draw, rest))
-    well = [place for place in np.argsort(np.abs(added)).tolist() if f"n{place}" not in accused][: alone.WELL]
+    well = [place for place in np.argsort(np.abs(added)).tolist() if f"n{place}" not in accused][
+        : confirmation.WELL
+    ]
     pairs = {(first, second) for first in range(NODES) for second in well if first != second}
     pairs |= {(int(one.nodes[0][1:]), int(one.nodes[1][1:])) for one in found if one.kind == "link"}
     times = {
@@ -107,7 +109,7 @@ def simulated(noises: Sequence[tuple[Floats, Floats]], seed: int, *, slow: bool)
     return [
         f"{suspect.kind} {'+'.join(suspect.nodes)}"
         for suspect in found
-        if alone.is_slow(suspect, times, accused, MARGIN) is not False
+        if confirmation.is_slow(suspect, times, accused, MARGIN) is not False
     ]
 
 

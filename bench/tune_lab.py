@@ -35,7 +35,7 @@ from wulf.node import lab
 from wulf.node.cluster import inventory
 from wulf.node.cluster.transport import open_transport
 from wulf.node.facts.capture import capture
-from wulf.node.lab.planted import MISTAKES
+from wulf.node.lab.planted_faults import MISTAKES
 from wulf.node.lab.topology import Link
 from wulf.tools.tune import verify
 

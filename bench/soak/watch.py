@@ -18,7 +18,7 @@ from wulf.face.logged import Logged
 from wulf.node import lab
 from wulf.node.cluster import inventory
 from wulf.tools.watch import judging, running
-from wulf.tools.watch.place import SetClock
+from wulf.tools.watch.environment import SetClock
 
 #: Enough for three launches of a pair [s].
 BUDGET_S = 20.0

@@ -11,7 +11,7 @@ from tests.native.tiers import thorough
 from wulf.base.records import LaunchResult
 from wulf.node.cluster.inventory import parse
 from wulf.node.cluster.transport import open_transport
-from wulf.node.probe import beside, execute, start
+from wulf.node.probe import background_traffic, execute, start
 from wulf.node.probe.schedule import LaunchPlan
 
 NODES = ("n1", "n2", "n3", "n4", "n5", "n6")
@@ -93,7 +93,7 @@ def test_without_others_nothing_streams(net_probe: Path) -> None:
 def test_a_stream_that_does_not_run_to_the_end_fails_the_launch_and_names_its_nodes(
     net_probe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, node: str, text: str, said: str
 ) -> None:
-    monkeypatch.setattr(beside, "SILENCE_S", 3.0)
+    monkeypatch.setattr(background_traffic, "SILENCE_S", 3.0)
     broken = script(tmp_path / "probe", f'{text.replace("PROBE", shlex.quote(str(net_probe)))} "$@"')
     found = launch(dict.fromkeys(NODES, str(net_probe)) | {node: broken})
     assert found.launch.status == "failed"
@@ -102,6 +102,6 @@ def test_a_stream_that_does_not_run_to_the_end_fails_the_launch_and_names_its_no
 
 
 def test_a_stream_of_a_few_visits_is_no_traffic(net_probe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(beside, "_SWEEPS", 8)
+    monkeypatch.setattr(background_traffic, "_SWEEPS", 8)
     found = launch(dict.fromkeys(NODES, str(net_probe)))
     assert "ended before the launch that it was to run beside" in (found.launch.error or "")

@@ -11,7 +11,7 @@ from tests.unit.make_records import PAIR, plan, result
 from wulf.base.records import Reference
 from wulf.stats.core import adjusted
 from wulf.stats.core.covariates import huber
-from wulf.stats.estimate import adjust, by_reference
+from wulf.stats.estimate import adjust, reference_adjustment
 
 SLOPE, SPREAD, MOVES = 0.7, 0.02, 0.06
 ERRORS = {
@@ -82,7 +82,7 @@ def test_adjusted_changes_of_runs_cover_the_truth():
     held, offered, width = 0, 0, []
     for _ in range(400):
         base, candidate = (analysis(run(rng, 15, SLOPE, step)) for step in (0.0, 0.03))
-        found = by_reference.ratios(base, candidate, [])["mpi_pingpong"]
+        found = reference_adjustment.ratios(base, candidate, [])["mpi_pingpong"]
         if found.ratio is not None:
             offered += 1
             held += found.ratio.low <= math.exp(0.03) <= found.ratio.high

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from wulf.stats.estimate.apart import FALSE_ALARM, differing
+from wulf.stats.estimate.outliers import FALSE_ALARM, differing
 
 MARGIN = 0.05
 

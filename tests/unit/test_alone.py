@@ -10,7 +10,7 @@ import pytest
 
 from wulf.base.records import Estimate
 from wulf.base.records.diagnosed import Matrix, Score, Suspect
-from wulf.tools.diagnose import alone
+from wulf.tools.diagnose import confirmation
 
 NODES = [f"n{number}" for number in range(8)]
 
@@ -47,25 +47,25 @@ def times(pairs, slow=lambda pair: 1.0, scatter=0.05, seed=0):
 
 
 def test_a_suspect_is_measured_with_the_most_typical_nodes_and_these_among_themselves():
-    found = alone.pairs([matrix(suspect("n0"))])
+    found = confirmation.pairs([matrix(suspect("n0"))])
     well = ["n1", "n2", "n3", "n4"]
     assert found == [*itertools.combinations(well, 2), *(("n0", node) for node in well)]
 
 
 def test_the_worst_suspects_come_first_and_no_pair_twice():
     several = [suspect(node, slower=number) for number, node in enumerate(NODES[:5], 1)]
-    found = alone.pairs([matrix(*several), matrix(suspect("n4", slower=9.0))])
+    found = confirmation.pairs([matrix(*several), matrix(suspect("n4", slower=9.0))])
     assert {pair[0] for pair in found if pair[0] in NODES[:5]} == {"n4", "n3"}, (
         "twice the same is one of three"
     )
     assert len({frozenset(pair) for pair in found}) == len(found)
-    link = alone.pairs([matrix(suspect("n6", "n7", kind="link"))])
+    link = confirmation.pairs([matrix(suspect("n6", "n7", kind="link"))])
     assert ("n6", "n7") in link
 
 
 @pytest.mark.parametrize("matrices", [[], [matrix()], [matrix(suspect(*NODES, kind="group"))]])
 def test_where_nobody_is_suspected_or_well_nothing_is_measured(matrices):
-    assert alone.pairs(matrices) == []
+    assert confirmation.pairs(matrices) == []
 
 
 @pytest.mark.parametrize(
@@ -78,20 +78,20 @@ def test_where_nobody_is_suspected_or_well_nothing_is_measured(matrices):
 )
 def test_who_is_slow_is_so_alone_too_and_who_is_not_is_cleared(one, slow):
     accused = frozenset(one.nodes)
-    pairs = alone.pairs([matrix(one)])
-    kept = [alone.is_slow(one, times(pairs, slow, seed=seed), accused, 0.1) for seed in range(100)]
-    wrong = [alone.is_slow(one, times(pairs, seed=seed), accused, 0.1) for seed in range(100)]
+    pairs = confirmation.pairs([matrix(one)])
+    kept = [confirmation.is_slow(one, times(pairs, slow, seed=seed), accused, 0.1) for seed in range(100)]
+    wrong = [confirmation.is_slow(one, times(pairs, seed=seed), accused, 0.1) for seed in range(100)]
     assert kept.count(True) >= 90
     assert wrong.count(True) <= 10
 
 
 def test_too_few_pairs_clear_nobody():
-    assert alone.is_slow(suspect("n0"), {}, frozenset({"n0"}), 0.1) is None
+    assert confirmation.is_slow(suspect("n0"), {}, frozenset({"n0"}), 0.1) is None
     only = times([("n0", "n1"), ("n0", "n2")])
-    assert alone.is_slow(suspect("n0"), only, frozenset({"n0"}), 0.1) is None
+    assert confirmation.is_slow(suspect("n0"), only, frozenset({"n0"}), 0.1) is None
 
 
 @pytest.mark.parametrize("kind", ["sending", "receiving"])
 def test_who_is_slow_in_one_direction_is_not_cleared_by_both_together(kind):
     one = suspect("n0", kind=kind)
-    assert alone.is_slow(one, times(alone.pairs([matrix(one)])), frozenset({"n0"}), 0.1) is None
+    assert confirmation.is_slow(one, times(confirmation.pairs([matrix(one)])), frozenset({"n0"}), 0.1) is None

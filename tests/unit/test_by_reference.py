@@ -10,7 +10,7 @@ from tests.unit.pages import said as words_of
 from tests.unit.pages import table
 from wulf.base.records import NodeRecord, Reference
 from wulf.stats.core.covariates import huber
-from wulf.stats.estimate import adjust, by_reference, compare
+from wulf.stats.estimate import adjust, compare, reference_adjustment
 from wulf.tools.compare.page.view import build
 
 OTHER = ("node03", "node04")
@@ -80,7 +80,7 @@ def test_few_launches_take_the_slope_of_their_operation():
 def test_what_is_not_proven_is_not_adjusted(cells, results):
     (found,) = adjust(cells, results, plan())
     assert found.adjusted is None
-    assert list(by_reference.advise([found])) == []
+    assert list(reference_adjustment.advise([found])) == []
 
 
 def test_launches_that_still_depend_on_each_other_are_not_adjusted():
@@ -90,7 +90,7 @@ def test_launches_that_still_depend_on_each_other_are_not_adjusted():
 
 
 def test_the_reader_is_told():
-    (advice,) = by_reference.advise(adjust([following()], references(), plan(), at_s=2e-6))
+    (advice,) = reference_adjustment.advise(adjust([following()], references(), plan(), at_s=2e-6))
     assert (advice.kind, advice.subject, advice.severity) == ("adjusted", "mpi_pingpong", "note")
     assert "2.00 µs" in advice.text and "times less" in advice.text
 
@@ -158,9 +158,9 @@ def test_huber_is_least_squares_without_outliers_and_bounded_with():
 
 def test_runs_learn_from_each_other_how_times_follow():
     still = -0.2 + 0.0005 * np.tile([1.0, -1.0], 10)  # a run in which the reference hardly moves cannot tell
-    slow = by_reference.Measured([following()], references(), plan())
-    fast = by_reference.Measured([following(logs=still)], references(still), plan())
+    slow = reference_adjustment.Measured([following()], references(), plan())
+    fast = reference_adjustment.Measured([following(logs=still)], references(still), plan())
     assert adjust(*fast, at_s=2e-6)[0].adjusted is None
-    ours, theirs = (cells[0] for cells in by_reference.adjust_all([slow, fast], at_s=2e-6))
+    ours, theirs = (cells[0] for cells in reference_adjustment.adjust_all([slow, fast], at_s=2e-6))
     assert theirs.time.value == pytest.approx(1e-5 * np.exp(0.8 * -0.2), rel=0.01)
     assert theirs.adjusted.time.value == pytest.approx(ours.adjusted.time.value, rel=0.01)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.unit.network import Network
 from wulf.base.contracts import NodeResult
-from wulf.node.change import carrying, live, steps
+from wulf.node.change import connectivity, live, steps
 from wulf.node.change.guard import Guards
 from wulf.node.change.steps import Step
 from wulf.node.cluster.inventory import parse
@@ -101,7 +101,7 @@ def test_addresses_of_the_file_come_before_all_others(network):
 
 def look(network: Network, config=None, **more):
     config = config or cluster()
-    return carrying.Carrying(change.effect_probe(network, config, network.names), **more).look()
+    return connectivity.Carrying(change.effect_probe(network, config, network.names), **more).look()
 
 
 def test_what_passes_as_before_is_no_reason(network):
@@ -153,7 +153,7 @@ def test_without_neighbours_nothing_is_asked(network):
     local = parse('[cluster]\nnodes = "node[01-03]"\ntransport = "local"\n', "test")
     assert look(network, local)._before == {}
     alone = parse('[cluster]\nnodes = "node01"\ninterface = "eth0"\n', "test")
-    seen = carrying.Carrying(change.effect_probe(network, alone, ["node01"])).look()
+    seen = connectivity.Carrying(change.effect_probe(network, alone, ["node01"])).look()
     assert (seen._before, seen.reasons(), seen.notes()) == ({}, {}, [])
 
 
@@ -213,6 +213,6 @@ def result(said: bytes) -> NodeResult:
 
 @given(st.one_of(st.binary(max_size=60), st.text(max_size=30).map(lambda text: f"passes\t{text}".encode())))
 def test_any_bytes_are_an_answer(said):
-    seen = carrying.passing({"n": result(said)})["n"]
+    seen = connectivity.passing({"n": result(said)})["n"]
     assert seen.level == 0 or said.strip().rpartition(b"\n")[2].startswith(b"passes\t")
     assert live._numbers({"n": result(said)}).keys() <= {"n"}

@@ -13,7 +13,7 @@ from tests.unit.make_cells import analysis, cell
 from wulf.base.errors import UsageError
 from wulf.base.records import Cell
 from wulf.node.trials import interleaving
-from wulf.node.trials.in_turn import in_turn
+from wulf.node.trials.alternation import in_turn
 from wulf.page.page import html
 from wulf.page.terminal import print_page
 from wulf.stats.estimate import compare, compare_interleaved

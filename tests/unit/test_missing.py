@@ -11,7 +11,7 @@ import typer
 
 from tests.unit.network import Network
 from wulf.base.errors import EXIT_ERROR, TransportError, UsageError
-from wulf.base.store import missed as book
+from wulf.base.store import missing_nodes as book
 from wulf.face.cli import rollback, set_values, status
 from wulf.node.change.guard import Guards
 from wulf.node.cluster import inventory

@@ -20,7 +20,7 @@ from rich.console import Console
 from tests.unit import subjects
 from wulf.base.records import Estimate
 from wulf.page import blocks, forms
-from wulf.page.lowered import _LOWERED
+from wulf.page.document import _LOWERED
 from wulf.page.page import html
 from wulf.page.parts import Table
 from wulf.page.terminal import print_page

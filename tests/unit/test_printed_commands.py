@@ -16,7 +16,7 @@ import typer
 from tests.unit import subjects
 from wulf.face.cli.main import app
 from wulf.node.cluster import inventory
-from wulf.page.lowered import Heading, document
+from wulf.page.document import Heading, document
 from wulf.page.parts import Table
 
 ROOT = Path(__file__).parents[2]

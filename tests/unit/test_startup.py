@@ -14,7 +14,7 @@ from wulf.base.importing.formats import FORMATS
 from wulf.base.request import fields_of
 from wulf.face.cli import help_words
 from wulf.face.cli.main import VERBS, app
-from wulf.node.lab.planted import MISTAKES
+from wulf.node.lab.planted_faults import MISTAKES
 from wulf.node.lab.vm import machine
 from wulf.node.probe import ladder, suites
 from wulf.tools.measure.request import LADDERS, MeasureRequest

@@ -1,18 +1,18 @@
 import numpy as np
 import pytest
 
-from wulf.node.trials.experiment import company
+from wulf.node.trials.experiment import concurrency
 
 
 def test_pairs_are_told_to_disturb_each_other_or_not():
-    assert company.disturb([0.001, -0.002], 0.02) is None
-    assert company.disturb([0.001, -0.002, 0.001], 0.02) is False
-    assert company.disturb([0.30, 0.28, 0.31], 0.02) is True
-    assert company.disturb([-0.30, -0.28, -0.31], 0.02) is True
+    assert concurrency.disturb([0.001, -0.002], 0.02) is None
+    assert concurrency.disturb([0.001, -0.002, 0.001], 0.02) is False
+    assert concurrency.disturb([0.30, 0.28, 0.31], 0.02) is True
+    assert concurrency.disturb([-0.30, -0.28, -0.31], 0.02) is True
     # What stays open is not proven to be quiet.
     noisy = [0.1, -0.1, 0.12, -0.11, 0.09]
-    assert company.disturb(noisy, 0.02) is None
-    assert company.disturb([*noisy, -0.1], 0.02) is True
+    assert concurrency.disturb(noisy, 0.02) is None
+    assert concurrency.disturb([*noisy, -0.1], 0.02) is True
 
 
 def test_disturbance_is_rarely_overlooked():
@@ -20,7 +20,7 @@ def test_disturbance_is_rarely_overlooked():
     overlooked = 0
     for _ in range(500):
         differences: list[float] = []
-        while (found := company.disturb(differences, 0.02)) is None:
+        while (found := concurrency.disturb(differences, 0.02)) is None:
             differences.append(rng.normal(0.03, 0.01))
         overlooked += not found
     assert overlooked <= 0.05 * 500
@@ -36,4 +36,4 @@ def test_disturbance_is_rarely_overlooked():
     ],
 )
 def test_groups_have_no_node_in_common(places, groups):
-    assert company.groups(places) == groups
+    assert concurrency.groups(places) == groups

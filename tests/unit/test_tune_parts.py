@@ -14,7 +14,7 @@ from wulf.node.trials.experiment import choice, design, power, refine
 from wulf.node.trials.experiment.clock import Clock
 from wulf.node.trials.experiment.costs import Costs
 from wulf.node.trials.experiment.evidence import Evidence
-from wulf.node.trials.experiment.failing import Failing
+from wulf.node.trials.experiment.failures import Failing
 from wulf.stats.core.paired import paired_shift, paired_verdict, pseudo_median
 
 LOGS = st.lists(st.floats(-3, 3, allow_nan=False), min_size=1, max_size=25)

@@ -14,10 +14,10 @@ from wulf.page.page import html
 from wulf.page.terminal import print_page
 from wulf.tools.watch import judging, running
 from wulf.tools.watch import page as shown
+from wulf.tools.watch.environment import SetClock, utc
 from wulf.tools.watch.history import alarms as alarming
 from wulf.tools.watch.history import rotation
 from wulf.tools.watch.page import metrics
-from wulf.tools.watch.place import SetClock, utc
 
 NODES = [f"node{number:02}" for number in range(1, 9)]
 SIZES = {64: 12e-6, 1 << 20: 9e-3}

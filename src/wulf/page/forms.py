@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from wulf.page import gate, markup
 from wulf.page.blocks import Code, Notes, Page, Paragraph
-from wulf.page.lowered import Basic, Heading, data, document
+from wulf.page.document import Basic, Heading, data, document
 from wulf.page.parts import Raw, Table
 
 CSV_HEADER = ("table", "row", "column", "value", "text")

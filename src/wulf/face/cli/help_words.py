@@ -10,7 +10,7 @@ from typing import Literal
 
 #: `wulf.node.lab.vm.machine.Nic`.
 Nic = Literal["igb", "e1000e", "virtio"]
-#: Names of `wulf.node.lab.planted.MISTAKES`.
+#: Names of `wulf.node.lab.planted_faults.MISTAKES`.
 MISTAKE_NAMES = ("firewall", "mtu", "offload", "sysctl", "moderation")
 #: Titles of `wulf.base.importing.formats.FORMATS`.
 FORMAT_TITLES = (

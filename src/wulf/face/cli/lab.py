@@ -215,7 +215,7 @@ def plant(
     ] = None,
 ) -> None:
     """Make mistakes of real administrators on some nodes, for 'wulf audit' and 'wulf tune' to find."""
-    from wulf.node.lab.planted import MISTAKES
+    from wulf.node.lab.planted_faults import MISTAKES
 
     current = _lab()
     names = current.layout.names()

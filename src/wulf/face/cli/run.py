@@ -87,7 +87,7 @@ class Shown:
 @flat
 def command(request: WholeRequest, allowed: Allowed, moved: MovedArgument = None) -> None:
     from wulf.base.store.tuning import load_tuning
-    from wulf.compose import whole as procedure
+    from wulf.compose import procedure
     from wulf.node.fleet import allocation
     from wulf.node.fleet.begin import new_run
     from wulf.node.fleet.clusters import config_of

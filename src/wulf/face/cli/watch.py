@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from wulf.base.store.history import History
     from wulf.face.logged import Logged
     from wulf.node.cluster.inventory import ClusterConfig
-    from wulf.tools.watch import idle, installing, place
+    from wulf.tools.watch import environment, idle, installing
     from wulf.tools.watch.timer.times import Window
 
 BUDGET = "5m"
@@ -290,11 +290,13 @@ def show(
     Exit code 3 when an alarm is open.
     """
     from wulf.base.store.history import History
-    from wulf.tools.watch import judging, place
+    from wulf.tools.watch import environment, judging
 
-    directory = place.only(watches or place.home(), name)
+    directory = environment.only(watches or environment.home(), name)
     with History(directory) as history:
-        report = judging.report(history, directory.name, history.nodes(), place.SystemClock().now(), None)
+        report = judging.report(
+            history, directory.name, history.nodes(), environment.SystemClock().now(), None
+        )
         Outputs(metrics=metrics, junit=junit, page=page).write(report, history)
         _say(report, history, json=json, quiet=False)
     if report.open:
@@ -317,12 +319,12 @@ def accept(
     """
     from wulf.base.store.history import History
     from wulf.page.words import count
-    from wulf.tools.watch import place
+    from wulf.tools.watch import environment
     from wulf.tools.watch.history import alarms as alarming
 
     if bool(alarms) == every:
         raise UsageError("name alarms by their numbers (wulf watch show), or --all")
-    directory = place.only(watches or place.home(), name)
+    directory = environment.only(watches or environment.home(), name)
     with History(directory, writing=True) as history:
         there = {alarm.id: alarm for alarm in history.alarms() if alarm.state == "open"}
         strange = [number for number in alarms or [] if number not in there]
@@ -330,7 +332,7 @@ def accept(
             known = f"open are: {', '.join(map(str, there))}" if there else "none is open"
             raise UsageError(f"there is no open alarm {strange[0]}; {known}")
         chosen = [there[number] for number in alarms] if alarms else list(there.values())
-        history.put_alarms(alarming.accept(chosen, place.SystemClock().now(), said))
+        history.put_alarms(alarming.accept(chosen, environment.SystemClock().now(), said))
     sys.stdout.write(f"accepted: {count(len(chosen), 'alarm')}\n")
 
 
@@ -345,9 +347,9 @@ def remove(
 ) -> None:
     """Take away exactly what 'wulf watch install' has written. The history stays."""
     from wulf.base.store.history import NAME as HISTORY
-    from wulf.tools.watch import installing, place
+    from wulf.tools.watch import environment, installing
 
-    directory = place.only(watches or place.home(), name)
+    directory = environment.only(watches or environment.home(), name)
     written = installing.installed(directory)
     if written is None:
         raise UsageError(f"watch {directory.name} is not installed")
@@ -369,13 +371,13 @@ def _where(
 ) -> tuple[ClusterConfig, list[str], Path]:
     """Return the cluster, its nodes that are watched, and the directory of the watch."""
     from wulf.node.fleet.clusters import cluster as resolve
-    from wulf.tools.watch import place
+    from wulf.tools.watch import environment
 
     config = resolve(cluster_name)
     chosen = config.select(nodes)
     if len(chosen) < 2 and config.transport != "local":
         raise UsageError(f"a watch measures between nodes, and {fold(chosen)} is only one: name two at least")
-    return config, chosen, place.directory(watches or place.home(), name or config.name)
+    return config, chosen, environment.directory(watches or environment.home(), name or config.name)
 
 
 @contextmanager
@@ -420,13 +422,13 @@ def _tell(command: str, report: WatchReport) -> None:
         note(f"--on-alarm: ended with exit code {done.returncode}")
 
 
-def _clock(at: str | None) -> place.Clock:
-    from wulf.tools.watch import place
+def _clock(at: str | None) -> environment.Clock:
+    from wulf.tools.watch import environment
 
     if at is None:
-        return place.SystemClock()
+        return environment.SystemClock()
     try:
-        return place.SetClock(datetime.fromisoformat(at).astimezone())
+        return environment.SetClock(datetime.fromisoformat(at).astimezone())
     except ValueError:
         raise UsageError(f"--at {printable(at, 60)!r}: write it as 2026-11-24T02:30:00+01:00") from None
 

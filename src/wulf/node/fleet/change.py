@@ -17,7 +17,7 @@ from wulf.base.errors import WulfError
 from wulf.base.nodeset import fold
 from wulf.base.records import ChangeOutcome, NodeRecord, NodeStatus
 from wulf.node.change import answers, apply, live, steps
-from wulf.node.change.carrying import Carrying
+from wulf.node.change.connectivity import Carrying
 from wulf.node.change.functions import access_functions
 from wulf.node.change.guard import Guards
 from wulf.node.cluster.inventory import ClusterConfig

@@ -13,7 +13,7 @@ from wulf.base.contracts import Transport
 from wulf.base.errors import TransportError, UsageError, WulfError
 from wulf.base.nodeset import fold
 from wulf.base.records import ChangeOutcome, Missed, NodeOutcome, NodeRecord, Values
-from wulf.base.store import missed as book
+from wulf.base.store import missing_nodes as book
 from wulf.base.store.files import timestamp
 from wulf.node.change import steps
 from wulf.node.cluster.inventory import ClusterConfig

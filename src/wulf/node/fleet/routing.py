@@ -15,7 +15,7 @@ from wulf.base.nodeset import fold, reasons_text
 from wulf.base.records import ChangeOutcome, LinkEnd, NodeStatus
 from wulf.base.text import is_interface, printable
 from wulf.node.change import apply, live, routes
-from wulf.node.change.carrying import Carrying
+from wulf.node.change.connectivity import Carrying
 from wulf.node.change.guard import Guards
 from wulf.node.change.routes import HostRoute, NodeRoutes
 from wulf.node.change.steps import Step

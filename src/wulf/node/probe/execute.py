@@ -16,7 +16,7 @@ from wulf.base.records.emulated import ProgramTimes
 from wulf.base.store.files import timestamp
 from wulf.base.text import last_words, printable
 from wulf.node.probe import command, parse
-from wulf.node.probe.beside import traffic
+from wulf.node.probe.background_traffic import traffic
 from wulf.node.probe.schedule import LaunchPlan
 from wulf.node.probe.start import SILENCE_S, START_S, Measurer, Site, start
 

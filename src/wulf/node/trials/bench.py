@@ -37,7 +37,7 @@ from wulf.node.fleet import change
 from wulf.node.probe import command
 from wulf.node.probe.execute import RunLaunch
 from wulf.node.probe.schedule import Alternation, LaunchPlan
-from wulf.node.trials.experiment import company, settling
+from wulf.node.trials.experiment import concurrency, settling
 from wulf.node.trials.experiment.objective import metric_name
 from wulf.stats.estimate import sample_mean, sample_quantiles
 
@@ -342,7 +342,7 @@ class TrialRunner:
         """Whether pairs of a workload can be measured at the same time: two ranks each of one MPI job."""
         between = [part for part in workload.parts if not part.group]
         return all(self._operations[part.op].transport == "mpi" for part in between) and any(
-            len(group) > 1 for part in between for group in company.groups(part.places)
+            len(group) > 1 for part in between for group in concurrency.groups(part.places)
         )
 
     def _plan(self, setting: Values) -> change.ChangePlan:
@@ -437,7 +437,7 @@ def open_runner(bench: TrialRunner) -> Iterator[TrialRunner]:
 def _turns(workload: Workload) -> Iterator[tuple[Part, list[Place]]]:
     """Yield who is measured when: pairs in turn, or as many at once as have no node in common; then all others."""
     between = [
-        (part, company.groups(part.places) if workload.at_once else [[place] for place in part.places])
+        (part, concurrency.groups(part.places) if workload.at_once else [[place] for place in part.places])
         for part in workload.parts
         if not part.group
     ]

@@ -37,8 +37,8 @@ from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.fleet import allocation, change, interfaces, site
 from wulf.node.probe import command, ladder
 from wulf.node.probe.execute import RunLaunch
+from wulf.node.trials.alternation import in_turn
 from wulf.node.trials.bench import TrialError, TrialRunner, on_nodes, open_runner
-from wulf.node.trials.in_turn import in_turn
 from wulf.node.trials.prepare import Say
 from wulf.stats import estimate
 

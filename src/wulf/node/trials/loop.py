@@ -16,11 +16,11 @@ from wulf.base.store.tuning import TuningWriter
 from wulf.base.units import format_share
 from wulf.node.change.transaction import StepError
 from wulf.node.trials.bench import Reading, TrialError, TrialRunner
-from wulf.node.trials.experiment import company
-from wulf.node.trials.experiment.asking import TrialRequest
+from wulf.node.trials.experiment import concurrency
 from wulf.node.trials.experiment.costs import Costs
 from wulf.node.trials.experiment.objective import figures_of
 from wulf.node.trials.experiment.search import Forecast, Search
+from wulf.node.trials.experiment.trial_requests import TrialRequest
 
 #: The first trials after a start are not measured: caches, connections and clocks settle.
 WARM_UP = 2
@@ -82,7 +82,7 @@ def settle_company(
     costs, figures = Costs(metrics), figures_of(metrics)
     differences: list[float] = []
     disturb = None
-    while (disturb := company.disturb(differences, margin)) is None:
+    while (disturb := concurrency.disturb(differences, margin)) is None:
         number = len(differences)
         ways = (workload, together) if number % 2 else (together, workload)
         try:

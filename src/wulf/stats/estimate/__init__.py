@@ -1,7 +1,6 @@
 """From samples to figures: estimates of cells, comparisons of runs, and what the reader must be told."""
 
 from wulf.stats.estimate.advise import advise
-from wulf.stats.estimate.by_reference import Measured, adjust, adjust_all
 from wulf.stats.estimate.cells import (
     Median,
     cells,
@@ -15,12 +14,13 @@ from wulf.stats.estimate.cells import (
 from wulf.stats.estimate.compare import compare
 from wulf.stats.estimate.host_noise import host_noise
 from wulf.stats.estimate.interleaved import compare_interleaved
-from wulf.stats.estimate.over_tcp import over_tcp
+from wulf.stats.estimate.load_latency import under_load
+from wulf.stats.estimate.mpi_overhead import over_tcp
 from wulf.stats.estimate.overall import whole
 from wulf.stats.estimate.overlaps import overlaps
 from wulf.stats.estimate.periods import periods, weekends
+from wulf.stats.estimate.reference_adjustment import Measured, adjust, adjust_all
 from wulf.stats.estimate.resources import resources
-from wulf.stats.estimate.under_load import under_load
 
 __all__ = [
     "Measured",

@@ -25,7 +25,7 @@ from wulf.base.records import (
 from wulf.base.text import printable
 from wulf.base.units import format_bytes, format_sizes, format_time
 from wulf.stats.core.trend import DEPENDENT_P, TESTABLE, dependence, trend
-from wulf.stats.estimate import by_reference
+from wulf.stats.estimate import reference_adjustment
 from wulf.stats.estimate.cells import WORTH_SAYING
 
 #: Tick rates of Linux kernels (CONFIG_HZ) [Hz].
@@ -102,7 +102,7 @@ def advise(
         *_clock_cost(result for result in results if result.launch.op not in silent),
         *_warmup(results, plan),
         *_one_run(streams),
-        *by_reference.advise(cells),
+        *reference_adjustment.advise(cells),
     ]
     order = {"error": 0, "warning": 1, "note": 2}
     return sorted(found, key=lambda advice: order[advice.severity])

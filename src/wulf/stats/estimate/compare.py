@@ -51,7 +51,7 @@ from wulf.stats.core.intervals import Interval
 from wulf.stats.core.shift import Shift, shift
 from wulf.stats.core.step import step
 from wulf.stats.core.trend import DEPENDENT_P, dependence, inflation
-from wulf.stats.estimate import by_reference
+from wulf.stats.estimate import reference_adjustment
 from wulf.stats.estimate.cells import as_estimate
 
 #: Small, because two runs are never at exactly the same level.
@@ -132,7 +132,7 @@ def compare(
         margin=margin,
         verdict=verdict,
         reason=reason,
-        adjusted=by_reference.ratios(base, candidate, differing),
+        adjusted=reference_adjustment.ratios(base, candidate, differing),
     )
 
 

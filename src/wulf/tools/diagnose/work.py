@@ -18,7 +18,7 @@ from wulf.base.records import Analysis, CellEstimate, Comparison, Estimate, Node
 from wulf.base.records.diagnosed import Branch, Diagnosis, Gate, Matrix, Score, Worse
 from wulf.node.measuring.analysis import analyze, compare
 from wulf.stats.estimate.signatures import symptoms
-from wulf.tools.diagnose import alone, tree
+from wulf.tools.diagnose import confirmation, tree
 from wulf.tools.diagnose import pairs as between
 from wulf.tools.diagnose.baseline import FALSE_ALARM, worse_nodes
 
@@ -102,7 +102,9 @@ def _between_pairs(run: store.Run, analysis: Analysis) -> list[CellEstimate]:
 
 def again(run: store.Run) -> list[Pair]:
     """Return the pairs that tell, measured one at a time, whether who may be slow is; none where nobody may be."""
-    return alone.pairs(matrices_of(_between_pairs(run, run.analysis() or analyze(run)), run.nodes, SUSPICION))
+    return confirmation.pairs(
+        matrices_of(_between_pairs(run, run.analysis() or analyze(run)), run.nodes, SUSPICION)
+    )
 
 
 def path_again(run: store.Run) -> Path:
@@ -114,7 +116,7 @@ def _confirmed(strict: Matrix, lax: Matrix, times: Mapping[Pair, float]) -> Matr
     """Return a matrix with those of many suspects that are slow alone, too; with its own where that was not told."""
     accused = frozenset(node for suspect in lax.suspects for node in suspect.nodes)
     alike = {
-        (suspect.kind, *suspect.nodes): alone.is_slow(suspect, times, accused, between.MARGIN)
+        (suspect.kind, *suspect.nodes): confirmation.is_slow(suspect, times, accused, between.MARGIN)
         for suspect in lax.suspects
     }
     proven = [suspect for suspect in lax.suspects if alike[suspect.kind, *suspect.nodes]]

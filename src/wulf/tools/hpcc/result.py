@@ -13,7 +13,7 @@ from wulf.base.records import SCHEMA_VERSION, Place
 from wulf.base.records.hpcc import HpccDifference, HpccFigure, HpccResult
 from wulf.node.measuring.imported import CONFIDENCE
 from wulf.stats.core import intervals
-from wulf.stats.estimate import apart
+from wulf.stats.estimate import outliers
 from wulf.stats.estimate.cells import as_estimate
 
 #: Results of a node alone in which nodes are compared: its processors, its memory, what lies between its ranks.
@@ -67,7 +67,7 @@ def result(run: store.Run) -> HpccResult:
         different=sorted(_different(comparable), key=lambda one: -one.ratio.value),
         compared=list(comparable),
         margin=MARGIN,
-        false_alarm=apart.FALSE_ALARM,
+        false_alarm=outliers.FALSE_ALARM,
         launches_ok=len({(p, key) for p, named in values.items() for one in named.values() for key in one}),
         failures=dict(Counter(f"{fold(set(place))}: {error}" for place, _, error in failed)),
     )
@@ -111,7 +111,7 @@ def _comparable(
     for name in COMPARED if len(values) > 1 else ():
         kind = output.kind_of(name)
         shared = sorted(set.intersection(*(set(of_node.get(name, {})) for of_node in values.values())))
-        if kind is not None and len(shared) >= apart.FEWEST_ROUNDS:
+        if kind is not None and len(shared) >= outliers.FEWEST_ROUNDS:
             found[name] = {
                 node: [output.seconds(kind, of_node[name][number]) for number in shared]
                 for node, of_node in values.items()
@@ -121,5 +121,5 @@ def _comparable(
 
 def _different(comparable: Mapping[str, Mapping[str, Sequence[float]]]) -> Iterator[HpccDifference]:
     for name, times in comparable.items():
-        for node, ratio in apart.differing(times, MARGIN, apart.FALSE_ALARM / len(comparable)):
+        for node, ratio in outliers.differing(times, MARGIN, outliers.FALSE_ALARM / len(comparable)):
             yield HpccDifference(node=node, name=name, ratio=ratio)

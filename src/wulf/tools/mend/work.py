@@ -37,10 +37,10 @@ from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.fleet import change, look, site
 from wulf.node.fleet.begin import new_seed
 from wulf.node.fleet.clusters import config_of
+from wulf.node.trials.alternation import in_turn
 from wulf.node.trials.bench import TrialError, TrialRunner, open_runner
 from wulf.node.trials.experiment import objective
 from wulf.node.trials.experiment.power import estimate
-from wulf.node.trials.in_turn import in_turn
 from wulf.node.trials.loop import WARM_UP
 from wulf.node.trials.opening import CONFIRM_WITHIN_S, runner_for
 from wulf.node.trials.prepare import Say, goal, tools_for

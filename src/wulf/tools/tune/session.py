@@ -31,7 +31,7 @@ from wulf.node.fleet import allocation, change, site
 from wulf.node.fleet.begin import head, new_seed
 from wulf.node.trials import loop, prepare
 from wulf.node.trials.bench import TrialRunner, job_line, open_runner
-from wulf.node.trials.experiment import company, objective
+from wulf.node.trials.experiment import concurrency, objective
 from wulf.node.trials.opening import CONFIRM_WITHIN_S, TuningSite, runner_for
 from wulf.tools.tune import apply_result
 from wulf.tools.tune.request import BUDGET_S, TuneRequest, WholeRequest
@@ -130,7 +130,7 @@ def start(task: TuneTask, path: Path, watcher: Watcher, *, set_kept: bool) -> Tu
         with open_runner(ready.bench):
             watcher.stage("measuring the original settings")
             trial_s = loop.pilot(ready.bench, workload, task.goal.figures, task.seed)
-            if task.budget_s >= company.WORTH * trial_s:
+            if task.budget_s >= concurrency.WORTH * trial_s:
                 workload = loop.settle_company(
                     ready.bench, workload, task.goal.metrics, task.margin, task.seed, watcher.note
                 )

@@ -15,7 +15,7 @@ import msgspec
 from wulf.base.errors import EXIT_FINDINGS, ConfigError, StoreError, UsageError
 from wulf.base.store.files import decode_file, write_atomically
 from wulf.base.text import last_line, printable
-from wulf.tools.watch.place import INSTALLED
+from wulf.tools.watch.environment import INSTALLED
 from wulf.tools.watch.timer import crontab, units
 from wulf.tools.watch.timer.times import Times, calendar, cron
 

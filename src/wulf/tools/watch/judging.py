@@ -16,7 +16,7 @@ from wulf.base.store.history import History, Rows
 from wulf.tools.watch.history import alarms as alarming
 from wulf.tools.watch.history import judge
 from wulf.tools.watch.history.decompose import NOBODY
-from wulf.tools.watch.seen import CONTROLLER, FINDING
+from wulf.tools.watch.observations import CONTROLLER, FINDING
 
 #: Closed alarms are shown for so long.
 _CLOSED_FOR = timedelta(days=90)

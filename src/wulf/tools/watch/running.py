@@ -20,9 +20,9 @@ from wulf.node.fleet.look import judge as audited
 from wulf.node.fleet.look import look
 from wulf.node.measuring import session
 from wulf.node.probe import build
-from wulf.tools.watch import idle, judging, seen
+from wulf.tools.watch import idle, judging, observations
+from wulf.tools.watch.environment import Clock, utc
 from wulf.tools.watch.history import rotation
-from wulf.tools.watch.place import Clock, utc
 from wulf.tools.watch.timer.times import Window
 
 #: Small messages show what a node costs, large ones what its link carries.
@@ -109,9 +109,9 @@ def _measured(
             run = _measure(request, history, able, number, watcher)
     except SchedulerError as error:
         raise _NothingError(str(error), dict.fromkeys(found.nodes, str(error)) | found.busy) from None
-    times = seen.times(run.require_analysis(), run.results)
+    times = observations.times(run.require_analysis(), run.results)
     before = {node: history.facts_of(node) for node in found.nodes}
-    facts = seen.facts(records, audited(records, "hpc"), run.manifest.software, before, begin)
+    facts = observations.facts(records, audited(records, "hpc"), run.manifest.software, before, begin)
     down = {record.node: record.error or "does not answer" for record in records if not record.reachable}
     kept = WatchRun(
         number=number,

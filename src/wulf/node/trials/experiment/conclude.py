@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from wulf.base.records import Effect, Estimate, Phase, TunePlan, Values, Verdict
 from wulf.node.trials.experiment import choice, power
 from wulf.node.trials.experiment.evidence import OBJECTIVE, Arm, Model
-from wulf.node.trials.experiment.known import Known, is_harm
+from wulf.node.trials.experiment.results import Known, is_harm
 from wulf.stats.core.linear import METHOD, Contrast
 
 #: Columns of the log costs → effect on their mean; None where it cannot be told.

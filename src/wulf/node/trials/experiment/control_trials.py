@@ -8,9 +8,9 @@ import msgspec
 
 from wulf.base.records import Phase, Trial, TunePlan
 from wulf.node.trials.experiment import power
-from wulf.node.trials.experiment.asking import Asking, Going, TrialRequest
 from wulf.node.trials.experiment.evidence import Model
-from wulf.node.trials.experiment.known import Known
+from wulf.node.trials.experiment.results import Known
+from wulf.node.trials.experiment.trial_requests import Asking, Going, TrialRequest
 
 #: Blocks of two trials of the control: fewer where they already agree within the margin.
 CONTROL_BLOCKS, CALM_CONTROL_BLOCKS = 3, 2

@@ -9,8 +9,8 @@ from typing import Literal
 from wulf.base.errors import AnalysisError
 from wulf.base.records import SCHEMA_VERSION, Estimate, Phase, Trial, TunePlan, Tuning
 from wulf.node.trials.experiment import conclude
-from wulf.node.trials.experiment.asking import TrialRequest
 from wulf.node.trials.experiment.strategy import Strategy
+from wulf.node.trials.experiment.trial_requests import TrialRequest
 
 Status = Literal["complete", "budget", "interrupted", "failed", "search"]
 #: Phase → share of the budget that it leaves to those that come after it.

@@ -12,10 +12,10 @@ import numpy as np
 
 from wulf.base.records import Phase, TunePlan, Values
 from wulf.node.trials.experiment import choice, design, refine
-from wulf.node.trials.experiment.asking import Asker, Asking, Going, TrialRequest
 from wulf.node.trials.experiment.control_trials import ControlTrials, Unmeasurable
-from wulf.node.trials.experiment.known import Known
+from wulf.node.trials.experiment.results import Known
 from wulf.node.trials.experiment.state import State
+from wulf.node.trials.experiment.trial_requests import Asker, Asking, Going, TrialRequest
 
 #: Share of the budget that the first of two groups of knobs leaves to the screening of the other.
 SHARED = 0.25

@@ -37,7 +37,7 @@ from wulf.tools.measure.page import (
     ranking,
     tables,
 )
-from wulf.tools.measure.page import performed as performed_view
+from wulf.tools.measure.page import pattern_results as performed_view
 from wulf.tools.measure.page.figures import figures
 from wulf.tools.measure.page.matrix import judged
 

@@ -29,11 +29,11 @@ from wulf.page.parts import Flag
 from wulf.page.words import count, duration, moment, name, percent
 from wulf.tools.tune.page import audit as tuning_audit
 from wulf.tools.tune.page import before_after, paper_table
+from wulf.tools.tune.page import effects_by_pair as tuning_places
 from wulf.tools.tune.page import figures as tuning_figures
 from wulf.tools.tune.page import mended as tuning_mended
-from wulf.tools.tune.page import places as tuning_places
+from wulf.tools.tune.page import procedure as tuning_whole
 from wulf.tools.tune.page import tables as tuning_tables
-from wulf.tools.tune.page import whole as tuning_whole
 from wulf.tools.tune.page import words as tuning_words
 from wulf.tools.tune.page.input import ChangeRow, TuningReport, failed
 

@@ -7,7 +7,7 @@ from wulf.base.text import printable
 from wulf.base.units import format_change, format_share, format_unseen, undoing
 from wulf.page.parts import Flag
 from wulf.page.words import count, duration, listed, name, percent
-from wulf.tools.tune.page import whole as whole_words
+from wulf.tools.tune.page import procedure as whole_words
 from wulf.tools.tune.page.input import TuningReport, failed, setting_label
 
 #: (objective, whether more is better) → what its change is a change of.

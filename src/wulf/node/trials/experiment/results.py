@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from wulf.base.records import Candidate, Estimate, TunePlan, Values
 from wulf.node.trials.experiment import choice, power, refine
-from wulf.node.trials.experiment.asking import Asker
 from wulf.node.trials.experiment.evidence import OBJECTIVE, ROOMY, Arm, Model
 from wulf.node.trials.experiment.state import State
+from wulf.node.trials.experiment.trial_requests import Asker
 from wulf.stats.core.linear import Contrast
 
 #: Knobs that go on to the second factorial, and values of each.

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from wulf.base.records import CellEstimate, Operation, Overhead
-from wulf.stats.estimate.over_tcp import ratio
+from wulf.stats.estimate.mpi_overhead import ratio
 
 LOADED = "tcp_loaded"
 #: Statistics of a launch: what most requests see, and what the unlucky ones do. Each with how many values it takes.

@@ -12,7 +12,7 @@ from wulf.node.trials.experiment.clock import Clock
 from wulf.node.trials.experiment.costs import Costs
 from wulf.node.trials.experiment.design import Fold
 from wulf.node.trials.experiment.evidence import Arm, Evidence
-from wulf.node.trials.experiment.failing import Failing
+from wulf.node.trials.experiment.failures import Failing
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from wulf.base.records import PASSING_FACTS, Analysis, Audit, FactValue, LaunchResult, NodeRecord
 from wulf.base.records.watched import WatchedTime
-from wulf.tools.watch.place import utc
+from wulf.tools.watch.environment import utc
 
 #: What a node takes for something that no network is part of: see docs/explanation/method.md.
 REFERENCE = "reference"
