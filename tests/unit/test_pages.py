@@ -15,12 +15,12 @@ from typing import Any
 import msgspec
 import pytest
 from rich.cells import cell_len
-from rich.console import Console
 
 from tests.unit import subjects
 from wulf.base.records import Estimate
 from wulf.page import blocks, forms
 from wulf.page.document import _LOWERED
+from wulf.page.gate import CleanConsole
 from wulf.page.page import html
 from wulf.page.parts import Table
 from wulf.page.terminal import print_page
@@ -35,7 +35,7 @@ def terminal(page: blocks.Page, width: int, *, boundless: bool = False) -> str:
     out = io.StringIO()
     print_page(
         page,
-        Console(
+        CleanConsole(
             file=out,
             width=width,
             force_terminal=not boundless,
