@@ -10,6 +10,7 @@ Goal: none wrong, no traceback.
 from __future__ import annotations
 
 import re
+import tempfile
 import tomllib
 import traceback
 from collections import Counter
@@ -20,11 +21,16 @@ from typing import Any, Literal, NamedTuple
 from wulf.base.errors import WulfError
 from wulf.base.importing import formats
 from wulf.base.importing.series import Series
+from wulf.base.trace.layout import Kind
+from wulf.tools.trace.importing import import_trace
 
 from .common import Figure, finish
 
 Outcome = Literal["right", "wrong", "refused", "traceback"]
 IMPORTS = Path(__file__).parents[1] / "tests/golden/imports"
+TRACES = IMPORTS.parent / "traces"
+#: What a host computes, where a trace counts operations.
+OPERATIONS_PER_S = 1e9
 #: Values are printed with two digits and more; what is right is no further off than by its own rounding.
 TOLERANCE = 1e-3
 
@@ -42,7 +48,7 @@ Source = Callable[[], Iterator[Judged]]
 
 
 def cases(folder: Path = IMPORTS) -> list[dict[str, Any]]:
-    """Return the outputs of other benchmarks, with what they say."""
+    """Return the inputs of a folder, with what they say."""
     with (folder / "cases.toml").open("rb") as file:
         found: list[dict[str, Any]] = tomllib.load(file)["case"]
     return found
@@ -96,7 +102,39 @@ def _wrong_words(
         yield f"nothing is to be left out: {left_out}"
 
 
-SOURCES: Mapping[str, Source] = {"imports": imports}
+def traces() -> Iterator[Judged]:
+    """Judge all traces of other simulators."""
+    for case in cases(TRACES):
+        yield judged_trace(case)
+
+
+def judged_trace(case: Mapping[str, Any]) -> Judged:
+    """Read a trace, and hold what its ranks do against what is right."""
+    name = case["file"]
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            trace = import_trace([TRACES / name], case["form"], Path(folder) / "x.wtrace", OPERATIONS_PER_S)
+            found = [list(stream.records()) for stream in trace.streams]
+    except WulfError as error:
+        expected = re.search(case["refused"], str(error)) if "refused" in case else None
+        return Judged(name, "refused" if expected else "wrong", str(error))
+    except Exception:
+        return Judged(name, "traceback", traceback.format_exc(limit=-1).strip())
+    if "refused" in case:
+        return Judged(name, "wrong", f"not refused: {case['refused']}")
+    sent = [one for records in found for one in records if one.kind in (Kind.SEND, Kind.ISEND)]
+    said = {
+        "ranks": len(found),
+        "messages": len(sent),
+        "bytes": sum(one.bytes for one in sent),
+        "computes_s": [round(sum(one.compute_ns for one in records)) / 1e9 for records in found],
+        "collectives": [sum(Kind.BARRIER <= one.kind <= Kind.EXSCAN for one in records) for records in found],
+    }
+    wrong = [f"{key} is {value}, right is {case[key]}" for key, value in said.items() if value != case[key]]
+    return Judged(name, "wrong" if wrong else "right", "; ".join(wrong))
+
+
+SOURCES: Mapping[str, Source] = {"imports": imports, "traces": traces}
 
 
 def main(_: list[str]) -> int:

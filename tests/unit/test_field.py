@@ -17,6 +17,12 @@ def test_an_output_says_what_is_right(case):
     assert judged.outcome == ("refused" if "refused" in case else "right"), judged.words
 
 
+@pytest.mark.parametrize("case", field.cases(field.TRACES), ids=lambda case: case["file"])
+def test_a_trace_says_what_is_right(case):
+    judged = field.judged_trace(case)
+    assert judged.outcome == ("refused" if "refused" in case else "right"), judged.words
+
+
 def test_every_output_has_its_right_value():
     files = {
         path.relative_to(field.IMPORTS).as_posix() for path in field.IMPORTS.glob("*/**/*") if path.is_file()

@@ -26,6 +26,7 @@ from wulf.base.records.watched import WatchedTime, WatchRun
 from wulf.base.store import archive
 from wulf.base.store.history import NAME, History
 from wulf.base.store.kinds import kind_of
+from wulf.base.trace.export.operations import exported
 from wulf.base.trace.imported import goal, smpi
 from wulf.base.trace.reader import read as read_trace
 from wulf.base.trace.summary import summary
@@ -261,6 +262,7 @@ from pathlib import Path
 from wulf.base.errors import WulfError
 from wulf.base.importing import formats
 from wulf.base.pattern import language
+from wulf.base.trace.export.operations import exported
 from wulf.base.trace.imported import goal, smpi
 resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[3]), int(sys.argv[3])))
 raw = Path(sys.argv[2]).read_bytes()
@@ -303,3 +305,12 @@ def test_a_large_header_of_an_archive_is_not_read(tmp_path, kind):
 
 def test_knobs_are_fuzzed():
     assert len(NAMES) > 50 and tomllib
+
+
+@FUZZ
+@given(FLIPS)
+def test_exports_of_traces(tmp_path, flips):
+    if not (tmp_path / "ring.wtrace").exists():
+        ring(tmp_path / "ring.wtrace", run_ns=1_000_000)
+    (tmp_path / "t.wtrace").write_bytes(flipped((tmp_path / "ring.wtrace").read_bytes(), flips, 1.0))
+    refused_or_taken(lambda: exported(read_trace(tmp_path / "t.wtrace")))

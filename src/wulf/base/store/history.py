@@ -63,6 +63,8 @@ _COLUMNS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "facts": {"run": ("integer",), "node": ("text",), "fact": ("text",), "value": ("text", "null")},
     "suspects": {"node": ("text",), "peer": ("text",)},
 }
+#: What SQLite raises; where a damaged name is in its own message, Python cannot even read that.
+_FAILS = (sqlite3.Error, UnicodeDecodeError)
 #: What to do about a damaged file.
 _MEND = "put a copy of it back, or move it away: then 'wulf watch run' begins a new one"
 
@@ -137,8 +139,8 @@ class History:
         uri = f"{self.path.absolute().as_uri()}?mode={'rwc' if writing else 'ro'}"
         try:
             connection = sqlite3.connect(uri, uri=True, timeout=_PATIENCE_S, isolation_level=None)
-        except sqlite3.Error as error:
-            raise StoreError(f"{self.path} cannot be read: {error}; {_MEND}") from None
+        except _FAILS as error:
+            raise StoreError(f"{self.path} cannot be read: {printable(str(error), 200)}; {_MEND}") from None
         connection.text_factory = _text
         try:
             version = self._version(connection)
@@ -157,8 +159,8 @@ class History:
     def _version(self, connection: sqlite3.Connection) -> int:
         try:
             version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-        except sqlite3.Error as error:
-            raise StoreError(f"{self.path} cannot be read: {error}; {_MEND}") from None
+        except _FAILS as error:
+            raise StoreError(f"{self.path} cannot be read: {printable(str(error), 200)}; {_MEND}") from None
         if version < 0 or (version == 0 and self._has_tables(connection)):
             raise StoreError(f"{self.path} is damaged: its version is {version}; {_MEND}")
         if version > VERSION:
@@ -171,8 +173,8 @@ class History:
     def _has_tables(self, connection: sqlite3.Connection) -> bool:
         try:
             return connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None
-        except sqlite3.Error as error:
-            raise StoreError(f"{self.path} cannot be read: {error}; {_MEND}") from None
+        except _FAILS as error:
+            raise StoreError(f"{self.path} cannot be read: {printable(str(error), 200)}; {_MEND}") from None
 
     def close(self) -> None:
         """Close the file, and let others write."""
@@ -194,8 +196,10 @@ class History:
             )
             try:
                 found = connection.execute(f"SELECT * FROM {table} WHERE {wrong} LIMIT 1").fetchone()  # noqa: S608
-            except sqlite3.Error as error:
-                raise StoreError(f"{self.path} cannot be read: {error}; {_MEND}") from None
+            except _FAILS as error:
+                raise StoreError(
+                    f"{self.path} cannot be read: {printable(str(error), 200)}; {_MEND}"
+                ) from None
             if found is not None:
                 said = printable(", ".join(map(str, found)), 200)
                 raise StoreError(f"{self.path} is damaged: {table} has the row {said}; {_MEND}")
@@ -217,14 +221,14 @@ class History:
                 self._connection.execute("ROLLBACK")
                 raise
             self._connection.execute("COMMIT")
-        except sqlite3.Error as error:
+        except _FAILS as error:
             raise StoreError(f"cannot write to {self.path}: {error}; what was there before is kept") from None
 
     def _rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         try:
             return self._connection.execute(query, values).fetchall()
-        except sqlite3.Error as error:
-            raise StoreError(f"{self.path} cannot be read: {error}; {_MEND}") from None
+        except _FAILS as error:
+            raise StoreError(f"{self.path} cannot be read: {printable(str(error), 200)}; {_MEND}") from None
 
     def runs(self) -> list[WatchRun]:
         """Return all runs in time order."""
@@ -514,7 +518,7 @@ def _migrate(connection: sqlite3.Connection, version: int) -> None:
     try:
         for number in range(version, VERSION):
             connection.executescript(f"BEGIN; {_STEPS[number]} PRAGMA user_version = {number + 1}; COMMIT;")
-    except sqlite3.Error as error:
+    except _FAILS as error:
         raise StoreError(f"the history cannot be brought up to this version: {error}; {_MEND}") from None
 
 

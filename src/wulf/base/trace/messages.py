@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from wulf.base.trace.layout import COMMUNICATOR, SELF, WORLD, Kind
-from wulf.base.trace.reader import Stream
+from wulf.base.trace.layout import SELF, WORLD, Kind
+from wulf.base.trace.reader import Stream, communicator
 
 SENDS = (Kind.SEND, Kind.SSEND, Kind.BSEND, Kind.ISEND, Kind.ISSEND, Kind.IBSEND, Kind.SENDRECV)
 INITS = (Kind.SEND_INIT, Kind.SSEND_INIT, Kind.BSEND_INIT)
@@ -62,10 +62,6 @@ def members(stream: Stream, starts: NDArray[np.intp], records: NDArray[np.void])
     found[WORLD] = np.arange(stream.ranks)
     found[SELF] = np.array([stream.rank])
     for place in np.flatnonzero(records["kind"] == Kind.COMMUNICATOR).tolist():
-        payload = stream.payload(int(starts[place]))
-        if len(payload) < COMMUNICATOR.itemsize:
-            continue
-        count = int(np.frombuffer(payload, dtype=COMMUNICATOR, count=1)[0]["members"])
-        numbers = np.frombuffer(payload, dtype="<i4", offset=COMMUNICATOR.itemsize)
-        found[int(records["comm"][place])] = numbers[:count].astype(np.int64)
+        said = communicator(stream.payload(int(starts[place])), stream.ranks, stream.origin)
+        found[int(records["comm"][place])] = np.array(said.members, dtype=np.int64)
     return found

@@ -6,7 +6,7 @@ import builtins
 import mmap
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import google_crc32c
 import msgspec
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from wulf.base.errors import TraceError
 from wulf.base.trace.layout import (
+    COMMUNICATOR,
     CONTAINER,
     CONTAINER_MAGIC,
     HEADER,
@@ -52,6 +53,40 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     def sizes(self) -> NDArray[np.uint64]:
         """Return the payload as numbers of bytes, as the v-variants of collectives have them."""
         return np.frombuffer(self.payload, dtype="<u8", count=len(self.payload) // 8).astype(np.uint64)
+
+
+class Members(NamedTuple):
+    """What a communicator is: members as ranks of the world; whom neighbours hear and tell, as ranks of its own."""
+
+    members: tuple[int, ...]
+    sources: tuple[int, ...]
+    targets: tuple[int, ...]
+
+
+def communicator(payload: bytes, ranks: int, origin: str) -> Members:
+    """Return what the payload of a `COMMUNICATOR` says.
+
+    Raises
+    ------
+    TraceError
+        It is shorter than it says, or names ranks that there are not.
+    """
+    head = np.frombuffer(
+        payload[: COMMUNICATOR.itemsize].ljust(COMMUNICATOR.itemsize, b"\0"), dtype=COMMUNICATOR
+    )
+    counts = [int(head[0][key]) for key in ("members", "sources", "targets")]
+    body = payload[COMMUNICATOR.itemsize :]
+    if len(payload) < COMMUNICATOR.itemsize or sum(counts) * 4 > len(body):
+        raise TraceError(f"{origin}: damaged: a communicator is cut off")
+    numbers = np.frombuffer(body[: sum(counts) * 4], dtype="<i4").tolist()
+    there = counts[0], counts[0] + counts[1]
+    found = Members(
+        tuple(numbers[: there[0]]), tuple(numbers[there[0] : there[1]]), tuple(numbers[there[1] :])
+    )
+    limits = zip(found, (ranks, counts[0], counts[0]), strict=True)
+    if not head[0]["inter"] and any(not 0 <= number < most for numbers, most in limits for number in numbers):
+        raise TraceError(f"{origin}: damaged: a communicator of ranks that there are not")
+    return found
 
 
 class Stream:

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wulf.base.trace.layout import COMMUNICATOR, Kind, Mark
+from wulf.base.trace.layout import Kind, Mark
 from wulf.base.trace.messages import INITS, Members, members, sent, to_world
-from wulf.base.trace.reader import Stream, Trace
+from wulf.base.trace.reader import Stream, Trace, communicator
 
 
 class Way(NamedTuple):
@@ -112,10 +112,9 @@ def _targets(stream: Stream) -> dict[int, NDArray[np.int64]]:
     found = {}
     for entry in stream.records():
         if entry.kind is Kind.COMMUNICATOR:
-            count, sources, targets = np.frombuffer(entry.payload, dtype="<u4", count=3).tolist()
-            numbers = np.frombuffer(entry.payload, dtype="<i4", offset=COMMUNICATOR.itemsize).astype(np.int64)
-            own = numbers[:count]
-            found[entry.comm] = own[numbers[count + sources : count + sources + targets]]
+            said = communicator(entry.payload, stream.ranks, stream.origin)
+            own = np.array(said.members, dtype=np.int64)
+            found[entry.comm] = own[np.array(said.targets, dtype=np.int64)]
     return found
 
 

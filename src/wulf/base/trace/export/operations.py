@@ -11,12 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-import numpy as np
-
 from wulf.base.errors import TraceError
 from wulf.base.trace.export.rounds import Group, rounds
-from wulf.base.trace.layout import ANY, COMMUNICATOR, NOBODY, SELF, WORLD, Flag, Kind
-from wulf.base.trace.reader import Entry, Stream, Trace
+from wulf.base.trace.layout import ANY, NOBODY, SELF, WORLD, Flag, Kind
+from wulf.base.trace.reader import Entry, Stream, Trace, communicator
 
 Verb = Literal["compute", "send", "receive", "begin_send", "begin_receive", "wait", "collective"]
 #: Tags of messages that collectives are made of begin here; programs may use those below.
@@ -104,7 +102,8 @@ class _Rank:
             raise TraceError(f"{self._stream.origin}: {kind.name} has no messages that others could replay")
 
     def _communicator(self, entry: Entry) -> None:
-        self._groups[entry.comm] = _group(entry)
+        said = communicator(entry.payload, self._stream.ranks, self._stream.origin)
+        self._groups[entry.comm] = Group(*said)
 
     def _send(self, entry: Entry) -> None:
         self._message("send", entry)
@@ -136,8 +135,14 @@ class _Rank:
     def _free(self, entry: Entry) -> None:
         self._made.pop(entry.request, None)
 
+    def _group(self, comm: int) -> Group:
+        group = self._groups.get(comm)
+        if group is None:
+            raise TraceError(f"{self._stream.origin}: communicator {comm}, which was not made")
+        return group
+
     def _world(self, comm: int, rank: int) -> int:
-        members = self._groups[comm].members
+        members = self._group(comm).members
         if not 0 <= rank < len(members):
             raise TraceError(f"{self._stream.origin}: rank {rank} of a communicator of {len(members)}")
         return members[rank]
@@ -183,10 +188,16 @@ class _Rank:
             self._messages(entry)
 
     def _messages(self, entry: Entry) -> None:
-        group = self._groups[entry.comm]
+        group = self._group(entry.comm)
         count = self._collectives[entry.comm] = self._collectives.get(entry.comm, 0) + 1
         tag = FIRST_TAG + entry.comm * 1000 + count % 1000
-        for sends, receives in rounds(entry, group, group.members.index(self._stream.rank)):
+        if self._stream.rank not in group.members or entry.peer >= len(group.members):
+            raise TraceError(f"{self._stream.origin}: damaged: {entry.kind.name} without itself or its root")
+        try:
+            steps = list(rounds(entry, group, group.members.index(self._stream.rank)))
+        except (IndexError, ValueError):  # fewer sizes than members
+            raise TraceError(f"{self._stream.origin}: damaged: {entry.kind.name} without its sizes") from None
+        for sends, receives in steps:
             begun = [("begin_receive", peer, 0) for peer in receives]
             begun += [("begin_send", peer, size) for peer, size in sends]
             numbers = range(self._numbers + 1, self._numbers + 1 + len(begun))
@@ -208,14 +219,3 @@ _TAKES: dict[Kind, Callable[[_Rank, Entry], None]] = {
     Kind.FREE: _Rank._free,
     **dict.fromkeys((Kind.WAIT, Kind.WAIT_SOME, Kind.TEST), _Rank._ended),
 }
-
-
-def _group(entry: Entry) -> Group:
-    head = np.frombuffer(entry.payload, dtype=COMMUNICATOR, count=1)[0]
-    numbers = np.frombuffer(entry.payload, dtype="<i4", offset=COMMUNICATOR.itemsize).tolist()
-    members, sources = int(head["members"]), int(head["sources"])
-    return Group(
-        tuple(numbers[:members]),
-        tuple(numbers[members : members + sources]),
-        tuple(numbers[members + sources : members + sources + int(head["targets"])]),
-    )
