@@ -9,7 +9,8 @@ GRAMMAR = Grammar(
     title="OSU Micro-Benchmarks",
     prefix="OSU",
     recognises=r"^# OSU ",
-    begins=r"^# OSU (?:MPI(?:-(?P<rest>[A-Z]+(?: MANAGED)?))?\s+)?(?P<title>.+?)(?: Test)?(?: v[\d.]+\S*)?\s*$",
+    begins=r"^# OSU (?:MPI(?:-(?P<rest>[A-Z]+(?: MANAGED)?))?\s+)?(?P<title>.+?)(?: Test)?"
+    r"(?: v[\d.]+\S*| \(Version [\d.]+\))?\s*$",
     tests=(
         Test(
             r"^(Latency( Persistent)?|Multi-(threaded|process) Latency)$", "ping-pong", "half round trip", 2
