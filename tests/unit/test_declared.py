@@ -22,7 +22,8 @@ from wulf.base.errors import UsageError
 from wulf.base.request import BYTES, SECONDS, SHARE, AnyRun, Argument, Option, Unit, fields_of
 from wulf.base.tool import tools
 from wulf.face.api.declared import function
-from wulf.face.cli.declared import flat
+from wulf.face.cli.declared import Asked, flat, instead
+from wulf.face.cli.declared import given as given_words
 
 EXAMPLES = Path(__file__).parents[2] / "docs/examples"
 #: Runs the program, or asks Python, with the example among the tools.
@@ -130,6 +131,47 @@ def test_both_faces_make_the_same_request():
 def test_both_faces_know_earlier_names():
     assert on_the_command_line(["x", "--time", "1m"]) == in_python(run="x", time_s=60.0)
     assert in_python(run="x", time_s=60.0).budget_s == 60.0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--list"], "there are a, b"),
+        (["--list", "x", "--budget", "5 parsecs"], "there are a, b"),
+        (["--resume", "old"], "on with old for 1800 s, beside: "),
+        (
+            ["--resume", "old", "--time", "1m", "--launches", "6"],
+            "on with old for 60 s, beside: --budget --launches",
+        ),
+        ([], "give RUN: A run"),
+        (["x"], "new: x"),
+        (["--resume", "old", "--budget", "5 parsecs"], "--budget: "),
+    ],
+)
+def test_what_goes_without_a_request_is_answered_without_one(words: Sequence[str], said: str):
+    def command(
+        context: typer.Context,
+        request: Asked[EveryKindRequest],
+        resume: str | None = None,
+        names: bool = False,
+    ) -> None:
+        if resume is not None:
+            others = " ".join(given_words(context, EveryKindRequest))
+            typer.echo(f"on with {resume} for {request.value('budget_s'):g} s, beside: {others}")
+        else:
+            typer.echo(f"new: {request().run}")
+
+    listed = instead(lambda _: typer.echo("there are a, b"), "List names.", "--list")
+    command.__annotations__ = {
+        "context": typer.Context,
+        "request": Asked[EveryKindRequest],
+        "resume": str | None,
+        "names": Annotated[bool, listed],
+    }
+    app = typer.Typer(rich_markup_mode=None)
+    app.command()(flat(command))
+    result = CliRunner().invoke(app, list(words))
+    assert said in result.output + str(result.exception)
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ FEWEST = 6
 
 _MORE_LAUNCHES = (
     "The figures are as uncertain as shown. More launches as noisy as these narrow them "
-    "(--max-launches, --repeat of wulf program run, --budget); a quieter cluster gets there sooner."
+    "(--max-launches, --launches of wulf program run, --budget); a quieter cluster gets there sooner."
 )
 _MORE_BLOCKS = (
     "The figures are as uncertain as shown: they are those of all hours and days of the series. More blocks narrow "
@@ -266,7 +266,7 @@ def _not_reached(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> I
             subject=_subject(stream, plan),
             text=f"only {_launches(count)}: a {plan.confidence:.0%} interval takes 6{_at(few, cells)}",
             advice="Give it more time (wulf measure --resume RUN) or allow more (--min-launches, --max-launches, "
-            "--repeat of wulf program run).",
+            "--launches of wulf program run).",
         )
     if wide:
         worst = max(cell.time.half_width_ratio or 0.0 for cell in wide)
@@ -446,7 +446,7 @@ def _not_tested(streams: Streams, plan: Plan) -> Iterator[Advice]:
             "only about 80 % of such intervals would contain the time",
             advice=_MORE_BLOCKS
             if plan.series
-            else f"Give it more time (--budget), or allow {TESTABLE} launches (--max-launches, --repeat of wulf "
+            else f"Give it more time (--budget), or allow {TESTABLE} launches (--max-launches, --launches of wulf "
             f"program run).",
         )
 
