@@ -26,14 +26,11 @@ from wulf.base.units import parse_duration, parse_percent, parse_size
 
 if TYPE_CHECKING:
     from wulf.base.store import Run
-    from wulf.node.cluster.inventory import ClusterConfig
 
     #: A run, its path, or its name as the command line takes it.
     AnyRun = Run | Path | str
-    #: A configuration, a cluster file, ``lab``, ``slurm`` or ``local``; None for the one that is there.
-    AnyCluster = ClusterConfig | Path | str | None
-else:  # importing what they are takes long; who opens them says what is none
-    AnyRun = AnyCluster = Any
+else:  # importing what it is takes long; who opens it says what is none
+    AnyRun = Any
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ import typer
 
 from wulf.base.errors import EXIT_FINDINGS, UsageError
 from wulf.base.nodeset import fold, fold_reasons
-from wulf.base.request import AnyCluster
 from wulf.base.text import printable
 from wulf.base.units import format_fact
 from wulf.face.cli import complete
 from wulf.face.cli.options import ClusterOption, JsonOption, console, print_json, show_table
 from wulf.face.cli.progress import counting
+from wulf.node.fleet.fields import AnyCluster
 
 if TYPE_CHECKING:
     from wulf.base.records import NodeRecord

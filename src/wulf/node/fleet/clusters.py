@@ -11,8 +11,8 @@ import msgspec
 from wulf.base import defaults
 from wulf.base.errors import UsageError
 from wulf.base.nodeset import fold
-from wulf.base.request import AnyCluster
 from wulf.node.cluster import inventory
+from wulf.node.fleet.fields import AnyCluster
 from wulf.node.lab import current as current_lab
 
 _FILE = Path("cluster.toml")

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from wulf.base.profile import Profile
-from wulf.base.request import SHARE, AnyCluster, Option
+from wulf.base.request import SHARE, Option
+
+if TYPE_CHECKING:
+    from wulf.node.cluster.inventory import ClusterConfig
+
+    #: A configuration, a cluster file, ``lab``, ``slurm`` or ``local``; None for the one that is there.
+    AnyCluster = ClusterConfig | Path | str | None
+else:  # importing what it is takes long; who opens it says what is none
+    AnyCluster = Any
 
 ClusterField = Annotated[
     AnyCluster,

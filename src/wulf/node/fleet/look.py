@@ -24,7 +24,6 @@ from wulf.base.errors import ConfigError, InventoryError, TransportError, UsageE
 from wulf.base.nodeset import fold, reasons_text
 from wulf.base.profile import Profile
 from wulf.base.records import Audit, NodeRecord
-from wulf.base.request import AnyCluster
 from wulf.node.checks.evaluate import evaluate
 from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.cluster.names import check_node_name, expand
@@ -33,6 +32,7 @@ from wulf.node.facts.capture import capture
 from wulf.node.facts.parse import parse
 from wulf.node.facts.peers import look_around
 from wulf.node.fleet.clusters import config_of
+from wulf.node.fleet.fields import AnyCluster
 
 _HEAD = "wulf-facts.json"
 _TREES = "nodes/"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from wulf.base.request import BYTES, AnyCluster, Argument, Option
-from wulf.node.fleet.fields import ClusterField, CommandRanksField, NodesField
+from wulf.base.request import BYTES, Argument, Option
+from wulf.node.fleet.fields import AnyCluster, ClusterField, CommandRanksField, NodesField
 
 
 @dataclass(frozen=True)
