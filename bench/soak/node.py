@@ -19,7 +19,7 @@ LEASE_S = 86400
 _RETIRE_S = 30.0
 _HERE = Path(__file__).parent
 _LOOK, _GAUGES, _PLANT = ((_HERE / name).read_text() for name in ("look.sh", "gauges.sh", "plant.sh"))
-_KILL = 'sh /var/lib/wulf/guard "$@" & p=$!; sleep "$AFTER"; kill -9 $p 2>/dev/null; wait $p; true'
+_KILL = '/var/lib/wulf/guard "$@" & p=$!; sleep "$AFTER"; kill -9 $p 2>/dev/null; wait $p; true'
 #: TuneD writes its own files anew with every profile, with the same in them: their time says nothing.
 _REWRITTEN = re.compile(r"file etc/tuned/")
 
@@ -51,7 +51,7 @@ class Node:
 
     def _install(self) -> None:
         put = "cat >/var/lib/wulf/guard && chmod 700 /var/lib/wulf /var/lib/wulf/guard"
-        self.site.run(["sh", "-c", put], program().encode())
+        self.site.run(["sh", "-c", put], program())
 
     def bring_journal(self, archive: Path) -> None:
         """Go on with the journal of an earlier session."""
@@ -70,7 +70,7 @@ class Node:
 
     def ask(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[bytes]:
         """Let the guard do something, whatever comes of it."""
-        return self.site.run(["sh", "/var/lib/wulf/guard", *words], stdin.encode())
+        return self.site.run(["/var/lib/wulf/guard", *words], stdin.encode())
 
     def guard(self, *words: str, stdin: str = "") -> str:
         """Let the guard do something; return what it said.

@@ -145,7 +145,7 @@ def test_ctrl_c_puts_everything_back(run, lab_cluster, tmp_path):
 def test_nodes_that_somebody_else_has_are_not_touched(run, lab_cluster):
     assert run("settings", "status", "--cluster", "lab").returncode == 0
     for node in lab_cluster.layout.names():
-        on(lab_cluster, node, "sh /var/lib/wulf/guard lock somebody 60")
+        on(lab_cluster, node, "/var/lib/wulf/guard lock somebody 60")
     try:
         done = run("settings", "set", "--cluster", "lab", f"{KNOB}=0")
         assert done.returncode == 1
@@ -154,13 +154,13 @@ def test_nodes_that_somebody_else_has_are_not_touched(run, lab_cluster):
         assert "locked by somebody" in run("settings", "status", "--cluster", "lab").stdout
     finally:
         for node in lab_cluster.layout.names():
-            on(lab_cluster, node, "sh /var/lib/wulf/guard unlock somebody")
+            on(lab_cluster, node, "/var/lib/wulf/guard unlock somebody")
 
 
 @pytest.mark.thorough
 def test_values_of_a_change_that_nobody_has_confirmed_are_not_called_set(run, lab_cluster):
     plan = f"printf '%s\\tsysctl\\t-\\t%s\\t0\\n' {KNOB} {KNOB.removeprefix('sysctl.')}"
-    guard = "sh /var/lib/wulf/guard"
+    guard = "/var/lib/wulf/guard"
     assert run("settings", "status", "--cluster", "lab").returncode == 0
     try:
         on(
@@ -201,7 +201,7 @@ def test_a_limit_that_the_watcher_restored_is_held_by_nobody_of_it(run, lab_clus
     assert (
         run("settings", "set", "--cluster", "lab", f"{KNOB}=0", "--nodes", "node01").returncode == 0
     )  # brings the guard
-    guard = "sh /var/lib/wulf/guard"
+    guard = "/var/lib/wulf/guard"
     plan = r"printf 'cpu.cstates_pmqos\tpm_qos\t-\t/run/latency\t%s\n'"
     on(lab_cluster, "node01", f": >/run/latency; {guard} lock me 300")
     on(lab_cluster, "node01", f"{plan} 10 | {guard} begin P me 60 && {guard} apply P && {guard} confirm P")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -11,25 +10,21 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
+from wulf.node.change.guard import DONE
+from wulf.node.probe import build
 
-from wulf.node.change.guard import DONE, program
-
-#: A node's /bin/sh: that of Debian, and another one.
-SHELLS = [
-    pytest.param(name, marks=marks)
-    for name, marks in (("dash", ()), ("bash", pytest.mark.thorough))
-    if shutil.which(name)
-]
 #: What a guard writes into: another one, at work at the same time, must not meet it there.
 OWN = ("/var/lib/wulf", "/run", "/etc/systemd/system")
 SYSCTL = "net.ipv4.tcp_slow_start_after_idle"
-#: A kind of access whose tool takes its time.
-SLOW = """
-slow_save() { file_save "$1" "$2"; }
-slow_put() { sh -c 'sleep 1.5; echo "$2" >"$1"' slow "$2" "$3"; }
-slow_restore() { file_restore "$1" "$2"; }
-slow_get() { file_get "$1" "$2"; }
+#: A systemd whose units are files, and which takes its time where it is told so.
+SLOW = """\
+#!/bin/sh
+cd "$PLACE" || exit
+while case $1 in --*) true ;; *) false ;; esac; do shift; done
+case $1 in
+is-enabled) cat "$2.enabled" ;;
+enable | disable) sh -c 'sleep "$(cat slow)"; echo "$1d" >"$2.enabled"' slow "$1" "$2" ;;
+esac
 """
 
 
@@ -40,40 +35,45 @@ def wait(condition: Callable[[], bool], seconds: float = 15) -> None:
         time.sleep(0.05)
 
 
-#: How long a guard waits for others, and its watcher for nothing, in tests [s].
-HURRIED = {"WAIT_S": 10, "WATCH_S": 2, "KEEP_S": 1, "SETTLE_S": 3}
-
-
-def hurried(text: str) -> str:
-    """Return a guard that waits for less: what it does is the same."""
-    for name, seconds in HURRIED.items():
-        text, found = re.subn(rf"^{name}=\d+", f"{name}={seconds}", text, flags=re.MULTILINE)
-        assert found == 1, name
-    return text
-
-
 class Place:
     """A network and file systems of its own, in which a guard is at work."""
 
-    def __init__(self, shell: str, directory: Path) -> None:
+    def __init__(self, directory: Path, name: str = "wulf-guard") -> None:
         self.directory = directory
+        self.programs = directory / "bin"
+        self.programs.mkdir()
         mounts = " && ".join(("mkdir -p /var/lib/wulf", *(f"mount -t tmpfs none {at}" for at in OWN)))
-        # /bin/sh is what the node has.
-        instead = f"mount --bind {shutil.which(shell)} {Path('/bin/sh').resolve()}"
-        start = f"{mounts} && {instead} && touch /run/ready && exec sleep 300"
-        self._keeper = subprocess.Popen(
-            ["unshare", "--net", "--mount", shutil.which("bash") or "sh", "-c", start]
+        start = (
+            f"{mounts} && mount --bind {self.programs} /usr/local/sbin && touch /run/ready && exec sleep 300"
         )
+        self._keeper = subprocess.Popen(["unshare", "--net", "--mount", "sh", "-c", start])
         root = Path(f"/proc/{self._keeper.pid}/root")
         wait(lambda: (root / "run/ready").exists() and not Path("/run/ready").exists())
         self.state = root / "var/lib/wulf"
         self.run = root / "run/wulf"
-        main = 'main "$@"\n'
-        (self.state / "guard").write_text(hurried(program()).removesuffix(main) + SLOW + main)
+        shutil.copy(build.build_program(name, None).path, self.state / "guard")
+        (self.state / "guard").chmod(0o700)
+
+    def program(self, name: str, text: str) -> None:
+        """Put a program before the node's own; it knows this directory as PLACE, as guards hand on no variables."""
+        first, rest = text.split("\n", 1)
+        known = f"PLACE={self.directory}; export PLACE"
+        if "python" in first:
+            known = f"import os; os.environ['PLACE'] = {str(self.directory)!r}"
+        (self.programs / name).write_text(f"{first}\n{known}\n{rest}")
+        (self.programs / name).chmod(0o755)
+
+    def slowly(self, seconds: float) -> tuple[str, Path]:
+        """Plant a unit that takes so long to be disabled; return the step that does it, and the file that says so."""
+        self.program("systemctl", SLOW)
+        (self.directory / "slow").write_text(f"{seconds}\n")
+        file = self.directory / "slow.service.enabled"
+        file.write_text("enabled\n")
+        return "s\tunit\t-\tslow.service\tdisabled\n", file
 
     def argv(self, *words: str) -> list[str]:
         enter = ["nsenter", f"--target={self._keeper.pid}", "--net", "--mount"]
-        return [*enter, "sh", "/var/lib/wulf/guard", *words]
+        return [*enter, "/var/lib/wulf/guard", *words]
 
     def guard(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -28,13 +28,14 @@ class Nodes:
         programs.mkdir()
         (programs / "ompi_info").write_text(f'#!/bin/sh\necho "path:sysconfdir:{self.opt}"\n')
         (programs / "ompi_info").chmod(0o755)
-        self._environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+        self._programs = programs
         self._keepers = {name: self._raise(name) for name in names}
 
     def _raise(self, name: str) -> subprocess.Popen[bytes]:
         ready = self.opt.parent / f"ready.{name}"
         start = (
             f"hostname {name} && mkdir -p /var/lib/wulf && mount -t tmpfs none /var/lib/wulf && "
+            f"mount --bind {self._programs} /usr/local/sbin && "
             f"mount -t tmpfs none /run && mount -t tmpfs none /etc/systemd/system && touch {ready} && exec sleep 3000"
         )
         keeper = subprocess.Popen(["unshare", "--net", "--mount", "--uts", "bash", "-c", start])
@@ -52,7 +53,6 @@ class Nodes:
             capture_output=True,
             timeout=120,
             check=False,
-            env=self._environment,
         )
 
     def run(

@@ -42,7 +42,7 @@ class Nodes:
 
 
 def statuses(**said: bytes):
-    return change.status(Guards(Nodes(**said), "me", "guard"), list(said))
+    return change.status(Guards(Nodes(**said), "me", b"guard"), list(said))
 
 
 def printed(found, monkeypatch):
@@ -108,7 +108,7 @@ def test_verify_shows_the_others_and_says_which_node_cannot_be_read(monkeypatch,
     from wulf.node.cluster import inventory
     from wulf.node.fleet import change, clusters
 
-    guards = Guards(Nodes(node01=GOOD.encode(), node02=b"boot\n"), "me", "guard")
+    guards = Guards(Nodes(node01=GOOD.encode(), node02=b"boot\n"), "me", b"guard")
     monkeypatch.setattr(clusters, "cluster", lambda _: inventory.from_nodes("node[01-02]"))
     monkeypatch.setattr(change, "open_guards", lambda _: nullcontext((None, guards)))
     with pytest.raises(typer.Exit) as end:

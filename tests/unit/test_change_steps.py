@@ -6,7 +6,7 @@ from wulf.base import catalogue
 from wulf.base.errors import UsageError
 from wulf.base.records import NodeRecord
 from wulf.node.change import steps
-from wulf.node.change.guard import program
+from wulf.node.change.functions import access_functions
 
 
 def record(**more):
@@ -81,7 +81,7 @@ def test_an_interface_is_needed_for_what_belongs_to_one():
 
 
 def test_every_settable_kind_has_all_its_functions():
-    text = program()
+    text = access_functions()
     kinds = {knob.access.kind for knob in catalogue.knobs().values() if not catalogue.unsettable(knob)}
     assert len(kinds) > 10
     for kind in kinds | {"stored", "unit"}:

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.guard_place import SHELLS, SYSCTL, Place, wait
+from tests.unit.guard_place import SYSCTL, Place, wait
 from wulf.node.change.guard import BUSY, FAILED, LATE
 
 pytestmark = pytest.mark.root
 
 
-@pytest.fixture(params=SHELLS)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
-    made = Place(request.param, tmp_path)
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    made = Place(tmp_path)
     yield made
     made.end()
 
@@ -57,7 +57,8 @@ def test_what_nobody_confirms_is_undone_and_the_watcher_goes(place: Place) -> No
     assert late.returncode == LATE
     assert "not confirmed in time" in late.stdout
     # Who did not come in time no longer has the node.
-    assert place.guard("begin", "B", "me", "30").returncode == BUSY
+    step = f"k\tsysctl\t-\t{SYSCTL}\t0\n"
+    assert place.guard("begin", "B", "me", "30", stdin=step).returncode == BUSY
     place.done("lock", "me", "60")
     # A good change does not keep its watcher until the next look at the clock.
     place.set("B", "0")
@@ -66,10 +67,9 @@ def test_what_nobody_confirms_is_undone_and_the_watcher_goes(place: Place) -> No
 
 
 def test_a_tool_of_a_killed_guard_does_not_set_anything_afterwards(place: Place) -> None:
-    file = place.directory / "value"
-    file.write_text("old\n")
+    step, file = place.slowly(1.5)
     place.done("lock", "me", "60")
-    place.done("begin", "A", "me", "30", stdin=f"s\tslow\t-\t{file}\tnew\n")
+    place.done("begin", "A", "me", "30", stdin=step)
     guard = subprocess.Popen(place.argv("apply", "A"), stdout=subprocess.DEVNULL)
     wait(lambda: "put 1" in (place.state / "log").read_text())
     time.sleep(0.3)
@@ -77,7 +77,7 @@ def test_a_tool_of_a_killed_guard_does_not_set_anything_afterwards(place: Place)
     guard.wait()
     place.done("undo", "A")
     time.sleep(2)
-    assert file.read_text() == "old\n"
+    assert file.read_text() == "enabled\n"
     assert place.journal("A") == "undone"
 
 
@@ -93,15 +93,13 @@ def test_nothing_of_a_change_that_is_over_stays(place: Place) -> None:
 
 
 def test_a_guard_that_hangs_is_ended_and_undone(place: Place) -> None:
-    file = place.directory / "value"
-    file.write_text("old\n")
-    text = (place.state / "guard").read_text()
-    (place.state / "guard").write_text(text.replace("sleep 1.5", "sleep 60"))
+    step, file = place.slowly(60)
     place.done("lock", "me", "60")
-    place.done("begin", "A", "me", "8", stdin=f"s\tslow\t-\t{file}\tnew\n")
+    place.done("begin", "A", "me", "8", stdin=step)
     hangs = subprocess.Popen(place.argv("apply", "A"), stdout=subprocess.DEVNULL)
     wait(lambda: place.journal("A") == "undone", seconds=40)
     assert hangs.wait(timeout=5) != 0
+    assert file.read_text() == "enabled\n"
     assert "the guard at work hangs" in (place.state / "log").read_text()
 
 

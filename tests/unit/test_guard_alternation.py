@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.guard_place import SHELLS, Place, wait
+from tests.unit.guard_place import Place, wait
 
 pytestmark = [pytest.mark.root]
 
@@ -15,9 +15,9 @@ SACK = "net.ipv4.tcp_sack"
 IDLE = "net.ipv4.tcp_slow_start_after_idle"
 
 
-@pytest.fixture(params=SHELLS)
-def place(request, tmp_path) -> Iterator[Place]:
-    made = Place(request.param, tmp_path)
+@pytest.fixture
+def place(tmp_path) -> Iterator[Place]:
+    made = Place(tmp_path)
     try:
         yield made
     finally:

@@ -12,25 +12,22 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.guard_place import Place, wait
 from tests.unit.test_access import ETHTOOL, NIC, SYSTEMCTL
-from tests.unit.test_guard import Place, wait
 from wulf.base import access
-from wulf.node.change.guard import program
 
 pytestmark = pytest.mark.root
 
-#: Control of sibling threads, whose files come and go with them.
-SMT = """
-smt_save() { file_save "$1" "$2"; }
-smt_put() {
-	echo "$3" >"$2"
-	case $3 in
-	off) rm -rf "${2%/*}/cpu1" ;;
-	on) [ -d "${2%/*}/cpu1" ] || { mkdir "${2%/*}/cpu1" && echo kernel >"${2%/*}/cpu1/governor"; } ;;
-	esac
-}
-smt_restore() { IFS=$TAB read -r _ smt_before && smt_put "$1" "$2" "$smt_before"; }
-smt_get() { file_get "$1" "$2"; }
+#: Control of sibling threads, whose files come and go with them: as a service that is on or off.
+SMT = """\
+#!/bin/sh
+cd "$PLACE/smt" || exit
+case $1 in
+show) echo loaded ;;
+is-active) [ "$(cat control)" = on ] && echo active || echo inactive ;;
+stop) echo off >control; rm -rf cpu1 ;;
+start) echo on >control; [ -d cpu1 ] || { mkdir cpu1 && echo kernel >cpu1/governor; } ;;
+esac
 """
 #: Ends all processes of a unit with its first one, as systemd does.
 SYSTEMD_RUN = """\
@@ -60,30 +57,16 @@ class Node(Place):
     """A place with programs of its own and a boot that can be another one."""
 
     def __init__(self, directory: Path) -> None:
-        super().__init__("dash", directory)
-        self.programs = directory / "bin"
-        self.programs.mkdir()
-        main = 'main "$@"\n'
-        (self.state / "guard").write_text(program().removesuffix(main) + SMT + main)
+        super().__init__(directory)
         (self.run.parent / "boot_id").write_text("first\n")
         self.inside("mount", "--bind", "/run/boot_id", "/proc/sys/kernel/random/boot_id")
         self.done("lock", "me", "600")
 
-    def argv(self, *words: str) -> list[str]:
-        found = super().argv(*words)
-        environment = [f"PATH={self.programs}:{os.environ['PATH']}", f"PLACE={self.directory}"]
-        return [*found[:4], "env", *environment, *found[4:]]
-
     def inside(self, *words: str, stdin: str = "") -> str:
-        argv = [*self.argv()[:-2], *words]
+        argv = [*self.argv()[:4], "env", f"PATH={self.programs}:{os.environ['PATH']}", *words]
         done = subprocess.run(argv, input=stdin, capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == 0, done
         return done.stdout
-
-    def program(self, name: str, text: str) -> None:
-        path = self.programs / name
-        path.write_text(text)
-        path.chmod(0o755)
 
     def make(self, change: str, *steps: str) -> None:
         """Take steps `KNOB KIND INTERFACE TARGET=VALUE`, not confirmed."""
@@ -105,9 +88,10 @@ class Node(Place):
 
     def boot_anew(self) -> None:
         """End the watcher, forget what is in memory, and have another boot."""
-        watcher = self.run / "watcher"
-        if watcher.exists():
-            os.kill(int(watcher.read_text()), signal.SIGKILL)
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for role in ("watcher", "keeper", "spare"):
+                if (self.run / role).exists():
+                    os.kill(int((self.run / role).read_text()), number)
         shutil.rmtree(self.run)
         (self.run.parent / "boot_id").write_text("second\n")
 
@@ -242,17 +226,19 @@ def test_a_confirmed_limit_outlives_the_watcher_that_restored_it(node: Node) -> 
     wait(lambda: not (node.run / "watcher").exists(), seconds=60)
     wait(lambda: not _of_unit("wulf-guard"), seconds=60)
     (row,) = [line.split("\t") for line in node.done("status").splitlines() if line.startswith("set\t")]
-    assert row[6:] == ["different", "10 ", "10", "10 "]
+    assert row[6:] == ["different", "10", "10", "10"]
     # A holder that somebody ends is seen.
-    os.kill(int((node.run / "pm_qos").read_text().split()[0]), signal.SIGKILL)
+    holder = int((node.run / "pm_qos").read_text().split()[0])
+    os.kill(holder, signal.SIGKILL)
+    wait(lambda: not Path(f"/proc/{holder}/cwd").exists())
     (row,) = [line.split("\t") for line in node.done("status").splitlines() if line.startswith("set\t")]
-    assert row[6:] == ["same", "unlimited ", "10", "10 "]
+    assert row[6:] == ["same", "unlimited", "10", "10"]
     node.done("lock", "me", "600")
     node.done("begin", "C", "me", "600", stdin=f"cpu.cstates_pmqos\tpm_qos\t-\t{device}\t5\n")
     node.done("apply", "C")
-    holder = int((node.run / "pm_qos").read_text().split()[0])
+    last = int((node.run / "pm_qos").read_text().split()[0])
     node.done("undo", "C")
-    wait(lambda: not Path(f"/proc/{holder}/cwd").exists())
+    wait(lambda: not Path(f"/proc/{last}/cwd").exists())
 
 
 def _of_unit(name: str) -> list[str]:
@@ -270,6 +256,7 @@ def _of_unit(name: str) -> list[str]:
 
 @pytest.fixture
 def cpus(node: Node) -> Path:
+    node.program("systemctl", SMT)
     control = _file(node, "smt/control", "on\n")
     for cpu, governor in ((0, "powersave"), (1, "schedutil")):
         _file(node, f"smt/cpu{cpu}/governor", f"{governor}\n")
@@ -285,7 +272,10 @@ def _governors(cpus: Path) -> dict[str, str]:
 def test_siblings_are_back_before_their_governor_is(
     node: Node, cpus: Path, order: int, confirmed: bool
 ) -> None:
-    steps = [f"cpu.smt smt - {cpus}=off", f"cpu.governor file - {cpus.parent}/cpu*/governor=performance"]
+    steps = [
+        "cpu.smt service - smt.service=off",
+        f"cpu.governor file - {cpus.parent}/cpu*/governor=performance",
+    ]
     node.make("A", *steps[::order])
     assert _governors(cpus) == {"cpu0": "performance"}
     if confirmed:
@@ -299,10 +289,10 @@ def test_siblings_are_back_before_their_governor_is(
 
 def test_two_changes_that_hang_together_are_rolled_back(node: Node, cpus: Path) -> None:
     node.keep("A", f"cpu.governor file - {cpus.parent}/cpu*/governor=performance")
-    node.keep("B", f"cpu.smt smt - {cpus}=off")
+    node.keep("B", "cpu.smt service - smt.service=off")
     node.roll_back("C")
     assert _governors(cpus) == {"cpu0": "powersave", "cpu1": "schedutil"}
-    node.keep("D", f"cpu.smt smt - {cpus}=off")
+    node.keep("D", "cpu.smt service - smt.service=off")
     node.keep("E", f"cpu.governor file - {cpus.parent}/cpu*/governor=performance")
     node.roll_back("F")
     # What came back is as the kernel made it.
@@ -362,7 +352,7 @@ def test_of_a_pattern_only_the_files_that_the_change_has_set_are_put_back(node: 
     files[1].write_text("theirs\n")
     files[2].write_text("theirs\n")
     node.done("undo", "A")
-    assert [file.read_text() for file in files] == ["a\n", "theirs\n", "b\n"]
+    assert [file.read_text() for file in files] == ["a\n", "theirs\n", "theirs\n"]
     assert "left as somebody else has set it: k" in node.log()
 
 
@@ -389,7 +379,7 @@ def test_two_changes_of_a_group_with_somebody_else_between_them(node: Node) -> N
     assert "tx-usecs:\t200" in _nic(node)
 
 
-def test_a_journal_of_the_version_before_is_undone(node: Node) -> None:
+def test_without_the_state_after_it_all_that_was_saved_comes_back(node: Node) -> None:
     _ethtool(node)
     before = _nic(node)
     node.make("A", "nic.rx_usecs ethtool eth0 coalesce.rx-usecs=4")

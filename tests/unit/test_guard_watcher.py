@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shlex
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.unit.guard_place import SHELLS, Place, wait
-from wulf.node.change.guard import program
+from tests.unit.guard_place import Place, wait
 
 pytestmark = pytest.mark.root
 
-ROLES = ("watcher", "keeper")
+ROLES = ("watcher", "keeper", "spare")
 
 
-@pytest.fixture(params=SHELLS)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
-    made = Place(request.param, tmp_path)
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    made = Place(tmp_path)
     yield made
     made.end()
 
@@ -33,27 +33,57 @@ def pid(place: Place, role: str) -> int:
         return 0
 
 
+def signal_all(place: Place, number: int, roles: Iterable[str]) -> None:
+    for role in roles:
+        os.kill(pid(place, role), number)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGSTOP])
-def test_an_undo_comes_although_the_watcher_is_ended_or_stopped(place: Place, number: int) -> None:
+@pytest.mark.parametrize(
+    "roles", [*itertools.permutations(ROLES, 1), *itertools.permutations(ROLES, 2)], ids="-".join
+)
+def test_an_undo_comes_whichever_two_are_ended_or_stopped(
+    place: Place, roles: Sequence[str], number: int
+) -> None:
     place.done("lock", "me", "600")
-    place.set("A", "0", deadline_s=10)
-    before = pid(place, "watcher")
-    os.kill(before, number)
-    wait(lambda: pid(place, "watcher") not in (0, before), seconds=90)
+    place.set("A", "0", deadline_s=8)
+    signal_all(place, number, roles)
     wait(lambda: place.journal("A") == "undone", seconds=90)
     assert place.value() == "1"
     wait(lambda: not any(pid(place, role) for role in ROLES), seconds=60)
+
+
+def test_an_undo_comes_when_they_are_ended_one_after_the_other(place: Place) -> None:
+    place.done("lock", "me", "600")
+    place.set("A", "0", deadline_s=10)
+    for role in (*ROLES, *ROLES):
+        before = pid(place, role)
+        os.kill(before, signal.SIGKILL)
+        wait(lambda role=role, before=before: pid(place, role) not in (0, before), seconds=60)  # type: ignore[misc]
+    wait(lambda: place.journal("A") == "undone", seconds=90)
+    assert place.value() == "1"
+
+
+@pytest.mark.parametrize(
+    "what", ["rm -rf /run/wulf", "rm -f /run/wulf/*", "rm -f /run/wulf/*.socket /run/wulf/*.lock"]
+)
+def test_an_undo_comes_although_run_is_wiped(place: Place, what: str) -> None:
+    place.done("lock", "me", "600")
+    place.set("A", "0", deadline_s=6)
+    place.enter("sh", "-c", what)
+    wait(lambda: place.journal("A") == "undone", seconds=60)
+    assert place.value() == "1"
+    place.done("lock", "me", "600")
+    place.set("B", "0", deadline_s=300)
+    place.done("undo", "B")
 
 
 @pytest.mark.parametrize("verb", ["undo", "lock"])
 def test_a_look_whose_reader_has_gone_to_sleep_keeps_nobody_from_an_undo(place: Place, verb: str) -> None:
     place.done("lock", "me", "600")
     place.set("A", "0", deadline_s=10 if verb == "undo" else 300)
-    # More than a pipe takes: it waits for its reader, and has the lock.
+    # More than a pipe takes: it waits for its reader, and has no lock.
     (place.state / "log").write_text("x" * 200000 + "\n")
-    mutex = (place.run / "mutex").stat()
-    another = {"WULF_GUARD": f"looks.{mutex.st_dev}.{mutex.st_ino + 1}.1.1."}
-    at_another_node = subprocess.Popen(["sleep", "300"], env=os.environ | another)
     with subprocess.Popen(place.argv("status"), stdout=subprocess.PIPE) as looks:
         assert looks.stdout is not None
         looks.stdout.read(1)
@@ -63,18 +93,22 @@ def test_a_look_whose_reader_has_gone_to_sleep_keeps_nobody_from_an_undo(place: 
             wait(lambda: place.journal("A") == "undone", seconds=90)
             assert place.value() == "1"
         looks.kill()
-    assert at_another_node.poll() is None
-    at_another_node.kill()
-    at_another_node.wait()
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_who_keeps_the_watcher_is_kept_too(place: Place, number: int) -> None:
+def test_a_half_open_caller_keeps_nobody_waiting(place: Place) -> None:
+    with subprocess.Popen(place.argv("begin", "A", "me", "30"), stdin=subprocess.PIPE) as half_open:
+        place.done("lock", "you", "60")
+        place.done("status")
+        half_open.kill()
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_each_is_started_again(place: Place, role: str) -> None:
     place.done("lock", "me", "600")
     place.set("A", "0", deadline_s=300)
-    before = pid(place, "keeper")
-    os.kill(before, number)
-    wait(lambda: pid(place, "keeper") not in (0, before), seconds=90)
+    before = pid(place, role)
+    os.kill(before, signal.SIGKILL)
+    wait(lambda: pid(place, role) not in (0, before), seconds=90)
 
 
 def test_one_that_somebody_has_stopped_goes_with_the_last_change(place: Place) -> None:
@@ -86,33 +120,19 @@ def test_one_that_somebody_has_stopped_goes_with_the_last_change(place: Place) -
     wait(lambda: not Path(f"/proc/{keeper}").exists(), seconds=60)
 
 
-@pytest.mark.parametrize("keeper_lives", [True, False])
-def test_one_that_is_stopped_while_it_retires_is_in_nobodys_way(place: Place, keeper_lives: bool) -> None:
-    place.done("lock", "me", "600")
-    place.set("A", "0", deadline_s=300)
-    watcher, keeper = (pid(place, role) for role in ROLES)
-    os.kill(keeper, signal.SIGSTOP)
-    os.kill(watcher, signal.SIGSTOP)
-    for role in ROLES:
-        (place.run / role).unlink()  # as it does, all but its end
-    os.kill(keeper, signal.SIGCONT if keeper_lives else signal.SIGKILL)
-    if not keeper_lives:
-        place.done("extend", "A", "300")
-    wait(lambda: not Path(f"/proc/{watcher}").exists(), seconds=30)
-    wait(lambda: not Path(f"/proc/{keeper}").exists(), seconds=30)
-    place.done("undo", "A")
-    assert place.value() == "1"
-
-
 @pytest.mark.parametrize("how", ["ended", "stopped", "another's number"])
 def test_extending_and_confirming_take_a_watcher_that_answers(place: Place, how: str) -> None:
     place.done("lock", "me", "600")
     place.set("A", "0", deadline_s=300)
-    for role in ("keeper", "watcher"):
-        os.kill(pid(place, role), signal.SIGSTOP if how == "stopped" else signal.SIGKILL)
     before = pid(place, "watcher")
+    # All at once: none is left that would start the others.
+    signal_all(place, signal.SIGSTOP, ROLES)
+    if how != "stopped":
+        signal_all(place, signal.SIGKILL, ROLES)
     # Its command line is as the watcher's, and it does nothing.
-    other = subprocess.Popen(["bash", "-c", "trap : USR1; while :; do sleep 1; done", "guard", "watch"])
+    other = subprocess.Popen(
+        ["bash", "-c", "trap : USR1; while :; do sleep 1; done", "/var/lib/wulf/guard", "watch"]
+    )
     try:
         if how == "another's number":
             (place.run / "watcher").write_text(f"{other.pid}\n")
@@ -125,22 +145,18 @@ def test_extending_and_confirming_take_a_watcher_that_answers(place: Place, how:
     wait(lambda: place.journal("A") == "undone", seconds=90)
 
 
-BOOT = """
-mkdir -p /var/lib/wulf
-for place in /etc/systemd/system /run /var/lib/wulf; do mount -t tmpfs none "$place" || exit 1; done
-recover_at_boot && cat /etc/systemd/system/wulf-recover.service
-"""
-
-
-def test_the_unit_at_boot_starts_without_var_and_says_so() -> None:
-    text = program().removesuffix('main "$@"\n') + BOOT
-    unit = subprocess.run(
-        ["unshare", "--mount", "sh"], input=text, capture_output=True, text=True, check=True, timeout=60
-    ).stdout
-    assert "RequiresMountsFor" not in unit
-    assert "Requires=" not in unit
-    assert "After=var.mount var-lib.mount var-lib-wulf.mount local-fs.target" in unit
-    (start,) = [line.partition("=")[2] for line in unit.splitlines() if line.startswith("ExecStart=")]
+def test_the_unit_at_boot_starts_without_var_and_says_so(place: Place) -> None:
+    place.done("lock", "me", "600")
+    file = place.directory / "x.conf"
+    place.done("begin", "A", "me", "300", stdin=f"k\tstored\t-\t{file}\tfile:644:eA==\n")
+    unit = place.run.parent.parent / "etc/systemd/system/wulf-recover.service"
+    wanted = unit.parent / "sysinit.target.wants" / unit.name
+    text = unit.read_text()
+    assert wanted.is_symlink()
+    assert "RequiresMountsFor" not in text
+    assert "Requires=" not in text
+    assert "After=var.mount var-lib.mount var-lib-wulf.mount local-fs.target" in text
+    (start,) = [line.partition("=")[2] for line in text.splitlines() if line.startswith("ExecStart=")]
     without = "mkdir -p /var/lib/wulf && mount -t tmpfs none /var/lib/wulf && exec " + start
     done = subprocess.run(
         ["unshare", "--mount", "sh", "-c", without], capture_output=True, text=True, check=False, timeout=60
@@ -148,16 +164,8 @@ def test_the_unit_at_boot_starts_without_var_and_says_so() -> None:
     assert done.returncode == 0
     assert "/var/lib/wulf/guard is not there" in done.stderr
     assert shlex.split(start)[0] == "/bin/sh"
-
-
-def test_no_half_of_the_unit_at_boot_is_left() -> None:
-    ends = "for at in /etc/systemd/system /run /var/lib/wulf; do mount -t tmpfs none $at || exit 1; done"
-    text = f"""{program().removesuffix('main "$@"' + chr(10))}
-mkdir -p /var/lib/wulf
-{ends}
-recover_at_boot && rm "/etc/systemd/system/$UNIT" && no_recover_at_boot && find /etc/systemd/system -name "$UNIT"
-"""
-    done = subprocess.run(
-        ["unshare", "--mount", "sh"], input=text, capture_output=True, text=True, check=False, timeout=60
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    # No half of it is left.
+    unit.unlink()
+    place.done("undo", "A")
+    assert not wanted.is_symlink()
+    assert not wanted.parent.exists()

@@ -171,7 +171,7 @@ def test_a_node_that_goes_midway_still_stops_all(network, capsys, monkeypatch):
     assert states(outcome) == {"node01": "undone", "node02": "unknown", "node03": "undone"}
     assert book.missed(level.key(config())) == {}
     network.down.clear()
-    network.on("node02", f"sh /var/lib/wulf/guard undo {outcome['change']} test")
+    network.on("node02", f"/var/lib/wulf/guard undo {outcome['change']} test")
 
 
 def test_who_missed_the_way_back_goes_back_alone(network, capsys):

@@ -10,13 +10,14 @@ import pytest
 from tests.unit.namespaces import BEFORE, Nodes
 from wulf.base.records import ChangeOutcome
 from wulf.node.change import apply
-from wulf.node.change.guard import PLACE, Guards, program
+from wulf.node.change.guard import PLACE, Guards
 from wulf.node.change.steps import Step
+from wulf.node.probe import build
 
 pytestmark = pytest.mark.root
 
-#: A guard for which the disk of this machine is one that other machines may have, too.
-FOREIGN = program().replace("ext[234] | xfs | btrfs | zfs", "zfs").replace("| overlay | tmpfs", "| tmpfs")
+#: A guard for which the disk of this machine is one that other machines may have, too, where `foreign` says so.
+FAULTS = "wulf-guard-faults"
 
 
 @pytest.fixture
@@ -39,14 +40,21 @@ def links(value: str) -> list[Step]:
 
 
 def change(
-    nodes: Nodes, names: Sequence[str], steps: Sequence[Step], text: str | None = None, **more: object
+    nodes: Nodes, names: Sequence[str], steps: Sequence[Step], text: bytes | None = None, **more: object
 ) -> ChangeOutcome:
     guards = Guards(nodes, "me", text)
     return apply.change(guards, {name: list(steps) for name in names}, deadline_s=60, **more)  # type: ignore[arg-type]
 
 
-def roll_back(nodes: Nodes, names: Sequence[str], text: str | None = None) -> ChangeOutcome:
+def roll_back(nodes: Nodes, names: Sequence[str], text: bytes | None = None) -> ChangeOutcome:
     return apply.rollback(Guards(nodes, "me", text), names, "original", deadline_s=60)
+
+
+@pytest.fixture
+def foreign(nodes: Nodes) -> bytes:
+    for node in ("a", "b"):
+        nodes.on(node, "sh", "-c", "mkdir /run/wulf-fault && touch /run/wulf-fault/foreign")
+    return build.build_program(FAULTS, None).path.read_bytes()
 
 
 def states(outcome: ChangeOutcome) -> dict[str, str]:
@@ -87,17 +95,17 @@ def test_who_does_not_see_it_is_said_and_nothing_is_kept(nodes: Nodes) -> None:
     assert nodes.file.read_text() == BEFORE
 
 
-def test_a_file_that_another_node_has_changed_is_left_to_it(nodes: Nodes) -> None:
-    assert change(nodes, ["a"], links("4"), FOREIGN).kept
+def test_a_file_that_another_node_has_changed_is_left_to_it(nodes: Nodes, foreign: bytes) -> None:
+    assert change(nodes, ["a"], links("4"), foreign).kept
     assert "# wulf on a has changed this file" in nodes.file.read_text()
     before = nodes.file.read_text()
-    refused = change(nodes, ["b"], links("2"), FOREIGN)
+    refused = change(nodes, ["b"], links("2"), foreign)
     assert not refused.kept
     assert "a has changed it: change it there (--nodes), or roll it back there first" in refused.reason
     assert nodes.file.read_text() == before
-    assert change(nodes, ["a", "b"], links("2"), FOREIGN).kept
+    assert change(nodes, ["a", "b"], links("2"), foreign).kept
     assert nodes.file.read_text().count("# wulf on") == 1
-    assert roll_back(nodes, ["a", "b"], FOREIGN).kept
+    assert roll_back(nodes, ["a", "b"], foreign).kept
     assert nodes.file.read_text() == BEFORE
 
 
@@ -114,13 +122,16 @@ def test_nodes_that_have_files_of_their_own_change_them(nodes: Nodes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "text", "why"),
+    ("path", "is_foreign", "why"),
     [
-        ("/run/x/90-wulf.conf", None, "/run/x/90-wulf.conf is in memory (tmpfs), so a boot forgets it"),
-        ("{opt}/90-wulf.conf", FOREIGN, "which other nodes may have, too"),
+        ("/run/x/90-wulf.conf", False, "/run/x/90-wulf.conf is in memory (tmpfs), so a boot forgets it"),
+        ("{opt}/90-wulf.conf", True, "which other nodes may have, too"),
     ],
 )
-def test_what_would_not_last_is_not_kept(nodes: Nodes, path: str, text: str | None, why: str) -> None:
+def test_what_would_not_last_is_not_kept(
+    nodes: Nodes, request: pytest.FixtureRequest, path: str, is_foreign: bool, why: str
+) -> None:
+    text = request.getfixturevalue("foreign") if is_foreign else None
     path = path.replace("{opt}", str(nodes.opt))
     steps = [Step(knob=path, kind="stored", interface="-", target=path, value="file:644:eA==")]
     refused = change(nodes, ["a", "b"], steps, text)
@@ -159,7 +170,8 @@ def test_names_of_temporary_files_are_of_one_node_and_process(nodes: Nodes) -> N
 def test_the_guard_says_where_files_are(nodes: Nodes) -> None:
     assert Guards(nodes, "me").install(["a"])["a"].done
     line = links("4")[0].line() + "\n"
-    said = nodes.on("a", "sh", PLACE, "where", stdin=(line * 2).encode()).stdout.decode().splitlines()
+    text = line + line.replace("btl_tcp_links", "btl_tcp_sndbuf")
+    said = nodes.on("a", PLACE, "where", stdin=text.encode()).stdout.decode().splitlines()
     assert [row.split("\t")[:3] for row in said] == [
         ["file", "1", str(nodes.file)],
         ["file", "2", str(nodes.file)],

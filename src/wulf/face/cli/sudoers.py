@@ -1,25 +1,47 @@
-"""``wulf settings sudoers``: withdrawn, and says so."""
+"""``wulf settings sudoers``: what lets a user who is not root change settings through sudo."""
 
 from __future__ import annotations
 
+import getpass
+import sys
 from typing import Annotated
 
 import typer
 
-from wulf.base.errors import WulfError
 from wulf.face.cli.options import ClusterOption
 
 
 def command(
-    user: Annotated[str | None, typer.Option(help="Not used: nothing is printed.")] = None,  # noqa: ARG001
-    cluster: ClusterOption = None,  # noqa: ARG001
-    install: Annotated[bool, typer.Option("--install", help="Not used: nothing is printed.")] = False,  # noqa: ARG001
+    user: Annotated[
+        str | None, typer.Option(help="The user on the nodes. Default: that of [change] or [ssh].")
+    ] = None,
+    interface: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="An interface that may be changed; again for others. Default: that of the cluster."
+        ),
+    ] = None,
+    cluster: ClusterOption = None,
+    install: Annotated[
+        bool, typer.Option("--install", help="Print the script that an administrator runs on every node.")
+    ] = False,
 ) -> None:
-    """Withdrawn: the rules that earlier versions printed let the user whom they name become root.
+    """Print sudo's rules for a user who is not root, or the script that installs them on a node.
 
-    Remove them from every node: rm -f /etc/sudoers.d/wulf. Settings can be changed by root, or with become = "sudo" by
-    a user whom sudo lets do everything without a password.
+    They let the user run the guard and nothing else. It grants what the catalogue names, on these interfaces, and
+    writes no file of the user's. An administrator runs the script as root on every node, by way of
+    wulf settings sudoers --install | ssh root@NODE sh -s
     """
     from wulf.node.change import sudo
+    from wulf.node.change.guard import PLACE, program
+    from wulf.node.fleet.clusters import cluster as resolve
 
-    raise WulfError(sudo.WITHDRAWN)
+    config = resolve(cluster).for_changes()
+    named = user or config.ssh.user or getpass.getuser()
+    interfaces = interface or ([config.interface] if config.interface else [])
+    text = (
+        sudo.installation(named, interfaces, PLACE, program())
+        if install
+        else sudo.rules(named, PLACE, program())
+    )
+    sys.stdout.write(text)

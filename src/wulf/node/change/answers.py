@@ -40,7 +40,7 @@ def status(answer: Answer) -> NodeStatus:
         return NodeStatus(
             node=answer.node,
             error=f"what its guard says cannot be read: {error} "
-            "(on the node: sh /var/lib/wulf/guard status, and the journal in /var/lib/wulf/tx)",
+            "(on the node: /var/lib/wulf/guard status, and the journal in /var/lib/wulf/tx)",
         )
 
 

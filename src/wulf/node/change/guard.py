@@ -6,7 +6,6 @@ import functools
 import hashlib
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 
 import msgspec
@@ -14,15 +13,12 @@ import msgspec
 from wulf.base.contracts import NodeResult, Transport
 from wulf.base.errors import TransportError
 from wulf.base.text import last_line, printable
-from wulf.node.change import grants, sudo
-from wulf.node.change.functions import access_functions, state_functions
+from wulf.node.change import sudo
 from wulf.node.change.steps import NOTHING, Step
+from wulf.node.probe import build
 
-#: Line of the guard after which no kind of access comes any more (`granted_script` looks for it).
-_END = "# --- end of the kinds of access ---\n"
+NAME = "wulf-guard"
 PLACE = "/var/lib/wulf/guard"
-#: Before anything is run: rules of sudo may hand on the PATH of whoever calls.
-_OWN_PATH = '[ -z "${SUDO_UID:-}" ] || PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n'
 #: A guard may wait half a minute for another one, and a tool as long for a driver.
 TIMEOUT_S = 120.0
 DONE, BUSY, FAILED, LATE, STUCK = 0, 10, 11, 12, 13
@@ -31,7 +27,13 @@ NONE = 90
 # Who is not root cannot see whether there is one.
 _RUN = (
     '[ "$(id -u)" = 0 ] || { echo "changing settings takes root" >&2; exit 1; }; '
-    f'[ -e "$0" ] || exit {NONE}; exec sh "$0" "$@"'
+    f'[ -e "$0" ] || exit {NONE}; exec "$0" "$@"'
+)
+#: Takes away what guards of earlier versions, which were shell programs, have written down.
+_FORGET = "cd /var/lib/wulf && rm -rf tx history first archive archive.1 open.* reserve"
+_FORMER = (
+    "settings that an earlier version of wulf has set are in force: take them back with that version first "
+    "('wulf rollback'), or forget them: rm -r /var/lib/wulf/tx /var/lib/wulf/history on the node"
 )
 
 
@@ -60,22 +62,15 @@ Answers = dict[str, Answer]
 
 
 @functools.cache
-def program() -> str:
-    """Return the guard's whole text: its parts are functions alone, and `guard.sh` ends with the call of `main`."""
-    directory = resources.files("wulf.node.change")
-    files = sorted(directory.joinpath("guard_parts").iterdir(), key=lambda file: file.name)
-    parts = [file.read_text() for file in files if file.name.endswith(".sh")]
-    return "\n".join(
-        [
-            f"#!/bin/sh\n{_OWN_PATH}",
-            access_functions(),
-            _END,
-            state_functions(),
-            grants.table(),
-            *parts,
-            directory.joinpath("guard.sh").read_text(),
-        ]
-    )
+def program() -> bytes:
+    """Return the guard as it is put on nodes.
+
+    Raises
+    ------
+    BuildError
+        It cannot be built here, and none came with wulf.
+    """
+    return build.build_program(NAME, None).path.read_bytes()
 
 
 class Guards:
@@ -86,28 +81,37 @@ class Guards:
     owner
         Who makes changes, for the lock: user, machine, process.
     text
-        The guard's program.
+        The guard's program, if not the usual one.
     by_sudo
         Whether the user is not root, and sudo lets him do everything.
     """
 
     def __init__(
-        self, transport: Transport, owner: str, text: str | None = None, *, by_sudo: bool = False
+        self, transport: Transport, owner: str, text: bytes | None = None, *, by_sudo: bool = False
     ) -> None:
         self.transport = transport
         self.owner = owner
         self._by_sudo = by_sudo
-        self._text = text if text is not None else program()
+        self._given = text
+
+    @property
+    def _text(self) -> bytes:
+        return program() if self._given is None else self._given
 
     def install(self, nodes: Sequence[str]) -> Answers:
         """Put the guard on the nodes that do not have this very one, unless somebody else's is at work there."""
-        digest = hashlib.sha256(self._text.encode()).hexdigest()
-        there = self._run(nodes, ["sha256sum", PLACE])
+        digest = hashlib.sha256(self._text).hexdigest()
+        there = self._look(nodes)
         other = [node for node in nodes if not there[node].stdout.startswith(digest.encode())]
         found = {node: _answer(there[node]) for node in nodes if node not in other}
+        # Where sudo runs the guard alone, nobody but an administrator can put another one there.
+        granted = [node for node in other if b" wulf-guard " in there[node].stdout]
+        found |= {node: _other(node) for node in granted}
+        other = [node for node in other if node not in granted]
         # A guard of another version ends what it has begun before it is replaced, and says whose the node is.
         asked = self.call([node for node in other if there[node].status == "ok"], "lock", self.owner, "0")
         found |= {node: answer for node, answer in asked.items() if answer.code == BUSY}
+        found |= self._end_former([node for node, answer in asked.items() if answer.code == DONE])
         lacking = [node for node in other if node not in found]
         if lacking:
             results = self._put(lacking, digest)
@@ -116,14 +120,33 @@ class Guards:
             }
         return {node: found[node] for node in nodes}
 
+    def _end_former(self, nodes: Sequence[str]) -> Answers:
+        """Forget what shell guards of earlier versions have done and undone; return the nodes where it is in force."""
+        former_said = self.call(nodes, "version")
+        former = [node for node, answer in former_said.items() if answer.code not in (DONE, None)]
+        status = self.call(former, "status")
+        kept = {
+            node: msgspec.structs.replace(answer, code=FAILED, reason=_FORMER)
+            for node, answer in status.items()
+            if not answer.done or answer.rows("set") or any(map(_is_open, answer.rows("tx")))
+        }
+        over = [node for node in former if node not in kept]
+        if over:
+            self._run(over, ["sh", "-c", _FORGET])
+        return kept
+
     def _put(self, nodes: Sequence[str], digest: str) -> Mapping[str, NodeResult]:
         if self._by_sudo:
             argv = sudo.writing(PLACE, digest)
-            return self.transport.run(argv, nodes, timeout_s=TIMEOUT_S, stdin=self._text.encode())
+            return self.transport.run(argv, nodes, timeout_s=TIMEOUT_S, stdin=self._text)
         with tempfile.TemporaryDirectory() as directory:
             source = Path(directory) / "guard"
-            source.write_text(self._text)
+            source.write_bytes(self._text)
             return self.transport.put(source, PLACE, nodes, timeout_s=TIMEOUT_S, mode=0o700)
+
+    def _look(self, nodes: Sequence[str]) -> Mapping[str, NodeResult]:
+        argv = sudo.looking(PLACE) if self._by_sudo else ["sha256sum", PLACE]
+        return self.transport.run(argv, nodes, timeout_s=TIMEOUT_S)
 
     def _run(
         self, nodes: Sequence[str], words: Sequence[str], *, stdin: bytes | None = None, fresh: bool = False
@@ -137,7 +160,8 @@ class Guards:
         """Let the guards do something; one answer for every node."""
         if not nodes:
             return {}
-        results = self._run(nodes, ["sh", "-c", _RUN, PLACE, *words], stdin=stdin, fresh=fresh)
+        argv = sudo.calling(PLACE, _RUN, words) if self._by_sudo else ["sh", "-c", _RUN, PLACE, *words]
+        results = self.transport.run(argv, nodes, timeout_s=TIMEOUT_S, stdin=stdin, fresh=fresh)
         answers = {node: _answer(results[node]) for node in nodes}
         return {node: self._explained(answers[node], results[node].stderr) for node in nodes}
 
@@ -194,6 +218,14 @@ class Guards:
     def rollback(self, nodes: Sequence[str], tx: str, deadline_s: int, to: str) -> Answers:
         """Begin a change back to the state before change `to`, or to the original one."""
         return self.call(nodes, "rollback", tx, self.owner, str(deadline_s), to)
+
+
+def _other(node: str) -> Answer:
+    return Answer(node=node, code=FAILED, lines=[], reason=sudo.OTHER)
+
+
+def _is_open(row: Sequence[str]) -> bool:
+    return len(row) < 7 or row[6] not in ("confirmed", "undone", "abandoned")
 
 
 def _by_plan(plans: Mapping[str, Sequence[Step]], call: Callable[[list[str], bytes], Answers]) -> Answers:

@@ -36,8 +36,6 @@ _FILTERS = ("nftables", "iptables", "netfilter-persistent")
 _DISPATCHER = "/etc/NetworkManager/dispatcher.d/90-wulf-settings"
 _IF_UP = "/etc/network/if-up.d/wulf-settings"
 _NIC_SCOPES = ("interface", "queue", "route", "cluster")
-#: Stands for the name of an interface in `places`.
-INTERFACE = "INTERFACE"
 _RHEL = ("Red Hat", "Rocky", "AlmaLinux", "CentOS", "Fedora", "Oracle")
 
 
@@ -94,42 +92,6 @@ def persist(
     for step in plan(sorted(by_id.values(), key=str), interface):
         node.keep(by_id[step.knob], step)
     return node.done()
-
-
-def places() -> list[tuple[str, str | list[str]]]:
-    """Return where files that keep settings may be, and what they are.
-
-    A path is an extended regular expression. What is there is a word for how the guard looks at it when it is called
-    through sudo (`guard_parts/grant.sh`), a link, or the texts that it can be, with `marker("")` for its first line
-    and `INTERFACE` for the name of an interface.
-    """
-    head = marker("")
-    name = "[A-Za-z0-9_.@-]+"
-    unit, latency = (
-        [configuration_files.settings_unit(head, online=online) for online in (False, True)],
-        configuration_files.latency_unit(head),
-    )
-    return [
-        *((f"/etc/sysctl[.]d/{_literal(file)}", "sysctls") for file in _SYSCTL_NAMES),
-        (_literal(_MODPROBE), "options"),
-        *((f"/etc/systemd/network/{prefix}{name}[.]link", "network") for prefix in _LINK_PREFIXES),
-        (f"/etc/systemd/network/{name}[.]network[.]d/90-wulf[.]conf", "network"),
-        (_literal(configuration_files.SCRIPT), "script"),
-        (_literal(_UNITS + _SETTINGS_UNIT), unit),
-        (_literal(_UNITS + _LATENCY_UNIT), [latency]),
-        *((_literal(_WANTS + unit), f"link:../{unit}") for unit in (_SETTINGS_UNIT, _LATENCY_UNIT)),
-        *(
-            (f"{_UNITS}{service}[.]service[.]d/90-wulf[.]conf", [configuration_files.filter_dropin(head)])
-            for service in _FILTERS
-        ),
-        (_literal(_DISPATCHER), [configuration_files.dispatcher(INTERFACE, head)]),
-        (_literal(_IF_UP), [configuration_files.if_up(INTERFACE, head)]),
-    ]
-
-
-def _literal(path: str) -> str:
-    """Return a regular expression for this path."""
-    return path.replace(".", "[.]")
 
 
 def stored(path: str, text: str, mode: str = "644") -> Step:

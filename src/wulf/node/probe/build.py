@@ -28,7 +28,7 @@ PREBUILT_OF = "SOURCES"
 #: The program that replays traces.
 REPLAY = "wulf-replay"
 #: Programs that need no MPI library, and those that are built for each.
-WITHOUT_MPI = ("wulf-probe-net", "wulf-dgemm", "wulf-delay", REPLAY)
+WITHOUT_MPI = ("wulf-probe-net", "wulf-dgemm", "wulf-delay", "wulf-guard", "wulf-guard-faults", REPLAY)
 WITH_MPI = (
     *("wulf-probe-mpi", "wulf-heat", "wulf-farm", "wulf-emulate"),
     *("libwulf-profile.so", "libwulf-tracer.so"),
@@ -51,7 +51,7 @@ _INTEL = re.compile(r"for the Intel\(R\) MPI Library (\S+)")
 #: Of ``mpichversion``, which MVAPICH has, too.
 _VERSION = re.compile(r"^(MPICH|MVAPICH[0-9]*) Version:\s*(\S+)", re.MULTILINE)
 #: Of the files that programs are built from.
-_SUFFIXES = {".c", ".h", ".cpp", ".hpp", ".txt", ".cmake"}
+_SUFFIXES = {".c", ".h", ".inc", ".cpp", ".hpp", ".txt", ".cmake"}
 
 
 class MpiLibrary(msgspec.Struct, frozen=True, kw_only=True):

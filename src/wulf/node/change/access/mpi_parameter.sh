@@ -13,27 +13,12 @@ mpi_parameter_real() { # a distribution may keep it elsewhere, with a link here
 }
 mpi_parameter_save() {
 	mpi_file=$(mpi_parameter_real) || return 1
-	[ "${by_sudo:-0}" = 0 ] || mpi_parameter_guarded "${mpi_file%/*}" || return 1
 	stored_save "$1" "$mpi_file"
-}
-mpi_parameter_guarded() { # directory: where somebody else may make links, root must not write for him
-	mpi_upper=$1
-	while [ -n "$mpi_upper" ]; do
-		case $(stat -c %u:%A "$mpi_upper") in
-		0:d????-??-?*) ;;
-		*) echo "not through sudo: $mpi_upper is not root's alone" >&2; return 1 ;;
-		esac
-		mpi_upper=${mpi_upper%/*}
-	done
-}
-mpi_parameter_mark() { # on a disk that other nodes may have: whose change it is, so that no other one undoes it
-	! command -v place_is_local >/dev/null 2>&1 || place_is_local "$(place_mount "$1" | cut -f1)" ||
-		printf '# wulf on %s has changed this file: `wulf rollback` there puts it back.\n' "$(uname -n)"
 }
 mpi_parameter_put() {
 	mpi_file=$(mpi_parameter_real) || return 1
 	mpi_values=$3
-	mpi_text=$(grep -v '^# wulf on .* has changed this file' "$mpi_file" 2>/dev/null; mpi_parameter_mark "$mpi_file"; echo .)
+	mpi_text=$(cat "$mpi_file" 2>/dev/null; echo .)
 	for mpi_name in $2; do
 		mpi_value=${mpi_values%% *}
 		mpi_values=${mpi_values#* }

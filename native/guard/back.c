@@ -1,0 +1,137 @@
+#include "guard/back.h"
+
+#include "guard/answer.h"
+#include "guard/device.h"
+#include "guard/kind.h"
+
+#include <string.h>
+
+void say_left(const struct step *step, const char *what) {
+    SAY("left", step->knob, what);
+    note("left as somebody else has set it: %s: %s", step->knob, what);
+}
+
+enum outcome back_of_step(const char *tx, const struct step *step, struct back *back) {
+    *back = (struct back){.step = step};
+    if (read_saved(tx, step->number, &back->before) != DONE)
+        return FAILED;
+    back->after_known = read_after(tx, step->number, &back->after);
+    return DONE;
+}
+
+struct state back_now(const struct back *back) {
+    struct state now = {0};
+    const struct known_kind *known = back->step->known;
+    if (!known || known->kind->save(back->step, &now) != DONE)
+        now = (struct state){0};
+    return now;
+}
+
+static const struct item *find(const struct state *state, const char *key) {
+    for (size_t i = 0; i < state->count; i++)
+        if (is_same(state->at[i].key, key))
+            return &state->at[i];
+    return NULL;
+}
+
+static bool is_volatile(const struct item *item) { return item && (item->flags & ITEM_VOLATILE); }
+
+static bool are_same(const struct back *back, const char *wanted, const char *now) {
+    const struct kind *kind = back->step->known->kind;
+    if (back->at_boot && kind->is_back_at_boot)
+        return kind->is_back_at_boot(wanted, now);
+    return is_same(wanted, now);
+}
+
+/* An item that was there before. */
+static void decide_one(struct back *back, const struct item *before, const struct state *now) {
+    const struct kind *kind = back->step->known->kind;
+    const struct item *after = back->after_known ? find(&back->after, before->key) : NULL, *is = find(now, before->key);
+    const bool moves = is_volatile(after) || (back->after_known && kind->moves &&
+                                              kind->moves(&back->before, &back->after, before->key));
+    const bool not_ours = after && is_same(after->value, before->value) && !moves;
+    const bool as_before = is && are_same(back, before->value, is->value);
+    if (is_volatile(before) || (not_ours && (!is || as_before || is_volatile(is))))
+        return;
+    const bool as_left = !is || as_before || moves || !back->after_known || (after && is_same(after->value, is->value));
+    const bool anew = kind->insists || (back->at_boot && kind->restore_at_boot);
+    if (not_ours || (!as_left && !anew))
+        state_add(&back->left, before->key, is->value);
+    else
+        state_add(&back->items, before->key, before->value);
+}
+
+/* One that the change has made. */
+static void decide_made(struct back *back, const struct item *after, const struct state *now) {
+    const struct kind *kind = back->step->known->kind;
+    const struct item *is = find(now, after->key);
+    if (is_volatile(after) || find(&back->before, after->key) || !kind->removes || !kind->removes(after->key))
+        return;
+    if (is && !is_same(is->value, after->value) && !kind->insists)
+        state_add(&back->left, after->key, is->value);
+    else
+        state_add_flagged(&back->items, after->key, "", ITEM_ABSENT);
+}
+
+void back_decide(struct back *back, const struct state *now) {
+    back->items = back->left = (struct state){0};
+    if (!back->step->known)
+        return;
+    for (size_t i = 0; i < back->before.count; i++)
+        decide_one(back, &back->before.at[i], now);
+    for (size_t i = 0; back->after_known && i < back->after.count; i++)
+        decide_made(back, &back->after.at[i], now);
+}
+
+static bool item_is_back(const struct back *back, const struct item *item, const struct state *now) {
+    const struct kind *kind = back->step->known->kind;
+    const struct item *is = find(now, item->key);
+    if (item->flags & ITEM_ABSENT)
+        return !is;
+    if (!is)
+        return kind->is_gone && kind->is_gone(back->step, item->key);
+    return are_same(back, item->value, is->value);
+}
+
+bool is_back(const struct back *back) {
+    if (!back->step->known)
+        return false;
+    const struct state now = back_now(back);
+    for (size_t i = 0; i < back->items.count; i++)
+        if (!item_is_back(back, &back->items.at[i], &now))
+            return false;
+    return true;
+}
+
+enum outcome put_back(struct back *back) {
+    const struct kind *kind = back->step->known->kind;
+    const struct state now = back_now(back);
+    struct state differing = {0};
+    forgive();
+    for (size_t i = 0; i < back->items.count; i++) {
+        const struct item *item = &back->items.at[i];
+        if (!item_is_back(back, item, &now))
+            state_add_flagged(&differing, item->key, item->value, item->flags);
+    }
+    if (!differing.count)
+        return DONE;
+    const enum outcome outcome = back->at_boot && kind->restore_at_boot
+                                     ? kind->restore_at_boot(back->step, &differing)
+                                     : kind->restore(back->step, &differing, &back->before, &back->after);
+    const char *why = outcome == DONE ? NULL : complaint("it is not as before");
+    if (is_back(back)) {
+        forgive();
+        return DONE;
+    }
+    return complain("%s", why ? why : complaint("it is not as before"));
+}
+
+void back_say_left(struct back *back) {
+    struct text text = {0};
+    if (back->is_said || !back->left.count)
+        return;
+    back->is_said = true;
+    for (size_t i = 0; i < back->left.count; i++)
+        text_print(&text, "%s%s %s", i ? ";" : "", back->left.at[i].key, one_line(back->left.at[i].value, 200));
+    say_left(back->step, text.at);
+}

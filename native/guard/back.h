@@ -1,0 +1,29 @@
+/* What of a change has to come back, item by item, and what somebody else has set since. */
+#ifndef WULF_GUARD_BACK_H
+#define WULF_GUARD_BACK_H
+
+#include "guard/journal.h"
+
+struct back {
+    const struct step *step;
+    struct state before, after; /* what the change has made of what */
+    bool after_known;
+    struct state items;         /* what has to come back, with the values before */
+    struct state left;          /* what is somebody else's: key → value now */
+    bool at_boot;               /* it was made at an earlier boot */
+    bool is_said;               /* what is left was said */
+};
+
+/* Of one step of a change: FAILED where the state before it cannot be read. */
+MUST_CHECK enum outcome back_of_step(const char *tx, const struct step *step, struct back *back);
+/* Decide what has to come back by how things are now, or were when the undo began. */
+void back_decide(struct back *back, const struct state *now);
+/* How things are now; nothing where that cannot be read. */
+struct state back_now(const struct back *back);
+bool is_back(const struct back *back);
+/* Put it back; DONE when it then is. */
+MUST_CHECK enum outcome put_back(struct back *back);
+/* What is left, in the answer and the log, once. */
+void back_say_left(struct back *back);
+
+#endif

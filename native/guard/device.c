@@ -1,0 +1,48 @@
+#include "guard/device.h"
+
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { ADDRESS = 6 };
+
+static const char *shown(const unsigned char *address) {
+    return print("%02x:%02x:%02x:%02x:%02x:%02x", address[0], address[1], address[2], address[3], address[4], address[5]);
+}
+
+static bool is_nothing(const unsigned char *address) {
+    static const unsigned char nothing[ADDRESS];
+    return memcmp(address, nothing, ADDRESS) == 0;
+}
+
+static const char *asked(int socket, const char *interface) {
+    union {
+        struct ethtool_perm_addr asked;
+        unsigned char room[sizeof(struct ethtool_perm_addr) + 32];
+    } permanent = {.asked = {.cmd = ETHTOOL_GPERMADDR, .size = 32}};
+    struct ifreq request = {0};
+    strncpy(request.ifr_name, interface, sizeof request.ifr_name - 1);
+    request.ifr_data = (char *)&permanent;
+    if (ioctl(socket, SIOCETHTOOL, &request) == 0 && permanent.asked.size == ADDRESS &&
+        !is_nothing(permanent.room + sizeof permanent.asked))
+        return shown(permanent.room + sizeof permanent.asked);
+    request.ifr_data = NULL;
+    if (ioctl(socket, SIOCGIFHWADDR, &request) != 0)
+        return NULL;
+    return shown((const unsigned char *)request.ifr_hwaddr.sa_data);
+}
+
+const char *device_address(const char *interface) {
+    if (is_same(interface, "-") || strlen(interface) >= IFNAMSIZ)
+        return NULL;
+    const int asking = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (asking < 0)
+        return NULL;
+    const char *address = asked(asking, interface);
+    close(asking);
+    return address;
+}

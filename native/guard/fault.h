@@ -1,0 +1,19 @@
+/* Faults at the steps that are noted, for tests: in builds with WULF_FAULTS alone. */
+#ifndef WULF_GUARD_FAULT_H
+#define WULF_GUARD_FAULT_H
+
+#include <stdbool.h>
+
+#ifdef WULF_FAULTS
+void fault_point(const char *verb, const char *words);
+bool fault_bare(void);
+#else
+static inline void fault_point(const char *verb, const char *words) {
+    (void)verb;
+    (void)words;
+}
+/* Whether tests want a node without systemd. */
+static inline bool fault_bare(void) { return false; }
+#endif
+
+#endif

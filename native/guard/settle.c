@@ -1,0 +1,140 @@
+#include "guard/settle.h"
+
+#include "guard/base.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static _Noreturn void unsettled(const char *what) {
+    static const char start[] = "error\tcannot begin: ";
+    /* Nothing can be done for who does not hear this: the exit code says it, too. */
+    if (write(STDOUT_FILENO, start, sizeof start - 1) < 0 || write(STDOUT_FILENO, what, strlen(what)) < 0 ||
+        write(STDOUT_FILENO, "\n", 1) < 0)
+        _exit(EXIT_ERROR);
+    _exit(EXIT_ERROR);
+}
+
+/* A descriptor below 3 that is closed would be that of the next file. */
+static void have_descriptors(void) {
+    for (;;) {
+        const int file = open("/dev/null", O_RDWR);
+        if (file < 0)
+            _exit(EXIT_ERROR);
+        if (file > 2) {
+            close(file);
+            break;
+        }
+    }
+    if (syscall(SYS_close_range, 3U, ~0U, 0U) == 0)
+        return;
+    DIR *directory = opendir("/proc/self/fd"); /* a kernel before 5.9 */
+    if (!directory)
+        unsettled("its descriptors cannot be closed");
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        const int file = (int)strtol(entry->d_name, NULL, 10);
+        if (file > 2 && file != dirfd(directory))
+            close(file);
+    }
+    closedir(directory);
+}
+
+/* Who called, from the one variable that is read, and no variables. */
+static uid_t take_environment(void) {
+    const char *said = NULL;
+    for (char **one = environ; one && *one; one++)
+        if (strncmp(*one, "SUDO_UID=", 9) == 0)
+            said = *one + 9;
+    environ = NULL;
+    if (!said)
+        return 0;
+    uint64_t number = 0;
+    for (const char *at = said; *at; at++) {
+        if (*at < '0' || *at > '9' || number > UINT32_MAX)
+            return UID_UNKNOWN;
+        number = number * 10 + (uint64_t)(*at - '0');
+    }
+    return *said && number < UINT32_MAX ? (uid_t)number : UID_UNKNOWN;
+}
+
+static void reset_signals(void) {
+    for (int number = 1; number < NSIG; number++) {
+        const bool ignored = number == SIGHUP || number == SIGPIPE || number == SIGXFSZ;
+        struct sigaction action = {.sa_handler = ignored ? SIG_IGN : SIG_DFL};
+        if (sigaction(number, &action, NULL) != 0 && ignored)
+            unsettled("a signal cannot be ignored");
+    }
+    sigset_t none;
+    sigemptyset(&none);
+    if (sigprocmask(SIG_SETMASK, &none, NULL) != 0)
+        unsettled("its signals stay blocked");
+}
+
+static void raise_limit(int which, rlim_t least, const char *name) {
+    struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+    if (setrlimit(which, &limit) == 0)
+        return;
+    if (getrlimit(which, &limit) != 0)
+        unsettled(name);
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(which, &limit) != 0 || getrlimit(which, &limit) != 0 || limit.rlim_cur < least)
+        unsettled(name);
+}
+
+static void reset_limits(void) {
+    const rlim_t gibibyte = (rlim_t)1 << 30;
+    raise_limit(RLIMIT_AS, gibibyte, "its address space is limited");
+    raise_limit(RLIMIT_DATA, gibibyte, "its memory is limited");
+    raise_limit(RLIMIT_FSIZE, gibibyte, "the size of its files is limited");
+    raise_limit(RLIMIT_CPU, RLIM_INFINITY, "its time is limited");
+    struct rlimit stack = {(rlim_t)8 << 20, RLIM_INFINITY};
+    if (setrlimit(RLIMIT_STACK, &stack) != 0)
+        raise_limit(RLIMIT_STACK, (rlim_t)1 << 20, "its stack is limited");
+    raise_limit(RLIMIT_NPROC, 64, "its processes are limited");
+    struct rlimit files = {1024, 4096}, none = {0, 0};
+    if (setrlimit(RLIMIT_NOFILE, &files) != 0) {
+        files.rlim_max = 1024;
+        if (setrlimit(RLIMIT_NOFILE, &files) != 0)
+            unsettled("its descriptors are limited");
+    }
+    if (setrlimit(RLIMIT_CORE, &none) != 0)
+        unsettled("it would leave its memory in a file");
+}
+
+static void become_root(void) {
+    if (geteuid() != 0)
+        unsettled("changing settings takes root");
+    reset_limits();
+    errno = 0;
+    if (setpriority(PRIO_PROCESS, 0, 0) != 0 && errno != EACCES && errno != EPERM)
+        unsettled("its priority cannot be set");
+    if (setgroups(0, NULL) != 0 && errno != EPERM)
+        unsettled("its groups cannot be left");
+    if (setresgid(0, 0, 0) != 0 || setresuid(0, 0, 0) != 0)
+        unsettled("it cannot become root");
+}
+
+uid_t settle(bool as_root) {
+    have_descriptors();
+    const uid_t caller = take_environment();
+    if (chdir("/") != 0)
+        unsettled("there is no /");
+    umask(077);
+    reset_signals();
+    if (as_root)
+        become_root();
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
+        unsettled("its rights cannot be fixed");
+    return caller;
+}

@@ -1,0 +1,14 @@
+/* Before anything else: what a caller left (descriptors, environment, limits, signals) is made harmless. */
+#ifndef WULF_GUARD_SETTLE_H
+#define WULF_GUARD_SETTLE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Who called: 0 is root, others came by way of sudo; UID_UNKNOWN where sudo's word is no number. */
+#define UID_UNKNOWN ((uid_t)-1)
+
+/* Ends the program with EXIT_ERROR where any of it cannot be done. Returns who called. What only explains needs no root. */
+uid_t settle(bool as_root);
+
+#endif
