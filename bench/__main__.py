@@ -31,6 +31,7 @@ NAMES = (
     "tune-live",
     "faults",
     "journal-growth",
+    "guard-cost",
     "scheduling",
     "confusion",
     "matrix-scale",

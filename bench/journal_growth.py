@@ -1,23 +1,18 @@
 """What a change, a trial and a look cost on a node that has confirmed 1,000 changes before, against one that has 10.
 
-The guard is the real one, in a network and file systems of its own on this machine; the earlier changes are written
-as it would have left them. A change is what a controller asks for: lock, begin, apply, extend, confirm, unlock; a
+The guard is the real one, in a network and file systems of its own on this machine. A change is what a controller asks for: lock, begin, apply, extend, confirm, unlock; a
 trial takes the one before back and makes the next, as a search does it.
 
 Goals: they take at most 1.5, 1.5 and 3 times as long as with 10 (of `status`, the last 50 are looked at one by one).
-``--against=REVISION``: a trial, too, on a node with the guard of that revision; ours takes no longer.
 """
 
 from __future__ import annotations
 
-import os
 import statistics
 import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 
 from bench.common import finish, interleave, ratio, show
@@ -40,24 +35,23 @@ _PLACE = (
 class Node:
     """A place with a guard and its journal."""
 
-    def __init__(self, pid: int, text: str) -> None:
+    def __init__(self, pid: int, text: bytes) -> None:
         self._pid = pid
         self._state = Path(f"/proc/{pid}/root/var/lib/wulf")
         self._changes = 0
         self._trial = "-"
-        (self._state / "guard").write_text(text)
+        (self._state / "guard").write_bytes(text)
+        (self._state / "guard").chmod(0o700)
 
     def plant(self, count: int) -> None:
-        """Write so many confirmed changes, of which the last leaves everything as it is."""
+        """Make so many confirmed changes, of which the last leaves everything as it is."""
+        self.guard("lock", "bench", "3600")
         for number in range(1, count + 1):
             knob = _KNOBS[number % len(_KNOBS)]
-            directory = self._state / "tx" / f"P{number}"
-            directory.mkdir(parents=True)
-            about = f"number\t{number}\nowner\tbench\nboot\tearlier\nat\t2026-01-01T00:00:00Z\n"
-            (directory / "about").write_text(about)
-            (directory / "plan").write_text(f"sysctl.{knob}\tsysctl\t-\t{knob}\t1\n")
-            (directory / "saved.1").write_text(f"/proc/sys/{knob.replace('.', '/')}\t1\n")
-            (directory / "state").write_text("confirmed\n")
+            plan = f"sysctl.{knob}\tsysctl\t-\t{knob}\t1\n"
+            self.guard("swap", "-", f"P{number}", "bench", "600", stdin=plan)
+            self.guard("confirm", f"P{number}")
+        self.guard("unlock", "bench")
 
     def kept(self) -> int:
         """Return how many changes are kept one by one."""
@@ -95,7 +89,7 @@ class Node:
         """Let the guard do something."""
         enter = ["nsenter", f"--target={self._pid}", "--net", "--mount"]
         done = subprocess.run(
-            [*enter, "sh", "/var/lib/wulf/guard", *words],
+            [*enter, "/var/lib/wulf/guard", *words],
             input=stdin,
             capture_output=True,
             text=True,
@@ -107,7 +101,7 @@ class Node:
 
 
 @contextmanager
-def place(count: int, text: str) -> Iterator[Node]:
+def place(count: int, text: bytes) -> Iterator[Node]:
     """Make a node that has confirmed so many changes, the last of them just now."""
     keeper = subprocess.Popen(
         ["unshare", "--net", "--mount", "sh", "-c", _PLACE],
@@ -144,27 +138,9 @@ def search(node: Node) -> dict[str, float]:
     return {"trial": statistics.median(taken)}
 
 
-def _has(directory: str, folder: str) -> bool:
-    return (Path(directory) / "src/wulf" / folder.replace(".", "/")).is_dir()
-
-
-def program_of(revision: str) -> str:
-    """Return the guard's text of another revision of the project."""
-    with tempfile.TemporaryDirectory() as directory:
-        tree = subprocess.run(["git", "archive", revision, "src/wulf"], capture_output=True, check=True)
-        subprocess.run(["tar", "-x", "-C", directory], input=tree.stdout, check=True)
-        packages = [f"wulf.{folder}" for folder in ("node.change", "change") if _has(directory, folder)]
-        text = f"from {packages[0]}.guard import program; print(program(), end='')"
-        environment = os.environ | {"PYTHONPATH": f"{directory}/src"}
-        return subprocess.run(
-            [sys.executable, "-c", text], env=environment, capture_output=True, text=True, check=True
-        ).stdout
-
-
 def main(arguments: Sequence[str]) -> int:
     """Entry point."""
     rounds = QUICK_ROUNDS if "--quick" in arguments else ROUNDS
-    against = next((word.partition("=")[2] for word in arguments if word.startswith("--against=")), "")
     with place(FEW, program()) as few, place(MANY, program()) as many:
 
         def arm(node: Node) -> dict[str, float]:
@@ -172,13 +148,10 @@ def main(arguments: Sequence[str]) -> int:
             return {"change": seconds(node.change), "status": looked} | search(node)
 
         arms = {str(FEW): lambda: arm(few), str(MANY): lambda: arm(many)}
-        with place(FEW, program_of(against)) if against else nullcontext(few) as other:
-            values = interleave(arms | ({against: lambda: search(other)} if against else {}), rounds)
+        values = interleave(arms, rounds)
     show(values, "s", 1.0)
     figures = [
         ratio(f"{what}-{MANY}-by-{FEW}", values[str(MANY)][what], values[str(FEW)][what], goal)
         for what, goal in (("change", 1.5), ("trial", 1.5), ("status", 3.0))
     ]
-    if against:
-        figures.append(ratio(f"trial-by-{against}", values[str(FEW)]["trial"], values[against]["trial"], 1.0))
     return finish("journal-growth", figures)

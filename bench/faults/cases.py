@@ -33,7 +33,19 @@ class Points(msgspec.Struct, frozen=True):
 #: How a change is run: to its end; given up when all is applied; left when all is applied.
 WAYS = ("keep", "give up", "abandon")
 #: At a step of the guard; those with a capital letter are done from outside while it waits.
-GUARD_FAULTS = ("guard", "watcher", "both", "sshd", "hang", "full", "second", "Client", "Controller", "Link")
+GUARD_FAULTS = (
+    "guard",
+    "watcher",
+    "both",
+    "keepers",
+    "sshd",
+    "hang",
+    "full",
+    "second",
+    "Client",
+    "Controller",
+    "Link",
+)
 #: At an announcement of the controller.
 WATCH_FAULTS = (
     "controller dies",
@@ -48,7 +60,7 @@ WATCH_FAULTS = (
 )
 BOOTS = ("Kill", "Reboot")
 #: What they do depends on what is being changed; the others are about who changes it.
-NODE_FAULTS = ("guard", "watcher", "both", "hang", "full", "Link")
+NODE_FAULTS = ("guard", "watcher", "both", "keepers", "hang", "full", "Link")
 
 
 class Case(msgspec.Struct, frozen=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import math
 import os
@@ -15,10 +16,10 @@ from pathlib import Path
 from wulf.base import catalogue
 from wulf.base.contracts import NodeResult, RemoteProcess
 from wulf.base.records import PASSING_FACTS
-from wulf.node.change.guard import program
 from wulf.node.facts.capture import capture
 from wulf.node.lab import Lab, system
 from wulf.node.lab.nodes import group
+from wulf.node.probe import build
 
 Facts = Mapping[str, str]
 INTERFACE = "host0"
@@ -33,25 +34,14 @@ _OF_THE_PAST = frozenset({"settings.changed_since_boot", "nic.carrier_changes"})
 _HERE = Path(__file__).parent
 #: What a node's settings are, beyond its facts.
 _EXACT = (_HERE / "exact.sh").read_text()
-#: Faults, to come before the guard's last line.
-_INJECTED = "\n" + (_HERE / "injected.sh").read_text()
-#: Functions of the guard that are called by those of the same name in the injected text.
-_WRAPPED = {
-    "note": "noted",
-    "watch_by_systemd": "watched_by_systemd",
-    "pm_qos_by_systemd": "held_by_systemd",
-}
+#: The guard with points of fault, which no release has.
+_FAULTS = "wulf-guard-faults"
 
 
-def faulty_program() -> str:
-    """Return the guard's text with faults in it."""
-    text = program()
-    last = 'main "$@"\n'
-    assert text.endswith("\n" + last)
-    for name, instead in _WRAPPED.items():
-        assert text.count(f"\n{name}() {{") == 1
-        text = text.replace(f"\n{name}() {{", f"\n{instead}() {{")
-    return text.removesuffix(last) + _INJECTED + last
+@functools.cache
+def faulty_program() -> bytes:
+    """Return the guard with faults in it (native/guard/fault.c)."""
+    return build.build_program(_FAULTS, None).path.read_bytes()
 
 
 class Site:
@@ -240,10 +230,10 @@ class Site:
         text = r"""
 		for pid in /proc/[0-9]*; do
 			line=$(tr '\0' ' ' <"$pid/cmdline" 2>/dev/null)
-			case $line in *[w]ulf/guard*) echo "process $line" ;; esac
+			case $line in *[w]ulf/guard\ hold*) ;; *[w]ulf/guard*) echo "process $line" ;; esac
 		done
 		ls -d /etc/systemd/system/wulf-recover* /etc/systemd/system/*/wulf-recover* 2>/dev/null
-		ls -d /run/wulf/deadline* /run/wulf/retry* /run/wulf/watcher /run/wulf/keeper 2>/dev/null
+		ls -d /run/wulf/deadline* /run/wulf/retry* /run/wulf/watcher /run/wulf/keeper /run/wulf/spare 2>/dev/null
 		ls -d /var/lib/wulf/*.new /var/lib/wulf/tx/*/*.new /var/lib/wulf/open.* /var/lib/wulf/gone.* 2>/dev/null
 		true"""
         return self.shell(text).splitlines()
@@ -251,7 +241,7 @@ class Site:
     def wipe(self) -> None:
         """Forget all changes."""
         self.shell(
-            "cd /var/lib/wulf && rm -rf tx log log.1 reserve fill open.* gone.* history first archive; rm -rf /run/wulf"
+            "cd /var/lib/wulf && rm -rf tx log log.1 reserve fill open.* gone.* owned history archive; rm -rf /run/wulf"
         )
 
 

@@ -60,7 +60,7 @@ CONTACTS = ("nobody", "contact", "confirm", "undo")
 DAMAGED = ("sysctl", "mtu", "stored", "all")
 #: What is sent to whom, with systemd or without it.
 SIGNALS = ("TERM", "STOP", "KILL")
-ROLES = ("watcher", "keeper", "both")
+ROLES = ("watcher", "keeper", "both", "all")
 WATCHED = ("sysctl", "stored", "all")
 SYSTEMD = ("systemd", "bare")
 #: When /run has become full.
@@ -98,6 +98,17 @@ chmod 755 /usr/local/sbin/tuned-adm
 """
 _LIMIT = "/run/planted-latency"
 _CPUS = "/run/planted-cpu"
+#: Control of sibling threads, whose files come and go with them, as a service that is on or off.
+_SMT = f"""\
+[Unit]
+DefaultDependencies=no
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+WorkingDirectory={_CPUS}
+ExecStart=/bin/sh -c 'echo on >control; [ -d cpu1 ] || {{ mkdir cpu1; echo kernel >cpu1/governor; }}'
+ExecStop=/bin/sh -c 'echo off >control; rm -rf cpu1'
+"""
 _RULES = """\
 table inet f {
 	set ban { type ipv4_addr; flags timeout; elements = { 192.0.2.1 timeout 1h, 192.0.2.2 timeout 1s, 192.0.2.3 } }
@@ -323,6 +334,7 @@ def tidy(site: Site) -> None:
         "if [ -s /run/wulf/pm_qos ]; then read -r pid _ </run/wulf/pm_qos && kill $pid 2>/dev/null; fi; "
         "nft delete table inet f 2>/dev/null; "
         "while mountpoint -q /run/wulf; do umount -l /run/wulf; done; "
+        "systemctl stop planted-smt 2>/dev/null; rm -f /etc/systemd/system/planted-smt.service; systemctl daemon-reload; "
         "rm -rf /run/planted* /usr/local/planted /usr/local/sbin/tuned-adm /run/wulf-fault/bare /run/wulf-kept; true"
     )
 
@@ -407,10 +419,10 @@ def _signalled(course: Course, case: Case) -> None:
     number, role = case.fault.split(" to the ")
     course.without_systemd(case.at)
     course.make(CHANGES[case.change], soon=True)
-    roles = ("watcher", "keeper") if role == "both" else (role,)
-    files = " ".join(f'"$(cat /run/wulf/{name})"' for name in roles)
+    several = {"both": ("watcher", "keeper"), "all": ("watcher", "keeper", "spare")}
+    files = " ".join(f'"$(cat /run/wulf/{name})"' for name in several.get(role, (role,)))
     course.site.shell(f"kill -{number} {files}")
-    if role == "both":  # nobody is left: whoever says that it is still there starts them again
+    if role == "all":  # nobody is left: whoever says that it is still there starts them again
         course.guard("extend", TX, str(SOON_S), good=True)
     course.wait_undone()
     course.wait_free()
@@ -420,11 +432,13 @@ def _recycled(course: Course, case: Case) -> None:
     course.without_systemd(case.at)
     course.make(CHANGES[case.change], soon=True)
     alike = case.fault == "a number that looks alike"
-    words = "bash -c 'trap : USR1; while :; do sleep 1; done' guard watch" if alike else "sleep 600"
+    words = (
+        "bash -c 'trap : USR1; while :; do sleep 1; done' /var/lib/wulf/guard watch" if alike else "sleep 600"
+    )
     course.site.shell(
         f"setsid {words} </dev/null >/dev/null 2>&1 & echo $! >/run/planted-pids; "
         'old=$(cat /run/wulf/watcher); cp /run/planted-pids /run/wulf/watcher; kill -9 "$old"'
-        + ('; kill -9 "$(cat /run/wulf/keeper)"' if alike else "")
+        + ('; kill -9 "$(cat /run/wulf/keeper)" "$(cat /run/wulf/spare)"' if alike else "")
     )
     if alike:
         course.guard("extend", TX, str(SOON_S), good=True)
@@ -438,7 +452,7 @@ def _recycled(course: Course, case: Case) -> None:
 def _full(course: Course, case: Case) -> None:
     course.guard("unlock", FIRST, good=True)
     course.wait_free()
-    course.site.shell("mount -t tmpfs -o size=160k,mode=700 planted /run/wulf")
+    course.site.shell("mount -t tmpfs -o size=224k,mode=700 planted /run/wulf")
     course.guard("lock", FIRST, "600", good=True)
     plan = CHANGES[case.change]
     soon = "8" if case.at == "nobody" else str(LONG_S)
@@ -528,8 +542,10 @@ def _siblings(course: Course, case: Case) -> None:
     )
     look = f"grep -H . {_CPUS}/control {_CPUS}/cpu*/governor"
     before = course.site.shell(look)
+    unit = f"cat >/etc/systemd/system/planted-smt.service <<'END'\n{_SMT}END\n"
+    course.site.shell(f"{unit}systemctl daemon-reload; systemctl start planted-smt")
     plan = [
-        _step("cpu.smt", "planted_smt", NOTHING, f"{_CPUS}/control", "off"),
+        _step("cpu.smt", "service", NOTHING, "planted-smt.service", "off"),
         _step("cpu.governor", "file", NOTHING, f"{_CPUS}/cpu*/governor", "performance"),
     ]
     course.make(
@@ -571,7 +587,7 @@ def _end(course: Course, how: str) -> None:
 def _malformed(course: Course, case: Case) -> None:
     course.site.shell("mv /var/lib/wulf/guard /run/planted-guard")
     text = "#!/bin/sh\nprintf '%b' '" + MALFORMED[case.at] + "'\n"
-    course.site.run(["sh", "-c", "cat >/var/lib/wulf/guard"], text.encode())
+    course.site.run(["sh", "-c", "cat >/var/lib/wulf/guard && chmod 700 /var/lib/wulf/guard"], text.encode())
     try:
         found = answers.status(course.guard("status"))
     finally:

@@ -26,7 +26,7 @@ SLACK_S = 20.0
 RETIRE_S = 15.0
 #: Where each node's journal is on a small disk that can be filled.
 _SMALL_DISK = """
-mkdir -p /var/lib/wulf && cp -a /var/lib/wulf /run/kept && mount -t tmpfs -o size=1m,mode=700 planted /var/lib/wulf &&
+mkdir -p /var/lib/wulf && cp -a /var/lib/wulf /run/kept && mount -t tmpfs -o size=3m,mode=700 planted /var/lib/wulf &&
 	cp -a /run/kept/. /var/lib/wulf/ && rm -r /run/kept
 """
 

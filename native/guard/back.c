@@ -51,8 +51,13 @@ static void decide_one(struct back *back, const struct item *before, const struc
                                               kind->moves(&back->before, &back->after, before->key));
     const bool not_ours = after && is_same(after->value, before->value) && !moves;
     const bool as_before = is && are_same(back, before->value, is->value);
-    if (is_volatile(before) || (not_ours && (!is || as_before || is_volatile(is))))
+    if (is_volatile(before) || (not_ours && (!is || is_volatile(is))))
         return;
+    if (not_ours && as_before) { /* putting ours back must not move it */
+        if (!kind->insists)
+            state_add(&back->items, before->key, before->value);
+        return;
+    }
     const bool as_left = !is || as_before || moves || !back->after_known || (after && is_same(after->value, is->value));
     const bool anew = kind->insists || (back->at_boot && kind->restore_at_boot);
     if (not_ours || (!as_left && !anew))

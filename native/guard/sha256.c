@@ -21,19 +21,15 @@ static void block(uint32_t sum[8], const unsigned char *at) {
     for (size_t i = 16; i < 64; i++)
         w[i] = w[i - 16] + (turn(w[i - 15], 7) ^ turn(w[i - 15], 18) ^ w[i - 15] >> 3) + w[i - 7] +
                (turn(w[i - 2], 17) ^ turn(w[i - 2], 19) ^ w[i - 2] >> 10);
-    uint32_t v[8];
-    memcpy(v, sum, sizeof v);
+    uint32_t a = sum[0], b = sum[1], c = sum[2], d = sum[3], e = sum[4], f = sum[5], g = sum[6], h = sum[7];
     for (size_t i = 0; i < 64; i++) {
-        const uint32_t one = v[7] + (turn(v[4], 6) ^ turn(v[4], 11) ^ turn(v[4], 25)) + ((v[4] & v[5]) ^ (~v[4] & v[6])) +
-                             ROUND[i] + w[i];
-        const uint32_t two =
-            (turn(v[0], 2) ^ turn(v[0], 13) ^ turn(v[0], 22)) + ((v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]));
-        memmove(v + 1, v, 7 * sizeof *v);
-        v[4] += one;
-        v[0] = one + two;
+        const uint32_t one = h + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + ((e & f) ^ (~e & g)) + ROUND[i] + w[i];
+        const uint32_t two = (turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
+        h = g, g = f, f = e, e = d + one, d = c, c = b, b = a, a = one + two;
     }
+    const uint32_t more[8] = {a, b, c, d, e, f, g, h};
     for (size_t i = 0; i < 8; i++)
-        sum[i] += v[i];
+        sum[i] += more[i];
 }
 
 void sha256_hex(const void *at, size_t size, char hex[65]) {

@@ -25,7 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ROLES = 3, BEHIND_S = 2, ANSWER_MS = 2000, START_MS = 5000, HANGS_S = 5, LONGEST_UNDO_S = 900, AGAIN_S = 3, MEET_MS = 200 };
+enum { ROLES = 3, BEHIND_S = 2, ANSWER_MS = 2000, START_MS = 5000, HANGS_S = 5, LONGEST_UNDO_S = 900, AGAIN_S = 3, MEET_MS = 200, ALONE_S = 10 };
 
 /* A role, the file that has its number for people, and how long after the one before it acts. */
 static const struct {
@@ -207,43 +207,27 @@ static void listen_as(struct watcher *watcher) {
         _exit(EXIT_DONE);
 }
 
-/* Read a number at the begin of a file without anything that is kept: a watcher lives long. */
-static int64_t number_in(const char *name) {
-    char text[32];
-    const int file = openat(run_place(), name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    const ssize_t size = file < 0 ? -1 : read(file, text, sizeof text);
-    int64_t number = size > 0 ? 0 : -1;
-    for (ssize_t i = 0; i < size && text[i] >= '0' && text[i] <= '9'; i++)
-        number = number * 10 + (text[i] - '0');
-    if (file >= 0)
-        close(file);
-    return number;
-}
-
 /* What is open, and when the first of it is due: as a child of ours sees it, whose memory goes with it. */
 struct glance {
     int64_t due;
     bool any_open;
 };
 
+static void glance_at(const char *tx, struct glance *seen) {
+    if (ends_with(tx, ".new") || is_over(state_of(tx).word))
+        return;
+    const int64_t due = due_at(tx); /* at once where that is gone: somebody has wiped /run/wulf */
+    seen->any_open = true;
+    seen->due = due < seen->due ? due : seen->due;
+}
+
 static struct glance glance(void) {
     struct glance seen = {INT64_MAX, false};
-    static const char *const starts[] = {"deadline.", "retry."};
-    for (size_t i = 0; i < COUNT(starts); i++) {
-        const struct names names = names_with(run_place(), ".", starts[i]);
-        for (size_t j = 0; j < names.count; j++) {
-            const int64_t number = number_in(names.at[j]);
-            if (ends_with(names.at[j], ".new") || is_over(state_of(names.at[j] + strlen(starts[i])).word))
-                continue;
-            seen.any_open = true;
-            if (number < seen.due)
-                seen.due = number < 0 ? 0 : number;
-        }
-    }
-    if (names_with(state_place(), ".", "open.").count) {
-        seen.any_open = true;
-        seen.due = seen.due == INT64_MAX ? 0 : seen.due; /* its deadline has gone: somebody has wiped /run/wulf */
-    }
+    const struct names deadlines = names_with(run_place(), ".", "deadline."), open = names_with(state_place(), ".", "open.");
+    for (size_t i = 0; i < deadlines.count; i++)
+        glance_at(deadlines.at[i] + strlen("deadline."), &seen);
+    for (size_t i = 0; i < open.count; i++)
+        glance_at(open.at[i] + strlen("open."), &seen);
     return seen;
 }
 
@@ -273,6 +257,14 @@ static void look(struct watcher *watcher) {
     close(ends[0]);
 }
 
+/* Whether one of the others is not known. */
+static bool is_alone(const struct watcher *watcher) {
+    for (size_t i = 0; i < ROLES; i++)
+        if (i != watcher->role && watcher->peers[i] < 0)
+            return true;
+    return false;
+}
+
 static void set_timer(const struct watcher *watcher) {
     struct itimerspec when = {.it_value = {.tv_nsec = 1}};
     int64_t next = watcher->due == INT64_MAX ? INT64_MAX : watcher->due + (int64_t)watcher->role * BEHIND_S;
@@ -280,6 +272,8 @@ static void set_timer(const struct watcher *watcher) {
         next = now_s() + LONGEST_UNDO_S;
     else if (next <= watcher->work_began + AGAIN_S)
         next = watcher->work_began + AGAIN_S;
+    if (next > now_s() + ALONE_S && watcher->work < 0 && is_alone(watcher))
+        next = now_s() + ALONE_S;
     when.it_value.tv_sec = next > 0 ? next : 1;
     if (next == INT64_MAX)
         when.it_value = (struct timespec){0, 0};
@@ -389,6 +383,10 @@ static void act(struct watcher *watcher) {
     }
     begin_anew_without_run(watcher);
     look(watcher);
+    meet_peers(watcher);
+    for (size_t i = 0; watcher->any_open && i < ROLES; i++)
+        if (i != watcher->role && watcher->peers[i] < 0)
+            start_peer(watcher, i);
     if (watcher->due != INT64_MAX && now_s() >= watcher->due + (int64_t)watcher->role * BEHIND_S)
         start_work(watcher);
 }

@@ -84,5 +84,10 @@ enum outcome read_plan_from_input(uid_t caller, struct plan *plan) {
             return complain("%s", got < 0 ? "the plan cannot be read" : "the plan is too long");
         text_add(&text, block, (size_t)got);
     }
-    return plan_read((struct bytes){text_string(&text), text.size}, plan);
+    if (plan_read((struct bytes){text_string(&text), text.size}, plan) != DONE)
+        return FAILED;
+    for (size_t i = 0; i < plan->count; i++) /* a saved state: `rollback` alone makes such a step */
+        if (*plan->steps[i].value == '@')
+            return complain("%s: a value does not begin with @", plan->steps[i].knob);
+    return DONE;
 }

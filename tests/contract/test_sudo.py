@@ -6,7 +6,6 @@ import hashlib
 import os
 import shlex
 import shutil
-import signal
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -16,6 +15,7 @@ import pytest
 
 from tests.cli.command import wulf
 from tests.contract.site import make_key
+from tests.unit import spaces
 from wulf.base import catalogue
 from wulf.node.change import steps
 from wulf.node.change.guard import PLACE, program
@@ -136,14 +136,7 @@ class Node:
         return self.user(f"sudo -n {PLACE} {words}", stdin=stdin)
 
     def end(self) -> None:
-        inside = Path(f"/proc/{self._keeper.pid}/ns/mnt").readlink()
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdecimal():
-                try:
-                    if (entry / "ns/mnt").readlink() == inside:
-                        os.kill(int(entry.name), signal.SIGKILL)
-                except OSError:
-                    continue
+        spaces.end({spaces.space_of(self._keeper.pid)})
         self._keeper.wait()
 
 
@@ -388,11 +381,25 @@ def test_the_guard_takes_no_words_that_are_none(granted: Node, words: Sequence[s
     ) == (1, True), done
 
 
+#: Of knobs that are no numbers and have no list of values.
+EXAMPLES = {
+    "cpu.cstates_disable": ("all allowed", "disabled: C1 C6"),
+    "irq.affinity": ("0-3 5", "0"),
+    "nic.channels": ("combined 4", "rx 2 tx 2"),
+    "nic.InterruptThrottleRate": ("3", "3,1"),
+    "nic.rings": ("512 256", "max max", "max"),
+    "nic.xps": ("f", "ff,ffffffff"),
+    "sysctl.net.ipv4.tcp_rmem": ("4096 131072 6291456",),
+    "ompi.btl_tcp_if_include": ("10.0.0.0/8", "eth0,eth1"),
+    "ompi.coll_tuned_dynamic_rules_filename": ("/opt/wulf/rules.conf",),
+}
+
+
 def test_every_wish_is_granted(granted: Node) -> None:
     wishes = []
     for knob in catalogue.knobs().values():
         if not catalogue.unsettable(knob):
-            for value in knob.values or ("1",):
+            for value in EXAMPLES.get(knob.id, knob.values):
                 if steps.may_have(knob, value):
                     wishes += steps.plan([steps.check(knob, value)], "eth0")
     assert len(wishes) > 60

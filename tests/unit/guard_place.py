@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
 import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.unit import spaces
 from wulf.node.change.guard import DONE
 from wulf.node.probe import build
 
@@ -117,18 +116,7 @@ class Place:
 
     def kill(self, words: str = "") -> int:
         """End what is at work in here, or of that what has these words in its command line; return how many."""
-        inside = Path(f"/proc/{self._keeper.pid}/ns/mnt").readlink()
-        killed = 0
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdecimal():
-                try:
-                    said = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-                    if (entry / "ns/mnt").readlink() == inside and words in said:
-                        os.kill(int(entry.name), signal.SIGKILL)
-                        killed += 1
-                except OSError:
-                    continue
-        return killed
+        return spaces.end({spaces.space_of(self._keeper.pid)}, words)
 
     def end(self) -> None:
         self.kill()

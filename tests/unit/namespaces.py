@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from tests.unit import spaces
 from wulf.base.contracts import NodeResult
 
 BEFORE = "# of the site\nbtl = tcp,self\n"
@@ -92,12 +91,5 @@ class Nodes:
 
     def end(self) -> None:
         for keeper in self._keepers.values():
-            inside = Path(f"/proc/{keeper.pid}/ns/mnt").readlink()
-            for entry in Path("/proc").iterdir():
-                if entry.name.isdecimal():
-                    try:
-                        if (entry / "ns/mnt").readlink() == inside:
-                            os.kill(int(entry.name), signal.SIGKILL)
-                    except OSError:
-                        continue
+            spaces.end({spaces.space_of(keeper.pid)})
             keeper.wait()

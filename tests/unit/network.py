@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-import signal
 import subprocess
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from tests.unit import spaces
 from wulf.node.cluster.transport import shell
 
 #: What every node has of its own.
@@ -128,14 +128,7 @@ class Network:
 
     def close(self) -> None:
         """End everything."""
-        spaces = {Path(f"/proc/{keeper.pid}/ns/mnt").readlink() for keeper in self._keepers.values()}
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdecimal():
-                try:
-                    if (entry / "ns/mnt").readlink() in spaces:
-                        os.kill(int(entry.name), signal.SIGKILL)
-                except OSError:
-                    continue
+        spaces.end({spaces.space_of(keeper.pid) for keeper in self._keepers.values()})
         for keeper in self._keepers.values():
             keeper.wait()
 

