@@ -334,7 +334,8 @@ def tidy(site: Site) -> None:
         "if [ -s /run/wulf/pm_qos ]; then read -r pid _ </run/wulf/pm_qos && kill $pid 2>/dev/null; fi; "
         "nft delete table inet f 2>/dev/null; "
         "while mountpoint -q /run/wulf; do umount -l /run/wulf; done; "
-        "systemctl stop planted-smt 2>/dev/null; rm -f /etc/systemd/system/planted-smt.service; systemctl daemon-reload; "
+        "systemctl stop planted-smt 2>/dev/null; "
+        "rm -f /etc/systemd/system/planted-smt.service; systemctl daemon-reload; "
         "rm -rf /run/planted* /usr/local/planted /usr/local/sbin/tuned-adm /run/wulf-fault/bare /run/wulf-kept; true"
     )
 
