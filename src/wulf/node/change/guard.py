@@ -24,11 +24,12 @@ TIMEOUT_S = 120.0
 DONE, BUSY, FAILED, LATE, STUCK = 0, 10, 11, 12, 13
 #: Exit code where there is no guard, so that nothing was ever changed.
 NONE = 90
-# Who is not root cannot see whether there is one.
-_RUN = (
-    '[ "$(id -u)" = 0 ] || { echo "changing settings takes root" >&2; exit 1; }; '
-    f'[ -e "$0" ] || exit {NONE}; exec "$0" "$@"'
+_AS_ROOT = (
+    '[ "$(id -u)" = 0 ] || { echo "changing settings takes root: log in as root ([change] user), or by way of sudo '
+    "([change] become, and what 'wulf settings sudoers' prints)\" >&2; exit 1; }; "
 )
+# Who is not root cannot see whether there is one.
+_RUN = f'{_AS_ROOT}[ -e "$0" ] || exit {NONE}; exec "$0" "$@"'
 #: Takes away what guards of earlier versions, which were shell programs, have written down.
 _FORGET = "cd /var/lib/wulf && rm -rf tx history first archive archive.1 open.* reserve"
 _FORMER = (
@@ -97,6 +98,31 @@ class Guards:
     @property
     def _text(self) -> bytes:
         return program() if self._given is None else self._given
+
+    def require_right(self, nodes: Sequence[str]) -> None:
+        """Refuse nodes on which settings cannot be changed; nothing is built, put there or begun.
+
+        Raises
+        ------
+        TransportError
+            Names the first node, and what to do.
+        """
+        if self._by_sudo:
+            looked = self._look(nodes)
+        else:
+            looked = self.transport.run(["sh", "-c", _AS_ROOT], nodes, timeout_s=TIMEOUT_S)
+        refused = {node: self._refused(looked[node]) for node in nodes}
+        require({node: answer for node, answer in refused.items() if answer}, "cannot be changed")
+
+    def _refused(self, looked: NodeResult) -> Answer | None:
+        answer = _answer(looked)
+        if answer.code is None:  # it did not answer
+            return answer
+        if not self._by_sudo:
+            return None if answer.done else answer
+        # Where there is no guard yet, nothing prints its digest, and that is well.
+        explained = self._explained(msgspec.structs.replace(answer, lines=[]), looked.stderr)
+        return explained if sudo.refusal(answer.code, looked.stderr) else None
 
     def install(self, nodes: Sequence[str]) -> Answers:
         """Put the guard on the nodes that do not have this very one, unless somebody else's is at work there."""

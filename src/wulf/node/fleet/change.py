@@ -89,6 +89,18 @@ def open_guards(config: ClusterConfig) -> Iterator[tuple[Transport, Guards]]:
         transport.close()
 
 
+def require_right(config: ClusterConfig, nodes: Sequence[str]) -> None:
+    """Refuse nodes on which this user cannot change settings, before anything is built or measured.
+
+    Raises
+    ------
+    TransportError
+        Names the first node, and what to do.
+    """
+    with open_guards(config) as (_, guards):
+        guards.require_right(nodes)
+
+
 @contextmanager
 def guarded(config: ClusterConfig, transport: Transport) -> Iterator[Guards]:
     """Return the guards for one who also measures over `transport`; another user who changes has his own way."""

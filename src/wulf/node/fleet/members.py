@@ -61,7 +61,10 @@ class Members:
         ------
         RefusedError
             A node is as wanted by a change that nobody has confirmed: it would soon be otherwise.
+        TransportError
+            This user cannot change settings on a node.
         """
+        self._guards.require_right(list(plan.plans))
         still = [node for node in plan.wanted if node not in plan.plans]
         remarks = change.require_confirmed(self._guards, still)
         outcome = ChangeOutcome(change="", kept=True, nodes=[])

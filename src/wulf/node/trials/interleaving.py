@@ -190,10 +190,12 @@ def prepared(request: InterleaveRequest, say: Say) -> Iterator[Ready]:
     RefusedError
         A node does not allow a setting; names all that do not, and why.
     TransportError
-        A node does not answer.
+        A node does not answer, or its settings cannot be changed by this user.
     UsageError
         Jobs would have no interface by a setting.
     """
+    if any(one.setting for one in request.sides):
+        change.require_right(request.config, request.nodes)
     tools = {name: _tools(request, name, say) for name in {one.mpi or request.mpi for one in request.sides}}
     members = list(
         dict.fromkeys(node for one in request.sides for pair in request.places(one) for node in pair)

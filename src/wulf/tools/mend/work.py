@@ -253,6 +253,7 @@ def mend(
     found = _unmended(task, choice)
     if not plan.plans:
         return found
+    change.require_right(task.config, list(plan.plans))
     there = [record.node for record in records if record.reachable and not record.error]
     pairs = pairs_with(list(plan.plans), there, [set(nodes) for nodes in plan.rows.values()])
     if task.measured and not pairs:

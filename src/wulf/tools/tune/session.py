@@ -118,6 +118,7 @@ def start(task: TuneTask, path: Path, watcher: Watcher, *, set_kept: bool) -> Tu
     KeyboardInterrupt
         With the nodes put back and the results kept.
     """
+    change.require_right(task.config, task.nodes)
     task = msgspec.structs.replace(task, goal=prepare.placed(task.goal, task.config.transport))
     tools = prepare.tools_for(task.goal, task.mpi, watcher.stage)
     with (
