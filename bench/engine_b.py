@@ -71,7 +71,7 @@ def speed(trace: Path, ranks: int, rounds: int) -> list[Figure]:
 
 
 def beside_smpi(directory: Path, side: int, rounds: int) -> Figure | None:
-    """Run both by turns; None where SMPI does not come to its end."""
+    """Run both by turns; None where SMPI does not finish."""
     ranks = side * side
     trace = made(directory / "stencil.wtrace", ranks, stencil(side, ITERATIONS))
     there, here, apart = [], [], 0.0

@@ -91,7 +91,7 @@ def test_rename_and_delete(tmp_path: Path, runs: Path) -> None:
     assert (unsaid.returncode, (runs / "before").is_dir()) == (2, True)
     assert wulf(tmp_path, "runs", "delete", "bef", "--yes").returncode == 2
     assert wulf(tmp_path, "runs", "delete", "latest", "--yes").returncode == 2
-    assert wulf(tmp_path, "runs", "delete", str(tmp_path), "--yes").returncode == 1  # it is no run
+    assert wulf(tmp_path, "runs", "delete", str(tmp_path), "--yes").returncode == 1  # it is not a run
     assert wulf(tmp_path, "runs", "delete", "before", "search", "linpack", "--yes").returncode == 0
     assert list(runs.iterdir()) == []
 

@@ -62,7 +62,7 @@ def test_why_there_is_none(cluster):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--embed", "star:4"], "'star:4' is no shape"),
+        (["--embed", "star:4"], "'star:4' is not a shape"),
         (["--embed", "ring:4", "--routes", "1"], "one at a time"),
         (["--dry-run"], "--dry-run belongs to --routes"),
         (["--routes", "1", "--dry-run", "--json"], "has no --json"),

@@ -60,7 +60,7 @@ def test_a_signature_that_speaks_of_no_feature_is_refused():
     wrong = type(known)(
         **{field: getattr(known, field) for field in known.__struct_fields__} | {"when": "smal_s > 1"}
     )
-    with pytest.raises(ConfigError, match=r"data/signatures/.*toml: smal_s is no feature of a pair"):
+    with pytest.raises(ConfigError, match=r"data/signatures/.*toml: smal_s is not a feature of a pair"):
         Rule(wrong)
 
 

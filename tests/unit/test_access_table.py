@@ -48,7 +48,7 @@ def test_what_a_reboot_leaves():
     [
         ('[a]\nscope = "planet"\nstate = "word"\n', "planet"),
         ('[a]\nscope = "node"\nstate = "word"\nkolour = 1\n', "kolour"),
-        ('[a]\nscope = "node"\nstate = "word"\nneeds = ["b"]\n', "a needs b, which is no kind"),
+        ('[a]\nscope = "node"\nstate = "word"\nneeds = ["b"]\n', "a needs b, which is not a kind"),
         ('[a]\nscope = "node"\n', "either 'state' or 'not_live'"),
         ('[a]\nscope = "job"\nnot_live = "x"\n', "how a person keeps it"),
     ],

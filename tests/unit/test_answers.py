@@ -70,7 +70,7 @@ BAD = {
     "a number without end": GOOD.replace("\tb1\t1\t\t", "\tb1\t" + "9" * 5000 + "\t\t"),
     "too few columns of a change": GOOD + "tx\tB\n",
     "too few columns of a value": GOOD + "set\tnic.mtu\n",
-    "a lock that is no number": GOOD.replace("\t5\t", "\tsoon\t"),
+    "a lock that is not a number": GOOD.replace("\t5\t", "\tsoon\t"),
     "neither the same nor different": GOOD.replace("different", ""),
     "two boots": GOOD + "boot\tb2\n",
     "a stored file cut off": GOOD + STORED.format("file:644"),

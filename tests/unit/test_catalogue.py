@@ -71,7 +71,7 @@ def is_read(name: str) -> bool:
 
 
 def misfits(rule: Rule, nodes: Iterable[NodeRecord]) -> list[Gap]:
-    """Why facts are of no use to a check, such as an order of what is no number."""
+    """Why facts are of no use to a check, such as an order of what is not a number."""
     parts = [rule.holds, *([rule.when] if rule.when else [])]
     outcomes = [part(node) for part in parts for node in nodes]
     return [said for said in outcomes if isinstance(said, Gap) and "do not fit" in said.reason]
@@ -309,7 +309,12 @@ set = "sysctl -w net.ipv4.tcp_autocorking={value}"
         # What is missing.
         (CORKING, "measure =", "notes =", "give 'recommend', or say in 'measure' why not"),
         (CORKING, "risk =", 'when = "nic.mtu > 1"\nrisk =', "'when' says where a recommendation makes sense"),
-        (CORKING, "risk =", 'affects = ["nic.nothing"]\nrisk =', "it affects nic.nothing, which is no knob"),
+        (
+            CORKING,
+            "risk =",
+            'affects = ["nic.nothing"]\nrisk =',
+            "it affects nic.nothing, which is not a knob",
+        ),
     ],
 )
 def test_a_knob_that_is_wrong_is_refused(refused, name: str, old: str, new: str, said: str) -> None:

@@ -42,8 +42,8 @@ def test_switches_of_slurm_become_uplinks():
         ("\nNodes=a", "t:2: SwitchName= is missing"),
         ("SwitchName=a", "t:1: neither Nodes= nor Switches="),
         ("SwitchName=a Nodes=n\nSwitchName=a Nodes=m", "t:2: switch a was described in line 1"),
-        ("SwitchName=a Nodes=n LinkSpeed=fast", "t:1: LinkSpeed=fast is no speed"),
-        ("SwitchName=a Nodes=n LinkSpeed=0G", "t:1: LinkSpeed=0G is no speed"),
+        ("SwitchName=a Nodes=n LinkSpeed=fast", "t:1: LinkSpeed=fast is not a speed"),
+        ("SwitchName=a Nodes=n LinkSpeed=0G", "t:1: LinkSpeed=0G is not a speed"),
         ("SwitchName=a Switches=b", "t:1: switch b has no line of its own"),
         ("SwitchName=a Nodes=n\nSwitchName=c Switches=a", "t:1: how fast the uplink of a to c is"),
         (

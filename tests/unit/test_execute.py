@@ -68,7 +68,7 @@ def test_a_probe_that_chatters_for_ever_is_ended_and_failed(tmp_path, monkeypatc
     chatter = f"echo $$ >{tmp_path}/pid; echo '{HELLO}'; while :; do echo '{PROGRESS}'; sleep 0.05; done"
     found = launch(tmp_path, chatter)
     assert found.launch.status == "failed"
-    assert "it had not come to its end in" in found.launch.error
+    assert "it had not finished in" in found.launch.error
     assert found.samples == []
     pid = (tmp_path / "pid").read_text().strip()
     assert not Path(f"/proc/{pid}").exists() or "probe" not in Path(f"/proc/{pid}/cmdline").read_text()
@@ -126,7 +126,7 @@ def test_a_command_says_what_it_took_and_what_it_printed(tmp_path):
     ("printed", "said"),
     [
         ("", "matches nothing in its output"),
-        ("rate fast", "'fast', which is no number"),
+        ("rate fast", "'fast', which is not a number"),
         ("rate 0", "rate is 0"),
     ],
 )

@@ -99,7 +99,7 @@ def test_what_another_system_wrote_is_read():
     for raw in (text.encode("utf-16"), text.encode("utf-8-sig"), text.replace("\n", "\r\n").encode()):
         ((series,),) = formats.read(formats.decoded(raw, "f"), "f")
         assert series.times_s[8] == pytest.approx(2e-6)
-    with pytest.raises(ImportFormatError, match="f: it is no text"):
+    with pytest.raises(ImportFormatError, match="f: it is not text"):
         formats.decoded(b"# OSU \0", "f")
     with pytest.raises(ImportFormatError, match="f: it has more than 64 MiB"):
         formats.decoded(b"#" * (65 << 20), "f")

@@ -442,7 +442,9 @@ def test_all_evidence_can_be_written():
 def test_a_signature_that_speaks_of_no_feature_is_refused():
     known = next(iter(catalogue.host_signatures().values()))
     wrong = msgspec.structs.replace(known, when="wake_grow > 1")
-    with pytest.raises(ConfigError, match=r"data/host_signatures/.*toml: wake_grow is no feature of a node"):
+    with pytest.raises(
+        ConfigError, match=r"data/host_signatures/.*toml: wake_grow is not a feature of a node"
+    ):
         Rule(wrong, "host_signatures", hosts.is_feature, "a node")
 
 

@@ -47,7 +47,7 @@ def test_every_result_has_its_unit_and_every_other_entry_is_kept():
     assert units["HPL_Tflops"] == "Tflop/s" and units["PTRANS_GBs"] == "GB/s"
     assert units["StarSTREAM_Triad"] == "GB/s" and units["MPIRandomAccess_GUPs"] == "GUP/s"
     assert units["MaxPingPongLatency_usec"] == "µs" and units["HPL_time"] == "s"
-    # What looks like a rate, a latency or a time is no setting.
+    # What looks like a rate, a latency or a time is not a setting.
     assert not [
         name for name in found.settings if name.endswith(("flops", "GUPs", "_usec", "GBytes", "_GBs"))
     ]
@@ -93,7 +93,7 @@ def test_a_check_that_did_not_pass_is_a_failure(old, new, failure):
 
 def test_an_output_that_ends_early_is_refused():
     for text in (TEXT.partition(output.END)[0], TEXT.partition(output.BEGIN)[0]):
-        with pytest.raises(ImportFormatError, match="did HPCC come to its"):
+        with pytest.raises(ImportFormatError, match="did HPCC finish"):
             summary(text)
 
 
@@ -109,7 +109,7 @@ def test_an_imported_output_says_the_same(tmp_path):
 
 def test_another_run_is_no_run_of_hpcc(tmp_path):
     run, _ = import_run(read_files([OUTPUT.with_name("osu.txt")]), [], tmp_path / "run")
-    with pytest.raises(AnalysisError, match="it is no run of 'wulf bench hpcc'"):
+    with pytest.raises(AnalysisError, match="it is not a run of 'wulf bench hpcc'"):
         result(run)
 
 

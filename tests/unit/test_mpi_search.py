@@ -51,7 +51,7 @@ class Simulated:
             int(env.get("OMPI_MCA_coll_tuned_bcast_algorithm_segmentsize", 0)),
         )
         if NAMES[way[0] - 1] == "broken" and way[0]:
-            raise LaunchError("wrong data came")
+            raise LaunchError("wrong data arrived")
         drift = 1 + 0.001 * self.launches
         shared = self._random.gauss(0, self._scatter)
         by_size = self._factors.get(way, {}) if way[0] else dict.fromkeys(SIZES, 1.0)
@@ -92,7 +92,7 @@ def test_nothing_is_kept_where_all_are_alike() -> None:
 
 def test_an_algorithm_that_fails_is_struck_out_and_named() -> None:
     found = searched(Simulated({(4, 0): {8: 0.7}}, 0.01, 1)).result()
-    assert {(one.algorithm, one.reason) for one in found.struck_out} == {("broken", "wrong data came")}
+    assert {(one.algorithm, one.reason) for one in found.struck_out} == {("broken", "wrong data arrived")}
     assert any(cell.kept for cell in found.cells)
 
 

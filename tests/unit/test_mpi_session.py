@@ -137,7 +137,7 @@ def test_a_file_that_fails_at_a_size_between_is_told() -> None:
         calls += filed
         # The trial of every size goes well.
         if collective == "reduce" and filed and size not in SIZES and calls > 2 * 7:
-            raise LaunchError("wrong data came")
+            raise LaunchError("wrong data arrived")
 
     bench.fails = fails
     found = tuned(bench, "bcast", "reduce")

@@ -96,7 +96,7 @@ def test_it_is_in_text_page_and_export(tmp_path):
     assert said.endswith("%)")
     text = shown(loaded)
     assert "Overlap with computation" in text and said in text
-    # What is left of a time is no time of bytes.
+    # What is left of a time is not a time of bytes.
     assert all(cell.bandwidth is None for cell in analysis.cells if cell.cell.op == "mpi_ibcast_overlap")
     page = html(run.build(loaded.manifest, loaded.nodes, launches, analysis))
     assert "Overlap with computation" in page and said in page

@@ -66,7 +66,7 @@ FOUND = CollectiveTuning(
         cell("bcast", 4, 65536, "pipeline", 0.65, True),
         cell("allreduce", 4, 8, "recursive_doubling", 1.01, False),
     ],
-    struck_out=[StruckOut(collective="bcast", ranks=4, algorithm="chain", reason="wrong data came")],
+    struck_out=[StruckOut(collective="bcast", ranks=4, algorithm="chain", reason="wrong data arrived")],
     effects=[
         RuleEffect(
             collective="bcast",
@@ -142,9 +142,11 @@ def test_a_file_that_was_not_judged_is_said() -> None:
     ("failure", "verdict", "line"),
     [
         (
-            HeldOutFailure(collective="bcast", ranks=4, with_file=1, judged=True, reason="wrong data came"),
+            HeldOutFailure(
+                collective="bcast", ranks=4, with_file=1, judged=True, reason="wrong data arrived"
+            ),
             "launches with it FAIL",
-            "1 launch with the file failed: wrong data came",
+            "1 launch with the file failed: wrong data arrived",
         ),
         (
             HeldOutFailure(collective="bcast", ranks=4, without_file=16, judged=False, reason="it hung"),

@@ -118,7 +118,7 @@ def test_every_value_has_one_row_best_first(report: TuningReport) -> None:
     )
     assert rows["nic.rx_usecs = 0"][:2] == ("better", "better, kept")
     assert rows["busy_read = 50"][:2] == ("better", "better, dropped later")
-    assert rows["nic.gro = off"][:2] == ("harms a guard", "better, harms mpi_stream 1 MiB")
+    assert rows["nic.gro = off"][:2] == ("harms a guarded metric", "better, harms mpi_stream 1 MiB")
     assert rows["nic.rx_usecs = 50"][0] == "worse"
     assert rows["nic.mtu = 9000"] == ("failed", "failed", "–")
 

@@ -54,7 +54,7 @@ def test_what_is_right_is_read_with_its_lines():
             r"^f\.toml:10: by_name\.first\.size: expected a whole number, got text in quotes",
         ),
         (("[[part]]\nsize = 2", "[[part\nsize = 2"), r"^f\.toml:6: not TOML"),
-        (("# a comment", "# \udcff"), r"^f\.toml: it is no text in UTF-8"),
+        (("# a comment", "# \udcff"), r"^f\.toml: it is not UTF-8 text"),
     ],
 )
 def test_what_is_wrong_is_named(change, said):

@@ -60,7 +60,7 @@ def test_ranks_are_those_of_mpi_cart_create():
         ("hypercube:99999", "more than 100000 ranks"),
         ("mesh:99999x99999", "more than 100000 ranks"),
         ("thorus:4x4", "did you mean 'torus'?"),
-        ("4x4", "is no shape"),
+        ("4x4", "is not a shape"),
     ],
 )
 def test_what_is_no_shape(text, said):

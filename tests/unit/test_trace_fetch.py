@@ -69,7 +69,7 @@ def test_what_a_node_answers_is_no_path_here(name: str, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.write_text("mine")
     listed = name.replace("/{outside}", str(outside)).encode()
-    with pytest.raises(TransportError, match=r"node01: .* is no name of one"):
+    with pytest.raises(TransportError, match=r"node01: .* is not a name of one"):
         fetch(Lying(listed), "node01", "/var/tmp/x", target, lambda _: None)  # type: ignore[arg-type]
     assert outside.read_text() == "mine"
     assert [*tmp_path.iterdir()] == [target, outside] or [*tmp_path.iterdir()] == [outside, target]

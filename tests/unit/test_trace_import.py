@@ -116,7 +116,7 @@ def test_what_is_exported_comes_back(tmp_path, form):
         ),
         ("goal", "calc 500", "sleep 500", r"a:5: sleep 500: neither calc, send nor recv"),
         ("smpi", "wait 0 1 3", "wait 0 1 4", r"a:4: wait 0 1 4: there is no such message under way"),
-        ("smpi", "0 compute 2e6", "0 compute fast", r"a:2: compute fast: argument 1 is no number"),
+        ("smpi", "0 compute 2e6", "0 compute fast", r"a:2: compute fast: argument 1 is not a number"),
         ("smpi", "isend 1 3 100 0", "isend 9 3 100 0", r"a:3: .*there is no rank 9"),
         ("smpi", "isend 1 3 100 0", "isend 1 3 100 99", r"there is no type 99"),
         ("smpi", "1 waitall", "1 waitany", r"a:8: waitany: an action that cannot be followed here"),

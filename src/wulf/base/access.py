@@ -77,7 +77,7 @@ def parse(text: bytes) -> dict[str, Kind]:
     for name, kind in found.items():
         missing = [needed for needed in kind.needs if needed not in found]
         if missing:
-            raise ConfigError(f"{_NAME}: {name} needs {missing[0]}, which is no kind")
+            raise ConfigError(f"{_NAME}: {name} needs {missing[0]}, which is not a kind")
         if kind.settable == (not kind.state):
             raise ConfigError(f"{_NAME}: {name}: give either 'state' or 'not_live'")
         if not kind.settable and not kind.elsewhere:

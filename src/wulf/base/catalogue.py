@@ -247,7 +247,7 @@ def _faults(knob: Knob, known: Mapping[str, Knob]) -> Iterator[str]:
         yield "obsolete since when?"
     for other in knob.affects:
         if other not in known:
-            yield f"it affects {other}, which is no knob"
+            yield f"it affects {other}, which is not a knob"
     for value in (value for pair in knob.severing for value in pair):
         if not knob.established or value not in knob.values:
             yield f"severing has {value!r}: it is for 'values' of a knob that is 'established'"
@@ -353,10 +353,14 @@ def checks() -> dict[str, Check]:
     for check in found.values():
         for name in check.knobs:
             if name not in knobs():
-                raise ConfigError(f"{file_of('checks', check.id)}: it is tried with {name}, which is no knob")
+                raise ConfigError(
+                    f"{file_of('checks', check.id)}: it is tried with {name}, which is not a knob"
+                )
         for name in check.mend:
             if name not in knobs():
-                raise ConfigError(f"{file_of('checks', check.id)}: it is mended by {name}, which is no knob")
+                raise ConfigError(
+                    f"{file_of('checks', check.id)}: it is mended by {name}, which is not a knob"
+                )
             if refusal := unsettable(knobs()[name]):
                 raise ConfigError(f"{file_of('checks', check.id)}: {name} cannot be set: {refusal}")
     return found

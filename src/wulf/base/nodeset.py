@@ -16,7 +16,7 @@ _ADDRESS = r"\b\d{1,3}(?:\.\d{1,3}){3}\b|\b[0-9A-Fa-f]{1,4}(?::[0-9A-Fa-f]{0,4})
 def fold(names: Iterable[str]) -> str:
     """Return the shortest node set text for `names`: ``node[01-17,19-32]``.
 
-    What is no name of a node, as a damaged file may have, is shown as it is, cleaned.
+    What is not a name of a node, as a damaged file may have, is shown as it is, cleaned.
     """
     # Imported when it is used: verbs that only say how they are used need none of it.
     from ClusterShell.NodeSet import NodeSet  # noqa: PLC0415
@@ -30,7 +30,7 @@ def fold(names: Iterable[str]) -> str:
 
 
 def unfold(text: str) -> list[str]:
-    """Return the names that `fold` made one text of; a text that is no node set is a name."""
+    """Return the names that `fold` made one text of; a text that is not a node set is a name."""
     from ClusterShell.NodeSet import NodeSet, NodeSetException  # noqa: PLC0415
     from ClusterShell.NodeUtils import GroupResolver, GroupResolverError, GroupSource  # noqa: PLC0415
 

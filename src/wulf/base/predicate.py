@@ -24,7 +24,7 @@ There are: names of facts, numbers, strings, ``True``, ``False``, lists, ``and o
     Whether the value of a knob is a mode of the interface's driver, not the number that it looks like.
 
 The value of a sysctl or a knob is a text. Beside a number, and where an order is asked for, a text counts as the
-number that it says: ``sysctl.net.ipv4.tcp_sack != 0``, ``nic.mtu >= 9000``. A text that says none is no number's
+number that it says: ``sysctl.net.ipv4.tcp_sack != 0``, ``nic.mtu >= 9000``. A text that says none is not a number's
 equal, and has no order.
 
 Logic has three values. A fact that is unknown makes what needs it unknown, but ``False and …`` is false and
@@ -67,7 +67,7 @@ def _number(value: Any) -> float:
     if isinstance(value, int | float):
         return value
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no number")
+        raise TypeError(f"{value!r} is not a number")
     try:
         return int(value)
     except ValueError:

@@ -80,7 +80,7 @@ def read(text: bytes, origin: str, kind: type[_Kind], advice: str = "") -> Docum
     try:
         words = text.decode()
     except UnicodeDecodeError:
-        raise ConfigError(f"{origin}: it is no text in UTF-8{more}") from None
+        raise ConfigError(f"{origin}: it is not UTF-8 text{more}") from None
     raw = table(words, origin, more)
     where = lines.of_keys(words)
     try:
@@ -105,7 +105,7 @@ def table(text: str, origin: str, more: str = "") -> dict[str, Any]:
     """
     if len(text) > MOST_CHARACTERS:
         raise ConfigError(
-            f"{origin}: more than {MOST_CHARACTERS >> 20} MiB, which nobody writes by hand{more}"
+            f"{origin}: more than {MOST_CHARACTERS >> 20} MiB: no hand-written file is so large{more}"
         )
     try:
         return tomllib.loads(text)
@@ -117,9 +117,7 @@ def table(text: str, origin: str, more: str = "") -> dict[str, Any]:
         raise ConfigError(f"{origin}: lists or tables within each other without end{more}") from None
     except ValueError as error:
         # Python converts no number of thousands of digits, and says nothing of the line.
-        raise ConfigError(
-            f"{origin}: a value that nothing can have: {printable(str(error), 200)}{more}"
-        ) from None
+        raise ConfigError(f"{origin}: a value out of range: {printable(str(error), 200)}{more}") from None
 
 
 def said(raw: dict[str, Any], kind: type, message: str) -> tuple[str, str]:

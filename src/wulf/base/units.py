@@ -115,7 +115,7 @@ def parse_duration(text: str) -> float:
         smallest = _DURATIONS[unit]
         seconds += number * smallest
     if not 0 < seconds < math.inf:
-        raise UsageError(f"{_quoted(text)}: a duration must be longer than nothing and come to an end")
+        raise UsageError(f"{_quoted(text)}: a duration must be positive and finite")
     return seconds
 
 

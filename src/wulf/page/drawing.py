@@ -12,7 +12,7 @@ Layer: TypeAlias = "alt.Chart | alt.LayerChart | alt.FacetChart"
 
 VERDICTS = ("better", "no difference", "no decision", "worse")
 #: A setting that helps what was asked for and hurts what must not become worse.
-HARMS = "harms a guard"
+HARMS = "harms a guarded metric"
 
 
 def spec(figure: Figure) -> dict[str, Any]:

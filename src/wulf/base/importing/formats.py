@@ -83,7 +83,7 @@ def decoded(raw: bytes, name: str) -> str:
     encoding = next((one for mark, one in marks if raw.startswith(mark)), "utf-8")
     text = raw.decode(encoding, "replace")
     if "\0" in text:
-        raise ImportFormatError(f"{name}: it is no text")
+        raise ImportFormatError(f"{name}: it is not text")
     return text
 
 

@@ -156,9 +156,9 @@ def summary(source: Source) -> Summary:
     """
     begin = next((place for place, line in enumerate(source.lines, 1) if BEGIN in line.text), None)
     if begin is None:
-        source.fail("there is no summary: did HPCC come to its end?")
+        source.fail("there is no summary: did HPCC finish?")
     if END not in source.text:
-        source.fail("the summary has no end: did HPCC come to its own?")
+        source.fail("the summary has no end: did HPCC finish?")
     entries = {
         found[1]: (line, found[2])
         for line in source.lines[begin:]

@@ -81,13 +81,13 @@ def _documents(source: Source) -> Iterator[_Members]:
 
 
 def _no_number(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no number")
+    raise ValueError(f"{word} is not a number")
 
 
 def _part(source: Source, whole: _Members, name: str) -> _Members:
     part = whole.get(name)
     if not isinstance(part, _Members):
-        source.fail(f"expected {name} in the JSON of iperf3: is it of -J, and did it come to its end?")
+        source.fail(f"expected {name} in the JSON of iperf3: is it of -J, and did it finish?")
     return part
 
 

@@ -227,4 +227,4 @@ def _drawn(  # noqa: PLR0911 - one for each distribution
         case Empirical():
             known = samples[amount.trace, "times" if is_time else "sizes"]
             return generator.choice(known, count).astype(np.float64)
-    raise TypeError(f"{amount!r} is no distribution")
+    raise TypeError(f"{amount!r} is not a distribution")

@@ -153,7 +153,7 @@ def parse(text: str, origin: str) -> Document:
     Raises
     ------
     ConfigError
-        It is no pattern; names the file, the line and the key.
+        It is not a pattern; names the file, the line and the key.
     """
     raw = toml.table(text, origin)
     where = lines.of_keys(text)

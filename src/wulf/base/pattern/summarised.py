@@ -75,7 +75,7 @@ def _head(told: TraceSummary) -> Iterator[str]:
             yield f"# Left out: {call.count} calls of {call.call}."
     lost = sum(rank.lost for rank in told.ranks)
     if lost or any(rank.state != "finished" for rank in told.ranks):
-        yield f"# The trace is not whole: {lost} calls are missing, or ranks did not come to their end."
+        yield f"# The trace is not whole: {lost} calls are missing, or ranks did not finish."
     yield f"title = {_quoted(f'Summary of {told.command or told.trace}')}"
     yield f"ranks = {len(told.ranks)}"
 

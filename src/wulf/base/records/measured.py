@@ -372,7 +372,7 @@ class Launch(Record, frozen=True, kw_only=True):
     utc_offset_s: int | None = None
     #: From the start of its processes to their end.
     duration_s: float
-    #: Whether it came to its end.
+    #: Whether it finished.
     status: Literal["ok", "failed"]
     #: Names the node and the reason when the status is ``failed``.
     error: str | None
@@ -382,7 +382,7 @@ class Launch(Record, frozen=True, kw_only=True):
     argv: list[str]
     #: What the probe said of itself; null when it did not get that far.
     probe: ProbeInfo | None
-    #: Of a command; null for the probe, and where it did not come to its end.
+    #: Of a command; null for the probe, and where it did not finish.
     usage: Usage | None = None
     #: What else happened on its nodes.
     context: list[NodeContext]

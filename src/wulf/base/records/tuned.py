@@ -211,7 +211,7 @@ class Tuning(Record, frozen=True, kw_only=True):
     schema_version: int
     #: Name of the run.
     run_id: str
-    #: ``search``: not at its end (budget or interruption).
+    #: ``search``: stopped early (budget or interruption).
     status: Literal["complete", "budget", "interrupted", "failed", "search"]
     control: Control | None
     #: Every comparison, in the order in which they were decided.

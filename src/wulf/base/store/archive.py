@@ -58,7 +58,7 @@ def pack(path: Path, target: Path) -> None:
     Raises
     ------
     StoreError
-        It is no run, is being written, has links or devices in it, or the file cannot be written.
+        It is not a run, is being written, has links or devices in it, or the file cannot be written.
     """
     kind_of(path)
     if target.exists():

@@ -171,7 +171,7 @@ def check_moment(text: object, where: object) -> None:
         if text:
             datetime.fromisoformat(str(text))
     except ValueError:
-        raise StoreError(f"{where} is damaged: {printable(str(text), 80)!r} is no time") from None
+        raise StoreError(f"{where} is damaged: {printable(str(text), 80)!r} is not a time") from None
 
 
 def read_records(log: Path, kind: Kind, type_: Any, version: int) -> Iterator[Any]:

@@ -117,7 +117,7 @@ class StreamWriter:
         self.add(Kind.COMMUNICATOR, comm=number, payload=head.tobytes() + numbers.tobytes())
 
     def finish(self, run_ns: int) -> bytes:
-        """Return the stream of a program that came to its end.
+        """Return the stream of a program that finished.
 
         Parameters
         ----------

@@ -89,7 +89,7 @@ def configuration(commands: Mapping[str, Any], verbs: Sequence[str]) -> Configur
     Raises
     ------
     ConfigError
-        A file has a key that nobody knows, or a value that cannot be; names file and line.
+        A file has an unknown key, or a value that cannot be; names file and line.
     UsageError
         There is no such verb.
     """

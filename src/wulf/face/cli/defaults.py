@@ -56,7 +56,7 @@ def of_command(path: Sequence[str], command: Any, chosen: Sequence[str] = ()) ->
     Raises
     ------
     ConfigError
-        A file has a key that is no option of it, or a value that the option does not take; names file and line.
+        A file has a key that is not an option of it, or a value that the option does not take; names file and line.
     """
     options = options_of(command)
     within = getattr(command, "commands", {})
@@ -110,7 +110,7 @@ def setting_of(path: Sequence[str], name: str, option: Any) -> Setting | None:
 
 
 def refuse_unknown(path: Sequence[str], options: Sequence[str], within: Sequence[str] = ()) -> None:
-    """Raise ConfigError where a file has a key for a verb that is no option of it; names file and line.
+    """Raise ConfigError where a file has a key for a verb that is not an option of it; names file and line.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""``wulf bench hpcc``: HPC Challenge on the nodes, and which of them are not like the others."""
+"""``wulf bench hpcc``: HPC Challenge on the nodes, and which of them differ from the others."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def command(
 ) -> None:
     """Show what wulf has set on the nodes, by which change, and what differs from the original state.
 
-    Exit code 3 when a node gave no answer that can be read, a change is not at its end, something could not be put
+    Exit code 3 when a node gave no answer that can be read, a change is unfinished, something could not be put
     back, a confirmed setting does not hold, or a node was missing from a change.
     """
     from wulf.node.fleet import change

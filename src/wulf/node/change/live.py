@@ -147,7 +147,7 @@ def _numbers(answers: Mapping[str, NodeResult]) -> dict[str, float]:
 
 
 def _unreadable(answers: Iterable[str], numbers: Mapping[str, float]) -> Reasons:
-    return {node: "its answer is no number" for node in answers if node not in numbers}
+    return {node: "its answer is not a number" for node in answers if node not in numbers}
 
 
 def _is_address(text: str) -> bool:

@@ -204,7 +204,7 @@ def _end(end: LinkEnd, has: NodeRoutes, where: str) -> LinkEnd:
     interface, address = fitting[0]
     if not is_interface(interface):
         raise change.RefusedError(
-            f"nothing was changed: {where}: {printable(interface, 40)!r} is no interface"
+            f"nothing was changed: {where}: {printable(interface, 40)!r} is not an interface"
         )
     return LinkEnd(node=end.node, interface=interface, address=address)
 

@@ -129,7 +129,7 @@ class Emulation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def kept(path: Path) -> Emulation | None:
-    """Return what a run performs; None where it is no run of a pattern.
+    """Return what a run performs; None where it is not a run of a pattern.
 
     Raises
     ------

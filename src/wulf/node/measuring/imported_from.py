@@ -56,7 +56,7 @@ def _listed(path: Path, nodes: Collection[str]) -> Iterator[Placed]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise ImportFormatError(f"--pairs {path}: {reason}") from error
     if len(lines) > _MOST_LINES:
         raise ImportFormatError(f"--pairs {path}: more than {_MOST_LINES} lines")

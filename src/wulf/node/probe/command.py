@@ -55,7 +55,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
 
     #: As it was given to the shell.
     command: str
-    #: Without the time in a queue; None where it did not come to its end.
+    #: Without the time in a queue; None where it did not finish.
     nanoseconds: int | None
     output: Output
     #: None where that is not known, as of a job that ran elsewhere.
@@ -216,7 +216,7 @@ def number(match: str, ran: Ran) -> float:
         # Fortran writes 1.0D+03.
         return float(found[-1].replace("D", "E").replace("d", "e"))
     except (IndexError, ValueError):
-        what = f"{printable(found[-1], 60)!r}, which is no number," if found else "nothing"
+        what = f"{printable(found[-1], 60)!r}, which is not a number," if found else "nothing"
         end = printable(last_line(ran.output.stdout.encode(errors="replace")) or "nothing", 100)
         raise ProbeError(
             f"{named(ran.command)}: {match!r} matches {what} in its output, which ends: {end}"

@@ -217,7 +217,7 @@ def _read(
             meanwhile()
     except OverdueError as error:
         raise ProbeError(
-            f"{who}: the probe was ended: it had not come to its end in {total_s:.0f} s, many times "
+            f"{who}: the probe was ended: it had not finished in {total_s:.0f} s, many times "
             f"what it was asked to take ({error})"
         ) from error
     except TransportError as error:

@@ -68,7 +68,7 @@ class LaunchPlan(msgspec.Struct, frozen=True, kw_only=True):
     #: Length of a visit of the reference; 0 for none.
     reference_us: int = 0
     seed: int
-    #: For a shell, where it is no operation of the probe.
+    #: For a shell, where it is not an operation of the probe.
     command: str = ""
     #: Operations whose value is a number that the command prints → what finds it.
     prints: dict[str, str] = {}

@@ -165,7 +165,7 @@ def from_file(path: Path) -> Suite:
     Raises
     ------
     ConfigError
-        It cannot be read, or is no plan; names the file and the experiment.
+        It cannot be read, or is not a plan; names the file and the experiment.
     """
     try:
         text = path.read_text(encoding="utf-8")

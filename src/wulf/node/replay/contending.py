@@ -63,5 +63,5 @@ def _uplinks(path: Path, names: Sequence[str]) -> str:
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read {path}: {getattr(error, 'strerror', 'it is no text')}") from None
+        raise ConfigError(f"cannot read {path}: {getattr(error, 'strerror', 'it is not text')}") from None
     return uplinks.text(uplinks.read(text, str(path)), names, str(path))

@@ -56,7 +56,7 @@ def read(source: str) -> language.Document:
     Raises
     ------
     ConfigError
-        It cannot be read, or is no pattern; names file, line and key.
+        It cannot be read, or is not a pattern; names file, line and key.
     UsageError
         There is no such file, and none of that name in the gallery.
     """
@@ -72,7 +72,7 @@ def read(source: str) -> language.Document:
     try:
         return language.parse(path.read_text(), source)
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise ConfigError(f"cannot read {source}: {reason}") from None
 
 

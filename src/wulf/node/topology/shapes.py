@@ -80,7 +80,7 @@ def parse(text: str) -> Shape:
     name, _, sizes = text.partition(":")
     if name not in KINDS:
         forms = ", ".join(FORMS.values())
-        raise UsageError(f"{printable(text, 60)!r} is no shape{nearest(name, KINDS)} (allowed: {forms})")
+        raise UsageError(f"{printable(text, 60)!r} is not a shape{nearest(name, KINDS)} (allowed: {forms})")
     kind: Kind = name
     numbers = tuple(int(word) for word in sizes.split("x")) if _SIZES.fullmatch(sizes) else ()
     if not _is_shape(kind, numbers):

@@ -389,7 +389,7 @@ def _undecided(pooled: Mapping[str, CellComparison], grounds: Mapping[str, Groun
     bound = [op for op in open_ if grounds[op].dependent]
     if bound:
         return (
-            f"launches of {', '.join(bound)} in a row resemble each other, so that nobody knows what a difference of "
+            f"launches of {', '.join(bound)} in a row resemble each other, so it is unknown what a difference of "
             f"two runs says: {INTERLEAVE}"
         )
     drifting = [op for op in open_ if grounds[op].slope]

@@ -36,7 +36,7 @@ class Rule:
     Raises
     ------
     ConfigError
-        It speaks of what is no feature; names its file.
+        It speaks of what is not a feature; names its file.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Rule:
         self._when = Predicate(signature.when, f"{source}: when")
         for name in sorted({*self._when.names, *_FIELD.findall(signature.evidence)}):
             if not known(name):
-                raise ConfigError(f"{source}: {name} is no feature of {whose}")
+                raise ConfigError(f"{source}: {name} is not a feature of {whose}")
 
     def matches(self, features: Mapping[str, FactValue]) -> bool:
         """Whether figures look like it; what is not known does not."""

@@ -110,7 +110,7 @@ def _speed(text: str, where: str) -> float:
     found = _SPEED.fullmatch(text)
     speed = float(found[1]) * _BITS[found[2].lower()] / 8 if found else 0.0
     if speed <= 0:
-        raise ConfigError(f"{where}: LinkSpeed={printable(text, 60)} is no speed: write it like 10Gbit/s")
+        raise ConfigError(f"{where}: LinkSpeed={printable(text, 60)} is not a speed: write it like 10Gbit/s")
     return speed
 
 

@@ -11,7 +11,7 @@ from wulf.page.words import FLAGS, change_item, count, listed, name, percent
 
 #: Class → what a network can do for such a program.
 MEANING: dict[ProgramClass, str] = {
-    "computes": "it hardly talks: no setting of the network can bring it anything",
+    "computes": "it hardly communicates: no setting of the network can speed it up",
     "uneven ranks": "its ranks wait for the one that computes longest: divide the work anew before tuning the network",
     "waiting": "its ranks wait for each other, not for the network: a master for its workers, or CPUs that are shared",
     "small messages": "it waits for latency: interrupt moderation, packet filters, busy polling",

@@ -85,7 +85,9 @@ def kept(run: TuningRun) -> list[interleaving.Side]:
 def _operation(run: Run) -> Operation:
     commands = [operation for operation in run.manifest.operations if operation.command]
     if len(commands) != 1:
-        raise UsageError(f"{run.path} is no run of one command: make one with 'wulf program run -- COMMAND'")
+        raise UsageError(
+            f"{run.path} is not a run of one command: make one with 'wulf program run -- COMMAND'"
+        )
     return commands[0]
 
 

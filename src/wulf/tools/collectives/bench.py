@@ -131,7 +131,7 @@ class Bench:
         if result.launch.status != "ok":
             raise LaunchError(result.launch.error or "the launch failed")
         if any(sample.corrupt for sample in result.samples):
-            raise LaunchError("wrong data came")
+            raise LaunchError("wrong data arrived")
         times = {cell.size_bytes: median for cell, (median, _) in estimate.medians(result).items()}
         for size, median in times.items():
             if median <= 0:

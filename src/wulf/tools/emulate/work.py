@@ -164,7 +164,7 @@ def _programs(document: Document, made: Operations) -> Iterator[EmulatedProgram]
 
 
 def result(run: Run, analysis: Analysis) -> Emulated | None:
-    """Return what a run says of its pattern; None where it is no run of one, or no launch of it succeeded."""
+    """Return what a run says of its pattern; None where it is not a run of one, or no launch of it succeeded."""
     performed = kept(run.path)
     if performed is None:
         return None
@@ -196,7 +196,7 @@ def shown(run: Run, analysis: Analysis) -> tuple[EmulatedPattern, Emulated] | No
 
 
 def kept(path: Path) -> EmulatedPattern | None:
-    """Return what a run has performed; None where it is no run of a pattern."""
+    """Return what a run has performed; None where it is not a run of a pattern."""
     return decode_file(path / emulation.HEAD, EmulatedPattern) if has(path, emulation.HEAD) else None
 
 

@@ -13,7 +13,7 @@ SMALLEST, LARGEST = 200, 2_000_000
 
 @dataclass(frozen=True)
 class HpccRequest:
-    """Run HPC Challenge on all nodes together and on each alone, and name the nodes that are not like the others.
+    """Run HPC Challenge on all nodes together and on each alone, and name the nodes that differ from the others.
 
     All results have their units and intervals; the run is stored, so that 'wulf compare' compares two of them. A run of
     HPCC that fails one of its own checks (residuals, errors of RandomAccess) is a failed one, and is shown.

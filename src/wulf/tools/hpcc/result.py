@@ -37,12 +37,13 @@ def result(run: store.Run) -> HpccResult:
     Raises
     ------
     AnalysisError
-        It is no run of HPCC, or none of its launches ended well.
+        It is not a run of HPCC, or none of its launches ended well.
     """
     values, sizes = _told(run)
     if not values:
         why = next(
-            (one.launch.error for one in run.results if one.launch.error), "it is no run of 'wulf bench hpcc'"
+            (one.launch.error for one in run.results if one.launch.error),
+            "it is not a run of 'wulf bench hpcc'",
         )
         raise AnalysisError(f"{run.path}: there are no results of HPCC: {why}")
     whole = max(run.manifest.plan.workload.places, key=lambda place: len(set(place)))

@@ -428,7 +428,7 @@ def _complaint(process: RemoteProcess, node: str, limit_s: float) -> str:
 
 
 def _outcome(run: _Run, complaint: str, said: NodeResult | None) -> _Run:
-    """Judge a run: it is good where it came to its end, with the ranks that were meant, and passed all its checks."""
+    """Judge a run: it is good where it finished, with the ranks that were meant, and passed all its checks."""
     if complaint or said is None:
         return msgspec.structs.replace(run, error=complaint or "there is no output")
     if said.status != "ok":

@@ -23,12 +23,12 @@ class MendRequest:
     """Set right what is wrong whatever the cluster is for.
 
     That is a node unlike most others in what must agree (MTU, kernel and interface settings), and values that are
-    never right. 'wulf audit' says of each finding whether it can be mended, is worth trying (wulf tune) or is left to
-    a person. All nodes are set right in one guarded step, as with 'wulf settings set': it holds until the next
+    never right. 'wulf audit' says of each finding whether it can be mended, is worth trying (wulf tune) or needs
+    a manual fix. All nodes are set right in one guarded step, as with 'wulf settings set': it holds until the next
     boot, 'wulf settings persist' keeps it, 'wulf rollback' takes it back.
 
     Exit code 0 when nothing that can be mended is left, 3 when something is (or a node did not answer), 1 when it was
-    undone or nobody knows what is left.
+    undone or what is left is unknown.
     """
 
     cluster: ClusterField = None

@@ -78,7 +78,7 @@ def _placement(given: Sequence[int] | Path | str) -> list[int]:
     try:
         words = Path(given).read_text().split()
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read {given}: {getattr(error, 'strerror', 'it is no text')}") from None
+        raise ConfigError(f"cannot read {given}: {getattr(error, 'strerror', 'it is not text')}") from None
     for place, word in enumerate(words):
         if not (word.isascii() and word.isdigit()):
             raise ConfigError(f"{given}: number {place + 1}, of rank {place}, is {word!r}: no node")

@@ -66,5 +66,5 @@ def _text(file: Path) -> str:
             raise TraceError(f"cannot read {file}: it has more than {MOST_TEXT >> 20} MiB")
         return file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise TraceError(f"cannot read {file}: {reason}") from None

@@ -236,7 +236,7 @@ def _fetch_once(transport: Transport, node: str, source: str, target: Path) -> N
         # What a node answers is no path here: it could lead anywhere.
         if not FILE_OF_RANK.fullmatch(name):
             raise TransportError(
-                f"{node}: {printable(name, 60)!r} among the files of ranks is no name of one"
+                f"{node}: {printable(name, 60)!r} among the files of ranks is not a name of one"
             )
         with (target / name).open("wb") as file:
             for part in _parts(transport, node, f"{source}/{name}"):

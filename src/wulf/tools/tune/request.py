@@ -50,7 +50,7 @@ class TuneRequest:
     --resume goes on. What was kept is set until the next boot: 'wulf settings persist' keeps it, 'wulf rollback'
     takes it back.
 
-    Exit code 3 when the search did not come to its end, 1 when what helps could not be set.
+    Exit code 3 when the search did not finish, 1 when what helps could not be set.
     """
 
     cluster: ClusterField = None
@@ -86,7 +86,7 @@ class WholeRequest:
 
     The same as 'wulf audit', 'wulf measure', 'wulf mend', 'wulf tune', 'wulf measure', 'wulf audit' and 'wulf report',
     in one run with one page. Ctrl-C puts the nodes back and keeps the results so far. Exit code 3 when the search did
-    not come to its end.
+    not finish.
     """
 
     cluster: ClusterField = None

@@ -36,7 +36,7 @@ def amount(text: str, most: float, what: str, fail: Fail) -> float:
     except ValueError:
         value = math.nan
     if math.isnan(value):
-        fail(f"{what} is no number")
+        fail(f"{what} is not a number")
     if not 0 <= value <= most:
         fail(f"{what} is out of range, 0 to {most:g}")
     return value

@@ -12,7 +12,7 @@ _PREFIX = "section."
 
 
 def add(facts: Facts, capture: NodeCapture) -> None:
-    """Add the time of every part that came to its end; a look of an earlier version does not say."""
+    """Add the time of every part that finished; a look of an earlier version does not say."""
     starts = sections(capture.tree)
     for (name, begin), (_, end) in pairwise(starts):
         facts.put(f"look.{name}_s", round(max(end - begin, 0.0), 2))

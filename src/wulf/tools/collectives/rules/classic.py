@@ -48,7 +48,7 @@ def read(text: str) -> Rules:
     for _ in range(words.number("number of collectives")):
         id_ = words.number("collective")
         if id_ >= len(COLLECTIVES) or COLLECTIVES[id_] in found:
-            raise words.error(f"{id_} is no collective, or there twice")
+            raise words.error(f"{id_} is not a collective, or there twice")
         found[COLLECTIVES[id_]] = tuple(
             _block(words) for _ in range(words.number("number of communicator sizes"))
         )

@@ -73,7 +73,7 @@ def _fact(nodes: Sequence[NodeRecord], fact: str, unknown: str = "unknown") -> s
 
 
 def _names(nodes: Sequence[str]) -> str:
-    """Fold names; one that is no name of a node is shown as it is."""
+    """Fold names; one that is not a name of a node is shown as it is."""
     plain = all(re.fullmatch(r"[A-Za-z0-9._-]+", node) for node in nodes)
     return fold(nodes) if plain else listed([name(node) for node in nodes])
 

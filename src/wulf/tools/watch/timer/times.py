@@ -11,7 +11,7 @@ from wulf.base.text import printable
 from wulf.base.units import parse_duration
 
 MINUTES_A_DAY = 1440
-#: Anything shorter is no watch but a load.
+#: Anything shorter is not a watch but a load.
 SHORTEST_MINUTES = 10
 _WINDOW = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)-([01]?\d|2[0-3]):([0-5]\d)")
 _WEEK_DAYS = 7

@@ -1,0 +1,95 @@
+"""The field's words: no message, heading, help or page has a phrase for which the field has another one."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+#: What must not be said → what the field says.
+BANNED = {
+    r"sends? much again": "high retransmission rate",
+    r"looks? in vain": "unsuccessful polls",
+    r"taken by (?:another|others|the guard|a person)": "locked by, held by",
+    r"(?:than|as) their like": "comparable nodes",
+    r"(?:for|to|left to) a person\b": "manual",
+    r"set otherwise": "differs from",
+    r"foreign load": "other load",
+    r"not at its end": "stopped early, unfinished",
+    r"(?:came|come|comes) to (?:its|their) end": "finished",
+    r"(?<!here )is no operation": "is not an operation; needs MPI",
+    r"launch do not": "1 launch does not",
+    r"(?<!here )\bis no (?:number|knob|kind|text|shape|speed|feature)\b": "is not a",
+    r"that nobody knows": "unknown",
+    r"(?:not|are) like the others": "differ from the others",
+    r"wrong for certain": "certainly wrong",
+    r"hardly talks": "communicates",
+}
+#: Words that messages use and that are not plain English: each is in the glossary.
+TERMS = (
+    "probe",
+    "launch",
+    "visit",
+    "cell",
+    "reference",
+    "guard",
+    "contaminated",
+    "knob",
+    "finding",
+    "trial",
+    "margin",
+    "λ",
+)
+
+
+def strings() -> Iterator[tuple[str, str]]:
+    """Yield what the program can say: every string but docstrings, and the docstrings of commands, which are helps."""
+    for file in sorted((ROOT / "src/wulf").rglob("*.py")):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        helps = "face/cli" in str(file) or file.name == "request.py"
+        docs = {
+            node.body[0].value
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+            and node.body
+            and isinstance(node.body[0], ast.Expr)
+        }
+        for node in ast.walk(tree):
+            said = isinstance(node, ast.Constant) and isinstance(node.value, str)
+            if said and (helps or node not in docs):
+                yield str(file.relative_to(ROOT)), " ".join(node.value.split())
+    for file in sorted((ROOT / "src/wulf/data").rglob("*.toml")):
+        lines = file.read_text(encoding="utf-8").splitlines()
+        yield from (
+            (str(file.relative_to(ROOT)), line)
+            for line in lines
+            if not re.match(r"id =|when =|holds =|#", line)
+        )
+
+
+def documents() -> Iterator[tuple[str, str]]:
+    for file in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        name = str(file.relative_to(ROOT))
+        if not name.startswith("docs/adr"):  # they tell what was said then
+            yield name, " ".join(file.read_text(encoding="utf-8").split())
+
+
+@pytest.mark.parametrize("phrase", BANNED)
+def test_no_text_has_a_phrase_that_the_field_does_not_use(phrase: str) -> None:
+    found = [
+        f"{where}: …{text[max(hit.start() - 40, 0) : hit.end() + 40]}…: {BANNED[phrase]}"
+        for where, text in [*strings(), *documents()]
+        for hit in re.finditer(phrase, text, re.IGNORECASE)
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_the_glossary_has_each_term_once() -> None:
+    text = (ROOT / "docs/explanation/glossary.md").read_text(encoding="utf-8")
+    defined = re.findall(r"^\| \*\*([^*]+)\*\* \|", text, re.MULTILINE)
+    assert len(set(defined)) == len(defined)
+    assert set(TERMS) <= {*defined, *re.findall(r"\*\*(\w+)\*\*", text)}
