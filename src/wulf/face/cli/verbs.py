@@ -182,8 +182,8 @@ _WRITTEN: Mapping[str, Mapping[str, Verb]] = {
                 ),
                 "hpcc": _verb(
                     "hpcc",
-                    "Run HPC Challenge on all nodes together and on each alone, and name the nodes that are not "
-                    "like the others.",
+                    "Run HPC Challenge on all nodes together and on each alone, and name the nodes that differ "
+                    "from the others.",
                 ),
             },
         ),
