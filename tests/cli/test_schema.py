@@ -68,6 +68,7 @@ def test_what_needs_no_cluster(tmp_path: Path, words: list[str]) -> None:
 def test_the_files_of_a_run(tmp_path: Path) -> None:
     words = [
         "measure",
+        "--run",
         "one",
         "--cluster",
         "local",

@@ -51,7 +51,7 @@ WRONG = {
     "no such MPI": (["measure", "--cluster", "local", "--mpi", "/nonesuch"], 1, "/nonesuch"),
     "an empty cluster": (["measure", "--cluster", ""], 2, "--cluster is empty"),
     "an empty node set": (["measure", "--cluster", "local", "--nodes", ""], 2, "names no node"),
-    "a run outside": (["measure", "../x", "--cluster", "local"], 2, "cannot be the name of a run"),
+    "a run outside": (["measure", "--run", "../x", "--cluster", "local"], 2, "cannot be the name of a run"),
     "a run called latest": (
         ["measure", "--run", "latest", "--cluster", "local"],
         2,

@@ -111,6 +111,7 @@ def test_pairs_are_measured_at_once_in_one_job(lab_cluster, tmp_path):
     refused = run(
         tmp_path,
         "measure",
+        "--run",
         "no",
         "--at-once",
         *words[: -len(SHORT) - 2],
@@ -127,6 +128,7 @@ def test_nodes_that_share_a_cpu_yield_and_are_marked(lab_cluster, tmp_path):
     done = run(
         tmp_path,
         "measure",
+        "--run",
         "run",
         "--cluster",
         "lab",
@@ -181,6 +183,7 @@ def test_a_node_that_is_off_is_named_and_the_others_are_measured(lab_cluster, tm
         done = run(
             tmp_path,
             "measure",
+            "--run",
             "none",
             "--cluster",
             "lab",
@@ -238,6 +241,7 @@ def test_no_process_of_a_run_stays_on_the_nodes(lab_cluster, tmp_path):
 def test_a_node_that_dies_in_mid_run_is_named_and_left_out(lab_cluster, tmp_path):
     words = [
         "measure",
+        "--run",
         "run",
         "--cluster",
         "lab",
