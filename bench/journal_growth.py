@@ -1,7 +1,7 @@
 """What a change, a trial and a look cost on a node that has confirmed 1,000 changes before, against one that has 10.
 
 The guard is the real one, in a network and file systems of its own on this machine. A change is what a controller asks
-for: lock, begin, apply, extend, confirm, unlock; a trial takes the one before back and makes the next.
+for: lock, begin, apply, extend, confirm, unlock; a trial takes the one before back and makes the next, as in a search.
 
 Goals: they take at most 1.5, 1.5 and 3 times as long as with 10 (of `status`, the last 50 are looked at one by one).
 """

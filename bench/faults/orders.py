@@ -79,6 +79,63 @@ MALFORMED = {
     "lock without time": _BOOT + r"lock\tme\n",
     "stored that is none": _BOOT + r"set\tk\tstored\t-\tt\tA\tsame\t1\tfile:644:???\n",
 }
+#: What somebody else sets meanwhile → the command, how it is seen, and what takes it away again.
+FOREIGN = {
+    "sysctl": (
+        "sysctl -qw net.ipv4.tcp_rmem='4096 99999 6291456'",
+        "sysctl -n net.ipv4.tcp_rmem",
+        "sysctl -qw net.ipv4.tcp_rmem='{before}'",
+    ),
+    "ethtool": (
+        "ethtool -K host0 gro off",
+        "ethtool -k host0 | grep generic-receive",
+        "ethtool -K host0 gro on",
+    ),
+    "mtu": ("ip link set host0 mtu 1390", "cat /sys/class/net/host0/mtu", "ip link set host0 mtu 1500"),
+    "firewall": (
+        "nft add rule inet planted input tcp dport 29999 accept comment '\"foreign\"'",
+        "nft list ruleset | grep foreign",
+        "nft -a list chain inet planted input | sed -n 's/.*foreign.*handle //p' | "
+        "xargs -n 1 nft delete rule inet planted input handle",
+    ),
+    "service": ("nft add table ip foreign", "nft list tables | grep foreign", "nft delete table ip foreign"),
+    "sysfs": (
+        "echo 77000 >/sys/class/net/host0/gro_flush_timeout",
+        "cat /sys/class/net/host0/gro_flush_timeout",
+        "echo {before} >/sys/class/net/host0/gro_flush_timeout",
+    ),
+    "stored": (
+        "echo 'net.ipv4.tcp_keepalive_probes = 8' >>/etc/sysctl.d/98-planted.conf",
+        "grep keepalive /etc/sysctl.d/98-planted.conf",
+        "sed -i /keepalive/d /etc/sysctl.d/98-planted.conf; touch -d 2026-01-01 /etc/sysctl.d/98-planted.conf",
+    ),
+    "mpi": (
+        "echo 'orte_tmpdir_base = /scratch' >>{mpi}",
+        "grep orte_tmpdir_base {mpi}",
+        "sed -i /orte_tmpdir_base/d {mpi}",
+    ),
+}
+#: Between which verbs that happens, and how the change ends.
+BETWEEN = ("begin and apply", "apply and undo", "apply and confirm", "confirm and rollback")
+#: Tools that die → in which changes.
+TOOLS = {
+    "ip": ("mtu",),
+    "ethtool": ("ethtool",),
+    "nft": ("firewall", "service"),
+    "systemctl": ("service", "unit"),
+    "ompi_info": ("mpi",),
+}
+DIES_AT = range(1, 9)
+_WRAPPER = """\
+cat >/usr/local/sbin/{tool} <<'END'
+#!/bin/sh
+n=$(($(cat /run/planted-count 2>/dev/null || echo 0) + 1))
+echo $n >/run/planted-count
+[ $n != {when} ] || kill -9 $$
+exec {real} "$@"
+END
+chmod 755 /usr/local/sbin/{tool}; rm -f /run/planted-count
+"""
 _TUNED_FILE = "/usr/local/planted/active_profile"
 _TUNED_ADM = """\
 mkdir -p /usr/local/planted /usr/local/sbin
@@ -229,7 +286,7 @@ def is_free(site: Site) -> bool:
 
 def orders() -> list[Case]:
     """Return all orders as cases, of each kind some first."""
-    kinds = [list(group) for group in (_damages(), _signals(), _single())]
+    kinds = [list(group) for group in (_damages(), _signals(), _single(), _foreign_ones(), _dying())]
     found = []
     while any(kinds):
         for group in kinds:
@@ -298,6 +355,19 @@ def _single() -> Iterator[Case]:
         yield _case("status", "malformed", what)
 
 
+def _foreign_ones() -> Iterator[Case]:
+    for change in FOREIGN:
+        for between in BETWEEN:
+            yield _case(change, "somebody else sets something", between)
+
+
+def _dying() -> Iterator[Case]:
+    for tool, changes in TOOLS.items():
+        for change in changes:
+            for when in DIES_AT:
+                yield _case(change, f"{tool} dies", str(when))
+
+
 def run(case: Case, site: Site, pristine: Facts, boot: Callable[[str], None]) -> list[str]:
     """Go through an order; return what is wrong. What it has planted is taken away again by `tidy`."""
     course = Course(site, pristine)
@@ -323,6 +393,8 @@ def _way(case: Case, boot: Callable[[str], None]) -> Callable[[Course, Case], No
         "a governor and its siblings": _siblings,
         "rules that time out": _rules,
         "malformed": _malformed,
+        "somebody else sets something": _foreign,
+        **{f"{tool} dies": _dies for tool in TOOLS},
     }
     return ways.get(case.fault) or (_damaged if case.fault in DAMAGES else _signalled)
 
@@ -336,7 +408,7 @@ def tidy(site: Site) -> None:
         "while mountpoint -q /run/wulf; do umount -l /run/wulf; done; "
         "systemctl stop planted-smt 2>/dev/null; "
         "rm -f /etc/systemd/system/planted-smt.service; systemctl daemon-reload; "
-        "rm -rf /run/planted* /usr/local/planted /usr/local/sbin/tuned-adm /run/wulf-fault/bare /run/wulf-kept; true"
+        "rm -rf /run/planted* /usr/local/planted /usr/local/sbin/* /run/wulf-fault/bare /run/wulf-kept; true"
     )
 
 
@@ -411,6 +483,61 @@ def _stuck_and_another(course: Course, case: Case) -> None:
     course.site.shell(f"rm -rf {_TX} && cp -a /run/wulf-kept/{TX} {_TX}")
     course.guard("undo", TX)
     _must(course.written() == "undone", f"with its journal it is {course.written()!r}")
+
+
+# --- somebody else ------------------------------------------------------------------------------------------
+
+
+def _foreign(course: Course, case: Case) -> None:
+    """What somebody else sets between two verbs stays, whatever becomes of the change."""
+    site = course.site
+    mpi = site.shell("ompi_info --path sysconfdir --parsable | sed -n 's/^path:sysconfdir://p'").strip()
+    named = {"mpi": f"$(readlink -f {mpi}/openmpi-mca-params.conf)", "before": "{before}"}
+    edit, look, back = (text.format(**named) for text in FOREIGN[case.change])
+    before = site.shell(f"{look} || true").strip()
+    plan = [
+        step for step in CHANGES[case.change] if (case.change, step.target) != ("sysctl", "net.ipv4.tcp_rmem")
+    ]
+    if case.change == "sysfs":
+        plan = plan[1:]
+    course.guard("begin", TX, FIRST, str(LONG_S), plan=plan, good=True)
+    _edit_if(case, "begin and apply", site, edit)
+    course.guard("apply", TX, good=True)
+    _edit_if(case, "apply and", site, edit)
+    if case.at.endswith("undo") or case.at.startswith("begin"):
+        course.guard("undo", TX, good=True)
+    else:
+        course.guard("confirm", TX, good=True)
+        _edit_if(case, "confirm and", site, edit)
+        course.roll_back()
+    seen = site.shell(f"{look} || true").strip()
+    site.shell(back.replace("{before}", before))
+    _must(seen and seen != before, f"what somebody else has set is gone: {seen!r}")
+    _must(course.written() in ("undone", "confirmed"), f"it is {course.written()!r}")
+
+
+def _edit_if(case: Case, start: str, site: Site, edit: str) -> None:
+    if case.at.startswith(start):
+        site.shell(edit)
+
+
+def _dies(course: Course, case: Case) -> None:
+    """A tool is killed at its n-th call: nothing is called done that is not, and the way back is there."""
+    site, tool = course.site, case.fault.split(" ")[0]
+    real = site.shell(f"command -v {tool}").strip()
+    site.shell(_WRAPPER.format(tool=tool, when=case.at, real=real))
+    words = (("begin", TX, FIRST, str(LONG_S)), ("apply", TX), ("undo", TX))
+    for verb in words:
+        answer = course.guard(*verb, plan=CHANGES[case.change] if verb[0] == "begin" else None)
+        if answer.done and verb[0] == "undo":
+            _must(course.is_pristine(), "it says that it is undone, and is not")
+        if not answer.done and verb[0] == "begin":
+            break
+    site.shell(f"rm -f /usr/local/sbin/{tool}")
+    course.guard("recover")
+    course.guard("undo", TX)
+    _must(course.is_pristine(), "without the fault it is not put back")
+    _must(course.written() in ("undone", ""), f"it is {course.written()!r}")
 
 
 # --- who watches ---------------------------------------------------------------------------------------------

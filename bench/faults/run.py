@@ -29,7 +29,7 @@ from wulf.node import lab
 NODES = 8
 QUICK_NODES = 4
 #: A run ends then, unless it is to be the whole [s].
-LIMIT_S = 1410.0
+LIMIT_S = 2700.0
 #: Share of the time for the cases on one node; what is left is for those on two.
 _SINGLE_SHARE = 0.92
 _SAY_EVERY = 50

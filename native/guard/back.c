@@ -58,6 +58,11 @@ static void decide_one(struct back *back, const struct item *before, const struc
             state_add(&back->items, before->key, before->value);
         return;
     }
+    /* Of what can be taken away by itself somebody else has done so. */
+    if (!is && !not_ours && after && !kind->insists && kind->removes && kind->removes(before->key)) {
+        state_add(&back->left, before->key, "(gone)");
+        return;
+    }
     const bool as_left = !is || as_before || moves || !back->after_known || (after && is_same(after->value, is->value));
     const bool anew = kind->insists || (back->at_boot && kind->restore_at_boot);
     if (not_ours || (!as_left && !anew))
@@ -95,7 +100,8 @@ static bool item_is_back(const struct back *back, const struct item *item, const
         return !is;
     if (!is)
         return kind->is_gone && kind->is_gone(back->step, item->key);
-    return are_same(back, item->value, is->value);
+    return are_same(back, item->value, is->value) ||
+           (back->after_known && kind->is_others && kind->is_others(item, &back->after, now));
 }
 
 bool is_back(const struct back *back) {

@@ -16,12 +16,16 @@ static struct {
     size_t left;
 } memory;
 
-static _Noreturn void no_memory(void) {
-    static const char words[] = "error\tthere is no memory\n";
-    if (write(STDOUT_FILENO, words, sizeof words - 1) < 0)
+void cannot_go_on(const char *what) {
+    const size_t size = strlen(what);
+    /* Nothing can be done for who does not hear this: the exit code says it, too. */
+    if (write(STDOUT_FILENO, "error\tcannot go on: ", 20) < 0 || write(STDOUT_FILENO, what, size) < 0 ||
+        write(STDOUT_FILENO, "\n", 1) < 0)
         _exit(EXIT_ERROR);
     _exit(EXIT_ERROR);
 }
+
+static _Noreturn void no_memory(void) { cannot_go_on("there is no memory"); }
 
 void *take(size_t size) {
     if (size > SIZE_MAX / 2)
@@ -165,8 +169,8 @@ const char *boot_id(void) {
     for (ssize_t i = 0; i < got; i++)
         if (id[i] == '\n')
             id[i] = 0;
-    if (got <= 0)
-        strcpy(id, "unknown");
+    if (got <= 0) /* or everything would be of an earlier boot */
+        cannot_go_on("which boot this is cannot be read");
     return id;
 }
 

@@ -16,6 +16,9 @@ enum outcome { FAILED = 0, DONE = 0x3c, GRANTED = 0x5a, SOUND = 0xa5 };
 /* Exit codes: see main.c. */
 enum { EXIT_DONE = 0, EXIT_ERROR = 1, EXIT_BUSY = 10, EXIT_FAILED = 11, EXIT_LATE = 12, EXIT_STUCK = 13 };
 
+/* End with EXIT_ERROR: what is open stays so, and is put back by who comes next. */
+_Noreturn void cannot_go_on(const char *what);
+
 /* --- memory and texts --- */
 
 /* Zeroed memory; ends the program with EXIT_ERROR where there is none. */

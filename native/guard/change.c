@@ -189,8 +189,9 @@ static void renew(const char *tx, const struct plan *plan) {
 bool device_is_another(const char *tx, const struct step *step, const char **why) {
     const struct about about = about_of(tx);
     const char *known = state_value(&about.devices, step->interface);
+    *why = "its journal cannot be read";
     if (!known)
-        return false;
+        return !about.known;
     const char *now = device_address(step->interface);
     if (now && is_same(now, known))
         return false;
@@ -504,7 +505,10 @@ static const char *put_all_back(const char *tx, const struct tx_state *state, co
         forgive();
         return "its journal is damaged: plan";
     }
-    undoing.at_boot = !is_same(about_of(tx).boot, boot_id());
+    const struct about about = about_of(tx);
+    if (!about.known)
+        return "its journal cannot be read";
+    undoing.at_boot = !is_same(about.boot, boot_id());
     undoing.backs = take((undoing.plan.count + 1) * sizeof *undoing.backs);
     undoing.skipped = take(undoing.plan.count + 1);
     for (size_t i = 0; i < undoing.plan.count; i++)

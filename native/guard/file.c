@@ -211,9 +211,20 @@ void remove_tree(int place, const char *name) {
         unlinkat(place, name, 0);
 }
 
+/* What of our own directories cannot be seen is not taken for what is not there. */
+static void require_absent(int place, const char *name) {
+    if (place != AT_FDCWD && errno != ENOENT && errno != ENOTDIR)
+        cannot_go_on(print("%s: %s", name, strerror(errno)));
+}
+
 bool is_there(int place, const char *name) {
     struct stat about;
-    return place >= 0 && fstatat(place, name, &about, AT_SYMLINK_NOFOLLOW) == 0;
+    if (place < 0)
+        return false;
+    if (fstatat(place, name, &about, AT_SYMLINK_NOFOLLOW) == 0)
+        return true;
+    require_absent(place, name);
+    return false;
 }
 
 void discard_tree(int place, const char *name, const char *aside) {
@@ -232,12 +243,15 @@ struct names names_with(int place, const char *directory, const char *start) {
                        : -1;
     DIR *open = at < 0 ? NULL : fdopendir(at);
     if (!open) {
+        if (place >= 0 || place == AT_FDCWD)
+            require_absent(place, directory);
         if (at >= 0)
             close(at);
         return names;
     }
     size_t room = 0;
-    for (struct dirent *entry; (entry = readdir(open)) != NULL;) {
+    errno = 0;
+    for (struct dirent *entry; (entry = readdir(open)) != NULL; errno = 0) {
         if (entry->d_name[0] == '.' || !starts_with(entry->d_name, start))
             continue;
         if (names.count == room) {
@@ -249,6 +263,8 @@ struct names names_with(int place, const char *directory, const char *start) {
         }
         names.at[names.count++] = keep_text(entry->d_name);
     }
+    if (errno)
+        require_absent(place, directory);
     closedir(open);
     if (names.count)
         qsort(names.at, names.count, sizeof *names.at, by_name);

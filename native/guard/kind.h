@@ -19,6 +19,8 @@ struct kind {
     bool (*moves)(const struct state *before, const struct state *after, const char *key);
     /* Whether an item that is not there is gone with what it belonged to, so that nothing is to be put back. May be NULL. */
     bool (*is_gone)(const struct step *step, const char *key);
+    /* Whether what is there instead of an item is others' alone, so that nothing more is to be put back. May be NULL. */
+    bool (*is_others)(const struct item *wanted, const struct state *after, const struct state *now);
     /* Whether an item that was not there before is taken away again; otherwise it came with something else. May be NULL. */
     bool (*removes)(const char *key);
     /* Whether what the change took away is asked for although somebody else has made it anew: restore says so. */

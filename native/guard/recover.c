@@ -68,7 +68,8 @@ static void recover_one(const char *tx, bool also_stuck) {
     if (is_over(state.word))
         return;
     int code = EXIT_DONE;
-    if (!is_same(about_of(tx).boot, boot_id()))
+    const struct about about = about_of(tx);
+    if (about.known && !is_same(about.boot, boot_id()))
         code = undo(tx, "the node was started anew");
     else if (is_late(tx))
         give_up(tx, false);

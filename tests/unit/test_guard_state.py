@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import shutil
 import signal
@@ -391,6 +392,42 @@ def test_without_the_state_after_it_all_that_was_saved_comes_back(node: Node) ->
     assert node.differs() == {"nic.rx_usecs": "different"}
     node.roll_back("C")
     assert _nic(node) == before
+
+
+NEW = "# Written by wulf\na = 1\nb = 2\n"
+#: What was there before, what somebody else makes of it meanwhile, and what is then there in the end.
+EDITS = [
+    (None, NEW, None),
+    (None, NEW + "c = 3\n", "c = 3\n"),
+    (None, NEW.replace("a = 1", "a = 7"), "a = 7\n"),
+    (None, None, None),
+    ("b = 9\nz = 8\n", NEW, "b = 9\nz = 8\n"),
+    ("b = 9\nz = 8\n", NEW + "c = 3\n", "b = 9\nc = 3\nz = 8\n"),
+    ("b = 9\nz = 8\n", NEW.replace("b = 2", "b = 7"), "b = 7\nz = 8\n"),
+]
+
+
+@pytest.mark.parametrize("confirmed", [False, True])
+@pytest.mark.parametrize(("before", "meanwhile", "after"), EDITS)
+def test_of_a_file_of_lines_those_of_others_stay(
+    node: Node, before: str | None, meanwhile: str | None, after: str | None, confirmed: bool
+) -> None:
+    file = node.directory / "etc/90-wulf.conf"
+    if before is not None:
+        _file(node, "etc/90-wulf.conf", before)
+    node.make("A", f"k stored - {file}=file:644:{base64.b64encode(NEW.encode()).decode()}")
+    if confirmed:
+        node.done("confirm", "A")
+    if meanwhile is None:
+        file.unlink()
+    elif meanwhile != NEW:
+        file.write_text(meanwhile)
+    if confirmed:
+        node.roll_back("B")
+    else:
+        node.done("undo", "A")
+    assert (file.read_text() if file.exists() else None) == after
+    assert ("left as somebody else has set it: k" in node.log()) == (meanwhile != NEW)
 
 
 # --- the packet filter ---------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define WHOLE "the whole file"
+#define LINES "lines"
 
 static enum outcome save(const struct step *step, struct state *state) {
     struct kept kept;
@@ -15,11 +16,28 @@ static enum outcome save(const struct step *step, struct state *state) {
         return FAILED;
     if (ends_with(step->target, ".conf") && has_lines(&kept)) {
         state_add_flagged(state, WHOLE, kept_word(&kept), ITEM_VOLATILE);
+        state_add(state, step->target, kept.is == KEPT_FILE ? LINES : kept_word(&kept));
         add_lines(&kept, NULL, state);
     } else {
         state_add(state, step->target, kept_word(&kept));
     }
     return DONE;
+}
+
+/* A file that was not there before stays with the lines of others in it. */
+static bool is_others(const struct item *wanted, const struct state *after, const struct state *now) {
+    const char *is = state_value(now, wanted->key);
+    bool some = false;
+    if (*wanted->key != '/' || !starts_with(wanted->value, "absent:") || !is || !is_same(is, LINES))
+        return false;
+    for (size_t i = 0; i < now->count; i++) {
+        const char *made = state_value(after, now->at[i].key);
+        const bool is_line = *now->at[i].key != '/' && !is_same(now->at[i].key, WHOLE);
+        if (is_line && made && is_same(made, now->at[i].value))
+            return false;
+        some = some || is_line;
+    }
+    return some;
 }
 
 static enum outcome put(const struct step *step) {
@@ -52,7 +70,11 @@ static enum outcome restore_by_lines(const struct step *step, const struct state
         now = *was;
         now.content = (struct text){0};
     }
-    restore_lines(&now, items);
+    struct state lines = {0};
+    for (size_t i = 0; i < items->count; i++)
+        if (*items->at[i].key != '/')
+            state_add_flagged(&lines, items->at[i].key, items->at[i].value, items->at[i].flags);
+    restore_lines(&now, &lines);
     say_left(step, print("other lines of %s", step->target));
     if (was->is == KEPT_ABSENT && has_only_ours(&now))
         return kept_write(step->target, was);
@@ -64,7 +86,7 @@ static enum outcome restore_by_lines(const struct step *step, const struct state
 static enum outcome restore(const struct step *step, const struct state *items, const struct state *before,
                             const struct state *after) {
     const char *whole = state_value(before, WHOLE);
-    const char *value = whole ? whole : state_value(items, step->target);
+    const char *value = whole ? whole : state_value(before, step->target);
     struct kept kept, now;
     if (!value)
         return DONE;
@@ -92,4 +114,5 @@ static enum outcome get(const struct step *step, struct text *value) {
 
 static bool removes(const char *key) { return *key != '/'; }
 
-const struct kind kind_stored = {.save = save, .put = put, .restore = restore, .get = get, .removes = removes};
+const struct kind kind_stored = {.save = save, .put = put, .restore = restore, .get = get, .removes = removes,
+                                 .is_others = is_others};

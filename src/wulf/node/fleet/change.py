@@ -7,7 +7,6 @@ import os
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib import resources
 
 import msgspec
 
@@ -16,10 +15,10 @@ from wulf.base.contracts import Transport
 from wulf.base.errors import WulfError
 from wulf.base.nodeset import fold
 from wulf.base.records import ChangeOutcome, NodeRecord, NodeStatus
+from wulf.base.text import printable
 from wulf.node.change import answers, apply, live, steps
 from wulf.node.change.connectivity import Carrying
-from wulf.node.change.functions import access_functions
-from wulf.node.change.guard import Guards
+from wulf.node.change.guard import Guards, program
 from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.cluster.transport import open_transport
 from wulf.node.facts.capture import capture
@@ -27,6 +26,11 @@ from wulf.node.fleet import level
 
 #: How long a look at what a plan would do may take [s].
 EXPLAIN_S = 60.0
+#: Lets the guard's program, which comes on stdin, explain the steps that are the arguments. It takes no root.
+_EXPLAIN = (
+    'at=$(mktemp "${TMPDIR:-/tmp}/wulf-explain.XXXXXX") && trap \'rm -f "$at"\' EXIT && cat >"$at" && '
+    'chmod 700 "$at" && printf "%s\\n" "$@" | "$at" explain'
+)
 #: States of a change that is neither kept nor taken back, as its journal has them.
 _UNCONFIRMED = frozenset({"preparing", "prepared", "applying", "applied", "undoing"})
 #: So many nodes after it may stand for the neighbours of a node.
@@ -277,13 +281,13 @@ def explain(
     RefusedError
         A node cannot say.
     """
-    script = access_functions() + resources.files("wulf.node.change").joinpath("explain.sh").read_text()
     found: dict[tuple[str, ...], list[str]] = {}
     for node, plan_steps in plans.items():
-        argv = ["sh", "-s", "--", *(step.line() for step in plan_steps)]
-        answer = transport.run(argv, [node], timeout_s=EXPLAIN_S, stdin=script.encode())[node]
+        argv = ["sh", "-c", _EXPLAIN, "wulf", *(step.line() for step in plan_steps)]
+        answer = transport.run(argv, [node], timeout_s=EXPLAIN_S, stdin=program())[node]
         if answer.status != "ok":
-            raise RefusedError(answer.reason)
+            said = answer.stdout.decode(errors="replace").removeprefix("error\t")
+            raise RefusedError(f"{node}: {printable(said.strip(), 300)}" if said else answer.reason)
         lines = tuple(line.partition("\t")[2] or line for line in answer.stdout.decode().splitlines())
         found.setdefault(lines, []).append(node)
     return found
