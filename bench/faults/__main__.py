@@ -1,4 +1,4 @@
-"""``python -m bench.faults [--once | --quick | --whole | --orders] [--only=TEXT]``."""
+"""``python -m bench.faults [--once | --quick | --whole | --orders] [--only=TEXT] [--limit=SECONDS]``."""
 
 import sys
 

@@ -87,9 +87,9 @@ FOREIGN = {
         "sysctl -qw net.ipv4.tcp_rmem='{before}'",
     ),
     "ethtool": (
-        "ethtool -K host0 gro off",
-        "ethtool -k host0 | grep generic-receive",
         "ethtool -K host0 gro on",
+        "ethtool -k host0 | grep generic-receive",
+        "ethtool -K host0 gro off",
     ),
     "mtu": ("ip link set host0 mtu 1390", "cat /sys/class/net/host0/mtu", "ip link set host0 mtu 1500"),
     "firewall": (

@@ -42,6 +42,7 @@ def main(arguments: list[str]) -> int:
     print(__doc__)
     few = run_once if "--once" in arguments else run_quick if "--quick" in arguments else None
     only = next((word.removeprefix("--only=") for word in arguments if word.startswith("--only=")), "")
+    limit = next((word.removeprefix("--limit=") for word in arguments if word.startswith("--limit=")), "")
     if lab.current() is not None:
         raise SystemExit(
             "bench: this maltreats the nodes: take the virtual cluster down first (wulf lab down)"
@@ -53,7 +54,9 @@ def main(arguments: list[str]) -> int:
         elif "--orders" in arguments:
             verdicts, seconds = run_orders(raised, only)
         else:
-            verdicts, seconds = run(raised, only, math.inf if "--whole" in arguments else LIMIT_S)
+            verdicts, seconds = run(
+                raised, only, math.inf if "--whole" in arguments else float(limit or LIMIT_S)
+            )
     finally:
         raised.down()
     return report(verdicts, seconds)

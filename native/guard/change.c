@@ -200,16 +200,25 @@ bool device_is_another(const char *tx, const struct step *step, const char **why
     return true;
 }
 
+/* The devices that changes of before were of: a name that went to another one since is not followed. */
+static enum outcome check_devices(const struct step *step) {
+    struct bytes rest = {step->value + 1, strlen(step->value + 1)}, word, tx;
+    const char *why;
+    while (next_word(&rest, &word))
+        if (cut(&word, '/', &tx) && is_change(tx) && device_is_another(keep(tx.at, tx.size), step, &why))
+            return complain("%s", why);
+    return DONE;
+}
+
 /* A value @TX/saved.N... is what these changes have changed, as it was before the first. */
 static enum outcome put_former(const char *tx, const struct step *step) {
     struct back back = {.step = step};
     struct state now = {0};
-    const char *why;
     if (former_states(step->value + 1, step, &back.before, &back.after, &back.after_known) != DONE ||
         read_saved(tx, step->number, &now) != DONE)
         return complain("what was before %s cannot be read", step->knob);
-    if (device_is_another(tx, step, &why))
-        return complain("%s", why);
+    if (check_devices(step) != DONE)
+        return FAILED;
     back_decide(&back, &now);
     const enum outcome outcome = put_back(&back);
     back_say_left(&back);

@@ -68,9 +68,10 @@ enum outcome reopen_run(void) {
 int state_place(void) { return places[0]; }
 int run_place(void) { return places[1]; }
 
-static enum outcome read_all(int file, struct text *text) {
+/* To its end, or as much as `size` where that is known. */
+static enum outcome read_all(int file, struct text *text, size_t size) {
     static char block[65536];
-    for (;;) {
+    while (text->size < size) {
         const ssize_t got = read(file, block, sizeof block);
         if (got < 0 && errno == EINTR)
             continue;
@@ -82,6 +83,7 @@ static enum outcome read_all(int file, struct text *text) {
             return complain("it is larger than %d MiB", MOST_BYTES >> 20);
         text_add(text, block, (size_t)got);
     }
+    return DONE;
 }
 
 enum outcome read_own(int place, const char *name, struct text *text) {
@@ -96,7 +98,7 @@ enum outcome read_own(int place, const char *name, struct text *text) {
         (about.st_mode & 022) != 0)
         complain("%s is not a file of root's alone", name);
     else
-        outcome = read_all(file, text);
+        outcome = read_all(file, text, (size_t)about.st_size);
     close(file);
     return outcome;
 }
@@ -105,7 +107,7 @@ enum outcome read_any(const char *path, struct text *text) {
     const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0)
         return complain("%s: %s", path, strerror(errno));
-    const enum outcome outcome = read_all(file, text);
+    const enum outcome outcome = read_all(file, text, SIZE_MAX);
     close(file);
     return outcome == DONE ? DONE : complain("%s: %s", path, complaint("it cannot be read"));
 }

@@ -93,12 +93,12 @@ static bool was_begun(const char *tx) {
            names_with(state_place(), print("tx/%s", tx), "saved.").count > 0;
 }
 
-struct tx_state state_of(const char *tx) {
+static struct tx_state state_beside(const char *tx, const struct about *about) {
     struct tx_state state = {.word = "none", .why = ""};
     struct text text = {0};
     struct bytes word, why;
     const bool has = is_there(state_place(), print("tx/%s", tx));
-    if (has && about_of(tx).format != JOURNAL_FORMAT)
+    if (has && about->format != JOURNAL_FORMAT)
         return (struct tx_state){"other", "it was made by another version of wulf", false};
     if (read_own(state_place(), in_tx(tx, "state"), &text) == DONE && read_tx_state(bytes_of(&text), &word, &why) == DONE)
         return (struct tx_state){kept(word), kept(why), false};
@@ -107,6 +107,11 @@ struct tx_state state_of(const char *tx) {
         return state;
     return (struct tx_state){
         "stuck", has ? "its journal is damaged: its state cannot be read" : "its journal is gone", true};
+}
+
+struct tx_state state_of(const char *tx) {
+    const struct about about = about_of(tx);
+    return state_beside(tx, &about);
 }
 
 bool is_over(const char *word) { return is_word_of(word, "none confirmed undone abandoned other"); }
@@ -139,7 +144,8 @@ static struct tx_rows read_rows(void) {
     struct bytes rest = {text_string(&words), words.size}, word;
     while (next_word(&rest, &word)) {
         const char *name = kept(word);
-        rows.at[rows.count++] = (struct tx_row){about_of(name).number, name, state_of(name)};
+        const struct about about = about_of(name);
+        rows.at[rows.count++] = (struct tx_row){about.number, name, state_beside(name, &about)};
     }
     if (rows.count)
         qsort(rows.at, rows.count, sizeof *rows.at, by_number);
@@ -159,13 +165,41 @@ struct tx_rows journal(void) {
     return read_before.rows;
 }
 
+static size_t place_of(const char *tx) {
+    size_t i = 0;
+    while (i < read_before.rows.count && !is_same(read_before.rows.at[i].name, tx))
+        i++;
+    return i;
+}
+
+/* A new one has the highest number, and is the last. */
 static void remember(const char *tx) {
-    for (size_t i = 0; read_before.is && i < read_before.rows.count; i++)
-        if (is_same(read_before.rows.at[i].name, tx)) {
-            read_before.rows.at[i] = (struct tx_row){about_of(tx).number, keep_text(tx), state_of(tx)};
-            return;
-        }
-    read_before.is = false;
+    struct tx_rows *rows = &read_before.rows;
+    if (!read_before.is)
+        return;
+    const size_t at = place_of(tx);
+    if (at == rows->count) {
+        struct tx_row *more = take((rows->count + 1) * sizeof *more);
+        if (rows->count)
+            memcpy(more, rows->at, rows->count * sizeof *more);
+        rows->at = more;
+        rows->count++;
+    }
+    const struct about about = about_of(tx);
+    rows->at[at] = (struct tx_row){about.number, keep_text(tx), state_beside(tx, &about)};
+}
+
+/* The rows that somebody goes through just now stay as they are: they are replaced. */
+static void forget_row(const char *tx) {
+    struct tx_rows *rows = &read_before.rows;
+    const size_t at = read_before.is ? place_of(tx) : 0;
+    if (!read_before.is || at == rows->count)
+        return;
+    struct tx_row *rest = take(rows->count * sizeof *rest);
+    memcpy(rest, rows->at, at * sizeof *rest);
+    memcpy(rest + at, rows->at + at + 1, (rows->count - at - 1) * sizeof *rest);
+    rows->at = rest;
+    rows->count--;
 }
 
 /* What a reboot undoes by itself needs no word on the disk before it is confirmed. */
@@ -262,7 +296,7 @@ bool read_after(const char *tx, size_t number, struct state *state) {
 
 void discard(const char *tx) {
     discard_tree(state_place(), print("tx/%s", tx), print("gone.%s", tx));
-    read_before.is = false;
+    forget_row(tx);
 }
 
 enum outcome give_up_journal(const char *tx) {
