@@ -112,7 +112,7 @@ FOREIGN = {
     "mpi": (
         "echo 'orte_tmpdir_base = /scratch' >>{mpi}",
         "grep orte_tmpdir_base {mpi}",
-        "sed -i /orte_tmpdir_base/d {mpi}",
+        "cp -a /run/planted-file {mpi}",
     ),
 }
 #: Between which verbs that happens, and how the change ends.
@@ -492,7 +492,9 @@ def _foreign(course: Course, case: Case) -> None:
     """What somebody else sets between two verbs stays, whatever becomes of the change."""
     site = course.site
     mpi = site.shell("ompi_info --path sysconfdir --parsable | sed -n 's/^path:sysconfdir://p'").strip()
-    named = {"mpi": f"$(readlink -f {mpi}/openmpi-mca-params.conf)", "before": "{before}"}
+    file = f"$(readlink -f {mpi}/openmpi-mca-params.conf)"
+    site.shell(f"cp -a {file} /run/planted-file")
+    named = {"mpi": file, "before": "{before}"}
     edit, look, back = (text.format(**named) for text in FOREIGN[case.change])
     before = site.shell(f"{look} || true").strip()
     plan = [
@@ -529,11 +531,11 @@ def _dies(course: Course, case: Case) -> None:
     words = (("begin", TX, FIRST, str(LONG_S)), ("apply", TX), ("undo", TX))
     for verb in words:
         answer = course.guard(*verb, plan=CHANGES[case.change] if verb[0] == "begin" else None)
-        if answer.done and verb[0] == "undo":
-            _must(course.is_pristine(), "it says that it is undone, and is not")
         if not answer.done and verb[0] == "begin":
             break
-    site.shell(f"rm -f /usr/local/sbin/{tool}")
+    site.shell(f"rm -f /usr/local/sbin/{tool}")  # a look at the node takes it, too
+    if answer.done and verb[0] == "undo":
+        _must(course.is_pristine(), "it says that it is undone, and is not")
     course.guard("recover")
     course.guard("undo", TX)
     _must(course.is_pristine(), "without the fault it is not put back")

@@ -176,7 +176,7 @@ static void renew(const char *tx, const struct plan *plan) {
         struct state now, saved = {0};
         if (save_step(step, &now) != DONE)
             put_back_for(tx, print("%s: %s", step->knob, complaint("")), "its state cannot be read any more");
-        if (read_saved(tx, step->number, &saved) == DONE && state_same(&now, &saved))
+        if (read_saved(tx, step->number, &saved) == DONE && state_identical(&now, &saved))
             continue;
         renewed = true;
         if (write_state(tx, "saved", step->number, &now, true) != DONE)

@@ -30,17 +30,21 @@ const char *state_value(const struct state *state, const char *key) {
     return item ? item->value : NULL;
 }
 
-static bool has_all(const struct state *one, const struct state *other) {
+static bool has_all(const struct state *one, const struct state *other, unsigned but) {
     for (size_t i = 0; i < one->count; i++) {
         const char *value = state_value(other, one->at[i].key);
-        if (!(one->at[i].flags & ITEM_VOLATILE) && (!value || !is_same(value, one->at[i].value)))
+        if (!(one->at[i].flags & but) && (!value || !is_same(value, one->at[i].value)))
             return false;
     }
     return true;
 }
 
 bool state_same(const struct state *one, const struct state *other) {
-    return has_all(one, other) && has_all(other, one);
+    return has_all(one, other, ITEM_VOLATILE) && has_all(other, one, ITEM_VOLATILE);
+}
+
+bool state_identical(const struct state *one, const struct state *other) {
+    return has_all(one, other, 0) && has_all(other, one, 0);
 }
 
 static void add_escaped(struct text *text, const char *plain) {

@@ -22,6 +22,8 @@ void state_add_flagged(struct state *state, const char *key, const char *value, 
 /* The value of a key; NULL where there is none. */
 const char *state_value(const struct state *state, const char *key);
 bool state_same(const struct state *one, const struct state *other);
+/* The same, and so is what is for people. */
+bool state_identical(const struct state *one, const struct state *other);
 
 /* As a file: a line for each item, and a last one that says how many there are and their digest. */
 void state_write(const struct state *state, struct text *text);

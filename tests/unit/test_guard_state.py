@@ -430,6 +430,17 @@ def test_of_a_file_of_lines_those_of_others_stay(
     assert ("left as somebody else has set it: k" in node.log()) == (meanwhile != NEW)
 
 
+def test_a_line_that_comes_between_begin_and_apply_stays(node: Node) -> None:
+    node.program("ompi_info", f'#!/bin/sh\necho "path:sysconfdir:{node.directory}"\n')
+    file = _file(node, "openmpi-mca-params.conf", "btl_tcp_links = 2\n")
+    node.done("begin", "A", "me", "600", stdin="k\tmpi_parameter\t-\tbtl_tcp_links\t4\n")
+    file.write_text("btl_tcp_links = 2\ntheirs = 1\n")
+    node.done("apply", "A")
+    assert "btl_tcp_links = 4" in file.read_text()
+    node.done("undo", "A")
+    assert file.read_text() == "btl_tcp_links = 2\ntheirs = 1\n"
+
+
 # --- the packet filter ---------------------------------------------------------------------------------------
 
 RULES = """\
