@@ -16,6 +16,8 @@ import pytest
 from tests.unit.guard_place import Place, wait
 from tests.unit.test_access import ETHTOOL, NIC, SYSTEMCTL
 from wulf.base import access
+from wulf.node.change import script
+from wulf.node.change.steps import Step
 
 pytestmark = pytest.mark.root
 
@@ -630,3 +632,34 @@ def test_a_route_that_another_change_took_away_again_is_not_asked_for(node: Node
     node.keep("C", step)
     node.roll_back("D")
     assert value() == before
+
+
+def test_what_is_kept_is_known_again_after_a_boot(node: Node) -> None:
+    """The script that keeps settings lets the guard set what it alone can tell apart from others'."""
+    device = _file(node, "cpu_dma_latency", "")
+    rules = "table inet f { chain in { type filter hook input priority 0; }; }"
+    node.inside("nft", rules)
+    node.keep("A", "net.conntrack firewall eth0 tracking=exempt", f"cpu.cstates_pmqos pm_qos - {device}=10")
+    holder = int((node.run / "pm_qos").read_text().split()[0])
+    node.boot_anew()
+    os.kill(holder, signal.SIGKILL)
+    node.inside("nft", "flush ruleset")
+    node.inside("nft", rules)
+    assert set(node.differs().values()) == {"same"}
+    text = script.at_boot(
+        [
+            ("firewall", _kept("firewall", "eth0", "tracking", "exempt")),
+            ("latency", _kept("pm_qos", "-", str(device), "10")),
+        ],
+        "# kept",
+    )
+    node.inside("sh", "-s", "--", "firewall", "latency", stdin=text)
+    assert set(node.differs().values()) == {"different"}
+    node.done("lock", "me", "600")
+    node.roll_back("B")
+    assert "wulf" not in _rules(node)
+    assert node.differs() == {}
+
+
+def _kept(kind: str, interface: str, target: str, value: str) -> Step:
+    return Step(knob=kind, kind=kind, interface=interface, target=target, value=value)
