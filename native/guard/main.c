@@ -185,11 +185,26 @@ static _Noreturn void run_verb(const struct verb *verb, const char *const words[
     finish(perform(verb->name, words, &plan));
 }
 
+/* What is kept is set again, at boot or when a service has loaded its own rules: no change, and not under the lock, which a guard
+ * has that starts such a service. */
+static _Noreturn void set_kept(const char *const words[]) {
+    struct plan plan;
+    struct granted granted;
+    const char *line = print("kept\t%s\t%s\t%s\t%s\n", words[0], words[1], words[2], words[3]);
+    pm_qos_in_service = true;
+    if (plan_read((struct bytes){line, strlen(line)}, &plan) != DONE || *plan.steps[0].value == '@' ||
+        grant(&plan.steps[0], caller, &granted) != GRANTED || granted.step->known->kind->put(granted.step) != DONE)
+        fail(EXIT_ERROR, "%s", complaint("it was refused"));
+    finish(EXIT_DONE);
+}
+
 static _Noreturn void run_own(const char *verb, const char *const words[]) {
     if (is_role(verb))
         watch(verb);
     if (is_same(verb, "alternating") && words[0] && words[1] && words[2] && is_change((struct bytes){words[0], strlen(words[0])}))
         alternating(words[0], words[1], words[2]);
+    if (is_same(verb, "set") && words[0] && words[1] && words[2] && words[3])
+        set_kept(words);
     if (is_same(verb, "hold") && words[0] && words[1])
         pm_qos_hold(words[0], words[1]);
     fail(EXIT_ERROR, "there is no verb %s", one_line(verb, 80));

@@ -1,6 +1,7 @@
 """The kinds of access to a setting: one table, ``data/access.toml``, validated when it is read.
 
-What is set how is in shell, a file of ``change/access/`` for each kind that a running node can change.
+What is set how is in C, a file of ``native/guard/kind`` for each kind that a running node can change; for exports it is
+in shell, in ``change/access/``.
 """
 
 from __future__ import annotations

@@ -12,10 +12,16 @@ await() { # INTERFACE: a driver may need a while to make it
 		sleep 0.1
 	done
 }
+set_it() { # KIND INTERFACE TARGET VALUE; the guard knows again what it holds, and which rules are its own
+	case $1 in
+	firewall | pm_qos) [ ! -x /var/lib/wulf/guard ] || { /var/lib/wulf/guard set "$1" "$2" "$3" "$4"; return; } ;;
+	esac
+	"${1}_put" "$2" "$3" "$4"
+}
 keep() { # PART KNOB KIND INTERFACE TARGET VALUE
 	case " $parts " in *" $1 "*) ;; *) return 0 ;; esac
 	[ "$1" = firewall ] || await "$4" # a rule needs no interface, and its service may come before that
-	said=$("${3}_put" "$4" "$5" "$6" 2>&1) && return
+	said=$(set_it "$3" "$4" "$5" "$6" 2>&1) && return
 	printf '%s=%s: %s\n' "$2" "$6" "${said:-it was refused}" >&2
 	failed=1
 }

@@ -1,4 +1,4 @@
-"""The shell functions of the kinds of access: the guard, the boot script, the exports and the dry run have them."""
+"""The shell functions of the kinds of access: the boot script and the exports have them."""
 
 from __future__ import annotations
 

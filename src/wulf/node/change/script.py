@@ -1,6 +1,6 @@
 """Settings as shell scripts that stand alone.  Pure.
 
-How a thing is set is said once, in `access/`: these scripts carry the same functions as the guard.
+How a thing is set where wulf is not is said in `access/`; tests hold it against what the guard does.
 """
 
 from __future__ import annotations
