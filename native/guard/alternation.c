@@ -62,7 +62,8 @@ static void take_back(const char *tx, const struct step *step) {
     back_say_left(&back);
 }
 
-/* Make these steps, and put the others back; `made` are those that are made, or NULL where that is not known. */
+/* Make these steps, and put the others back; `made` are those that are made, or NULL where that is not known.
+ */
 static void make_part(const char *tx, const struct plan *plan, const char *steps, const char *made) {
     const struct step **order = undo_order(plan);
     for (size_t i = 0; i < plan->count; i++)
@@ -71,7 +72,8 @@ static void make_part(const char *tx, const struct plan *plan, const char *steps
     for (size_t i = 0; i < plan->count; i++) {
         const struct step *step = &plan->steps[i];
         if (has(steps, step->number) && !(made && has(made, step->number)) && put_step(tx, step) != DONE)
-            fail(EXIT_FAILED, "%s=%s: %s", step->knob, one_line(step->value, 60), one_line(complaint("it was refused"), SHOWN));
+            fail(EXIT_FAILED, "%s=%s: %s", step->knob, one_line(step->value, 60),
+                 one_line(complaint("it was refused"), SHOWN));
     }
 }
 
@@ -100,9 +102,10 @@ void alternate(const char *tx, const char *a, const char *b) {
         fail(EXIT_ERROR, "cannot write to %s", PLACE);
     umask(before);
     struct stat about;
-    if (lstat(PLACE, &about) != 0 || !S_ISDIR(about.st_mode) || about.st_uid != 0 || (about.st_mode & 022) != 0 ||
-        mkfifo(pipe_of(tx, "ask"), 0600) != 0 || mkfifo(pipe_of(tx, "answer"), 0600) != 0 ||
-        chown(pipe_of(tx, "ask"), caller, (gid_t)-1) != 0 || chown(pipe_of(tx, "answer"), caller, (gid_t)-1) != 0)
+    if (lstat(PLACE, &about) != 0 || !S_ISDIR(about.st_mode) || about.st_uid != 0 ||
+        (about.st_mode & 022) != 0 || mkfifo(pipe_of(tx, "ask"), 0600) != 0 ||
+        mkfifo(pipe_of(tx, "answer"), 0600) != 0 || chown(pipe_of(tx, "ask"), caller, (gid_t)-1) != 0 ||
+        chown(pipe_of(tx, "answer"), caller, (gid_t)-1) != 0)
         fail(EXIT_ERROR, "cannot write to %s", PLACE);
     if (start_own((const char *const[]){PROGRAM_PLACE, "alternating", tx, a, b, NULL}) != DONE)
         fail(EXIT_ERROR, "%s", complaint("no process can be started"));
@@ -113,7 +116,8 @@ static void write_to(const char *path, const char *text, int within_ms) {
     const int64_t until = now_ms() + within_ms;
     int file;
     /* Who asked has it open; one that has gone must not keep anybody waiting. */
-    while ((file = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW)) < 0 && errno == ENXIO && now_ms() < until)
+    while ((file = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW)) < 0 && errno == ENXIO &&
+           now_ms() < until)
         wait_ms(2);
     if (file < 0)
         return;
@@ -134,7 +138,8 @@ void end_alternation(const char *tx) {
     rmdir(PLACE);
 }
 
-/* Whether a pipe is still the one of its name: whoever has another part made has taken it away, or made a new one. */
+/* Whether a pipe is still the one of its name: whoever has another part made has taken it away, or made a new
+ * one. */
 static bool is_still(int file, const char *path) {
     struct stat about, there;
     return fstat(file, &about) == 0 && lstat(path, &there) == 0 && about.st_ino == there.st_ino &&
@@ -180,7 +185,8 @@ static char wait_for_letter(int file) {
     if (poll(&one, 1, IDLE_MS) != 1)
         return 0;
     const ssize_t size = read(file, line, sizeof line);
-    return size >= 1 && (line[0] == 'a' || line[0] == 'b') && (size == 1 || line[1] == '\n') ? line[0] : (char)0;
+    return size >= 1 && (line[0] == 'a' || line[0] == 'b') && (size == 1 || line[1] == '\n') ? line[0]
+                                                                                             : (char)0;
 }
 
 void alternating(const char *tx, const char *a, const char *b) {
@@ -193,8 +199,10 @@ void alternating(const char *tx, const char *a, const char *b) {
         const char *steps = letter == 'a' ? a : b;
         const bool done = serve(file, tx, steps, made, &said);
         made = done ? steps : NULL;
-        const char *words = starts_with(text_string(&said), "error\t") ? said.at + strlen("error\t") : "it failed";
-        write_to(pipe_of(tx, "answer"), done ? "ok\n" : print("%s\n", one_line(words, strcspn(words, "\n"))), ANSWER_MS);
+        const char *words =
+            starts_with(text_string(&said), "error\t") ? said.at + strlen("error\t") : "it failed";
+        write_to(pipe_of(tx, "answer"), done ? "ok\n" : print("%s\n", one_line(words, strcspn(words, "\n"))),
+                 ANSWER_MS);
     }
     if (file >= 0 && is_still(file, pipe_of(tx, "ask"))) {
         unlink(pipe_of(tx, "ask"));

@@ -93,7 +93,8 @@ void note(const char *format, ...) {
     va_end(list);
     if (silent || state_place() < 0)
         return;
-    const int file = openat(state_place(), "log", O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+    const int file =
+        openat(state_place(), "log", O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (file >= 0) {
         const char *line = print("%s %s %s\n", wall_time(), noted_change, words);
         if (write(file, line, strlen(line)) < 0)

@@ -1,4 +1,5 @@
-/* What is answered: built in memory, printed when no lock is held any more. And the log, which is for people. */
+/* What is answered: built in memory, printed when no lock is held any more. And the log, which is for people.
+ */
 #ifndef WULF_GUARD_ANSWER_H
 #define WULF_GUARD_ANSWER_H
 

@@ -46,7 +46,8 @@ static bool are_same(const struct back *back, const char *wanted, const char *no
 /* An item that was there before. */
 static void decide_one(struct back *back, const struct item *before, const struct state *now) {
     const struct kind *kind = back->step->known->kind;
-    const struct item *after = back->after_known ? find(&back->after, before->key) : NULL, *is = find(now, before->key);
+    const struct item *after = back->after_known ? find(&back->after, before->key) : NULL,
+                      *is = find(now, before->key);
     const bool moves = is_volatile(after) || (back->after_known && kind->moves &&
                                               kind->moves(&back->before, &back->after, before->key));
     const bool not_ours = after && is_same(after->value, before->value) && !moves;
@@ -63,7 +64,8 @@ static void decide_one(struct back *back, const struct item *before, const struc
         state_add(&back->left, before->key, "(gone)");
         return;
     }
-    const bool as_left = !is || as_before || moves || !back->after_known || (after && is_same(after->value, is->value));
+    const bool as_left =
+        !is || as_before || moves || !back->after_known || (after && is_same(after->value, is->value));
     const bool anew = kind->insists || (back->at_boot && kind->restore_at_boot);
     if (not_ours || (!as_left && !anew))
         state_add(&back->left, before->key, is->value);
@@ -143,6 +145,7 @@ void back_say_left(struct back *back) {
         return;
     back->is_said = true;
     for (size_t i = 0; i < back->left.count; i++)
-        text_print(&text, "%s%s %s", i ? ";" : "", back->left.at[i].key, one_line(back->left.at[i].value, 200));
+        text_print(&text, "%s%s %s", i ? ";" : "", back->left.at[i].key,
+                   one_line(back->left.at[i].value, 200));
     say_left(back->step, text.at);
 }

@@ -8,10 +8,10 @@ struct back {
     const struct step *step;
     struct state before, after; /* what the change has made of what */
     bool after_known;
-    struct state items;         /* what has to come back, with the values before */
-    struct state left;          /* what is somebody else's: key → value now */
-    bool at_boot;               /* it was made at an earlier boot */
-    bool is_said;               /* what is left was said */
+    struct state items; /* what has to come back, with the values before */
+    struct state left;  /* what is somebody else's: key → value now */
+    bool at_boot;       /* it was made at an earlier boot */
+    bool is_said;       /* what is left was said */
 };
 
 /* Of one step of a change: FAILED where the state before it cannot be read. */

@@ -152,7 +152,8 @@ void forgive(void) { complained = NULL; }
 int64_t now_ms(void) {
     struct timespec now;
     if (clock_gettime(CLOCK_BOOTTIME, &now) != 0)
-        return INT64_MAX / 2; /* everything is overdue, and nothing is kept on the word of a clock that is not there */
+        return INT64_MAX /
+               2; /* everything is overdue, and nothing is kept on the word of a clock that is not there */
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 

@@ -1,4 +1,5 @@
-/* What every part of the guard stands on: outcomes, memory, texts. The guard ends soon, so that nothing is given back. */
+/* What every part of the guard stands on: outcomes, memory, texts. The guard ends soon, so that nothing is
+ * given back. */
 #ifndef WULF_GUARD_BASE_H
 #define WULF_GUARD_BASE_H
 

@@ -67,9 +67,11 @@ static void keep_off_stuck(const char *tx, const struct plan *plan) {
     for (size_t i = 0; i < stuck.count; i++) {
         const char *same = same_thing(stuck.at[i], plan);
         if (same)
-            not_begun(tx, print("%s is stuck, and it is of %s, too: mend what keeps it from being put back and run "
-                                "'wulf rollback', or leave its values as they are with 'wulf rollback --abandon %s'",
-                                stuck.at[i], same, stuck.at[i]));
+            not_begun(
+                tx,
+                print("%s is stuck, and it is of %s, too: mend what keeps it from being put back and run "
+                      "'wulf rollback', or leave its values as they are with 'wulf rollback --abandon %s'",
+                      stuck.at[i], same, stuck.at[i]));
     }
 }
 
@@ -78,7 +80,8 @@ static void refuse_other_versions(void) {
     for (size_t i = 0; i < rows.count; i++)
         if (is_same(rows.at[i].state.word, "other"))
             fail(EXIT_BUSY,
-                 "the journal here has %s, which another version of wulf has made: roll it back with that version, or "
+                 "the journal here has %s, which another version of wulf has made: roll it back with that "
+                 "version, or "
                  "leave its values as they are with 'wulf rollback --abandon %s'",
                  rows.at[i].name, rows.at[i].name);
 }
@@ -118,7 +121,8 @@ static void save_steps(const char *tx, const struct plan *plan) {
         if (write_state(tx, "saved", step->number, &state, false) != DONE)
             not_begun(tx, FULL_STATE);
         if (step->known->lasts && recover_at_boot() != DONE)
-            not_begun(tx, print("what undoes it at boot cannot be put there: %s", complaint("is the disk full?")));
+            not_begun(
+                tx, print("what undoes it at boot cannot be put there: %s", complaint("is the disk full?")));
     }
 }
 
@@ -126,7 +130,8 @@ void begin(const char *tx, const char *owner, int64_t deadline_s, struct plan *p
     check_begin(tx, owner);
     have_reserve();
     note_about("begin", tx);
-    const int made = mkdirat(state_place(), "tx", 0700), there = mkdirat(state_place(), print("tx/%s", tx), 0700);
+    const int made = mkdirat(state_place(), "tx", 0700),
+              there = mkdirat(state_place(), print("tx/%s", tx), 0700);
     if (there != 0)
         fail(EXIT_ERROR, FULL_STATE);
     (void)made;
@@ -250,7 +255,8 @@ static void settle_units(const struct plan *plan) {
     for (size_t i = 0; i < plan->count; i++) {
         const char *target = plan->steps[i].target, *name = strrchr(target, '/');
         /* What one without its file failed with would keep the system degraded. */
-        if (starts_with(target, UNITS) && access(target, F_OK) != 0 && RUN("systemctl", "reset-failed", name + 1) != DONE)
+        if (starts_with(target, UNITS) && access(target, F_OK) != 0 &&
+            RUN("systemctl", "reset-failed", name + 1) != DONE)
             forgive();
     }
 }
@@ -260,7 +266,8 @@ static void save_after(const char *tx, const struct plan *plan) {
     for (size_t i = 0; i < plan->count; i++) {
         struct state state;
         const size_t number = plan->steps[i].number;
-        if (save_step(&plan->steps[i], &state) != DONE || write_state(tx, "after", number, &state, false) != DONE)
+        if (save_step(&plan->steps[i], &state) != DONE ||
+            write_state(tx, "after", number, &state, false) != DONE)
             remove_own(state_place(), in_tx(tx, print("after.%zu", number)));
     }
     forgive();
@@ -306,7 +313,8 @@ void apply(const char *tx) {
         const char *value = keep(step->value, strnlen(step->value, SHOWN));
         note("put %zu: %s=%s", step->number, step->knob, value);
         if (put_step(tx, step) != DONE) {
-            const char *refused = print("%s=%s: %s", step->knob, value, one_line(complaint("it was refused"), 300));
+            const char *refused =
+                print("%s=%s: %s", step->knob, value, one_line(complaint("it was refused"), 300));
             put_back_for(tx, refused, print("step %zu, %s", step->number, refused));
         }
     }
@@ -376,7 +384,7 @@ struct undoing {
     struct plan plan;
     struct back *backs; /* as the steps are, by their place in the plan */
     bool *skipped;
-    struct text lost;   /* what cannot be put back for good: said after each round */
+    struct text lost; /* what cannot be put back for good: said after each round */
     bool at_boot;
 };
 
@@ -424,7 +432,8 @@ static void prepare_step(struct undoing *undoing, size_t i, const struct soundne
 /* What was found to be somebody else's when an undo began, should it be ended and go on. */
 static bool read_left(const char *tx, struct state *left) {
     struct text text = {0};
-    const bool known = read_own(state_place(), in_tx(tx, "left"), &text) == DONE && state_read(&text, left) == DONE;
+    const bool known =
+        read_own(state_place(), in_tx(tx, "left"), &text) == DONE && state_read(&text, left) == DONE;
     forgive();
     return known;
 }
@@ -433,7 +442,8 @@ static void only_known_left(struct back *back, const struct state *known) {
     struct state left = {0};
     for (size_t i = 0; i < back->left.count; i++) {
         const struct item *item = &back->left.at[i];
-        const char *before = state_value(&back->before, item->key), *made = state_value(&back->after, item->key);
+        const char *before = state_value(&back->before, item->key),
+                   *made = state_value(&back->after, item->key);
         const bool not_ours = before && made && is_same(before, made);
         if (not_ours || state_value(known, print("%zu %s", back->step->number, item->key)))
             state_add(&left, item->key, item->value);
@@ -456,7 +466,8 @@ static void decide(struct undoing *undoing, bool goes_on) {
         if (goes_on)
             only_known_left(back, &known);
         for (size_t j = 0; j < back->left.count; j++)
-            state_add(&left, print("%zu %s", back->step->number, back->left.at[j].key), back->left.at[j].value);
+            state_add(&left, print("%zu %s", back->step->number, back->left.at[j].key),
+                      back->left.at[j].value);
     }
     struct text text = {0};
     state_write(&left, &text);
@@ -487,7 +498,8 @@ static const char *put_rounds(struct undoing *undoing) {
     const struct step **order = undo_order(&undoing->plan);
     const char *before = NULL;
     struct text stuck = {0};
-    /* Again as long as that changes something: what was put back later may have moved what was put back before. */
+    /* Again as long as that changes something: what was put back later may have moved what was put back
+     * before. */
     for (int round = 0; round < ROUNDS; round++) {
         stuck = (struct text){0};
         if (!put_round(undoing, order, &stuck))
@@ -533,8 +545,10 @@ static const char *put_all_back(const char *tx, const struct tx_state *state, co
 /* Says so, and when it is tried again. */
 static int stay_stuck(const char *tx, const char *stuck, bool lost) {
     /* What has neither a mark nor a state may be confirmed: only a person can tell. */
-    const bool marked = is_there(state_place(), print("open.%s", tx)) || is_there(run_place(), print("deadline.%s", tx));
-    if ((!lost || marked) && is_there(state_place(), print("tx/%s", tx)) && become(tx, "stuck", stuck) != DONE)
+    const bool marked =
+        is_there(state_place(), print("open.%s", tx)) || is_there(run_place(), print("deadline.%s", tx));
+    if ((!lost || marked) && is_there(state_place(), print("tx/%s", tx)) &&
+        become(tx, "stuck", stuck) != DONE)
         forgive();
     retry_later(tx);
     SAY("error", print("not put back: %s", stuck));

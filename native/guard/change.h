@@ -23,7 +23,8 @@ MUST_CHECK enum outcome put_step(const char *tx, const struct step *step);
 /* Nothing has been changed yet: the change goes, and the program ends. */
 _Noreturn void not_begun(const char *tx, const char *why);
 void close_change(const char *tx);
-/* Steps in the order in which they are put back: what makes others anew first, otherwise the last one first. */
+/* Steps in the order in which they are put back: what makes others anew first, otherwise the last one first.
+ */
 const struct step **undo_order(const struct plan *plan);
 bool device_is_another(const char *tx, const struct step *step, const char **why);
 

@@ -11,7 +11,8 @@
 enum { ADDRESS = 6 };
 
 static const char *shown(const unsigned char *address) {
-    return print("%02x:%02x:%02x:%02x:%02x:%02x", address[0], address[1], address[2], address[3], address[4], address[5]);
+    return print("%02x:%02x:%02x:%02x:%02x:%02x", address[0], address[1], address[2], address[3], address[4],
+                 address[5]);
 }
 
 static bool is_nothing(const unsigned char *address) {

@@ -4,7 +4,8 @@
 
 #include "guard/base.h"
 
-/* Its permanent address, or its address where it has no permanent one; NULL where there is no such interface. */
+/* Its permanent address, or its address where it has no permanent one; NULL where there is no such interface.
+ */
 const char *device_address(const char *interface);
 
 #endif

@@ -113,7 +113,8 @@ void fault_point(const char *verb, const char *words) {
         forgive();
         return;
     }
-    if (fnmatch(at, line, 0) == 0 && rename(PLACE "/at", PLACE "/hit") == 0 && read_value(PLACE "/do", &fault) == DONE)
+    if (fnmatch(at, line, 0) == 0 && rename(PLACE "/at", PLACE "/hit") == 0 &&
+        read_value(PLACE "/do", &fault) == DONE)
         meet(fault, verb);
     forgive();
 }

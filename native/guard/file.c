@@ -30,7 +30,8 @@ static int step_down(int from, const char *name, bool make) {
 int open_directory(const char *path, bool make) {
     int place = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     char *rest = NULL;
-    for (char *name = strtok_r(keep_text(path), "/", &rest); name && place >= 0; name = strtok_r(NULL, "/", &rest)) {
+    for (char *name = strtok_r(keep_text(path), "/", &rest); name && place >= 0;
+         name = strtok_r(NULL, "/", &rest)) {
         const int next = step_down(place, name, make);
         const int why = errno;
         close(place);

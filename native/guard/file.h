@@ -1,4 +1,5 @@
-/* Files: those of the guard's own two directories, which are opened step by step and are root's alone, and others. */
+/* Files: those of the guard's own two directories, which are opened step by step and are root's alone, and
+ * others. */
 #ifndef WULF_GUARD_FILE_H
 #define WULF_GUARD_FILE_H
 
@@ -19,7 +20,8 @@ int run_place(void);
 /* Opens /run/wulf again where somebody has removed it. */
 MUST_CHECK enum outcome reopen_run(void);
 
-/* A whole file that is regular, root's and nobody else's to write, at most `most` bytes; relative to a directory. */
+/* A whole file that is regular, root's and nobody else's to write, at most `most` bytes; relative to a
+ * directory. */
 MUST_CHECK enum outcome read_own(int place, const char *name, struct text *text);
 /* Any file, such as those of /proc: at most 64 MiB. */
 MUST_CHECK enum outcome read_any(const char *path, struct text *text);

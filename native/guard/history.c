@@ -68,8 +68,10 @@ static char *thing_of(const struct step *step) {
     return print("%s\t%s\t%s", step->kind_name, step->interface, step->target);
 }
 
-static void read_states(const struct state *history, const char *thing, struct state *before, struct state *after) {
-    const char *texts[2] = {state_value(history, print(BEFORE "%s", thing)), state_value(history, print(AFTER "%s", thing))};
+static void read_states(const struct state *history, const char *thing, struct state *before,
+                        struct state *after) {
+    const char *texts[2] = {state_value(history, print(BEFORE "%s", thing)),
+                            state_value(history, print(AFTER "%s", thing))};
     struct state *const states[2] = {before, after};
     for (size_t i = 0; i < 2; i++) {
         struct text text = {0};
@@ -84,7 +86,8 @@ static void read_states(const struct state *history, const char *thing, struct s
 
 static struct touched *touched_at(struct all_touched *all, const struct step *step, size_t *room) {
     for (size_t i = 0; i < all->count; i++)
-        if (is_same(all->at[i].step.kind_name, step->kind_name) && is_same(all->at[i].step.interface, step->interface) &&
+        if (is_same(all->at[i].step.kind_name, step->kind_name) &&
+            is_same(all->at[i].step.interface, step->interface) &&
             is_same(all->at[i].step.target, step->target))
             return &all->at[i];
     if (all->count == *room) {
@@ -99,13 +102,18 @@ static struct touched *touched_at(struct all_touched *all, const struct step *st
 }
 
 /* "KIND\tINTERFACE\tTARGET" and "TX\tN\tKNOB\tVALUE\tREAD BACK". */
-static void add_condensed(struct all_touched *all, size_t *room, const struct state *history, const struct item *item) {
+static void add_condensed(struct all_touched *all, size_t *room, const struct state *history,
+                          const struct item *item) {
     struct bytes thing = bytes_of(item->key + strlen(WHAT)), last = bytes_of(item->value), fields[6];
     if (!cut(&thing, '\t', &fields[0]) || !cut(&thing, '\t', &fields[1]) || !cut(&last, '\t', &fields[2]) ||
         !cut(&last, '\t', &fields[3]) || !cut(&last, '\t', &fields[4]) || !cut(&last, '\t', &fields[5]))
         return;
-    const struct step step = {.kind_name = kept(fields[0]), .interface = kept(fields[1]), .target = kept(thing),
-                              .knob = kept(fields[4]), .value = kept(fields[5]), .known = kind_named(fields[0])};
+    const struct step step = {.kind_name = kept(fields[0]),
+                              .interface = kept(fields[1]),
+                              .target = kept(thing),
+                              .knob = kept(fields[4]),
+                              .value = kept(fields[5]),
+                              .known = kind_named(fields[0])};
     struct touched *touched = touched_at(all, &step, room);
     touched->step = step;
     touched->tx = kept(fields[2]);
@@ -129,7 +137,8 @@ static const char *read_back_of(const char *tx, size_t number) {
 static const char *why_broken(const char *tx, const struct step *step, const struct soundness *soundness) {
     if (!is_damaged(soundness, step->number) && !soundness->untrusted)
         return NULL;
-    return print("%s: what was before %s is damaged (%s/tx/%s/saved.%zu); 'wulf rollback --abandon %s' leaves its values as "
+    return print("%s: what was before %s is damaged (%s/tx/%s/saved.%zu); 'wulf rollback --abandon %s' "
+                 "leaves its values as "
                  "they are",
                  tx, step->knob, STATE_PLACE, tx, step->number, tx);
 }
@@ -150,7 +159,8 @@ static void add_step(struct all_touched *all, size_t *room, const char *tx, cons
     } else if (!broken) {
         states_fold(&touched->before, &touched->after, &before, &after);
     }
-    touched->references = print("%s%s%s/saved.%zu", touched->references, *touched->references ? " " : "", tx, step->number);
+    touched->references =
+        print("%s%s%s/saved.%zu", touched->references, *touched->references ? " " : "", tx, step->number);
     touched->step = *step;
     touched->tx = tx;
     touched->read_back = read_back_of(tx, step->number);
@@ -213,8 +223,8 @@ struct all_touched touched_since(const char *to) {
 
 /* --- back --- */
 
-static enum outcome add_former(struct bytes word, const struct step *step, struct state *before, struct state *after,
-                               bool *after_known) {
+static enum outcome add_former(struct bytes word, const struct step *step, struct state *before,
+                               struct state *after, bool *after_known) {
     struct bytes tx;
     uint64_t number;
     struct state history = {0};
@@ -234,8 +244,8 @@ static enum outcome add_former(struct bytes word, const struct step *step, struc
     return DONE;
 }
 
-enum outcome former_states(const char *references, const struct step *step, struct state *before, struct state *after,
-                           bool *after_known) {
+enum outcome former_states(const char *references, const struct step *step, struct state *before,
+                           struct state *after, bool *after_known) {
     struct bytes rest = bytes_of(references), word;
     bool first = true;
     *after_known = true;
@@ -255,8 +265,10 @@ enum outcome former_states(const char *references, const struct step *step, stru
 }
 
 static int by_rank(const void *one, const void *other) {
-    const struct touched *left = *(const struct touched *const *)one, *right = *(const struct touched *const *)other;
-    const int ranks[2] = {rank_of(left->step.knob, left->step.kind_name), rank_of(right->step.knob, right->step.kind_name)};
+    const struct touched *left = *(const struct touched *const *)one,
+                         *right = *(const struct touched *const *)other;
+    const int ranks[2] = {rank_of(left->step.knob, left->step.kind_name),
+                          rank_of(right->step.knob, right->step.kind_name)};
     if (ranks[0] != ranks[1])
         return ranks[0] < ranks[1] ? -1 : 1;
     return left > right ? -1 : 1;
@@ -269,7 +281,8 @@ static const char *way_back(const struct all_touched *all) {
         order[i] = &all->at[i];
     qsort(order, all->count, sizeof *order, by_rank);
     for (size_t i = 0; i < all->count; i++)
-        text_print(&text, "%s\t%s\t@%s\n", order[i]->step.knob, thing_of(&order[i]->step), order[i]->references);
+        text_print(&text, "%s\t%s\t@%s\n", order[i]->step.knob, thing_of(&order[i]->step),
+                   order[i]->references);
     return text.at;
 }
 
@@ -315,7 +328,8 @@ static void append_archive(const char *tx) {
             text_print(&text, "== %s/%s\n%s", tx, names.at[i], text_string(&content));
     }
     forgive();
-    const int file = openat(state_place(), "archive", O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+    const int file =
+        openat(state_place(), "archive", O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (file >= 0 && write(file, text_string(&text), text.size) < 0)
         errno = 0; /* nothing reads it */
     if (file >= 0)
@@ -324,8 +338,8 @@ static void append_archive(const char *tx) {
 
 static void rotate_archive(void) {
     struct stat about;
-    if (fstatat(state_place(), "archive", &about, AT_SYMLINK_NOFOLLOW) == 0 && about.st_size > ARCHIVE_BYTES &&
-        renameat(state_place(), "archive", state_place(), "archive.1") != 0)
+    if (fstatat(state_place(), "archive", &about, AT_SYMLINK_NOFOLLOW) == 0 &&
+        about.st_size > ARCHIVE_BYTES && renameat(state_place(), "archive", state_place(), "archive.1") != 0)
         errno = 0;
 }
 
@@ -345,7 +359,8 @@ static enum outcome write_history(const struct all_touched *all, uint64_t throug
         if (one->broken)
             return complain("%s", one->broken);
         state_add(&history, print(WHAT "%s", thing),
-                  print("%s\t%zu\t%s\t%s\t%s", one->tx, one->step.number, one->step.knob, one->step.value, one->read_back));
+                  print("%s\t%zu\t%s\t%s\t%s", one->tx, one->step.number, one->step.knob, one->step.value,
+                        one->read_back));
         add_state(&history, print(BEFORE "%s", thing), &one->before);
         add_state(&history, print(AFTER "%s", thing), &one->after);
     }

@@ -1,6 +1,6 @@
-/* What was done. The last changes are kept one by one; of the confirmed ones before them `history` has, for each thing, the
- * state before the first and after the last, so that the way back to the original is exact. The rest of them is in `archive`,
- * which nothing reads. */
+/* What was done. The last changes are kept one by one; of the confirmed ones before them `history` has, for
+ * each thing, the state before the first and after the last, so that the way back to the original is exact.
+ * The rest of them is in `archive`, which nothing reads. */
 #ifndef WULF_GUARD_HISTORY_H
 #define WULF_GUARD_HISTORY_H
 
@@ -8,13 +8,13 @@
 
 /* What confirmed changes have changed, each thing once. */
 struct touched {
-    struct step step;          /* of the last one: its knob and value */
-    const char *tx;            /* the last one */
-    const char *references;    /* "history TX/saved.N TX/saved.N": what was before */
-    const char *read_back;     /* the last value as it was read then; may be "" */
+    struct step step;           /* of the last one: its knob and value */
+    const char *tx;             /* the last one */
+    const char *references;     /* "history TX/saved.N TX/saved.N": what was before */
+    const char *read_back;      /* the last value as it was read then; may be "" */
     struct state before, after; /* of all of them together */
     bool after_known;
-    const char *broken;        /* why it cannot be put back; NULL where it can */
+    const char *broken; /* why it cannot be put back; NULL where it can */
 };
 
 struct all_touched {

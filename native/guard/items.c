@@ -16,7 +16,9 @@ void state_add_flagged(struct state *state, const char *key, const char *value, 
     state->at[state->count++] = (struct item){keep_text(key), keep_text(value), flags};
 }
 
-void state_add(struct state *state, const char *key, const char *value) { state_add_flagged(state, key, value, 0); }
+void state_add(struct state *state, const char *key, const char *value) {
+    state_add_flagged(state, key, value, 0);
+}
 
 static const struct item *item_of(const struct state *state, const char *key) {
     for (size_t i = 0; i < state->count; i++)
@@ -100,7 +102,9 @@ char *state_shown(const struct state *state) {
     return one_line(text_string(&text), 300);
 }
 
-static bool is_equal(const char *one, const char *other) { return one && other ? is_same(one, other) : one == other; }
+static bool is_equal(const char *one, const char *other) {
+    return one && other ? is_same(one, other) : one == other;
+}
 
 void states_fold(struct state *before, struct state *after, const struct state *next_before,
                  const struct state *next_after) {
@@ -118,7 +122,8 @@ void states_fold(struct state *before, struct state *after, const struct state *
         if (is_equal(made, item->value))
             continue; /* not changed by the first */
         struct item *next = (struct item *)item_of(before, item->key);
-        if (!next) /* it is not there for the second: it was the first that took it away, or it went by itself */
+        if (!next) /* it is not there for the second: it was the first that took it away, or it went by itself
+                    */
             state_add_flagged(before, item->key, item->value, item->flags);
         else if (!made || is_same(next->value, made))
             next->value = item->value;

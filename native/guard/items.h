@@ -4,7 +4,8 @@
 
 #include "guard/base.h"
 
-/* Items that change by themselves (a timer, a delay of an adaptive driver) are for people: never compared or put back. */
+/* Items that change by themselves (a timer, a delay of an adaptive driver) are for people: never compared or
+ * put back. */
 enum { ITEM_VOLATILE = 1, ITEM_ABSENT = 2 /* of what is put back: it is taken away */ };
 
 struct item {
@@ -32,8 +33,8 @@ MUST_CHECK enum outcome state_read(const struct text *text, struct state *state)
 /* For people: "key value; key value". */
 char *state_shown(const struct state *state);
 
-/* Two changes after each other as one: what comes back is what was before the first, but where somebody else has set an item
- * between them, that. */
+/* Two changes after each other as one: what comes back is what was before the first, but where somebody else
+ * has set an item between them, that. */
 void states_fold(struct state *before, struct state *after, const struct state *next_before,
                  const struct state *next_after);
 

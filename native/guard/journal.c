@@ -11,7 +11,9 @@
 
 static char *in_tx(const char *tx, const char *name) { return print("tx/%s/%s", tx, name); }
 
-static struct bytes bytes_of(const struct text *text) { return (struct bytes){text_string(text), text->size}; }
+static struct bytes bytes_of(const struct text *text) {
+    return (struct bytes){text_string(text), text->size};
+}
 static char *kept(struct bytes bytes) { return keep(bytes.at, bytes.size); }
 
 void require_change(const char *name) {
@@ -42,8 +44,13 @@ static bool about_in(const char *path, struct about *about) {
         about->format = text.size ? read.format : JOURNAL_FORMAT;
         return false;
     }
-    *about = (struct about){.known = true, .format = read.format, .number = read.number, .uid = (uid_t)read.uid,
-                            .steps = (size_t)read.steps, .owner = kept(read.owner), .boot = kept(read.boot),
+    *about = (struct about){.known = true,
+                            .format = read.format,
+                            .number = read.number,
+                            .uid = (uid_t)read.uid,
+                            .steps = (size_t)read.steps,
+                            .owner = kept(read.owner),
+                            .boot = kept(read.boot),
                             .at = kept(read.at)};
     read_devices(read.rest, &about->devices);
     return true;
@@ -64,8 +71,9 @@ struct about about_of(const char *tx) {
 static const char *about_lines(const char *tx, const char *owner, uid_t uid, const struct plan *plan) {
     struct text text = {0};
     (void)tx;
-    text_print(&text, "format\t%d\nnumber\t%llu\nowner\t%s\nuid\t%u\nboot\t%s\nat\t%s\nsteps\t%zu\n", JOURNAL_FORMAT,
-               (unsigned long long)(last_number() + 1), owner, (unsigned)uid, boot_id(), wall_time(), plan->count);
+    text_print(&text, "format\t%d\nnumber\t%llu\nowner\t%s\nuid\t%u\nboot\t%s\nat\t%s\nsteps\t%zu\n",
+               JOURNAL_FORMAT, (unsigned long long)(last_number() + 1), owner, (unsigned)uid, boot_id(),
+               wall_time(), plan->count);
     struct state devices = {0};
     for (size_t i = 0; i < plan->count; i++) {
         const char *interface = plan->steps[i].interface, *address = device_address(interface);
@@ -100,7 +108,8 @@ static struct tx_state state_beside(const char *tx, const struct about *about) {
     const bool has = is_there(state_place(), print("tx/%s", tx));
     if (has && about->format != JOURNAL_FORMAT)
         return (struct tx_state){"other", "it was made by another version of wulf", false};
-    if (read_own(state_place(), in_tx(tx, "state"), &text) == DONE && read_tx_state(bytes_of(&text), &word, &why) == DONE)
+    if (read_own(state_place(), in_tx(tx, "state"), &text) == DONE &&
+        read_tx_state(bytes_of(&text), &word, &why) == DONE)
         return (struct tx_state){kept(word), kept(why), false};
     forgive();
     if (!was_begun(tx))
@@ -138,7 +147,8 @@ static struct tx_rows read_rows(void) {
     for (size_t i = 0; i < changes.count; i++)
         if (is_change((struct bytes){changes.at[i], strlen(changes.at[i])}))
             text_print(&words, "%s ", changes.at[i]);
-    add_names(&words, names_with(state_place(), ".", "open."), strlen("open.")); /* what was wiped has left its mark */
+    add_names(&words, names_with(state_place(), ".", "open."),
+              strlen("open.")); /* what was wiped has left its mark */
     add_names(&words, names_with(run_place(), ".", "deadline."), strlen("deadline."));
     struct tx_rows rows = {take((changes.count + words.size / 2 + 1) * sizeof(struct tx_row)), 0};
     struct bytes rest = {text_string(&words), words.size}, word;
@@ -216,13 +226,15 @@ static bool lasts(const char *tx) {
 }
 
 static bool is_synced(const char *tx, const char *word) {
-    return is_word_of(word, "confirmed stuck abandoned") || (is_word_of(word, "applying undone") && lasts(tx));
+    return is_word_of(word, "confirmed stuck abandoned") ||
+           (is_word_of(word, "applying undone") && lasts(tx));
 }
 
 enum outcome become(const char *tx, const char *word, const char *why) {
     note("%s%s%s", word, *why ? ": " : "", why);
-    const enum outcome outcome = store_or_spare(state_place(), in_tx(tx, "state"), print("%s%s%s\n", word, *why ? "\t" : "", one_line(why, 1000)),
-                                               is_synced(tx, word));
+    const enum outcome outcome =
+        store_or_spare(state_place(), in_tx(tx, "state"),
+                       print("%s%s%s\n", word, *why ? "\t" : "", one_line(why, 1000)), is_synced(tx, word));
     remember(tx);
     return outcome;
 }
@@ -264,12 +276,14 @@ enum outcome what_of(const char *tx, struct plan *plan) {
         return plan_of(tx, plan);
     struct text text = {0};
     struct about_text about;
-    if (read_own(state_place(), print("open.%s", tx), &text) != DONE || read_about(bytes_of(&text), &about) != DONE)
+    if (read_own(state_place(), print("open.%s", tx), &text) != DONE ||
+        read_about(bytes_of(&text), &about) != DONE)
         return FAILED;
     return what_in(about.rest, plan);
 }
 
-enum outcome write_state(const char *tx, const char *name, size_t number, const struct state *state, bool synced) {
+enum outcome write_state(const char *tx, const char *name, size_t number, const struct state *state,
+                         bool synced) {
     struct text text = {0};
     state_write(state, &text);
     return store(state_place(), in_tx(tx, print("%s.%zu", name, number)), text.at, text.size, synced);
@@ -307,8 +321,10 @@ enum outcome give_up_journal(const char *tx) {
     if (!is_there(state_place(), print("tx/%s", tx)) && mkdirat(state_place(), print("tx/%s", tx), 0700) != 0)
         return FAILED;
     read_before.is = false;
-    if ((read_own(state_place(), in_tx(tx, "about"), &text) != DONE || read_about(bytes_of(&text), &about) != DONE) &&
-        read_own(state_place(), print("open.%s", tx), &text) == DONE && read_about(bytes_of(&text), &about) == DONE) {
+    if ((read_own(state_place(), in_tx(tx, "about"), &text) != DONE ||
+         read_about(bytes_of(&text), &about) != DONE) &&
+        read_own(state_place(), print("open.%s", tx), &text) == DONE &&
+        read_about(bytes_of(&text), &about) == DONE) {
         const size_t size = (size_t)(about.rest.at - text.at);
         if (store(state_place(), in_tx(tx, "about"), text.at, size, true) != DONE)
             return FAILED;
@@ -319,7 +335,9 @@ enum outcome give_up_journal(const char *tx) {
 
 /* --- the seal --- */
 
-static const char *sealed_name(size_t i) { return i == 0 ? "about" : i == 1 ? "plan" : print("saved.%zu", i - 1); }
+static const char *sealed_name(size_t i) {
+    return i == 0 ? "about" : i == 1 ? "plan" : print("saved.%zu", i - 1);
+}
 
 static enum outcome write_sums(const char *tx, size_t count) {
     struct text sums = {0};
@@ -363,7 +381,8 @@ static bool is_as_sealed(const char *tx, const struct sum_line *line) {
 static void verify(const char *tx, struct bytes lines, struct soundness *soundness, struct text *damaged) {
     for (size_t i = 0; i < soundness->wanted; i++) {
         struct sum_line line;
-        if (read_sum_line(&lines, &line) == DONE && bytes_are(line.name, sealed_name(i)) && is_as_sealed(tx, &line))
+        if (read_sum_line(&lines, &line) == DONE && bytes_are(line.name, sealed_name(i)) &&
+            is_as_sealed(tx, &line))
             soundness->verified++;
         else
             text_print(damaged, "%s%s", damaged->size ? " " : "", sealed_name(i));
@@ -378,8 +397,8 @@ struct soundness soundness_of(const char *tx) {
     if (!is_there(state_place(), print("tx/%s", tx)))
         return soundness;
     const struct about about = about_of(tx);
-    if (read_own(state_place(), in_tx(tx, "sums"), &text) != DONE || read_sums(bytes_of(&text), &lines, &count) != SOUND ||
-        (about.known && count != about.steps + 2)) {
+    if (read_own(state_place(), in_tx(tx, "sums"), &text) != DONE ||
+        read_sums(bytes_of(&text), &lines, &count) != SOUND || (about.known && count != about.steps + 2)) {
         forgive();
         text_word(&damaged, "sums");
     } else {
@@ -398,6 +417,6 @@ bool is_sound(const struct soundness *soundness) {
 }
 
 bool is_damaged(const struct soundness *soundness, size_t number) {
-    return is_word_of(print("saved.%zu", number), soundness->damaged) || is_word_of("sums", soundness->damaged) ||
-           is_word_of("everything", soundness->damaged);
+    return is_word_of(print("saved.%zu", number), soundness->damaged) ||
+           is_word_of("sums", soundness->damaged) || is_word_of("everything", soundness->damaged);
 }

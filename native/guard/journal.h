@@ -1,8 +1,9 @@
 /* The journal: a directory per change, whose files are on the disk before what they speak of begins.
  *
- * tx/TX: plan, about, saved.N (the state before step N), after.N (when all was set), sums (digests of the first three), state,
- * values (as read back), rollback (to what), left (what is somebody else's, once an undo has begun). `open.TX` beside it says
- * that a change is open and what of. A change whose state is not `confirmed` is put back. */
+ * tx/TX: plan, about, saved.N (the state before step N), after.N (when all was set), sums (digests of the
+ * first three), state, values (as read back), rollback (to what), left (what is somebody else's, once an undo
+ * has begun). `open.TX` beside it says that a change is open and what of. A change whose state is not
+ * `confirmed` is put back. */
 #ifndef WULF_GUARD_JOURNAL_H
 #define WULF_GUARD_JOURNAL_H
 
@@ -54,7 +55,8 @@ MUST_CHECK enum outcome write_about(const char *tx, const char *owner, uid_t uid
 MUST_CHECK enum outcome plan_of(const char *tx, struct plan *plan);
 /* What a change is of, as far as that is known. */
 MUST_CHECK enum outcome what_of(const char *tx, struct plan *plan);
-MUST_CHECK enum outcome write_state(const char *tx, const char *name, size_t number, const struct state *state, bool synced);
+MUST_CHECK enum outcome write_state(const char *tx, const char *name, size_t number,
+                                    const struct state *state, bool synced);
 MUST_CHECK enum outcome read_saved(const char *tx, size_t number, struct state *state);
 /* The state after it; false where that is not known. */
 bool read_after(const char *tx, size_t number, struct state *state);

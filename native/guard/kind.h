@@ -10,20 +10,26 @@ struct kind {
     enum outcome (*save)(const struct step *step, struct state *state);
     /* Set the value. */
     enum outcome (*put)(const struct step *step);
-    /* Put these items back, which are some of `before`, what `save` gave then. One that does not come back keeps no other from it. */
+    /* Put these items back, which are some of `before`, what `save` gave then. One that does not come back
+     * keeps no other from it. */
     enum outcome (*restore)(const struct step *step, const struct state *items, const struct state *before,
                             const struct state *after);
     /* The value as the catalogue writes it. */
     enum outcome (*get)(const struct step *step, struct text *value);
-    /* Whether an item, which the change has not set itself, moves by itself after what it has set. May be NULL. */
+    /* Whether an item, which the change has not set itself, moves by itself after what it has set. May be
+     * NULL. */
     bool (*moves)(const struct state *before, const struct state *after, const char *key);
-    /* Whether an item that is not there is gone with what it belonged to, so that nothing is to be put back. May be NULL. */
+    /* Whether an item that is not there is gone with what it belonged to, so that nothing is to be put back.
+     * May be NULL. */
     bool (*is_gone)(const struct step *step, const char *key);
-    /* Whether what is there instead of an item is others' alone, so that nothing more is to be put back. May be NULL. */
+    /* Whether what is there instead of an item is others' alone, so that nothing more is to be put back. May
+     * be NULL. */
     bool (*is_others)(const struct item *wanted, const struct state *after, const struct state *now);
-    /* Whether an item that was not there before is taken away again; otherwise it came with something else. May be NULL. */
+    /* Whether an item that was not there before is taken away again; otherwise it came with something else.
+     * May be NULL. */
     bool (*removes)(const char *key);
-    /* Whether what the change took away is asked for although somebody else has made it anew: restore says so. */
+    /* Whether what the change took away is asked for although somebody else has made it anew: restore says
+     * so. */
     bool insists;
     /* Of an earlier boot: what is put back then. May be NULL: the same. */
     enum outcome (*restore_at_boot)(const struct step *step, const struct state *items);
@@ -34,8 +40,8 @@ struct kind {
 /* What somebody else has set is theirs: said in the answer and the log. */
 void say_left(const struct step *step, const char *what);
 
-extern const struct kind kind_tuned, kind_service, kind_module, kind_ethtool, kind_link, kind_route, kind_host_route,
-    kind_sysctl, kind_file, kind_turbo, kind_idle_states, kind_pm_qos, kind_firewall, kind_mpi_parameter,
-    kind_irq_affinity, kind_stored, kind_unit;
+extern const struct kind kind_tuned, kind_service, kind_module, kind_ethtool, kind_link, kind_route,
+    kind_host_route, kind_sysctl, kind_file, kind_turbo, kind_idle_states, kind_pm_qos, kind_firewall,
+    kind_mpi_parameter, kind_irq_affinity, kind_stored, kind_unit;
 
 #endif

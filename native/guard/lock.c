@@ -185,11 +185,11 @@ struct owner owner_now(void) {
     struct bytes rest = {text.at, text.size - 1}, fields[3];
     uint64_t numbers[3];
     bool good = cut(&rest, '\t', &fields[0]) && cut(&rest, '\t', &fields[1]) && cut(&rest, '\t', &fields[2]);
-    good = good && bytes_number(fields[1], INT64_MAX, &numbers[0]) && bytes_number(fields[2], INT64_MAX, &numbers[1]) &&
-           bytes_number(rest, UINT32_MAX, &numbers[2]);
+    good = good && bytes_number(fields[1], INT64_MAX, &numbers[0]) &&
+           bytes_number(fields[2], INT64_MAX, &numbers[1]) && bytes_number(rest, UINT32_MAX, &numbers[2]);
     if (good)
-        owner = (struct owner){true, keep(fields[0].at, fields[0].size), (uid_t)numbers[2], (int64_t)numbers[0],
-                               (int64_t)numbers[1]};
+        owner = (struct owner){true, keep(fields[0].at, fields[0].size), (uid_t)numbers[2],
+                               (int64_t)numbers[0], (int64_t)numbers[1]};
     return owner;
 }
 
@@ -202,7 +202,8 @@ void require_owner(const char *name, uid_t caller) {
 }
 
 enum outcome set_owner(const char *name, uid_t caller, int64_t since, int64_t until) {
-    return keep_in_run("lock", print("%s\t%lld\t%lld\t%u", name, (long long)since, (long long)until, (unsigned)caller));
+    return keep_in_run(
+        "lock", print("%s\t%lld\t%lld\t%u", name, (long long)since, (long long)until, (unsigned)caller));
 }
 
 void unlock_owner(const char *name) {

@@ -6,8 +6,8 @@
 
 #include <sys/types.h>
 
-/* Take the lock that goes with the process; ends with EXIT_BUSY where somebody else has it for too long. `puts_back`: what only
- * puts back goes on where nothing can be written to /run. */
+/* Take the lock that goes with the process; ends with EXIT_BUSY where somebody else has it for too long.
+ * `puts_back`: what only puts back goes on where nothing can be written to /run. */
 void exclusively(bool puts_back);
 /* Beside others that look, and not while a guard is at work. */
 void looking(void);

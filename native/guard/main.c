@@ -4,27 +4,26 @@
  *   guard unlock OWNER
  *   guard begin TX OWNER DEADLINE_S      plan on stdin; journals the old state, changes nothing
  *   guard apply TX                       makes the changes and prints what the kernel or driver made of them
- *   guard swap OLD TX OWNER DEADLINE_S   undo OLD (- for none), begin TX (plan on stdin) and apply it, in one go
- *   guard part TX STEPS                  makes these steps of it, and puts what the others have changed back
+ *   guard swap OLD TX OWNER DEADLINE_S   undo OLD (- for none), begin TX (plan on stdin) and apply it, in one
+ * go guard part TX STEPS                  makes these steps of it, and puts what the others have changed back
  *   guard alternate TX A B               lets the probe have either of two parts of it made, again and again
  *   guard extend TX DEADLINE_S           still there: so many seconds from now
  *   guard confirm TX                     keeps them; over a new connection
  *   guard undo TX [WHY]                  puts back what it has changed
  *   guard rollback TX OWNER DEADLINE_S original|ID
  *                                        begins a change back to the state before that one
- *   guard recover                        ends what was left open; also runs before any of the above, and at boot
- *   guard status                         what is set, by whom, since when, and what differs; changes nothing
- *   guard leaves TX                      what a change that is stuck has left; changes nothing
- *   guard abandon TX                     leaves it so for good
- *   guard where                          where the files of a plan (stdin) are, and who else may have them
- *   guard explain                        the commands that a plan (stdin) would run; runs none, needs no root
- *   guard version
+ *   guard recover                        ends what was left open; also runs before any of the above, and at
+ * boot guard status                         what is set, by whom, since when, and what differs; changes
+ * nothing guard leaves TX                      what a change that is stuck has left; changes nothing guard
+ * abandon TX                     leaves it so for good guard where                          where the files
+ * of a plan (stdin) are, and who else may have them guard explain                        the commands that a
+ * plan (stdin) would run; runs none, needs no root guard version
  *
- * A plan has one step per line, with tabs between: KNOB KIND INTERFACE TARGET VALUE. Called by way of sudo (SUDO_UID is not 0) it
- * does what /etc/wulf/grant and the table of knobs grant.
+ * A plan has one step per line, with tabs between: KNOB KIND INTERFACE TARGET VALUE. Called by way of sudo
+ * (SUDO_UID is not 0) it does what /etc/wulf/grant and the table of knobs grant.
  *
- * Exit codes: 0 done; 1 an error, nothing changed; 10 somebody else has the node; 11 a step failed and all is put back;
- * 12 too late: it was undone before; 13 not everything could be put back (`status` says what). */
+ * Exit codes: 0 done; 1 an error, nothing changed; 10 somebody else has the node; 11 a step failed and all is
+ * put back; 12 too late: it was undone before; 13 not everything could be put back (`status` says what). */
 #include "guard/alternation.h"
 #include "guard/answer.h"
 #include "guard/change.h"
@@ -77,7 +76,8 @@ static void explain_plan(const struct plan *plan) {
         const size_t size = answer_size();
         forgive();
         if (!step->known || step->known->kind->put(step) != DONE)
-            fail(EXIT_ERROR, "%s=%s: %s", step->knob, step->value, complaint("this guard knows no such kind of access"));
+            fail(EXIT_ERROR, "%s=%s: %s", step->knob, step->value,
+                 complaint("this guard knows no such kind of access"));
         const char *said = keep_text(answer_from(size));
         answer_cut(size);
         struct bytes rest = {said, strlen(said)}, line;
@@ -185,15 +185,16 @@ static _Noreturn void run_verb(const struct verb *verb, const char *const words[
     finish(perform(verb->name, words, &plan));
 }
 
-/* What is kept is set again, at boot or when a service has loaded its own rules: no change, and not under the lock, which a guard
- * has that starts such a service. */
+/* What is kept is set again, at boot or when a service has loaded its own rules: no change, and not under the
+ * lock, which a guard has that starts such a service. */
 static _Noreturn void set_kept(const char *const words[]) {
     struct plan plan;
     struct granted granted;
     const char *line = print("kept\t%s\t%s\t%s\t%s\n", words[0], words[1], words[2], words[3]);
     pm_qos_in_service = true;
     if (plan_read((struct bytes){line, strlen(line)}, &plan) != DONE || *plan.steps[0].value == '@' ||
-        grant(&plan.steps[0], caller, &granted) != GRANTED || granted.step->known->kind->put(granted.step) != DONE)
+        grant(&plan.steps[0], caller, &granted) != GRANTED ||
+        granted.step->known->kind->put(granted.step) != DONE)
         fail(EXIT_ERROR, "%s", complaint("it was refused"));
     finish(EXIT_DONE);
 }
@@ -201,7 +202,8 @@ static _Noreturn void set_kept(const char *const words[]) {
 static _Noreturn void run_own(const char *verb, const char *const words[]) {
     if (is_role(verb))
         watch(verb);
-    if (is_same(verb, "alternating") && words[0] && words[1] && words[2] && is_change((struct bytes){words[0], strlen(words[0])}))
+    if (is_same(verb, "alternating") && words[0] && words[1] && words[2] &&
+        is_change((struct bytes){words[0], strlen(words[0])}))
         alternating(words[0], words[1], words[2]);
     if (is_same(verb, "set") && words[0] && words[1] && words[2] && words[3])
         set_kept(words);

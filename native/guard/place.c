@@ -12,13 +12,15 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
-#define LOCAL "ext2 ext3 ext4 xfs btrfs zfs f2fs jfs reiserfs bcachefs vfat overlay tmpfs ramfs rootfs squashfs erofs"
+#define LOCAL                                                                                                \
+    "ext2 ext3 ext4 xfs btrfs zfs f2fs jfs reiserfs bcachefs vfat overlay tmpfs ramfs rootfs squashfs erofs"
 #define MEMORY "tmpfs ramfs rootfs"
 
 enum { TMPFS = 0x01021994, RAMFS = (int)0x858458f6 };
 
 #ifdef WULF_FAULTS
-/* A build for tests takes the disk of this machine for one that others may have, too, where a file says so. */
+/* A build for tests takes the disk of this machine for one that others may have, too, where a file says so.
+ */
 static const char *local_types(void) {
     struct stat about;
     return stat("/run/wulf-fault/foreign", &about) == 0 ? "tmpfs ramfs rootfs" : LOCAL;
@@ -74,8 +76,8 @@ static struct mount mount_of(const char *path) {
             const char *at = plain(word);
             while (next_word(&line, &word) && !bytes_are(word, "-"))
                 continue;
-            if (!is_inside(real, at) || strlen(at) < best || !next_word(&line, &type) || !next_word(&line, &word) ||
-                !next_word(&line, &options))
+            if (!is_inside(real, at) || strlen(at) < best || !next_word(&line, &type) ||
+                !next_word(&line, &word) || !next_word(&line, &options))
                 continue;
             best = strlen(at);
             found = (struct mount){keep(type.at, type.size), keep(options.at, options.size)};
@@ -97,7 +99,8 @@ static const char *key_of(const char *path, const struct mount *mount) {
     if (stat(there, &about) != 0)
         return path;
     if (is_word_of(mount->type, local_types()))
-        return print("%s:%llu:%llu%s", boot_id(), (unsigned long long)about.st_dev, (unsigned long long)about.st_ino, rest);
+        return print("%s:%llu:%llu%s", boot_id(), (unsigned long long)about.st_dev,
+                     (unsigned long long)about.st_ino, rest);
     /* Devices are of one kernel; on a server's disk the number of a file is the same for all. */
     if (S_ISREG(about.st_mode) && read_any(there, &content) != DONE)
         forgive();
@@ -118,7 +121,8 @@ static const char *option(const char *options, const char *name) {
 
 static bool is_in_memory(const char *directory) {
     struct statfs about;
-    return starts_with(directory, "/run/") || starts_with(directory, "/cow/") || starts_with(directory, "/dev/shm/") ||
+    return starts_with(directory, "/run/") || starts_with(directory, "/cow/") ||
+           starts_with(directory, "/dev/shm/") ||
            (statfs(directory, &about) == 0 && ((int)about.f_type == TMPFS || (int)about.f_type == RAMFS));
 }
 
@@ -134,7 +138,9 @@ static const char *forgets(const struct mount *mount) {
             return "on an overlay in memory, so a boot forgets it";
         return layer ? "-" : "on an overlay that cannot be written";
     }
-    return is_word_of(mount->type, local_types()) ? "-" : print("on %s, which other nodes may have, too", mount->type);
+    return is_word_of(mount->type, local_types())
+               ? "-"
+               : print("on %s, which other nodes may have, too", mount->type);
 }
 
 /* `mine` when a confirmed change of this node is in it, else the node that says so there. */
@@ -166,8 +172,8 @@ static void where_step(const struct step *step) {
         return;
     }
     const struct mount mount = mount_of(path);
-    SAY("file", print("%zu", step->number), path, mount.type, key_of(path, &mount), holder_of(step->kind_name, path),
-        forgets(&mount), value_now(step));
+    SAY("file", print("%zu", step->number), path, mount.type, key_of(path, &mount),
+        holder_of(step->kind_name, path), forgets(&mount), value_now(step));
 }
 
 void where(const struct plan *plan) {

@@ -1,4 +1,5 @@
-/* Where files are: a directory such as /opt may be the same one on many nodes, and a root may be gone after a boot. */
+/* Where files are: a directory such as /opt may be the same one on many nodes, and a root may be gone after a
+ * boot. */
 #ifndef WULF_GUARD_PLACE_H
 #define WULF_GUARD_PLACE_H
 

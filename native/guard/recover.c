@@ -42,7 +42,8 @@ void retry_later(const char *tx) {
     if (numbers_in(print("retry.%s", tx), numbers) && numbers[1])
         wait = (int64_t)(numbers[1] < LONGEST_RETRY_S ? 2 * numbers[1] : LONGEST_RETRY_S);
     wait = wait < LONGEST_RETRY_S ? wait : LONGEST_RETRY_S;
-    if (keep_in_run(print("retry.%s", tx), print("%lld %lld", (long long)(now_s() + wait), (long long)wait)) != DONE)
+    if (keep_in_run(print("retry.%s", tx),
+                    print("%lld %lld", (long long)(now_s() + wait), (long long)wait)) != DONE)
         forgive(); /* then it is due at once */
 }
 
@@ -87,7 +88,8 @@ void recover(bool also_stuck) {
     answer_cut(size);
     const struct tx_rows rows = journal();
     for (size_t i = 0; i < rows.count; i++) /* a `begin` that never came to its journal */
-        if (is_same(rows.at[i].state.word, "none") && is_there(state_place(), print("tx/%s", rows.at[i].name)))
+        if (is_same(rows.at[i].state.word, "none") &&
+            is_there(state_place(), print("tx/%s", rows.at[i].name)))
             discard(rows.at[i].name);
     const struct names gone = names_with(state_place(), ".", "gone.");
     for (size_t i = 0; i < gone.count; i++)
@@ -123,8 +125,9 @@ bool tidy(void) {
     return true;
 }
 
-/* What it starts is not needed to be there: the guard and its journal are on a file system that may come late, or not at all.
- * It waits for those that there are, needs none of them, and does not keep the node from booting. */
+/* What it starts is not needed to be there: the guard and its journal are on a file system that may come
+ * late, or not at all. It waits for those that there are, needs none of them, and does not keep the node from
+ * booting. */
 static const char *unit_text(void) {
     return "[Unit]\n"
            "Description=Undo changes of wulf that nobody confirmed\n"
@@ -136,7 +139,8 @@ static const char *unit_text(void) {
            "Type=oneshot\n"
            "TimeoutStartSec=300\n"
            "ExecStart=/bin/sh -c 'if [ -x " PROGRAM_PLACE " ]; then exec " PROGRAM_PLACE " recover; fi; "
-           "echo \"" PROGRAM_PLACE " is not there: what nobody confirmed is undone when wulf next reaches this node\" >&2'\n";
+           "echo \"" PROGRAM_PLACE
+           " is not there: what nobody confirmed is undone when wulf next reaches this node\" >&2'\n";
 }
 
 enum outcome recover_at_boot(void) {

@@ -14,7 +14,8 @@ static enum outcome scope_now(struct scope *scope) {
     if (place >= 0)
         close(place);
     if (outcome != GRANTED || read_scope((struct bytes){text_string(&text), text.size}, scope) != GRANTED)
-        return complain("not through sudo: " SCOPE_PLACE " is missing or damaged ('wulf settings sudoers --install' makes it)");
+        return complain("not through sudo: " SCOPE_PLACE
+                        " is missing or damaged ('wulf settings sudoers --install' makes it)");
     return GRANTED;
 }
 

@@ -6,9 +6,10 @@
 #include <sys/types.h>
 
 /* Who called: 0 is root, others came by way of sudo; UID_UNKNOWN where sudo's word is no number. */
-#define UID_UNKNOWN ((uid_t)-1)
+#define UID_UNKNOWN ((uid_t) - 1)
 
-/* Ends the program with EXIT_ERROR where any of it cannot be done. Returns who called. What only explains needs no root. */
+/* Ends the program with EXIT_ERROR where any of it cannot be done. Returns who called. What only explains
+ * needs no root. */
 uid_t settle(bool as_root);
 
 #endif

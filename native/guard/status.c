@@ -48,20 +48,24 @@ static void show_change(const struct tx_row *row) {
 }
 
 static void show_setting(const struct touched *touched) {
-    struct back back = {.step = &touched->step, .before = touched->before, .after = touched->after,
+    struct back back = {.step = &touched->step,
+                        .before = touched->before,
+                        .after = touched->after,
                         .after_known = touched->after_known};
     const struct state now = back_now(&back);
     forgive();
     back_decide(&back, &now);
     bool differs = touched->broken != NULL;
     for (size_t i = 0; i < back.left.count; i++) { /* of items that the change has set itself */
-        const char *before = state_value(&back.before, back.left.at[i].key), *made = state_value(&back.after, back.left.at[i].key);
+        const char *before = state_value(&back.before, back.left.at[i].key),
+                   *made = state_value(&back.after, back.left.at[i].key);
         differs = differs || !before || !made || !is_same(before, made);
     }
     differs = differs || !is_back(&back);
     forgive();
-    SAY("set", touched->step.knob, touched->step.kind_name, touched->step.interface, touched->step.target, touched->tx,
-        differs ? "different" : "same", value_now(&touched->step), touched->step.value, touched->read_back);
+    SAY("set", touched->step.knob, touched->step.kind_name, touched->step.interface, touched->step.target,
+        touched->tx, differs ? "different" : "same", value_now(&touched->step), touched->step.value,
+        touched->read_back);
 }
 
 static void show_log(void) {
@@ -115,7 +119,8 @@ static void leaves_of_history(void) {
 
 static void leaves_of_step(const char *tx, const struct step *step, const struct soundness *soundness) {
     struct back back;
-    const bool known = step->known && !is_damaged(soundness, step->number) && back_of_step(tx, step, &back) == DONE;
+    const bool known =
+        step->known && !is_damaged(soundness, step->number) && back_of_step(tx, step, &back) == DONE;
     if (known) {
         const struct state now = back_now(&back);
         back_decide(&back, &now);

@@ -28,12 +28,14 @@ enum outcome plan_read(struct bytes text, struct plan *plan) {
 
 /* The row of the table that says that it may be set so; NULL where none does. */
 static const struct known_knob *row_of(const struct step *step) {
-    const struct known_knob *row =
-        knob_at(bytes_of(step->knob), bytes_of(step->kind_name), bytes_of(step->interface), bytes_of(step->target));
+    const struct known_knob *row = knob_at(bytes_of(step->knob), bytes_of(step->kind_name),
+                                           bytes_of(step->interface), bytes_of(step->target));
     if (!row)
         return NULL;
     const bool former = *step->value == '@'; /* what was before: `rollback` alone makes such a step */
-    return former || read_value_of(row->type, row->range, row->words, bytes_of(step->value)) == GRANTED ? row : NULL;
+    return former || read_value_of(row->type, row->range, row->words, bytes_of(step->value)) == GRANTED
+               ? row
+               : NULL;
 }
 
 enum outcome grant(const struct step *step, uid_t caller, struct granted *granted) {
@@ -45,7 +47,8 @@ enum outcome grant(const struct step *step, uid_t caller, struct granted *grante
             return complain("not through sudo: %s is not in the catalogue with this value", step->knob);
         if (step->known->of_interface || !is_same(step->interface, "-"))
             if (scope_grants_interface(step->interface) != GRANTED)
-                return complain("not through sudo: %s is not one of the interfaces in " SCOPE_PLACE, step->interface);
+                return complain("not through sudo: %s is not one of the interfaces in " SCOPE_PLACE,
+                                step->interface);
     }
     granted->mark = GRANTED;
     return GRANTED;

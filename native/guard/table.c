@@ -13,7 +13,8 @@ static const struct known_kind KINDS[] = {
 #undef KNOB
 
 #define KIND(...)
-#define KNOB(knob, kind, target, type, low, high, words, rank) {knob, kind, target, type, {low, high}, words, rank},
+#define KNOB(knob, kind, target, type, low, high, words, rank)                                               \
+    {knob, kind, target, type, {low, high}, words, rank},
 static const struct known_knob KNOBS[] = {
 #include "guard/table.inc"
 };
@@ -46,7 +47,8 @@ static bool is_target(const char *known, struct bytes interface, struct bytes ta
     }
 }
 
-const struct known_knob *knob_at(struct bytes knob, struct bytes kind, struct bytes interface, struct bytes target) {
+const struct known_knob *knob_at(struct bytes knob, struct bytes kind, struct bytes interface,
+                                 struct bytes target) {
     for (size_t i = 0; i < COUNT(KNOBS); i++)
         if (bytes_are(knob, KNOBS[i].knob) && bytes_are(kind, KNOBS[i].kind) &&
             is_target(KNOBS[i].target, interface, target))

@@ -24,8 +24,10 @@ struct known_knob {
 /* NULL where there is none. */
 const struct known_kind *kind_named(struct bytes name);
 /* The knob of that kind and target; `interface` stands for INTERFACE in it. NULL where there is none. */
-const struct known_knob *knob_at(struct bytes knob, struct bytes kind, struct bytes interface, struct bytes target);
-/* When a knob is set and put back: what makes others anew comes before these. What is not known comes last. */
+const struct known_knob *knob_at(struct bytes knob, struct bytes kind, struct bytes interface,
+                                 struct bytes target);
+/* When a knob is set and put back: what makes others anew comes before these. What is not known comes last.
+ */
 int rank_of(const char *knob, const char *kind);
 
 #endif

@@ -24,9 +24,8 @@ enum { LIMIT_MS = 40000, MOST_OUTPUT = 16 << 20 };
 bool explaining;
 static const char *tools_mark = MARK "none";
 
-static const char *const PLACES[] = {"/usr/local/sbin", "/usr/local/bin", "/usr/sbin",
-                                     "/usr/bin",        "/sbin",          "/bin",
-                                     "/usr/lib64/openmpi/bin"};
+static const char *const PLACES[] = {
+    "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", "/usr/lib64/openmpi/bin"};
 static const char *const TOOLS =
     "ethtool ip nft modprobe systemctl systemd-run tuned-adm ompi_info iptables-legacy iptables-legacy-save "
     "ip6tables-legacy ip6tables-legacy-save";
@@ -60,7 +59,8 @@ struct running {
     int output;
 };
 
-static _Noreturn void become_tool(const char *path, const char *const words[], int input, int output, pid_t parent) {
+static _Noreturn void become_tool(const char *path, const char *const words[], int input, int output,
+                                  pid_t parent) {
     static const char *const environment[] = {"LC_ALL=C", "PATH=" TOOL_PATH, NULL, NULL};
     const char *all[COUNT(environment)];
     memcpy(all, environment, sizeof environment);
@@ -221,7 +221,8 @@ enum outcome set_value(const char *path, const char *value) {
     const bool good = file >= 0 && write(file, line, (size_t)size) == size;
     const int why = errno;
     const bool closed = file < 0 || close(file) == 0;
-    return good && closed ? DONE : complain("%s does not take '%s' (%s)", path, one_line(value, 80), strerror(why));
+    return good && closed ? DONE
+                          : complain("%s does not take '%s' (%s)", path, one_line(value, 80), strerror(why));
 }
 
 void mark_tools(const char *mark) { tools_mark = print(MARK "%s", mark); }
@@ -232,7 +233,8 @@ void end_marked(const char *mark) {
     for (size_t i = 0; i < names.count; i++) {
         const pid_t pid = (pid_t)strtol(names.at[i], NULL, 10);
         struct text environment = {0};
-        if (pid <= 1 || pid == getpid() || read_any(print("/proc/%d/environ", (int)pid), &environment) != DONE)
+        if (pid <= 1 || pid == getpid() ||
+            read_any(print("/proc/%d/environ", (int)pid), &environment) != DONE)
             continue;
         for (size_t at = 0; at < environment.size; at += strlen(environment.at + at) + 1)
             if (is_same(environment.at + at, wanted))
@@ -248,7 +250,8 @@ enum outcome start_own(const char *const words[]) {
     if (child == 0) {
         static const char *const environment[] = {NULL};
         const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-        if (setsid() < 0 || null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0 || fork() != 0)
+        if (setsid() < 0 || null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0 ||
+            fork() != 0)
             _exit(0);
         if (syscall(SYS_close_range, 3U, ~0U, 0U) != 0)
             for (int file = 3; file < 1024; file++)

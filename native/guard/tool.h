@@ -1,4 +1,5 @@
-/* Other programs: by absolute path from a fixed list, with nothing of the caller's, and a limit of time and of output. */
+/* Other programs: by absolute path from a fixed list, with nothing of the caller's, and a limit of time and
+ * of output. */
 #ifndef WULF_GUARD_TOOL_H
 #define WULF_GUARD_TOOL_H
 

@@ -25,7 +25,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ROLES = 3, BEHIND_S = 2, ANSWER_MS = 2000, START_MS = 5000, HANGS_S = 5, LONGEST_UNDO_S = 900, AGAIN_S = 3, MEET_MS = 200, ALONE_S = 10 };
+enum {
+    ROLES = 3,
+    BEHIND_S = 2,
+    ANSWER_MS = 2000,
+    START_MS = 5000,
+    HANGS_S = 5,
+    LONGEST_UNDO_S = 900,
+    AGAIN_S = 3,
+    MEET_MS = 200,
+    ALONE_S = 10
+};
 
 /* A role, the file that has its number for people, and how long after the one before it acts. */
 static const struct {
@@ -44,8 +54,8 @@ bool is_role(const char *word) {
 /* The name of a socket must be short: it is found by way of the directory that is open. */
 static struct sockaddr_un address_of(size_t role) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    const int size = snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s.socket", run_place(),
-                              ROLE[role].name);
+    const int size = snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s.socket",
+                              run_place(), ROLE[role].name);
     if (size < 0 || (size_t)size >= sizeof address.sun_path)
         address.sun_path[0] = 0; /* there is no such socket */
     return address;
@@ -54,7 +64,8 @@ static struct sockaddr_un address_of(size_t role) {
 static int connect_to(size_t role) {
     const struct sockaddr_un address = address_of(role);
     const int file = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (file >= 0 && (connect(file, (const struct sockaddr *)&address, sizeof address) != 0 || send(file, "look", 4, MSG_NOSIGNAL) != 4)) {
+    if (file >= 0 && (connect(file, (const struct sockaddr *)&address, sizeof address) != 0 ||
+                      send(file, "look", 4, MSG_NOSIGNAL) != 4)) {
         close(file);
         return -1;
     }
@@ -81,7 +92,8 @@ static bool answers(int file, int64_t until) {
 
 /* --- starting --- */
 
-/* One that is stopped, hangs, or has lost its socket: known by the lock of its role, which only a living one has. */
+/* One that is stopped, hangs, or has lost its socket: known by the lock of its role, which only a living one
+ * has. */
 static void end_role(size_t role) {
     struct text text = {0};
     uint64_t pid;
@@ -103,9 +115,10 @@ static enum outcome start_by_systemd(size_t role) {
     if (access("/run/systemd/system", F_OK) != 0 || fault_bare())
         return FAILED;
     /* A service outlives the connection, and systemd starts it again should somebody end it. */
-    const char *unit = print("--unit=wulf-guard-%s-%d-%lld", ROLE[role].name, (int)getpid(), (long long)now_ms());
-    return RUN("systemd-run", "--quiet", "--collect", unit, "-p", "Restart=on-failure", "-p", "RestartSec=100ms", "-p",
-               "StartLimitIntervalSec=0", PROGRAM_PLACE, ROLE[role].name);
+    const char *unit =
+        print("--unit=wulf-guard-%s-%d-%lld", ROLE[role].name, (int)getpid(), (long long)now_ms());
+    return RUN("systemd-run", "--quiet", "--collect", unit, "-p", "Restart=on-failure", "-p",
+               "RestartSec=100ms", "-p", "StartLimitIntervalSec=0", PROGRAM_PLACE, ROLE[role].name);
 }
 
 static bool comes_up(size_t role) {
@@ -173,7 +186,8 @@ struct watcher {
 static _Noreturn void retire(const struct watcher *watcher) {
     struct text text = {0};
     const char *file = ROLE[watcher->role].file;
-    if (read_own(run_place(), file, &text) == DONE && is_same(text_string(&text), print("%d\n", (int)getpid())))
+    if (read_own(run_place(), file, &text) == DONE &&
+        is_same(text_string(&text), print("%d\n", (int)getpid())))
         remove_own(run_place(), file);
     remove_own(run_place(), print("%s.socket", ROLE[watcher->role].name));
     _exit(EXIT_DONE);
@@ -199,7 +213,8 @@ static void listen_as(struct watcher *watcher) {
     const struct sockaddr_un address = address_of(watcher->role);
     remove_own(run_place(), print("%s.socket", ROLE[watcher->role].name));
     watcher->listening = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (watcher->listening < 0 || bind(watcher->listening, (const struct sockaddr *)&address, sizeof address) != 0 ||
+    if (watcher->listening < 0 ||
+        bind(watcher->listening, (const struct sockaddr *)&address, sizeof address) != 0 ||
         listen(watcher->listening, 64) != 0)
         _exit(EXIT_DONE);
     watcher->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -223,7 +238,8 @@ static void glance_at(const char *tx, struct glance *seen) {
 
 static struct glance glance(void) {
     struct glance seen = {INT64_MAX, false};
-    const struct names deadlines = names_with(run_place(), ".", "deadline."), open = names_with(state_place(), ".", "open.");
+    const struct names deadlines = names_with(run_place(), ".", "deadline."),
+                       open = names_with(state_place(), ".", "open.");
     for (size_t i = 0; i < deadlines.count; i++)
         glance_at(deadlines.at[i] + strlen("deadline."), &seen);
     for (size_t i = 0; i < open.count; i++)
@@ -362,7 +378,8 @@ static void answer_one(struct watcher *watcher) {
     meet_peers(watcher);
 }
 
-/* Somebody has removed /run/wulf: who is started anew finds the new one, or that another has its role there. */
+/* Somebody has removed /run/wulf: who is started anew finds the new one, or that another has its role there.
+ */
 static void begin_anew_without_run(const struct watcher *watcher) {
     struct stat about;
     if (fstat(run_place(), &about) == 0 && about.st_nlink > 0)
@@ -392,7 +409,8 @@ static void act(struct watcher *watcher) {
 }
 
 static void wait_once(struct watcher *watcher) {
-    struct pollfd files[ROLES + 3] = {{watcher->listening, POLLIN, 0}, {watcher->timer, POLLIN, 0}, {watcher->work, POLLIN, 0}};
+    struct pollfd files[ROLES + 3] = {
+        {watcher->listening, POLLIN, 0}, {watcher->timer, POLLIN, 0}, {watcher->work, POLLIN, 0}};
     for (size_t i = 0; i < ROLES; i++)
         files[3 + i] = (struct pollfd){watcher->peers[i], POLLIN, 0};
     if (poll(files, ROLES + 3, -1) < 0)

@@ -7,7 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_NUMBER = 1000000000, MOST_OTHERS = 65536, MOST_ROOTS = 16 << 20, INPUT_MS = 30000, OTHERS_INPUT_MS = 5000 };
+enum {
+    MOST_NUMBER = 1000000000,
+    MOST_OTHERS = 65536,
+    MOST_ROOTS = 16 << 20,
+    INPUT_MS = 30000,
+    OTHERS_INPUT_MS = 5000
+};
 
 static struct bytes bytes_of(const char *text) { return (struct bytes){text, strlen(text)}; }
 

@@ -1,4 +1,5 @@
-/* What a caller says: the verb, its words, and the plan on standard input. All of it is read before any lock is asked for. */
+/* What a caller says: the verb, its words, and the plan on standard input. All of it is read before any lock
+ * is asked for. */
 #ifndef WULF_GUARD_WORDS_H
 #define WULF_GUARD_WORDS_H
 

@@ -98,7 +98,8 @@ static size_t read_everything(const char *at, size_t size) {
         touch(&sum, one.name);
     char *plain = malloc(size + 4);
     size_t plain_size = 0;
-    if (plain && (unescape(text, plain, &plain_size) == DONE || base64_read(text, plain, &plain_size) == DONE))
+    if (plain &&
+        (unescape(text, plain, &plain_size) == DONE || base64_read(text, plain, &plain_size) == DONE))
         touch(&sum, (struct bytes){plain, plain_size});
     free(plain);
     return sum;

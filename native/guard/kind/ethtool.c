@@ -1,6 +1,6 @@
 /* What ethtool sets: TARGET is GROUP.PARAMETER, or several of one group, or a group alone. */
-#include "guard/kind/files.h"
 #include "guard/read/ethtool.h"
+#include "guard/kind/files.h"
 #include "guard/tool.h"
 
 #include <string.h>
@@ -34,7 +34,8 @@ static void add_pair(void *of, const char *name, size_t size, struct bytes value
         state_add(found->state, keep(name, size), keep(value.at, value.size));
 }
 
-static enum outcome show(const struct step *step, enum ethtool_group group, bool maximums, struct state *state) {
+static enum outcome show(const struct step *step, enum ethtool_group group, bool maximums,
+                         struct state *state) {
     struct text said = {0};
     struct found found = {state, maximums};
     if (ASK(&said, "ethtool", FLAGS[group].show, step->interface) == DONE)

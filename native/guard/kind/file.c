@@ -4,17 +4,21 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static enum outcome save(const struct step *step, struct state *state) { return files_save(step->target, state); }
+static enum outcome save(const struct step *step, struct state *state) {
+    return files_save(step->target, state);
+}
 static enum outcome put(const struct step *step) { return files_put(step->target, step->value); }
-static enum outcome get(const struct step *step, struct text *value) { return files_get(step->target, value); }
+static enum outcome get(const struct step *step, struct text *value) {
+    return files_get(step->target, value);
+}
 
 static bool is_directory(const char *path) {
     struct stat about;
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
-/* An interface that has fewer queues than when they were set has none of their settings, and would make a new queue
- * without them: nothing is to be put back. An interface that is gone is something else. */
+/* An interface that has fewer queues than when they were set has none of their settings, and would make a new
+ * queue without them: nothing is to be put back. An interface that is gone is something else. */
 static bool is_gone(const struct step *step, const char *path) {
     (void)step;
     const char *queues = strstr(path, "/queues/");
@@ -25,4 +29,5 @@ static bool is_gone(const struct step *step, const char *path) {
     return is_directory(directory) && !is_directory(queue);
 }
 
-const struct kind kind_file = {.save = save, .put = put, .restore = files_restore, .get = get, .is_gone = is_gone};
+const struct kind kind_file = {
+    .save = save, .put = put, .restore = files_restore, .get = get, .is_gone = is_gone};

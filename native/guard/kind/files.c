@@ -98,7 +98,7 @@ enum outcome files_put(const char *patterns, const char *values) {
 }
 
 enum outcome files_restore(const struct step *step, const struct state *items, const struct state *before,
-                                       const struct state *after) {
+                           const struct state *after) {
     (void)step;
     (void)before;
     (void)after;

@@ -13,8 +13,8 @@ struct names words_of(const char *text);
 MUST_CHECK enum outcome file_value(const char *path, char **value);
 MUST_CHECK enum outcome files_save(const char *patterns, struct state *state);
 MUST_CHECK enum outcome files_put(const char *patterns, const char *values);
-MUST_CHECK enum outcome files_restore(const struct step *step, const struct state *items, const struct state *before,
-                                       const struct state *after);
+MUST_CHECK enum outcome files_restore(const struct step *step, const struct state *items,
+                                      const struct state *before, const struct state *after);
 /* The values of each pattern, different ones with commas. */
 MUST_CHECK enum outcome files_get(const char *patterns, struct text *value);
 

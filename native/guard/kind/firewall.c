@@ -1,5 +1,5 @@
-/* The packet filter, for one interface: accept early, and do not track connections. What is ours is recorded rule by rule;
- * nothing of anybody else is removed or changed, whatever its comment is. */
+/* The packet filter, for one interface: accept early, and do not track connections. What is ours is recorded
+ * rule by rule; nothing of anybody else is removed or changed, whatever its comment is. */
 #include "guard/kind.h"
 #include "guard/kind/rules.h"
 #include "guard/tool.h"

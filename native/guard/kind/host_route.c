@@ -1,5 +1,6 @@
-/* The route to one address, TARGET: `via GATEWAY dev INTERFACE src ADDRESS`, or `none`. With `src` packets keep the address
- * by which the others know the node: answers would not find the way back to one of a cable. */
+/* The route to one address, TARGET: `via GATEWAY dev INTERFACE src ADDRESS`, or `none`. With `src` packets
+ * keep the address by which the others know the node: answers would not find the way back to one of a cable.
+ */
 #include "guard/kind.h"
 #include "guard/kind/files.h"
 #include "guard/read/ip.h"
@@ -20,8 +21,8 @@ static void add_word(void *of, struct bytes word) {
 /* As `ip` takes it; a route with a metric is somebody else's, and comes after this one. */
 static enum outcome save(const struct step *step, struct state *state) {
     struct text said = {0};
-    if (checked(step) != DONE ||
-        ASK(&said, "ip", "-4", "route", "show", "exact", print("%s/32", step->target), "table", "main") != DONE)
+    if (checked(step) != DONE || ASK(&said, "ip", "-4", "route", "show", "exact",
+                                     print("%s/32", step->target), "table", "main") != DONE)
         return FAILED;
     struct bytes rest = {text_string(&said), said.size}, line;
     while (next_line(&rest, &line)) {
@@ -57,7 +58,9 @@ static enum outcome set(const struct step *step, const char *value) {
     return tool_run(NULL, words);
 }
 
-static enum outcome put(const struct step *step) { return checked(step) == DONE ? set(step, step->value) : FAILED; }
+static enum outcome put(const struct step *step) {
+    return checked(step) == DONE ? set(step, step->value) : FAILED;
+}
 
 static enum outcome restore(const struct step *step, const struct state *items, const struct state *before,
                             const struct state *after) {

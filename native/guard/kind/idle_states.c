@@ -1,11 +1,14 @@
-/* Idle states of the CPUs that are not used: "all allowed", or "disabled: NAME NAME". TARGET: patterns of their files. */
+/* Idle states of the CPUs that are not used: "all allowed", or "disabled: NAME NAME". TARGET: patterns of
+ * their files. */
 #include "guard/kind/files.h"
 
 #include "guard/tool.h"
 
 #include <string.h>
 
-static enum outcome save(const struct step *step, struct state *state) { return files_save(step->target, state); }
+static enum outcome save(const struct step *step, struct state *state) {
+    return files_save(step->target, state);
+}
 
 /* Of .../NAME/disable. */
 static const char *name_of(const char *path) {
@@ -22,7 +25,8 @@ static enum outcome put(const struct step *step) {
     const char *names = some ? step->value + strlen("disabled:") : "";
     const struct names files = files_of(step->target);
     for (size_t i = 0; i < files.count; i++)
-        if (set_value(files.at[i], is_word_of(name_of(files.at[i]), names + strspn(names, " ")) ? "1" : "0") != DONE)
+        if (set_value(files.at[i],
+                      is_word_of(name_of(files.at[i]), names + strspn(names, " ")) ? "1" : "0") != DONE)
             return FAILED;
     return DONE;
 }

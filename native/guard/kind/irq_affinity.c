@@ -1,5 +1,5 @@
-/* CPUs of the interface's interrupts. They are known by their names: a driver that makes its queues anew gets other
- * numbers. The value is a list of CPUs for each interrupt, in order; the last one serves the rest. */
+/* CPUs of the interface's interrupts. They are known by their names: a driver that makes its queues anew gets
+ * other numbers. The value is a list of CPUs for each interrupt, in order; the last one serves the rest. */
 #include "guard/kind/files.h"
 
 #include "guard/tool.h"

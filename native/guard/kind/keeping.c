@@ -42,7 +42,8 @@ static void clear(const char *path) {
     const char *start = new_name(path, 0);
     const size_t size = strlen(start) - 1;
     const char *base = strrchr(start, '/') + 1;
-    const struct names names = names_with(AT_FDCWD, directory_of(path), keep(base, size - (size_t)(base - start)));
+    const struct names names =
+        names_with(AT_FDCWD, directory_of(path), keep(base, size - (size_t)(base - start)));
     for (size_t i = 0; i < names.count; i++) {
         const char *pid = names.at[i] + (size - (size_t)(base - start));
         const struct bytes digits = {pid, strlen(pid)};
@@ -90,8 +91,8 @@ char *kept_word(const struct kept *kept) {
     if (kept->is == KEPT_LINK)
         return print("link:%s", kept->link);
     struct text text = {0};
-    text_print(&text, "file:%o,%u,%u:%lld.%09lld:", kept->mode, kept->uid, kept->gid, (long long)kept->seconds,
-               (long long)kept->nanoseconds);
+    text_print(&text, "file:%o,%u,%u:%lld.%09lld:", kept->mode, kept->uid, kept->gid,
+               (long long)kept->seconds, (long long)kept->nanoseconds);
     base64_write((struct bytes){kept->content.at, kept->content.size}, &text);
     return text.at;
 }
@@ -115,7 +116,8 @@ enum outcome kept_parse(const char *word, struct kept *kept) {
     long long seconds, nanoseconds;
     int size = 0;
     kept->is = KEPT_FILE;
-    if (sscanf(word, "file:%o,%u,%u:%lld.%lld:%n", &kept->mode, &kept->uid, &kept->gid, &seconds, &nanoseconds, &size) != 5 ||
+    if (sscanf(word, "file:%o,%u,%u:%lld.%lld:%n", &kept->mode, &kept->uid, &kept->gid, &seconds,
+               &nanoseconds, &size) != 5 ||
         !size)
         return complain("what was kept of a file cannot be read");
     kept->seconds = seconds;
@@ -179,7 +181,8 @@ static enum outcome fill(int file, const struct kept *kept) {
     const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {kept->seconds, kept->nanoseconds}};
     if ((kept->uid != UINT32_MAX || kept->gid != UINT32_MAX) && fchown(file, kept->uid, kept->gid) != 0)
         return FAILED;
-    if (fchmod(file, kept->mode) != 0 || (kept->seconds >= 0 && futimens(file, times) != 0) || fsync(file) != 0)
+    if (fchmod(file, kept->mode) != 0 || (kept->seconds >= 0 && futimens(file, times) != 0) ||
+        fsync(file) != 0)
         return FAILED;
     return DONE;
 }

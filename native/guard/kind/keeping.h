@@ -1,4 +1,5 @@
-/* Files that last: read, written as a whole or not at all, and changed line by line where others have changed them, too. */
+/* Files that last: read, written as a whole or not at all, and changed line by line where others have changed
+ * them, too. */
 #ifndef WULF_GUARD_KIND_KEEPING_H
 #define WULF_GUARD_KIND_KEEPING_H
 
@@ -8,7 +9,7 @@
 
 struct kept {
     enum { KEPT_ABSENT, KEPT_LINK, KEPT_FILE } is;
-    const char *link;      /* where a link goes; of what is absent the uppermost directory that is, too, or "" */
+    const char *link; /* where a link goes; of what is absent the uppermost directory that is, too, or "" */
     unsigned mode, uid, gid;
     int64_t seconds, nanoseconds; /* negative seconds: now */
     struct text content;

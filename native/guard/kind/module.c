@@ -1,5 +1,5 @@
-/* A parameter that the interface's driver takes only when it is loaded. Loading it anew takes the link down, and addresses
- * and routes with it: they are put back. `-` stands for "not given". */
+/* A parameter that the interface's driver takes only when it is loaded. Loading it anew takes the link down,
+ * and addresses and routes with it: they are put back. `-` stands for "not given". */
 #include "guard/kind/files.h"
 
 #include "guard/read/ip.h"
@@ -19,14 +19,17 @@ static enum outcome driver_of(const char *interface, const char **driver) {
         return complain("%s has no driver that is a module", interface);
     target[size] = 0;
     *driver = keep_text(strrchr(target, '/') ? strrchr(target, '/') + 1 : target);
-    return bytes_only((struct bytes){*driver, strlen(*driver)}, "_-") ? DONE : complain("%s: a driver without a name", interface);
+    return bytes_only((struct bytes){*driver, strlen(*driver)}, "_-")
+               ? DONE
+               : complain("%s: a driver without a name", interface);
 }
 
 /* "options DRIVER A=1 B=2": the value of a parameter. */
 static const char *option_in(struct bytes line, const char *driver, const char *parameter) {
     struct bytes word, name;
     const char *found = NULL;
-    if (!next_word(&line, &word) || !bytes_are(word, "options") || !next_word(&line, &word) || !bytes_are(word, driver))
+    if (!next_word(&line, &word) || !bytes_are(word, "options") || !next_word(&line, &word) ||
+        !bytes_are(word, driver))
         return NULL;
     while (next_word(&line, &word))
         if (cut(&word, '=', &name) && bytes_are(name, parameter))
@@ -156,7 +159,8 @@ static enum outcome bring_back(const char *interface, const struct link_before *
     }
     if (RUN("ip", "link", "set", "dev", interface, "mtu", before->mtu, "up") != DONE)
         return FAILED;
-    return put_addresses(interface, &before->addresses) == DONE ? put_routes(interface, &before->routes) : FAILED;
+    return put_addresses(interface, &before->addresses) == DONE ? put_routes(interface, &before->routes)
+                                                                : FAILED;
 }
 
 static enum outcome load(const char *driver, const char *parameter, const char *value) {

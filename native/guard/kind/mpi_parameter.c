@@ -1,5 +1,5 @@
-/* A parameter of Open MPI in the file that all jobs on the node read. `default` takes the line away. Other lines are not
- * touched; the file goes only if it was not there before and has nothing of others. */
+/* A parameter of Open MPI in the file that all jobs on the node read. `default` takes the line away. Other
+ * lines are not touched; the file goes only if it was not there before and has nothing of others. */
 #include "guard/kind/mpi.h"
 
 #include "guard/kind/files.h"
@@ -29,10 +29,13 @@ enum outcome mpi_file(const char **path) {
     struct bytes rest = {text_string(&said), said.size}, line;
     while (next_line(&rest, &line))
         if (bytes_begin(line, start) && line.size > strlen(start) && line.at[strlen(start)] == '/') {
-            const char *link = print("%s/openmpi-mca-params.conf", keep(line.at + strlen(start), line.size - strlen(start)));
+            const char *link =
+                print("%s/openmpi-mca-params.conf", keep(line.at + strlen(start), line.size - strlen(start)));
             char *real = realpath(link, NULL); /* a distribution may keep it elsewhere, with a link here */
             char *directory = real ? NULL : realpath(keep(link, (size_t)(strrchr(link, '/') - link)), NULL);
-            known = real ? keep_text(real) : directory ? print("%s/openmpi-mca-params.conf", directory) : link;
+            known = real        ? keep_text(real)
+                    : directory ? print("%s/openmpi-mca-params.conf", directory)
+                                : link;
             *path = known;
             return DONE;
         }
@@ -43,7 +46,9 @@ static enum outcome guarded_file(const char **path) {
     if (mpi_file(path) != DONE)
         return FAILED;
     const char *directory = keep(*path, (size_t)(strrchr(*path, '/') - *path));
-    return mpi_caller && is_open_to_others(directory) ? complain("not through sudo: %s is not root's alone", directory) : DONE;
+    return mpi_caller && is_open_to_others(directory)
+               ? complain("not through sudo: %s is not root's alone", directory)
+               : DONE;
 }
 
 static enum outcome read_file(const char **path, struct kept *kept) {
@@ -86,7 +91,8 @@ static void without_marks(struct kept *kept) {
     kept->content = text;
 }
 
-static enum outcome write_values(const char *path, struct kept *kept, const struct state *items, bool marked) {
+static enum outcome write_values(const char *path, struct kept *kept, const struct state *items,
+                                 bool marked) {
     const bool was_absent = kept->is != KEPT_FILE;
     without_marks(kept);
     if (marked)
@@ -126,7 +132,8 @@ static enum outcome restore(const struct step *step, const struct state *items, 
     say_left(step, print("other lines of %s", path));
     struct state lines = {0};
     for (size_t i = 0; i < items->count; i++)
-        state_add_flagged(&lines, items->at[i].key, items->at[i].value, *items->at[i].value ? 0 : ITEM_ABSENT);
+        state_add_flagged(&lines, items->at[i].key, items->at[i].value,
+                          *items->at[i].value ? 0 : ITEM_ABSENT);
     return write_values(path, &kept, &lines, false);
 }
 
@@ -138,7 +145,8 @@ static enum outcome get(const struct step *step, struct text *value) {
     for (size_t i = 0; i < names.count; i++) {
         const char *line = state_value(&state, names.at[i]), *last = line ? strrchr(line, '\n') : NULL;
         const char *sign = line ? strchr(last ? last : line, '=') : NULL;
-        struct bytes text = sign ? (struct bytes){sign + 1, strlen(sign + 1)} : (struct bytes){ABSENT, strlen(ABSENT)};
+        struct bytes text =
+            sign ? (struct bytes){sign + 1, strlen(sign + 1)} : (struct bytes){ABSENT, strlen(ABSENT)};
         text = bytes_trimmed(text);
         text_print(value, "%s%s", i ? " " : "", text.size ? keep(text.at, text.size) : ABSENT);
     }

@@ -1,4 +1,5 @@
-/* The longest wake-up the CPUs may need [us]: it holds while a process keeps TARGET (/dev/cpu_dma_latency) open. */
+/* The longest wake-up the CPUs may need [us]: it holds while a process keeps TARGET (/dev/cpu_dma_latency)
+ * open. */
 #include "guard/kind/pm_qos.h"
 
 #include "guard/answer.h"
@@ -60,7 +61,8 @@ static enum outcome save(const struct step *step, struct state *state) {
     return DONE;
 }
 
-/* It outlives the unit or the connection of whoever starts it; in a service that keeps settings it is a part of that. */
+/* It outlives the unit or the connection of whoever starts it; in a service that keeps settings it is a part
+ * of that. */
 static enum outcome start_holder(const char *device, const char *value) {
     if (access("/run/systemd/system", F_OK) == 0 && !pm_qos_in_service && !fault_bare()) {
         const char *unit = print("--unit=wulf-latency-%d-%lld", (int)getpid(), (long long)now_ms());

@@ -16,7 +16,8 @@ static enum outcome ask(const struct step *step, struct text *said) {
 /* A route is known by where it goes, and by its metric. */
 static const char *key_of(const struct route_line *route) {
     const char *destination = keep(route->destination.at, route->destination.size);
-    return route->metric.size ? print("%s metric %s", destination, keep(route->metric.at, route->metric.size)) : destination;
+    return route->metric.size ? print("%s metric %s", destination, keep(route->metric.at, route->metric.size))
+                              : destination;
 }
 
 static enum outcome save(const struct step *step, struct state *state) {
@@ -52,7 +53,8 @@ static enum outcome change(const struct step *step, struct bytes line, const cha
         return complain("a route of %s has too many words", step->interface);
     if (!is_same(value, "default")) {
         words.at[words.count++] = step->target;
-        words.at[words.count++] = ends_with(value, "ms") || ends_with(value, "s") ? value : print("%sms", value);
+        words.at[words.count++] =
+            ends_with(value, "ms") || ends_with(value, "s") ? value : print("%sms", value);
     }
     static const char *const last[] = {"dev", NULL, "scope", "link"};
     for (size_t i = 0; i < COUNT(last); i++)

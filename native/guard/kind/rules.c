@@ -42,7 +42,8 @@ static char *key_of(const char *interface, const struct nft_line *line) {
                  (unsigned long long)line->handle);
 }
 
-/* The text of our rules for an interface: that which accepts and, in a table of our own, that which does not track. */
+/* The text of our rules for an interface: that which accepts and, in a table of our own, that which does not
+ * track. */
 static bool is_our_text(const char *interface, struct bytes text) {
     text = bytes_trimmed(text);
     for (int i = 0; i < 2; i++)
@@ -55,7 +56,7 @@ struct seeker {
     const char *interface;
     const struct state *known; /* rules of ours that were recorded */
     struct state *found;
-    const char *before;        /* keys that were there before ours, between newlines; NULL to seek recorded ones */
+    const char *before; /* keys that were there before ours, between newlines; NULL to seek recorded ones */
     const char *own_table;
 };
 
@@ -81,7 +82,8 @@ static void seek_new(void *of, const struct nft_line *line) {
         state_add(seeker->found, key, line->what == NFT_TABLE ? "table" : text_of(bytes_trimmed(line->text)));
 }
 
-static void read_listing(const struct text *listing, void (*line)(void *, const struct nft_line *), void *of) {
+static void read_listing(const struct text *listing, void (*line)(void *, const struct nft_line *),
+                         void *of) {
     read_nft((struct bytes){text_string(listing), listing->size}, line, of);
 }
 
@@ -123,7 +125,8 @@ enum outcome owned_read(struct owned *owned) {
     if (!is_there(state_place(), OWNED))
         return DONE;
     if (read_own(state_place(), OWNED, &text) != DONE || state_read(&text, &known) != DONE)
-        return complain("which rules of the packet filter are ours is not known: %s/%s is damaged", STATE_PLACE, OWNED);
+        return complain("which rules of the packet filter are ours is not known: %s/%s is damaged",
+                        STATE_PLACE, OWNED);
     const char *boot = state_value(&known, "boot");
     if (!boot || !is_same(boot, boot_id()))
         return DONE; /* they went with that boot */
@@ -210,7 +213,8 @@ static enum outcome take_away(struct owned *owned, const char *interface) {
         } else if (words.count == KEY_WORDS && is_same(item->value, "table")) {
             text_print(&commands, "delete table %s %s\n", words.at[1], words.at[2]);
         } else if (words.count == KEY_WORDS) {
-            text_print(&commands, "delete rule %s %s %s handle %s\n", words.at[1], words.at[2], words.at[4], words.at[5]);
+            text_print(&commands, "delete rule %s %s %s handle %s\n", words.at[1], words.at[2], words.at[4],
+                       words.at[5]);
         }
     }
     if (run_nft(&commands) != DONE)
@@ -229,21 +233,28 @@ static void make_in_chain(void *of, const struct nft_line *line) {
     const struct maker *maker = of;
     if ((line->what == NFT_RULE && is_our_text(maker->interface, line->text)) || line->what == NFT_TABLE)
         text_print(maker->before, "%s\n", key_of(maker->interface, line));
-    const bool filters = bytes_are(line->family, "ip") || bytes_are(line->family, "ip6") || bytes_are(line->family, "inet");
-    const struct nft_line table = {.what = NFT_TABLE, .family = line->family, .table = line->table,
-                                   .table_handle = line->table_handle, .handle = line->table_handle};
+    const bool filters =
+        bytes_are(line->family, "ip") || bytes_are(line->family, "ip6") || bytes_are(line->family, "inet");
+    const struct nft_line table = {.what = NFT_TABLE,
+                                   .family = line->family,
+                                   .table = line->table,
+                                   .table_handle = line->table_handle,
+                                   .handle = line->table_handle};
     if (line->what == NFT_BASE && filters && !is_owned(maker->owned, &table))
-        text_print(maker->commands, "insert rule %s %s %s %s \"%s\" accept comment \"wulf\"\n", text_of(line->family),
-                   text_of(line->table), text_of(line->chain), line->is_input ? "iifname" : "oifname", maker->interface);
+        text_print(maker->commands, "insert rule %s %s %s %s \"%s\" accept comment \"wulf\"\n",
+                   text_of(line->family), text_of(line->table), text_of(line->chain),
+                   line->is_input ? "iifname" : "oifname", maker->interface);
 }
 
 /* After the accepts, as untracked packets would fail `ct state` rules. */
 static void make_untracked(const char *interface, struct text *commands) {
     text_print(commands,
                "table inet %s {\n"
-               "\tchain prerouting { type filter hook prerouting priority raw; policy accept; iifname \"%s\" notrack "
+               "\tchain prerouting { type filter hook prerouting priority raw; policy accept; iifname \"%s\" "
+               "notrack "
                "comment \"wulf\"; }\n"
-               "\tchain output { type filter hook output priority raw; policy accept; oifname \"%s\" notrack comment "
+               "\tchain output { type filter hook output priority raw; policy accept; oifname \"%s\" notrack "
+               "comment "
                "\"wulf\"; }\n}\n",
                table_for(interface), interface, interface);
 }
@@ -281,7 +292,8 @@ static enum outcome make_legacy(struct owned *owned, const char *interface, bool
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < (untracked ? COUNT(rules) : 2); j++) {
             const char *cut_at = strstr(rules[j], "%s");
-            const char *rule = print("%s%s%s", keep(rules[j], (size_t)(cut_at - rules[j])), interface, cut_at + 2);
+            const char *rule =
+                print("%s%s%s", keep(rules[j], (size_t)(cut_at - rules[j])), interface, cut_at + 2);
             if (run_legacy(programs[i], "-I", rule) != DONE)
                 return FAILED;
             state_add(&owned->rules, print("%s " LEGACY " %s %zu", interface, programs[i], j), rule);
@@ -304,7 +316,8 @@ enum outcome exempt(const char *interface, const char *mode) {
     if (is_same(mode, "tracked"))
         return DONE;
     owned.listing = (struct text){0}; /* without what was just taken away */
-    if (tool_path("nft") && (rules_list(&owned.listing) != DONE || make_nft(&owned, interface, untracked) != DONE))
+    if (tool_path("nft") &&
+        (rules_list(&owned.listing) != DONE || make_nft(&owned, interface, untracked) != DONE))
         return FAILED;
     return make_legacy(&owned, interface, untracked);
 }

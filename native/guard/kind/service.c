@@ -1,5 +1,5 @@
-/* A service of systemd: on or off now. What starts at boot is not touched (see `unit`). One that loads the packet filter takes
- * its rules along: its tables are items, too. */
+/* A service of systemd: on or off now. What starts at boot is not touched (see `unit`). One that loads the
+ * packet filter takes its rules along: its tables are items, too. */
 #include "guard/answer.h"
 #include "guard/kind/files.h"
 #include "guard/kind/rules.h"
@@ -14,17 +14,18 @@
 #define AT "at"
 
 static bool is_filter(const char *unit) {
-    return is_word_of(unit, "nftables.service firewalld.service iptables.service ip6tables.service ufw.service");
+    return is_word_of(unit,
+                      "nftables.service firewalld.service iptables.service ip6tables.service ufw.service");
 }
 
 /* --- the tables of a listing, without what is ours --- */
 
 struct tables {
     const struct owned *owned;
-    struct state *state;       /* TABLE key → what of it lasts; WHOLE key → all of it, as nft takes it */
+    struct state *state; /* TABLE key → what of it lasts; WHOLE key → all of it, as nft takes it */
     struct text steady, whole;
     bool is_dynamic, is_ours;
-    uint64_t age_s;            /* how much less time elements have left */
+    uint64_t age_s; /* how much less time elements have left */
 };
 
 static void add_steady(struct text *text, struct bytes line) {
@@ -89,7 +90,8 @@ static void add_elements(struct tables *tables, struct bytes text) {
 }
 
 static void end_table(struct tables *tables, const struct nft_line *line) {
-    const char *name = print("%s %s", keep(line->family.at, line->family.size), keep(line->table.at, line->table.size));
+    const char *name =
+        print("%s %s", keep(line->family.at, line->family.size), keep(line->table.at, line->table.size));
     if (!tables->is_ours) {
         state_add(tables->state, print(TABLE "%s", name), text_string(&tables->steady));
         state_add_flagged(tables->state, print(WHOLE "%s", name), text_string(&tables->whole), ITEM_VOLATILE);
@@ -115,7 +117,8 @@ static void add_table_line(void *of, const struct nft_line *line) {
         end_table(tables, line);
 }
 
-static void add_tables(const struct text *listing, const struct owned *owned, uint64_t age_s, struct state *state) {
+static void add_tables(const struct text *listing, const struct owned *owned, uint64_t age_s,
+                       struct state *state) {
     struct tables tables = {.owned = owned, .state = state, .age_s = age_s};
     read_nft((struct bytes){text_string(listing), listing->size}, add_table_line, &tables);
 }
@@ -224,15 +227,17 @@ static enum outcome rules_aside(const char *unit, struct text *listing) {
 }
 
 /* A table that somebody else has made instead of one of ours is not removed. */
-static enum outcome check_others(const struct state *items, const struct state *after, const struct state *now) {
+static enum outcome check_others(const struct state *items, const struct state *after,
+                                 const struct state *now) {
     for (size_t i = 0; i < items->count; i++) {
         const struct item *item = &items->at[i];
         const char *there = starts_with(item->key, TABLE) ? state_value(now, item->key) : NULL;
         const char *made = state_value(after, item->key);
         const bool as_before = there && !(item->flags & ITEM_ABSENT) && is_same(there, item->value);
         if (there && !as_before && (!made || !is_same(made, there)))
-            return complain("somebody else has made %s meanwhile: 'nft delete %s' lets the former one come back",
-                            item->key, item->key);
+            return complain(
+                "somebody else has made %s meanwhile: 'nft delete %s' lets the former one come back",
+                item->key, item->key);
     }
     return DONE;
 }
@@ -240,7 +245,8 @@ static enum outcome check_others(const struct state *items, const struct state *
 static bool is_among(const struct state *items, const char *key) { return state_value(items, key) != NULL; }
 
 /* Those of others as they are, ours as they were. */
-static void compose(const struct state *items, const struct state *before, const struct state *now, struct text *all) {
+static void compose(const struct state *items, const struct state *before, const struct state *now,
+                    struct text *all) {
     text_word(all, "flush ruleset\n");
     for (size_t i = 0; i < now->count; i++) {
         const char *key = now->at[i].key;

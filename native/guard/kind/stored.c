@@ -1,5 +1,5 @@
-/* A file that lasts. VALUE: `absent`, `link:TARGET`, or `file:MODE:CONTENT` with the content in base64. Of a file of lines
- * NAME = VALUE each line is an item: those of others stay, whatever becomes of ours. */
+/* A file that lasts. VALUE: `absent`, `link:TARGET`, or `file:MODE:CONTENT` with the content in base64. Of a
+ * file of lines NAME = VALUE each line is an item: those of others stay, whatever becomes of ours. */
 #include "guard/kind.h"
 #include "guard/kind/keeping.h"
 #include "guard/sha256.h"
@@ -62,7 +62,8 @@ static bool has_only_ours(const struct kept *kept) {
     return true;
 }
 
-static enum outcome restore_by_lines(const struct step *step, const struct state *items, const struct kept *was) {
+static enum outcome restore_by_lines(const struct step *step, const struct state *items,
+                                     const struct kept *was) {
     struct kept now;
     if (kept_read(step->target, &now) != DONE)
         return FAILED;
@@ -114,5 +115,5 @@ static enum outcome get(const struct step *step, struct text *value) {
 
 static bool removes(const char *key) { return *key != '/'; }
 
-const struct kind kind_stored = {.save = save, .put = put, .restore = restore, .get = get, .removes = removes,
-                                 .is_others = is_others};
+const struct kind kind_stored = {
+    .save = save, .put = put, .restore = restore, .get = get, .removes = removes, .is_others = is_others};

@@ -1,4 +1,5 @@
-/* The profile of TuneD that is in force; `none` when it does nothing. TARGET: the file in which TuneD keeps its name. */
+/* The profile of TuneD that is in force; `none` when it does nothing. TARGET: the file in which TuneD keeps
+ * its name. */
 #include "guard/kind.h"
 #include "guard/kind/keeping.h"
 #include "guard/tool.h"
@@ -63,7 +64,8 @@ static enum outcome restore(const struct step *step, const struct state *items, 
     if (!starts_with(value, PRESET))
         return set(value);
     struct text now = {0};
-    if (active(&now) != DONE || (!is_same(now.at, "none") && RUN("systemctl", "stop", "tuned.service") != DONE))
+    if (active(&now) != DONE ||
+        (!is_same(now.at, "none") && RUN("systemctl", "stop", "tuned.service") != DONE))
         return FAILED;
     return preset(step, value + strlen(PRESET));
 }

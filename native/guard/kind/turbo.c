@@ -1,4 +1,5 @@
-/* Frequencies above the nominal one: 1 allowed, 0 not. TARGET: the file that forbids, the file that allows. */
+/* Frequencies above the nominal one: 1 allowed, 0 not. TARGET: the file that forbids, the file that allows.
+ */
 #include "guard/kind/files.h"
 
 #include "guard/tool.h"

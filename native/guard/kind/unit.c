@@ -38,7 +38,8 @@ static enum outcome restore(const struct step *step, const struct state *items, 
     return value ? set(step, value) : DONE;
 }
 
-/* What starts at this boot was settled before the unit is put back; the system may still be booting, so nobody waits. */
+/* What starts at this boot was settled before the unit is put back; the system may still be booting, so
+ * nobody waits. */
 static enum outcome restore_at_boot(const struct step *step, const struct state *items) {
     const char *value = state_value(items, step->target);
     if (!value || set(step, value) != DONE)

@@ -15,7 +15,8 @@ enum outcome base64_read(struct bytes text, char *plain, size_t *size) {
         return FAILED;
     for (size_t i = 0; i < text.size; i += 4) {
         const bool last = i + 4 == text.size;
-        const size_t pads = last ? (size_t)(text.at[i + 3] == '=') + (text.at[i + 2] == '=' && text.at[i + 3] == '=') : 0;
+        const size_t pads =
+            last ? (size_t)(text.at[i + 3] == '=') + (text.at[i + 2] == '=' && text.at[i + 3] == '=') : 0;
         unsigned bits = 0;
         for (size_t j = 0; j < 4; j++) {
             const int value = j >= 4 - pads ? 0 : digit(text.at[i + j]);

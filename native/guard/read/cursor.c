@@ -93,7 +93,8 @@ bool bytes_number(struct bytes bytes, uint64_t most, uint64_t *number) {
 bool bytes_only(struct bytes bytes, const char *others) {
     for (size_t i = 0; i < bytes.size; i++) {
         const char byte = bytes.at[i];
-        const bool plain = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9');
+        const bool plain =
+            (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9');
         if (!plain && (!byte || !strchr(others, byte)))
             return false;
     }

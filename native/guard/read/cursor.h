@@ -1,4 +1,5 @@
-/* Bytes from outside are read through these: a piece is never outside its bytes, nothing is allocated, no NUL is relied on. */
+/* Bytes from outside are read through these: a piece is never outside its bytes, nothing is allocated, no NUL
+ * is relied on. */
 #ifndef WULF_GUARD_READ_CURSOR_H
 #define WULF_GUARD_READ_CURSOR_H
 

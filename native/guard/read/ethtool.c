@@ -27,7 +27,8 @@ static bool lowered(struct bytes text, char name[NAME]) {
 static void read_ways(struct bytes line, const char *kind, ethtool_pair *pair, void *of) {
     struct bytes word, value;
     while (next_word(&line, &word))
-        if ((bytes_are(word, "RX:") || bytes_are(word, "TX:")) && next_word(&line, &value) && is_switch(value)) {
+        if ((bytes_are(word, "RX:") || bytes_are(word, "TX:")) && next_word(&line, &value) &&
+            is_switch(value)) {
             char name[NAME];
             strcpy(name, kind);
             strcat(name, word.at[0] == 'R' ? "-rx" : "-tx");
@@ -57,13 +58,18 @@ static void read_counts(struct bytes line, bool maximum, ethtool_pair *pair, voi
 }
 
 const char *ethtool_short(struct bytes name) {
-    static const char *const names[][2] = {
-        {"rx-checksumming", "rx"},          {"tx-checksumming", "tx"},
-        {"scatter-gather", "sg"},           {"tcp-segmentation-offload", "tso"},
-        {"udp-fragmentation-offload", "ufo"}, {"generic-segmentation-offload", "gso"},
-        {"generic-receive-offload", "gro"}, {"large-receive-offload", "lro"},
-        {"rx-vlan-offload", "rxvlan"},      {"tx-vlan-offload", "txvlan"},
-        {"ntuple-filters", "ntuple"},       {"receive-hashing", "rxhash"}};
+    static const char *const names[][2] = {{"rx-checksumming", "rx"},
+                                           {"tx-checksumming", "tx"},
+                                           {"scatter-gather", "sg"},
+                                           {"tcp-segmentation-offload", "tso"},
+                                           {"udp-fragmentation-offload", "ufo"},
+                                           {"generic-segmentation-offload", "gso"},
+                                           {"generic-receive-offload", "gro"},
+                                           {"large-receive-offload", "lro"},
+                                           {"rx-vlan-offload", "rxvlan"},
+                                           {"tx-vlan-offload", "txvlan"},
+                                           {"ntuple-filters", "ntuple"},
+                                           {"receive-hashing", "rxhash"}};
     for (size_t i = 0; i < COUNT(names); i++)
         if (bytes_are(name, names[i][0]))
             return names[i][1];

@@ -1,7 +1,8 @@
 #include "guard/read/ip.h"
 
 static bool is_shown_only(struct bytes word) {
-    static const char *const shown[] = {"linkdown", "dead", "offload", "offload_failed", "trap", "rt_offload", "rt_trap"};
+    static const char *const shown[] = {"linkdown", "dead",       "offload", "offload_failed",
+                                        "trap",     "rt_offload", "rt_trap"};
     for (size_t i = 0; i < COUNT(shown); i++)
         if (bytes_are(word, shown[i]))
             return true;
@@ -9,7 +10,8 @@ static bool is_shown_only(struct bytes word) {
 }
 
 static bool is_of_another_form(struct bytes word) {
-    static const char *const forms[] = {"nexthop", "nhid", "blackhole", "unreachable", "prohibit", "throw", "encap"};
+    static const char *const forms[] = {"nexthop",  "nhid",  "blackhole", "unreachable",
+                                        "prohibit", "throw", "encap"};
     for (size_t i = 0; i < COUNT(forms); i++)
         if (bytes_are(word, forms[i]))
             return true;
@@ -36,7 +38,8 @@ enum outcome read_route(struct bytes line, const char *property, struct route_li
     return DONE;
 }
 
-void each_route_word(struct bytes line, const char *property, void (*word)(void *of, struct bytes word), void *of) {
+void each_route_word(struct bytes line, const char *property, void (*word)(void *of, struct bytes word),
+                     void *of) {
     for (struct bytes one; next_word(&line, &one);) {
         if (is_shown_only(one))
             continue;

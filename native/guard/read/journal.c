@@ -21,11 +21,12 @@ enum outcome read_about(struct bytes text, struct about_text *about) {
         about->format = 0;
         return FAILED;
     }
-    const bool good = about->format == JOURNAL_FORMAT && next_number(&text, "number", UINT32_MAX, &about->number) &&
-                      next_pair(&text, "owner", &about->owner) && next_number(&text, "uid", UINT32_MAX, &about->uid) &&
-                      next_pair(&text, "boot", &about->boot) && next_pair(&text, "at", &about->at) &&
-                      next_number(&text, "steps", 65535, &about->steps) && bytes_printable(about->owner) &&
-                      bytes_only(about->boot, "-") && bytes_printable(about->at);
+    const bool good =
+        about->format == JOURNAL_FORMAT && next_number(&text, "number", UINT32_MAX, &about->number) &&
+        next_pair(&text, "owner", &about->owner) && next_number(&text, "uid", UINT32_MAX, &about->uid) &&
+        next_pair(&text, "boot", &about->boot) && next_pair(&text, "at", &about->at) &&
+        next_number(&text, "steps", 65535, &about->steps) && bytes_printable(about->owner) &&
+        bytes_only(about->boot, "-") && bytes_printable(about->at);
     about->rest = text;
     return good ? DONE : FAILED;
 }
@@ -48,15 +49,15 @@ enum outcome read_sums(struct bytes text, struct bytes *lines, uint64_t *count) 
 
 enum outcome read_sum_line(struct bytes *rest, struct sum_line *line) {
     struct bytes text, size;
-    if (!cut(rest, '\n', &text) || !cut(&text, '\t', &line->digest) || line->digest.size != 64 || !cut(&text, '\t', &size) ||
-        !bytes_number(size, UINT32_MAX, &line->size) || !bytes_only(text, "."))
+    if (!cut(rest, '\n', &text) || !cut(&text, '\t', &line->digest) || line->digest.size != 64 ||
+        !cut(&text, '\t', &size) || !bytes_number(size, UINT32_MAX, &line->size) || !bytes_only(text, "."))
         return FAILED;
     line->name = text;
     return DONE;
 }
 
 enum outcome read_tx_state(struct bytes text, struct bytes *word, struct bytes *why) {
-    static const char *const words[] = {"preparing", "prepared", "applying", "applied", "undoing",
+    static const char *const words[] = {"preparing", "prepared", "applying",  "applied",  "undoing",
                                         "stuck",     "undone",   "confirmed", "abandoned"};
     struct bytes line;
     *why = (struct bytes){0};

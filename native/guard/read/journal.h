@@ -13,8 +13,8 @@ struct about_text {
     struct bytes rest; /* lines after these: "device" or "what" */
 };
 
-/* format, number, owner, uid, boot, at, steps: in this order. DONE, or FAILED where it is not so; `format` is set in both
- * cases, to 0 where there is none. */
+/* format, number, owner, uid, boot, at, steps: in this order. DONE, or FAILED where it is not so; `format` is
+ * set in both cases, to 0 where there is none. */
 MUST_CHECK enum outcome read_about(struct bytes text, struct about_text *about);
 
 struct sum_line {

@@ -6,8 +6,9 @@ enum outcome read_plan_line(struct bytes text, struct plan_line *line) {
         if (!cut(&text, '\t', fields[i]))
             return FAILED;
     line->value = text;
-    const bool sound = bytes_printable(line->knob) && bytes_only(line->kind, "_") && bytes_printable(line->target) &&
-                       bytes_printable(line->value) && (bytes_are(line->interface, "-") || is_interface(line->interface));
+    const bool sound = bytes_printable(line->knob) && bytes_only(line->kind, "_") &&
+                       bytes_printable(line->target) && bytes_printable(line->value) &&
+                       (bytes_are(line->interface, "-") || is_interface(line->interface));
     return sound ? GRANTED : FAILED;
 }
 
@@ -24,7 +25,8 @@ enum outcome read_plan(struct bytes text, struct plan_line lines[PLAN_LINES], si
     *count = 0;
     struct bytes line;
     while (cut(&text, '\n', &line)) {
-        if (*count == PLAN_LINES || read_plan_line(line, &lines[*count]) != GRANTED || is_set_before(lines, *count))
+        if (*count == PLAN_LINES || read_plan_line(line, &lines[*count]) != GRANTED ||
+            is_set_before(lines, *count))
             return FAILED;
         ++*count;
     }

@@ -22,7 +22,9 @@ enum outcome read_scope(struct bytes text, struct scope *scope) {
             continue;
         if (!cut(&line, '\t', &key))
             return FAILED;
-        struct bytes *where = bytes_are(key, "users") ? &scope->users : bytes_are(key, "interfaces") ? &scope->interfaces : NULL;
+        struct bytes *where = bytes_are(key, "users")        ? &scope->users
+                              : bytes_are(key, "interfaces") ? &scope->interfaces
+                                                             : NULL;
         if (!where || where->at || !(where == &scope->users ? are_users(line) : are_interfaces(line)))
             return FAILED;
         *where = line;

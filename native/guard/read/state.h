@@ -1,5 +1,5 @@
-/* The grammar of a state: line = key TAB value [TAB "volatile"] LF, with \t, \n and \\ for what would end them; then
- * "end" TAB how many TAB the SHA-256 of all before it LF. */
+/* The grammar of a state: line = key TAB value [TAB "volatile"] LF, with \t, \n and \\ for what would end
+ * them; then "end" TAB how many TAB the SHA-256 of all before it LF. */
 #ifndef WULF_GUARD_READ_STATE_H
 #define WULF_GUARD_READ_STATE_H
 

@@ -24,7 +24,8 @@ static bool in_range(struct range range, struct bytes text) {
 static bool is_mask(struct bytes word) {
     for (size_t i = 0; i < word.size; i++) {
         const char byte = word.at[i];
-        if (!((byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'f') || (byte == ',' && i && i + 1 < word.size)))
+        if (!((byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'f') ||
+              (byte == ',' && i && i + 1 < word.size)))
             return false;
     }
     return word.size > 0;
@@ -89,7 +90,9 @@ static bool are_pairs(struct bytes value) {
     }
 }
 
-static bool is_name(struct bytes value) { return bytes_only(value, "_.-") && value.at[0] != '-' && value.at[0] != '.'; }
+static bool is_name(struct bytes value) {
+    return bytes_only(value, "_.-") && value.at[0] != '-' && value.at[0] != '.';
+}
 
 static bool are_states(struct bytes value) {
     if (bytes_are(value, "all allowed"))

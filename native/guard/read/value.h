@@ -25,6 +25,7 @@ struct range {
     int64_t low, high;
 };
 
-MUST_CHECK enum outcome read_value_of(enum value_type type, struct range range, const char *words, struct bytes value);
+MUST_CHECK enum outcome read_value_of(enum value_type type, struct range range, const char *words,
+                                      struct bytes value);
 
 #endif

@@ -46,24 +46,54 @@ static void a_value_is_of_its_type(void) {
         const char *text;
         bool good;
     } cases[] = {
-        {NUMBER, "9000", true},        {NUMBER, "67", false},          {NUMBER, "65536", false},
-        {NUMBER, "-1", false},         {NUMBER, "09000", false},       {NUMBER, "9000 ", false},
-        {NUMBER, "+9000", false},      {NUMBER, "off", true},          {NUMBER, "99999999999999999999", false},
-        {WORDS, "on", true},           {WORDS, "on off", false},       {WORDS, "o", false},
-        {NAME, "network-latency", true}, {NAME, "../evil", false},     {NAME, ".x", false},
-        {NAME, "a b", false},          {TEXT, "3,1", true},            {TEXT, "$(x)", false},
-        {DURATION, "5ms", true},       {DURATION, "default", true},    {DURATION, "5s", false},
-        {CPUS, "0-3,8 5", true},       {CPUS, "3-0", false},           {CPUS, "0,", false},
-        {CPUS, "all", false},          {STATES, "all allowed", true},  {STATES, "disabled: C1 C6", true},
-        {STATES, "disabled:", false},  {STATES, "disabled: ../x", false}, {MASKS, "ff,ffffffff 0", true},
-        {MASKS, "F", false},           {MASKS, ",f", false},           {LISTS, "self,tcp ^ofi", true},
-        {LISTS, "a=$(x)", false},      {LISTS, "-x", false},           {PAIRS, "rx 2 tx 2", true},
-        {PAIRS, "rx", false},          {PAIRS, "rx 2 tx", false},      {PAIRS, "evil 2", false},
-        {SIZES, "max 512", true},      {SIZES, "least", false},        {SWITCHES, "on off", true},
-        {SWITCHES, "on  off", false},  {SWITCHES, "@A/saved.1", false},
+        {NUMBER, "9000", true},
+        {NUMBER, "67", false},
+        {NUMBER, "65536", false},
+        {NUMBER, "-1", false},
+        {NUMBER, "09000", false},
+        {NUMBER, "9000 ", false},
+        {NUMBER, "+9000", false},
+        {NUMBER, "off", true},
+        {NUMBER, "99999999999999999999", false},
+        {WORDS, "on", true},
+        {WORDS, "on off", false},
+        {WORDS, "o", false},
+        {NAME, "network-latency", true},
+        {NAME, "../evil", false},
+        {NAME, ".x", false},
+        {NAME, "a b", false},
+        {TEXT, "3,1", true},
+        {TEXT, "$(x)", false},
+        {DURATION, "5ms", true},
+        {DURATION, "default", true},
+        {DURATION, "5s", false},
+        {CPUS, "0-3,8 5", true},
+        {CPUS, "3-0", false},
+        {CPUS, "0,", false},
+        {CPUS, "all", false},
+        {STATES, "all allowed", true},
+        {STATES, "disabled: C1 C6", true},
+        {STATES, "disabled:", false},
+        {STATES, "disabled: ../x", false},
+        {MASKS, "ff,ffffffff 0", true},
+        {MASKS, "F", false},
+        {MASKS, ",f", false},
+        {LISTS, "self,tcp ^ofi", true},
+        {LISTS, "a=$(x)", false},
+        {LISTS, "-x", false},
+        {PAIRS, "rx 2 tx 2", true},
+        {PAIRS, "rx", false},
+        {PAIRS, "rx 2 tx", false},
+        {PAIRS, "evil 2", false},
+        {SIZES, "max 512", true},
+        {SIZES, "least", false},
+        {SWITCHES, "on off", true},
+        {SWITCHES, "on  off", false},
+        {SWITCHES, "@A/saved.1", false},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
-        const bool good = read_value_of(cases[i].type, cases[i].type == NUMBER ? range : any, "on off", of(cases[i].text)) == GRANTED;
+        const bool good = read_value_of(cases[i].type, cases[i].type == NUMBER ? range : any, "on off",
+                                        of(cases[i].text)) == GRANTED;
         if (good != cases[i].good)
             fprintf(stderr, "%d: '%s'\n", (int)cases[i].type, cases[i].text);
         EXPECT(good == cases[i].good);
@@ -101,8 +131,10 @@ static struct state state_of(const char *words) {
     return state;
 }
 
-static const char *folded(const char *first, const char *then, const char *next, const char *last, const char *key) {
-    struct state before = state_of(first), after = state_of(then), next_before = state_of(next), next_after = state_of(last);
+static const char *folded(const char *first, const char *then, const char *next, const char *last,
+                          const char *key) {
+    struct state before = state_of(first), after = state_of(then), next_before = state_of(next),
+                 next_after = state_of(last);
     states_fold(&before, &after, &next_before, &next_after);
     const char *was = state_value(&before, key), *is = state_value(&after, key);
     return print("%s>%s", was ? was : "-", is ? is : "-");
@@ -110,7 +142,8 @@ static const char *folded(const char *first, const char *then, const char *next,
 
 static void two_changes_fold_into_one(void) {
     EXPECT_TEXT(folded("a=1", "a=2", "a=2", "a=3", "a"), "1>3");
-    EXPECT_TEXT(folded("a=1", "a=2", "a=9", "a=3", "a"), "9>3"); /* somebody else has set it between the two */
+    EXPECT_TEXT(folded("a=1", "a=2", "a=9", "a=3", "a"),
+                "9>3"); /* somebody else has set it between the two */
     EXPECT_TEXT(folded("a=1 b=5", "a=2 b=5", "a=2 b=7", "a=3 b=8", "b"), "7>8");
     EXPECT_TEXT(folded("a=1", "a=2", "a=2", "a=1", "a"), "1>1");
     EXPECT_TEXT(folded("t=x", "s=0", "s=0", "t=x", "t"), "x>x"); /* taken away, and back */
@@ -124,19 +157,21 @@ static void count_rule(void *where, const struct nft_line *line) {
 }
 
 static void a_listing_of_rules_is_read(void) {
-    static const char listing[] = "table inet f { # handle 3\n"
-                                  "\tset a {\n\t\ttype ipv4_addr\n\t\tflags dynamic,timeout\n"
-                                  "\t\telements = { 10.0.0.1 comment \"x }, {y\",\n\t\t\t     10.0.0.2 }\n\t}\n"
-                                  "\tchain in { # handle 1\n"
-                                  "\t\tcomment \"type filter hook input\"\n"
-                                  "\t\ttype filter hook input priority filter; policy accept;\n"
-                                  "\t\ttcp dport 22 accept comment \"# handle 9\" # handle 2\n\t}\n}\n";
+    static const char listing[] =
+        "table inet f { # handle 3\n"
+        "\tset a {\n\t\ttype ipv4_addr\n\t\tflags dynamic,timeout\n"
+        "\t\telements = { 10.0.0.1 comment \"x }, {y\",\n\t\t\t     10.0.0.2 }\n\t}\n"
+        "\tchain in { # handle 1\n"
+        "\t\tcomment \"type filter hook input\"\n"
+        "\t\ttype filter hook input priority filter; policy accept;\n"
+        "\t\ttcp dport 22 accept comment \"# handle 9\" # handle 2\n\t}\n}\n";
     rules = 0;
     read_nft(of(listing), count_rule, NULL);
     EXPECT(rules == 1);
     size_t begin, end;
     uint64_t seconds;
-    EXPECT(read_expiry(of("10.0.0.1 timeout 1h expires 59m30s500ms"), &begin, &end, &seconds) && seconds == 3570);
+    EXPECT(read_expiry(of("10.0.0.1 timeout 1h expires 59m30s500ms"), &begin, &end, &seconds) &&
+           seconds == 3570);
     EXPECT(!read_expiry(of("10.0.0.1 comment \"it expires 5s\""), &begin, &end, &seconds));
     EXPECT(passing_part(of("packets 12 bytes 345 drop"), 0) == strlen("packets 12 bytes 345"));
 }
@@ -151,13 +186,15 @@ static void a_digest_is_that_of_the_standard(void) {
 
 static const char *const EXAMPLES[] = {
     "k\tsysctl\t-\tnet.ipv4.tcp_sack\t0\nl\tlink\teth0\tmtu\t9000\n",
-    "format\t3\nnumber\t1\nowner\tme\nuid\t0\nboot\tb-1\nat\tnow\nsteps\t1\ndevice\teth0\t02:00\nwhat\tk\tsysctl\t-\ta\n",
+    "format\t3\nnumber\t1\nowner\tme\nuid\t0\nboot\tb-1\nat\tnow\nsteps\t1\ndevice\teth0\t02:"
+    "00\nwhat\tk\tsysctl\t-\ta\n",
     "applied\tbecause\n",
     "users\t1000 1001\ninterfaces\teth0 ib0\n",
     "Coalesce parameters for eth0:\nAdaptive RX: on  TX: n/a\nrx-usecs:\t8\nCQE mode RX: off  TX: n/a\n",
     "Pre-set maximums:\nRX:\t\t4096\nCurrent hardware settings:\nRX:\t\t512\n",
     "10.9.0.0/24 proto kernel scope link src 10.9.0.1 rto_min lock 5ms linkdown\n",
-    "table inet f { # handle 3\n\tset a {\n\t\telements = { 1.2.3.4 timeout 1h expires 5m, 5.6.7.8 }\n\t}\n}\n",
+    "table inet f { # handle 3\n\tset a {\n\t\telements = { 1.2.3.4 timeout 1h expires 5m, 5.6.7.8 "
+    "}\n\t}\n}\n",
     "eA==",
     "a\\tb\\n\\\\\t1\tvolatile\nend\t1\t0000000000000000000000000000000000000000000000000000000000000000\n",
 };
