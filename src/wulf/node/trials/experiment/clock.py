@@ -26,6 +26,7 @@ class Clock:
         self._within: list[float] = []
         self._changes: list[tuple[frozenset[str], float]] = []
         self._before: Values = {}
+        self._median_s: float | None = None
         self._learnt: tuple[float, Mapping[str, float]] | None = None
 
     def take(self, trial: Trial) -> None:
@@ -38,6 +39,7 @@ class Clock:
             self._within.append(trial.duration_s)
             return
         self._measuring.append(trial.duration_s - trial.change_s)
+        self._median_s = None
         if knobs:
             self._changes.append((knobs, trial.change_s))
             self._learnt = None
@@ -45,7 +47,11 @@ class Clock:
     @property
     def trial_s(self) -> float:
         """Measuring time of a trial: the median of those made [s]."""
-        return float(np.median(self._measuring)) if self._measuring else self._trial_s
+        if not self._measuring:
+            return self._trial_s
+        if self._median_s is None:
+            self._median_s = float(np.median(self._measuring))
+        return self._median_s
 
     @property
     def within_s(self) -> float:

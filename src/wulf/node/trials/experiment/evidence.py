@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,7 @@ MOVES = 0.01
 _WEIGHINGS, _MOST = 3, 30.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Row:
     """A trial that gave a value."""
 
@@ -53,6 +54,8 @@ class Row:
     #: The setting that was measured in turn with it within the same launches: the row is then the difference to that
     #: one, which knows nothing of the level.
     other: Values | None = None
+    #: What `level` has found so far: it is asked for every arm in every model.
+    _levels: dict[Arm | Joint, float] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def settings(self) -> tuple[Values, ...]:
@@ -61,7 +64,11 @@ class Row:
 
     def level(self, key: Arm | Joint) -> float:
         """How often an arm or a pair of them is in what the row is the value of: 0 or 1, or −1 in a difference."""
-        return float(_has(self.setting, key)) - float(self.other is not None and _has(self.other, key))
+        found = self._levels.get(key)
+        if found is None:
+            found = float(_has(self.setting, key)) - float(self.other is not None and _has(self.other, key))
+            self._levels[key] = found
+        return found
 
 
 @dataclass(frozen=True)
@@ -153,6 +160,8 @@ class Evidence:
         self._local = local
         #: Number of trials, and the arms that moved the reference in them.
         self._moved: tuple[int, frozenset[Arm]] = (0, frozenset())
+        #: Number of rows, and in how many of the search each arm was set.
+        self._counted: tuple[int, Counter[Arm]] = (0, Counter())
 
     def take(self, trial: Trial) -> bool:
         """Take a trial; return whether it has an objective."""
@@ -189,7 +198,10 @@ class Evidence:
 
     def count(self, arm: Arm) -> int:
         """Trials of the search in which an arm was set."""
-        return sum(row.level(arm) != 0 for row in self._rows())
+        if self._counted[0] != len(self.rows):
+            found = Counter(arm for row in self._rows() for arm in _changed(row))
+            self._counted = len(self.rows), found
+        return self._counted[1][arm]
 
     def counts(self, setting: Values, *, fresh: bool) -> tuple[int, int]:
         """Trials, of the search or of the confirmation, in which all of a setting was set, and in which it was not."""
@@ -367,6 +379,11 @@ def _innovations(columns: Floats, share: Floats) -> Floats:
 
 def _column(rows: Sequence[Row], key: Arm | Joint) -> Floats:
     return np.array([row.level(key) for row in rows])
+
+
+def _changed(row: Row) -> frozenset[Arm]:
+    """Arms that have a level in a row."""
+    return touched(row.setting, row.other or {})
 
 
 def _arms(key: Arm | Joint) -> frozenset[Arm]:

@@ -12,6 +12,8 @@ from wulf.node.trials.experiment.state import State
 from wulf.node.trials.experiment.trial_requests import Asker
 from wulf.stats.core.linear import Contrast
 
+#: What models are made of: trials, values tried again, and values that are out.
+_Basis = tuple[object, ...]
 #: Knobs that go on to the second factorial, and values of each.
 SURVIVORS, SURVIVING_VALUES = 6, 2
 #: One-sided chance at which an effect is no longer looked for.
@@ -34,6 +36,20 @@ class Known:
         self.arms: list[Arm] = [(c.knob, value) for c in plan.candidates for value in c.values]
         #: Values tried in the second factorial, or alone.
         self.again: dict[str, list[str]] = {}
+        #: What the models are made of, and those that were asked for since it last changed: settings without number
+        #: are held against the same few.
+        self._basis: _Basis = ()
+        self._models: dict[tuple[int, ...], Model | None] = {}
+        self._screened: dict[tuple[tuple[int, ...], tuple[Arm, ...]], dict[Arm, Contrast]] = {}
+
+    def _renew(self) -> None:
+        """Forget what was calculated from less than is known now."""
+        again = tuple((knob, tuple(values)) for knob, values in self.again.items())
+        basis = len(self.evidence.rows), again, tuple(self.failing.out)
+        if basis != self._basis:
+            self._basis = basis
+            self._models.clear()
+            self._screened.clear()
 
     @property
     def error(self) -> float:
@@ -63,8 +79,12 @@ class Known:
 
     def screened(self, figure: Sequence[int] = OBJECTIVE) -> dict[Arm, Contrast]:
         """Effect of every value that is tried together with others."""
-        arms = [(knob, value) for knob, values in self.levels().items() for value in values]
-        return self.evidence.screen(arms, figure)
+        self._renew()
+        arms = tuple((knob, value) for knob, values in self.levels().items() for value in values)
+        key = tuple(figure), arms
+        if key not in self._screened:
+            self._screened[key] = self.evidence.screen(arms, figure)
+        return self._screened[key]
 
     def is_open(self, found: dict[Arm, Contrast]) -> bool:
         """Whether an effect may matter and is not proven, however often it is looked at; or nothing is known."""
@@ -84,6 +104,13 @@ class Known:
 
     def model(self, figure: Sequence[int] = OBJECTIVE) -> Model | None:
         """Return the effects of all values that were tried again, with those of the others where there is room."""
+        self._renew()
+        key = tuple(figure)
+        if key not in self._models:
+            self._models[key] = self._fitted(key)
+        return self._models[key]
+
+    def _fitted(self, figure: Sequence[int]) -> Model | None:
         again = [(knob, value) for knob, values in self.again.items() for value in values]
         again = self.failing.working(again)
         known = [arm for arm in dict.fromkeys([*again, *self.working()]) if self.evidence.count(arm)]
