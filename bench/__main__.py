@@ -49,6 +49,7 @@ NAMES = (
     "curve",
     "fuzz-trace",
     "watch-alarms",
+    "worlds",
     "peers",
     "engine-b",
     "accuracy",
