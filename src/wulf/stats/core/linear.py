@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
@@ -65,6 +65,16 @@ class Contrast:
     def lower(self, chance: float) -> float:
         """Bound below which the effect is with this chance at most."""
         return self.value - float(scipy.stats.t.isf(chance, self.degrees)) * self.error
+
+    def upper(self, chance: float) -> float:
+        """Bound above which the effect is with this chance at most."""
+        return self.value + float(scipy.stats.t.isf(chance, self.degrees)) * self.error
+
+    def scattered(self, times: float, degrees: int) -> Contrast:
+        """Return the same where the noise is so many times as large, as so many degrees of freedom say."""
+        return replace(
+            self, error=times * self.error, information=self.information / times**2, degrees=degrees
+        )
 
     def evidence(self, typical: float) -> float:
         """Return the e value against "it is nothing": valid whenever it is looked at, however often.
@@ -185,12 +195,8 @@ def fit(causes: ArrayLike, values: ArrayLike) -> Fit:
     SingularError
         There are no more rows than causes, or some of them cannot be told apart.
     """
-    rows = np.asarray(causes, dtype=np.float64)
-    wanted = np.asarray(values, dtype=np.float64)
+    rows, wanted, inverse = _solvable(causes, values)
     n, p = rows.shape
-    if n <= p or np.linalg.matrix_rank(rows) < p:
-        raise SingularError(f"{n} rows do not tell {p} causes apart")
-    inverse = np.linalg.inv(rows.T @ rows)
     leverage = np.minimum(np.einsum("ij,jk,ik->i", rows, inverse, rows), _LEVERAGE)
     correction = np.sqrt(1 - leverage)
     coefficients, scale = _reweighted(rows, wanted, correction, inverse @ rows.T @ wanted)
@@ -207,3 +213,33 @@ def fit(causes: ArrayLike, values: ArrayLike) -> Fit:
         rows=rows,
         pulls=bounded * correction / inside,
     )
+
+
+def least_squares(causes: ArrayLike, values: ArrayLike) -> Fit:
+    """Fit values by causes, every value counted in full: what outliers that a cause makes say of the mean.
+
+    Parameters and errors as of `fit`.
+    """
+    rows, wanted, inverse = _solvable(causes, values)
+    n, p = rows.shape
+    coefficients = inverse @ rows.T @ wanted
+    residuals = wanted - rows @ coefficients
+    noise = max(math.sqrt(float(residuals @ residuals) / (n - p)), _TINY)
+    return Fit(
+        coefficients=coefficients,
+        covariance=noise**2 * inverse,
+        degrees=n - p,
+        scale=noise,
+        rows=rows,
+        pulls=residuals,
+    )
+
+
+def _solvable(causes: ArrayLike, values: ArrayLike) -> tuple[Floats, Floats, Floats]:
+    """Return causes, values and the inverse of the causes' products, where the causes can be told apart."""
+    rows = np.asarray(causes, dtype=np.float64)
+    n, p = rows.shape
+    if n <= p or np.linalg.matrix_rank(rows) < p:
+        raise SingularError(f"{n} rows do not tell {p} causes apart")
+    inverse: Floats = np.asarray(np.linalg.inv(rows.T @ rows), dtype=np.float64)
+    return rows, np.asarray(values, dtype=np.float64), inverse

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from wulf.base.records import Values
-from wulf.node.trials.experiment.evidence import OBJECTIVE, Arm, Evidence, Joint, Model
+from wulf.node.trials.experiment.evidence import OBJECTIVE, PLAINLY, Arm, Evidence, Joint, Model
 
 #: Chance that two values are said not to add up though they do, shared by all pairs.
 NOT_ADDITIVE = 0.02
@@ -64,14 +64,27 @@ def best(
     margin
         Change that does not matter, as a share.
     allowed
-        Whether a setting may be kept.
+        Whether what is left of a setting may be kept. A knob that is not proven may have covered what another one
+        harms: so the setting is asked for after that knob is gone.
     """
     choices = [[None, *values] for values in survivors.values()]
     settings = (
         {knob: value for knob, value in zip(survivors, chosen, strict=True) if value is not None}
         for chosen in itertools.product(*choices)
     )
-    kept = min(filter(allowed, settings), key=model.effect, default={})
+    left: set[frozenset[Arm]] = set()
+    for setting in sorted(settings, key=model.effect):
+        kept = _proven(model, setting, error, margin)
+        arms = frozenset(kept.items())
+        if arms not in left and allowed(kept):
+            return kept
+        left.add(arms)
+    return {}
+
+
+def _proven(model: Model, setting: Values, error: float, margin: float) -> Values:
+    """Return a setting without the knobs that are not proven in it."""
+    kept = setting
     while kept:
         weakest = max(kept, key=lambda knob: _doubt(model, kept, knob, margin))
         if _doubt(model, kept, weakest, margin) <= error:
@@ -81,11 +94,12 @@ def best(
 
 
 def _doubt(model: Model, kept: Values, knob: str, margin: float) -> float:
-    """One-sided p value of "the set is as good without it"; 1 where what it gives does not matter."""
-    found = model.contrast(kept, without(kept, knob))
+    """One-sided p value of "the set is as good without it"; 1 or more where its gain is denied or does not matter."""
+    rest = without(kept, knob)
+    found = model.contrast(kept, rest)
     if found.value > -math.log1p(margin):
-        return 1.0
-    return found.p_value() / 2
+        return 2.0 + found.value
+    return found.p_value() / 2 if model.agrees(kept, rest, PLAINLY) else 1.0
 
 
 def without(setting: Values, knob: str) -> Values:

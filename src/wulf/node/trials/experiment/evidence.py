@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, partial
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from wulf.base.records import Trial, Values
 from wulf.node.trials.experiment.costs import Costs
-from wulf.stats.core.linear import Contrast, Fit, SingularError, fit
+from wulf.stats.core.linear import Contrast, Fit, SingularError, fit, least_squares
 
 Floats = NDArray[np.float64]
 #: Knob and value.
@@ -28,12 +30,20 @@ RESEMBLING = 2.0
 ROOMY = 1.8
 #: Standard errors beyond which an arm is taken into the model of the others where there is no room for all.
 STRONG = 2.5
+#: p value at which the trials of the confirmation are said to scatter more than those of the search.
+STORMY = 0.1
 #: Column of the objective.
 OBJECTIVE = (0,)
 #: Trials from which it can be told whether an arm moves the reference.
 ENOUGH = 8
 #: p value at which an arm is said to move the reference.
 MOVES = 0.01
+#: One-sided chance at which a gain has to show where every trial counts in full.
+AGREED = 0.05
+#: Share of an adjusted gain that the figure without the reference has to show in the end, and before it is confirmed;
+#: and the one-sided chance at which it is called clear.
+HALF, PLAINLY = 0.5, 0.25
+UNCLEAR = 0.1
 #: Differences within launches are weighed so often, each time at most so many times more or less than before.
 _WEIGHINGS, _MOST = 3, 30.0
 
@@ -80,6 +90,8 @@ class Series:
     share: Floats
     #: How many times less than trials differences within launches scatter, shape (n,); 1 for trials.
     weights: Floats
+    #: Of the same rows, every trial counted in full.
+    whole: Callable[[], Fit]
 
     def addition(self, cause: Floats) -> Contrast:
         """Effect of one more cause. Shape (n,)."""
@@ -100,6 +112,8 @@ class Model:
     rows: Sequence[Row]
     #: Column of what is added to trials of the confirmation under the confirmed setting; 0 where there are none.
     fresh: int = 0
+    #: Fits without the reference.
+    unadjusted: Callable[[], Series] | None = None
 
     @property
     def scale(self) -> float:
@@ -114,13 +128,53 @@ class Model:
 
     def contrast(self, tried: Values, base: Values) -> Contrast:
         """Effect of one setting against another, as a difference of log costs."""
-        return self._read(self._row(tried) - self._row(base), touched(tried, base))
+        return self._read(self._series(touched(tried, base)).fit, self._row(tried) - self._row(base))
+
+    def agrees(self, tried: Values, base: Values, nearer: float) -> bool:
+        """Whether a gain is also one where every trial counts in full, and where the reference is left out.
+
+        Huber's fit takes trials that go badly because of a setting for outliers, and a reference that a setting slows
+        makes a gain of nothing.
+
+        Parameters
+        ----------
+        nearer
+            Share of the adjusted gain that the figure without the reference has to show. Of half of it both are
+            equally likely: that the setting helps, and that it slows the reference.
+        """
+        whole = self._read(self._series(touched(tried, base)).whole(), self._row(tried) - self._row(base))
+        if whole.value >= 0 or whole.p_value() / 2 > AGREED:
+            return False
+        raw = self._raw(tried, base)
+        return raw is None or raw.value <= nearer * self.contrast(tried, base).value
+
+    def is_clear(self, tried: Values, base: Values) -> bool:
+        """Whether more trials would hardly change what `agrees` says of the reference."""
+        raw = self._raw(tried, base)
+        if raw is None:
+            return True
+        half = HALF * self.contrast(tried, base).value
+        return raw.upper(UNCLEAR) <= half or raw.lower(UNCLEAR) >= half
+
+    def _raw(self, tried: Values, base: Values) -> Contrast | None:
+        """Return an effect without the reference; None where that has no part in it."""
+        if self.unadjusted is None or touched(tried, base) & self.local:
+            return None
+        return self._read(self.unadjusted().fit, self._row(tried) - self._row(base))
 
     def confirmed(self, tried: Values) -> Contrast:
         """Effect of the confirmed setting against the original, from the trials of the confirmation alone."""
         weights = np.zeros(1 + self.fresh)
         weights[self.fresh] = 1.0
-        return self._read(weights, touched(tried, {}))
+        chosen = self._series(touched(tried, {})).fit
+        found = self._read(chosen, weights)
+        part = np.array([row.fresh for row in self.rows])
+        if part.sum() <= FEW:
+            return found
+        # Calm trials of the search say nothing of a storm in which it is confirmed.
+        louder, degrees = chosen.scatter(part) / chosen.scale, int(part.sum()) - 2
+        stormy = scipy.stats.f.sf(louder**2, degrees, found.degrees) < STORMY
+        return found.scattered(max(louder, 1.0), degrees if stormy else found.degrees)
 
     def effect(self, setting: Values) -> float:
         """Effect of a setting against the original."""
@@ -131,8 +185,10 @@ class Model:
         chosen = self.plain if self.local & _arms(key) else self.adjusted
         return chosen.addition(_column(self.rows, key))
 
-    def _read(self, weights: Floats, arms: frozenset[Arm]) -> Contrast:
-        chosen = (self.plain if arms & self.local else self.adjusted).fit
+    def _series(self, arms: frozenset[Arm]) -> Series:
+        return self.plain if arms & self.local else self.adjusted
+
+    def _read(self, chosen: Fit, weights: Floats) -> Contrast:
         # Covariates are the last columns.
         return chosen.contrast(np.pad(weights, (0, len(chosen.coefficients) - len(weights))))
 
@@ -187,12 +243,14 @@ class Evidence:
             self.rows.append(_difference(self._first, row))
         return True
 
-    def _rows(self, figure: Sequence[int] = OBJECTIVE, confirming: Values | None = None) -> list[Row]:
+    def _rows(
+        self, figure: Sequence[int] = OBJECTIVE, confirming: Values | None = None, *, every: bool = False
+    ) -> list[Row]:
         fresh = [] if confirming is None else [confirming, {}]
         return [
             row
             for row in self.rows
-            if (not row.fresh or all(setting in fresh for setting in row.settings))
+            if (every or not row.fresh or all(setting in fresh for setting in row.settings))
             and all(math.isfinite(row.costs[column]) for column in figure)
         ]
 
@@ -215,6 +273,8 @@ class Evidence:
         joints: Sequence[Joint] = (),
         figure: Sequence[int] = OBJECTIVE,
         confirming: Values | None = None,
+        *,
+        every: bool = False,
     ) -> Model | None:
         """Fit a figure by arms and pairs of them; None where the trials cannot tell them apart.
 
@@ -226,8 +286,10 @@ class Evidence:
             The setting that the confirmation compares with the original: its effect there is then a cause of its
             own, so that only the scatter is taken from the other trials. Without it the trials of the confirmation
             are left out.
+        every
+            Whether the trials of the confirmation count as those of the search do.
         """
-        rows = self._rows(figure, confirming)
+        rows = self._rows(figure, confirming, every=every)
         if not rows:
             return None
         causes, columns, fresh = _causes(rows, arms, joints, confirming)
@@ -239,10 +301,11 @@ class Evidence:
                 plain = _fit(rows, causes, values)
                 return Model(plain, plain, columns, frozenset(), rows, fresh)
             adjusted = _fit(rows, np.column_stack([causes, *covariates]), values)
-            plain = _fit(rows, causes, values) if local else adjusted
+            unadjusted = cache(partial(_fit, rows, causes, values))
+            plain = unadjusted() if local else adjusted
         except SingularError:
             return None
-        return Model(adjusted, plain, columns, frozenset(local), rows, fresh)
+        return Model(adjusted, plain, columns, frozenset(local), rows, fresh, unadjusted)
 
     def screen(self, arms: Sequence[Arm], figure: Sequence[int] = OBJECTIVE) -> dict[Arm, Contrast]:
         """Effect of every arm alone, the others taken out of the scatter as far as the number of trials allows."""
@@ -320,12 +383,11 @@ def _fit(rows: Sequence[Row], causes: Floats, values: Floats) -> Series:
     resemblance = found.lag_one()
     # What is common to neighbours is not in differences within launches.
     if resemblance * math.sqrt(found.degrees) < RESEMBLING or not np.all(_levels(rows)):
-        return Series(found, np.zeros(len(rows)), weights)
+        return Series(found, np.zeros(len(rows)), weights, partial(least_squares, causes, values))
     gaps = np.diff([row.index for row in rows])
     share = np.concatenate([[0.0], resemblance**gaps])
-    return Series(
-        fit(_innovations(causes, share), _innovations(values[:, None], share)[:, 0]), share, weights
-    )
+    causes, values = _innovations(causes, share), _innovations(values[:, None], share)[:, 0]
+    return Series(fit(causes, values), share, weights, partial(least_squares, causes, values))
 
 
 def _weights(rows: Sequence[Row], causes: Floats, values: Floats) -> Floats:

@@ -87,7 +87,7 @@ def named(name: str, ping_pong: Callable[[], Operation]) -> Objective:
     """
     if name == "latency":
         weights = {1: 2.0, 64: 1.0, 1024: 1.0}
-        return _probe_goal(name, "latency", ping_pong(), weights, guards=[65536], watched=[8192, 262144])
+        return _probe_goal(name, "latency", ping_pong(), weights, guards=[65536, 262144], watched=[8192])
     if name == "bandwidth":
         weights = {65536: 1.0, 262144: 1.0, 1048576: 2.0}
         return _probe_goal(name, "throughput", ping_pong(), weights, guards=[64], watched=[1024, 8192])

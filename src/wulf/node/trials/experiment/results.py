@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from wulf.base.records import Candidate, Estimate, TunePlan, Values
 from wulf.node.trials.experiment import choice, power, refine
-from wulf.node.trials.experiment.evidence import OBJECTIVE, ROOMY, Arm, Model
+from wulf.node.trials.experiment.evidence import HALF, OBJECTIVE, ROOMY, Arm, Model
 from wulf.node.trials.experiment.state import State
 from wulf.node.trials.experiment.trial_requests import Asker
 from wulf.stats.core.linear import Contrast
@@ -22,6 +22,8 @@ FUTILE = 0.02
 TYPICAL = 1.0
 #: A confirmed effect is measured on until its interval is so wide, as a share of it.
 PRECISE = 0.25
+#: Harm that a confirmation has to rule out of every guard metric, as a share, and the one-sided chance to be wrong.
+GUARDED, UNGUARDED = 0.05, 0.05
 
 
 class Known:
@@ -156,7 +158,7 @@ class Known:
             survivors,
             self.error,
             self.plan.margin,
-            lambda setting: not self.worsened(setting),
+            self.is_allowed,
         )
 
     def gains(self, knob: str) -> dict[float, float]:
@@ -180,12 +182,20 @@ class Known:
         }
         return {name: model for name, model in models.items() if model is not None}
 
-    def worsened(self, setting: Values) -> list[str]:
-        """Guard metrics that a setting makes worse."""
+    def worsened(self, setting: Values, base: Values | None = None) -> list[str]:
+        """Guard metrics that a setting makes worse than another one, or than the original."""
         if not setting:
             return []
         models = self.guards()
-        return [name for name, model in models.items() if is_harm(model.contrast(setting, {}), self.plan)]
+        return [
+            name for name, model in models.items() if is_harm(model.contrast(setting, base or {}), self.plan)
+        ]
+
+    def is_allowed(self, setting: Values) -> bool:
+        """Whether neither a setting nor any knob of it makes a guard metric worse, whatever the others heal."""
+        return not self.worsened(setting) and not any(
+            self.worsened(setting, choice.without(setting, knob)) for knob in setting
+        )
 
     def harmed(self, chance: float = choice.HARM) -> list[str]:
         """Guard metrics that the tested set makes worse, by the trials of the confirmation."""
@@ -195,6 +205,45 @@ class Known:
             if metric.guard
         }
         return [name for name, one in found.items() if one is not None and is_harm(one, self.plan, chance)]
+
+    def unguarded(self) -> dict[str, float]:
+        """Guard metrics that may be worse than is promised, by the trials of the confirmation, and by how much."""
+        found = {
+            metric.name: self.confirmed((column,))
+            for column, metric in enumerate(self.plan.metrics, start=1)
+            if metric.guard
+        }
+        upper = {name: one.upper(UNGUARDED) for name, one in found.items() if one is not None}
+        return {name: math.expm1(one) for name, one in upper.items() if one > math.log1p(self.guarded)}
+
+    @property
+    def guarded(self) -> float:
+        """Change for the worse of a guard metric that a confirmation has to rule out, as a share."""
+        return max(GUARDED, self.plan.margin)
+
+    def denied(self) -> str:
+        """Knob of the tested set, or nothing, that all trials deny a gain, those of the confirmation among them."""
+        tested, model = self.state.tested, self._every()
+        if model is None:
+            return next(iter(tested))
+        without = {knob: choice.without(tested, knob) for knob in tested}
+        denied = [knob for knob, rest in without.items() if not model.agrees(tested, rest, HALF)]
+        return max(denied, key=lambda knob: model.contrast(tested, without[knob]).t, default="")
+
+    def is_clear(self) -> bool:
+        """Whether more trials would hardly change that."""
+        tested, model = self.state.tested, self._every()
+        return model is None or model.is_clear(tested, {})
+
+    def _every(self) -> Model | None:
+        """Return the model of all trials, those of the confirmation among them."""
+        few = [arm for arm in self.state.tested.items() if self.evidence.count(arm)]
+        known = [arm for arm in dict.fromkeys([*few, *self.working()]) if self.evidence.count(arm)]
+        model = None
+        if len(self.evidence.rows) >= ROOMY * (len(known) + 3):
+            model = self.evidence.model(known, (), every=True)
+        # Where there is no room for all of them, or they cannot be told apart, the others are scatter.
+        return model or self.evidence.model(few, (), every=True)
 
     def harm(self, knob: str, harmed: Sequence[str]) -> float:
         """How much a kept knob adds to the guards that are harmed, in standard errors."""

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
 from wulf.base.records import Phase, TunePlan, Values
+from wulf.base.units import format_share
 from wulf.node.trials.experiment import choice, design, refine
 from wulf.node.trials.experiment.control_trials import ControlTrials, Unmeasurable
 from wulf.node.trials.experiment.results import Known
@@ -29,6 +31,8 @@ FEWEST_ALONE = 2
 SUSPICIOUS, SUSPECTED = 0.1, 6
 #: Trials of the confirmation of a setting that fail before it is not trusted.
 UNRELIABLE = 2
+#: Why a knob is dropped whose gain not all trials show.
+DENIED = "gains nothing by one knob where every trial counts in full, or the reference not at all"
 #: Steps of refinement of one knob (each halves the distance), and trials of each value in one.
 REFINEMENTS, REFINING = 3, 4
 #: Standard errors within the margin with which a value that does nothing is no longer looked for.
@@ -182,10 +186,16 @@ class Strategy:
                 continue
             found = self.known.confirmed()
             proven = found if in_time and found is not None and self.known.is_proven(found) else None
-            harmed = self.known.harmed()
+            unguarded = self.known.unguarded()
+            # There is no time to know better, and harm is likely.
+            harmed = self.known.harmed(SUSPICIOUS if unguarded else choice.HARM)
+            if proven is not None and (denied := self.known.denied()):
+                self._drop(denied, DENIED)
+                continue
             if proven is not None and not harmed:
                 state.confirmed = True
                 state.step("confirm", "confirmation", state.tested, ratio=self.known.ratio(proven))
+                self._note_unguarded(unguarded)
                 return
             if proven is None:
                 state.notes.append("the set was not confirmed in fresh trials: nothing is kept")
@@ -194,6 +204,14 @@ class Strategy:
                 return
             worst = max(state.kept, key=lambda knob: self.known.harm(knob, harmed))
             self._drop(worst, f"makes {', '.join(harmed)} worse")
+
+    def _note_unguarded(self, unguarded: Mapping[str, float]) -> None:
+        """Say which guards are not known to be as good as before."""
+        if unguarded:
+            most = ", ".join(f"{name} up to {format_share(share)}" for name, share in unguarded.items())
+            self.state.notes.append(
+                f"what is kept may make worse: {most} (95 %); a larger --budget tells more"
+            )
 
     def _drop(self, knob: str, reason: str) -> None:
         """Take a knob out of the set because of what the set does."""
@@ -227,7 +245,13 @@ class Strategy:
             order = order[::-1]
             found = self.known.confirmed()
             enough = SUSPECTED if self.known.harmed(SUSPICIOUS) else FEWEST_ALONE
-            if found is not None and block + 1 >= enough and self.known.is_known(found):
+            if (
+                found is not None
+                and block + 1 >= enough
+                and self.known.is_known(found)
+                and self.known.is_clear()
+                and not self.known.unguarded()
+            ):
                 return True
         raise AssertionError("the count has no end")
 
