@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
-from wulf.tools.diagnose.pairs import scores, suspects
+from wulf.tools.diagnose.pairs import PLAIN, Structure, scores, suspects, visible
 
 
 def matrix(rng, nodes, *, node=0.01, link=0.02):
@@ -125,3 +127,56 @@ def test_the_interval_of_what_a_node_adds_holds_the_truth(nodes):
         found, half = scores(logs, 0.95)
         held += int(np.sum(np.abs(found - (added - np.median(added))) <= half))
     assert 0.92 <= held / (60 * nodes) <= 0.99
+
+
+def racks(rng, nodes=16, each=4, further=0.4):
+    rack = np.arange(nodes) // each
+    noise = np.triu(0.02 * rng.standard_normal((nodes, nodes)), 1)
+    logs = math.log1p(further) * (rack[:, None] != rack[None, :]) + noise + noise.T
+    np.fill_diagonal(logs, np.nan)
+    return logs, Structure(groups=rack.tolist())
+
+
+def test_a_slow_link_is_named_in_two_tiers_and_nothing_without_one():
+    quiet, named = 0, 0
+    for seed in range(20):
+        logs, structure = racks(np.random.default_rng(seed))
+        quiet += not suspects(logs, names(16), structure=structure)
+        logs[1, 9] += math.log(1.3)
+        logs[9, 1] += math.log(1.3)
+        named += [one.nodes for one in suspects(logs, names(16), structure=structure)] == [["n1", "n9"]]
+    assert quiet >= 19
+    assert named >= 19
+
+
+def test_nodes_are_judged_among_those_of_their_kind():
+    rng = np.random.default_rng(3)
+    slower = np.arange(12) < 5
+    each = math.log(1.15) * slower + 0.01 * rng.standard_normal(12)
+    logs = each[:, None] + each[None, :]
+    np.fill_diagonal(logs, np.nan)
+    structure = Structure(kinds=["old" if one else "new" for one in slower])
+    assert suspects(logs, names(12), structure=structure) == []
+    logs[7, :] += math.log(1.2)
+    logs[:, 7] += math.log(1.2)
+    assert [one.nodes for one in suspects(logs, names(12), structure=structure)] == [["n7"]]
+
+
+@pytest.mark.parametrize(("nodes", "noise"), [(4, 0.02), (8, 0.05), (16, 0.2), (8, 0.4)])
+def test_what_is_said_to_be_visible_is_named(nodes, noise):
+    seen, told = 0, []
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        told.append(visible(matrix(rng, nodes, node=noise / 2, link=noise), PLAIN))
+    share = float(np.median(told))
+    for seed in range(100):
+        rng = np.random.default_rng(1000 + seed)
+        logs = slowed(matrix(rng, nodes, node=noise / 2, link=noise), [1], share)
+        seen += ("node", ["n1"]) in found(logs)
+    assert seen >= 75
+
+
+def test_more_noise_hides_more():
+    rng = np.random.default_rng(1)
+    assert visible(matrix(rng, 8), PLAIN) < 0.25
+    assert visible(matrix(rng, 8, node=0.5, link=1.0), PLAIN) > 0.5

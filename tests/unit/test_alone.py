@@ -52,15 +52,31 @@ def test_a_suspect_is_measured_with_the_most_typical_nodes_and_these_among_thems
     assert found == [*itertools.combinations(well, 2), *(("n0", node) for node in well)]
 
 
-def test_the_worst_suspects_come_first_and_no_pair_twice():
-    several = [suspect(node, slower=number) for number, node in enumerate(NODES[:5], 1)]
-    found = confirmation.pairs([matrix(*several), matrix(suspect("n4", slower=9.0))])
-    assert {pair[0] for pair in found if pair[0] in NODES[:5]} == {"n4", "n3"}, (
-        "twice the same is one of three"
-    )
+def test_all_suspects_are_measured_again_and_no_pair_twice():
+    several = [suspect(node, slower=number) for number, node in enumerate(NODES[:4], 1)]
+    found = confirmation.pairs([matrix(*several), matrix(suspect("n3", slower=9.0))])
+    assert {pair[0] for pair in found if pair[0] in NODES[:4]} == set(NODES[:4])
     assert len({frozenset(pair) for pair in found}) == len(found)
     link = confirmation.pairs([matrix(suspect("n6", "n7", kind="link"))])
     assert ("n6", "n7") in link
+
+
+def test_a_link_that_was_one_slow_value_has_to_be_slow_by_half_of_it_again():
+    one = suspect("n6", "n7", kind="link", slower=1.0)
+    found = times(confirmation.pairs([matrix(one)]), lambda pair: 1.2 if set(pair) == {"n6", "n7"} else 1.0, 0.01)
+    assert confirmation.is_slow(one, found, frozenset(one.nodes), 0.1) is False
+    again = {pair: time * (1.4 if set(pair) == {"n6", "n7"} else 1.0) for pair, time in found.items()}
+    assert confirmation.is_slow(one, again, frozenset(one.nodes), 0.1) is True
+
+
+def test_a_node_behind_another_switch_is_not_slow_where_that_is_usual():
+    one = suspect("n0")
+    pairs = confirmation.pairs([matrix(one)])
+    found = times(pairs, lambda pair: 1.3 if "n0" in pair else 1.0, 0.01)
+    accused = frozenset(one.nodes)
+    assert confirmation.is_slow(one, found, accused, 0.1) is True
+    usual = lambda pair: math.log(1.3) if "n0" in pair else 0.0  # noqa: E731
+    assert confirmation.is_slow(one, found, accused, 0.1, usual=usual) is False
 
 
 @pytest.mark.parametrize("matrices", [[], [matrix()], [matrix(suspect(*NODES, kind="group"))]])

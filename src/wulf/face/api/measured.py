@@ -164,7 +164,7 @@ def in_turn(request: interleaving.InterleaveRequest) -> Comparison:
 
 def _diagnose(request: DiagnoseRequest, progress: Progress) -> Diagnosis:
     measured, _ = all_pairs.judged(request, _logged, progress.note)
-    found = judging.diagnose(measured)
+    found = judging.diagnose(measured, request.wanted)
     if request.baseline is None:
         return found
     baseline = store.opened(request.baseline, request.runs)

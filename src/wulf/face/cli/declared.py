@@ -157,7 +157,7 @@ class _Field:
 
     def _several(self, given: str) -> list[Any]:
         words = [word.strip() for word in given.split(self.option.separator)]
-        if "" in words or len(set(words)) < len(words):
+        if "" in words or (self.option.unit is None and len(set(words)) < len(words)):
             raise UsageError(f"{given!r}: values separated by '{self.option.separator}', each once")
         return [self._one(word) for word in words]
 

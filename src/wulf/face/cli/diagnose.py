@@ -35,7 +35,7 @@ def command(request: DiagnoseRequest, shown: Shown) -> None:
 
     earlier = store.opened(request.baseline, request.runs) if request.baseline is not None else None
     loaded, whole = all_pairs.judged(request, MeasureProgress, note)
-    found = work.diagnose(loaded)
+    found = work.diagnose(loaded, request.wanted)
     if earlier is not None:
         found = work.against(found, loaded, earlier, request.margin or MARGIN)
     if shown.junit is not None:

@@ -33,6 +33,8 @@ NOWHERE: Mapping[str, str] = MappingProxyType({})
 NAMED = 12
 #: A smaller chance is not worth its digits.
 LEAST = 1e-6
+#: Slower by more is not told apart.
+MANY = 1000.0
 #: Below this share of its link's speed a rate is worth a word.
 FAIR = 0.5
 
@@ -40,7 +42,7 @@ FAIR = 0.5
 def page(found: Diagnosis) -> Page:
     """Return the verdict, and what it comes from."""
     first, *more = verdict(found)
-    flag: Flag = "good" if found.fine else "error"
+    flag = _flag(found)
     return Page(
         title=first,
         lede="",
@@ -72,7 +74,11 @@ def _gate(found: Diagnosis) -> Iterator[Block]:
 def verdict_block(found: Diagnosis) -> Verdict:
     """Return the verdict, for the head of a page."""
     first, *more = verdict(found)
-    return Verdict("good" if found.fine else "error", tuple(more), first)
+    return Verdict(_flag(found), tuple(more), first)
+
+
+def _flag(found: Diagnosis) -> Flag:
+    return "good" if found.fine else "warning" if found.untold else "error"
 
 
 def section(
@@ -127,6 +133,9 @@ def verdict(found: Diagnosis) -> Iterator[str]:
             f"fine{but}: of {where} none is slower than the others by more than {percent(found.margin)}"
             + ("; what all may lack stands below" if found.symptoms else "")
         )
+    elif found.untold:
+        yield f"cannot tell: {'; '.join(_blind(matrix) for matrix in found.matrices if matrix.blind)}"
+        yield f"  of {where} nothing is named; idle nodes or a larger --budget show more, --must-see asks for less"
     else:
         yield _answer(found)
         yield f"of {where} these are slower than comparable nodes:"
@@ -143,6 +152,11 @@ def verdict(found: Diagnosis) -> Iterator[str]:
             f"{name(matrix.op)} at {format_bytes(matrix.size_bytes)}: {format_time(matrix.typical_s)} between "
             f"{count(matrix.pairs, 'pair')}; nodes that are alike differ by ±{percent(matrix.scatter)}"
             + (f"; {count(matrix.missing, 'pair')} not measured" if matrix.missing else "")
+            + (
+                f"; a node {_times_slower(matrix)} slower is named in nine cases of ten"
+                if matrix.visible is not None
+                else ""
+            )
         )
     yield from dict.fromkeys(_connections(matrix) for matrix in found.matrices if matrix.branches)
 
@@ -173,6 +187,19 @@ def _extent(suspect: Suspect, matrix: Matrix) -> str:
         if not speeds and speed is not None:
             return f"{_rate(scores[0].rate_bits_per_s)} of {_rate(speed)}"
     return f"{1 + suspect.slower:.2g} × the time of others at {format_bytes(matrix.size_bytes)}"
+
+
+def _blind(matrix: Matrix) -> str:
+    """Return what could have been seen at a size, where that is too little."""
+    return (
+        f"at {format_bytes(matrix.size_bytes)} only a node {_times_slower(matrix)} slower or worse would have been "
+        f"named in nine cases of ten (asked for: {percent(matrix.wanted or 0.0)})"
+    )
+
+
+def _times_slower(matrix: Matrix) -> str:
+    share = matrix.visible or 0.0
+    return percent(share) if share < 1 else f"{1 + share:.2g} ×" if share < MANY else f"more than {MANY:g} ×"
 
 
 def _connections(matrix: Matrix) -> str:
@@ -272,6 +299,7 @@ def junit(found: Diagnosis) -> str:
         for node in found.nodes
     }
     cases["links and groups of nodes are alike"] = [text for suspect, text in said if len(suspect.nodes) > 1]
+    cases["a slow node would have been seen"] = [_blind(matrix) for matrix in found.matrices if matrix.blind]
     if found.gate is not None:
         cases[f"not worse than {found.gate.baseline}"] = [_worse(one) for one in found.gate.worse]
     for title, failures in cases.items():

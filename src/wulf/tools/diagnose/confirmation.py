@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import scipy
@@ -11,12 +11,14 @@ import scipy
 from wulf.base.records import Pair
 from wulf.base.records.diagnosed import Matrix, Suspect
 
-#: Suspects that are measured again, the worst first, and nodes of a group that stand for it.
-MOST, OF_A_GROUP = 3, 2
+#: Nodes of a group that stand for it.
+OF_A_GROUP = 2
 #: Nodes that are well, with which they are measured.
 WELL = 4
-#: Chance that a suspect that is not slow is taken for one once more.
+#: Chance that any suspect that is not slow is taken for one once more.
 CHANCE = 0.05
+#: Share of what a link seemed to be slower by that it has to be slower by once more: it was one value.
+STILL = 0.5
 
 
 def pairs(matrices: Sequence[Matrix]) -> list[Pair]:
@@ -28,9 +30,11 @@ def pairs(matrices: Sequence[Matrix]) -> list[Pair]:
     found: dict[frozenset[str], Pair] = {}
     well = _well(matrices)
     chosen = [(first, second) for at, first in enumerate(well) for second in well[at + 1 :]]
-    for suspect in suspects[:MOST] if len(well) > 1 else []:
-        chosen += [(node, other) for node in suspect.nodes[:OF_A_GROUP] for other in well]
-        chosen += [(suspect.nodes[0], suspect.nodes[1])] if suspect.kind == "link" else []
+    for suspect in suspects if len(well) > 1 else []:
+        if suspect.kind == "link":
+            chosen.append((suspect.nodes[0], suspect.nodes[1]))
+        else:
+            chosen += [(node, other) for node in suspect.nodes[:OF_A_GROUP] for other in well]
     for pair in chosen if suspects and len(well) > 1 else []:
         found.setdefault(frozenset(pair), pair)
     return list(found.values())
@@ -46,7 +50,13 @@ def _well(matrices: Sequence[Matrix]) -> list[str]:
 
 
 def is_slow(
-    suspect: Suspect, times: Mapping[Pair, float], accused: frozenset[str], margin: float
+    suspect: Suspect,
+    times: Mapping[Pair, float],
+    accused: frozenset[str],
+    margin: float,
+    *,
+    usual: Callable[[Pair], float] = lambda _pair: 0.0,
+    among: int = 1,
 ) -> bool | None:
     """Tell whether a suspect is slow among pairs that were measured one at a time.
 
@@ -60,22 +70,31 @@ def is_slow(
         All nodes that any suspicion is about.
     margin
         Slower by less than half of it is not slow, as a share.
+    usual
+        Logarithm of the time that a pair would have without the suspicion: nodes of other kinds, and those behind
+        another switch, take longer though nothing is wrong.
+    among
+        Suspects that are measured again.
     """
-    well = [math.log(time) for pair, time in times.items() if accused.isdisjoint(pair)]
-    own = list(_own(suspect, times, accused))
+    well = [math.log(time) - usual(pair) for pair, time in times.items() if accused.isdisjoint(pair)]
+    own = [math.log(time) - usual(pair) for pair, time in _own(suspect, times, accused)]
     if suspect.kind in ("sending", "receiving") or not own or len(well) < 2:
         return None
     excess = float(np.mean(own) - np.mean(well))
+    chance = CHANCE / among
     if len(own) == 1:
         scatter = float(np.std(well, ddof=1)) * math.sqrt(1 + 1 / len(well))
-        clear = excess > float(scipy.stats.t.isf(CHANCE, len(well) - 1)) * scatter
+        clear = excess > float(scipy.stats.t.isf(chance, len(well) - 1)) * scatter
     else:
-        clear = float(scipy.stats.ttest_ind(own, well, alternative="greater").pvalue) <= CHANCE
-    return clear and excess > math.log1p(margin) / 2
+        clear = float(scipy.stats.ttest_ind(own, well, alternative="greater").pvalue) <= chance
+    still = STILL * math.log1p(suspect.slower) if suspect.kind == "link" else 0.0
+    return clear and excess > max(math.log1p(margin) / 2, still)
 
 
-def _own(suspect: Suspect, times: Mapping[Pair, float], accused: frozenset[str]) -> Iterator[float]:
-    """Yield the logarithms of the times that the suspicion is about."""
+def _own(
+    suspect: Suspect, times: Mapping[Pair, float], accused: frozenset[str]
+) -> Iterator[tuple[Pair, float]]:
+    """Yield the pairs that the suspicion is about, with their times [s]."""
     members = set(suspect.nodes)
     for pair, time in times.items():
         inside = members.intersection(pair)
@@ -85,4 +104,4 @@ def _own(suspect: Suspect, times: Mapping[Pair, float], accused: frozenset[str])
             if suspect.kind == "link"
             else inside and outside and accused.isdisjoint(outside)
         ):
-            yield math.log(time)
+            yield pair, time

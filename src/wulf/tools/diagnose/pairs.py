@@ -8,9 +8,10 @@ themselves have what connects them to the others in common.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
@@ -38,8 +39,36 @@ ROUNDS, SETTLED = 20, 1e-6
 FEWEST_PARTNERS = 3
 #: Share of the nodes that may be slow: of more it is not known who is well.
 MOST_OUTLYING = 0.4
+#: Pairs from which a block of them has a middle, and rounds in which these are found.
+FEWEST_IN_BLOCK, LEVELLING = 4, 3
+#: Share of the cases in which what is visible is named; and logarithm beyond which it does not matter how much it is.
+SEEN, LARGEST = 0.9, 20.0
+#: Groups of which it cannot be told which one is far from the others.
+FEWEST_GROUPS = 2
 #: A scatter below which none is told from another, in logarithms.
 LEAST = 1e-4
+
+
+@dataclass(frozen=True)
+class Structure:
+    """What makes nodes differ though nothing is wrong."""
+
+    #: Of each node, what hardware it has; empty where that is not known. Nodes are judged among those of their kind.
+    kinds: Sequence[str] = ()
+    #: Of each node, the switch that it hangs on; empty where all have one. Between switches messages take longer.
+    groups: Sequence[int] = ()
+
+    def blocks(self, count: int) -> list[list[NDArray[np.bool_]]]:
+        """Return the pairs whose times have something in common: by two kinds, and by two groups."""
+        return [
+            _blocks(np.array(labels))
+            for labels in (self.kinds, self.groups)
+            if len(labels) == count and len(set(labels)) > 1
+        ]
+
+
+#: Nothing is known.
+PLAIN = Structure()
 
 
 @dataclass(frozen=True)
@@ -95,6 +124,56 @@ def additive(logs: Matrix, chance: float = FALSE_ALARM / 2) -> Additive:
                 return fit
             used = now
     return _least_squares(logs, used)
+
+
+def offsets(both: Matrix, structure: Structure) -> Matrix:
+    """Return what a pair takes longer for what its nodes are and where they hang, as logarithms, n × n.
+
+    It is the median of what both nodes do not explain, over all pairs of the same two kinds or switches: a link that
+    is slow does not move it.
+    """
+    blocks = structure.blocks(len(both))
+    found = np.zeros_like(both)
+    for _ in range(LEVELLING if blocks else 0):
+        for division in blocks:
+            rest = additive(both - found).rest
+            for block in division:
+                values = rest[block & np.isfinite(both)]
+                if len(values) >= FEWEST_IN_BLOCK:
+                    found[block | block.T] += float(np.median(values))
+    return found
+
+
+def _blocks(labels: NDArray[np.generic]) -> list[NDArray[np.bool_]]:
+    """Return the pairs of nodes of each two labels, or of one, in the upper triangle."""
+    places = [labels == label for label in np.unique(labels)]
+    found = []
+    for first, second in itertools.combinations_with_replacement(places, 2):
+        block = first[:, None] & second[None, :]
+        found.append(np.triu(block | block.T, 1))
+    return found
+
+
+def among_kinds(nodes: Vector, structure: Structure) -> Vector:
+    """Return what nodes add beyond those of their kind; of a kind of few nodes, beyond all."""
+    found = nodes.copy()
+    kinds = np.array(structure.kinds if len(structure.kinds) == len(nodes) else [""] * len(nodes))
+    for kind in np.unique(kinds):
+        members = kinds == kind
+        if members.sum() > FEWEST_PARTNERS:
+            found[members] -= np.median(nodes[members])
+    return found
+
+
+def expected(both: Matrix, structure: Structure, accused: frozenset[int]) -> Matrix:
+    """Return the logarithm of the time of every pair as it would be if the accused nodes were like their kind."""
+    offset = offsets(both, structure)
+    fit = additive(both - offset)
+    own = among_kinds(fit.nodes, structure)
+    nodes = np.array(
+        [added - own[place] if place in accused else added for place, added in enumerate(fit.nodes)]
+    )
+    return np.asarray(fit.typical + nodes[:, None] + nodes[None, :] + offset)
 
 
 def _with_lonely(used: NDArray[np.bool_], measured: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -170,7 +249,12 @@ def _studentized(fit: Additive, used: NDArray[np.bool_]) -> Matrix:
 
 
 def suspects(
-    logs: Matrix, names: Sequence[str], *, margin: float = MARGIN, false_alarm: float = FALSE_ALARM
+    logs: Matrix,
+    names: Sequence[str],
+    *,
+    margin: float = MARGIN,
+    false_alarm: float = FALSE_ALARM,
+    structure: Structure = PLAIN,
 ) -> list[Suspect]:
     """Return what is slower than it should be, the worst first.
 
@@ -182,15 +266,52 @@ def suspects(
         Slower by less is not said, as a share.
     false_alarm
         Chance that anything is said where all are alike.
+    structure
+        What makes them differ though nothing is wrong.
     """
     both = mean_of_directions(logs)
-    fit = additive(both)
     floor = math.log1p(margin)
+    # Of two groups it is not known which one is further from the other: there nodes are judged with what is between.
+    whole = structure if len(set(structure.groups)) > FEWEST_GROUPS else replace(structure, groups=())
+    offset = offsets(both, whole)
+    fit = additive(both - offset)
+    fit = replace(fit, nodes=among_kinds(fit.nodes, structure))
     slow = _slow_nodes(fit, floor, false_alarm / 2)
-    found = list(_nodes_and_groups(both, fit, slow, names))
-    found += _links(both, fit, floor, false_alarm / 2, names)
+    found = list(_nodes_and_groups(fit, slow, names))
+    found += _far_groups(offset, fit, whole, floor, false_alarm / 2, names)
+    level = both - offsets(both, structure)
+    found += _links(level, additive(level), floor, false_alarm / 2, names)
     found += _directions(logs, floor, false_alarm / 2, names)
     return sorted(found, key=lambda one: -one.slower)
+
+
+def visible(logs: Matrix, structure: Structure, margin: float = MARGIN) -> float:
+    """Return how much slower a node has to be to be named in nine cases of ten, as a share.
+
+    Parameters
+    ----------
+    logs, structure, margin
+        As of `suspects`.
+    """
+    both = mean_of_directions(logs)
+    fit = additive(both - offsets(both, structure))
+    own = among_kinds(fit.nodes, structure)
+    well = own[~outlying(own, FALSE_ALARM / 2)]
+    count = len(well)
+    scatter = max(float(np.std(well, ddof=1)), LEAST) * math.sqrt(count / (count - 1))
+    chances = FALSE_ALARM / 2, LAX * FALSE_ALARM / 2
+    strict, lax = (_seen(float(scipy.stats.t.isf(one / count, count - 2)), count - 2) for one in chances)
+    usual = max(math.log1p(margin) + _seen(0.0, count - 2) * scatter, strict * scatter)
+    return math.expm1(min(usual, max(math.log(GROSS), lax * scatter), LARGEST))
+
+
+def _seen(limit: float, freedom: int) -> float:
+    """Return the mean, in scatters, of what exceeds a limit of Student's t in nine cases of ten.
+
+    By the normal approximation of the noncentral t (Johnson and Welch 1940, Biometrika 31, 362-389).
+    """
+    spread = math.sqrt(1 + limit**2 / (2 * freedom))
+    return (limit + float(scipy.stats.norm.isf(1 - SEEN)) * spread) / (1 - 1 / (4 * freedom))
 
 
 def scores(logs: Matrix, confidence: float) -> tuple[Vector, Vector]:
@@ -241,16 +362,36 @@ def outlying(values: Vector, chance: float) -> NDArray[np.bool_]:
     return found
 
 
-def _nodes_and_groups(
-    both: Matrix, fit: Additive, slow: NDArray[np.bool_], names: Sequence[str]
+def _far_groups(
+    offset: Matrix, fit: Additive, structure: Structure, floor: float, chance: float, names: Sequence[str]
 ) -> Iterator[Suspect]:
+    """Yield groups of nodes that are further from all others than these are from each other."""
+    groups = np.array(structure.groups)
+    labels = np.unique(groups)
+    if len(labels) <= FEWEST_GROUPS:
+        return
+    between = groups[:, None] != groups[None, :]
+    own = np.array([np.median(offset[(groups == label)[:, None] & between]) for label in labels])
+    for place in np.flatnonzero(outlying(own, chance) & (own - np.median(own) > floor)).tolist():
+        effect = float(own[place] - np.median(own))
+        yield Suspect(
+            kind="group",
+            nodes=[names[node] for node in np.flatnonzero(groups == labels[place]).tolist()],
+            slower=math.expm1(effect),
+            scatter=fit.node_scatter,
+            p_value=_chance(effect / fit.node_scatter, len(labels)),
+        )
+
+
+def _nodes_and_groups(fit: Additive, slow: NDArray[np.bool_], names: Sequence[str]) -> Iterator[Suspect]:
     """Yield slow nodes, put together where they are quick among themselves."""
     places = np.flatnonzero(slow)
     if not len(places):
         return
-    among = both[np.ix_(places, places)] - fit.typical
+    among = fit.rest[np.ix_(places, places)]
     added = fit.nodes[places]
-    quick = among < (added[:, None] + added[None, :]) / 2
+    # Quicker than half of what both add.
+    quick = among < -(added[:, None] + added[None, :]) / 2
     _, labels = scipy.sparse.csgraph.connected_components(
         scipy.sparse.csr_matrix(np.where(np.isfinite(among), quick, False)), directed=False
     )

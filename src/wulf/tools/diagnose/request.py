@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 from wulf.base.errors import UsageError
-from wulf.base.request import RUNS, SECONDS, AnyRun, Argument, Option, PathField, RunsField, Unit
+from wulf.base.request import RUNS, SECONDS, SHARE, AnyRun, Argument, Option, PathField, RunsField, Unit
 from wulf.base.units import parse_percent
 from wulf.node.fleet.fields import ClusterField, NodesField
 
@@ -33,6 +34,18 @@ def fail_if(text: str) -> float:
 WORSE = Unit("", fail_if, lambda share: f"worse > {100 * share:g}%", 0, 1, "a share between 0 and 1")
 
 
+#: Slower by so much has to be seen, at large and at small messages.
+MUST_SEE = 0.25, 0.5
+_MustSeeField = Annotated[
+    Sequence[float],
+    Option(
+        "Slower nodes that have to be seen, at large and at small messages: else it cannot tell.",
+        unit=SHARE,
+        separator=",",
+    ),
+]
+
+
 @dataclass(frozen=True)
 class DiagnoseRequest:
     """Say which node, link or group of nodes is slow, or that all are alike.
@@ -47,8 +60,11 @@ class DiagnoseRequest:
     acknowledgements, interrupt moderation, packet filters, duplex, links below their speed, losses, socket buffers,
     power states, busy nodes.
 
-    Exit code 3 when something is suspected, worse than the baseline, or could not be measured again; so it can stand in
-    a prolog or an acceptance test.
+    It says how slow a node has to be to be named in nine cases of ten. Where that is worse than --must-see (25 % at
+    large, 50 % at small messages), it cannot tell.
+
+    Exit code 3 when something is suspected, worse than the baseline, could not be measured again, or cannot be told;
+    so it can stand in a prolog or an acceptance test.
     """
 
     run: Annotated[
@@ -73,6 +89,7 @@ class DiagnoseRequest:
             unit=WORSE,
         ),
     ] = None
+    must_see: _MustSeeField = MUST_SEE
     runs: RunsField = RUNS
 
     def __post_init__(self) -> None:
@@ -83,5 +100,13 @@ class DiagnoseRequest:
         UsageError
             Says what it takes.
         """
+        if len(self.must_see) != 2:
+            raise UsageError("--must-see: two shares, for large and for small messages, like 25%,50%")
         if self.margin is not None and self.baseline is None:
             raise UsageError("--fail-if is about --baseline: name the run to compare with")
+
+    @property
+    def wanted(self) -> tuple[float, float]:
+        """Slowdowns that have to be seen, at large and at small messages."""
+        large, small = self.must_see
+        return large, small

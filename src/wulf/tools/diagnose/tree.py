@@ -60,7 +60,13 @@ def branches(logs: Matrix) -> list[Branch]:
     logs
         As of `wulf.tools.diagnose.pairs.additive`.
     """
-    return list(_branches(logs, np.arange(len(logs))))
+    return list(_known_branches(np.ascontiguousarray(logs, dtype=np.float64).tobytes(), len(logs)))
+
+
+@functools.lru_cache(maxsize=8)
+def _known_branches(logs: bytes, count: int) -> tuple[Branch, ...]:
+    """Return the branches of a matrix: every verdict on it asks for them."""
+    return tuple(_branches(np.frombuffer(logs).reshape(count, count), np.arange(count)))
 
 
 def _branches(logs: Matrix, places: Labels) -> Iterator[Branch]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
 import numpy as np
@@ -29,10 +30,19 @@ LARGE_BYTES = 64 << 10
 CONFIDENCE = 0.95
 #: Chance that anything is suspected where all are alike, if it is measured again before it is named.
 SUSPICION = 0.1
+#: Facts in which nodes of one kind agree.
+HARDWARE = ("cpu.model", "cpu.frequency_max_hz", "nic.driver", "nic.speed_max_bits_per_s")
+NOTHING_KNOWN: Mapping[str, float] = MappingProxyType({})
+NO_KINDS: Mapping[str, str] = MappingProxyType({})
 
 
-def diagnose(run: store.Run) -> Diagnosis:
+def diagnose(run: store.Run, must_see: tuple[float, float] = MUST_SEE) -> Diagnosis:
     """Say what is slow among the nodes of a run.
+
+    Parameters
+    ----------
+    must_see
+        Slowdowns that have to be seen, at large and at small messages: else it cannot be told.
 
     Raises
     ------
@@ -46,7 +56,12 @@ def diagnose(run: store.Run) -> Diagnosis:
             f"{between.FEWEST_PARTNERS} others to tell which is slow: wulf measure --pairs all, or wulf diagnose "
             "without a run"
         )
-    return found
+    large, small = must_see
+    matrices = [
+        msgspec.structs.replace(one, wanted=large if one.size_bytes >= LARGE_BYTES else small)
+        for one in found.matrices
+    ]
+    return msgspec.structs.replace(found, matrices=matrices)
 
 
 def find(run: store.Run) -> Diagnosis:
@@ -57,10 +72,12 @@ def find(run: store.Run) -> Diagnosis:
     models = [model for model in analysis.models if model.op in pairs]
     matrices = matrices_of(cells, run.nodes)
     if (path_again(run) / store.MANIFEST).is_file():
-        times = _times(store.load(path_again(run)))
+        once_more, times = _times(store.load(path_again(run))), _times(run)
+        kinds = _kinds(run.nodes)
         matrices = [
-            _confirmed(strict, lax, times.get((strict.op, strict.size_bytes), {}))
+            confirmed(strict, lax, once_more.get(key, {}), usual(times[key], kinds, lax))
             for strict, lax in zip(matrices, matrices_of(cells, run.nodes, SUSPICION), strict=True)
+            for key in [(strict.op, strict.size_bytes)]
         ]
     return Diagnosis(
         run_id=run.manifest.id,
@@ -86,13 +103,15 @@ def matrices_of(
         # What comes through where most is lost is too little to have a time.
         if cell.lost < cell.iterations:
             by_size[cell.cell.op, cell.cell.size_bytes].append(cell)
-    links = _links(nodes)
-    return [
-        matrix
-        for op in dict.fromkeys(op for op, _ in by_size)
-        for size in _ends([size for name, size in by_size if name == op])
-        if (matrix := _matrix(op, size, by_size[op, size], links, false_alarm)) is not None
-    ]
+    links, kinds = _links(nodes), _kinds(nodes)
+    found = []
+    for op in dict.fromkeys(op for op, _ in by_size):
+        for size in _ends([size for name, size in by_size if name == op]):
+            places = {(cell.cell.place[0], cell.cell.place[1]): cell for cell in by_size[op, size]}
+            times = {pair: cell.time.value for pair, cell in places.items()}
+            one = matrix(op, size, times, links=links, kinds=kinds, false_alarm=false_alarm)
+            found += [] if one is None else [one]
+    return found
 
 
 def _between_pairs(run: store.Run, analysis: Analysis) -> list[CellEstimate]:
@@ -112,11 +131,25 @@ def path_again(run: store.Run) -> Path:
     return run.path.with_name(f"{run.path.name}-again")
 
 
-def _confirmed(strict: Matrix, lax: Matrix, times: Mapping[Pair, float]) -> Matrix:
-    """Return a matrix with those of many suspects that are slow alone, too; with its own where that was not told."""
+def confirmed(
+    strict: Matrix, lax: Matrix, times: Mapping[Pair, float], usual: Callable[[Pair], float]
+) -> Matrix:
+    """Return a matrix with those of many suspects that are slow alone, too; with its own where that was not told.
+
+    Parameters
+    ----------
+    strict, lax
+        What the times of all pairs say, with few suspects and with many.
+    times
+        Pair → time measured alone [s].
+    usual
+        As of `wulf.tools.diagnose.confirmation.is_slow`.
+    """
     accused = frozenset(node for suspect in lax.suspects for node in suspect.nodes)
     alike = {
-        (suspect.kind, *suspect.nodes): confirmation.is_slow(suspect, times, accused, between.MARGIN)
+        (suspect.kind, *suspect.nodes): confirmation.is_slow(
+            suspect, times, accused, between.MARGIN, usual=usual, among=len(lax.suspects)
+        )
         for suspect in lax.suspects
     }
     proven = [suspect for suspect in lax.suspects if alike[suspect.kind, *suspect.nodes]]
@@ -126,6 +159,30 @@ def _confirmed(strict: Matrix, lax: Matrix, times: Mapping[Pair, float]) -> Matr
         suspects=sorted([*proven, *untold], key=lambda one: -one.slower),
         cleared=[one for one in strict.suspects if alike.get((one.kind, *one.nodes)) is False],
     )
+
+
+def usual(times: Mapping[Pair, float], kinds: Mapping[str, str], lax: Matrix) -> Callable[[Pair], float]:
+    """Return what the logarithm of the time of a pair would be without any suspicion, from the times of all pairs."""
+    judged = _judged(times)
+    names = sorted({node for place in judged for node in place})
+    places = {name: place for place, name in enumerate(names)}
+    symmetric = between.mean_of_directions(_logs(judged, names))
+    slow = frozenset(places[node] for one in lax.suspects if one.kind != "link" for node in one.nodes)
+    expected = between.expected(symmetric, structure_of(symmetric, names, kinds), slow)
+    return lambda pair: (
+        float(expected[places[pair[0]], places[pair[1]]]) if places.keys() >= set(pair) else 0.0
+    )
+
+
+def structure_of(
+    symmetric: NDArray[np.float64], names: Sequence[str], kinds: Mapping[str, str]
+) -> between.Structure:
+    """Return what makes nodes differ: their hardware, and the switches that their times show."""
+    groups = [0] * len(names)
+    for number, branch in enumerate(tree.branches(symmetric), 1):
+        for place in branch.nodes:
+            groups[place] = number
+    return between.Structure(kinds=[kinds.get(name, "") for name in names], groups=groups)
 
 
 def against(found: Diagnosis, run: store.Run, baseline: store.Run, margin: float) -> Diagnosis:
@@ -184,11 +241,28 @@ def _ends(sizes: Sequence[int]) -> list[int]:
     return list(dict.fromkeys((min(sizes), max(sizes))))
 
 
-def _matrix(
-    op: str, size: int, cells: Sequence[CellEstimate], links: Mapping[str, float], false_alarm: float
+def matrix(
+    op: str,
+    size: int,
+    times: Mapping[Pair, float],
+    *,
+    links: Mapping[str, float] = NOTHING_KNOWN,
+    kinds: Mapping[str, str] = NO_KINDS,
+    false_alarm: float = between.FALSE_ALARM,
 ) -> Matrix | None:
-    """Return what the times at one size say; None where there are too few pairs."""
-    times = {(cell.cell.place[0], cell.cell.place[1]): cell.time.value for cell in cells}
+    """Return what the times at one size say; None where there are too few pairs.
+
+    Parameters
+    ----------
+    times
+        Pair → time [s].
+    links
+        Node → rate of its link [bit/s].
+    kinds
+        Node → its hardware; nodes are judged among those of their kind.
+    false_alarm
+        Chance that anything is suspected where all are alike.
+    """
     everybody = len({node for place in times for node in place})
     times = _judged(times)
     names = sorted({node for place in times for node in place})
@@ -205,7 +279,10 @@ def _matrix(
         scatter=fit.node_scatter,
         pairs=measured,
         missing=math.comb(everybody, 2) - measured,
-        suspects=between.suspects(logs, names, false_alarm=false_alarm),
+        suspects=between.suspects(
+            logs, names, false_alarm=false_alarm, structure=structure_of(symmetric, names, kinds)
+        ),
+        visible=between.visible(logs, structure_of(symmetric, names, kinds)),
         scores=_scores(logs, names, size, links),
         order=[names[place] for place in tree.order(symmetric)],
         branches=[
@@ -265,6 +342,11 @@ def _logs(times: Mapping[Pair, float], names: Sequence[str]) -> NDArray[np.float
         if not np.isfinite(logs[i, j]):
             logs[i, j] = logs[j, i]
     return logs
+
+
+def _kinds(nodes: Sequence[NodeRecord]) -> dict[str, str]:
+    """Return the hardware of each node, as far as it makes one slower than another."""
+    return {record.node: ", ".join(str(record.facts.get(fact, "")) for fact in HARDWARE) for record in nodes}
 
 
 def _links(nodes: Sequence[NodeRecord]) -> dict[str, float]:
