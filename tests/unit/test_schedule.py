@@ -41,8 +41,8 @@ def test_a_stream_ends_when_it_is_precise_or_has_had_its_launches():
 
 def test_contaminated_launches_are_repeated():
     assert not schedule.enough(plan(), progress(8, clean=4, missing=0))
-    assert schedule.enough(plan(), progress(12, missing=500)), "there is no hope"
-    assert not schedule.enough(plan(), progress(11, missing=500))
+    assert schedule.enough(plan(), progress(24, missing=500)), "there is no hope"
+    assert not schedule.enough(plan(), progress(23, missing=500)), "groups of launches do not show in fewer"
 
 
 def test_a_stream_that_keeps_failing_is_given_up():

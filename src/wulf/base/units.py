@@ -52,6 +52,10 @@ _DIGITS = 3
 _MOST_DIGITS = 6
 #: Nobody sees a change of less than 0.001 %.
 _CHANGE_DECIMALS = 3
+#: One side of an interval that is so many times the other has no ± in common with it.
+LOPSIDED = 3.0
+#: A ratio from which on a change is no percentage.
+TIMES = 100.0
 #: Ranges of sizes that are named.
 _RANGES = 3
 
@@ -218,18 +222,48 @@ _FACTS: dict[str, Callable[[float], str]] = {
 def format_estimate(estimate: _Estimate) -> str:
     """Value ± half its interval, with the digits that the interval supports: ``11.92 ± 0.07 µs``.
 
-    Without an interval that is said: ``11.9 µs (no interval)``.
+    Where one side is more than three times the other: ``8.2 µs (7.6 µs to 4.0 ms)``. Without an interval that is said:
+    ``11.9 µs (no interval)``.
     """
     scale, unit = _scale(estimate.value, estimate.unit)
     value = estimate.value / scale
     space = f" {unit}" if unit else ""
     if estimate.low is None or estimate.high is None or not math.isfinite(estimate.high - estimate.low):
         return f"{_significant(value)}{space} (no interval)"
+    if _is_lopsided(estimate.value, estimate.low, estimate.high):
+        return _lopsided(estimate.value, estimate.low, estimate.high, estimate.unit)
     half = max(estimate.high - estimate.value, estimate.value - estimate.low) / scale
     decimals = _decimals(half, value)
     # Half an interval that is smaller than the last digit shown is rounded up to it: it is never "± 0".
     half = max(half, 10.0**-decimals)
     return f"{_fixed(value, decimals)} ± {_fixed(half, decimals)}{space}"
+
+
+def _known(value: float, low: float, high: float) -> float:
+    """Return how well a value is known: half its interval, of a lopsided one the narrower side that there is."""
+    sides = [side for side in (value - low, high - value) if side > 0]
+    return min(sides) if len(sides) > 1 and _is_lopsided(value, low, high) else (high - low) / 2
+
+
+def _is_lopsided(value: float, low: float, high: float) -> bool:
+    """Whether one side of an interval is so much wider that no ± tells of both."""
+    sides = sorted((abs(value - low), abs(high - value)))
+    return sides[1] > LOPSIDED * sides[0]
+
+
+def _lopsided(value: float, low: float, high: float, unit: str) -> str:
+    """Return a value and its bounds, each in a unit that suits it; rounded alike, so that none passes another."""
+    scale, name = _scale(value, unit)
+    decimals = _decimals(_known(value, low, high) / scale, value / scale)
+    if value:
+        decimals = max(decimals, 1 - _magnitude(value / scale, 2))
+
+    def said(bound: float) -> str:
+        own, other = _scale(bound, unit)
+        text = _fixed(bound / scale, decimals) if other == name else _significant(bound / own)
+        return f"{text} {other}".strip()
+
+    return f"{said(value)} ({said(low)} to {said(high)})"
 
 
 def format_spread(estimate: _Estimate) -> str:
@@ -238,13 +272,14 @@ def format_spread(estimate: _Estimate) -> str:
     A ratio is written as a percentage.
     """
     scale, unit = (0.01, "%") if estimate.unit == "ratio" else _scale(estimate.value, estimate.unit)
-    if estimate.low is None or estimate.high is None:
+    if estimate.low is None or estimate.high is None or not math.isfinite(estimate.high - estimate.low):
         return f"{_minus(_significant(estimate.value / scale))} {unit} (no interval)"
     if estimate.low == estimate.high:
         value = _minus(_significant(estimate.value / scale))
         return f"{value} {unit} ({value} to {value})"
-    half = (estimate.high - estimate.low) / scale / 2
-    decimals = _decimals(half, estimate.value / scale)
+    if unit not in ("%", _scale(estimate.high, estimate.unit)[1]):
+        return _lopsided(estimate.value, estimate.low, estimate.high, estimate.unit)
+    decimals = _decimals(_known(estimate.value, estimate.low, estimate.high) / scale, estimate.value / scale)
     value, low, high = (
         _minus(_fixed(bound / scale, decimals)) for bound in (estimate.value, estimate.low, estimate.high)
     )
@@ -259,7 +294,8 @@ def _minus(number: str) -> str:
 def format_change(ratio: _Estimate) -> str:
     """Return an effect as the change of a quantity with its interval: ``−10.0 % (−10.8 to −9.2)``.
 
-    The one way in which an effect is written; the convention is stated in docs/explanation/method.md.
+    The one way in which an effect is written; the convention is stated in docs/explanation/method.md. From a hundred
+    times on it is written as that: ``−57 % (−100 to 350 ×)``.
 
     Parameters
     ----------
@@ -267,12 +303,15 @@ def format_change(ratio: _Estimate) -> str:
         Of the quantity after ÷ before. Of a time negative is faster, of a rate positive is.
     """
     if ratio.low is None or ratio.high is None or not math.isfinite(ratio.high - ratio.low):
-        return f"{format_share(ratio.value - 1)} (no interval)"
-    decimals = _change_decimals(100 * (ratio.high - ratio.low) / 2)
-    value, low, high = (
-        _signed(100 * (bound - 1), decimals) for bound in (ratio.value, ratio.low, ratio.high)
-    )
-    return f"{value} % ({low} to {high})"
+        return f"{_changed(ratio.value, _share_decimals(ratio.value - 1), ' %')} (no interval)"
+    decimals = _change_decimals(100 * _known(ratio.value, ratio.low, ratio.high))
+    low, high = (_changed(bound, decimals, "") for bound in (ratio.low, ratio.high))
+    return f"{_changed(ratio.value, decimals, ' %')} ({low} to {high})"
+
+
+def _changed(ratio: float, decimals: int, unit: str) -> str:
+    """Return a ratio as a change; where that is of little use, as it is."""
+    return f"{_significant(ratio)} ×" if ratio >= TIMES else f"{_signed(100 * (ratio - 1), decimals)}{unit}"
 
 
 def format_changes(low: float, high: float) -> str:
@@ -301,16 +340,19 @@ def undoing(share: float) -> float:
 
 def format_share(change: float) -> str:
     """Return a change as a signed percentage with two significant digits: ``−2.9 %``."""
-    value = 100 * change
-    digits = max(0, 1 - _magnitude(value, 2)) if value and math.isfinite(value) else 0
-    return f"{_signed(value, digits)} %"
+    return f"{_signed(100 * change, _share_decimals(change))} %"
+
+
+def _share_decimals(change: float) -> int:
+    """Decimals of a change as a percentage of two significant digits."""
+    return max(0, 1 - _magnitude(100 * change, 2)) if change and math.isfinite(change) else 0
 
 
 def format_portion(portion: _Estimate) -> str:
     """Return a share of a whole with its interval: ``63 % (58 to 67 %)``; as measured, also below 0 and above 100 %."""
     if portion.low is None or portion.high is None or not math.isfinite(portion.high - portion.low):
         return f"{_portion(portion.value, 0)} % (no interval)"
-    decimals = _change_decimals(100 * (portion.high - portion.low) / 2)
+    decimals = _change_decimals(100 * _known(portion.value, portion.low, portion.high))
     value, low, high = (_portion(bound, decimals) for bound in (portion.value, portion.low, portion.high))
     return f"{value} % ({low} to {high} %)"
 

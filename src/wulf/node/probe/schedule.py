@@ -24,8 +24,8 @@ MAX_FAILURES = 3
 #: Launches in a row after which a node that cannot be reached is not tried again.
 MAX_UNREACHABLE = 2
 
-#: After so many times the minimum of launches a stream is given up …
-HOPELESS_AFTER = 2
+#: After so many times the minimum of launches a stream is given up: by then it shows whether they fall into groups …
+HOPELESS_AFTER = 4
 #: … when the forecast is so many times the maximum.
 HOPELESS = 4
 

@@ -47,6 +47,12 @@ NAMED = 3
 #: Launches that an interval takes.
 FEWEST = 6
 
+#: Launches from which on no number of them will do.
+ENDLESS = 10_000
+_GIVEN_UP = (
+    "The launches differ so much that more of them do not help, so they were ended before the time was over: look at "
+    "what makes them differ (groups of launches, other load on the nodes), then measure again."
+)
 _MORE_LAUNCHES = (
     "The figures are as uncertain as shown. More launches as noisy as these narrow them "
     "(--max-launches, --launches of wulf program run, --budget); a quieter cluster gets there sooner."
@@ -274,16 +280,33 @@ def _not_reached(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> I
             kind="not_reached",
             severity="warning",
             subject=_subject(stream, plan),
-            text=f"±{worst:.1%} at worst, target ±{plan.precision:.1%}, after {max(c.time.n for c in wide)} launches "
-            f"(it would take about {_forecast(wide, plan)}){_at(wide, cells)}",
-            advice=_MORE_BLOCKS if plan.series else _MORE_LAUNCHES,
+            text=f"{_width(worst)} at worst, target ±{plan.precision:.1%}, "
+            f"after {max(c.time.n for c in wide)} launches ({_forecast(wide, plan)}){_at(wide, cells)}",
+            advice=_MORE_BLOCKS if plan.series else _more(wide, plan),
         )
 
 
-def _forecast(cells: Sequence[CellEstimate], plan: Plan) -> int:
-    """Forecast the launches for the worst cell to be precise: intervals narrow with the root of their number."""
-    needed = max(cell.time.n * ((cell.time.half_width_ratio or 0.0) / plan.precision) ** 2 for cell in cells)
-    return int(float(f"{math.ceil(needed):.1e}")) if needed >= 100 else math.ceil(needed)
+def _more(cells: Sequence[CellEstimate], plan: Plan) -> str:
+    """Return what to do where the precision was not reached."""
+    return _GIVEN_UP if _needed(cells, plan) >= ENDLESS else _MORE_LAUNCHES
+
+
+def _needed(cells: Sequence[CellEstimate], plan: Plan) -> float:
+    """Return the launches that the worst cell will need: intervals narrow with the root of their number."""
+    return max(cell.time.n * ((cell.time.half_width_ratio or 0.0) / plan.precision) ** 2 for cell in cells)
+
+
+def _width(half: float) -> str:
+    """Return half the width of an interval against its value."""
+    return f"±{half:.1%}" if half < 1 else "as wide as the value itself"
+
+
+def _forecast(cells: Sequence[CellEstimate], plan: Plan) -> str:
+    """Say how many launches it would take."""
+    needed = _needed(cells, plan)
+    if not needed < ENDLESS:
+        return "no number of launches will do"
+    return f"it would take about {int(float(f'{needed:.1e}')) if needed >= 100 else math.ceil(needed)}"
 
 
 def _tick(stream: Stream, cells: Sequence[CellEstimate], plan: Plan) -> Iterator[Advice]:
