@@ -54,6 +54,8 @@ _MOST_DIGITS = 6
 _CHANGE_DECIMALS = 3
 #: One side of an interval that is so many times the other has no ± in common with it.
 LOPSIDED = 3.0
+#: A side that is a smaller share of the value than this needs no other form: ± the wider side holds all of it.
+WIDE = 0.1
 #: A ratio from which on a change is no percentage.
 TIMES = 100.0
 #: Ranges of sizes that are named.
@@ -222,7 +224,7 @@ _FACTS: dict[str, Callable[[float], str]] = {
 def format_estimate(estimate: _Estimate) -> str:
     """Value ± half its interval, with the digits that the interval supports: ``11.92 ± 0.07 µs``.
 
-    Where one side is more than three times the other: ``8.2 µs (7.6 µs to 4.0 ms)``. Without an interval that is said:
+    Where one side is more than three times the other, and a tenth of the value: ``8.2 µs (7.6 µs to 4.0 ms)``. Without an interval that is said:
     ``11.9 µs (no interval)``.
     """
     scale, unit = _scale(estimate.value, estimate.unit)
@@ -248,7 +250,7 @@ def _known(value: float, low: float, high: float) -> float:
 def _is_lopsided(value: float, low: float, high: float) -> bool:
     """Whether one side of an interval is so much wider that no ± tells of both."""
     sides = sorted((abs(value - low), abs(high - value)))
-    return sides[1] > LOPSIDED * sides[0]
+    return sides[1] > max(LOPSIDED * sides[0], WIDE * abs(value))
 
 
 def _lopsided(value: float, low: float, high: float, unit: str) -> str:
