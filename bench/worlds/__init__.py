@@ -19,11 +19,11 @@ from concurrent.futures import ProcessPoolExecutor
 
 import msgspec
 
-from bench.worlds import nodes, tuner
+from bench.worlds import launches, nodes, tuner
 from bench.worlds.line import Line, World, bounds
 
 SEED = 20261126
-WORLDS: tuple[World, ...] = (*tuner.WORLDS, *nodes.WORLDS)
+WORLDS: tuple[World, ...] = (*tuner.WORLDS, *nodes.WORLDS, *launches.WORLDS)
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):

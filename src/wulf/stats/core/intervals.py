@@ -7,13 +7,15 @@ other, statistics further out are taken.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
+#: Values from which a grid shows, and by how much of a step they may be off it.
+FEWEST_ON_GRID, OFF_GRID = 6, 0.02
 METHOD = "order statistics (Hettmansperger–Sheather)"
 
 
@@ -109,6 +111,31 @@ def _at(ordered: NDArray[np.float64], rank: NDArray[np.float64]) -> NDArray[np.f
     above = np.take_along_axis(ordered, np.minimum(outer, ordered.shape[-1] - 1), axis=-1)[..., 0]
     # In this form equal neighbours give exactly themselves: no bound is rounded to outside the data.
     return np.asarray(below + (rank - outer[..., 0]) * (above - below), dtype=np.float64)
+
+
+def grid_step(values: ArrayLike) -> float:
+    """Return the step of the grid that values lie on, such as a coarse clock's; 0 where they lie on none.
+
+    Values of a fine scale hardly ever agree: they are on a grid where half of them are not the only one of their size,
+    and all distances between them are multiples of the smallest.
+    """
+    array = np.sort(np.asarray(values, dtype=np.float64))
+    distinct = np.unique(array)
+    if array.size < FEWEST_ON_GRID or distinct.size < 2 or distinct.size > array.size / 2:
+        return 0.0
+    step = float(np.min(np.diff(distinct)))
+    multiples = (distinct - distinct[0]) / step
+    return step if bool(np.all(np.abs(multiples - np.round(multiples)) < OFF_GRID)) else 0.0
+
+
+def on_grid(found: Interval, step: float) -> Interval:
+    """Return an interval that reaches a step of the grid to either side of the value: there the true one may be."""
+    if step <= 0 or found.low is None or found.high is None:
+        return found
+    low, high = min(found.low, found.value - step), max(found.high, found.value + step)
+    if (low, high) == (found.low, found.high):
+        return found
+    return replace(found, low=low, high=high, method=f"{found.method}, a step of the clock to either side")
 
 
 def median(values: ArrayLike, confidence: float = 0.95, inflation: float = 1.0) -> Interval:

@@ -18,6 +18,9 @@ DOUBTFUL_P = 0.3
 CAUTION = 0.25
 #: … and more where there clearly is some, which is as often regimes as it is an autoregression.
 CAUTION_WHERE_CLEAR = 1.0
+#: Launches before the last one that a launch may resemble, the significance at which it plainly does, and the share of
+#: the significance of a test of dependence that neighbours have.
+FARTHER, FARTHER_P, NEIGHBOURS_SHARE = (2, 3, 4), 0.02, 0.7
 #: Largest dependence of neighbours that is reckoned with: beyond it there is next to one value.
 _MOST = 0.95
 
@@ -65,9 +68,9 @@ def dependences(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Test many series of equal length at once; `values` of shape (…, n) in time order gives p values of shape (…).
 
     The rank version of von Neumann's ratio: Bartels (1982), "The rank version of von Neumann's ratio test for
-    randomness", JASA 77, 40–46, with his normal approximation. In simulation (6 to 40 launches, autoregressions and
-    regimes) tests of more lags, of a change of level (CUSUM of ranks) and of runs, alone and together, found at most
-    4 % more of any dependence, and less of most. Series of equal values are taken as independent.
+    randomness", JASA 77, 40–46, with his normal approximation. It sees neighbours alone; the
+    correlations of ranks with the second to fourth launch before share a part of the significance, where there are
+    `TESTABLE` values. Series of equal values are taken as independent.
     """
     n = values.shape[-1]
     ranks = scipy.stats.rankdata(values, axis=-1)
@@ -75,7 +78,24 @@ def dependences(values: NDArray[np.float64]) -> NDArray[np.float64]:
     steps = np.sum(np.diff(ranks, axis=-1) ** 2, axis=-1)
     ratio = np.divide(steps, square, out=np.full_like(square, 4.0), where=square > 0)
     spread = 2 * np.sqrt((n - 2) * (5 * n**2 - 2 * n - 9) / (5 * n * (n + 1) * (n - 1) ** 2))
-    return np.asarray(scipy.stats.norm.cdf((ratio - 2) / spread), dtype=np.float64)
+    neighbours = scipy.stats.norm.cdf((ratio - 2) / spread)
+    if n < TESTABLE:
+        return np.asarray(neighbours, dtype=np.float64)
+    found = [neighbours / NEIGHBOURS_SHARE]
+    share = (1 - NEIGHBOURS_SHARE) / len(FARTHER)
+    for lag in FARTHER:
+        found.append(scipy.stats.norm.sf(_resemblance(values, lag) * np.sqrt(n) + 1 / np.sqrt(n)) / share)
+    return np.asarray(np.minimum(np.min(found, axis=0), 1.0), dtype=np.float64)
+
+
+def _resemblance(values: NDArray[np.float64], lag: int) -> NDArray[np.float64]:
+    """Correlation of ranks with those so many places before; shape (…, n) → (…)."""
+    centred = scipy.stats.rankdata(values, axis=-1) - (values.shape[-1] + 1) / 2
+    square = np.sum(centred**2, axis=-1)
+    lagged = np.sum(centred[..., lag:] * centred[..., :-lag], axis=-1)
+    return np.asarray(
+        np.divide(lagged, square, out=np.zeros_like(square), where=square > 0), dtype=np.float64
+    )
 
 
 def inflation(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -99,11 +119,19 @@ def inflation(values: NDArray[np.float64]) -> NDArray[np.float64]:
     n = values.shape[-1]
     if n < TESTABLE:
         return np.ones(values.shape[:-1])
-    centred = scipy.stats.rankdata(values, axis=-1) - (n + 1) / 2
-    square = np.sum(centred**2, axis=-1)
-    lagged = np.sum(centred[..., 1:] * centred[..., :-1], axis=-1)
-    found = np.divide(lagged, square, out=np.zeros_like(square), where=square > 0)
-    clear = found > scipy.stats.norm.isf(DEPENDENT_P) / np.sqrt(n) - 1 / n
+    found = [_inflated(values, 1, DEPENDENT_P)]
+    # What resembles the launch before last and not the last one is seldom: it has to be plain.
+    for lag in FARTHER:
+        plain = _resemblance(values, lag) > scipy.stats.norm.isf(FARTHER_P / len(FARTHER)) / np.sqrt(n)
+        found.append(np.where(plain, _inflated(values, lag, DEPENDENT_P), 1.0))
+    return np.asarray(np.max(found, axis=0), dtype=np.float64)
+
+
+def _inflated(values: NDArray[np.float64], lag: int, clear_p: float) -> NDArray[np.float64]:
+    """Return the inflation by the resemblance to what is so many places before."""
+    n = values.shape[-1]
+    found = _resemblance(values, lag)
+    clear = found > scipy.stats.norm.isf(clear_p) / np.sqrt(n) - 1 / n
     caution = np.where(clear, CAUTION_WHERE_CLEAR, CAUTION)
     cautious = found + (1 + 4 * found) / n + caution / np.sqrt(n)
     rho = np.clip(np.where(found > 0, cautious, 0.0), 0.0, _MOST)

@@ -53,6 +53,8 @@ FAR = 5
 #: … where there are enough to see that it is not one that stands out.
 FEWEST_WITH_RANGE = 6
 
+#: Share of a value that is finer than any grid but the histogram's own, which has three digits.
+FINE = 0.004
 #: Median [s] of one launch of a cell, and whether the launch is contaminated.
 Median = tuple[float, bool]
 
@@ -116,7 +118,7 @@ def _needed(points: Sequence[Median], plan: Plan) -> int:
     # Between all of so few values the median lies too rarely: there is no interval, and it need not be looked for.
     if 2.0 ** (1 - len(points)) > 1 - plan.confidence and len(points) < plan.min_launches:
         return plan.min_launches - len(points)
-    return _missing(_interval(points, plan), plan)
+    return _missing(interval(points, plan), plan)
 
 
 def launches_untested(launches: Sequence[Mapping[Cell, Median]], plan: Plan) -> int:
@@ -155,12 +157,12 @@ def _estimate(
     ordered = sorted(samples, key=lambda sample: launches[sample.launch].index)
     points = [_point(sample, launches[sample.launch]) for sample in ordered]
     medians_ = [(point.median_s, point.contaminated) for point in points]
-    interval = _interval(medians_, plan)
+    found = interval(medians_, plan, _grid_s(ordered))
     between = modality.count_modes([point.median_s for point in points])
     return CellEstimate(
         cell=cell,
-        time=as_estimate(interval, operation.unit if operation else "s"),
-        bandwidth=_bandwidth(cell.size_bytes, interval) if operation and operation.moves_bytes else None,
+        time=as_estimate(found, operation.unit if operation else "s"),
+        bandwidth=_bandwidth(cell.size_bytes, found) if operation and operation.moves_bytes else None,
         quantiles_s=pooled_quantiles(ordered),
         launches=points,
         iterations=sum(sample.iterations for sample in ordered),
@@ -173,9 +175,9 @@ def _estimate(
         range_s=_range(points, between, plan.precision),
         modes_between=between,
         target=plan.precision,
-        reached=_reached(interval, plan),
+        reached=_reached(found, plan),
         exits=_exits(ordered),
-        notes=_notes(points, interval),
+        notes=_notes(points, found),
     )
 
 
@@ -201,7 +203,16 @@ def chosen(points: Sequence[Median], plan: Plan) -> list[float]:
     return clean if len(clean) >= plan.min_launches else [median for median, _ in points]
 
 
-def _interval(points: Sequence[Median], plan: Plan) -> intervals.Interval:
+def interval(points: Sequence[Median], plan: Plan, grid_s: float = 0.0) -> intervals.Interval:
+    """Return the interval of a cell, made of the medians of its launches.
+
+    Parameters
+    ----------
+    points
+        In time order.
+    grid_s
+        Step of the clock as iterations show it, if that is known [s].
+    """
     values = chosen(points, plan)
     inflation_ = _inflation(values, plan)
     nominal = interim_confidence(len(values), max(plan.min_launches, plan.tested_launches), plan.confidence)
@@ -210,7 +221,23 @@ def _interval(points: Sequence[Median], plan: Plan) -> intervals.Interval:
     looks = [LOOKS] if nominal != plan.confidence else []
     wider = math.sqrt(inflation_)
     dependent = [f"{wider:.1f} × wider as launches resemble each other"] if wider >= WORTH_SAYING else []
-    return replace(found, confidence=plan.confidence, method=", ".join([found.method, *looks, *dependent]))
+    found = replace(found, confidence=plan.confidence, method=", ".join([found.method, *looks, *dependent]))
+    return intervals.on_grid(found, max(grid_s, intervals.grid_step(values)))
+
+
+def _grid_s(samples: Sequence[Sample]) -> float:
+    """Return the step of the clock that the values of a cell lie on [s]; 0 where it is as fine as a histogram is."""
+    steps = [step for sample in samples if (step := _step_ns(sample)) is not None]
+    return min(steps) * 1e-9 if len(steps) == len(samples) else 0.0
+
+
+def _step_ns(sample: Sample) -> float | None:
+    values = np.array([value for value, _ in sample.histogram], dtype=np.float64)
+    if len(values) < 2:
+        return None
+    step = float(np.min(np.diff(np.sort(values))))
+    # Of values of three digits each the histogram itself is a grid.
+    return step / sample.divisor if step > FINE * float(np.median(values)) else None
 
 
 def _inflation(values: Sequence[float], plan: Plan) -> float:
@@ -297,7 +324,7 @@ def means(
     for cell, several in grouped.items():
         ordered = sorted(several, key=lambda sample: good[sample.launch].index)
         points = [(sample_mean(sample), bool(good[sample.launch].contamination)) for sample in ordered]
-        found[cell] = as_estimate(_interval(points, plan), units.get(cell.op, "s"))
+        found[cell] = as_estimate(interval(points, plan), units.get(cell.op, "s"))
     return found
 
 
