@@ -5,7 +5,8 @@ What a verdict means
 ``better``, ``worse``
     The runs differ, and with the whole interval by more than two runs of the same thing may (an *offset*: each is 2 to
     5 % off on another day, so 10 %; or what either changed by within itself, if that is more); and a drift that goes on
-    from one run to the other does not explain it.
+    from one run to the other does not explain it. A single cell has to be further off than the furthest of as many
+    that differ as much as all cells' shifts do.
 ``different``
     The runs differ, and that may be an offset.
 ``no difference``
@@ -60,6 +61,9 @@ SIGNIFICANCE = 0.01
 SLOPE_P = STEP_P = 0.05
 #: By so much two runs of the same thing may differ: each is off by 2 to 5 % on another day.
 OFFSET = 0.10
+#: Cells from which it shows how much each is off by itself; of a normal distribution: standard deviation ÷ median
+#: absolute deviation.
+FEWEST_CELLS, MAD = 4, 1.4826
 CAVEAT = "two runs cannot tell a setting's effect from whatever else changed between them"
 INTERLEAVE = "measure them interleaved to know (wulf compare --interleaved)"
 #: Name of what differs where a node was looked at in one run only.
@@ -203,10 +207,36 @@ def _cells(
         for pair, (first, second) in zip(common, series, strict=True)
     ]
     adjusted = adjust([found.p_value for found in shifts])
+    ops = [pair[0].cell.op for pair in common]
+    own = {
+        op: _own_offset([one.ratio.value for one, other in zip(shifts, ops, strict=True) if other == op])
+        for op in set(ops)
+    }
     return [
-        comparison(pair[0].cell, found, p, judge.verdict(found, p, grounds[pair[0].cell.op], first, second))
-        for pair, (first, second), found, p in zip(common, series, shifts, adjusted, strict=True)
+        comparison(
+            pair[0].cell,
+            found,
+            p,
+            judge.verdict(
+                found, p, msgspec.structs.replace(ground, offset=max(ground.offset, own[op])), first, second
+            ),
+        )
+        for pair, (first, second), found, p, op in zip(common, series, shifts, adjusted, ops, strict=True)
+        for ground in [grounds[op]]
     ]
+
+
+def _own_offset(ratios: Sequence[float]) -> float:
+    """Return up to which change a single cell of so many may be off beside all others, as a difference of logarithms.
+
+    Each pair, and each size, comes back a little different from another day: by how much shows in how the shifts of
+    all cells differ (their median absolute deviation, which no single one decides). Of many some are far off by chance.
+    """
+    if len(ratios) < FEWEST_CELLS:
+        return 0.0
+    shifts = np.log(ratios)
+    spread = MAD * float(np.median(np.abs(shifts - np.median(shifts))))
+    return spread * float(scipy.stats.norm.isf(SIGNIFICANCE / 2 / len(ratios)))
 
 
 def _pooled(

@@ -30,6 +30,8 @@ RESEMBLING = 2.0
 ROOMY = 1.8
 #: Standard errors beyond which an arm is taken into the model of the others where there is no room for all.
 STRONG = 2.5
+#: Trials from which it can be told whether what was set before matters, and the p value of it over all arms.
+CARRYING, CARRIED = 24, 0.002
 #: p value at which the trials of the confirmation are said to scatter more than those of the search.
 STORMY = 0.1
 #: Column of the objective.
@@ -210,6 +212,8 @@ class Evidence:
     def __init__(self, costs: Costs, local: frozenset[str] = frozenset()) -> None:
         self.costs = costs
         self.rows: list[Row] = []
+        #: How often it was begun anew.
+        self.begun = 0
         #: The first of two trials that share their launches.
         self._first: Row | None = None
         #: Knobs that change what a node does by itself.
@@ -328,6 +332,36 @@ class Evidence:
                 break
             chosen.append(strongest)
         return found
+
+    def carried(self, arms: Sequence[Arm]) -> list[Arm]:
+        """Return the arms whose effect comes late, or stays: a trial shows which were set in the one before it."""
+        model = self.model(arms) or self.model([])
+        if model is None or len(model.rows) < CARRYING:
+            return []
+        before = [None, *model.rows[:-1]]
+        follows = [
+            last is not None and last.index + 1 == row.index and row.other is None is last.other
+            for last, row in zip(before, model.rows, strict=True)
+        ]
+        found = []
+        for arm in arms:
+            column = np.array(
+                [
+                    last.level(arm) if last is not None and after else 0.0
+                    for last, after in zip(before, follows, strict=True)
+                ]
+            )
+            if 0 < column.sum() < sum(follows) and model.adjusted.addition(column).p_value() < CARRIED / len(
+                arms
+            ):
+                found.append(arm)
+        return found
+
+    def forget(self) -> None:
+        """Begin anew: what the trials so far show is not what they were made for."""
+        self.rows.clear()
+        self.begun += 1
+        self._counted, self._moved = (0, Counter()), (0, frozenset())
 
     def _moving(self) -> frozenset[Arm]:
         """Arms that move the reference."""

@@ -47,7 +47,7 @@ class Known:
     def _renew(self) -> None:
         """Forget what was calculated from less than is known now."""
         again = tuple((knob, tuple(values)) for knob, values in self.again.items())
-        basis = len(self.evidence.rows), again, tuple(self.failing.out)
+        basis = self.evidence.begun, len(self.evidence.rows), again, tuple(self.failing.out)
         if basis != self._basis:
             self._basis = basis
             self._models.clear()

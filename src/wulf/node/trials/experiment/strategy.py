@@ -85,7 +85,7 @@ class Strategy:
     def _screen(self, round_: int, within: bool) -> Asking:
         """Try knobs at once, half of them in each trial, until nothing is open or the time for it is over."""
         spare = SHARED if within and self.known.group(False) else 0.0
-        pairs = 0
+        pairs = begun = 0
         while levels := self.known.group(within):
             for fold in design.screening(levels, self._rng):
                 request = TrialRequest("screening", round_, pairs, {}, spare=spare)
@@ -94,8 +94,10 @@ class Strategy:
                         self._short("the values could not all be told apart")
                     return
                 pairs += 1
+                if _is_look(pairs) and self._settle():
+                    begun = pairs
                 if (
-                    2 * pairs > len(levels) + 2
+                    2 * (pairs - begun) > len(levels) + 2
                     and _is_look(pairs)
                     and not self.known.is_open(
                         {arm: one for arm, one in self.known.screened().items() if arm[0] in levels}
@@ -104,6 +106,21 @@ class Strategy:
                     return
                 if levels.keys() != self.known.group(within).keys():
                     break
+
+    def _settle(self) -> bool:
+        """Where what was set before matters, say so, begin anew, and let every change have a trial to settle."""
+        if self.asker.settling:
+            return False
+        carried = self.asker.evidence.carried(self.known.working())
+        if not carried:
+            return False
+        names = ", ".join(f"{knob}={value}" for knob, value in carried)
+        self.state.notes.append(
+            f"what was set in the trial before matters ({names}): the first trial after a change is not counted"
+        )
+        self.asker.settling = True
+        self.asker.evidence.forget()
+        return True
 
     def _forward(self, round_: int, within: bool) -> Asking:
         """Try those that seem to help again, in all combinations."""

@@ -59,6 +59,9 @@ class Asker:
         self.made: Counter[tuple[Phase, bool]] = Counter()
         #: Whether what acts on established connections is compared within launches.
         self.within = False
+        #: Whether a trial that changes the setting is made twice, and the first one not counted.
+        self.settling = False
+        self._last: Values | None = None
         self._established = {c.knob for c in plan.candidates if c.established}
         #: Knobs that were switched within launches that measured, and those that probably end the connections.
         self._switched: set[str] = set()
@@ -70,6 +73,12 @@ class Asker:
 
     def ask(self, request: TrialRequest) -> Asked:
         """Have a trial made; None where there is no time for it."""
+        if self.settling and request.beside is None and request.setting != self._last:
+            settled = yield request
+            if settled is None:
+                return None
+            self.clock.take(settled)
+        self._last = request.setting if request.beside is None else None
         trial = yield request
         if trial is not None:
             self.clock.take(trial)

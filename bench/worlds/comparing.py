@@ -1,0 +1,88 @@
+"""Worlds for `wulf compare` of two runs: pairs and cells that come back a little different, though nothing changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from bench.aa_sim import SIZES, estimated
+from bench.worlds.line import Count, World
+from wulf.base.records import Analysis, Cell, CellEstimate, Comparison
+from wulf.stats.estimate import compare
+
+PAIRS, LAUNCHES, SCATTER = 10, 8, 0.01
+#: Of a cell that is really slower.
+SLOWER = 1.35
+
+
+def _two_runs(rng: np.random.Generator, of_pairs: float, of_cells: float, slower: float) -> Comparison:
+    """Compare two runs whose pairs and cells are off by so much; the first cell takes so many times as long."""
+    sides: tuple[list[CellEstimate], list[CellEstimate]] = ([], [])
+    for number in range(PAIRS):
+        own = of_pairs * rng.standard_normal()
+        for size in SIZES:
+            offset = own + of_cells * rng.standard_normal()
+            cell = Cell(op="mpi_pingpong", size_bytes=size, place=("a", f"b{number}"))
+            changed = np.log(slower) if (number, size) == (0, SIZES[0]) else 0.0
+            for side, shift in zip(sides, (0.0, offset + changed), strict=True):
+                noise = SCATTER * rng.standard_normal(LAUNCHES)
+                side.append(estimated(cell, 1e-5 * np.exp(shift + noise)))
+    base, candidate = (
+        Analysis(
+            schema_version=1,
+            run_id=name,
+            cells=cells,
+            models=[],
+            warnings=[],
+            launches_ok=LAUNCHES,
+            launches_failed=0,
+            launches_contaminated=0,
+        )
+        for name, cells in zip(("base", "candidate"), sides, strict=True)
+    )
+    return compare(base, candidate, [], [])
+
+
+def _alarms(of_pairs: float, of_cells: float) -> Callable[[Sequence[int], int], Count]:
+    def world(seed: Sequence[int], times: int) -> Count:
+        rng = np.random.default_rng(seed)
+        runs = (_two_runs(rng, of_pairs, of_cells, 1.0) for _ in range(times))
+        hits = sum(any(cell.verdict in ("better", "worse") for cell in run.cells) for run in runs)
+        return Count(hits=hits, of=times)
+
+    return world
+
+
+def _found(seed: Sequence[int], times: int) -> Count:
+    rng = np.random.default_rng(seed)
+    runs = (_two_runs(rng, 0.02, 0.02, SLOWER) for _ in range(times))
+    return Count(hits=sum(run.cells[0].verdict == "worse" for run in runs), of=times)
+
+
+WORLDS = (
+    World(
+        item="C3",
+        name="compare-pairs-off",
+        says="two runs of the same, whose pairs are off by 4.5 %, of which any cell is called better or worse",
+        at_most=0.05,
+        times=100,
+        run=_alarms(0.045, 0.0),
+    ),
+    World(
+        item="C3",
+        name="compare-cells-off",
+        says="the same where each cell is off by 4.5 %",
+        at_most=0.05,
+        times=100,
+        run=_alarms(0.0, 0.045),
+    ),
+    World(
+        item="C3",
+        name="compare-cell-found",
+        says="cells that take 35 % longer, and are called worse, where pairs and cells are off by 2 %",
+        at_least=0.90,
+        times=100,
+        run=_found,
+    ),
+)
