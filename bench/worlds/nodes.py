@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bench.worlds.line import Count, World
 from wulf.base.records import Pair
 from wulf.base.records.diagnosed import Matrix
-from wulf.tools.diagnose import alone, pairs, work
+from wulf.tools.diagnose import confirmation, pairs, work
 
 Floats = NDArray[np.float64]
 Random = np.random.Generator
@@ -134,7 +134,7 @@ def diagnosis(cluster: Cluster, rng: Random) -> Matrix | None:
     )
     if strict is None or lax is None:
         return None
-    again = alone.pairs([lax])
+    again = confirmation.pairs([lax])
     if again:
         strict = work.confirmed(strict, lax, measured(again), work.usual(times, kinds, lax))
     return strict

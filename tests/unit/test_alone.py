@@ -63,7 +63,9 @@ def test_all_suspects_are_measured_again_and_no_pair_twice():
 
 def test_a_link_that_was_one_slow_value_has_to_be_slow_by_half_of_it_again():
     one = suspect("n6", "n7", kind="link", slower=1.0)
-    found = times(confirmation.pairs([matrix(one)]), lambda pair: 1.2 if set(pair) == {"n6", "n7"} else 1.0, 0.01)
+    found = times(
+        confirmation.pairs([matrix(one)]), lambda pair: 1.2 if set(pair) == {"n6", "n7"} else 1.0, 0.01
+    )
     assert confirmation.is_slow(one, found, frozenset(one.nodes), 0.1) is False
     again = {pair: time * (1.4 if set(pair) == {"n6", "n7"} else 1.0) for pair, time in found.items()}
     assert confirmation.is_slow(one, again, frozenset(one.nodes), 0.1) is True

@@ -22,6 +22,7 @@ from wulf.stats.estimate.signatures import symptoms
 from wulf.tools.diagnose import confirmation, tree
 from wulf.tools.diagnose import pairs as between
 from wulf.tools.diagnose.baseline import FALSE_ALARM, worse_nodes
+from wulf.tools.diagnose.request import MUST_SEE
 
 #: What is measured where nothing was: small messages show what a node costs, large ones what its link carries.
 SIZES_BYTES = (64, 1 << 20)
