@@ -562,9 +562,7 @@ def _recycled(course: Course, case: Case) -> None:
     course.without_systemd(case.at)
     course.make(CHANGES[case.change], soon=True)
     alike = case.fault == "a number that looks alike"
-    words = (
-        "bash -c 'trap : USR1; while :; do sleep 1; done' /var/lib/wulf/guard watch" if alike else "sleep 600"
-    )
+    words = "bash -c 'trap : USR1; while :; do sleep 1; done' guard watch" if alike else "sleep 600"
     course.site.shell(
         f"setsid {words} </dev/null >/dev/null 2>&1 & echo $! >/run/planted-pids; "
         'old=$(cat /run/wulf/watcher); cp /run/planted-pids /run/wulf/watcher; kill -9 "$old"'

@@ -326,7 +326,9 @@ void apply(const char *tx) {
 }
 
 void swap(const char *old, const char *tx, const char *owner, int64_t deadline_s, struct plan *plan) {
+    require_owner(owner, caller);
     if (!is_same(old, "-")) {
+        require_own(old);
         swaps = true;
         if (undo(old, "the next trial") != EXIT_DONE)
             finish(EXIT_STUCK);

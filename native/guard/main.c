@@ -162,6 +162,8 @@ static _Noreturn void run_verb(const struct verb *verb, const char *const words[
         if (caller && grant(&plan.steps[i], caller, &granted) != GRANTED)
             fail(EXIT_ERROR, "%s", complaint("not through sudo"));
     }
+    if (caller)
+        one_of(caller); /* who looks again and again must leave room for who puts something back */
     if (verb->how & LOOKS) {
         note_nothing();
         looking();
@@ -175,8 +177,6 @@ static _Noreturn void run_verb(const struct verb *verb, const char *const words[
         overdue();
         finish(EXIT_DONE);
     }
-    if (caller)
-        one_of(caller);
     exclusively(is_word_of(verb->name, "undo recover"));
     note_rotate();
     if (verb->how & RECOVERS)

@@ -282,13 +282,22 @@ def test_no_limit_of_the_caller_grants_anything(granted: Node, limit: str) -> No
 
 
 @pytest.mark.parametrize(
-    "verb", ["undo A", "extend A 60", "confirm A", "abandon A", "part A 1", "unlock root-owner"]
+    "verb",
+    [
+        "undo A",
+        "extend A 60",
+        "confirm A",
+        "abandon A",
+        "part A 1",
+        "unlock root-owner",
+        "swap A B root-owner 60",
+    ],
 )
 def test_what_is_somebody_elses_is_not_ended(granted: Node, verb: str) -> None:
     granted.root(PLACE, "lock", "root-owner", "600")
     granted.root(PLACE, "begin", "A", "root-owner", "600", stdin=STEP)
     granted.root(PLACE, "apply", "A")
-    done = granted.guard(verb)
+    done = granted.guard(verb, stdin=STEP)
     state = granted.root("cat", "/var/lib/wulf/tx/A/state").stdout
     lock = granted.root("cat", "/run/wulf/lock").stdout
     granted.root(PLACE, "undo", "A")
