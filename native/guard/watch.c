@@ -369,11 +369,12 @@ static void answer_one(struct watcher *watcher) {
     if (file < 0)
         return;
     struct pollfd one = {file, POLLIN, 0};
-    if (poll(&one, 1, 100) == 1 && recv(file, word, sizeof word, MSG_DONTWAIT) == 4) {
+    /* Who asks waits for a word of one that lives; what it has to see it sees right after. */
+    const bool asked = poll(&one, 1, 100) == 1 && recv(file, word, sizeof word, MSG_DONTWAIT) == 4;
+    if (asked && send(file, "ok", 2, MSG_NOSIGNAL | MSG_DONTWAIT) != 2)
+        errno = 0; /* who asked has gone */
+    if (asked)
         look(watcher);
-        if (send(file, "ok", 2, MSG_NOSIGNAL | MSG_DONTWAIT) != 2)
-            errno = 0; /* who asked has gone */
-    }
     close(file);
     meet_peers(watcher);
 }
