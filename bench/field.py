@@ -9,6 +9,7 @@ Goal: none wrong, no traceback.
 
 from __future__ import annotations
 
+import json
 import re
 import tempfile
 import tomllib
@@ -18,10 +19,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from wulf.base import catalogue
 from wulf.base.errors import WulfError
 from wulf.base.importing import formats
 from wulf.base.importing.series import Series
+from wulf.base.records import NodeRecord
 from wulf.base.trace.layout import Kind
+from wulf.node.facts.parse import parse
+from wulf.node.fleet.look import judge
 from wulf.tools.trace.importing import import_trace
 
 from .common import Figure, finish
@@ -29,6 +34,8 @@ from .common import Figure, finish
 Outcome = Literal["right", "wrong", "refused", "traceback"]
 IMPORTS = Path(__file__).parents[1] / "tests/golden/imports"
 TRACES = IMPORTS.parent / "traces"
+NODES = IMPORTS.parent / "nodes"
+REASONS = ("absent", "unsupported", "unknown")
 #: What a host computes, where a trace counts operations.
 OPERATIONS_PER_S = 1e9
 #: Values are printed with two digits and more; what is right is no further off than by its own rounding.
@@ -134,15 +141,62 @@ def judged_trace(case: Mapping[str, Any]) -> Judged:
     return Judged(name, "wrong" if wrong else "right", "; ".join(wrong))
 
 
-SOURCES: Mapping[str, Source] = {"imports": imports, "traces": traces}
+def nodes() -> Iterator[Judged]:
+    """Judge what nodes print: their facts, and what an audit finds there."""
+    for path in sorted(NODES.glob("*.tree")):
+        expected = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+        try:
+            wrong = [*wrong_facts(path, expected), *wrong_findings(path, expected)]
+        except Exception:
+            yield Judged(path.name, "traceback", traceback.format_exc(limit=-1).strip())
+        else:
+            yield Judged(path.name, "wrong" if wrong else "right", "; ".join(wrong))
+
+
+def node_of(path: Path, expected: Mapping[str, Any]) -> NodeRecord:
+    """Return the facts in a tree."""
+    text = path.read_text(encoding="utf-8")
+    return parse("node01", text, expected["interface"], list(catalogue.knobs().values()))
+
+
+def wrong_facts(path: Path, expected: Mapping[str, Any]) -> Iterator[str]:
+    """Say which facts are other than the right ones, and which have a value, or another reason, that have none."""
+    node = node_of(path, expected)
+    places = {name: kind for kind in REASONS for name in getattr(node, kind)}
+    for name, right in expected["facts"].items():
+        value = node.facts.get(name, places.get(name))
+        if value != right or isinstance(value, bool) != isinstance(right, bool):
+            yield f"{name} is {value}, right is {right}"
+    for kind in REASONS:
+        for name in expected[kind]:
+            if places.get(name) != kind:
+                yield f"{name} is {node.facts.get(name, places.get(name))}, right is {kind}"
+
+
+def wrong_findings(path: Path, expected: Mapping[str, Any]) -> Iterator[str]:
+    """Say what an audit misses, and what it finds that is none."""
+    said = {
+        f"{one.severity} {one.id} {one.found}"
+        for one in judge([node_of(path, expected)], "hpc").findings
+        if one.kind == "check"
+    }
+    for right in expected.get("findings", []):
+        if not any(one.startswith(right) for one in said):
+            yield f"not found: {right}"
+    for name in expected.get("not_found", []):
+        if any(one.split(" ")[1] == name for one in said):
+            yield f"found: {name}"
+
+
+SOURCES: Mapping[str, Source] = {"imports": imports, "traces": traces, "nodes": nodes}
 
 
 def main(_: list[str]) -> int:
     """Entry point."""
     figures = []
-    for source, judge in SOURCES.items():
+    for source, outcomes_of in SOURCES.items():
         outcomes: Counter[str] = Counter()
-        for one in judge():
+        for one in outcomes_of():
             outcomes[one.outcome] += 1
             if one.outcome in ("wrong", "traceback"):
                 print(f"{one.outcome}: {one.name}: {one.words}")

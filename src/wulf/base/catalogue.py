@@ -483,6 +483,14 @@ def paths(selection: Sequence[Knob]) -> list[str]:
     return list(found)
 
 
+def of_device(knob: Knob) -> bool:
+    """Whether a knob belongs to the network card: of a bond or a VLAN, to what that is made of."""
+    access = knob.access
+    return access.kind in ("ethtool", "irq_affinity", "module") or (
+        access.kind == "file" and "{interface}" in access.target
+    )
+
+
 def sysctl_path(name: str) -> str:
     """Return the file of a kernel parameter."""
     return "/proc/sys/" + name.replace(".", "/")

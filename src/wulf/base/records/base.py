@@ -28,6 +28,7 @@ OWN_FACTS = frozenset(
         "network.own_name",
         "network.routes",
         "nic.addresses",
+        "nic.peer",
         "nic.device",
         "nic.carrier_changes",
         "cpu.allowed",

@@ -19,6 +19,7 @@ from wulf.base.predicate import State, state
 from wulf.base.records import OWN_FACTS, PASSING_FACTS, FactValue, Finding, GroupState, NodeRecord
 from wulf.base.text import in_command
 from wulf.base.units import format_fact
+from wulf.node.checks.members import of_member
 
 #: Why wulf does not mend a finding.
 UNSETTABLE = "no setting that wulf can take back decides it"
@@ -76,7 +77,9 @@ def consistency_findings(
 
 
 def _all_names(node: NodeRecord) -> Iterable[str]:
-    return chain(node.facts, node.unknown, node.absent, node.unsupported)
+    """Return the names of a node's facts; those of its interface's members are compared by what they have in common."""
+    every = chain(node.facts, node.unknown, node.absent, node.unsupported)
+    return (name for name in every if not of_member(name))
 
 
 def _matching(rule: Consistency, names: Sequence[str]) -> list[str]:

@@ -27,6 +27,7 @@ from wulf.base.records import PASSING_FACTS, Audit, Finding, Judgement, NodeReco
 from wulf.base.text import in_command, interface_in_command, nearest
 from wulf.base.units import format_fact
 from wulf.node.checks.consistency import DEPENDS, UNSETTABLE, consistency_findings
+from wulf.node.checks.members import PART, Members, members
 
 _FIELD = re.compile(r"\{([A-Za-z0-9_.@-]+)\}")
 #: Facts of which a command may have the name: that, too, comes from the node.
@@ -115,8 +116,9 @@ def evaluate(
     compiled = compile_checks(checks)
     _require_facts(compiled, seen, knobs)
     wanted = [rule for rule in compiled if profile in rule.check.profiles]
-    findings, said = _by_checks(wanted, seen, settable, judgements)
-    findings += _by_recommendations(knobs, profile, seen, said, judgements)
+    made_of = {node.node: found for node in seen if (found := members(node)) is not None}
+    findings, said = _by_checks(wanted, seen, made_of, settable, judgements)
+    findings += _by_recommendations(knobs, profile, seen, made_of, said, judgements)
     # What a check calls wrong is not made so elsewhere because most nodes have it.
     recommended = settable | {name: value for found in findings for name, value in found.settings.items()}
     odd, matrix = consistency_findings(
@@ -136,6 +138,7 @@ def evaluate(
 def _by_checks(
     rules: Sequence[Rule],
     nodes: Sequence[NodeRecord],
+    made_of: Mapping[str, Members],
     settable: Collection[str],
     judgements: list[Judgement],
 ) -> tuple[list[Finding], dict[str, set[str]]]:
@@ -143,10 +146,9 @@ def _by_checks(
     findings: list[Finding] = []
     said: dict[str, set[str]] = {}
     for rule in rules:
-        found = _judge(
-            rule.check.id, rule.check.title, nodes, _check_outcome(rule, settable), rule.names, judgements
-        )
-        found = _of_the_moment(rule.check, found, nodes)
+        looks = _Looks(nodes, made_of, rule.names, rule.holds.names)
+        judged = _judge(rule.check.id, rule.check.title, looks, _check_outcome(rule, settable), judgements)
+        found = _of_the_moment(rule.check, judged)
         findings += found
         for fact in {*rule.holds.names, *rule.check.knobs}:
             said.setdefault(fact, set()).update(node for finding in found for node in finding.nodes)
@@ -157,6 +159,7 @@ def _by_recommendations(
     knobs: Sequence[Knob],
     profile: Profile,
     nodes: Sequence[NodeRecord],
+    made_of: Mapping[str, Members],
     said: Mapping[str, set[str]],
     judgements: list[Judgement],
 ) -> Iterator[Finding]:
@@ -173,8 +176,9 @@ def _by_recommendations(
             *([DRIVER] if knob.special else []),
             *(sorted(when.names) if when else []),
         ]
-        found = _judge(knob.id, knob.title, nodes, _knob_outcome(knob, wanted, when), facts, judgements)
-        yield from _without(found, said.get(knob.id, set()))
+        looks = _Looks(nodes, made_of, facts, {knob.id})
+        judged = _judge(knob.id, knob.title, looks, _knob_outcome(knob, wanted, when), judgements)
+        yield from _without([finding for finding, _ in judged], said.get(knob.id, set()))
 
 
 def _require_facts(rules: Sequence[Rule], nodes: Sequence[NodeRecord], knobs: Iterable[Knob]) -> None:
@@ -231,58 +235,82 @@ class _Outcome(msgspec.Struct, frozen=True):
     finding: Finding | None = None
 
 
+class _Looks(msgspec.Struct, frozen=True):
+    """The nodes that a check is made of, each with the members of its interface where the check is about those."""
+
+    nodes: Sequence[NodeRecord]
+    made_of: Mapping[str, Members]
+    #: Facts on which the outcome and its words depend.
+    facts: Sequence[str]
+    #: Facts that the check is about.
+    about: Collection[str]
+
+    def views(self, node: NodeRecord) -> list[NodeRecord]:
+        """Return the node as each member sees it; empty where the check is not about members."""
+        found = self.made_of.get(node.node)
+        return found.views if found is not None and not found.facts.isdisjoint(self.about) else []
+
+
+#: A finding, and the nodes as those see themselves of which it speaks.
+_Judged = tuple[Finding, list[NodeRecord]]
+
+
 def _judge(
-    name: str,
-    title: str,
-    nodes: Sequence[NodeRecord],
-    outcome_of: _OutcomeOf,
-    facts: Sequence[str],
-    judgements: list[Judgement],
-) -> list[Finding]:
-    """Evaluate one check on all nodes; nodes with the same `facts` are evaluated once."""
-    findings: list[Finding] = []
+    name: str, title: str, looks: _Looks, outcome_of: _OutcomeOf, judgements: list[Judgement]
+) -> list[_Judged]:
+    """Evaluate one check on all nodes; nodes with the same facts are evaluated once."""
     known: dict[tuple[State, ...], _Outcome] = {}
-    groups: dict[_Key, list[str]] = {}
+    groups: dict[_Key, list[NodeRecord]] = {}
     outcomes: dict[_Key, _Outcome] = {}
-    for node in nodes:
-        states = tuple(state(node, fact) for fact in facts)
-        outcome = known.get(states)
-        if outcome is None:
-            outcome = known[states] = outcome_of(node)
-        finding = outcome.finding
-        key = (
-            outcome.status,
-            outcome.reason,
-            finding.found if finding else "",
-            finding.fix if finding else "",
-        )
-        outcomes.setdefault(key, outcome)
-        groups.setdefault(key, []).append(node.node)
-    for key, names in groups.items():
+
+    def outcome(node: NodeRecord) -> _Outcome:
+        states = tuple(state(node, fact) for fact in looks.facts)
+        if states not in known:
+            known[states] = outcome_of(node)
+        return known[states]
+
+    for node in looks.nodes:
+        own = (outcome(node), node)
+        for said, speaker in _decisive(own, [(outcome(view), view) for view in looks.views(node)]):
+            finding = said.finding
+            key = (said.status, said.reason, finding.found if finding else "", finding.fix if finding else "")
+            outcomes.setdefault(key, said)
+            groups.setdefault(key, []).append(speaker)
+    findings = []
+    for key, speakers in groups.items():
         finding = outcomes[key].finding
+        names = [speaker.node for speaker in speakers]
         if finding is not None:
-            findings.append(msgspec.structs.replace(finding, nodes=names))
+            findings.append((msgspec.structs.replace(finding, nodes=names), speakers))
         judgements.append(Judgement(id=name, title=title, status=key[0], reason=key[1], nodes=names))  # type: ignore[arg-type]
     return findings
 
 
-def _of_the_moment(check: Check, findings: Sequence[Finding], nodes: Sequence[NodeRecord]) -> list[Finding]:
+#: What is said of a node whose members are judged differently: the first of these.
+_STATUSES = ("finding", "unknown", "ok", "not applicable")
+_Said = tuple[_Outcome, NodeRecord]
+
+
+def _decisive(own: _Said, members_said: Sequence[_Said]) -> Sequence[_Said]:
+    """Return what counts of a node: what is found on its members, else on its interface, else the gravest of all."""
+    found = [said for said in members_said if said[0].finding is not None]
+    return found or [min((own, *members_said), key=lambda said: _STATUSES.index(said[0].status))]
+
+
+def _of_the_moment(check: Check, judged: Sequence[_Judged]) -> list[Finding]:
     """Fold findings that differ in facts of the moment only: every node has another value of those at every look."""
     passing = set(_FIELD.findall(check.found)) & PASSING_FACTS
-    groups: dict[tuple[str, str, str], list[Finding]] = {}
-    for finding in findings:
-        groups.setdefault((finding.wanted, finding.fix, finding.keep), []).append(finding)
-    if not passing or len(groups) == len(findings):
-        return list(findings)
-    return [_folded(check, group, nodes, passing) for group in groups.values()]
+    groups: dict[tuple[str, str, str], list[_Judged]] = {}
+    for one in judged:
+        groups.setdefault((one[0].wanted, one[0].fix, one[0].keep), []).append(one)
+    if not passing or len(groups) == len(judged):
+        return [finding for finding, _ in judged]
+    return [_folded(check, group, passing) for group in groups.values()]
 
 
-def _folded(
-    check: Check, findings: Sequence[Finding], nodes: Sequence[NodeRecord], passing: set[str]
-) -> Finding:
+def _folded(check: Check, judged: Sequence[_Judged], passing: set[str]) -> Finding:
     """Return one finding with the lowest and the highest value that its nodes have."""
-    where = {name for finding in findings for name in finding.nodes}
-    records = [node for node in nodes if node.node in where]
+    records = [speaker for _, speakers in judged for speaker in speakers]
     template = check.found
     for fact in passing:
         values = sorted({value for node in records if isinstance(value := node.facts.get(fact), int | float)})
@@ -290,7 +318,7 @@ def _folded(
             ends = dict.fromkeys(format_fact(fact, value) for value in (values[0], values[-1]))
             template = template.replace(f"{{{fact}}}", " to ".join(ends))
     return msgspec.structs.replace(
-        findings[0], nodes=[node.node for node in records], found=_filled(template, records[0])
+        judged[0][0], nodes=[node.node for node in records], found=_filled(template, records[0])
     )
 
 
@@ -402,6 +430,8 @@ def _filled(template: str, node: NodeRecord) -> str:
 
     def fill(field: re.Match[str]) -> str:
         kind, value = state(node, field[1])
+        if field[1] == "nic.name" and PART in node.facts:
+            value = node.facts[PART]
         if kind != "value":
             return f"({kind})"
         if _has_modes(field[1]):

@@ -39,8 +39,7 @@ def capture(
             taken(result)
         found[result.node] = record(result, interface, catalogue)
 
-    words = [path.replace("{interface}", interface or "none") for path in paths(catalogue)]
-    arguments = [_checked(interface), *words, *parameters(catalogue)]
+    arguments = [_checked(interface), *paths(catalogue), *parameters(catalogue)]
     script = resources.files("wulf.node.facts").joinpath("capture.sh").read_bytes()
     transport.run(["sh", "-s", "--", *arguments], nodes, timeout_s=timeout_s, stdin=script, each=take)
     return [found[node] for node in nodes]

@@ -3,7 +3,8 @@
 #   sh -s -- [INTERFACE [WORD...]] <capture.sh
 #
 # INTERFACE carries the cluster's traffic. A WORD that begins with / is a file (or a pattern of files) to read
-# beside those named here; another is the name of an Open MPI parameter.
+# beside those named here, {interface} in it INTERFACE and whatever that is made of; another is the name of an Open
+# MPI parameter.
 #
 # Needs no root, except for: packet filter rules, iptables' tables, some drivers' registers. Writes nothing.
 #
@@ -141,6 +142,29 @@ counters() { # 1 or 2: which look
 	done
 }
 
+outward() { # interface: whether it is a device or leads to one
+	[ -e "/sys/class/net/$1/device" ] && return
+	set -- "/sys/class/net/$1"/lower_*
+	[ -e "$1" ]
+}
+# What the cluster's interface is made of (a bond on a VLAN on …), from the top down: itself first.
+stack=
+below=$interface
+while [ -n "$below" ]; do
+	level=$below
+	below=
+	for nic in $level; do
+		case " $stack " in *" $nic "*) continue ;; esac
+		stack="$stack $nic"
+		for path in "/sys/class/net/$nic"/lower_*; do
+			[ -e "$path" ] || continue
+			under=${path##*/lower_}
+			# The ports of a bridge that lead to containers and virtual machines carry nothing of the cluster.
+			[ ! -d "/sys/class/net/$nic/bridge" ] || outward "$under" || continue
+			below="$below $under"
+		done
+	done
+done
 # Interfaces: the physical ones, the cluster's, and what that one is made of.
 chosen=
 links=
@@ -163,7 +187,8 @@ for path in /sys/class/net/*; do
 	links="$links$nic $device ${driver:--} $master ${lower:--}
 "
 	[ "$nic" = lo ] && continue
-	if [ "$device" != - ] || [ "$nic" = "$interface" ] || [ -e "/sys/class/net/$interface/lower_$nic" ]; then
+	case " $stack " in *" $nic "*) chosen="$chosen $nic" && continue ;; esac
+	if [ "$device" != - ]; then
 		many=$((many + 1))
 		[ "$many" -gt 16 ] || chosen="$chosen $nic"
 	fi
@@ -230,6 +255,11 @@ parameters=
 paths=
 for word; do
 	case $word in
+	*'{interface}'*)
+		for nic in $stack; do
+			paths="$paths ${word%%'{interface}'*}$nic${word#*'{interface}'}"
+		done
+		;;
 	/*) paths="$paths $word" ;;
 	*) parameters="$parameters|$word" ;;
 	esac
@@ -262,6 +292,13 @@ for nic in $chosen; do
 		set -- "$@" "$path"/device/numa_node "$path"/device/*_link_speed "$path"/device/*_link_width \
 			"$path"/device/vendor "$path"/device/device
 	fi
+	for path in "$path"/bonding "$path"/bonding_slave "$path"/brport; do
+		[ -d "$path" ] || continue
+		for file in mode slaves active_slave xmit_hash_policy lacp_rate miimon ad_partner_mac ad_aggregator state \
+			mii_status ad_aggregator_id link_failure_count; do
+			[ -f "$path/$file" ] && set -- "$@" "$path/$file"
+		done
+	done
 done
 [ $# -eq 0 ] || files "$@"
 for nic in $chosen; do
@@ -274,6 +311,8 @@ for nic in $chosen; do
 		done
 		break
 	done
+	# What a virtual interface is: a bond, a VLAN with its number, a macvlan with its mode.
+	[ -e "$path/device" ] || ask "kind.$nic" ip -d -o link show dev "$nic"
 	if ! command -v ethtool >/dev/null 2>&1; then
 		printf '!ethtool ethtool is not installed\n'
 		continue
@@ -392,7 +431,7 @@ section mpi
 run openmpi ompi_info --version
 if [ -n "$parameters" ] && command -v ompi_info >/dev/null 2>&1; then
 	$limit ompi_info --param all all --level 9 --parsable 2>/dev/null |
-		grep -E ":param:(${parameters#|}):(value|source):" | show openmpi_parameters 0
+		grep -E ":param:(btl_tcp_if_exclude$parameters):(value|source):" | show openmpi_parameters 0
 fi
 run mpich mpichversion
 run ucx ucx_info -v

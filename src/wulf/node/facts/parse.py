@@ -20,6 +20,7 @@ from wulf.node.facts.readers import (
     owners,
     services,
     settings,
+    stack,
 )
 from wulf.node.facts.readers.nic import interface_address
 from wulf.node.facts.tree import Tree
@@ -72,6 +73,7 @@ def parse(node: str, text: str, interface: str | None, catalogue: Sequence[Knob]
     boot_configuration.add(facts, capture, catalogue)
     mpi.add(facts, capture)
     knobs.add(facts, capture, catalogue)
+    stack.add(facts, capture, catalogue)
     owners.add(facts, capture, catalogue)
     cost.add(facts, capture)
     return NodeRecord(

@@ -16,6 +16,9 @@ from typing import Any
 from wulf.node.facts.values import Unknown, Unsupported, is_count
 
 _MODE = re.compile(r"(\d{2,7})base\S*?(?:/(Half|Full))?")
+#: SPEED_UNKNOWN (-1) as kernels and drivers print it: of 32 bits without sign, of 16 (ethtool before 2011), and 0.
+#: No link of 65,535 Mbit/s exists. Source: include/uapi/linux/ethtool.h.
+NO_SPEED = ("-1", "4294967295", "65535", "0")
 _NOT_AVAILABLE = ("n/a", "unknown!", "unknown", "")
 
 
@@ -80,6 +83,8 @@ def pause(text: str) -> dict[str, str]:
 def eee(text: str) -> dict[str, str]:
     """Return ``ethtool --show-eee``: ``enabled`` and ``active``, each on or off.
 
+    Enabled but inactive means that the partner does not offer it, or that the link is down: nothing sleeps.
+
     Raises
     ------
     Unsupported
@@ -106,14 +111,15 @@ def driver(text: str) -> dict[str, str]:
 
 
 def link(text: str) -> dict[str, str]:
-    """Return ``ethtool IF``: ``speed`` [Mbit/s], ``duplex``, ``autoneg``, ``link``, and ``speed-max`` [Mbit/s].
+    """Return ``ethtool IF``: ``speed`` [Mbit/s], ``duplex``, ``autoneg``, ``link``, and speeds [Mbit/s] of modes.
 
-    ``speed-max`` is the fastest mode that the interface supports.
+    ``speed-max`` is the fastest mode that the interface supports, ``speed-max-advertised`` the fastest that it offers
+    its partner, ``speed-max-partner`` the fastest that the partner offers.
     """
     data = _json(text)
     if data is not None:
         found = _plain({name: value for name, value in data.items() if not isinstance(value, list)})
-        modes = " ".join(str(mode) for mode in data.get("supported-link-modes") or [])
+        modes = {key: _listed_modes(data, name) for key, name in _MODES.items()}
         found = {
             "speed": found.get("speed", ""),
             "duplex": found.get("duplex", "").lower(),
@@ -130,12 +136,32 @@ def link(text: str) -> dict[str, str]:
             "autoneg": lines.get("Auto-negotiation", ""),
             "link": {"yes": "on", "no": "off"}.get(lines.get("Link detected", "").split(" ")[0], ""),
         }
-        block = re.search(r"Supported link modes:(.*(?:\n\s{20,}\S.*)*)", text)
-        modes = block[1] if block else ""
-    speeds = [int(mode[1]) for mode in _MODE.finditer(modes)]
-    if speeds:
-        found["speed-max"] = str(max(speeds))
-    return _available(found)
+        modes = {key: _block(text, f"{name} link modes") for key, name in _MODES.items()}
+    for key, words in modes.items():
+        speeds = [int(mode[1]) for mode in _MODE.finditer(words)]
+        if speeds:
+            found[key] = str(max(speeds))
+    return _available(found) if found["speed"] not in NO_SPEED else _available(found | {"speed": ""})
+
+
+#: Speed of a list of modes → what ethtool calls the list.
+_MODES = {
+    "speed-max": "Supported",
+    "speed-max-advertised": "Advertised",
+    "speed-max-partner": "Link partner advertised",
+}
+
+
+def _block(text: str, title: str) -> str:
+    """Return the modes behind a title, on its line and on those below it that have no title."""
+    found = re.search(rf"^\s*{title}:(.*(?:\n\s+[^\s:]+(?: [^\s:]+)*\s*$)*)", text, re.MULTILINE)
+    return found[1] if found else ""
+
+
+def _listed_modes(data: dict[str, Any], title: str) -> str:
+    name = f"{title.lower().replace(' ', '-')}-link-modes"
+    listed = data.get(name)
+    return " ".join(str(mode) for mode in listed) if isinstance(listed, list) else ""
 
 
 def statistics(text: str) -> dict[str, int]:

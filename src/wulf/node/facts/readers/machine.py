@@ -201,10 +201,30 @@ def field_words(tree: Tree, source: str, key: str) -> list[str]:
     raise Unknown(f"{source} does not say")
 
 
-def _load_per_cpu(capture: NodeCapture) -> FactValue:
+def _online(capture: NodeCapture) -> FactValue:
+    """Return how many CPUs are online: what lscpu counts as CPU(s) has those that are offline, too."""
+    try:
+        return len(cpu_list(capture.tree.text(f"{_CPU}/online")))
+    except Unknown:
+        pass  # then lscpu may say
+    try:
+        return len(cpu_list(field(capture.tree, "lscpu", "On-line CPU(s) list")))
+    except Unknown:
+        pass  # an lscpu that prints a mask, or all are online
     cpus = whole(field(capture.tree, "lscpu", "CPU(s)"), "CPU(s)")
     if cpus == 0:
         raise Unknown("lscpu shows no CPU")
+    return cpus
+
+
+def _offline(capture: NodeCapture) -> FactValue:
+    """Return how many CPUs are there but offline: switched off, or the second threads with nosmt."""
+    present = whole(field(capture.tree, "lscpu", "CPU(s)"), "CPU(s)")
+    return max(0, present - int(str(_online(capture))))
+
+
+def _load_per_cpu(capture: NodeCapture) -> FactValue:
+    cpus = int(str(_online(capture)))
     return number(capture.tree.text("/proc/loadavg").split(" ")[0], "the load") / cpus
 
 
@@ -328,7 +348,8 @@ _FACTS: dict[str, Read] = {
     "cpu.model_number": _count("lscpu", "Model"),
     "cpu.vector": _vector,
     "cpu.nominal_hz": _nominal,
-    "cpu.count": _count("lscpu", "CPU(s)"),
+    "cpu.count": _online,
+    "cpu.offline": _offline,
     "cpu.sockets": _count("lscpu", "Socket(s)"),
     "cpu.numa_nodes": _count("lscpu", "NUMA node(s)"),
     "cpu.threads_per_core": _count("lscpu", "Thread(s) per core"),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+import ipaddress
 import re
+from collections.abc import Sequence
 
 from wulf.base.records import FactValue
 from wulf.node.facts.node import Facts, NodeCapture
 from wulf.node.facts.readers.machine import field
+from wulf.node.facts.readers.nic import interface_address, interface_addresses
 from wulf.node.facts.values import Absent, Unknown, optional, shown
 
 _CONFIGURATION = "/etc/openmpi/openmpi-mca-params.conf"
@@ -20,6 +23,8 @@ def add(facts: Facts, capture: NodeCapture) -> None:
         "mpi.mpich", lambda: optional(lambda: field(capture.tree, "mpich", "MPICH Version", "mpichversion"))
     )
     facts.read("mpi.ucx", lambda: _ucx(capture))
+    facts.read("mpi.openmpi_networks", lambda: _openmpi_networks(capture))
+    facts.read("mpi.named_elsewhere", lambda: _named_elsewhere(capture))
     facts.read("mpi.openmpi_file", lambda: " ".join(capture.tree.lines(_CONFIGURATION)) or "empty")
     facts.read("mpi.environment", lambda: "; ".join(capture.tree.lines("environment")) or "none")
     facts.read("blas.library", lambda: blas(capture))
@@ -53,6 +58,79 @@ def _parameters(text: str) -> dict[str, str]:
         if match:
             found[match[1]] = match[2].strip('"')
     return found
+
+
+def _openmpi_networks(capture: NodeCapture) -> FactValue:
+    """Return the interfaces over which Open MPI's TCP transport sends: those included, or all but those excluded.
+
+    Source: ``split_and_resolve`` and ``mca_btl_tcp_component_create_instances`` in Open MPI's
+    opal/mca/btl/tcp/btl_tcp_component.c (read): networks that no interface is in are passed over, and where nothing
+    is left of the list of included ones that of excluded ones counts; a name that is excluded stands for all that
+    begin with it.
+    """
+    found = interface_addresses(capture)
+    included = _listed(capture, "btl_tcp_if_include")
+    chosen = [nic for nic in found if any(_means(word, nic, found[nic]) for word in included)]
+    if not chosen and all("/" in word for word in included):
+        excluded = _listed(capture, "btl_tcp_if_exclude")
+        chosen = [nic for nic in found if not any(_shuts_out(word, nic, found[nic]) for word in excluded)]
+    return shown(" ".join(chosen), 400) or "none"
+
+
+def _listed(capture: NodeCapture, name: str) -> list[str]:
+    """Return the words of a parameter in force; none where this Open MPI does not have it."""
+    try:
+        text = str(parameter(capture, name))
+    except Absent:
+        return []
+    return [word.strip() for word in text.split(",") if word.strip() not in ("", "(empty)")]
+
+
+def _means(word: str, nic: str, addresses: Sequence[str]) -> bool:
+    """Whether a name or a network stands for an interface."""
+    if "/" not in word:
+        return word == nic
+    try:
+        network = ipaddress.ip_network(word, strict=False)
+    except ValueError:
+        return False
+    known = [interface_address(address) for address in addresses]
+    return any(address.ip in network for address in known if address is not None)
+
+
+def _shuts_out(word: str, nic: str, addresses: Sequence[str]) -> bool:
+    return nic.startswith(word) if "/" not in word else _means(word, nic, addresses)
+
+
+#: Variables that name the interfaces of a library: UCX's, libfabric's, and those of MPICH and Intel MPI.
+_NAMING = (
+    "UCX_NET_DEVICES",
+    "FI_TCP_IFACE",
+    "FI_SOCKETS_IFACE",
+    "I_MPI_HYDRA_IFACE",
+    "MPIR_CVAR_CH3_INTERFACE_HOSTNAME",
+    "MPICH_INTERFACE_HOSTNAME",
+)
+
+
+def _named_elsewhere(capture: NodeCapture) -> FactValue:
+    """Return the variables of jobs that name interfaces, but not the cluster's."""
+    nic = capture.nic()
+    said = []
+    for line in capture.tree.lines("environment"):
+        name, _, value = line.partition("=")
+        words = [word.strip() for word in value.split(",")]
+        # With a port it is an RDMA device (mlx5_0:1), which is no interface but may be the cluster's card.
+        no_interface = any(re.search(r":\d+$|^\^", word) for word in words)
+        if name in _NAMING and not no_interface and not {nic, "all", "", *_own_words(capture)} & {*words}:
+            said.append(f"{name}={shown(value, 60)}")
+    return "; ".join(said) or "none"
+
+
+def _own_words(capture: NodeCapture) -> set[str]:
+    """Return what else means the cluster's interface: its addresses."""
+    addresses = interface_addresses(capture).get(capture.nic(), [])
+    return {address.partition("/")[0] for address in addresses}
 
 
 def variable(capture: NodeCapture, patterns: str) -> FactValue:

@@ -32,7 +32,7 @@ _NORMAL_DROPS_PER_S = 10.0
 
 def add(facts: Facts, capture: NodeCapture) -> None:
     """Collect the facts of the cluster's interface."""
-    for name, read in _FACTS.items():
+    for name, read in FACTS.items():
         facts.read(f"nic.{name}", functools.partial(read, capture))
     facts.read("network.errors", lambda: _errors(capture))
     facts.read("network.drops", lambda: _drops(capture))
@@ -92,13 +92,23 @@ def interface_addresses(capture: NodeCapture) -> dict[str, list[str]]:
 def _addresses(tree: Tree) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for line in tree.lines("addresses"):
-        match = re.match(r"\d+:\s+([^\s@:]+)\S*\s+inet6?\s+([0-9a-fA-F.:]+/\d+)\s", line + " ")
-        address = interface_address(match[2]) if match else None
+        match = re.match(_ADDRESS, line + " ")
+        # Behind 'peer' is the other end of a point-to-point link, with the prefix length of both.
+        text = f"{match[2]}{match[3] or _whole_prefix(match[2])}" if match else ""
+        address = interface_address(text)
         if match and address is not None and not address.is_loopback and not address.is_link_local:
-            found.setdefault(match[1], []).append(match[2])
+            found.setdefault(match[1], []).append(text)
     for addresses in found.values():
         addresses.sort(key=lambda address: ":" in address)
     return found
+
+
+_ADDRESS = r"\d+:\s+([^\s@:]+)\S*\s+inet6?\s+([0-9a-fA-F.:]+)(/\d+)?(?:\s+peer\s+[0-9a-fA-F.:]+(?:/\d+)?)?\s"
+
+
+def _whole_prefix(address: str) -> str:
+    """Return the prefix length of an address that is printed without one: the network beyond it is its peer's."""
+    return "/128" if ":" in address else "/32"
 
 
 def interface_address(text: str) -> ipaddress.IPv4Interface | ipaddress.IPv6Interface | None:
@@ -107,6 +117,16 @@ def interface_address(text: str) -> ipaddress.IPv4Interface | ipaddress.IPv6Inte
         return ipaddress.ip_interface(text)
     except ValueError:
         return None
+
+
+def _peer(capture: NodeCapture) -> FactValue:
+    """Return the other end of a point-to-point link, as in ``inet A peer B/32``."""
+    own = re.escape(capture.nic())
+    for line in capture.tree.lines("addresses"):
+        found = re.match(rf"\d+:\s+{own}(?:@\S+)?\s+inet6?\s+\S+\s+peer\s+([0-9a-fA-F.:]+)", line)
+        if found:
+            return found[1]
+    raise Absent("the interface is not that of a point-to-point link")
 
 
 def _own_addresses(capture: NodeCapture) -> list[str]:
@@ -132,14 +152,26 @@ def _mtu(capture: NodeCapture) -> FactValue:
 
 def _speed(capture: NodeCapture) -> FactValue:
     text = _file("speed")(capture)
-    # The kernel says -1 for an interface that has no speed of its own (a bridge, a virtual link).
-    if text.startswith("-"):
+    if text in ethtool.NO_SPEED:
         raise Unsupported("the driver does not say")
     return whole(text, "the speed", 1_000_000)
 
 
-def _speed_max(capture: NodeCapture) -> FactValue:
-    return whole(given(ethtool_values(capture, ""), "speed-max"), "the speed", 1_000_000)
+def _mode_speed(name: str) -> Callable[[NodeCapture], FactValue]:
+    return lambda capture: whole(given(ethtool_values(capture, ""), name), "the speed", 1_000_000)
+
+
+def _speed_possible(capture: NodeCapture) -> FactValue:
+    """Return the fastest that both ends offer, where the partner says what it does."""
+    modes = ethtool_values(capture, "")
+    offered = [modes[name] for name in ("speed-max", "speed-max-partner") if name in modes]
+    if "speed-max" not in modes:
+        raise Unsupported("the driver has no speed-max")
+    return min(whole(one, "the speed", 1_000_000) for one in offered)
+
+
+def _eee_active(capture: NodeCapture) -> FactValue:
+    return given(ethtool_values(capture, "--show-eee"), "active")
 
 
 def _device(capture: NodeCapture) -> FactValue:
@@ -332,14 +364,18 @@ def _duplex(capture: NodeCapture) -> FactValue:
     return text
 
 
-_FACTS: dict[str, Callable[[NodeCapture], FactValue]] = {
+FACTS: dict[str, Callable[[NodeCapture], FactValue]] = {
     "name": lambda capture: capture.nic(),
     "addresses": lambda capture: " ".join(_own_addresses(capture)),
+    "peer": _peer,
     "subnet": _subnet,
     "mtu_bytes": _mtu,
     "state": _state,
     "speed_bits_per_s": _speed,
-    "speed_max_bits_per_s": _speed_max,
+    "speed_max_bits_per_s": _mode_speed("speed-max"),
+    "speed_partner_bits_per_s": _mode_speed("speed-max-partner"),
+    "speed_possible_bits_per_s": _speed_possible,
+    "eee_active": _eee_active,
     "duplex": _duplex,
     "carrier_changes": lambda capture: whole(
         _file("carrier_changes")(capture), "how often the link went or came"
