@@ -31,6 +31,9 @@ COMPILED = compile_checks(CHECKS.values())
 ELSEWHERE = {"sysctl.net.ipv4.tcp_mem", "sysctl.net.ipv4.udp_mem"}
 #: Facts that come from looking at peers, not from a node's tree.
 PEERS = {
+    "path.loopback_names",
+    "path.same_machine",
+    "path.ssh",
     "path.mtu_bytes",
     "path.peer",
     "path.answers",

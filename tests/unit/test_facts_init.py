@@ -78,3 +78,21 @@ def test_resolving_on_a_real_node() -> None:
     assert found["localhost"] in ("127.0.0.1", "::1")
     assert found["192.0.2.7"] == "192.0.2.7"
     assert set(found) == {"localhost", "192.0.2.7"}
+
+
+def test_two_names_of_one_machine_are_refused() -> None:
+    records = [
+        node("dune", "e=10.0.0.1/8"),
+        node("dune.hpc.example", "e=10.0.0.1/8"),
+        node("amber", "e=10.0.0.2/8"),
+    ]
+    with pytest.raises(InventoryError, match=r"dune, dune\.hpc\.example have the same address 10\.0\.0\.1"):
+        choose(records, {}, None)
+
+
+def test_what_the_interface_is_called_elsewhere_is_said() -> None:
+    records = [node("n1", "eno1=10.0.0.1/24"), node("n2", "enp3s0=10.0.0.2/24 docker0=172.17.0.1/16")]
+    with pytest.raises(
+        InventoryError, match=r"eno1 has no IPv4 address on n2; .* \(in the same network are enp3s0 on n2:"
+    ):
+        choose(records, {"n1": "10.0.0.1"}, None)

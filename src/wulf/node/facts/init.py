@@ -78,15 +78,53 @@ def choose(records: Sequence[NodeRecord], resolved: Mapping[str, str], interface
     if lacking:
         raise InventoryError(
             f"{printable(chosen, 40)} has no IPv4 address on {_some(lacking)}; it is there on "
-            f"{len(tables) - len(lacking)} of {len(tables)} nodes; choose another with --interface"
+            f"{len(tables) - len(lacking)} of {len(tables)} nodes{_named_otherwise(tables, chosen, lacking)}; "
+            "choose another with --interface"
         )
     addresses = {node: _ipv4(table, chosen) for node, table in tables.items()}
+    _require_different(addresses)
     differing = {node: address for node, address in addresses.items() if resolved.get(node) != address}
     if differing:
         notes.append(
             f"names do not lead to {chosen} on {_some(list(differing))}: their addresses are written down"
         )
     return Choice(interface=chosen, addresses=differing, notes=notes)
+
+
+def _require_different(addresses: Mapping[str, str]) -> None:
+    """Refuse two names of one machine: what is measured between them is loopback.
+
+    Raises
+    ------
+    InventoryError
+        Names the nodes that have the same address.
+    """
+    owners: dict[str, list[str]] = {}
+    for node, address in addresses.items():
+        owners.setdefault(address, []).append(node)
+    for address, nodes in owners.items():
+        if len(nodes) > 1:
+            raise InventoryError(
+                f"{_some(nodes)} have the same address {address}: they are names of one machine (give it once), or "
+                "two machines with one address"
+            )
+
+
+def _named_otherwise(tables: Mapping[str, dict[str, list[str]]], chosen: str, lacking: Sequence[str]) -> str:
+    """Return what the nodes without the interface call the one that they have in the same network."""
+    networks = {
+        ipaddress.ip_interface(address).network
+        for table in tables.values()
+        for address in table.get(chosen, [])
+    }
+    names = {
+        name: node
+        for node in lacking
+        for name, found in tables[node].items()
+        if any(ipaddress.ip_interface(address).network in networks for address in found)
+    }
+    said = ", ".join(f"{printable(name, 40)} on {node}" for name, node in list(names.items())[:_NAMED])
+    return f" (in the same network are {said}: a .link file gives them one name)" if said else ""
 
 
 def _by_name(tables: Mapping[str, dict[str, list[str]]], resolved: Mapping[str, str]) -> str | None:

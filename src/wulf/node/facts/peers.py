@@ -20,10 +20,12 @@ import msgspec
 from wulf.base.contracts import NodeResult, Transport
 from wulf.base.records import FactValue, NodeRecord
 from wulf.node.facts.tree import Tree
-from wulf.node.facts.values import Unknown, number, whole
+from wulf.node.facts.values import Unknown, number, shown, whole
 
 #: So many names are looked up on every node.
 _NAMES = 64
+#: Exit code of timeout(1).
+_TIMED_OUT = 124
 _DAY_MS = 86_400_000
 _PATH = ("path.peer", "path.answers", "path.mtu_bytes")
 
@@ -60,6 +62,13 @@ def look_around(
         script = resources.files("wulf.node.facts").joinpath("peers.sh").read_bytes()
         transport.run(["sh", "-s", "--", interface, *peers], up, timeout_s=timeout_s, stdin=script, each=take)
     middle = middle_of_clocks(views.values())
+    same = _same_machine(records)
+    records = [
+        msgspec.structs.replace(record, facts=record.facts | {"path.same_machine": same[record.node]})
+        if record.node in same
+        else record
+        for record in records
+    ]
     return [
         with_view(record, views[record.node], middle)
         if record.node in views
@@ -87,7 +96,11 @@ def with_view(record: NodeRecord, view: View, middle_s: float | None) -> NodeRec
         facts |= _clock(view, middle_s)
     except Unknown as reason:
         unknown["clock.offset_s"] = str(reason)
-    facts |= _names(tree)
+    facts |= _names(tree, record.node)
+    try:
+        facts |= _ssh(tree)
+    except Unknown as reason:
+        unknown["path.ssh"] = str(reason)
     return msgspec.structs.replace(record, facts=record.facts | facts, unknown=record.unknown | unknown)
 
 
@@ -188,15 +201,53 @@ def _fine(lines: Sequence[str]) -> tuple[float, float]:
     return (low + high) / 2e3, (high - low) / 2e3
 
 
-def _names(tree: Tree) -> dict[str, FactValue]:
-    """Return what the names of the peers mean on this node, by name, and how long looking them up took."""
+def _ssh(tree: Tree) -> dict[str, FactValue]:
+    """Return by what of a peer's name and address it cannot be reached over ssh, and why; ``works`` where by both."""
+    tree.require("ssh")
+    said = []
+    ways = tree.outputs("ssh.")
+    for way in ways:
+        text, code = tree.output(f"ssh.{way}")
+        if code:
+            lines = [line for line in text.splitlines() if line.strip()]
+            why = (
+                "no answer in time"
+                if code == _TIMED_OUT
+                else lines[-1].strip()
+                if lines
+                else f"exit code {code}"
+            )
+            said.append(f"{shown(way, 60)}: {shown(why, 120)}")
+    if not ways:
+        raise Unknown("there is no other node")
+    return {"path.ssh": "; ".join(said) or "works"}
+
+
+def _same_machine(records: Sequence[NodeRecord]) -> dict[str, str]:
+    """Return node → the other names under which the list has the same address of the cluster's interface."""
+    by_address: dict[str, list[str]] = {}
+    for record in records:
+        if address := _address(record):
+            by_address.setdefault(address, []).append(record.node)
+    return {
+        node: " ".join(other for other in nodes if other != node) or "none"
+        for nodes in by_address.values()
+        for node in nodes
+    }
+
+
+def _names(tree: Tree, own: str) -> dict[str, FactValue]:
+    """Return what the names of the peers mean on this node, by name, and which mean this node itself."""
     found: dict[str, FactValue] = {}
+    looped: list[str] = []
     for name in tree.outputs("name."):
         address = tree.text(f"name.{name}")
         # A node's own name may mean loopback to itself: that is another check's business.
         if not address.startswith("127."):
             found[f"names.{name}"] = address or "nothing"
-    return found
+        elif name != own:
+            looped.append(f"{name} ({address})")
+    return found | {"path.loopback_names": shown(", ".join(looped), 400) or "none"}
 
 
 def _address(record: NodeRecord) -> str:

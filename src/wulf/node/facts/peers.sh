@@ -4,6 +4,7 @@
 #
 # All NAMEs are looked up; the first of them that is not this node itself is pinged over INTERFACE, and a second
 # one where the first does not take full frames: which of the two ends is at fault shows across nodes.
+# ssh as MPI's launchers use it is tried to the next node behind this one in the list.
 # Prints a tree, see capture.sh.
 export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
 interface=$1
@@ -22,6 +23,39 @@ for peer; do
 	printf '#name.%s 0\n %s\n' "$name" "${found%%[[:space:]]*}"
 done
 printf '#end 0\n %s\n' "$(date +%s.%N)"
+
+# The next node in the list, and of the last one the first: each is tried by another.
+first=
+following=
+passed=
+for peer; do
+	address=${peer#*=}
+	case "
+$own
+" in *"
+$address
+"*)
+		passed=yes
+		continue
+		;;
+	esac
+	[ -n "$first" ] || first=$peer
+	[ -z "$passed" ] || [ -n "$following" ] || following=$peer
+done
+following=${following:-$first}
+if ! command -v ssh >/dev/null 2>&1; then
+	printf '!ssh ssh is not installed\n'
+elif [ -n "$following" ]; then
+	limit=
+	command -v timeout >/dev/null 2>&1 && limit='timeout -k 1 8'
+	# A name that means nothing here is said elsewhere.
+	name=$(getent ahostsv4 "${following%%=*}" >/dev/null 2>&1 && echo "${following%%=*}")
+	for way in $name "${following#*=}"; do
+		said=$($limit ssh -o BatchMode=yes -o ConnectTimeout=5 -- "$way" true 2>&1 </dev/null)
+		printf '#ssh.%s %s\n' "$way" "$?"
+		printf '%s\n' "$said" | tail -n 3 | sed 's/^/ /'
+	done
+fi
 
 if ! command -v ping >/dev/null 2>&1; then
 	printf '!path ping is not installed\n!clock ping is not installed\n'

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from wulf.base.catalogue import Knob, sysctl_path
 from wulf.base.records import FactValue
@@ -38,6 +38,7 @@ def add(facts: Facts, capture: NodeCapture, knobs: Sequence[Knob]) -> None:
     """Collect where files and live values differ, and what has changed since the boot."""
     facts.read("settings.contradicted", lambda: _contradicted(capture))
     facts.read("settings.unkept", lambda: _unkept(capture, knobs))
+    facts.read("settings.unread", lambda: _unread(capture))
     facts.read("settings.mtu", lambda: kept_mtu(capture))
     facts.read("settings.changed_since_boot", lambda: _changed(capture))
     facts.read("settings.reboot_required", lambda: _reboot_required(capture))
@@ -63,10 +64,50 @@ def _read_sysctls(tree: Tree) -> dict[str, list[tuple[str, str]]]:
             if not here or path in here or next(iter(here)).startswith(directory):
                 here.setdefault(path, text.splitlines())
     ordered = [entry for name in sorted(files) for entry in files[name].items()]
-    if _SYSCTL_CONF in tree:
+    if _SYSCTL_CONF in tree and _reads_sysctl_conf(tree):
         ordered.append((_SYSCTL_CONF, tree.text(_SYSCTL_CONF).splitlines()))
+    return _setters(ordered)
+
+
+def _reads_sysctl_conf(tree: Tree) -> bool:
+    """Whether the system reads /etc/sysctl.conf at boot.
+
+    systemd-sysctl reads sysctl.d alone; distributions have a link there (99-sysctl.conf). Debian 13 has none any more
+    (procps 2:4.0.4-4, NEWS).
+    """
+    linked = any(f"{directory}99-sysctl.conf" in tree for directory in _SYSCTL_DIRECTORIES)
+    return linked or not _debian_13(tree)
+
+
+def _debian_13(tree: Tree) -> bool:
+    """Whether the system is Debian 13 or later; testing has no number, but its name."""
+    try:
+        said = dict(line.split("=", 1) for line in tree.lines("/etc/os-release") if "=" in line)
+    except Unknown:
+        return False
+    version = said.get("VERSION_ID", "").strip('"')
+    newest = is_count(version) and int(version) >= 13
+    return said.get("ID", "").strip('"') == "debian" and (newest or not version)
+
+
+def _unread(capture: NodeCapture) -> FactValue:
+    """Return the file of sysctls that nobody reads at boot, and what it would set."""
+    tree = capture.tree
+    names = sorted(_unread_values(tree))
+    return f"{_SYSCTL_CONF}: {_listed(names).replace(';', ',')}" if names else "none"
+
+
+def _unread_values(tree: Tree) -> dict[str, str]:
+    """Return sysctl → value of the file that nobody reads at boot; empty where it is read."""
+    if _SYSCTL_CONF not in tree or _reads_sysctl_conf(tree):
+        return {}
+    found = _setters([(_SYSCTL_CONF, tree.text(_SYSCTL_CONF).splitlines())])
+    return {name: setters[-1][0] for name, setters in found.items()}
+
+
+def _setters(files: Sequence[tuple[str, Sequence[str]]]) -> dict[str, list[tuple[str, str]]]:
     found: dict[str, list[tuple[str, str]]] = {}
-    for path, lines in ordered:
+    for path, lines in files:
         for line in lines:
             name, mark, value = line.strip().removeprefix("-").partition("=")
             if mark and "*" not in name:
@@ -98,7 +139,7 @@ def _unkept(capture: NodeCapture, knobs: Sequence[Knob]) -> FactValue:
     kept = kept_sysctls(capture).keys() | {
         _dotted(entry.name) for entry in tuned.entries(capture) if entry.section == "sysctl"
     }
-    said = []
+    said: list[str] = []
     for knob in knobs:
         name = knob.access.target
         path = sysctl_path(name)
@@ -107,6 +148,7 @@ def _unkept(capture: NodeCapture, knobs: Sequence[Knob]) -> FactValue:
         live = " ".join(capture.tree.text(path).split())
         if live != knob.default:
             said.append(f"{name} is {shown(live, 60)} (the kernel's own is {knob.default})")
+    said += _set_by_unread(capture, kept)
     try:
         kept_mtu(capture)
     except Absent:
@@ -116,6 +158,14 @@ def _unkept(capture: NodeCapture, knobs: Sequence[Knob]) -> FactValue:
     except Unknown:
         pass  # then it is not known whether a file keeps it: settings.mtu says why
     return _listed(said)
+
+
+def _set_by_unread(capture: NodeCapture, kept: Collection[str]) -> Iterator[str]:
+    """Yield the sysctls that are as a file says that nobody reads at boot: somebody ran ``sysctl -p``."""
+    for name, value in sorted(_unread_values(capture.tree).items()):
+        path = sysctl_path(name)
+        if name not in kept and path in capture.tree and " ".join(capture.tree.text(path).split()) == value:
+            yield f"{name} is {shown(value, 60)} ({_SYSCTL_CONF} says it, which nobody reads at boot)"
 
 
 def _mtu_by_wulf(capture: NodeCapture, mtu: str) -> bool:
@@ -148,7 +198,7 @@ def kept_mtu_file(capture: NodeCapture) -> str:
 def _kept_mtu(capture: NodeCapture) -> tuple[str, str]:
     nic = capture.nic()
     for path, text in capture.tree.files("/etc/"):
-        value = _mtu_in(path, text, nic)
+        value = _mtu_in(path, text, nic, _macs(capture))
         if value is not None:
             return path, value
     if capture.tree.refused(_CONNECTIONS):
@@ -163,7 +213,49 @@ def connections(capture: NodeCapture) -> list[tuple[str, list[str]]]:
     return [(path, lines) for path, lines in found if mine in lines]
 
 
-def _mtu_in(path: str, text: str, nic: str) -> str | None:
+def _macs(capture: NodeCapture) -> set[str]:
+    """Return the addresses by which files may mean the cluster's interface: its present and its permanent one."""
+    found = set()
+    for source in (f"/sys/class/net/{capture.nic()}/address", f"ethtool-P.{capture.nic()}"):
+        try:
+            found.add(capture.tree.text(source).lower().rpartition(" ")[2])
+        except Unknown:
+            continue
+    return found
+
+
+def _netplan(text: str) -> list[tuple[str, str]]:
+    """Return (name, lines) of the interfaces in a netplan file: what stands in ethernets, bonds, vlans and so on."""
+    found: list[tuple[str, str]] = []
+    kinds = r"^(\s*)(?:ethernets|wifis|bonds|bridges|vlans|tunnels|dummy-devices):[ \t]*$((?:\n\1[ \t]+.*|\n[ \t]*$)*)"
+    for kind in re.finditer(kinds, text, re.M):
+        first = re.search(r"^([ \t]+)\S", kind[2], re.M)
+        if first:
+            entry = rf"^{first[1]}[\"']?([^\s:\"']+)[\"']?:[ \t]*$((?:\n{first[1]}[ \t]+.*|\n[ \t]*$)*)"
+            found += [(one[1], one[2]) for one in re.finditer(entry, kind[2], re.M)]
+    return found
+
+
+def _netplan_means(name: str, block: str, nic: str, macs: set[str]) -> bool:
+    """Whether an entry is of an interface: by its own name, by the one that it gives, or by what it matches.
+
+    Source: netplan(5): with ``match`` the entry's own name means nothing, and ``set-name`` is the name from then on.
+    """
+
+    def value(key: str) -> str:
+        found = re.search(rf"(?:^|[{{,\s]){key}:\s*[\"']?([^\s\"',}}]+)", block, re.M)
+        return found[1] if found else ""
+
+    if not re.search(r"^\s+match:", block, re.M):
+        return name == nic
+    if value("set-name"):
+        return value("set-name") == nic
+    by_name, by_mac = value("name"), value("macaddress").lower()
+    fits = (not by_name or fnmatch.fnmatchcase(nic, by_name)) and (not by_mac or by_mac in macs)
+    return bool(by_name or by_mac) and fits
+
+
+def _mtu_in(path: str, text: str, nic: str, macs: set[str]) -> str | None:
     named = re.escape(nic)
     if path.startswith("/etc/network/interfaces"):
         # One interface may have a block for each family.
@@ -171,11 +263,14 @@ def _mtu_in(path: str, text: str, nic: str) -> str | None:
         found = re.search(r"^\s*mtu\s+(\d{1,6})\s*$", "\n".join(blocks), re.M)
     elif path.startswith("/etc/systemd/network/"):
         match = re.search(r"^\s*(?:Original)?Name\s*=\s*(.*)$", text, re.M)
-        mine = match is not None and any(fnmatch.fnmatchcase(nic, name) for name in match[1].split())
+        by_mac = re.search(r"^\s*(?:Permanent)?MACAddress\s*=\s*(.*)$", text, re.M)
+        mine = (match is not None and any(fnmatch.fnmatchcase(nic, name) for name in match[1].split())) or (
+            match is None and by_mac is not None and not macs.isdisjoint(by_mac[1].lower().split())
+        )
         found = re.search(r"^\s*MTUBytes\s*=\s*(\d{1,6})\s*$", text, re.M) if mine else None
     elif path.startswith("/etc/netplan/"):
-        block = re.search(rf"^(\s+){named}:\s*$((?:\n\1\s+.*)*)", text, re.M)
-        found = re.search(r"^\s+mtu:\s*(\d{1,6})\s*$", block[2], re.M) if block else None
+        blocks = [block for name, block in _netplan(text) if _netplan_means(name, block, nic, macs)]
+        found = re.search(r"^\s+mtu:\s*(\d{1,6})\s*$", "\n".join(blocks), re.M)
     elif path.startswith("/etc/sysconfig/network-scripts/ifcfg-"):
         mine = path.endswith(f"ifcfg-{nic}") or re.search(rf'^DEVICE="?{named}"?$', text, re.M) is not None
         found = re.search(r'^MTU="?(\d{1,6})"?$', text, re.M) if mine else None
