@@ -8,6 +8,9 @@ import msgspec
 import pytest
 
 from wulf.base import catalogue
+from wulf.node.change import steps
+from wulf.node.change.persist import persist
+from wulf.node.change.steps import KnobSetting
 from wulf.node.facts.parse import parse
 from wulf.node.fleet.look import judge
 
@@ -176,3 +179,26 @@ def test_this_kernels_macvlan_is_looked_through():
     assert facts["nic.stack"] == "mv0 (macvlan bridge) on v0 (veth)"
     assert facts["nic.speed_bits_per_s@v0"] == 10_000_000_000
     assert "napi.threaded@v0" in facts
+
+
+def setting(knob, value):
+    return KnobSetting(knob=catalogue.knob(knob), value=value)
+
+
+def test_a_knob_of_a_card_is_set_on_the_card_below_a_vlan_and_one_of_the_interface_on_it():
+    node = node_on("vlan")
+    wanted = [setting("nic.rx_usecs", "0"), setting("nic.mtu", "9000")]
+    plan = steps.plan(wanted, "eno2.7", steps.card(node, "eno2.7"))
+    assert {step.knob: step.interface for step in plan} == {"nic.rx_usecs": "eno2", "nic.mtu": "eno2.7"}
+
+
+def test_several_cards_are_not_set_at_once_and_named():
+    said = steps.obstacle(setting("nic.rx_usecs", "0"), node_on("bond"), take_over=False, relax=False)
+    assert "(eno1, eno2)" in said
+    assert steps.obstacle(setting("nic.mtu", "9000"), node_on("bond"), take_over=False, relax=False) == ""
+
+
+def test_what_a_card_below_has_is_not_kept_in_a_file_of_the_interface():
+    kept = persist([setting("nic.rx_usecs", "0")], "eno2.7", node_on("vlan"), "# head")
+    assert "eno2" in kept.unpersistable["nic.rx_usecs"]
+    assert not kept.places

@@ -186,11 +186,13 @@ def format_fact(name: str, value: str | int | float | bool | None) -> str:
 
 def fact_label(name: str) -> str:
     """Name of a fact without the unit, which is with the value: ``memory.total_bytes`` → ``memory.total``."""
-    return name.removesuffix(_fact_ending(name))
+    fact, at, member = name.partition("@")
+    return f"{fact.removesuffix(_fact_ending(fact))}{at}{member}"
 
 
 def _fact_ending(name: str) -> str:
-    return next((ending for ending in _FACTS if name.endswith(ending)), "")
+    # Behind @ is the member of the interface that the fact is of.
+    return next((ending for ending in _FACTS if name.partition("@")[0].endswith(ending)), "")
 
 
 def _memory(size: float) -> str:

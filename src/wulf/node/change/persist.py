@@ -13,11 +13,12 @@ from collections.abc import Sequence
 import msgspec
 
 from wulf.base import access
+from wulf.base.catalogue import of_device
 from wulf.base.records import NodeRecord
 from wulf.base.text import interface_in_command
 from wulf.node.change import configuration_files
 from wulf.node.change.script import Part, at_boot
-from wulf.node.change.steps import NOTHING, KnobSetting, Step, plan
+from wulf.node.change.steps import NOTHING, KnobSetting, Step, members, plan
 
 #: Names for the file of sysctl.d, each sorting behind the one before it.
 _SYSCTL_NAMES = ("90-wulf.conf", "99-wulf.conf", "zz-wulf.conf", "zzzz-wulf.conf")
@@ -114,6 +115,7 @@ class _Node:
     def __init__(self, interface: str | None, record: NodeRecord, head: str, portable: bool) -> None:
         self._interface = interface
         self._facts = record.facts
+        self._members = members(record)
         self._unknown = record.unknown
         self._head = head
         self._portable = portable
@@ -212,6 +214,12 @@ class _Node:
 
     def _set(self, knob_setting: KnobSetting, step: Step) -> None:
         """Keep what a driver or a file under /proc or /sys has."""
+        below = self._members
+        if below and of_device(knob_setting.knob):
+            self._unpersistable[knob_setting.knob.id] = (
+                f"it belongs to {', '.join(below)}, below the cluster's interface: keep it in the configuration of that"
+            )
+            return
         is_mtu = step.kind == "link" and step.target == "mtu"
         network = self._network_dropin()
         if is_mtu and network:

@@ -126,6 +126,17 @@ def may_have(knob: Knob, value: str) -> bool:
     return True
 
 
+def members(record: NodeRecord) -> list[str]:
+    """Return the cards that the cluster's interface is made of; none where it is one itself."""
+    return [name.partition("@")[2] for name in record.facts if name.startswith("nic.part@")]
+
+
+def card(record: NodeRecord, interface: str | None) -> str | None:
+    """Return the card on which knobs of cards are set: the one below a VLAN or a bridge, or the interface itself."""
+    below = members(record)
+    return below[0] if len(below) == 1 else interface
+
+
 def obstacle(wanted: KnobSetting, record: NodeRecord, *, take_over: bool, relax: bool) -> str:
     """Return why the knob must not be set on this node, as its facts say; empty when it may.
 
@@ -144,6 +155,12 @@ def obstacle(wanted: KnobSetting, record: NodeRecord, *, take_over: bool, relax:
         # What belongs to a job, a route or a driver that was loaded without it is not there before it is set.
         if reason and wanted.knob.scope not in ("job", "route") and wanted.knob.access.kind != "module":
             return f"{name} is {what} there: {reason}"
+    several = members(record)
+    if catalogue.of_device(wanted.knob) and len(several) > 1:
+        return (
+            f"{name} belongs to the cards that the interface is made of ({', '.join(several)}): "
+            "several at once cannot be set; set each by the command of 'wulf audit'"
+        )
     owner = record.facts.get(f"owner.{name}")
     if owner and not take_over:
         return (
@@ -204,8 +221,13 @@ def same(wanted: str, value: object) -> bool:
     return wanted.isdigit() and words.removesuffix("ms") == wanted
 
 
-def plan(wanted: Sequence[KnobSetting], interface: str | None) -> list[Step]:
+def plan(wanted: Sequence[KnobSetting], interface: str | None, card: str | None = None) -> list[Step]:
     """Return the steps that fulfil all wishes on a node, in the order in which they must be taken.
+
+    Parameters
+    ----------
+    card
+        Has what belongs to a network card, where that is not `interface` itself.
 
     Raises
     ------
@@ -214,7 +236,8 @@ def plan(wanted: Sequence[KnobSetting], interface: str | None) -> list[Step]:
     """
     ranks = catalogue.ranks()
     return sorted(
-        (_step(knob_setting, interface) for knob_setting in wanted), key=lambda step: ranks[step.knob]
+        (_step(one, card if card and catalogue.of_device(one.knob) else interface) for one in wanted),
+        key=lambda step: ranks[step.knob],
     )
 
 

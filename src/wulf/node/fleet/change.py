@@ -180,7 +180,7 @@ def plan(
             key = (knob_setting.knob.id, "not set" if before is None else str(before), now)
             rows.setdefault(key, []).append(record.node)
         if lacking:
-            plans[record.node] = steps.plan(lacking, interface)
+            plans[record.node] = steps.plan(lacking, interface, steps.card(record, interface))
     return ChangePlan(wanted=dict(wanted), plans=plans, rows=rows)
 
 

@@ -175,7 +175,9 @@ def differing_facts(
             # Every single fact differs then, which says no more.
             result[f"{node}: {EVERYTHING}"] = (_looked_at(firsts[node]), _looked_at(seconds[node]))
             continue
-        for fact in sorted((before.keys() | after.keys()) - PASSING_FACTS):
+        for fact in sorted(
+            name for name in before.keys() | after.keys() if name.partition("@")[0] not in PASSING_FACTS
+        ):
             if before.get(fact) != after.get(fact):
                 result[f"{node}: {fact}"] = (
                     str(before.get(fact, "unknown")),

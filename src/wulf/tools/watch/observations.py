@@ -81,7 +81,9 @@ def facts(
             continue
         last = before.get(record.node, {})
         known: dict[str, str | None] = {
-            name: text(value) for name, value in record.facts.items() if name not in PASSING_FACTS
+            name: text(value)
+            for name, value in record.facts.items()
+            if name.partition("@")[0] not in PASSING_FACTS
         }
         known |= {name: last[name] for name in record.unknown if last.get(name) is not None}
         known |= _booted(record, last, at)

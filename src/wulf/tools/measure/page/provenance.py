@@ -87,7 +87,11 @@ def facts_table(nodes: Sequence[NodeRecord]) -> Table:
             if value is not None:
                 values[fact][_value(fact, value)].append(name(node.node))
     expected = OWN_FACTS | PASSING_FACTS
-    odd = {fact for fact, by_value in values.items() if len(by_value) > 1 and fact not in expected}
+    odd = {
+        fact
+        for fact, by_value in values.items()
+        if len(by_value) > 1 and fact.partition("@")[0] not in expected
+    }
     known = [
         (fact, shown, who)
         for fact, by_value in values.items()
