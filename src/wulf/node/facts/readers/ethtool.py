@@ -16,7 +16,7 @@ from typing import Any
 from wulf.node.facts.values import Unknown, Unsupported, is_count
 
 _MODE = re.compile(r"(\d{2,7})base\S*?(?:/(Half|Full))?")
-#: SPEED_UNKNOWN (-1) as kernels and drivers print it: of 32 bits without sign, of 16 (ethtool before 2011), and 0.
+#: SPEED_UNKNOWN (-1) as kernels and drivers print it: of 32 bits without sign, of 16 (older ethtool), and 0.
 #: No link of 65,535 Mbit/s exists. Source: include/uapi/linux/ethtool.h.
 NO_SPEED = ("-1", "4294967295", "65535", "0")
 _NOT_AVAILABLE = ("n/a", "unknown!", "unknown", "")

@@ -72,8 +72,7 @@ def _read_sysctls(tree: Tree) -> dict[str, list[tuple[str, str]]]:
 def _reads_sysctl_conf(tree: Tree) -> bool:
     """Whether the system reads /etc/sysctl.conf at boot.
 
-    systemd-sysctl reads sysctl.d alone; distributions have a link there (99-sysctl.conf). Debian 13 has none any more
-    (procps 2:4.0.4-4, NEWS).
+    systemd-sysctl reads sysctl.d alone; distributions have a link there (99-sysctl.conf). Debian 13 has none any more.
     """
     linked = any(f"{directory}99-sysctl.conf" in tree for directory in _SYSCTL_DIRECTORIES)
     return linked or not _debian_13(tree)
