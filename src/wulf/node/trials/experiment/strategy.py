@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from wulf.base.records import Phase, TunePlan, Values
 from wulf.base.units import format_share
-from wulf.node.trials.experiment import choice, design, refine
+from wulf.node.trials.experiment import choice, design, power, refine
 from wulf.node.trials.experiment.control_trials import ControlTrials, Unmeasurable
+from wulf.node.trials.experiment.evidence import Arm
 from wulf.node.trials.experiment.results import Known
 from wulf.node.trials.experiment.state import State
 from wulf.node.trials.experiment.trial_requests import Asker, Asking, Going, TrialRequest
@@ -35,6 +36,13 @@ UNRELIABLE = 2
 DENIED = "gains nothing by one knob where every trial counts in full, or the reference not at all"
 #: Steps of refinement of one knob (each halves the distance), and trials of each value in one.
 REFINEMENTS, REFINING = 3, 4
+#: Trials of each value by itself where none seems to help among others, those that are tried together then, and the
+#: number of the first of these rounds.
+PASSES, TOGETHER, SINGLY = 2, 3, 1000
+#: Standard errors by which one of them helps plainly.
+PLAINLY_ALONE = 3.0
+#: Share of the budget that they may take of what is else left to the phases after them.
+LAST = 0.1
 #: Standard errors within the margin with which a value that does nothing is no longer looked for.
 NOTHING = 3.0
 
@@ -77,6 +85,9 @@ class Strategy:
             if round_ == 0:
                 yield from self._alone()
             self.state.kept = self.known.best()
+            if round_ == 0 and not self.state.kept:
+                yield from self._singly()
+                self.state.kept = self.known.best()
             if not self.known.is_open(self.known.screened()):
                 break
         self._note_kept()
@@ -163,6 +174,50 @@ class Strategy:
                         return
                     if (knob, value) in self.asker.failing.out:
                         break
+
+    def _singly(self) -> Asking:
+        """Try each value by itself, as none seems to help among others: two may help alone, and not together."""
+        arms = [arm for arm in self.known.working() if not self.known.is_dear(self.known.candidates[arm[0]])]
+        gains: dict[Arm, list[float]] = {arm: [] for arm in arms}
+        helping: list[Arm] = []
+        for block in range(PASSES):
+            if not (yield from self._each(arms, block, gains)):
+                return
+            helping = self._helping(gains, PLAINLY_ALONE if block + 1 < PASSES else power.SURVIVES)
+            if helping:
+                break
+        levels: dict[str, list[str]] = {}
+        for knob, value in helping[:TOGETHER]:
+            levels.setdefault(knob, []).append(value)
+            self.known.again[knob] = list(dict.fromkeys([*self.known.again.get(knob, []), value]))
+        for pairs, fold in enumerate(design.factorial(levels, self._rng) if levels else ()):
+            request = TrialRequest("forward", SINGLY + len(arms), pairs, {}, spare=-LAST)
+            if not (yield from self.asker.fold(request, fold)):
+                return
+            if pairs >= 2 ** len(levels) and _is_look(pairs + 1) and self.known.best():
+                return
+
+    def _each(self, arms: Sequence[Arm], block: int, gains: Mapping[Arm, list[float]]) -> Going:
+        """Measure the original setting and every value by itself in turn; say whether there was time for it."""
+        for number, arm in enumerate(arms):
+            pair: list[float] = []
+            for setting in ({}, dict([arm])):
+                request = TrialRequest("forward", SINGLY + number, block, setting)
+                trial = yield from self.asker.attempt(request)
+                if trial is None:
+                    return False
+                pair += self.asker.objective(trial)
+            if len(pair) == 2:
+                gains[arm].append(pair[1] - pair[0])
+        return True
+
+    def _helping(self, gains: Mapping[Arm, Sequence[float]], least: float) -> list[Arm]:
+        """Return the arms that seem to help by themselves, by so many standard errors, the best first."""
+        errors = {
+            arm: self.control.scatter() * math.sqrt(2 / len(some)) for arm, some in gains.items() if some
+        }
+        found = {arm: float(np.mean(gains[arm])) for arm in errors}
+        return sorted((arm for arm in found if found[arm] < -least * errors[arm]), key=found.__getitem__)
 
     def _refine(self) -> Asking:
         """Try values between the kept one of each numeric knob and its neighbours."""
