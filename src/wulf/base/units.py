@@ -265,7 +265,7 @@ def _lopsided(value: float, low: float, high: float, unit: str) -> str:
     def said(bound: float) -> str:
         own, other = _scale(bound, unit)
         text = _fixed(bound / scale, decimals) if other == name else _significant(bound / own)
-        return f"{text} {other}".strip()
+        return f"{_minus(text)} {other}".strip()
 
     return f"{said(value)} ({said(low)} to {said(high)})"
 
