@@ -13,7 +13,7 @@ from rich.console import Console
 
 from tests.unit import report_fixture
 from wulf.page.operations import SPARK_WIDTH, sparkline
-from wulf.page.parts import Column, Item, Table
+from wulf.page.parts import Column, Item, Table, Warning
 from wulf.page.terminal import Printer, page_text, print_page
 from wulf.tools.compare import page
 from wulf.tools.measure import page as run
@@ -169,3 +169,29 @@ def test_rows_without_a_title_fit_any_terminal(width: int) -> None:
     headless = console(width)
     Printer(headless).rows(Table("", columns[:2], (row[:2],)), heads=False)
     assert printed(headless).split() == [item.text for item in row[:2]]
+
+
+def test_on_a_terminal_a_warning_is_a_line_unless_more_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = tuple(
+        f"case {number}, told in many words, more than fit a line of a terminal" for number in range(4)
+    )
+    warned = [
+        Warning("error", "failed launch", "Look at its cable.", cases),
+        Warning("note", "lost", "Look.", ("x",)),
+    ]
+
+    def shown(*, terminal: bool) -> list[str]:
+        on = console(60, force_terminal=terminal)
+        Printer(on).warnings(warned)
+        return printed(on).splitlines()
+
+    brief = shown(terminal=True)
+    assert brief[0].startswith("error: failed launch: case 0")
+    assert brief[0].endswith("… (and 3 more)")
+    assert brief[1] == "note: lost: x"
+    assert "--explain" in " ".join(brief[2:])
+    assert len(brief) < 5
+    assert all(cell_len(line) <= 60 for line in brief)
+    assert "Look at its cable." in " ".join(shown(terminal=False))
+    monkeypatch.setattr(Printer, "explained", True)
+    assert "Look at its cable." in " ".join(shown(terminal=True))

@@ -18,7 +18,7 @@ from wulf.base.text import nearest, printable
 FILE = "config.toml"
 #: Of options that mean the same with every verb that has them.
 SECTION = "defaults"
-COMMON = ("cluster", "runs", "mpi", "verbose", "log-file")
+COMMON = ("cluster", "runs", "mpi", "verbose", "log-file", "explain")
 #: What is taken for a boolean in the environment, where all is text.
 WORDS = {
     "1": True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -90,6 +90,9 @@ def page_text(shown: Page) -> str:
 class Printer:
     """Puts a page on a console, block by block; everything is printed as text, never as markup."""
 
+    #: Whether warnings are printed with all their cases and what to do about them; ``--explain`` of the program.
+    explained: ClassVar[bool] = False
+
     def __init__(self, console: Console) -> None:
         self._console = console
         self._wide = console.width >= WIDE
@@ -125,7 +128,7 @@ class Printer:
             Operations: self._operations,
             Findings: lambda one: findings.show(one, self),
             Cards: lambda one: _each(self.card, one.cards),
-            Warnings: lambda one: _each(self.warning, one.warnings),
+            Warnings: lambda one: self.warnings(one.warnings),
         }
         if type(block) in forms:
             forms[type(block)](block)
@@ -165,6 +168,20 @@ class Printer:
             self.line(title, f"bold {STYLES[flag]}".strip())
         for line in lines:
             self.line(line)
+
+    def warnings(self, warnings: Sequence[Warning]) -> None:
+        """Print warnings: on a terminal a line each unless more was asked for, to a file all that is known."""
+        if self.explained or self._boundless:
+            _each(self.warning, warnings)
+            return
+        for warning in warnings:
+            more = f" (and {len(warning.cases) - 1} more)" if len(warning.cases) > 1 else ""
+            style = f"bold {STYLES[warning.severity]}".strip()
+            head = Text.assemble((f"{warning.severity}: {warning.kind}: ", style), warning.cases[0])
+            head.truncate(self._console.width - len(more), overflow="ellipsis")
+            self._print(head + Text(more))
+        if warnings:
+            self.line("What to do about these: --explain (of a run: wulf report RUN --text --explain).", "dim")
 
     def warning(self, warning: Warning) -> None:
         style = f"bold {STYLES[warning.severity]}".strip()

@@ -33,9 +33,9 @@ def command(
 ) -> None:
     """Show the defaults of options, and where each is from: environment, your file, the site's file.
 
-    Defaults are in ~/.config/wulf/config.toml and /etc/wulf/config.toml: below [defaults] cluster, runs, mpi, verbose
-    and log-file, below [VERB] any option of that verb by its long name. In the environment they are WULF_OPTION and
-    WULF_VERB_OPTION. The command line outweighs the environment, that your file, and that the site's.
+    Defaults are in ~/.config/wulf/config.toml and /etc/wulf/config.toml: below [defaults] cluster, runs, mpi, verbose,
+    log-file and explain, below [VERB] any option of that verb by its long name. In the environment they are
+    WULF_OPTION and WULF_VERB_OPTION. The command line outweighs the environment, that your file, and that the site's.
 
     Knobs, checks, signatures, suites, networks and launchers in directories of these names beside config.toml are used
     like wulf's own; they are listed, too.

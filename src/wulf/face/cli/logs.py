@@ -1,6 +1,7 @@
 """What is done, in detail: on standard error (``--verbose``), and in a file (``--log-file``).
 
-Both options stand before the verb or after it. What is logged is what the modules say to the logger ``wulf``.
+These options, and ``--explain``, stand before the verb or after it. What is logged is what the modules say to the
+logger ``wulf``.
 """
 
 from __future__ import annotations
@@ -36,6 +37,13 @@ LogFileOption = Annotated[
         help="Write the same, with the time of day, to the end of a file. Also after the verb.",
     ),
 ]
+ExplainOption = Annotated[
+    bool,
+    typer.Option(
+        "--explain",
+        help="Print warnings on a terminal with all their cases and what to do about them. Also after the verb.",
+    ),
+]
 
 _LOG = logging.getLogger("wulf")
 # Where nobody wants to know, nobody is told.
@@ -50,8 +58,8 @@ class _OneLine(logging.Formatter):
         return printable(super().format(record), 20_000)
 
 
-def begin(*, verbose: bool, path: Path | None) -> None:
-    """Begin to log, as the options before the verb or the defaults say.
+def begin(*, verbose: bool, path: Path | None, explain: bool = False) -> None:
+    """Begin to log, and to explain, as the options before the verb or the defaults say.
 
     Raises
     ------
@@ -60,6 +68,10 @@ def begin(*, verbose: bool, path: Path | None) -> None:
     """
     if verbose or defaults.is_true(defaults.common("verbose")):
         _to_terminal()
+    if explain or defaults.is_true(defaults.common("explain")):
+        from wulf.page.terminal import Printer
+
+        Printer.explained = True
     setting = defaults.common("log-file")
     if path is None and setting is not None:
         path = Path(str(setting.value)).expanduser()
@@ -68,7 +80,7 @@ def begin(*, verbose: bool, path: Path | None) -> None:
 
 
 def accept_after_verb(command: Any, words: Sequence[str]) -> None:
-    """Let both options stand after a verb, and after the one within it that is named; no help repeats them."""
+    """Let these options stand after a verb, and after the one within it that is named; no help repeats them."""
     within = getattr(command, "commands", {})
     for name in called(within, words):
         accept_after_verb(within[name], words[1:])
@@ -91,14 +103,16 @@ def ended(error: BaseException) -> None:
 
 
 def _made_by_typer() -> list[Any]:
-    def options(verbose: VerboseOption = False, log_file: LogFileOption = None) -> None:
+    def options(
+        verbose: VerboseOption = False, log_file: LogFileOption = None, explain: ExplainOption = False
+    ) -> None:
         pass
 
     single = typer.Typer(add_completion=False)
     single.command()(options)
     found = []
     for option in typer.main.get_command(single).params:
-        if option.name in ("verbose", "log_file"):
+        if option.name in ("verbose", "log_file", "explain"):
             option.hidden = True  # type: ignore[attr-defined]
             option.expose_value = False
             option.callback = _given
@@ -108,7 +122,11 @@ def _made_by_typer() -> list[Any]:
 
 def _given(ctx: Any, option: Any, value: Any) -> Any:
     if value and not ctx.resilient_parsing:
-        begin(verbose=option.name == "verbose", path=Path(value) if option.name == "log_file" else None)
+        begin(
+            verbose=option.name == "verbose",
+            path=Path(value) if option.name == "log_file" else None,
+            explain=option.name == "explain",
+        )
     return value
 
 

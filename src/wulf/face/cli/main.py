@@ -125,8 +125,9 @@ def _options(
     ] = False,
     verbose: logs.VerboseOption = False,
     log_file: logs.LogFileOption = None,
+    explain: logs.ExplainOption = False,
 ) -> None:
-    logs.begin(verbose=verbose, path=log_file)
+    logs.begin(verbose=verbose, path=log_file, explain=explain)
 
 
 def _interrupted() -> typer.Exit:
