@@ -23,7 +23,7 @@ from wulf.page.document import _LOWERED
 from wulf.page.gate import CleanConsole
 from wulf.page.page import html
 from wulf.page.parts import Table
-from wulf.page.terminal import print_page
+from wulf.page.terminal import Printer
 
 CASES = subjects.CASES
 WIDTHS = (120, 80, 60)
@@ -33,17 +33,17 @@ LONG = 300
 def terminal(page: blocks.Page, width: int, *, boundless: bool = False) -> str:
     """Return what is on a terminal of this width; `boundless` is a pipe, where nothing is folded."""
     out = io.StringIO()
-    print_page(
-        page,
-        CleanConsole(
-            file=out,
-            width=width,
-            force_terminal=not boundless,
-            color_system=None,
-            highlight=False,
-            legacy_windows=False,
-        ),
+    console = CleanConsole(
+        file=out,
+        width=width,
+        force_terminal=not boundless,
+        color_system=None,
+        highlight=False,
+        legacy_windows=False,
     )
+    printer = Printer(console)
+    printer.explained = True  # all of every warning, too
+    printer.page(page)
     return out.getvalue()
 
 
