@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 import wulf
+from wulf.base import user_files
 from wulf.face.cli import main
 
 for _module in pkgutil.walk_packages(wulf.__path__, "wulf."):
@@ -29,6 +30,7 @@ def run(directory: str, words: tuple[str, ...], variables: dict[str, str], out: 
     os.environ.clear()
     os.environ.update(variables)
     sys.argv = ["wulf", *words]
+    user_files.sources.cache_clear()  # those of the environment that it has now
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         main.run()

@@ -60,7 +60,7 @@ def test_a_bad_default_is_found_and_the_file_is_proven(tmp_path):
     [
         (("tune", "collectives", "--collectives", "pingpong"), "mpi_pingpong is none"),
         (("tune", "collectives", "--collectives", "gossip"), "mpi_gossip"),
-        (("tune", "collectives", "--collectives", ","), "name at least one"),
+        (("tune", "collectives", "--collectives", ","), "values separated by ','"),
         (("tune", "collectives", "--ranks", "1"), "from 2 on"),
         (("tune", "collectives", "--ranks", "3"), "multiple"),
         (("tune", "collectives", "--max-size", "4"), "8 B or more"),
