@@ -146,7 +146,9 @@ def test_what_has_passed_is_left_out_when_it_is_run_again(tests: Path) -> None:
 def test_a_group_stays_on_one_worker(tmp_path: Path) -> None:
     """Versions of pytest and pytest-xdist that do not go together spread it without a word."""
     (tmp_path / "test_group.py").write_text(TESTS_OF_A_GROUP)
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")  # whatever is in the directories above
     argv = [sys.executable, "-m", "pytest", "-v", f"--rootdir={tmp_path}", "-n", "2", "--dist", "loadgroup"]
-    said = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False).stdout
-    assert said.count("PASSED") == 7, said
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    said = done.stdout
+    assert said.count("PASSED") == 7, said + done.stderr
     assert len(set(re.findall(r"\[(gw\d)\].* PASSED .*test_shares", said))) == 1, said

@@ -128,9 +128,17 @@ def test_however_it_is_ended_connections_leave_nothing(tmp_path, words, number):
     (tmp_path / "c.toml").write_text('[cluster]\nnodes = "far"\n')
     (tmp_path / "tmp").mkdir()
     more = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "TMPDIR": str(tmp_path / "tmp")}
-    process = start(tmp_path, *words, "--cluster", "c.toml", **more)
-    wait_until((tmp_path / "begun").exists, "a connection", process)
-    process.send_signal(number)
-    _, err = process.communicate(timeout=60)
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it stays ignored
+    try:
+        process = start(tmp_path, *words, "--cluster", "c.toml", **more)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    try:
+        wait_until((tmp_path / "begun").exists, "a connection", process)
+        process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
     assert process.returncode == 130, err
     assert not list((tmp_path / "tmp").iterdir())

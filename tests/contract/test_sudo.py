@@ -50,7 +50,8 @@ class Node:
             "AuthorizedKeysFile /home/.ssh/authorized_keys\n"
         )
         mounts = [
-            "mkdir -p /etc/wulf",
+            # An /etc of its own: what is made there is on no other node, and not on this machine.
+            f"cp -a /etc {directory}/etc && mount --bind {directory}/etc /etc && mkdir -p /etc/wulf",
             *(
                 f"mount -t tmpfs -o mode=755 none {place}"
                 for place in ("/run", "/home", "/etc/sudoers.d", "/etc/wulf")

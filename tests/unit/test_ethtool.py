@@ -104,6 +104,10 @@ Settings for eth0:
 """
 
 
+#: What both ends of that link can do, and offer.
+OFFERED = {"speed-max": "1000", "speed-max-advertised": "100", "speed-max-partner": "10000"}
+
+
 def link(speed="1000Mb/s", duplex="Full", detected="yes"):
     return ethtool.link(LINK.format(speed=speed, duplex=duplex, detected=detected))
 
@@ -257,7 +261,7 @@ def test_eee_that_is_not_told(text):
 
 
 def test_the_fastest_supported_mode_is_found_over_several_lines():
-    expected = {"speed": "1000", "duplex": "full", "autoneg": "on", "link": "on", "speed-max": "1000"}
+    expected = {"speed": "1000", "duplex": "full", "autoneg": "on", "link": "on", **OFFERED}
     assert link() == expected
 
 
@@ -278,7 +282,7 @@ def test_link_modes(modes, fastest):
 @pytest.mark.parametrize("duplex", ["Unknown!", "Unknown! (255)"])
 def test_a_link_that_does_not_know_its_speed(duplex):
     found = link("Unknown!", duplex, "no")
-    assert found == {"autoneg": "on", "link": "off", "speed-max": "1000"}
+    assert found == {"autoneg": "on", "link": "off", **OFFERED}
 
 
 @pytest.mark.parametrize("detected", ["no (No cable)", "no (Autoneg, No partner detected)"])
@@ -298,7 +302,8 @@ def test_link_as_json():
             link_detected=True,
         )
     )
-    expected = {"speed": "1000", "duplex": "full", "autoneg": "on", "link": "on", "speed-max": "2500"}
+    fastest = {"speed-max": "2500", "speed-max-advertised": "10000"}
+    expected = {"speed": "1000", "duplex": "full", "autoneg": "on", "link": "on", **fastest}
     assert found == expected
     assert ethtool.link(as_json(supported_link_modes=[], auto_negotiation=False)) == {"autoneg": "off"}
 
