@@ -128,9 +128,10 @@ enum outcome put_back(struct back *back) {
     }
     if (!differing.count)
         return DONE;
-    const enum outcome outcome = back->at_boot && kind->restore_at_boot
-                                     ? kind->restore_at_boot(back->step, &differing)
-                                     : kind->restore(back->step, &differing, &back->before, &back->after);
+    const enum outcome outcome =
+        back->at_boot && kind->restore_at_boot
+            ? kind->restore_at_boot(back->step, &differing)
+            : kind_restore(kind, back->step, &differing, &back->before, &back->after);
     const char *why = outcome == DONE ? NULL : complaint("it is not as before");
     if (is_back(back)) {
         forgive();

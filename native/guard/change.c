@@ -278,7 +278,7 @@ const char *value_now(const struct step *step) {
     if (!step->known)
         return "not known";
     forgive();
-    if (step->known->kind->get(step, &value) != DONE)
+    if (kind_get(step->known->kind, step, &value) != DONE)
         return one_line(complaint("not known"), 300);
     return one_line(text_string(&value), 4000);
 }

@@ -16,6 +16,9 @@ struct kind {
                             const struct state *after);
     /* The value as the catalogue writes it. */
     enum outcome (*get)(const struct step *step, struct text *value);
+    /* Of a kind that is one value, with its target as the key: sets it to any. `restore` and `get` are then
+     * NULL. */
+    enum outcome (*set)(const struct step *step, const char *value);
     /* Whether an item, which the change has not set itself, moves by itself after what it has set. May be
      * NULL. */
     bool (*moves)(const struct state *before, const struct state *after, const char *key);
@@ -36,6 +39,11 @@ struct kind {
     /* Whether an item is as before, after a boot. May be NULL: the same value. */
     bool (*is_back_at_boot)(const char *wanted, const char *now);
 };
+
+MUST_CHECK enum outcome kind_restore(const struct kind *kind, const struct step *step,
+                                     const struct state *items, const struct state *before,
+                                     const struct state *after);
+MUST_CHECK enum outcome kind_get(const struct kind *kind, const struct step *step, struct text *value);
 
 /* What somebody else has set is theirs: said in the answer and the log. */
 void say_left(const struct step *step, const char *what);

@@ -198,20 +198,4 @@ static enum outcome set(const struct step *step, const char *value) {
 
 static enum outcome put(const struct step *step) { return set(step, step->value); }
 
-static enum outcome restore(const struct step *step, const struct state *items, const struct state *before,
-                            const struct state *after) {
-    (void)before;
-    (void)after;
-    const char *value = state_value(items, step->target);
-    return value ? set(step, value) : DONE;
-}
-
-static enum outcome get(const struct step *step, struct text *value) {
-    struct state state = {0};
-    if (save(step, &state) != DONE)
-        return FAILED;
-    text_word(value, state.at[0].value);
-    return DONE;
-}
-
-const struct kind kind_module = {.save = save, .put = put, .restore = restore, .get = get};
+const struct kind kind_module = {.save = save, .put = put, .set = set};

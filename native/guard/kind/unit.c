@@ -30,14 +30,6 @@ static enum outcome set(const struct step *step, const char *value) {
 
 static enum outcome put(const struct step *step) { return set(step, step->value); }
 
-static enum outcome restore(const struct step *step, const struct state *items, const struct state *before,
-                            const struct state *after) {
-    (void)before;
-    (void)after;
-    const char *value = state_value(items, step->target);
-    return value ? set(step, value) : DONE;
-}
-
 /* What starts at this boot was settled before the unit is put back; the system may still be booting, so
  * nobody waits. */
 static enum outcome restore_at_boot(const struct step *step, const struct state *items) {
@@ -48,13 +40,4 @@ static enum outcome restore_at_boot(const struct step *step, const struct state 
     return verb ? RUN("systemctl", "--no-block", verb, step->target) : DONE;
 }
 
-static enum outcome get(const struct step *step, struct text *value) {
-    struct state state = {0};
-    if (save(step, &state) != DONE)
-        return FAILED;
-    text_word(value, state.at[0].value);
-    return DONE;
-}
-
-const struct kind kind_unit = {
-    .save = save, .put = put, .restore = restore, .get = get, .restore_at_boot = restore_at_boot};
+const struct kind kind_unit = {.save = save, .put = put, .set = set, .restore_at_boot = restore_at_boot};
