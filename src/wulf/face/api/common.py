@@ -5,22 +5,13 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from wulf.base import store
 from wulf.base.store import Run
 from wulf.node.cluster.inventory import ClusterConfig
-
-#: Where runs are stored that are given no path, as with the command line.
-RUNS = Path("runs")
 
 Cluster = ClusterConfig | Path | str | None
 AnyRun = Run | Path | str
 
 _LOG = logging.getLogger("wulf")
-
-
-def run_of(run: AnyRun) -> Run:
-    """Return the measured run that is meant: itself, its path, or as the command line names it."""
-    return run if isinstance(run, Run) else store.load(store.find_run(str(run), RUNS))
 
 
 def stage(text: str) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from wulf.base import store
 from wulf.base.records import Analysis, Comparison
 from wulf.base.records.diagnosed import Diagnosis
+from wulf.base.request import RUNS
 from wulf.base.store import Run
 from wulf.base.store import load as load_measured
 from wulf.base.store.files import has
@@ -19,7 +20,7 @@ from wulf.base.store.tuning import HEAD, TuningRun, load_tuning
 from wulf.base.tool import Progress
 from wulf.compose import rendering
 from wulf.face.api.arguments import checked
-from wulf.face.api.common import RUNS, AnyRun, Cluster, note, run_of, stage
+from wulf.face.api.common import AnyRun, Cluster, note, stage
 from wulf.face.api.declared import function
 from wulf.face.logged import Logged
 from wulf.node.cluster.names import expand
@@ -120,7 +121,7 @@ def import_run(
 @checked
 def analyze(run: AnyRun) -> Analysis:
     """Derive estimates, models and warnings again from the records of a run, and store them with it."""
-    found = run_of(run)
+    found = store.opened(run, RUNS)
     analysed = analysis.analyze(found)
     store.save_analysis(found.path, analysed)
     return analysed
@@ -142,7 +143,7 @@ def compare(base: AnyRun, candidate: AnyRun, *, margin: float = 0.02) -> Compari
     AnalysisError
         They have nothing in common.
     """
-    return analysis.compare(run_of(base), run_of(candidate), margin)
+    return analysis.compare(store.opened(base, RUNS), store.opened(candidate, RUNS), margin)
 
 
 def _compare_settings(request: InTurnRequest, progress: Progress) -> Comparison:  # noqa: ARG001 - `in_turn` logs

@@ -27,8 +27,7 @@ def flat(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command of options for a function of records: the fields of its dataclasses are the options.
 
     What a function takes beside records is declared as typer wants it, and stays; a record that is `Asked` for is made
-    where the function calls it. The help is its docstring, or else
-    that of its first record.
+    where the function calls it. The help is its docstring, or else that of its first record.
     """
     hints = get_type_hints(command, include_extras=True)
     hints.pop("return", None)
@@ -189,6 +188,12 @@ def _built(record: Any, given: Mapping[str, Any]) -> Any:
         what = f": {missing[0].option.help.removesuffix('.')}" if len(missing) == 1 else ""
         raise UsageError(f"give {', '.join(field.shown for field in missing)}{what}")
     return record(**{field.name: field.parsed(given.get(field.name)) for field in fields})
+
+
+def option_of(field: Any, name: str) -> Any:
+    """Return typer's option of a field that requests share, for a verb that is declared as typer wants it."""
+    kind, said = get_args(field)
+    return _as_typer(_Field(Field(name, kind, said, required=False, default=None)))
 
 
 def _as_typer(field: _Field) -> Any:

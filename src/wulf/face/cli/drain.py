@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from wulf.base.errors import EXIT_FINDINGS
-from wulf.face.cli.options import RUNS, RunArgument, RunsOption, open_run
+from wulf.base.request import RUNS
+from wulf.face.cli.options import RunArgument, RunsOption, open_run
 
 
 def command(

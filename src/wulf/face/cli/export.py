@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wulf.base.errors import StoreError, UsageError
+from wulf.base.request import RUNS
 from wulf.face.cli import complete
 from wulf.face.cli.facts import NodesOption
-from wulf.face.cli.options import RUNS, ClusterOption, RunsOption
+from wulf.face.cli.options import ClusterOption, RunsOption
 
 if TYPE_CHECKING:
     from wulf.node.change.export import Chosen

@@ -14,22 +14,16 @@ from wulf.base.nodeset import fold, fold_reasons
 from wulf.base.text import printable
 from wulf.base.units import format_fact
 from wulf.face.cli import complete
+from wulf.face.cli.declared import option_of
 from wulf.face.cli.options import ClusterOption, JsonOption, console, print_json, show_table
 from wulf.face.cli.progress import counting
-from wulf.node.fleet.fields import AnyCluster
+from wulf.node.fleet.fields import AnyCluster, LookField, NodesField
 
 if TYPE_CHECKING:
     from wulf.base.records import NodeRecord
 
-NodesOption = Annotated[
-    str | None, typer.Option("--nodes", help="Only these nodes of the cluster, such as 'node[01-32]'.")
-]
-FromOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--from", help="Read a look saved with 'wulf audit facts --save' instead of looking.", metavar="FILE"
-    ),
-]
+NodesOption = Annotated[str | None, option_of(NodesField, "nodes")]
+FromOption = Annotated[Path | None, option_of(LookField, "look")]
 
 
 def command(

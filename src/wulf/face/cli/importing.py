@@ -9,8 +9,9 @@ from typing import Annotated
 
 import typer
 
+from wulf.base.request import RUNS
 from wulf.face.cli.help_words import FORMAT_TITLES
-from wulf.face.cli.options import RUNS, RunsOption, console
+from wulf.face.cli.options import RunsOption, console
 
 
 def command(

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wulf.base.errors import UsageError
-from wulf.base.request import Option
+from wulf.base.request import JsonField, Option, RunsField
 from wulf.face.cli import complete
+from wulf.face.cli.declared import option_of
+from wulf.node.fleet.fields import ClusterField
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,10 +20,7 @@ if TYPE_CHECKING:
 
     from wulf.base import store
 
-RunsOption = Annotated[
-    Path,
-    typer.Option("--runs", help="Directory that holds the runs.", show_default=True),
-]
+RunsOption = Annotated[Path, option_of(RunsField, "runs")]
 RunArgument = Annotated[
     str,
     typer.Argument(
@@ -30,19 +29,8 @@ RunArgument = Annotated[
         autocompletion=complete.runs,
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON (see docs/reference/json.md).")]
-ClusterOption = Annotated[
-    str | None,
-    typer.Option(
-        "--cluster",
-        help="A cluster file, 'lab' (the virtual cluster), 'slurm' (this allocation) or 'local' "
-        "(this machine). "
-        "Default: the Slurm allocation that this runs in, else ./cluster.toml, else that of 'wulf config', else the "
-        "virtual cluster that is up.",
-        autocompletion=complete.clusters,
-    ),
-]
-RUNS = Path("runs")
+JsonOption = Annotated[bool, option_of(JsonField, "json")]
+ClusterOption = Annotated[str | None, option_of(ClusterField, "cluster")]
 ResumeField = Annotated[
     str | None,
     Option(

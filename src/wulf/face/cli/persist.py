@@ -11,9 +11,10 @@ import typer
 
 from wulf.base.errors import EXIT_ERROR, UsageError
 from wulf.base.nodeset import fold
+from wulf.base.request import RUNS
 from wulf.base.text import printable
 from wulf.face.cli.facts import NodesOption
-from wulf.face.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console, print_json
+from wulf.face.cli.options import ClusterOption, JsonOption, RunsOption, console, print_json
 from wulf.face.cli.progress import staging
 from wulf.face.cli.set_values import (
     AllowMissingOption,

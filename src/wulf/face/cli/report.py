@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from wulf.base.errors import StoreError, UsageError
-from wulf.face.cli.options import RUNS, RunArgument, RunsOption, console
+from wulf.base.request import RUNS
+from wulf.face.cli.options import RunArgument, RunsOption, console
 
 if TYPE_CHECKING:
     from wulf.base.records import Analysis

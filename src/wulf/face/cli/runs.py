@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wulf.base.errors import StoreError, UsageError
+from wulf.base.request import RUNS
 from wulf.base.text import printable
 from wulf.face.cli import complete, listing
-from wulf.face.cli.options import RUNS, JsonOption, RunsOption, print_json
+from wulf.face.cli.options import JsonOption, RunsOption, print_json
 
 if TYPE_CHECKING:
     from wulf.base.store.labels import Labels

@@ -14,9 +14,11 @@ from wulf.base.nodeset import fold
 from wulf.base.text import printable
 from wulf.base.units import format_fact, parse_duration
 from wulf.face.cli import complete
+from wulf.face.cli.declared import option_of
 from wulf.face.cli.facts import NodesOption
 from wulf.face.cli.options import ClusterOption, JsonOption, console, print_json
 from wulf.face.cli.progress import staging
+from wulf.node.fleet.fields import AllowMissingField, RelaxField, TakeOverField
 
 if TYPE_CHECKING:
     from wulf.base.records import ChangeOutcome
@@ -29,25 +31,9 @@ ConfirmOption = Annotated[
         help="A node that is not reached over a new connection within this time puts everything back by itself.",
     ),
 ]
-TakeOverOption = Annotated[
-    bool,
-    typer.Option("--take-over", help="Set it although TuneD, NetworkManager … on the node sets it, too."),
-]
-RelaxOption = Annotated[
-    bool,
-    typer.Option(
-        "--relax-firewall-facing-outside",
-        help="Relax the packet filter although the interface has the default route or a public address.",
-    ),
-]
-AllowMissingOption = Annotated[
-    int,
-    typer.Option(
-        "--allow-missing",
-        metavar="N",
-        help="Go on without up to N nodes that do not answer at all; they are refused until they are as the others.",
-    ),
-]
+TakeOverOption = Annotated[bool, option_of(TakeOverField, "take_over")]
+RelaxOption = Annotated[bool, option_of(RelaxField, "relax")]
+AllowMissingOption = Annotated[int, option_of(AllowMissingField, "allow_missing")]
 
 
 def command(

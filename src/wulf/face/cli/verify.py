@@ -8,11 +8,12 @@ import typer
 
 from wulf.base.errors import EXIT_FINDINGS, UsageError
 from wulf.base.nodeset import fold, fold_reasons
+from wulf.base.request import RUNS
 from wulf.base.text import printable
 from wulf.base.units import format_change, format_unseen
 from wulf.face.cli import complete
 from wulf.face.cli.facts import NodesOption
-from wulf.face.cli.options import RUNS, ClusterOption, JsonOption, RunsOption, console, print_json
+from wulf.face.cli.options import ClusterOption, JsonOption, RunsOption, console, print_json
 from wulf.face.cli.progress import counting, note
 from wulf.face.cli.tune_progress import TuneProgress
 
