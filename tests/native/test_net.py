@@ -149,11 +149,13 @@ def test_as_many_streams_as_are_asked_for(net_probe: Path, streams: int) -> None
 
 
 def test_a_steady_stream_counts_what_is_lost(net_probe: Path) -> None:
-    fault = DropEvery(10)
+    fault = DropEvery(5)
+    visits = ("--sweeps", "3", "--visit-us", "80000")  # 20 datagrams each, one in 4 ms
     with server(net_probe) as (_, port), proxy(port, udp_there=fault) as near:
-        cell = cells(run(client(net_probe, near, "udp_stream:1", "500", *SHORT)))[500]
+        cell = cells(run(client(net_probe, near, "udp_stream:1", "500", *visits)))[500]
     assert cell["timing"] == "iteration" and cell["corrupt"] == 0
-    assert 0.03 < cell["lost"] / (cell["lost"] + cell["iterations"]) < 0.4
+    assert cell["iterations"] > 0
+    assert 0 < cell["lost"] <= fault.dropped
 
 
 def test_a_rate_that_cannot_be_reached_keeps_visits_short(net_probe: Path) -> None:
