@@ -32,7 +32,7 @@ from rich.console import Console
 from bench.common import Figure, finish
 from wulf.node.cluster import inventory
 from wulf.node.fleet.look import judge, look
-from wulf.page.sections import audit as shown
+from wulf.page.sections import findings as shown
 from wulf.page.terminal import print_page
 
 CAPTURED = Path(__file__).parents[1] / "tests" / "golden" / "lab-node.tree"

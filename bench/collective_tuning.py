@@ -21,8 +21,8 @@ import msgspec
 from bench.common import Figure, finish
 from bench.tune_lab import Scene, raised
 from wulf.base.records import Estimate
-from wulf.base.records.collectives import CollectiveTuning
 from wulf.base.units import format_bytes
+from wulf.tools.collectives.record import CollectiveTuning
 
 NODES = 4
 COLLECTIVES, MAX_SIZE, BUDGET = "bcast,allreduce", "64K", "12m"

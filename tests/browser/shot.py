@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.browser.browse import browser, open_page
 from wulf.base.store.tuning import load_tuning
 from wulf.page.page import html
-from wulf.page.sections import audit as report
+from wulf.page.sections import findings as report
 
 WIDTH, HEIGHT = 1200, 1560
 

@@ -13,7 +13,7 @@ from tests.browser.conftest import Open
 from tests.browser.layout import at_widths, out_of_sight, troubles
 from tests.unit import report_fixture
 from wulf.page.page import html
-from wulf.page.sections import audit as report
+from wulf.page.sections import findings as report
 
 pytestmark = pytest.mark.browser
 

@@ -13,12 +13,12 @@ import pytest
 from tests.cli.command import start, wulf
 from tests.cli.waiting import HANGS_S, wait_until
 from tests.unit.test_hpl_result import manifest
-from wulf.base.records.hpl import HplLaunch, HplSetting
-from wulf.base.store.hpl import create_hpl, load_hpl
 from wulf.node.cluster import inventory
 from wulf.node.cluster.launcher import launcher_for
 from wulf.node.cluster.transport import open_transport
 from wulf.tools.hpl.launching import HplSite, Limit, launch
+from wulf.tools.hpl.record import HplLaunch, HplSetting
+from wulf.tools.hpl.store import HplWriter, load_hpl
 
 XHPL = shutil.which("xhpl")
 needs_hpcc = pytest.mark.skipif(shutil.which("hpcc") is None, reason="hpcc is not installed")
@@ -143,7 +143,7 @@ def test_how_to_get_one_is_said_where_there_is_none(tmp_path):
 )
 def test_a_run_that_is_over_does_not_go_on_by_itself(tmp_path, status, said):
     (tmp_path / "runs").mkdir()
-    with create_hpl(tmp_path / "runs" / "over", msgspec.structs.replace(manifest(), status=status)):
+    with HplWriter.create(tmp_path / "runs" / "over", msgspec.structs.replace(manifest(), status=status)):
         pass
     done = wulf(tmp_path, "bench", "hpl", "--resume", "over")
     assert (done.returncode, said in done.stderr) == (2, True), done.stderr

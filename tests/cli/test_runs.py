@@ -18,7 +18,7 @@ import pytest
 from tests.cli.command import wulf
 from tests.unit.test_hpl_result import launches, manifest
 from tests.unit.test_library import tuned  # noqa: F401 - a fixture
-from wulf.base.store.hpl import create_hpl
+from wulf.tools.hpl.store import HplWriter
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "run-v1"
 
@@ -29,7 +29,7 @@ def runs(tmp_path: Path, tuned: Path) -> Path:  # noqa: F811
     root = tmp_path / "runs"
     shutil.copytree(GOLDEN, root / "first")
     tuned.rename(root / "search")
-    with create_hpl(root / "linpack", manifest()) as writer:
+    with HplWriter.create(root / "linpack", manifest()) as writer:
         writer.append(launches()[0])
     return root
 

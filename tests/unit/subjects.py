@@ -24,15 +24,15 @@ from tests.unit import (
 )
 from wulf.base.records import SCHEMA_VERSION, ChangeOutcome, Estimate, Mending
 from wulf.base.records.base import Record
-from wulf.base.records.blas import BlasComparison, BlasLibrary, BlasRank
 from wulf.base.records.diagnosed import Diagnosis, Matrix, Score, Suspect, Symptom
-from wulf.base.records.hpcc import HpccDifference, HpccFigure, HpccResult
+from wulf.base.records.libraries import BlasComparison, BlasLibrary, BlasRank
 from wulf.base.records.profiled import Character, Characters, Gain
 from wulf.base.records.watched import Alarm, Coverage, FactChange, Shown, WatchedSeries, WatchReport, WatchRun
 from wulf.base.trace.reader import read
 from wulf.base.trace.summary import summary
 from wulf.base.trace.writer import write_container
 from wulf.page.blocks import Page
+from wulf.tools.hpcc.record import HpccDifference, HpccFigure, HpccResult
 from wulf.tools.hpl import session as linpack
 
 Sample = Callable[[], Sequence[Any]]
@@ -249,7 +249,7 @@ def hpl() -> tuple[Any, Any, Any]:
 
 #: Who makes the page → what of. A subject with several is one that looks different then.
 SUBJECTS: dict[str, tuple[Sample, ...]] = {
-    "wulf.page.sections.audit.page": (
+    "wulf.page.sections.findings.page": (
         lambda: (report_fixture.audit(),),
         lambda: (report_fixture.cluster_audit(32),),
     ),

@@ -16,7 +16,7 @@ from wulf.base.units import format_fact
 from wulf.node.checks.evaluate import evaluate
 from wulf.page import forms
 from wulf.page.page import html
-from wulf.page.sections import audit as shown
+from wulf.page.sections import findings as shown
 
 EVIDENCE = {"source": "a book", "how_known": "read"}
 

@@ -11,7 +11,7 @@ import pytest
 from wulf.base.errors import ProbeError, UsageError
 from wulf.node.cluster import inventory
 from wulf.node.cluster.transport import open_transport
-from wulf.node.programs import blas
+from wulf.node.programs import blas_libraries
 from wulf.node.programs import blas_runs as procedure
 from wulf.stats.estimate.ranking import rank, rounds_needed
 from wulf.tools.hpl.libraries import libraries_of
@@ -32,7 +32,7 @@ def installed_here():
 
 
 def test_a_library_that_several_paths_lead_to_is_there_once():
-    found = blas.find(
+    found = blas_libraries.find(
         "default\t/usr/lib/x86_64-linux-gnu/openblas-pthread/libblas.so.3\n"
         "/usr/lib/x86_64-linux-gnu/atlas/libblas.so.3.10.3\t/usr/lib/x86_64-linux-gnu/atlas/libblas.so.3\n"
         "/usr/lib/x86_64-linux-gnu/openblas-pthread/libblas.so.3\t/usr/lib/x86_64-linux-gnu/openblas-pthread/libblas.so.3\n"
@@ -47,13 +47,15 @@ def test_names_are_unique():
         "/opt/b/lib/libopenblas.so",
         "/usr/lib/x86_64-linux-gnu/libblas.so.3",
     ]
-    names = [one.name for one in blas.named([(path, False) for path in paths])]
+    names = [one.name for one in blas_libraries.named([(path, False) for path in paths])]
     assert names == ["libopenblas.so", "/opt/b/lib/libopenblas.so", "libblas.so.3"]
 
 
 def test_the_environment_keeps_what_was_there():
-    assert blas.environment("/x/atlas/libblas.so.3") == {"LD_LIBRARY_PATH": "/x/atlas"}
-    found = blas.environment("/opt/lib/libmine.so", 2, {"LD_LIBRARY_PATH": "/mpi", "LD_PRELOAD": "/a.so"})
+    assert blas_libraries.environment("/x/atlas/libblas.so.3") == {"LD_LIBRARY_PATH": "/x/atlas"}
+    found = blas_libraries.environment(
+        "/opt/lib/libmine.so", 2, {"LD_LIBRARY_PATH": "/mpi", "LD_PRELOAD": "/a.so"}
+    )
     assert found["LD_LIBRARY_PATH"] == "/opt/lib:/mpi"
     assert found["LD_PRELOAD"] == "/opt/lib/libmine.so:/a.so"
     assert {found["OMP_NUM_THREADS"], found["OPENBLAS_NUM_THREADS"], found["BLIS_NUM_THREADS"]} == {"2"}
@@ -64,7 +66,7 @@ def test_the_environment_keeps_what_was_there():
 )
 def test_what_is_no_output_of_the_product_is_refused(text):
     with pytest.raises(ProbeError, match="wulf-dgemm printed"):
-        blas.products(text)
+        blas_libraries.products(text)
 
 
 @pytest.mark.skipif(not REFERENCE.exists(), reason="libblas3 is not installed")
@@ -77,7 +79,7 @@ def test_libraries_of_this_machine_are_found(here):
 @pytest.mark.skipif(shutil.which("hpcc") is None, reason="hpcc is not installed")
 @pytest.mark.parametrize("path", installed_here())
 def test_a_program_is_proven_to_use_a_library(here, path):
-    (library,) = blas.named([(path, False)])
+    (library,) = blas_libraries.named([(path, False)])
     assert procedure.proven(here, "local1", "hpcc", library) == {"LD_LIBRARY_PATH": str(Path(path).parent)}
 
 
@@ -89,12 +91,12 @@ def test_a_path_that_is_built_in_is_seen(here, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     shutil.copy(REFERENCE, other / "libblas.so.3")
-    (library,) = blas.named([(str(other / "libblas.so.3"), False)])
+    (library,) = blas_libraries.named([(str(other / "libblas.so.3"), False)])
     with pytest.raises(ProbeError, match=r"would use .*/blas/libblas\.so\.3.*RPATH"):
         procedure.proven(here, "local1", str(program), library)
     # What is loaded before all others comes before that, too.
     shutil.copy(REFERENCE, other / "libmine.so")
-    (library,) = blas.named([(str(other / "libmine.so"), False)])
+    (library,) = blas_libraries.named([(str(other / "libmine.so"), False)])
     assert procedure.proven(here, "local1", str(program), library)["LD_PRELOAD"] == str(other / "libmine.so")
 
 
@@ -103,7 +105,7 @@ def test_what_a_job_has_besides_is_part_of_the_proof(here, tmp_path):
     program = str(_calls_dgemm(tmp_path, str(REFERENCE)))
     mine = tmp_path / "libmine.so"
     shutil.copy(REFERENCE, mine)
-    (library,) = blas.named([(str(REFERENCE), False)])
+    (library,) = blas_libraries.named([(str(REFERENCE), False)])
     found = procedure.proven(here, "local1", program, library, {"LD_LIBRARY_PATH": "/opt/mpi/lib", "A": "b"})
     assert found == {"LD_LIBRARY_PATH": f"{REFERENCE.parent}:/opt/mpi/lib"}
     with pytest.raises(ProbeError, match=r"would use .*/libmine\.so.*LD_PRELOAD"):
@@ -120,7 +122,7 @@ def test_a_library_that_is_built_in_cannot_be_exchanged(here, tmp_path):
     own = tmp_path / "own.c"
     own.write_text("void dgemm_(void) {}\n")
     program = _calls_dgemm(tmp_path, str(own), "-static")
-    (library,) = blas.named([(str(REFERENCE), False)])
+    (library,) = blas_libraries.named([(str(REFERENCE), False)])
     with pytest.raises(ProbeError, match="cannot be exchanged"):
         procedure.proven(here, "local1", str(program), library)
     with pytest.raises(ProbeError, match="there is no program nonesuch"):

@@ -9,8 +9,8 @@ import pytest
 from tests.contract.site import local_cluster
 from wulf.base.contracts import NodeResult
 from wulf.base.errors import AnalysisError, BuildError, ImportFormatError, ProbeError, UsageError
+from wulf.base.importing import challenge as output
 from wulf.base.importing import formats
-from wulf.base.importing import hpcc as output
 from wulf.base.importing.series import Source
 from wulf.base.records import NodeRecord
 from wulf.node.cluster.inventory import parse

@@ -7,8 +7,8 @@ import pytest
 
 from wulf.base.errors import AnalysisError, UsageError
 from wulf.base.records import NodeRecord
-from wulf.base.records.hpl import HplSetting
 from wulf.tools.hpl import peak, program, run_time, top500
+from wulf.tools.hpl.record import HplSetting
 
 OUTPUTS = Path(__file__).parents[1] / "golden" / "hpl"
 CHOSEN = HplSetting(nb=128, p=1, q=2, threads=1, bcast=1, depth=1, swap=2)

@@ -8,11 +8,11 @@ import pytest
 from tests.unit.test_hpl_result import manifest
 from wulf.base.contracts import NodeResult
 from wulf.base.errors import TransportError
-from wulf.base.records.hpl import HplSetting
 from wulf.node.cluster import inventory
 from wulf.node.cluster.transport import open_transport
 from wulf.node.probe.build import MpiLibrary
 from wulf.tools.hpl import finding, launching
+from wulf.tools.hpl.record import HplSetting
 
 LINKED = {"openmpi": "libmpi.so.40 => /lib/libmpi.so.40", "mpich": "libmpich.so.12 => /lib/libmpich.so.12"}
 OPENMPI = MpiLibrary(compiler="/opt/openmpi/bin/mpicc", family="openmpi", version="Open MPI 4.1.4")

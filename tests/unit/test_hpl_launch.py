@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from wulf.base import hpl_output
-from wulf.base.records.hpl import HplSetting
 from wulf.node.cluster import inventory
 from wulf.node.cluster.transport import open_transport
 from wulf.tools.hpl import launching
 from wulf.tools.hpl.launching import HplSite, Limit
+from wulf.tools.hpl.record import HplSetting
 
 CHOSEN = HplSetting(nb=128, p=1, q=2, threads=1, bcast=1, depth=1, swap=2)
 #: Rate of the best at 30 % of its columns [GFLOPS].

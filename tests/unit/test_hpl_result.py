@@ -13,15 +13,15 @@ from tests.unit.test_hpl_output import output
 from wulf.base import hpl_output
 from wulf.base.errors import StoreError
 from wulf.base.records import SCHEMA_VERSION
-from wulf.base.records.hpl import HplLaunch, HplManifest, HplPlan, HplSetting, Peak
-from wulf.base.store.hpl import create_hpl, load_hpl, resume_hpl
 from wulf.page.page import html
 from wulf.page.terminal import print_page
 from wulf.tools.hpl import page as report
 from wulf.tools.hpl import session
 from wulf.tools.hpl.launching import Limit
 from wulf.tools.hpl.page import view
+from wulf.tools.hpl.record import HplLaunch, HplManifest, HplPlan, HplSetting, Peak
 from wulf.tools.hpl.result import conclude
+from wulf.tools.hpl.store import HplWriter, load_hpl, resume_hpl
 
 CHOSEN = HplSetting(nb=128, p=1, q=2, threads=1, bcast=1, depth=1, swap=2)
 OTHER = HplSetting(nb=64, p=2, q=1, threads=1, bcast=0, depth=0, swap=0)
@@ -142,7 +142,7 @@ def test_an_order_that_time_has_limited_is_told():
 
 def test_a_run_is_read_as_it_was_written(tmp_path):
     path = tmp_path / "run"
-    with create_hpl(path, manifest()) as writer:
+    with HplWriter.create(path, manifest()) as writer:
         for one in launches()[:3]:
             writer.append(one)
     with (path / "launches.jsonl").open("ab") as log:
@@ -155,7 +155,7 @@ def test_a_run_is_read_as_it_was_written(tmp_path):
     assert load_hpl(path).launches == launches()[:4]
     assert load_hpl(path).result == conclude(manifest(), launches())
     with pytest.raises(StoreError, match="exists already"):
-        create_hpl(path, manifest())
+        HplWriter.create(path, manifest())
     (path / "launches.jsonl").write_text("{}\n")
     with pytest.raises(StoreError, match=r"launches\.jsonl, line 1 is damaged"):
         load_hpl(path)

@@ -12,13 +12,13 @@ from typer.testing import CliRunner
 
 from tests.unit.test_hpl_result import CHOSEN, OTHER, launch, manifest
 from wulf.base.errors import UsageError
-from wulf.base.records.hpl import HplLaunch
-from wulf.base.store.hpl import HplRun, create_hpl
 from wulf.face.cli import hpl as cli
 from wulf.node.cluster import inventory
 from wulf.tools.hpl import session
 from wulf.tools.hpl.launching import HplSite, Limit
+from wulf.tools.hpl.record import HplLaunch
 from wulf.tools.hpl.request import HplRequest
+from wulf.tools.hpl.store import HplRun, HplWriter
 
 #: What every launch takes to start [s].
 START_S = 0.5
@@ -183,7 +183,7 @@ def test_the_end_of_the_allocation_ends_a_run_that_goes_on(tmp_path, given):
     head = msgspec.structs.replace(
         manifest(), status="interrupted", cluster='[cluster]\nnodes = "node[01-02]"\n'
     )
-    with create_hpl(tmp_path / "run", head) as writer:
+    with HplWriter.create(tmp_path / "run", head) as writer:
         for one in launches():
             writer.append(one)
     spent_s = sum(one.wall_s for one in launches())

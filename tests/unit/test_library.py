@@ -26,7 +26,7 @@ from wulf.base.records import (
     command_operation,
 )
 from wulf.base.store.tuning import HEAD as TUNING
-from wulf.base.store.tuning import TuningRun, create_tuning
+from wulf.base.store.tuning import TuningRun, TuningWriter
 from wulf.base.text import printable
 from wulf.node.measuring.session import MeasureRequest as Measurement
 from wulf.node.probe import cmake, parse
@@ -80,7 +80,7 @@ def tuned(tmp_path: Path) -> Path:
         operations=[operation(), command_operation("./solve", name="result", match="(.*)")],
         software={},
     )
-    with create_tuning(path, head) as writer:
+    with TuningWriter.create(path, head) as writer:
         for index in range(2):
             writer.append(
                 Trial(

@@ -12,11 +12,11 @@ import msgspec
 import pytest
 
 from wulf.base.errors import ProbeError, UsageError
-from wulf.base.records.collectives import OWN, CollectiveTuning
 from wulf.node.cluster import inventory
 from wulf.tools.collectives import session
 from wulf.tools.collectives.bench import Bench, LaunchError, Pattern, Unit, operation_of
 from wulf.tools.collectives.judge import Judge
+from wulf.tools.collectives.record import OWN, CollectiveTuning
 from wulf.tools.collectives.rules import classic, installed
 from wulf.tools.collectives.rules.decision import for_all_sizes
 from wulf.tools.collectives.rules.installed import Algorithm, Library

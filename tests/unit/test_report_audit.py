@@ -7,7 +7,7 @@ import pytest
 from tests.unit import report_fixture
 from wulf.page.page import html
 from wulf.page.parts import Findings
-from wulf.page.sections import audit as audit_view
+from wulf.page.sections import findings as audit_view
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,12 @@ import msgspec
 import pytest
 
 from wulf.base.records import SCHEMA_VERSION, Estimate
-from wulf.base.records.collectives import (
+from wulf.page.page import html
+from wulf.page.pictures import pictures
+from wulf.page.terminal import plain, print_page
+from wulf.tools.collectives import page as collectives
+from wulf.tools.collectives.page import view
+from wulf.tools.collectives.record import (
     OWN,
     CollectiveTuning,
     HeldOut,
@@ -17,11 +22,6 @@ from wulf.base.records.collectives import (
     StruckOut,
     TunedCell,
 )
-from wulf.page.page import html
-from wulf.page.pictures import pictures
-from wulf.page.terminal import plain, print_page
-from wulf.tools.collectives import page as collectives
-from wulf.tools.collectives.page import view
 
 
 def ratio(value: float, width: float = 0.03) -> Estimate:

@@ -10,9 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.unit import report_fixture, tuning_fixture
+from tests.unit.make_records import manifest
 from tests.unit.pages import operations, said
 from wulf.face.cli.main import app
 from wulf.page.blocks import Command, Page
+from wulf.page.citation import bibtex
 from wulf.page.pictures import pictures
 from wulf.tools.measure.page import methods, paper, view
 from wulf.tools.tune import page
@@ -106,14 +108,8 @@ def test_hostile_names_are_no_latex() -> None:
 
 
 def test_bibtex_names_the_run() -> None:
-    cited = paper.Citation(
-        run_id="2026-11-21_a b",
-        title="4 nodes: mpi_pingpong",
-        wulf_version="0.1.0",
-        created_at="2026-11-21T08:00:00",
-        seed=7,
-    )
-    text = paper.bibtex(cited)
+    head = manifest(id="2026-11-21_a b", created_at="2026-11-21T08:00:00")
+    text = bibtex(head, "4 nodes: mpi_pingpong", 7)
     assert text.startswith("@misc{wulf-run-2026-11-21-a-b,\n")
     assert r"{4 nodes: mpi\_pingpong}" in text and "month        = nov" in text
     assert text.count("@misc{") == 2 and text.count("{") == text.count("}")

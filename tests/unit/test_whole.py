@@ -17,7 +17,6 @@ from tests.unit.test_report_text import console, printed
 from tests.unit.whole_fixture import PAIRS, effect, mending, ratio, workload
 from wulf.base.records import Change, ChangeOutcome, Mending, TuneManifest, Whole
 from wulf.base.store.tuning import TuningRun
-from wulf.compose.rendering import tuning_data
 from wulf.node.trials import prepare
 from wulf.node.trials.experiment import objective
 from wulf.node.trials.experiment.power import estimate as as_record
@@ -29,6 +28,7 @@ from wulf.stats.core.paired import paired_shift
 from wulf.stats.estimate.overall import together
 from wulf.tools.mend import work as procedure
 from wulf.tools.tune.page import TuningReport, build, headline
+from wulf.tools.tune.report import REPORT
 
 
 @pytest.fixture(scope="module")
@@ -256,7 +256,7 @@ def test_the_data_have_it(report: TuningReport, tmp_path: Path) -> None:
         result=report.tuning,
         mended=report.mended,
     )
-    whole = json.loads(tuning_data(run, "json"))["whole"]
+    whole = json.loads(REPORT.data(run, "json"))["whole"]
     assert whole["pairs"] == [list(pair) for pair in PAIRS]
     assert {"mending", "tuning", "whole"} < set(whole["figures"][0])
 

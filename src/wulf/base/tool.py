@@ -6,6 +6,7 @@ import pkgutil
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
@@ -59,6 +60,44 @@ class Tool(NamedTuple):
         """Import a part."""
         module, name = place.split(":")
         return getattr(import_module(f"{self.package}.{module}"), name)
+
+
+class Listed(NamedTuple):
+    """What a list of runs says of one, beside what is in every head."""
+
+    #: Operations, or the objective.
+    subjects: list[str]
+    pairs: int
+    #: Launches, or trials.
+    steps: int
+
+
+class RunKind(NamedTuple):
+    """A kind of runs.
+
+    A place is ``module:name``, so that listing runs imports no page.
+    """
+
+    name: str
+    #: With its article: ``a run of HPL``.
+    noun: str
+    #: The file that makes a directory a run of it.
+    head: str
+    #: ``(directory) -> run``, which has a ``path`` and a ``manifest``.
+    load: str
+    #: ``(run) -> Listed``.
+    listed: str
+    #: ``(run) -> `wulf.page.forms.Report``: in which forms people and programs read it.
+    report: str
+
+    def part(self, place: str) -> Any:
+        """Import a part."""
+        module, name = place.split(":")
+        return getattr(import_module(module), name)
+
+    def read(self, path: Path) -> Any:
+        """Read a run of this kind."""
+        return self.part(self.load)(path)
 
 
 @cache

@@ -6,10 +6,10 @@ import logging
 from pathlib import Path
 
 from wulf.base.records import Plan, TuneManifest
-from wulf.base.records.hpl import HplLaunch, HplManifest
 from wulf.node.measuring import loop as measuring
 from wulf.node.probe import budget
 from wulf.node.trials import loop as tuning
+from wulf.tools.hpl.record import HplLaunch, HplManifest
 
 _LOG = logging.getLogger("wulf")
 

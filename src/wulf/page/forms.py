@@ -4,15 +4,37 @@ from __future__ import annotations
 
 import csv as csv_module
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+import msgspec
 
 from wulf.page import gate, markup
 from wulf.page.blocks import Code, Notes, Page, Paragraph
 from wulf.page.document import Basic, Heading, data, document
-from wulf.page.parts import Raw, Table
+from wulf.page.parts import Figure, Raw, Table
 
+Form = Literal["html", "text", "json", "csv", "markdown", "latex", "bibtex", "svg", "pdf"]
+#: Forms that are no page and no picture.
+Data = Literal["json", "csv", "markdown", "latex", "bibtex"]
 CSV_HEADER = ("table", "row", "column", "value", "text")
 _LATEX_HEADINGS = {1: "section*", 2: "subsection*", 3: "subsubsection*", 4: "paragraph"}
+
+
+class Report(NamedTuple):
+    """In which forms a run of one kind is read; each takes the run."""
+
+    page: Callable[[Any], Page]
+    #: What is printed to a terminal, without what only a page shows.
+    text: Callable[[Any], Page]
+    #: The charts, each with the name of what it is about.
+    figures: Callable[[Any], Sequence[tuple[str, Figure]]]
+    data: Callable[[Any, Data], str]
+
+
+def json(record: msgspec.Struct) -> str:
+    """Return a record as JSON that can be read."""
+    return msgspec.json.format(msgspec.json.encode(record), indent=1).decode() + "\n"
 
 
 def markdown(shown: Page) -> str:

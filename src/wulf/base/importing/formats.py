@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from wulf.base.errors import ImportFormatError
 from wulf.base.importing import (
+    challenge,
     engine,
-    hpcc,
-    hpl,
     imb,
     iperf3,
+    linpack,
     mpptest,
     nccl,
     netperf,
@@ -51,8 +51,8 @@ def _read_by(
     return Format(title, recognises, lambda source: _grouped(read(source)))
 
 
-_HPL = _read_by(hpl.TITLE, hpl.recognises, hpl.read)
-_HPCC = Format(hpcc.TITLE, hpcc.recognises, lambda source: list(hpcc.launches(source)))
+_HPL = _read_by(linpack.TITLE, linpack.recognises, linpack.read)
+_HPCC = Format(challenge.TITLE, challenge.recognises, lambda source: list(challenge.launches(source)))
 FORMATS: tuple[Format, ...] = (
     _HPCC,
     _HPL,

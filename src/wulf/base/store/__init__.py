@@ -11,6 +11,7 @@ Files and not a database, because homes on clusters are NFS or Lustre, where SQL
 """
 
 from wulf.base.store.files import LOCK, decode_file, write_atomically
+from wulf.base.store.kinds import find_run, opened
 from wulf.base.store.runs import (
     ANALYSIS,
     MANIFEST,
@@ -18,11 +19,9 @@ from wulf.base.store.runs import (
     Run,
     Writer,
     create,
-    find_run,
     is_being_written,
     list_runs,
     load,
-    opened,
     resume,
     save_analysis,
     unreadable_runs,

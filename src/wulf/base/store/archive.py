@@ -127,7 +127,7 @@ def unpack(source: Path, root: Path, name: str | None = None) -> Path:
 
 def _require_readable(work: Path, shown: str) -> None:
     try:
-        kind_of(work).load(work)
+        kind_of(work).read(work)
     except StoreError as error:
         raise StoreError(str(error).replace(str(work), shown)) from error
 

@@ -19,6 +19,8 @@ from wulf.base.store.migrations import Kind, migrate
 from wulf.base.text import printable
 
 LOCK = "lock"
+#: What follows from the log of a run, of the kinds that conclude.
+RESULT = "result.json"
 #: What decoding a file raises that is none of ours: damaged, written by somebody else, or made to do harm.
 DAMAGED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
@@ -62,20 +64,23 @@ class Log:
         self._file.close()
 
 
-def make_directory(path: Path) -> None:
-    """Make the directory of a new run.
+def make_directory(path: Path, head: str | None = None) -> None:
+    """Make the directory of a new run; where `head` is named, one without that file may be there.
 
     Raises
     ------
     StoreError
         It is there already, or the disk refuses.
     """
+    exists = StoreError(f"{path} exists already: choose another name, or go on with --resume")
     try:
-        path.mkdir(parents=True)
+        path.mkdir(parents=True, exist_ok=head is not None)
     except FileExistsError:
-        raise StoreError(f"{path} exists already: choose another name, or go on with --resume") from None
+        raise exists from None
     except OSError as error:
         raise StoreError(f"cannot make the run directory {path}: {error.strerror}") from error
+    if head is not None and (path / head).exists():
+        raise exists
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -279,6 +284,32 @@ class RunWriter(Generic[_Head]):
     ) -> None:
         self._log.close()
         self._lock.close()
+
+    @classmethod
+    def create(cls, path: Path, manifest: _Head, *, may_be_there: bool = False) -> Self:
+        """Make a new run and open it for writing.
+
+        Parameters
+        ----------
+        may_be_there
+            Its directory may be there, with other things in it: a larger run has made it.
+
+        Raises
+        ------
+        StoreError
+            There is a run already, or the disk refuses.
+        """
+        make_directory(path, cls.head_name if may_be_there else None)
+        write_record(path / cls.head_name, manifest)
+        return cls(path, manifest)
+
+    def append(self, record: msgspec.Struct) -> None:
+        """Write one record; it is on the disk when this returns."""
+        self._log.append(record)
+
+    def conclude(self, result: msgspec.Struct) -> None:
+        """Store what follows from the records."""
+        write_record(self.path / RESULT, result)
 
     def update(self, **changed: object) -> None:
         """Replace the head by one with other fields."""

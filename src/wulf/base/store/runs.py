@@ -19,14 +19,12 @@ from wulf.base.store.files import (
     check_moment,
     decode_file,
     has,
-    make_directory,
     read_head,
     read_records,
     unfinished_bytes,
     write_atomically,
-    write_record,
 )
-from wulf.base.text import nearest, printable
+from wulf.base.text import printable
 
 MANIFEST = "manifest.json"
 RECORDS = "records.jsonl"
@@ -108,12 +106,12 @@ class Writer(RunWriter[Manifest]):
     head_name = MANIFEST
     log_name = RECORDS
 
-    def append(self, record: LogRecord) -> None:
-        """Write one record; it is on the disk when this returns."""
+    def append(self, record: msgspec.Struct) -> None:
+        """Write a node's record or a launch; it is on the disk when this returns."""
         if isinstance(record, LaunchResult) and record.output is not None:
             self._keep(record.launch.id, record.output)
             record = msgspec.structs.replace(record, output=None)
-        self._log.append(record)
+        super().append(record)
 
     def _keep(self, launch: str, output: Output) -> None:
         try:
@@ -127,9 +125,7 @@ class Writer(RunWriter[Manifest]):
 
 def create(path: Path, manifest: Manifest) -> Writer:
     """Make a new run directory and open it for writing."""
-    make_directory(path)
-    write_record(path / MANIFEST, manifest)
-    return Writer(path, manifest)
+    return Writer.create(path, manifest)
 
 
 def resume(path: Path) -> tuple[Run, Writer]:
@@ -207,7 +203,7 @@ def list_runs(root: Path, head: str = MANIFEST) -> list[Path]:
         The file that makes a directory a run of one kind.
     """
     found = {child / head: child for child in _children(root) if has(child, head)}
-    return [found[path] for path in sorted(found, key=_written)]
+    return [found[path] for path in sorted(found, key=written)]
 
 
 def unreadable_runs(root: Path) -> dict[Path, str]:
@@ -231,7 +227,7 @@ def _children(root: Path) -> list[Path]:
         raise StoreError(f"cannot read {root}: {error.strerror}") from error
 
 
-def _written(path: Path) -> float:
+def written(path: Path) -> float:
     """Return when a file was written; the beginning of time when that cannot be told (any more)."""
     try:
         return path.stat().st_mtime
@@ -249,55 +245,3 @@ def is_being_written(path: Path) -> bool:
     except OSError:
         return False
     return False
-
-
-def opened(run: Run | Path | str, runs: Path) -> Run:
-    """Return a measured run: itself, that of its path, or that of its name among `runs`.
-
-    Raises
-    ------
-    StoreError
-        There is none, or it cannot be read.
-    """
-    return run if isinstance(run, Run) else load(find_run(str(run), runs))
-
-
-#: What makes a directory a run, and of what kind.
-_KINDS = {MANIFEST: "a measured run", "tuning.json": "a tuning run", "hpl.json": "a run of HPL"}
-
-
-def find_run(name: str, root: Path, *heads: str) -> Path:
-    """Resolve what a user calls a run: a path, a name under `root`, a unique beginning, or ``latest``.
-
-    Parameters
-    ----------
-    heads
-        The files that make a directory a run of the kinds wanted; measured runs by default.
-    """
-    heads = heads or (MANIFEST,)
-    if any(has(Path(name), head) for head in heads):
-        return Path(name)
-    found = {run: _written(run / head) for head in heads for run in list_runs(root, head)}
-    runs = sorted(found, key=found.__getitem__)
-    if name == "latest" and runs:
-        return runs[-1]
-    matches = [run for run in runs if run.name == name] or [run for run in runs if run.name.startswith(name)]
-    if len(matches) == 1:
-        return matches[0]
-    if matches:
-        raise StoreError(
-            f"{name!r} is the beginning of {len(matches)} runs: {', '.join(m.name for m in matches)}"
-        )
-    for path, reason in unreadable_runs(root).items():
-        if path.name == name:
-            raise StoreError(f"{path} cannot be read: {reason}")
-    kinds = " or ".join(_KINDS[head] for head in heads)
-    for path in (Path(name), root / name):
-        other = next((kind for head, kind in _KINDS.items() if has(path, head)), None)
-        if other is not None:
-            raise StoreError(f"{path} is {other}; this takes {kinds} ('wulf runs list' shows the runs)")
-    hint = nearest(name, [run.name for run in runs])
-    raise StoreError(
-        f"there is no run {printable(name, 120)!r} here or in {root}{hint}; this takes {kinds} "
-        "('wulf runs list' shows the runs)"
-    )

@@ -24,13 +24,13 @@ import msgspec
 from wulf.base.errors import StoreError
 from wulf.base.records import Audit, Mending, Trial, TuneManifest, Tuning
 from wulf.base.store import columns
-from wulf.base.store.files import RunWriter, decode_file, has, read_head, read_records, write_record
+from wulf.base.store.files import RESULT, RunWriter, decode_file, has, read_head, read_records
+from wulf.base.tool import Listed
 
 _T = TypeVar("_T")
 
 HEAD = "tuning.json"
 TRIALS = "trials.jsonl"
-RESULT = "result.json"
 BEFORE = "before"
 AFTER = "after"
 COMPARED = "compared.html"
@@ -52,6 +52,10 @@ class TuningRun(msgspec.Struct, frozen=True, kw_only=True):
     audit_after: Audit | None = None
     #: What was set right before the search; None where that was not part of the run.
     mended: Mending | None = None
+
+    def __repr__(self) -> str:
+        """Return what it is, in a line: all its trials would be megabytes."""
+        return f"<TuningRun {str(self.path)!r}: {self.manifest.status}, {len(self.trials)} trials>"
 
     def columns(self, table: str = "trials") -> dict[str, list[Any]]:
         """Return a table as plain columns of equal length, for any data-frame library.
@@ -78,32 +82,6 @@ class TuningWriter(RunWriter[TuneManifest]):
 
     head_name = HEAD
     log_name = TRIALS
-
-    def append(self, trial: Trial) -> None:
-        """Write one trial; it is on the disk when this returns."""
-        self._log.append(trial)
-
-    def conclude(self, result: Tuning) -> None:
-        """Store what follows from the trials."""
-        write_record(self.path / RESULT, result)
-
-
-def create_tuning(path: Path, manifest: TuneManifest) -> TuningWriter:
-    """Make a new tuning run and open it for writing.
-
-    Raises
-    ------
-    StoreError
-        There is one already, or the disk refuses.
-    """
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(f"cannot make the run directory {path}: {error.strerror}") from error
-    if (path / HEAD).exists():
-        raise StoreError(f"{path} exists already: choose another name, or go on with --resume")
-    write_record(path / HEAD, manifest)
-    return TuningWriter(path, manifest)
 
 
 def resume_tuning(path: Path) -> tuple[TuningRun, TuningWriter]:
@@ -136,3 +114,8 @@ def load_tuning(path: Path) -> TuningRun:
 
 def _optional(path: Path, kind: type[_T]) -> _T | None:
     return decode_file(path, kind) if path.exists() else None
+
+
+def listed(run: TuningRun) -> Listed:
+    """Return what a list of runs says of a tuning run."""
+    return Listed([run.manifest.plan.objective], len(run.manifest.workload.places), len(run.trials))

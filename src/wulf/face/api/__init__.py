@@ -11,7 +11,6 @@ from wulf.base.errors import WulfError
 from wulf.base.records import Audit
 from wulf.base.store import Run
 from wulf.base.store.columns import of_records as columns
-from wulf.base.store.hpl import HplRun
 from wulf.base.store.tuning import TuningRun
 from wulf.base.tool import tools
 from wulf.face.api.declared import function
@@ -41,6 +40,7 @@ from wulf.face.api.programs import (
     worth,
 )
 from wulf.node.cluster.inventory import ClusterConfig
+from wulf.tools.hpl.store import HplRun
 
 __all__ = [
     "Audit",

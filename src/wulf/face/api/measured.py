@@ -11,12 +11,8 @@ from wulf.base import store
 from wulf.base.records import Analysis, Comparison
 from wulf.base.records.diagnosed import Diagnosis
 from wulf.base.request import RUNS
-from wulf.base.store import Run
-from wulf.base.store import load as load_measured
-from wulf.base.store.files import has
-from wulf.base.store.hpl import HEAD as HPL_HEAD
-from wulf.base.store.hpl import HplRun, load_hpl
-from wulf.base.store.tuning import HEAD, TuningRun, load_tuning
+from wulf.base.store import Run, kinds
+from wulf.base.store.tuning import TuningRun
 from wulf.base.tool import Progress
 from wulf.compose import rendering
 from wulf.face.api.arguments import checked
@@ -28,11 +24,13 @@ from wulf.node.fleet.begin import place_of
 from wulf.node.measuring import analysis, imported, imported_from
 from wulf.node.measuring import session as measuring
 from wulf.node.trials import interleaving
+from wulf.page.forms import Form
 from wulf.tools.compare import work as comparing
 from wulf.tools.compare.request import InTurnRequest
 from wulf.tools.diagnose import all_pairs
 from wulf.tools.diagnose import work as judging
 from wulf.tools.diagnose.request import MARGIN, DiagnoseRequest
+from wulf.tools.hpl.store import HplRun
 from wulf.tools.measure import work
 from wulf.tools.measure.request import CALIBRATE, MeasureRequest
 
@@ -55,10 +53,9 @@ def load(path: Path | str) -> Run | TuningRun | HplRun:
     """
     place = Path(path)
     if not os.path.isdir(place):  # noqa: PTH112 - also of a name that is too long for any file
-        place = store.find_run(str(path), RUNS, store.MANIFEST, HEAD, HPL_HEAD)
-    if has(place, HPL_HEAD):
-        return load_hpl(place)
-    return load_tuning(place) if has(place, HEAD) else load_measured(place)
+        place = kinds.find_any(str(path), RUNS)
+    run: Run | TuningRun | HplRun = kinds.kind_of(place).read(place)
+    return run
 
 
 def _measure(request: MeasureRequest, progress: Progress) -> Run:  # noqa: ARG001 - a run has its own
@@ -181,9 +178,7 @@ def _logged() -> Iterator[Logged]:
 
 
 @checked
-def render(
-    run: AnyRun | TuningRun | HplRun, form: rendering.Form = "html", path: Path | str | None = None
-) -> str:
+def render(run: AnyRun | TuningRun | HplRun, form: Form = "html", path: Path | str | None = None) -> str:
     """Return a run of any kind as ``wulf report`` shows it, and write it to a file where `path` names one.
 
     Parameters

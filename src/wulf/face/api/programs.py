@@ -6,11 +6,9 @@ from pathlib import Path
 
 from wulf.base.errors import StoreError
 from wulf.base.records import Comparison, Prediction
-from wulf.base.records.collectives import CollectiveTuning
 from wulf.base.records.emulated import Emulated
 from wulf.base.records.traced import TraceSummary
 from wulf.base.store import Run, opened
-from wulf.base.store.hpl import HplRun
 from wulf.base.tool import Progress
 from wulf.base.trace.summary import summary
 from wulf.face.api.declared import function
@@ -21,6 +19,7 @@ from wulf.tools.application.request import CharacteriseRequest
 from wulf.tools.blas import work as blas
 from wulf.tools.blas.request import BlasRequest
 from wulf.tools.collectives import session as collectives
+from wulf.tools.collectives.record import CollectiveTuning
 from wulf.tools.collectives.request import CollectivesRequest
 from wulf.tools.emulate import work as emulating
 from wulf.tools.emulate.request import EmulateRequest
@@ -28,6 +27,7 @@ from wulf.tools.hpcc import work as hpcc
 from wulf.tools.hpcc.request import HpccRequest
 from wulf.tools.hpl import session as linpack
 from wulf.tools.hpl.request import HplRequest
+from wulf.tools.hpl.store import HplRun
 from wulf.tools.predict import work as predicting
 from wulf.tools.predict.request import PredictRequest
 from wulf.tools.run import work as running

@@ -37,7 +37,7 @@ def command(request: AuditRequest, form: Shown) -> None:
     from wulf.node.fleet.look import judge
     from wulf.page import forms
     from wulf.page.page import html
-    from wulf.page.sections import audit as shown
+    from wulf.page.sections import findings as shown
     from wulf.page.terminal import print_page
 
     audit = judge(records_for(request.cluster, request.nodes, request.look), request.profile)

@@ -19,8 +19,8 @@ from wulf.face.cli.progress import Display, duration
 from wulf.tools.hpl.request import HplRequest
 
 if TYPE_CHECKING:
-    from wulf.base.records.hpl import HplLaunch, HplManifest
-    from wulf.base.store.hpl import HplRun
+    from wulf.tools.hpl.record import HplLaunch, HplManifest
+    from wulf.tools.hpl.store import HplRun
 
 
 class HplProgress(Display):
@@ -63,8 +63,8 @@ class Begun:
 @flat
 def command(context: typer.Context, request: HplRequest, begun: Begun) -> None:
     from wulf.base.store import find_run
-    from wulf.base.store.hpl import HEAD
     from wulf.tools.hpl import session
+    from wulf.tools.hpl.store import HEAD
 
     if begun.resume is not None:
         others = [name for name in given(context, HplRequest) if name not in ("--budget", "--runs")]

@@ -68,9 +68,6 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     nodes: list[str]
 
 
-KindName = Literal["measurement", "tuning", "hpl", "unknown"]
-
-
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """One line of ``wulf runs list --json``."""
 
@@ -80,8 +77,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     created_at: str | None
     #: As in its manifest, or what is wrong with it.
     status: str
-    #: Measured, a search for better settings, or HPL; unknown when its directory cannot be read.
-    kind: KindName
+    #: ``measurement``, ``tuning``, ``hpl`` or another; ``unknown`` when its directory cannot be read.
+    kind: str
     #: Operations, or the objective.
     ops: list[str]
     #: Number of pairs.

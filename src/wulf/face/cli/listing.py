@@ -5,18 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from wulf.base.errors import StoreError
 from wulf.base.text import printable
 from wulf.face.cli.options import print_json, show_table
 
 if TYPE_CHECKING:
-    from wulf.base import store
-    from wulf.base.store.hpl import HplRun
-    from wulf.base.store.kinds import Kind
-    from wulf.base.store.tuning import TuningRun
-    from wulf.face.cli.json_records import Entry, KindName
+    from wulf.base.tool import Listed, RunKind
+    from wulf.face.cli.json_records import Entry
 
 
 def show(runs: Path, tags: Sequence[str], *, json: bool) -> None:
@@ -74,47 +71,33 @@ def _said(entry: Entry) -> str:
     )
 
 
-def _entry(kind: Kind, path: Path) -> Entry:
+def _entry(kind: RunKind, path: Path) -> Entry:
     from wulf.base.store.labels import LABELS, Labels, labels
     from wulf.face.cli.json_records import Entry
 
-    name = cast("KindName", kind.name)
     try:
-        run = kind.load(path)
+        run = kind.read(path)
     except StoreError as error:
-        return _broken(path, f"damaged: {error}", name)
+        return _broken(path, f"damaged: {error}", kind.name)
     try:
         said = labels(path)
     except StoreError:
         said = Labels(note=f"{LABELS} is damaged")
-    ops, pairs, launches = _content(run)
+    listed: Listed = kind.part(kind.listed)(run)
     return Entry(
         run=path.name,
         created_at=run.manifest.created_at,
         status=_status(run.manifest.status, run.path),
-        kind=name,
-        ops=ops,
-        pairs=pairs,
-        launches=launches,
+        kind=kind.name,
+        ops=listed.subjects,
+        pairs=listed.pairs,
+        launches=listed.steps,
         tags=list(said.tags),
         note=said.note,
     )
 
 
-def _content(run: store.Run | TuningRun | HplRun) -> tuple[list[str], int, int]:
-    """Return what a run is about, of how many pairs, and how many launches or trials it has."""
-    from wulf.base.store.hpl import HplRun
-    from wulf.base.store.tuning import TuningRun
-
-    if isinstance(run, TuningRun):
-        return [run.manifest.plan.objective], len(run.manifest.workload.places), len(run.trials)
-    if isinstance(run, HplRun):
-        return ["HPL"], 0, len(run.launches)
-    workload = run.manifest.plan.workload
-    return workload.ops, len(workload.places), len(run.launches)
-
-
-def _broken(path: Path, status: str, kind: KindName) -> Entry:
+def _broken(path: Path, status: str, kind: str) -> Entry:
     from wulf.face.cli.json_records import Entry
 
     return Entry(

@@ -8,11 +8,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from wulf.base import catalogue, networks, records
-from wulf.base.records import collectives, diagnosed, emulated, hpcc, hpl, traced, watched
+from wulf.base.records import diagnosed, emulated, traced, watched
 from wulf.base.tool import tools
 from wulf.face.cli import json_records
 from wulf.face.cli.verification import Verification
 from wulf.node import lab
+from wulf.tools.collectives.record import CollectiveTuning
+from wulf.tools.hpcc.record import HpccResult
+from wulf.tools.hpl.record import HplLaunch, HplManifest, HplResult
 from wulf.tools.measure.page import export
 
 
@@ -38,14 +41,12 @@ OUTPUTS: dict[str, Output] = {
     "networks": Output("wulf program predict --json (with --list)", list[networks.NamedNetwork]),
     "watch": Output("wulf watch run --json, wulf watch show --json", watched.WatchReport),
     "mpi-parameters": Output("wulf tune parameters --json", list[records.MpiParameter]),
-    "hpcc": Output("wulf bench hpcc --json", hpcc.HpccResult),
-    "hpl": Output(
-        "wulf bench hpl --json, wulf report --json (of a run of HPL), RUN/result.json", hpl.HplResult
-    ),
+    "hpcc": Output("wulf bench hpcc --json", HpccResult),
+    "hpl": Output("wulf bench hpl --json, wulf report --json (of a run of HPL), RUN/result.json", HplResult),
     "runs": Output("wulf runs list --json, wulf runs list --json", list[json_records.Entry]),
     "labels": Output("wulf runs tag --json, wulf runs note --json", json_records.RunLabels),
     "config": Output("wulf config --json", json_records.Configuration),
-    "collectives": Output("wulf tune collectives --json, RULES.json", collectives.CollectiveTuning),
+    "collectives": Output("wulf tune collectives --json, RULES.json", CollectiveTuning),
     "topology": Output("wulf audit topology --json", records.LinkTopology),
     "embedding": Output("wulf audit topology --embed SHAPE --json", records.Embedding),
     "lab": Output("wulf lab status --json", list[lab.VirtualNode]),
@@ -65,8 +66,8 @@ OUTPUTS: dict[str, Output] = {
     "tuning": Output("wulf report --json (of a tuning run), RUN/result.json", records.Tuning),
     "tuning-manifest": Output("RUN/tuning.json", records.TuneManifest),
     "trial": Output("RUN/trials.jsonl (one object a line)", records.Trial),
-    "hpl-manifest": Output("RUN/hpl.json", hpl.HplManifest),
-    "hpl-launch": Output("RUN/launches.jsonl (one object a line)", hpl.HplLaunch),
+    "hpl-manifest": Output("RUN/hpl.json", HplManifest),
+    "hpl-launch": Output("RUN/launches.jsonl (one object a line)", HplLaunch),
     "manifest": Output("RUN/manifest.json", records.Manifest),
     "record": Output("RUN/records.jsonl (one object a line)", records.NodeRecord | records.LaunchResult),
     **{

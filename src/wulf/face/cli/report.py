@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -16,11 +16,7 @@ from wulf.base.request import RUNS
 from wulf.face.cli.options import RunArgument, RunsOption, console
 
 if TYPE_CHECKING:
-    from wulf.base.records import Analysis
-    from wulf.base.store import Run
-    from wulf.base.store.hpl import HplRun
-    from wulf.base.store.tuning import TuningRun
-    from wulf.compose.rendering import Form
+    from wulf.page.forms import Form
     from wulf.page.parts import Figure
 
 #: Directory of a run that charts are written into.
@@ -57,21 +53,15 @@ def command(
         bool, typer.Option("--open", help="Open the page in a browser when there is one.")
     ] = False,
 ) -> None:
-    """Report a measured run, a tuning run or a run of HPL. Without an option an HTML file is written into it.
+    """Report a run of any kind. Without an option an HTML file is written into it.
 
     --markdown and --latex give the tables that papers print: of a measured run its pairs and the sizes of the worst
     one, of a tuning run (with --csv, too) setting, mean, deviation, quantiles. --svg and --pdf write the charts into
     the directory 'charts' of the run.
     """
-    from wulf.base.store import MANIFEST, find_run, load, write_atomically
-    from wulf.base.store.hpl import HEAD as HPL
-    from wulf.base.store.hpl import load_hpl
-    from wulf.base.store.tuning import HEAD, load_tuning
+    from wulf.base.store import kinds
     from wulf.compose import rendering
-    from wulf.node.measuring.analysis import analyze
     from wulf.page.terminal import print_page
-    from wulf.tools.emulate import work
-    from wulf.tools.measure import page as run_report
 
     forms: dict[Form, bool] = {
         "html": as_html,
@@ -88,96 +78,30 @@ def command(
     if len(chosen) > 1:
         raise UsageError(f"choose one of {', '.join(f'--{form}' for form in forms)}")
     form: Form = chosen[0] if chosen else "html"
-    path = find_run(run, runs, MANIFEST, HEAD, HPL)
-    if (path / HEAD).is_file():
-        _tuning(load_tuning(path), form, output, show=show)
-        return
-    if (path / HPL).is_file():
-        _hpl(load_hpl(path), form, output, show=show)
-        return
-    loaded = load(path)
-    analysis = loaded.analysis() or analyze(loaded)
-    if form == "text" and output is None:
-        performed = work.shown(loaded, analysis)
-        shown = run_report.build(
-            loaded.manifest, loaded.nodes, loaded.launches, analysis, performed=performed
-        )
-        print_page(shown, console())
-    elif form in ("svg", "pdf"):
-        _draw(_charts(loaded, analysis), form, output or loaded.path / CHARTS)
-    elif form != "html":
-        _emit(rendering.data(loaded, analysis, form), output)
-    else:
-        page = output or loaded.path / "report.html"
-        write_atomically(page, rendering.page(loaded, analysis).encode())
-        sys.stdout.write(f"report: {page.resolve()}\n")
-        if show:
-            _open(page)
-
-
-def write_tuning_page(run: TuningRun, output: Path | None) -> Path:
-    """Write the page of a tuning run, into the run by default; return where it is."""
-    from wulf.base.store import write_atomically
-    from wulf.page.page import html
-    from wulf.tools.tune import apply_result
-    from wulf.tools.tune import page as tuning
-
-    page = output or run.path / "report.html"
-    write_atomically(page, html(tuning.build(apply_result.report(run))).encode())
-    return page
-
-
-def _tuning(run: TuningRun, form: Form, output: Path | None, *, show: bool) -> None:
-    from wulf.compose import rendering
-    from wulf.page.terminal import print_page
-    from wulf.tools.tune import apply_result
-    from wulf.tools.tune import page as tuning
-
-    if run.result is None:
-        raise StoreError(f"{run.path} has no conclusion yet: go on with 'wulf tune --resume {run.path}'")
-    if form == "html":
-        page = write_tuning_page(run, output)
-        sys.stdout.write(f"report: {page.resolve()}\n")
-        if show:
-            _open(page)
-    elif form == "text" and output is None:
-        print_page(tuning.build(apply_result.report(run)), console())
-    elif form in ("svg", "pdf"):
-        figures = tuning.build(apply_result.report(run)).figures
-        _draw([("tuning", figure) for figure in figures], form, output or run.path / CHARTS)
-    else:
-        _emit(rendering.tuning_data(run, form), output)
-
-
-def _hpl(run: HplRun, form: Form, output: Path | None, *, show: bool) -> None:
-    from wulf.base.store import write_atomically
-    from wulf.compose import rendering
-    from wulf.tools.hpl import page as hpl
-    from wulf.tools.hpl import session as linpack
-
+    path = kinds.find_any(run, runs)
+    kind = kinds.kind_of(path)
+    found, report = kind.read(path), rendering.report_of(kind)
     if form in ("svg", "pdf"):
-        # What an older version concluded, or one that was killed, is not what this one would.
-        result = linpack.conclude(run.manifest, run.launches)
-        figures = hpl.build(run.manifest, run.launches, result).figures
-        _draw([("hpl", figure) for figure in figures], form, output or run.path / CHARTS)
-        return
-    made = rendering.rendered(run, form).encode()
-    if form != "html":
-        _emit(made, output)
-        return
+        _draw(report.figures(found), form, output or path / CHARTS)
+    elif form == "text" and output is None:
+        print_page(report.text(found), console())
+    elif form == "html":
+        page = write_page(found, output)
+        sys.stdout.write(f"report: {page.resolve()}\n")
+        if show:
+            _open(page)
+    else:
+        _emit(rendering.rendered(found, form).encode(), output)
+
+
+def write_page(run: Any, output: Path | None) -> Path:
+    """Write the page of a run of any kind, into the run by default; return where it is."""
+    from wulf.base.store import write_atomically
+    from wulf.compose import rendering
+
     page = output or run.path / "report.html"
-    write_atomically(page, made)
-    sys.stdout.write(f"report: {page.resolve()}\n")
-    if show:
-        _open(page)
-
-
-def _charts(run: Run, analysis: Analysis) -> list[tuple[str, Figure]]:
-    from wulf.tools.emulate import work
-    from wulf.tools.measure.page import view
-
-    performed = work.shown(run, analysis)
-    return view.figures_of(view.build(run.manifest, run.nodes, run.launches, analysis, performed=performed))
+    write_atomically(page, rendering.rendered(run, "html").encode())
+    return page
 
 
 def _draw(charts: Sequence[tuple[str, Figure]], form: Literal["svg", "pdf"], directory: Path) -> None:

@@ -17,7 +17,7 @@ from wulf.face.cli.declared import flat
 from wulf.face.cli.measure_progress import MeasureProgress
 from wulf.face.cli.options import MovedArgument, console, require_named
 from wulf.face.cli.progress import Counting, Display, counting, note, staging
-from wulf.face.cli.report import write_tuning_page
+from wulf.face.cli.report import write_page
 from wulf.face.cli.set_values import show, telling_of_nodes
 from wulf.face.cli.tune_progress import TuneProgress
 from wulf.node.fleet.fields import AllowMissingField
@@ -110,7 +110,7 @@ def command(request: WholeRequest, allowed: Allowed, moved: MovedArgument = None
             stored = persist.keep(config, there.nodes, request.runs, deadline_s=opening.CONFIRM_WITHIN_S)
         tune.remember_missing(whole, there, found, persist=request.persist and stored)
     done = load_tuning(path)
-    page = write_tuning_page(done, None)
+    page = write_page(done, None)
     if done.result is not None:
         sys.stdout.write(f"{report.headline(apply_result.report(done))}.\n")
     sys.stdout.write(f"report: {page.resolve()}\n")

@@ -191,7 +191,7 @@ _WRITTEN: Mapping[str, Mapping[str, Verb]] = {
     "Runs": {
         "report": _verb(
             "report",
-            "Report a measured run, a tuning run or a run of HPL. Without an option an HTML file is written into it.",
+            "Report a run of any kind. Without an option an HTML file is written into it.",
         ),
         "runs": _verb("runs", "List, label, rename, delete and move runs, of all kinds."),
         "config": _verb(

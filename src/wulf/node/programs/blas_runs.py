@@ -10,11 +10,11 @@ from wulf.base.contracts import Transport
 from wulf.base.errors import ProbeError, TransportError
 from wulf.base.nodeset import fold, reasons_text
 from wulf.base.records import NodeRecord
-from wulf.base.records.blas import BlasLibrary
+from wulf.base.records.libraries import BlasLibrary
 from wulf.base.text import last_line, printable
 from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.facts.values import cpu_list
-from wulf.node.programs import blas
+from wulf.node.programs import blas_libraries
 
 ASK_TIMEOUT_S = 30.0
 
@@ -46,12 +46,12 @@ def proven(
     ProbeError
         It would use another library, or has one built in; says which and why.
     """
-    variables = blas.environment(library.path, before=before)
+    variables = blas_libraries.environment(library.path, before=before)
     everything = {**(before or {}), **variables}
     answer = transport.run(
-        ["sh", "-c", blas.BINDINGS, "sh", program], [node], timeout_s=ASK_TIMEOUT_S, env=everything
+        ["sh", "-c", blas_libraries.BINDINGS, "sh", program], [node], timeout_s=ASK_TIMEOUT_S, env=everything
     )[node]
-    files = blas.bound(answer.stdout.decode(errors="replace"))
+    files = blas_libraries.bound(answer.stdout.decode(errors="replace"))
     if not files:
         why = last_line(answer.stderr) or "none of its libraries, or of its own calls, is bound to dgemm"
         raise ProbeError(f"{node}: {printable(program, 200)}: its BLAS library cannot be exchanged: {why}")
@@ -67,11 +67,13 @@ def proven(
 
 def installed(transport: Transport, nodes: Sequence[str]) -> tuple[list[BlasLibrary], dict[str, str]]:
     """Return the libraries that all nodes have, and why others are left out."""
-    answers = transport.run(["sh", "-c", blas.FIND], nodes, timeout_s=ASK_TIMEOUT_S)
+    answers = transport.run(["sh", "-c", blas_libraries.FIND], nodes, timeout_s=ASK_TIMEOUT_S)
     bad = {node: answer.reason for node, answer in answers.items() if answer.status != "ok"}
     if bad:
         raise TransportError(reasons_text(bad))
-    on_node = {node: blas.find(answer.stdout.decode(errors="replace")) for node, answer in answers.items()}
+    on_node = {
+        node: blas_libraries.find(answer.stdout.decode(errors="replace")) for node, answer in answers.items()
+    }
     places: dict[str, list[str]] = defaultdict(list)
     known: dict[str, BlasLibrary] = {}
     for node, libraries in on_node.items():

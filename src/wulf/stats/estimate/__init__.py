@@ -11,7 +11,7 @@ from wulf.stats.estimate.cells import (
     sample_mean,
     sample_quantiles,
 )
-from wulf.stats.estimate.compare import compare
+from wulf.stats.estimate.comparison import compare
 from wulf.stats.estimate.host_noise import host_noise
 from wulf.stats.estimate.interleaved import compare_interleaved
 from wulf.stats.estimate.load_latency import under_load

@@ -15,7 +15,7 @@ import msgspec
 from wulf.base.records import SCHEMA_VERSION, Cell, CellComparison, Comparison, Verdict
 from wulf.stats.core.paired import paired_shift
 from wulf.stats.core.shift import Shift
-from wulf.stats.estimate.compare import ALL_PAIRS, SIGNIFICANCE, adjust, comparison, directed, overall
+from wulf.stats.estimate.comparison import ALL_PAIRS, SIGNIFICANCE, adjust, comparison, directed, overall
 
 #: Median [s] of every cell of one launch.
 Medians = Mapping[Cell, float]

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from wulf.base.records.base import Estimate
-from wulf.base.records.blas import BlasRank
+from wulf.base.records.libraries import BlasRank
 from wulf.stats.core import intervals
 from wulf.stats.core.paired import paired_shift, paired_verdict
 from wulf.stats.estimate.cells import as_estimate

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wulf.base.nodeset import fold
-from wulf.base.records.blas import BlasComparison, BlasRank
+from wulf.base.records.libraries import BlasComparison, BlasRank
 from wulf.base.text import printable
 from wulf.base.units import format_change
 from wulf.page.blocks import Page, Verdict

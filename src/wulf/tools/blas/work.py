@@ -13,13 +13,13 @@ from wulf.base.contracts import NodeResult, Transport
 from wulf.base.errors import EXIT_INTERRUPTED, ProbeError, TransportError, UsageError
 from wulf.base.nodeset import reasons_text
 from wulf.base.records import SCHEMA_VERSION
-from wulf.base.records.blas import BlasComparison, BlasLibrary
+from wulf.base.records.libraries import BlasComparison, BlasLibrary
 from wulf.base.text import last_line
 from wulf.base.tool import Progress
 from wulf.node.fleet import site
 from wulf.node.fleet.begin import new_seed
 from wulf.node.fleet.clusters import config_of, distinct
-from wulf.node.programs import blas, shipping
+from wulf.node.programs import blas_libraries, shipping
 from wulf.node.programs.blas_runs import fewest_cpus, installed, together
 from wulf.stats.estimate import ranking
 from wulf.tools.blas.request import BlasRequest
@@ -42,11 +42,13 @@ class _Bench(msgspec.Struct, frozen=True, kw_only=True):
     program: str
     threads: int
 
-    def measure(self, library: BlasLibrary, size: int, for_ms: int) -> dict[str, blas.Products | str]:
+    def measure(
+        self, library: BlasLibrary, size: int, for_ms: int
+    ) -> dict[str, blas_libraries.Products | str]:
         """Return what each node measured, or why it did not."""
         argv = [self.program, library.path, "--size", str(size), "--products", "1", "--for-ms", str(for_ms)]
-        variables = blas.environment(library.path, self.threads)
-        found: dict[str, blas.Products | str] = {}
+        variables = blas_libraries.environment(library.path, self.threads)
+        found: dict[str, blas_libraries.Products | str] = {}
         for nodes in self.together:
             answers = self.transport.run(argv, nodes, timeout_s=LAUNCH_TIMEOUT_S, env=variables)
             found |= {node: _products(answer) for node, answer in answers.items()}
@@ -92,7 +94,7 @@ def _libraries(paths: Sequence[str] | None, bench: _Bench) -> tuple[list[BlasLib
     if paths is None:
         return found, missing
     default = {library.path for library in found if library.default}
-    return blas.named([(path, path in default) for path in dict.fromkeys(paths)]), {}
+    return blas_libraries.named([(path, path in default) for path in dict.fromkeys(paths)]), {}
 
 
 def _working(
@@ -125,7 +127,7 @@ def _is_of(file: str, library: str) -> bool:
 def _too_few(libraries: Sequence[BlasLibrary], left_out: Mapping[str, str]) -> str:
     have = f"only {libraries[0].name} can be used" if libraries else "no BLAS library can be used"
     why = "".join(f"; {name}: {reason}" for name, reason in left_out.items())
-    return f"{have}: there is nothing to compare{why}. More, on every node (Debian, Ubuntu): {blas.MORE}"
+    return f"{have}: there is nothing to compare{why}. More, on every node (Debian, Ubuntu): {blas_libraries.MORE}"
 
 
 class _Rounds(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,7 +139,7 @@ class _Rounds(msgspec.Struct, frozen=True, kw_only=True):
     #: Reason → how often.
     failures: defaultdict[str, Counter[str]]
 
-    def take(self, found: Mapping[str, Mapping[str, blas.Products | str]]) -> None:
+    def take(self, found: Mapping[str, Mapping[str, blas_libraries.Products | str]]) -> None:
         """Take one round: what each library reached on each node, or why it reached nothing."""
         for name, of_nodes in found.items():
             self.rates[name].append({})
@@ -210,11 +212,11 @@ def _of(rates: Mapping[str, Sequence[Mapping[str, float]]], node: str) -> dict[s
     }
 
 
-def _products(answer: NodeResult) -> blas.Products | str:
+def _products(answer: NodeResult) -> blas_libraries.Products | str:
     if answer.status != "ok":
         return last_line(answer.stderr) or answer.reason
     try:
-        return blas.products(answer.stdout)
+        return blas_libraries.products(answer.stdout)
     except ProbeError as error:
         return str(error)
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from wulf.base.records.collectives import EffectState, RuleEffect
 from wulf.tools.collectives.bench import Bench, LaunchError, Pattern
+from wulf.tools.collectives.record import EffectState, RuleEffect
 from wulf.tools.collectives.rules import classic, json3, mpich_tree
 from wulf.tools.collectives.rules.halving import Candidate
 from wulf.tools.collectives.rules.installed import Library

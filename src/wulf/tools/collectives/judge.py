@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from wulf.base.records import Estimate
-from wulf.base.records.collectives import HeldOut, HeldOutFailure
 from wulf.stats.core.paired import paired_shift
 from wulf.tools.collectives.bench import LaunchError, Unit
+from wulf.tools.collectives.record import HeldOut, HeldOutFailure
 from wulf.tools.collectives.search import FEWEST, MOST, Say, Times, blocks_left_s, estimate_of, widest
 
 #: Launches of a block: without the file, with it, and without it again.

@@ -13,10 +13,10 @@ from typing import Protocol
 import msgspec
 
 from wulf.base.records import Estimate
-from wulf.base.records.collectives import StruckOut, TunedCell
 from wulf.stats.core.paired import paired_shift, paired_verdict
 from wulf.stats.core.shift import Shift
 from wulf.tools.collectives.bench import LaunchError, Unit
+from wulf.tools.collectives.record import StruckOut, TunedCell
 from wulf.tools.collectives.rules import halving
 from wulf.tools.collectives.rules.decision import Found
 from wulf.tools.collectives.rules.halving import Candidate, Ratios

@@ -13,7 +13,6 @@ import msgspec
 from wulf.base import store
 from wulf.base.errors import ProbeError, UsageError, WulfError
 from wulf.base.records import SCHEMA_VERSION, Operation
-from wulf.base.records.collectives import OWN, CollectiveTuning, RuleEffect, StruckOut, TunedCell
 from wulf.base.text import nearest
 from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.fleet import allocation, site
@@ -24,6 +23,7 @@ from wulf.page.words import listed
 from wulf.tools.collectives import effect
 from wulf.tools.collectives.bench import Bench, LaunchError, Unit, operation_of, place_of
 from wulf.tools.collectives.judge import Judge
+from wulf.tools.collectives.record import OWN, CollectiveTuning, RuleEffect, StruckOut, TunedCell
 from wulf.tools.collectives.request import CollectivesRequest
 from wulf.tools.collectives.rules.decision import Found, decide, for_all_sizes
 from wulf.tools.collectives.rules.halving import Candidate

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from wulf.base import store
 from wulf.base.errors import AnalysisError
-from wulf.base.importing import hpcc as output
+from wulf.base.importing import challenge as output
 from wulf.base.nodeset import fold
 from wulf.base.records import SCHEMA_VERSION, Place
-from wulf.base.records.hpcc import HpccDifference, HpccFigure, HpccResult
 from wulf.node.measuring.imported import CONFIDENCE
 from wulf.stats.core import intervals
 from wulf.stats.estimate import outliers
 from wulf.stats.estimate.cells import as_estimate
+from wulf.tools.hpcc.record import HpccDifference, HpccFigure, HpccResult
 
 #: Results of a node alone in which nodes are compared: its processors, its memory, what lies between its ranks.
 COMPARED = (

@@ -15,7 +15,7 @@ import msgspec
 from wulf.base import store
 from wulf.base.contracts import Launcher, MpiJob, NodeResult, RemoteProcess, Transport
 from wulf.base.errors import BuildError, ImportFormatError, ProbeError, TransportError, UsageError
-from wulf.base.importing import hpcc as output
+from wulf.base.importing import challenge as output
 from wulf.base.importing.series import Series, Source
 from wulf.base.nodeset import fold, reasons_text
 from wulf.base.records import (
@@ -40,7 +40,7 @@ from wulf.node.fleet.clusters import config_of, distinct
 from wulf.node.measuring.analysis import analyze
 from wulf.node.measuring.imported import CONFIDENCE, PRECISION, operation_of, sample_of
 from wulf.node.probe import build
-from wulf.node.programs import blas
+from wulf.node.programs import blas_libraries
 from wulf.node.programs.blas_runs import fewest_cpus, together
 from wulf.stats.core.trend import TESTABLE
 from wulf.tools.hpcc import program as hpcc
@@ -315,7 +315,7 @@ def _jobs(
                 interface=None if inside else config.interface,
                 subnet=None if inside else site.subnet(records),
                 shared_cpu=any(shares(*place) for place in places.values()),
-                env=dict(config.mpi.env) | blas.thread_variables(1),
+                env=dict(config.mpi.env) | blas_libraries.thread_variables(1),
             ),
         )
 

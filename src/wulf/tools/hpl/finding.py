@@ -9,7 +9,6 @@ from wulf.base.contracts import Launcher, Transport
 from wulf.base.errors import UsageError
 from wulf.base.nodeset import fold, reasons_text
 from wulf.base.records import NodeRecord
-from wulf.base.records.hpl import HplPlan
 from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.cluster.launcher import families
 from wulf.node.cluster.launcher.srun import Srun
@@ -17,6 +16,7 @@ from wulf.node.fleet import site as cluster_site
 from wulf.node.probe import build
 from wulf.tools.hpl import program as hpl
 from wulf.tools.hpl.launching import ASK_S, HplSite
+from wulf.tools.hpl.record import HplPlan
 
 #: Below the user's home, a path that other users cannot write to: a directory for each run.
 DIRECTORY = ".cache/wulf/hpl"

@@ -12,10 +12,10 @@ from wulf.base import hpl_output
 from wulf.base.contracts import Launcher, MpiJob, Transport
 from wulf.base.errors import OverdueError, ProbeError, TransportError
 from wulf.base.nodeset import reasons_text
-from wulf.base.records.hpl import HplLaunch, HplPhase, HplSetting
 from wulf.base.store.files import timestamp
 from wulf.base.text import last_line, printable
 from wulf.tools.hpl import program as hpl
+from wulf.tools.hpl.record import HplLaunch, HplPhase, HplSetting
 
 #: Commands beside the job itself may take so long [s].
 ASK_S = 60.0

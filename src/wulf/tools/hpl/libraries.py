@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from wulf.base.contracts import Transport
 from wulf.base.errors import ProbeError, UsageError
 from wulf.base.nodeset import fold
-from wulf.base.records.blas import BlasLibrary, BlasRank
-from wulf.base.records.hpl import HplLaunch, HplPlan
-from wulf.node.programs import blas as apps
+from wulf.base.records.libraries import BlasLibrary, BlasRank
+from wulf.node.programs import blas_libraries as apps
 from wulf.node.programs import blas_runs
 from wulf.stats.estimate import ranking
+from wulf.tools.hpl.record import HplLaunch, HplPlan
 
 #: Rates that differ by less do not matter.
 MARGIN = 0.02

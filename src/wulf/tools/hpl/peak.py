@@ -11,7 +11,7 @@ import msgspec
 from wulf.base.errors import AnalysisError
 from wulf.base.nodeset import fold
 from wulf.base.records import FactValue, NodeRecord
-from wulf.base.records.hpl import Peak, PeakPart
+from wulf.tools.hpl.record import Peak, PeakPart
 
 
 class Core(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

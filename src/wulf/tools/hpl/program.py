@@ -11,7 +11,7 @@ import msgspec
 
 from wulf.base import hpl_output
 from wulf.base.errors import UsageError
-from wulf.base.records.hpl import HplSetting
+from wulf.tools.hpl.record import HplSetting
 
 Kind = Literal["xhpl", "hpcc"]
 #: Scaled residuals that are right (HPL's own default).

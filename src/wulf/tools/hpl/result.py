@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from wulf.base.errors import AnalysisError
 from wulf.base.records import SCHEMA_VERSION, Estimate
-from wulf.base.records.blas import BlasRank
-from wulf.base.records.hpl import Forecast, HplLaunch, HplManifest, HplPlan, HplResult, HplSetting, TimeModel
+from wulf.base.records.libraries import BlasRank
 from wulf.stats.core import intervals
 from wulf.tools.hpl import program, run_time, top500
+from wulf.tools.hpl.record import Forecast, HplLaunch, HplManifest, HplPlan, HplResult, HplSetting, TimeModel
 
 CONFIDENCE = 0.95
 

@@ -10,8 +10,8 @@ import scipy
 
 from wulf.base.errors import AnalysisError
 from wulf.base.records import Estimate
-from wulf.base.records.hpl import Forecast, TimeModel
 from wulf.stats.core import linear
+from wulf.tools.hpl.record import Forecast, TimeModel
 
 CONFIDENCE = 0.95
 METHOD = "surface × n² + volume × n³, robust least squares of relative residuals, Student's t"

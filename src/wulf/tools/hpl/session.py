@@ -15,17 +15,6 @@ import msgspec
 from wulf.base.contracts import Transport
 from wulf.base.errors import AnalysisError, UsageError, WulfError
 from wulf.base.records import NodeRecord
-from wulf.base.records.hpl import (
-    HplLaunch,
-    HplManifest,
-    HplPhase,
-    HplPlan,
-    HplResult,
-    HplSetting,
-    Peak,
-    TimeModel,
-)
-from wulf.base.store.hpl import HEAD, HplRun, HplWriter, create_hpl, load_hpl, resume_hpl
 from wulf.node.cluster import inventory
 from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.facts.values import cpu_list
@@ -38,8 +27,19 @@ from wulf.tools.hpl import finding, launching, peak, run_time
 from wulf.tools.hpl import program as hpl
 from wulf.tools.hpl import result as hpl_result
 from wulf.tools.hpl.libraries import libraries_of, ranked
+from wulf.tools.hpl.record import (
+    HplLaunch,
+    HplManifest,
+    HplPhase,
+    HplPlan,
+    HplResult,
+    HplSetting,
+    Peak,
+    TimeModel,
+)
 from wulf.tools.hpl.request import BUDGET_S, HplRequest
 from wulf.tools.hpl.search import CUT, Order, Search, Values
+from wulf.tools.hpl.store import HEAD, HplRun, HplWriter, load_hpl, resume_hpl
 
 #: Shares of the whole time until which settings are searched; the rest is for the result.
 SEARCH_SHARE = 0.5
@@ -99,7 +99,7 @@ def start(request: HplRequest, watcher: Watcher) -> HplRun:
             replace(request, cluster=config, budget_s=budget_s), path.name, transport, records
         )
         site = finding.site(config, transport, manifest.plan, records, manifest.id, watcher.note)
-        with create_hpl(path, manifest) as writer:
+        with HplWriter.create(path, manifest) as writer:
             watcher.begun(path, manifest)
             _carry_out(writer, [], site, watcher)
     return load_hpl(path)

@@ -9,7 +9,7 @@ from itertools import takewhile
 
 import msgspec
 
-from wulf.base.records.hpl import Standing
+from wulf.tools.hpl.record import Standing
 
 
 class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

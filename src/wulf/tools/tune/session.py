@@ -23,7 +23,7 @@ from wulf.base.records import (
     Workload,
 )
 from wulf.base.store import find_run
-from wulf.base.store.tuning import HEAD, TuningRun, TuningWriter, create_tuning, load_tuning, resume_tuning
+from wulf.base.store.tuning import HEAD, TuningRun, TuningWriter, load_tuning, resume_tuning
 from wulf.node.change import apply, steps
 from wulf.node.change.guard import Guards
 from wulf.node.cluster import inventory
@@ -139,7 +139,7 @@ def start(task: TuneTask, path: Path, watcher: Watcher, *, set_kept: bool) -> Tu
                 trial_s = loop.pilot(ready.bench, workload, task.goal.figures, task.seed)
             task = msgspec.structs.replace(task, budget_s=allocation.capped(task.budget_s, watcher.note))
             manifest = _manifest(task, path.name, choice, ready, records, workload, trial_s=trial_s)
-            with create_tuning(path, manifest) as writer:
+            with TuningWriter.create(path, manifest, may_be_there=True) as writer:
                 watcher.begun(path, manifest)
                 result = _search(writer, [], ready.bench, watcher)
         if set_kept:

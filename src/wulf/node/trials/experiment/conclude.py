@@ -118,7 +118,7 @@ def _effect(
 
 
 def verdict(found: Contrast, sure: bool, plan: TunePlan) -> Verdict:
-    """Say what an effect is; see the module `wulf.stats.estimate.compare` for what the words mean."""
+    """Say what an effect is; see the module `wulf.stats.estimate.comparison` for what the words mean."""
     low, high = found.interval(plan.confidence)
     margin = math.log1p(plan.margin)
     if -margin <= low and high <= margin:

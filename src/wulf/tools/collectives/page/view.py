@@ -6,7 +6,13 @@ from collections.abc import Sequence
 
 from wulf.base.nodeset import fold
 from wulf.base.records import Estimate
-from wulf.base.records.collectives import (
+from wulf.base.text import printable
+from wulf.base.units import format_bytes, format_change
+from wulf.page.blocks import Code, Page, Section, Verdict
+from wulf.page.parts import Column, Columns, Figure, Flag, Item, Table, Variant
+from wulf.page.words import change_item, count, duration, name, percent
+from wulf.tools.collectives.page import charts
+from wulf.tools.collectives.record import (
     CollectiveTuning,
     HeldOut,
     HeldOutFailure,
@@ -14,12 +20,6 @@ from wulf.base.records.collectives import (
     StruckOut,
     TunedCell,
 )
-from wulf.base.text import printable
-from wulf.base.units import format_bytes, format_change
-from wulf.page.blocks import Code, Page, Section, Verdict
-from wulf.page.parts import Column, Columns, Figure, Flag, Item, Table, Variant
-from wulf.page.words import change_item, count, duration, name, percent
-from wulf.tools.collectives.page import charts
 
 #: Where nothing is better.
 DEFAULT = "library's own"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from wulf.base.records.hpl import HplLaunch, HplResult
 from wulf.base.units import format_value
 from wulf.page.parts import Columns, Figure, Variant, rounded
 from wulf.page.words import count
 from wulf.tools.hpl.page import charts
+from wulf.tools.hpl.record import HplLaunch, HplResult
 
 NAMES = {
     "size": "how long problems take",

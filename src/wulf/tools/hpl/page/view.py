@@ -6,13 +6,13 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from wulf.base.nodeset import fold
-from wulf.base.records.hpl import HplLaunch, HplManifest, HplResult
 from wulf.base.text import printable
 from wulf.base.units import format_estimate, format_spread, format_value
 from wulf.page.blocks import Key, Keys, Notes, Page, PageOnly, Paragraph, Section, Verdict, known
 from wulf.page.parts import Column, Item, Table
 from wulf.page.words import change_item, count, duration, estimate_item, moment, name
 from wulf.tools.hpl.page import figures
+from wulf.tools.hpl.record import HplLaunch, HplManifest, HplResult
 
 #: Settings that the table names; the rest is in the run.
 NAMED = 10

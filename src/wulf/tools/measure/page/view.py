@@ -23,8 +23,8 @@ from wulf.base.text import printable
 from wulf.base.units import format_bytes
 from wulf.page.blocks import Command, KeyFigures, Operations, Page, Paragraph, Section, Verdict, Warnings
 from wulf.page.parts import Figure, OperationResult, Table
-from wulf.page.sections import audit as audit_view
 from wulf.page.sections import diagnosis as diagnosis_view
+from wulf.page.sections import findings as audit_view
 from wulf.page.words import Terms, estimate_item, name
 from wulf.tools.measure.page import (
     across,

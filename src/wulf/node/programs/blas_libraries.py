@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 import msgspec
 
 from wulf.base.errors import ProbeError
-from wulf.base.records.blas import BlasLibrary
+from wulf.base.records.libraries import BlasLibrary
 from wulf.base.text import printable
 
 #: What programs are linked with.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from wulf.base.records.base import Estimate, Record
-from wulf.base.records.blas import BlasRank
+from wulf.base.records.libraries import BlasRank
 from wulf.base.records.measured import NodeRecord, RunHead
 
 BROADCASTS = ("1ring", "1ringM", "2ring", "2ringM", "long", "longM")

@@ -15,21 +15,20 @@ from pathlib import Path
 import msgspec
 
 from wulf.base.errors import StoreError
-from wulf.base.records.hpl import HplLaunch, HplManifest, HplResult
 from wulf.base.store.files import (
+    RESULT,
     RunWriter,
     decode_file,
     has,
-    make_directory,
     read_head,
     read_records,
     write_atomically,
-    write_record,
 )
+from wulf.base.tool import Listed
+from wulf.tools.hpl.record import HplLaunch, HplManifest, HplResult
 
 HEAD = "hpl.json"
 LAUNCHES = "launches.jsonl"
-RESULT = "result.json"
 
 
 class HplRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,30 +47,9 @@ class HplWriter(RunWriter[HplManifest]):
     head_name = HEAD
     log_name = LAUNCHES
 
-    def append(self, launch: HplLaunch) -> None:
-        """Write one launch; it is on the disk when this returns."""
-        self._log.append(launch)
-
-    def conclude(self, result: HplResult) -> None:
-        """Store what follows from the launches."""
-        write_record(self.path / RESULT, result)
-
     def keep(self, name: str, text: str) -> None:
         """Store the input of the result, for who wants to run it without wulf."""
         write_atomically(self.path / name, text.encode())
-
-
-def create_hpl(path: Path, manifest: HplManifest) -> HplWriter:
-    """Make a new run of HPL and open it for writing.
-
-    Raises
-    ------
-    StoreError
-        There is one already, or the disk refuses.
-    """
-    make_directory(path)
-    write_record(path / HEAD, manifest)
-    return HplWriter(path, manifest)
 
 
 def resume_hpl(path: Path) -> tuple[HplRun, HplWriter]:
@@ -97,3 +75,8 @@ def load_hpl(path: Path) -> HplRun:
         launches=list(read_records(path / LAUNCHES, "hpl launch", HplLaunch, version)),
         result=decode_file(path / RESULT, HplResult) if (path / RESULT).exists() else None,
     )
+
+
+def listed(run: HplRun) -> Listed:
+    """Return what a list of runs says of one of HPL."""
+    return Listed(["HPL"], 0, len(run.launches))
