@@ -93,3 +93,32 @@ def test_the_glossary_has_each_term_once() -> None:
     defined = re.findall(r"^\| \*\*([^*]+)\*\* \|", text, re.MULTILINE)
     assert len(set(defined)) == len(defined)
     assert set(TERMS) <= {*defined, *re.findall(r"\*\*(\w+)\*\*", text)}
+
+
+def test_a_message_has_two_lines_at_most():
+    """80 columns each; a value in it counts as 8. What lists commands has a line for each."""
+    long = [
+        f"{file}:{line}: {text}"
+        for file, line, text in messages()
+        if len(text) > 2 * 80 and max(map(len, text.splitlines())) > 100
+    ]
+    assert not long, "\n".join(long)
+
+
+def messages() -> Iterator[tuple[str, int, str]]:
+    """Yield what exceptions say."""
+    for file in sorted((ROOT / "src/wulf").rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args:
+                for text in _said(node.exc.args[0]):
+                    yield str(file.relative_to(ROOT)), node.lineno, text
+
+
+def _said(node: ast.expr) -> Iterator[str]:
+    """Yield the text of an expression, with 8 characters for what is put into it; of a choice both."""
+    if isinstance(node, ast.IfExp):
+        yield from (*_said(node.body), *_said(node.orelse))
+    elif isinstance(node, ast.JoinedStr):
+        yield "".join(str(one.value) if isinstance(one, ast.Constant) else "_" * 8 for one in node.values)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value

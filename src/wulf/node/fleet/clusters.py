@@ -65,8 +65,8 @@ def _slurm() -> inventory.ClusterConfig:
     config = _settings_for(inventory.from_slurm(os.environ))
     if config.mpi.launcher == "srun" and shutil.which("srun") is None:
         raise UsageError(
-            f"--cluster slurm: there is no srun here, which would start every MPI job on {fold(config.nodes)}. "
-            "Slurm is not installed, or not in PATH: name a cluster file with --cluster ('wulf init' writes one)"
+            f"--cluster slurm: there is no srun in PATH to start MPI jobs on {fold(config.nodes)}: "
+            "name a cluster file with --cluster ('wulf init' writes one)"
         )
     return config
 

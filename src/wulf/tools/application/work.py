@@ -161,17 +161,15 @@ def launched(
         ran = command.run(transport, nodes[0], text, variables, limit_s=limit_s)
         if ran.error:
             raise ProbeError(
-                f"{ran.error} (with {LIBRARY} loaded, {limit_s:.0f} s at most; is it built with the program's own MPI, "
-                "see --mpi? Does every rank have LD_PRELOAD?)"
+                f"{ran.error} (with {LIBRARY} loaded, {limit_s:.0f} s at most; is it of the program's own MPI, --mpi?)"
             )
         answer = transport.run(["cat", target], [nodes[0]], timeout_s=ASK_S)[nodes[0]]
     finally:
         transport.run(["rm", "-f", target], nodes, timeout_s=ASK_S)
     if answer.status != "ok" or not answer.stdout.strip():
         raise ProbeError(
-            f"{command.named(line)}: no call of MPI was seen on {nodes[0]}: the program uses another "
-            f"MPI library than {libraries[0].version} (see --mpi), is linked statically, calls MPI from Fortran, ends "
-            "without MPI_Finalize, or its rank 0 is on another node"
+            f"{command.named(line)}: no MPI call was seen on {nodes[0]}: another library than {libraries[0].version} "
+            "(--mpi), linked statically, Fortran, or no MPI_Finalize"
         )
     return answer.stdout
 

@@ -218,14 +218,14 @@ def require_tunable(library: Library, collectives: Sequence[str]) -> None:
             )
     if library.rules_file:
         raise ProbeError(
-            f"jobs read the rules in {library.rules_file} already, and these win over what is tried: say [mpi.env] "
-            f'OMPI_MCA_coll_tuned_dynamic_rules_filename = "" in the cluster file'
+            f"jobs read the rules in {library.rules_file} already, which override what is tried: set [mpi.env] "
+            f'OMPI_MCA_coll_tuned_dynamic_rules_filename = ""'
         )
     taken = [one for one in collectives if one in library.taken]
     for name, priority in library.in_the_way.items() if taken else ():
         raise ProbeError(
-            f"coll/{name} (priority {priority}) takes {', '.join(taken)} between nodes before the rules of coll/tuned: "
-            f'say [mpi.env] OMPI_MCA_coll_{name}_priority = "0" in the cluster file, and the same for your jobs'
+            f"coll/{name} (priority {priority}) performs {', '.join(taken)} before coll/tuned's rules are asked: "
+            f'set [mpi.env] OMPI_MCA_coll_{name}_priority = "0", and for your jobs'
         )
 
 

@@ -423,8 +423,8 @@ def _restore(bench: TrialRunner) -> None:
         bench.restore()
     except NotRestoredError as stuck:
         raise NotRestoredError(
-            f"{stuck}\nnothing is kept; what is on undoes the change by itself within {DEADLINE_S} s, what was off "
-            "has lost it: 'wulf settings status' says how it stands, 'wulf rollback' takes back what is left"
+            f"{stuck}\nnothing is kept; nodes that are up undo it within {DEADLINE_S} s: 'wulf settings status' "
+            "shows them, 'wulf rollback' undoes the rest"
         ) from None
 
 

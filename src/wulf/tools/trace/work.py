@@ -277,8 +277,7 @@ def _packed(
     if request.ranks not in (0, found.ranks):
         request.output.unlink()
         raise TraceError(
-            f"{request.ranks} ranks were started, and each was alone: the program is of another MPI library than "
-            f"{note['library']}, name that with --mpi"
+            f"each of {request.ranks} ranks was alone: the program's MPI library is not {note['library']} (--mpi)"
             if found.ranks == 1
             else f"{request.ranks} ranks were started, and {found.ranks} have left a trace"
         )

@@ -157,15 +157,13 @@ def _require_carrying(request: WorthRequest, jobs: Document[JobMix], place: int,
     if not 1 / FARTHEST <= found.figures.fit <= FARTHEST:
         own, model = (format_time(one) for one in (found.figures.own_s, float(found.figures.times[0, 0])))
         raise UsageError(
-            f"{path}: the program took {own}, and the model says {model} of the network that "
-            f"{question.request.run.manifest.id} measured: it ran beside other work, or on another network; "
-            "trace it again on quiet nodes, or calibrate again"
+            f"{path}: the program took {own}, the model of {question.request.run.manifest.id} says {model}: "
+            "trace it again on quiet nodes of that network, or calibrate again"
         )
     if question.wildcards and not request.as_traced:
         raise UsageError(
-            f"{path} has {question.wildcards} receives from anybody: on another network others come first, and the "
-            "work is divided otherwise, which a replay in the order of the trace does not show; --as-traced values "
-            "it nevertheless, as if the order stayed"
+            f"{path} has {question.wildcards} receives from anybody, which another network may order otherwise: "
+            "--as-traced values it as if the order stayed"
         )
 
 

@@ -80,8 +80,8 @@ def times(every: str, window: Window | None) -> Times:
         return Times((begin,), weekly=minutes > MINUTES_A_DAY)
     if minutes < SHORTEST_MINUTES or minutes != int(minutes) or MINUTES_A_DAY % minutes:
         raise UsageError(
-            f"--every {printable(every, 40)}: 7d, 1d, or a part of a day of at least {SHORTEST_MINUTES}m of which a "
-            "day is a multiple (12h, 6h, 1h, 30m): runs are compared with others of the same time of day"
+            f"--every {printable(every, 40)}: 7d, 1d, or what divides a day, at least {SHORTEST_MINUTES}m (12h, 6h, "
+            "1h, 30m): runs are compared by the time of day"
         )
     first, length = (window.begin, window.minutes) if window is not None else (0, MINUTES_A_DAY)
     return Times(tuple((first + after) % MINUTES_A_DAY for after in range(0, length, int(minutes))))
