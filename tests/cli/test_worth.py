@@ -111,7 +111,7 @@ def test_what_a_trace_cannot_carry_is_refused_with_its_reason(place):
     assert "does not say how long the program ran" in refused(place)
     ring(place / "ring.wtrace", run_ns=100_000_000)
     said = refused(place)
-    assert "took 100 ms, and the model says 2" in said and "beside other work" in said
+    assert "took 100 ms, the model of cal says 2" in said and "trace it again on quiet nodes" in said
     (place / "prices.toml").write_text("currency = 1")
     assert "prices.toml:1: currency: expected text in quotes, got a whole number" in refused(place)
     assert "cannot read no.toml" in refused(place, "--jobs", "no.toml")

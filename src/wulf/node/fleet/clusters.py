@@ -99,5 +99,5 @@ def _default_cluster() -> str:
         "which cluster? There is no ./cluster.toml, no Slurm allocation and no virtual cluster.\n"
         "  wulf lab up --nodes 4                     raises a virtual cluster to try things on\n"
         "  wulf init --nodes 'node[01-32]'           writes cluster.toml for your own\n"
-        "  wulf measure --cluster local              measures this machine: TCP, UDP over loopback, MPI in memory"
+        "  wulf measure --cluster local              measures this machine: TCP, UDP, MPI"
     )
