@@ -187,7 +187,7 @@ def test_settings_are_tried_with_a_program(tmp_path):
     )
     wulf(tmp_path, "program", "run", "--run", "none", "--cluster", "local", "--repeat", "6", "--", "true")
     none = wulf(tmp_path, "program", "characterise", "none", "--mpi", "openmpi")
-    assert none.returncode == 1 and "no call of MPI was seen" in none.stderr
+    assert none.returncode == 1 and "no MPI call was seen" in none.stderr
 
 
 def test_ctrl_c_ends_the_command(tmp_path):

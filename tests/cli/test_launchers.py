@@ -74,4 +74,4 @@ def test_a_site_has_a_launcher_of_its_own(tmp_path: Path) -> None:
     if shutil.which("mpicc.openmpi"):
         refused = wulf(tmp_path, "measure", *MEASURE, timeout=400)
         assert refused.returncode == 1
-        assert "cannot start a job of Open MPI" in " ".join(refused.stderr.split())
+        assert "cannot start jobs of Open MPI" in " ".join(refused.stderr.split())

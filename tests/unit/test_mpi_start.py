@@ -52,7 +52,7 @@ def test_the_launcher_of_another_library_is_refused() -> None:
     config = msgspec.structs.replace(inventory.local(), mpi=MpiSection(launcher="openmpi"))
     transport = open_transport(config)
     with pytest.raises(
-        ConfigError, match=r'launcher = "openmpi" cannot start a job of MPICH 4\.0\.2: .*--mpi'
+        ConfigError, match=r'launcher = "openmpi" cannot start jobs of MPICH 4\.0\.2: .*--mpi'
     ):
         site.mpi_launcher(config, MPICH, transport, config.nodes, pytest.fail)
     own = msgspec.structs.replace(config, mpi=MpiSection())
