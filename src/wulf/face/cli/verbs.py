@@ -133,7 +133,7 @@ _WRITTEN: Mapping[str, Mapping[str, Verb]] = {
                 ),
                 "sudoers": _verb(
                     "sudoers",
-                    "Withdrawn: the rules that earlier versions printed let the user whom they name become root.",
+                    "Print what lets a user who is not root change settings through sudo.",
                 ),
                 "list": _verb("knob", "List the settings that are known.", "list"),
                 "show": _verb("knob", "Show all that is known of a setting.", "show"),
