@@ -225,7 +225,7 @@ static _Noreturn void run_unprivileged(const char *verb) {
     struct plan plan;
     if (is_same(verb, "version"))
         say_version();
-    else if (read_plan_from_input(0, &plan) != DONE)
+    else if (give_up_rights(caller) != DONE || read_plan_from_input(0, &plan) != DONE)
         fail(EXIT_ERROR, "%s", complaint("there is no plan"));
     else
         explain_plan(&plan);

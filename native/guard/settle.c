@@ -6,13 +6,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -68,9 +71,15 @@ static uid_t take_environment(void) {
     return *said && number < UINT32_MAX ? (uid_t)number : UID_UNKNOWN;
 }
 
+/* A caller's terminal must not stop who has the lock: its letters go to all that it has in the foreground. */
+static bool is_ignored(int number) {
+    return number == SIGHUP || number == SIGPIPE || number == SIGXFSZ || number == SIGTSTP ||
+           number == SIGTTIN || number == SIGTTOU;
+}
+
 static void reset_signals(void) {
     for (int number = 1; number < NSIG; number++) {
-        const bool ignored = number == SIGHUP || number == SIGPIPE || number == SIGXFSZ;
+        const bool ignored = is_ignored(number);
         struct sigaction action = {.sa_handler = ignored ? SIG_IGN : SIG_DFL};
         if (sigaction(number, &action, NULL) != 0 && ignored)
             unsettled("a signal cannot be ignored");
@@ -102,6 +111,10 @@ static void reset_limits(void) {
     if (setrlimit(RLIMIT_STACK, &stack) != 0)
         raise_limit(RLIMIT_STACK, (rlim_t)1 << 20, "its stack is limited");
     raise_limit(RLIMIT_NPROC, 64, "its processes are limited");
+    static const int others[] = {RLIMIT_LOCKS,  RLIMIT_SIGPENDING, RLIMIT_MSGQUEUE,
+                                 RLIMIT_RTTIME, RLIMIT_MEMLOCK,    RLIMIT_RSS};
+    for (size_t i = 0; i < COUNT(others); i++) /* of the tools, as far as they may be raised */
+        raise_limit((int)others[i], 0, "a limit cannot be read");
     struct rlimit files = {1024, 4096}, none = {0, 0};
     if (setrlimit(RLIMIT_NOFILE, &files) != 0) {
         files.rlim_max = 1024;
@@ -112,10 +125,58 @@ static void reset_limits(void) {
         unsettled("it would leave its memory in a file");
 }
 
+/* Timers go on over an exec, and their signals end a program. */
+static void stop_timers(void) {
+    static const struct itimerval none;
+    static const int which[] = {ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF};
+    for (size_t i = 0; i < COUNT(which); i++)
+        if (setitimer(which[i], &none, NULL) != 0)
+            unsettled("its timers cannot be stopped");
+}
+
+/* On the CPUs that the system gives to its own processes: a caller may have left one, and a site may keep
+ * some free of all that is not asked for. */
+static void run_where_others_do(void) {
+    static unsigned char cpus[1024];
+    const long size = syscall(SYS_sched_getaffinity, 1, sizeof cpus, cpus);
+    if (size > 0 && syscall(SYS_sched_setaffinity, 0, (size_t)size, cpus) != 0)
+        errno = 0; /* those of its cgroup are what it has */
+}
+
+/* Who is to be ended first when memory is short. */
+static void be_no_first_victim(void) {
+    const int file = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+    char first = '-';
+    if (file >= 0 && read(file, &first, 1) == 1 && first != '-' && write(file, "0", 1) != 1)
+        errno = 0; /* where it may not be lowered */
+    if (file >= 0)
+        close(file);
+}
+
+/* What a program inherits beyond limits, and any user may set for his own: the watchers must not have it, and
+ * tools must not find another kernel than there is (UNAME26). */
+static void reset_inherited(void) {
+    enum { OF_PROCESS = 1, SLACK_NS = 50000 };
+    const struct sched_param usual = {0};
+    stop_timers();
+    if (personality(PER_LINUX) == -1 || personality(0xffffffff) != PER_LINUX)
+        unsettled("its personality cannot be set");
+    if (sched_setscheduler(0, SCHED_OTHER, &usual) != 0)
+        unsettled("how it is scheduled cannot be set");
+    if (prctl(PR_SET_TIMERSLACK, SLACK_NS, 0, 0, 0) != 0)
+        unsettled("its timers would be late");
+    /* Kernels without these have nothing of it to inherit. */
+    if (syscall(SYS_ioprio_set, OF_PROCESS, 0, 0) != 0 || syscall(SYS_set_mempolicy, 0, NULL, 0) != 0)
+        errno = 0;
+    run_where_others_do();
+    be_no_first_victim();
+}
+
 static void become_root(void) {
     if (geteuid() != 0)
         unsettled("changing settings takes root");
     reset_limits();
+    reset_inherited();
     errno = 0;
     if (setpriority(PRIO_PROCESS, 0, 0) != 0 && errno != EACCES && errno != EPERM)
         unsettled("its priority cannot be set");
@@ -123,6 +184,18 @@ static void become_root(void) {
         unsettled("its groups cannot be left");
     if (setresgid(0, 0, 0) != 0 || setresuid(0, 0, 0) != 0)
         unsettled("it cannot become root");
+}
+
+enum outcome give_up_rights(uid_t caller) {
+    enum { NOBODY = 65534 };
+    uid_t real = 0, effective = 0, saved = 0;
+    if (!caller || geteuid() != 0)
+        return DONE;
+    if (setgroups(0, NULL) != 0 || setresgid(NOBODY, NOBODY, NOBODY) != 0 ||
+        setresuid(NOBODY, NOBODY, NOBODY) != 0 || getresuid(&real, &effective, &saved) != 0 ||
+        real != NOBODY || effective != NOBODY || saved != NOBODY)
+        return complain("root's rights cannot be given up");
+    return DONE;
 }
 
 uid_t settle(bool as_root) {

@@ -282,6 +282,61 @@ def test_no_limit_of_the_caller_grants_anything(granted: Node, limit: str) -> No
     assert granted.root("test", "-e", "/var/lib/wulf/tx/B").returncode == 1
 
 
+#: What any user may set for a program that he starts.
+INHERITED = (
+    "env",
+    "setarch $(uname -m) --uname-2.6",
+    "taskset 1",
+    "ionice -c 3",
+    "chrt --idle 0",
+    "chrt --batch 0",
+    "nice -n 19",
+    "choom -n 1000 --",
+    *(f"{found} /home/inherited.py" for found in (shutil.which("python3", path="/usr/bin:/bin"),) if found),
+)
+_INHERITED = """\
+import ctypes, os, signal, sys
+ctypes.CDLL(None).prctl(29, 10**15, 0, 0, 0)  # PR_SET_TIMERSLACK
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+#: How a process is run; all but its numbers.
+_HOW = (
+    "pid=$(cat /run/wulf/%s); cat /proc/$pid/oom_score_adj /proc/$pid/personality /proc/$pid/timerslack_ns "
+    "/proc/$pid/limits; "
+    "grep -e Cpus_allowed_list -e ^Sig[BI] /proc/$pid/status; cut -d ' ' -f 18,19,41 /proc/$pid/stat; ionice -p $pid"
+)
+
+
+def test_the_watchers_have_nothing_of_how_a_caller_runs_his_own(granted: Node) -> None:
+    (granted.directory / "inherited.py").write_text(_INHERITED)
+    granted.root("cp", f"{granted.directory}/inherited.py", "/home/inherited.py")
+    found = {}
+    for way in INHERITED:
+        assert granted.guard("lock me 60").returncode == 0
+        done = granted.user(f"{way} sudo -n {PLACE} begin A me 60", stdin=STEP)
+        assert done.returncode == 0, (way, done)
+        found[way] = [granted.root("sh", "-c", _HOW % role).stdout for role in ("watcher", "keeper", "spare")]
+        granted.guard("undo A")
+        granted.root("rm", "-rf", "/var/lib/wulf/tx/A")
+        deadline = time.monotonic() + 30
+        while granted.root("test", "-e", "/run/wulf/watcher").returncode == 0:
+            assert time.monotonic() < deadline, "the watcher does not retire"
+            time.sleep(0.1)
+    assert all(len(text.splitlines()) > 20 for text in found["env"]), found["env"]
+    assert {way: texts == found["env"] for way, texts in found.items()} == dict.fromkeys(INHERITED, True), (
+        found
+    )
+
+
+def test_what_is_explained_is_what_anybody_could_read(granted: Node) -> None:
+    granted.root("sh", "-c", "mkdir -m 700 /run/secret && touch /run/secret/there")
+    said = [
+        granted.guard("explain", stdin=f"k\tfile\t-\t/run/secret/{name}\tx\n").stdout
+        for name in ("there", "not-there")
+    ]
+    assert said[0] == said[1]
+
+
 @pytest.mark.parametrize(
     "verb",
     [
@@ -381,6 +436,7 @@ def test_root_writes_nothing_where_the_user_could_make_links(granted: Node) -> N
         ("lock", "me", "60", "more"),
         ("lock", "me\nset", "60"),
         ("begin", "../A", "me", "30"),
+        ("begin", "A.new", "me", "30"),
         ("rollback", "A", "me", "30", "../../home"),
         ("undo", ".."),
         ("apply",),

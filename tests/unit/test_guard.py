@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -10,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.guard_place import SYSCTL, Place, wait
-from wulf.node.change.guard import BUSY, FAILED, LATE
+from wulf.node.change.guard import BUSY, DONE, FAILED, LATE
 
 pytestmark = pytest.mark.root
 
@@ -144,3 +147,36 @@ def test_what_cannot_be_put_back_is_said_and_tried_again(place: Place) -> None:
     place.done("recover")
     assert place.journal("A") == "undone"
     assert file.read_text() == "old\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU])
+def test_a_terminal_does_not_stop_who_has_the_lock(place: Place, number: signal.Signals) -> None:
+    step, file = place.slowly(1.0)
+    place.done("lock", "me", "60")
+    place.done("begin", "A", "me", "30", stdin=step)
+    guard = subprocess.Popen(place.argv("apply", "A"), stdout=subprocess.DEVNULL)
+    wait(lambda: "put 1" in (place.state / "log").read_text())
+    guard.send_signal(number)
+    assert guard.wait(20) == DONE
+    assert file.read_text() == "disabled\n"
+
+
+def test_who_does_not_hear_why_it_cannot_go_on_does_not_keep_the_lock(place: Place) -> None:
+    place.done("lock", "me", "60")
+    place.set("A", "0")
+    hidden = "/proc/sys/kernel/random/boot_id"
+    place.enter("mount", "--bind", "/dev/null", hidden)
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writing, bytes(4096))
+    os.set_blocking(writing, True)
+    guard = subprocess.Popen(place.argv("lock", "me", "60"), stdout=writing)
+    time.sleep(1)
+    assert guard.poll() is None, "it has said it: the pipe is not full"
+    place.enter("umount", hidden)
+    place.done("lock", "me", "60")
+    os.close(writing)
+    os.close(reading)
+    assert guard.wait(10) != DONE

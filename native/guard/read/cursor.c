@@ -112,6 +112,8 @@ bool is_interface(struct bytes bytes) {
     return bytes.size < 16 && bytes_only(bytes, "_.:@-") && bytes_only((struct bytes){bytes.at, 1}, "_");
 }
 
+/* Files of a change are written beside their names with `.new` at the end (store): no change may look so, or
+ * its own would be passed over. */
 bool is_change(struct bytes bytes) {
-    return bytes.size <= 64 && bytes_only(bytes, "._-") && bytes.at[0] != '.';
+    return bytes.size <= 64 && bytes_only(bytes, "._-") && bytes.at[0] != '.' && !bytes_end(bytes, ".new");
 }
