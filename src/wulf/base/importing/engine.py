@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from wulf.base.importing.grammar import Column, Grammar, Means, Qualifier, Test, Unit, compiled
+from wulf.base.importing.grammar import Caption, Column, Grammar, Means, Qualifier, Test, Unit, compiled
 from wulf.base.importing.series import NUMBER, Line, Series, Source
 from wulf.base.text import printable
 
@@ -15,6 +16,9 @@ from wulf.base.text import printable
 _LONGEST = 60
 _TIMES = frozenset({Means.TIME, Means.BYTES_PER_S, Means.PER_S, Means.BY_UNIT})
 _IS_NUMBER = re.compile(NUMBER)
+_ONLY_NUMBERS = re.compile(r"^#?(\s*\d+)+\s*$")
+#: What a rate may be off by because of the digits that it is printed with.
+_ROUNDED = 0.1
 _Groups = Mapping[str, str | None]
 
 
@@ -43,6 +47,8 @@ class _Table:
     #: Size of the row that others go with.
     size: int | None = None
     rows: int = 0
+    #: What says the meaning of numbers below numbers.
+    caption: Caption | None = None
 
 
 def recognises(grammar: Grammar, text: str) -> bool:
@@ -85,6 +91,8 @@ class _Reader:
         self._size: int | None = None
         self._quantity = ""
         self._table: _Table | None = None
+        self._captions = [(re.compile(one.pattern), one) for one in grammar.captions]
+        self._caption: Caption | None = None
         self._begun = False
         self._entries: list[tuple[Line, _Cell]] = []
         #: Lines of a heading that has several.
@@ -104,9 +112,13 @@ class _Reader:
             self._begin(line, found)
         elif any(remark.search(text) for remark in self._remarks):
             return
+        elif caption := next((one for pattern, one in self._captions if pattern.search(text)), None):
+            yield from self._introduce(caption)
         elif any(pattern.search(text) for pattern, _ in self._qualifiers):
             yield from self._end()
             self._note(line, self._qualifiers)
+            if self._test is not None and any(row.match(text) for row in self._rows):
+                yield from self._in_test(line)
         elif self._test is not None and not self._over:
             yield from self._in_test(line)
 
@@ -118,6 +130,8 @@ class _Reader:
             self._add_entry(line, found)
         elif why := self._failure(text):
             self._source.leave_out(line, why)
+        elif self._caption is not None and _ONLY_NUMBERS.match(text):
+            self._open_matrix(line, self._caption)
         elif self._heading.match(text):
             yield from self._end()
             self._open(line)
@@ -204,11 +218,26 @@ class _Reader:
         if not any(column.means in _TIMES for column in columns):
             self._source.fail("a heading without a time or a rate", line)
 
+    def _introduce(self, caption: Caption) -> Iterator[Series]:
+        if not caption.again:
+            yield from self._end()
+        self._caption = caption
+
+    def _open_matrix(self, line: Line, caption: Caption) -> None:
+        """Take a heading of numbers; the table before goes on where this one says the same again."""
+        if self._table is None or self._table.caption is None:
+            self._table = _Table()
+        numbers = line.text.lstrip("#").split()
+        self._table.columns = (caption.first, *(_named(caption.others, {"n": one}) for one in numbers))
+        self._table.heading = " ".join(line.text.split())
+        self._table.caption, self._caption = caption, None
+
     def _row(self, line: Line) -> Iterator[Series]:
         table = self._table
         assert table is not None
-        words = [word.strip() for word in line.text.split(self._grammar.separator)]
-        if _IS_NUMBER.fullmatch(words[0]) is None:
+        words = _split(line.text, self._grammar.separator)
+        fits = self._grammar.separator is not None and len(words) == len(table.columns)
+        if _IS_NUMBER.fullmatch(words[0]) is None and not fits:
             self._table = None
             yield from self._made(table)
             yield from self._other(line)
@@ -221,13 +250,17 @@ class _Reader:
     def _laid_out(self, line: Line) -> Iterator[Series]:
         """Take a line of a heading, or of a row below one, where headings have several lines."""
         words = line.text.split()
-        if _IS_NUMBER.fullmatch(words[0]) is None:
+        stacked = bool(self._above) and line.number == self._above[0].number + self._grammar.stacked
+        if _IS_NUMBER.fullmatch(words[0]) is None and not stacked:
             self._above.append(line)
             if len(self._above) > 12:
                 self._source.fail("expected a heading and results", self._above[0])
             return
         if self._table is None:
-            self._table = self._layout(line)
+            self._table = self._layout()
+        if self._table is None:
+            self._take_stack(line)
+            return
         columns = self._table.more.pop(0)
         if len(columns) != len(words):
             self._source.fail(f"expected {len(columns)} numbers, as the heading says", line)
@@ -239,14 +272,24 @@ class _Reader:
         yield from self._add(line, self._table, cells)
         self._over = not self._table.more and self._grammar.ends
 
-    def _layout(self, line: Line) -> _Table:
+    def _layout(self) -> _Table | None:
+        """Return the table of a heading that is known as a whole."""
         heading = "\n".join(" ".join(one.text.split()) for one in self._above)
         known = ((one, re.fullmatch(one.heading, heading)) for one in self._grammar.layouts)
         layout, found = next(((one, match) for one, match in known if match), (None, None))
         if layout is None or found is None:
+            return None
+        return _Table(more=[layout.columns, *layout.more], unit=found.groupdict().get("unit") or "")
+
+    def _take_stack(self, line: Line) -> None:
+        """Take numbers whose names are the words that stand above them."""
+        names = _stacked(self._above, line) if self._grammar.stacked else []
+        if not names:
             where = self._above[-1] if self._above else line
             self._source.fail(f"expected a heading that is known{self._grammar.advice}", where)
-        return _Table(more=[layout.columns, *layout.more], unit=found.groupdict().get("unit") or "")
+        for name, word in names:
+            self._enter(line, name, word)
+        self._above = []
 
     def _whole_row(self, line: Line, found: re.Match[str]) -> Iterator[Series]:
         groups = found.groupdict()
@@ -261,17 +304,19 @@ class _Reader:
 
     def _add_entry(self, line: Line, found: re.Match[str]) -> None:
         groups = found.groupdict()
-        column = next(
-            (one for one in self._grammar.columns if re.fullmatch(one.heading, groups["heading"])), None
-        )
-        if column is None:
-            self._source.fail(f"expected an entry that is known{self._grammar.advice}", line)
-        named = re.fullmatch(column.heading, groups["heading"])
-        assert named is not None
         word, unit = groups["value"].strip(), groups.get("unit") or ""
         if groups.get("exact"):
             word, unit = groups["exact"], "bytes"
-        self._entries.append((line, _Cell(column, word.replace(",", ""), unit, named.groupdict())))
+        self._enter(line, groups["heading"], word.replace(",", ""), unit)
+
+    def _enter(self, line: Line, name: str, word: str, unit: str = "") -> None:
+        known = ((one, re.fullmatch(one.heading, name)) for one in self._grammar.columns)
+        column, named = next(((one, match) for one, match in known if match), (None, None))
+        if column is None or named is None:
+            self._source.fail(
+                f"expected an entry that is known, not {printable(name, 40)!r}{self._grammar.advice}", line
+            )
+        self._entries.append((line, _Cell(column, word, unit, named.groupdict())))
 
     def _end(self) -> Iterator[Series]:
         """Make a table of its own of what was read until here."""
@@ -299,11 +344,16 @@ class _Reader:
             return
         words = row.words(table.size)
         for column, seconds in row.times(table.size):
-            times = table.times.setdefault((words, column), {})
-            if (table.size or 0) in times:
+            if column.only and self._test is not None and column.only != self._test.pattern:
+                continue
+            # Below numbers a column is what its number says, whatever the caption counts.
+            key = column if table.caption is None else column._replace(means=Means.PER_S, factor=1.0)
+            times = table.times.setdefault((words, key), {})
+            again = table.caption is not None and table.caption.again
+            if (table.size or 0) in times and not again:
                 yield from self._made(table)
-                table.times = {(words, column): {}}
-                times = table.times[words, column]
+                table.times = {(words, key): {}}
+                times = table.times[words, key]
             times[table.size or 0] = seconds
         if whole:
             yield from self._made(table)
@@ -335,7 +385,8 @@ class _Row:
 
     def __init__(self, grammar: Grammar, source: Source, line: Line, cells: Iterable[_Cell]) -> None:
         self._grammar, self._source, self._line = grammar, source, line
-        self._cells = list(cells)
+        absent = compiled(grammar.absent)
+        self._cells = [cell for cell in cells if not absent.fullmatch(cell.word)]
         unit = next((cell.word for cell in self._cells if cell.column.means is Means.UNIT), "")
         self._cells = [
             replace(cell, unit=cell.unit or unit) if cell.column.means is Means.BY_UNIT else cell
@@ -344,7 +395,8 @@ class _Row:
 
     def size(self, before: int | None) -> int | None:
         """Return the size [B]; that of the row before, or of the whole table, where this one has none."""
-        cell = self._first(Means.SIZE)
+        cells = sorted((cell for cell in self._cells if cell.column.means is Means.SIZE), key=self._rank)
+        cell = next((one for one in cells if self._number(one)), cells[0] if cells else None)
         if cell is None:
             if before is None and self._grammar.sized_by:
                 self._source.fail(self._grammar.sized_by, self._line)
@@ -389,7 +441,7 @@ class _Row:
         unit = self._unit(cell)
         if unit.means is Means.TIME:
             self._source.fail(f"expected a time [{cell.unit or 's'}] above 0", self._line)
-        self._source.leave_out(self._line, "it is less than what is printed")
+        self._source.leave_out(self._line, "its digits are too few to tell it")
 
     def _times(self) -> Iterator[_Cell]:
         return (cell for cell in self._cells if cell.column.means in _TIMES)
@@ -404,11 +456,12 @@ class _Row:
         value = self._number(cell) * unit.factor
         if value < 0:
             self._source.fail(f"expected {unit.means.value} above 0", self._line)
-        if value == 0 or (unit.means is Means.BYTES_PER_S and not size):
+        rate = unit.means is not Means.TIME
+        if value == 0 or (unit.means is Means.BYTES_PER_S and not size) or (rate and _is_rough(cell.word)):
             return None
         seconds = value if unit.means is Means.TIME else 1 / value
         if unit.means is Means.BYTES_PER_S:
-            seconds *= size or 0
+            seconds *= (size or 0) + self._answer()
         column = cell.column
         return _named(column._replace(means=unit.means), cell.groups), self._source.seconds(
             seconds, unit.means.value, self._line
@@ -428,8 +481,10 @@ class _Row:
     def _number(self, cell: _Cell) -> float:
         return self._source.number(cell.word, cell.column.means.value, self._line)
 
-    def _first(self, means: Means) -> _Cell | None:
-        return next((cell for cell in self._cells if cell.column.means is means), None)
+    def _answer(self) -> int:
+        """Return the size of the answer [B], which a rate of bytes counts, too."""
+        cell = next((cell for cell in self._cells if cell.column.means is Means.ANSWER), None)
+        return 0 if cell is None else self._source.size(self._number(cell), self._line)
 
 
 def _columns(grammar: Grammar, source: Source, line: Line) -> tuple[Column, ...]:
@@ -464,12 +519,42 @@ def _next_column(grammar: Grammar, source: Source, line: Line, text: str, place:
     return best[1], best[0]
 
 
+def _stacked(above: Sequence[Line], line: Line) -> list[tuple[str, str]]:
+    """Return the words of a line with those that stand above them; nothing where these do not stand in columns."""
+    found: list[tuple[str, str]] = []
+    starts = [match.start() for match in re.finditer(r"\S+", line.text)]
+    for start, end in zip(starts, [*starts[1:], None], strict=True):
+        if start and any(one.text[start - 1 : start].strip() for one in above):
+            return []
+        name = " ".join(" ".join(one.text[start:end] for one in above).split())
+        word = line.text[start:end].strip()
+        if name:
+            found.append((name, word))
+        elif found:  # a word of several
+            found[-1] = (found[-1][0], f"{found[-1][1]} {word}")
+    return found
+
+
+def _split(text: str, separator: str | None) -> list[str]:
+    """Return the words of a row; those in quotes may have the separator within."""
+    if separator is None:
+        return text.split()
+    return [word.strip().strip('"') for word in next(csv.reader([text], delimiter=separator))]
+
+
+def _is_rough(word: str) -> bool:
+    """Whether a number is printed with so few digits that it may be off by a tenth."""
+    digits = re.sub(r"[eE].*", "", word.lstrip("+-"))
+    decimals = len(digits.partition(".")[2])
+    return decimals > 0 and float(digits) * _ROUNDED < 0.5 * 10.0**-decimals
+
+
 def _named(column: Column, groups: _Groups) -> Column:
     """Return a column with what its own heading says put into its label and statistic."""
     if not groups:
         return column
     words = {
-        name: f"{float(word):g}" if word and _IS_NUMBER.fullmatch(word) else word
+        name: f"{float(word):g}" if word and _IS_NUMBER.fullmatch(word) else word or ""
         for name, word in groups.items()
     }
     statistic = None if column.statistic is None else column.statistic.format(**words)

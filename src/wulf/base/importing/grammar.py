@@ -64,7 +64,8 @@ SECONDS: Mapping[str, Unit] = {
 class Column(NamedTuple):
     """A column, or a number with a name.
 
-    Where several columns could be a table's time, the one that stands first in the description is.
+    Where several columns could be a table's time or size, the one that stands first in the description is; a size of 0
+    only where there is no other.
     """
 
     #: What stands above or beside it; its groups may be used in `label` and `statistic`.
@@ -83,6 +84,8 @@ class Column(NamedTuple):
     tells: str = ""
     #: Of `Means.QUALIFIES`: the word that says nothing.
     usual: str = ""
+    #: The pattern of the tests in which it counts; empty for all.
+    only: str = ""
 
 
 class Layout(NamedTuple):
@@ -93,6 +96,17 @@ class Layout(NamedTuple):
     columns: tuple[Column, ...]
     #: Of rows that follow the first one and go with it.
     more: tuple[tuple[Column, ...], ...] = ()
+
+
+class Caption(NamedTuple):
+    """A line that says what numbers are whose columns have only numbers above them."""
+
+    pattern: str
+    #: What the first column is, and what all others are; the number above one is the group ``n`` of its label.
+    first: Column
+    others: Column
+    #: Whether it says again, with more digits, what the table before it says.
+    again: bool = False
 
 
 class Qualifier(NamedTuple):
@@ -149,6 +163,9 @@ class Grammar(NamedTuple):
     heading: str = ""
     columns: tuple[Column, ...] = ()
     layouts: tuple[Layout, ...] = ()
+    #: Words above a number, line by line, are its name where no layout is the heading: how many lines that are.
+    stacked: int = 0
+    captions: tuple[Caption, ...] = ()
     #: Numbers with names: a line with the groups ``heading``, ``value`` and, perhaps, ``unit`` and ``exact`` [B].
     entry: str = ""
     #: Whole rows in a line: groups are headings of columns, ``NAME_unit`` their units.
@@ -163,6 +180,8 @@ class Grammar(NamedTuple):
     #: Words of a verdict with which a row counts.
     passed: frozenset[str] = frozenset()
     statistic: str = MEAN
+    #: What stands where a test has no such number.
+    absent: str = ""
     #: What is missing when nothing has a size, as advice; empty where a size of 0 stands for none.
     sized_by: str = ""
     #: What to say where numbers stand without a heading.

@@ -51,10 +51,11 @@ GRAMMAR = Grammar(
     heading=r"^\s*(&?Group\s+)?(#bytes|#repetitions)\s",
     columns=(
         Column(r"#bytes", Means.SIZE),
+        # Of IMB-P2P the time beside it is of a pair, and this of all of them.
+        Column(r"t\[usec\]", Means.TIME, 1e-6),
         Column(r"Msg/sec", Means.PER_S),
         # Of collectives the mean of the slowest rank, as the others are of single ranks.
         Column(r"t_max\[usec\]", Means.TIME, 1e-6, statistic=_SLOWEST),
-        Column(r"t\[usec\]", Means.TIME, 1e-6),
         Column(r"t_ovrl\[usec\]", Means.TIME, 1e-6),
         Column(r"t_avg\[usec\]", Means.TIME, 1e-6),
         # Of RMA's passive tests and of non-blocking collectives: without computing meanwhile.

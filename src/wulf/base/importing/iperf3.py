@@ -115,6 +115,9 @@ def _words(source: Source, test: _Members) -> Iterator[str]:
     target = _number(source, test, "target_bitrate", 0)
     if target:
         yield f"at most {target / 1e6:g} Mbit/s"
+    # Paced by the kernel (``--fq-rate``); said since 3.13.
+    if paced := _number(source, test, "fqrate", 0):
+        yield f"paced at {paced / 1e6:g} Mbit/s"
 
 
 def _rate(source: Source, end: _Members, way: _Way, protocol: str) -> float:

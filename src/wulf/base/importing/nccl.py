@@ -16,12 +16,15 @@ GRAMMAR = Grammar(
     ),
     qualifiers=(
         Qualifier(r"^#\s+(?P<rank>Rank)\s+\d+ "),
+        Qualifier(r"^# nThread .*\bagg iters: (?P<n>\d+)", "{n} calls together", usual="1 calls together"),
+        Qualifier(r"^# nThread .*\bgraph: (?P<n>[1-9]\d*)", "{n} graph launches"),
+        Qualifier(r"^# nThread .*\bunalign: (?P<n>[1-9]\d*)", "unaligned by {n}"),
         Qualifier(r"^# Blocking Enabled: (?P<how>.+?)\s*$", "blocking, {how}"),
         Qualifier(r"^# Per-Iteration Report: .*?(?P<how>CUDA event timing)", "{how}"),
     ),
     remarks=(
         r"^#\s*$",
-        r"^# nThread ",
+        r"^# nThread (?!.*\bagg iters: )",
         r"^# (Using devices|nccl-tests version|Reducing maxBytes|Writing JSON|skipping json|Parallel Init)",
         r"^#?\s*rccl-tests: ",
         r"^#\s+out-of-place .*in-place",

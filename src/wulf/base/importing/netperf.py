@@ -5,10 +5,11 @@ from __future__ import annotations
 from wulf.base.importing.grammar import GIB, KIB, MIB, Column, Grammar, Layout, Means, Qualifier, Test, Unit
 from wulf.base.importing.series import NUMBER
 
-#: What ``-f`` chooses; capitals are powers of two. Truncated to eight letters and "/s" where ``-c`` is given.
+#: What ``-f`` chooses; capitals are powers of two. Where ``-c`` is given it is cut to eight letters, without the second or
+#: with "/s".
 _UNITS = {
-    f"{name}/{second}": unit
-    for second in ("s", "sec")
+    f"{name}{second}": unit
+    for second in ("/s", "/sec", "")
     for name, unit in (
         ("10^3bits", Unit(Means.BYTES_PER_S, 1e3 / 8)),
         ("10^6bits", Unit(Means.BYTES_PER_S, 1e6 / 8)),
@@ -54,6 +55,38 @@ _LAYOUTS = (
         (_ANY, _ANY, _ASKED, _ANSWERED, _ANY, _TRANSACTIONS, _ANY, _ANY, _ANY, _ANY),
         (_PEER,),
     ),
+    # With ``-f``: bytes of requests and responses together.
+    Layout(
+        "Local /Remote\nSocket Size Request Resp\\. Elapsed\nSend Recv Size Size Time Throughput\n"
+        rf"bytes [Bb]ytes bytes bytes secs\. {_UNIT}",
+        (_ANY, _ANY, _ASKED, _ANSWERED, _ANY, _RATE),
+        (_PEER,),
+    ),
+    Layout(
+        "Local /Remote\nSocket Size Request Resp\\. Elapsed Tput CPU CPU S\\.dem S\\.dem\n"
+        rf"Send Recv Size Size Time {_UNIT} local remote local remote\n"
+        rf"bytes [Bb]ytes bytes bytes secs\. per sec {_CPU} us/KB us/KB",
+        (_ANY, _ANY, _ASKED, _ANSWERED, _ANY, _RATE, _ANY, _ANY, _ANY, _ANY),
+        (_PEER,),
+    ),
+    Layout(
+        "Local /Remote\nSocket Size Request Resp\\. Elapsed Latency CPU CPU S\\.dem S\\.dem\n"
+        "Send Recv Size Size Time usecs local remote local remote\n"
+        rf"bytes [Bb]ytes bytes bytes secs\. per tran {_CPU} us/Tr us/Tr",
+        (
+            _ANY,
+            _ANY,
+            _ASKED,
+            _ANSWERED,
+            _ANY,
+            Column("latency", Means.TIME, 1e-6),
+            _ANY,
+            _ANY,
+            _ANY,
+            _ANY,
+        ),
+        (_PEER,),
+    ),
     # The second line is of the receiver: what arrived.
     Layout(
         "Socket Message Elapsed Messages\nSize Size Time Okay Errors Throughput\n"
@@ -67,6 +100,21 @@ _LAYOUTS = (
         (_ANY, _SIZE, _ANY, _ANY, _ANY, _RATE._replace(label="sent"), _ANY, _ANY),
         ((_ANY, _ANY, _ANY, _RATE, _ANY, _ANY),),
     ),
+)
+#: What omni tests say besides (``print_omni_init_list`` of ``src/nettest_omni.c``), by its own names and as headings.
+_OF_NO_USE = (
+    r"(RT|MEAN|MIN|MAX|STDDEV)_LATENCY|(Minimum|Maximum|Mean|Stddev) Latency Microseconds",
+    r"Round Trip Latency usec/tran",
+    r"TRANSACTION_RATE|Transaction Rate Tran/s",
+    r"(LSS|LSR|RSS|RSR)_SIZE(_END|_REQ)?",
+    r"ELAPSED_TIME|Elapsed Time \(sec\)",
+    r"(LOCAL|REMOTE)_(?!SEND_SIZE\b)[A-Z0-9_]+",
+    r"(Local|Remote) (?!Send Size(,|$))[^,]+",
+    r"(SOURCE|DEST)_(PORT|ADDR|FAMILY)|(Source|Destination) (Port|Address|Family)",
+    r"SOCKET_TYPE|Socket Type|COMMAND_LINE|Command Line|UUID|Test UUID|RESULT_BRAND|Result Tag",
+    r"CONFIDENCE_(LEVEL|INTERVAL|ITERATION)|Confidence (Level Percent|Width Target|Iterations Run)",
+    r"THROUGHPUT_CONFID|Throughput Confidence Width \(%\)",
+    r"TRANSPORT_MSS|Transport MSS bytes|SD_UNITS|Service Demand Units",
 )
 _TIME_OF = "time of a transaction"
 GRAMMAR = Grammar(
@@ -116,32 +164,34 @@ GRAMMAR = Grammar(
     ),
     layouts=_LAYOUTS,
     entry=r"^(?P<heading>[A-Z][A-Z0-9_]+)=(?P<value>.*)$",
-    heading=r"^[A-Z][\w ()/%]*(,[A-Z][\w ()/%]*)+$",
+    heading=r"^[A-Z][\w ()/%]*(,(\d+th )?[A-Z][\w ()/%]*)+$",
     separator=",",
+    stacked=4,
     columns=(
         Column(r"THROUGHPUT|Throughput", Means.BY_UNIT),
         Column(r"THROUGHPUT_UNITS|Throughput Units", Means.UNIT),
-        Column(r"LOCAL_SEND_SIZE|Local Send Size|REQUEST_SIZE|Request Size Bytes", Means.SIZE),
+        # What a test does not have is -1; the order is that in which one of several counts.
+        Column(r"REQUEST_SIZE|Request Size Bytes", Means.SIZE),
+        Column(r"LOCAL_SEND_SIZE|Local Send Size", Means.SIZE),
+        Column(r"REMOTE_SEND_SIZE|Remote Send Size", Means.SIZE),
         Column(r"RESPONSE_SIZE|Response Size Bytes", Means.ANSWER),
         Column(r"PROTOCOL|Protocol", Means.QUALIFIES),
         Column(r"DIRECTION|Direction", Means.QUALIFIES),
+        Column(r"BURST_SIZE|Initial Burst Requests", Means.QUALIFIES, label="first burst {}", usual="0"),
         Column(
-            r"P(?P<p>50|90|99)_LATENCY",
+            r"P(?P<p>50|90|99)_LATENCY|(?P<q>50|90|99)th Percentile Latency Microseconds",
             Means.TIME,
             1e-6,
-            "p{p}",
-            "p{p} of the transactions of one launch",
-            "round trip",
+            "p{p}{q}",
+            "p{p}{q} of the transactions of one launch",
+            only="ping-pong",  # of streams it is a call's
         ),
-        Column(r"(RT|MEAN|MIN|MAX|STDDEV)_LATENCY"),
-        Column(
-            r"(LSS|LSR|RSS|RSR)_SIZE(_END|_REQ)?|(Local|Remote) (Send|Recv) Socket Size (Final|Initial|Requested)"
-        ),
-        Column(r"ELAPSED_TIME|Elapsed Time \(sec\)"),
+        *(Column(one) for one in _OF_NO_USE),
     ),
     units=_UNITS,
     statistic="mean over one launch",
+    absent=r"-1(\.0+)?",
     sized_by="expected the size of messages: run netperf -- -k with LOCAL_SEND_SIZE or REQUEST_SIZE",
-    advice=" (headings: without -f for transactions, without -P 0; of omni tests -- -k)",
+    advice=" (headings: without -P 0)",
     ends=True,
 )

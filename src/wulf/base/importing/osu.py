@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wulf.base.importing.grammar import MB, Column, Grammar, Means, Qualifier, Test
+from wulf.base.importing.grammar import MB, Caption, Column, Grammar, Means, Qualifier, Test
 from wulf.base.importing.series import MEAN
 
 GRAMMAR = Grammar(
@@ -13,14 +13,23 @@ GRAMMAR = Grammar(
     r"(?: v[\d.]+\S*| \(Version [\d.]+\))?\s*$",
     tests=(
         Test(
-            r"^(Latency( Persistent)?|Multi-(threaded|process) Latency)$", "ping-pong", "half round trip", 2
+            r"^([NRX]CCL )?(Latency( Persistent)?|Multi-(threaded|process) Latency)$",
+            "ping-pong",
+            "half round trip",
+            2,
         ),
         # As many pairs as there are ranks, which it does not say.
         Test(r"^Multi Latency$", "ping-pong", "half round trip"),
-        Test(r"^Bandwidth( Persistent)?$", "stream", "time per message", 2),
-        Test(r"^Bi-Directional Bandwidth", "streams both ways", "time per message of either direction", 2),
+        Test(r"^([NRX]CCL )?Bandwidth( Persistent)?$", "stream", "time per message", 2),
+        Test(
+            r"^([NRX]CCL )?Bi-Directional Bandwidth",
+            "streams both ways",
+            "time per message of either direction",
+            2,
+        ),
         Test(r"^Multiple Bandwidth", "stream", "time per message of all pairs"),
         Test(r"^MPI_Get Multi", "one-sided", ""),
+        Test(r"^MPI_\w+ Bi-", "one-sided", "time per message of either direction", 2),
         Test(r"^MPI_\w+.*Bandwidth", "one-sided", "time per message", 2),
         Test(r"^MPI_\w+", "one-sided", "time of a call", 2),
         Test(r"Barrier", "barrier", "time of a call", moves_bytes=False),
@@ -37,10 +46,9 @@ GRAMMAR = Grammar(
             "{source} {target}",
         ),
         Qualifier(r"^# Datatype: (?P<type>.+?)\.?\s*$", "{type}", usual="MPI_CHAR"),
-        Qualifier(
-            r"^# \[ pairs: (?P<pairs>\d+) \] \[ window size: (?P<window>\w+) \]",
-            "{pairs} pairs, window {window}",
-        ),
+        Qualifier(r"^# \[ pairs: (?P<pairs>\d+) \]", "{pairs} pairs"),
+        # Where it is "varied" it stands above the columns.
+        Qualifier(r"^# \[ pairs: \d+ \] \[ window size: (?P<window>\d+) \]", "window {window}"),
         Qualifier(r"^# Window creation: (?P<window>.+?)\s*$", "{window}"),
         Qualifier(r"^# Synchronization: (?P<how>.+?)\s*$", "{how}"),
         Qualifier(r"^# Number of Sender threads: (?P<senders>\d+)", "{senders} sending threads"),
@@ -55,6 +63,19 @@ GRAMMAR = Grammar(
     ),
     remarks=(r"^# \S+/POSIX_MEMALIGN: ", r"^# Overall = ", r"^#\s*$"),
     comment=r"^#",
+    captions=(
+        Caption(
+            r"^# Uni-directional Bandwidth \(MB/sec\)$",
+            Column("size", Means.SIZE),
+            Column("window", Means.BYTES_PER_S, MB, "window {n}"),
+        ),
+        Caption(
+            r"^# Message Rate Profile$",
+            Column("size", Means.SIZE),
+            Column("window", Means.PER_S, label="window {n}"),
+            again=True,
+        ),
+    ),
     heading=r"^#\s*(Size|Overall\(us\)|(Avg )?Latency ?\(us\)|Bandwidth \(MB/s\)|MB/s)(\s|$)",
     columns=(
         Column(r"#\s*Size", Means.SIZE),

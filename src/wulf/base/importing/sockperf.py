@@ -14,11 +14,14 @@ GRAMMAR = Grammar(
     qualifiers=(
         Qualifier(r"PORT\s*=\s*\d+ # (?P<protocol>TCP|UDP)", "{protocol}"),
         Qualifier(r"using msg-size=(?P<size>\d+)"),
+        # Under load messages are sent when it is time, not when an answer has come: by a thread that a signal ends.
+        Qualifier(r"Test end \(interrupted by signal", "under load or interrupted"),
+        Qualifier(r"Summary: (Latency|Round trip) of burst of (?P<n>\d+) messages", "burst of {n}"),
         Qualifier(r"====> avg-(rtt)=", "round trips", quantity="round trip"),
     ),
     rows=(
-        rf"^sockperf: Summary: Latency is (?P<half>{NUMBER}) usec",
-        rf"^sockperf: Summary: Round trip is (?P<whole>{NUMBER}) usec",
+        rf"^sockperf: Summary: Latency(?: of burst of \d+ messages)? is (?P<half>{NUMBER}) usec",
+        rf"^sockperf: Summary: Round trip(?: of burst of \d+ messages)? is (?P<whole>{NUMBER}) usec",
         rf"^sockperf: ---> percentile (?P<p>{NUMBER}) =\s*(?P<percentile>{NUMBER})\s*$",
         rf"^sockperf: Summary: Message Rate is (?P<rate>{NUMBER}) \[msg/sec\]",
     ),
