@@ -1,9 +1,10 @@
 /* wulf-delay: a cable that holds every frame back for a fixed time, in both directions.
  *
- *     wulf-delay INTERFACE TAP DELAY_NS
+ *     wulf-delay INTERFACE TAP DELAY_NS [BACK_NS]
  *
  * Frames that come in at INTERFACE leave by TAP, a device that is made here, and the other way round: the TAP
- * is plugged into a switch in the place of INTERFACE. For kernels without netem. It ends with either device.
+ * is plugged into a switch in the place of INTERFACE. BACK_NS is for frames that come in at INTERFACE, where
+ * they are held for another time. For kernels without netem. It ends with either device.
  *
  * Frames stay as they are, those larger than the MTU that a card would cut up and those without a checksum
  * included: what the kernel notes of these (struct virtio_net_hdr) goes with them. */
@@ -45,6 +46,7 @@ struct frame {
 /* One direction: frames in the order in which they came, which is the order in which they are due. */
 struct direction {
     int from, to;
+    uint64_t delay_ns;
     struct frame
         *frames; /* HELD_MOST and one to read lost ones into; pages that nothing needs are not there */
     size_t first, held;
@@ -53,14 +55,14 @@ struct direction {
 static struct frame *oldest(const struct direction *way) { return &way->frames[way->first]; }
 
 /* Take what has come; -1 when the device is gone. */
-static int take(struct direction *way, uint64_t delay_ns) {
+static int take(struct direction *way) {
     for (int i = 0; i < AT_A_TIME; i++) {
         const bool is_full = way->held == HELD_MOST;
         struct frame *const frame = &way->frames[is_full ? HELD_MOST : (way->first + way->held) % HELD_MOST];
         const ssize_t got = read(way->from, frame->data, sizeof frame->data);
         if (got < 0)
             return errno == EAGAIN || errno == EINTR || errno == ENOBUFS ? 0 : -1;
-        frame->due_ns = clock_now_ns() + delay_ns;
+        frame->due_ns = clock_now_ns() + way->delay_ns;
         frame->bytes = (size_t)got;
         way->held += is_full ? 0 : 1;
     }
@@ -90,7 +92,7 @@ static struct timespec until_due(const struct direction *ways, size_t count) {
     return (struct timespec){.tv_sec = (time_t)(wait_ns / NS_PER_S), .tv_nsec = (long)(wait_ns % NS_PER_S)};
 }
 
-static void forward(struct direction ways[2], uint64_t delay_ns) {
+static void forward(struct direction ways[2]) {
     struct pollfd waiting[] = {{.fd = ways[0].from, .events = POLLIN},
                                {.fd = ways[1].from, .events = POLLIN}};
     for (;;) {
@@ -98,7 +100,7 @@ static void forward(struct direction ways[2], uint64_t delay_ns) {
         if (ppoll(waiting, 2, &wait, NULL) < 0 && errno != EINTR)
             return;
         for (size_t i = 0; i < 2; i++)
-            if (take(&ways[i], delay_ns) != 0 || give(&ways[i]) != 0)
+            if (take(&ways[i]) != 0 || give(&ways[i]) != 0)
                 return;
     }
 }
@@ -144,8 +146,11 @@ static void be_prompt(void) {
 int main(int count, char **words) {
     struct failure failure = {0};
     uint64_t delay_ns = 0;
-    if (count != 4 || number_parse(words[3], strlen(words[3]), &delay_ns) != 0) {
-        fprintf(stderr, "usage: wulf-delay INTERFACE TAP DELAY_NS\n");
+    uint64_t back_ns = 0;
+    const char *const back = count == 5 ? words[4] : words[3];
+    if (count < 4 || count > 5 || number_parse(words[3], strlen(words[3]), &delay_ns) != 0 ||
+        number_parse(back, strlen(back), &back_ns) != 0) {
+        fprintf(stderr, "usage: wulf-delay INTERFACE TAP DELAY_NS [BACK_NS]\n");
         return USAGE_EXIT;
     }
     const int interface = open_interface(words[1], &failure);
@@ -155,10 +160,11 @@ int main(int count, char **words) {
         fprintf(stderr, "wulf-delay: %s: %s\n", failure.peer, tap < 0 ? failure.message : "no memory");
         return FAILURE_EXIT;
     }
-    struct direction ways[] = {{.from = interface, .to = tap, .frames = frames},
-                               {.from = tap, .to = interface, .frames = frames + HELD_MOST + 1}};
+    struct direction ways[] = {
+        {.from = interface, .to = tap, .delay_ns = back_ns, .frames = frames},
+        {.from = tap, .to = interface, .delay_ns = delay_ns, .frames = frames + HELD_MOST + 1}};
     be_prompt();
-    forward(ways, delay_ns);
+    forward(ways);
     free(frames);
     return 0;
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from wulf.base.errors import UsageError
 from wulf.node.cluster import inventory
-from wulf.node.lab import slurm, topology
+from wulf.node.lab import fabric_faults, slurm, topology
 from wulf.node.lab.topology import Link
 
 
@@ -194,3 +195,52 @@ def test_the_cluster_file_inside_the_nodes_names_no_ssh_configuration() -> None:
     config = inventory.parse(topology.cluster_toml(layout, None), "cluster.toml")
     assert config.ssh.config is None
     assert config.shared_cpus == (("node01", "node03"), ("node02", "node04"))
+
+
+def test_a_fabric_gives_each_leaf_its_nodes_and_a_network_of_its_own() -> None:
+    layout = topology.plan(5, [0], Link(), fabric=topology.parse_fabric("leaf-spine:2x4"))
+    assert [node.leaf for node in layout.nodes] == [1, 1, 1, 2, 2]
+    networks = {
+        node.leaf: ipaddress.ip_network(f"{node.address}/{node.prefix}", strict=False)
+        for node in layout.nodes
+    }
+    assert not networks[1].overlaps(networks[2])
+    assert all(ipaddress.ip_address(node.address) in networks[node.leaf] for node in layout.nodes)
+
+
+@given(st.integers(2, 16), st.integers(1, 16))
+def test_addresses_of_a_fabric_are_different(leaves: int, spines: int) -> None:
+    layout = topology.plan(64, [0], Link(), fabric=topology.parse_fabric(f"leaf-spine:{leaves}x{spines}"))
+    lines = topology.hosts_file(layout).splitlines()
+    addresses = [line.split()[0] for line in lines]
+    assert len(addresses) == len(set(addresses)) == 2 + 64 + leaves + 2 * leaves * spines
+    assert all(ipaddress.ip_address(address) in topology.NETWORK for address in addresses[2:])
+
+
+@pytest.mark.parametrize(
+    "text", ["leaf-spine:1x4", "leaf-spine:2x0", "leaf-spine:17x2", "clos:2x2", "leaf-spine:2"]
+)
+def test_refuses_what_is_no_fabric(text: str) -> None:
+    with pytest.raises(UsageError, match="--fabric"):
+        topology.parse_fabric(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "exits"),
+    [
+        ("spine3:loss=1%", [("spine3", "leaf1"), ("spine3", "leaf2")]),
+        ("spine3>leaf2:rate=100mbit", [("spine3", "leaf2")]),
+        ("leaf1>spine4:loss=0.5%", [("leaf1", "spine4")]),
+    ],
+)
+def test_a_fault_of_a_switch_is_of_what_it_sends(text: str, exits: list[tuple[str, str]]) -> None:
+    assert list(fabric_faults.parse(text, topology.parse_fabric("leaf-spine:2x4")).exits) == exits
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["spine5:loss=1%", "spine1>spine2:loss=1%", "spine1:loss=0.01%", "spine1:delay=fast", "spine1:mtu=9000"],
+)
+def test_refuses_faults_that_a_fabric_cannot_have(text: str) -> None:
+    with pytest.raises(UsageError):
+        fabric_faults.parse(text, topology.parse_fabric("leaf-spine:2x4"))

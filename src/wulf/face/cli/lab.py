@@ -56,6 +56,14 @@ def up(
             "--mtu, --rate and --delay are not theirs.",
         ),
     ] = None,
+    fabric: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHAPE",
+            help="A routed fabric in the place of the switch: leaf-spine:2x4 has 2 leaves and 4 spines, and a flow "
+            "between leaves takes one spine by its ports (ECMP). Its faults: 'wulf lab plant spine3:loss=1%'.",
+        ),
+    ] = None,
     vm: Annotated[
         bool,
         typer.Option(
@@ -101,9 +109,13 @@ def up(
         raise LabError(
             "this machine cannot run a virtual cluster; missing:\n" + "\n".join(f"  {m}" for m in missing)
         )
+    switches = topology.parse_fabric(fabric) if fabric is not None else None
+    if switches is not None and (vm or cables):
+        raise UsageError("--fabric takes neither --vm nor --cables")
     overrides = dict(topology.parse_override(text) for text in link or [])
     shape = shapes.parse(cables) if cables is not None else None
     usual = 2 if vm else 4
+    usual = max(usual, 2 * switches.leaves) if switches is not None else usual
     count = nodes if nodes is not None else usual if shape is None else shape.ranks
     edges = shape.edges() if shape is not None else []
     begin = time.monotonic()
@@ -113,7 +125,7 @@ def up(
             topology.link(mtu, rate, delay),
             overrides,
             status.update,
-            edges,
+            switches or edges,
             slurm=slurm,
             vm=machine.Vm(nic=nic, is_kvm=kvm) if vm else None,
             program=lambda name: str(build.build_program(name, None).path),
@@ -127,6 +139,10 @@ def up(
     )
     for group in raised.layout.shared_cpus():
         sys.stdout.write(f"note: {', '.join(group)} share a CPU; figures between them are marked\n")
+    if switches is not None:
+        sys.stdout.write(
+            f"{switches.leaves} leaves, {switches.spines} spines: wulf diagnose paths --cluster lab\n"
+        )
     if raised.layout.cables:
         sys.stdout.write(f"{len(raised.layout.cables)} direct cables: wulf audit topology --cluster lab\n")
     sys.stdout.write(f"cluster file: {raised.cluster_file}\n")
@@ -210,14 +226,25 @@ def plant(
         list[str] | None,
         typer.Argument(
             metavar="[MISTAKE]...",
-            help=f"Of {', '.join(MISTAKE_NAMES)}; default: all that these nodes can have.",
+            help=f"Of {', '.join(MISTAKE_NAMES)}; default: all that these nodes can have. With a fabric also a fault "
+            "of a switch: spine3:loss=1%, spine3:delay=50us, spine3:rate=100mbit, spine3>leaf2:loss=1% (only what "
+            "spine3 sends to leaf2); spine3:none takes it away.",
         ),
     ] = None,
 ) -> None:
     """Make mistakes of real administrators on some nodes, for 'wulf audit' and 'wulf tune' to find."""
+    from wulf.node.lab.fabric_faults import is_fault
     from wulf.node.lab.planted_faults import MISTAKES
+    from wulf.node.probe import build
 
     current = _lab()
+    of_switches = [name for name in mistakes or [] if is_fault(name)]
+    for fault in of_switches:
+        current.plant_in_fabric(fault, lambda name: str(build.build_program(name, None).path))
+        sys.stdout.write(f"{fault}: planted\n")
+    mistakes = [name for name in mistakes or [] if name not in of_switches]
+    if of_switches and not mistakes:
+        return
     names = current.layout.names()
     has_drivers = current.layout.vm is not None
     usual = [name for name, mistake in MISTAKES.items() if has_drivers or not mistake.of_driver]

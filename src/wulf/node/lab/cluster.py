@@ -18,18 +18,19 @@ from typing import Literal
 import msgspec
 
 from wulf.base.errors import LabError
-from wulf.node.lab import connect, nodes, slurm, system, topology
-from wulf.node.lab.topology import Link, Node, Topology
+from wulf.node.lab import connect, fabric, fabric_faults, nodes, slurm, system, topology
+from wulf.node.lab.topology import Fabric, Link, Node, Topology
 from wulf.node.lab.vm import image
 from wulf.node.lab.vm.machine import Vm
 
-BRIDGE = "wulf0"
+#: Network of the switch that nobody is plugged into where there is a fabric.
+FABRIC_PREFIX = 24
 BOOT_TIMEOUT_S = 90
 #: Machines whose instructions are emulated take longer.
 VM_BOOT_TIMEOUT_S = 300
 SLURM_TIMEOUT_S = 60
 #: A lab raised by a wulf that kept it differently is taken down by the next `up`, and not used.
-STATE_VERSION = 5
+STATE_VERSION = 6
 DEFAULT_DIRECTORY = "/var/lib/wulf/lab"
 Progress = Callable[[str], None]
 
@@ -138,6 +139,16 @@ class Lab:
             self._shut_down(node)
             self._boot([node])
 
+    def plant_in_fabric(self, text: str, program: Callable[[str], str]) -> None:
+        """Make a fault of a switch (`wulf.node.lab.fabric_faults.parse`); `program` as of `up`."""
+        if self.layout.fabric is None:
+            raise LabError(
+                f"{text}: this virtual cluster has one switch; 'wulf lab up --fabric leaf-spine:2x4' has more"
+            )
+        fault = fabric_faults.parse(text, self.layout.fabric)
+        with _locked(self.directory):
+            fabric.plant(self.state.namespace, fault, self.directory / "delay.log", program)
+
     def down(self) -> None:
         """Remove everything; also what a crash has left."""
         with _locked(self.directory):
@@ -146,9 +157,12 @@ class Lab:
     def raise_all(self, progress: Progress, program: Callable[[str], str]) -> None:
         """Prepare and boot all nodes; `program` as of `up`."""
         namespace = self.state.namespace
-        system.make_network(namespace, BRIDGE, topology.gateway(), topology.SWITCH.prefixlen)
+        # A fabric has a bridge of its own for each leaf: this one is then only there.
+        prefix = topology.SWITCH.prefixlen if self.layout.fabric is None else FABRIC_PREFIX
+        system.make_network(namespace, topology.bridge_of(0), topology.gateway(), prefix)
         for cable in self.layout.cables:
             system.make_bridge(namespace, cable.name)
+        fabric.make(namespace, self.layout)
         nodes.make_keys(self.directory)
         self._write_ssh()
         self.cluster_file.write_text(self.cluster_toml())
@@ -160,7 +174,8 @@ class Lab:
             )
         for node in self.layout.nodes:
             progress(f"preparing {node.name}")
-            nodes.prepare(self._directory(node.name), node, self.layout, self.directory, BRIDGE)
+            bridge = topology.bridge_of(node.leaf)
+            nodes.prepare(self._directory(node.name), node, self.layout, self.directory, bridge)
         progress(f"booting {len(self.layout.nodes)} nodes")
         self._boot(self.layout.nodes)
         if self.layout.slurm:
@@ -297,7 +312,7 @@ def up(
     link: Link | None = None,
     overrides: dict[str, Link] | None = None,
     progress: Progress = _silent,
-    cables: Sequence[tuple[int, int]] = (),
+    cables: Sequence[tuple[int, int]] | Fabric = (),
     *,
     slurm: bool = False,
     vm: Vm | None = None,
@@ -308,7 +323,8 @@ def up(
     Parameters
     ----------
     cables
-        Direct cables between nodes beside the switch: the numbers of the two nodes, from 0.
+        Direct cables between nodes beside the switch: the numbers of the two nodes, from 0. Or a fabric in the place
+        of one switch.
     slurm
         Whether the nodes run Slurm.
     vm
@@ -327,7 +343,9 @@ def up(
     LabError
         The machine cannot, another lab is up, or a node did not boot. Nothing is left behind.
     """
-    wanted = topology.plan(count, sorted(os.sched_getaffinity(0)), link or Link(), overrides, cables)
+    switches, direct = (cables, ()) if isinstance(cables, Fabric) else (None, cables)
+    cpus = sorted(os.sched_getaffinity(0))
+    wanted = topology.plan(count, cpus, link or Link(), overrides, direct, switches)
     wanted = msgspec.structs.replace(wanted, isolated=system.enable_cpusets(), slurm=slurm, vm=vm)
     wanted = _within_kernel(wanted, program)
     before = current()
@@ -411,6 +429,7 @@ def _remove(where: Path, state: State) -> None:
         nodes.remove(where / "nodes" / node.name, node.name, state.namespace, state.topology)
     clients = (where / "ssh_config", where / "connect.py")
     system.end_processes(lambda: system.clients_of(*clients), "ssh to the virtual cluster")
+    fabric.remove(state.namespace, state.topology)
     if system.namespace_exists(state.namespace):
         system.run(["ip", "netns", "delete", state.namespace])
     system.remove_tree(where)

@@ -59,6 +59,15 @@ def run(argv: Sequence[str], timeout_s: float = COMMAND_TIMEOUT_S, directory: Pa
     return done.stdout
 
 
+def attempt(argv: Sequence[str]) -> bool:
+    """Run a command that may fail; whether it did not."""
+    try:
+        run(argv)
+    except LabError:
+        return False
+    return True
+
+
 def path_of(name: str) -> str | None:
     """Return where a program is; those of the system's administration are not on everybody's path."""
     return shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")

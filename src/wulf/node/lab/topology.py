@@ -6,7 +6,7 @@ import ipaddress
 import json
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -21,6 +21,9 @@ SWITCH, CABLES = NETWORK.subnets()
 #: Interface of the measured network inside a node (systemd-nspawn's own name for it).
 INTERFACE = "host0"
 MAX_NODES = 64
+_FABRIC = re.compile(r"leaf-spine:([0-9]{1,3})x([0-9]{1,3})")
+#: Of a kind; a leaf's nodes have a network of their own, and from this third byte on addresses are those of the links.
+MOST_SWITCHES, _LEAF_PREFIX, _LINKS = 16, 24, 128
 _RATE = re.compile(r"[1-9][0-9]*(\.[0-9]+)?(k|m|g)bit")
 _DELAY = re.compile(r"[0-9]+(\.[0-9]+)?(us|ms|s)")
 _LINK = re.compile(r"(?P<node>[A-Za-z0-9]+):(?P<options>.+)")
@@ -43,6 +46,13 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     address: str
     cpus: list[int]
     link: Link
+    #: Number of the leaf switch that it hangs on, from 1; 0 where there is one switch.
+    leaf: int = 0
+
+    @property
+    def prefix(self) -> int:
+        """Bits of its network."""
+        return _LEAF_PREFIX if self.leaf else SWITCH.prefixlen
 
 
 class Plug(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +76,28 @@ class Cable(msgspec.Struct, frozen=True, kw_only=True):
     ends: tuple[Plug, Plug]
 
 
+class Fabric(msgspec.Struct, frozen=True, kw_only=True):
+    """Leaf switches, each connected with every spine switch."""
+
+    leaves: int
+    spines: int
+
+    def switches(self) -> list[str]:
+        """Names of the switches."""
+        return [*self._named("leaf", self.leaves), *self._named("spine", self.spines)]
+
+    def neighbours(self, switch: str) -> list[str]:
+        """Return the switches that one is connected with."""
+        return (
+            self._named("spine", self.spines)
+            if switch.startswith("leaf")
+            else self._named("leaf", self.leaves)
+        )
+
+    def _named(self, kind: str, count: int) -> list[str]:
+        return [f"{kind}{number}" for number in range(1, count + 1)]
+
+
 class Topology(msgspec.Struct, frozen=True, kw_only=True):
     """The whole cluster."""
 
@@ -79,6 +111,8 @@ class Topology(msgspec.Struct, frozen=True, kw_only=True):
     delayer: str = ""
     #: Of nodes that are virtual machines; None where they are containers.
     vm: Vm | None = None
+    #: Between the nodes; None for one switch.
+    fabric: Fabric | None = None
 
     def names(self) -> list[str]:
         """Node names in order."""
@@ -104,6 +138,7 @@ def plan(
     link: Link,
     overrides: Mapping[str, Link] | None = None,
     cables: Sequence[tuple[int, int]] = (),
+    fabric: Fabric | None = None,
 ) -> Topology:
     """Lay out a cluster.
 
@@ -119,6 +154,8 @@ def plan(
         Node name → what is different about its cable.
     cables
         Direct cables: the numbers of the two nodes, from 0.
+    fabric
+        The switches; the first nodes hang on the first leaf.
 
     Raises
     ------
@@ -136,18 +173,49 @@ def plan(
     beyond = max((max(ends) for ends in cables), default=0)
     if beyond >= count:
         raise UsageError(f"the cables are those of {beyond + 1} nodes: say --nodes {beyond + 1} or more")
+    if fabric is not None and count < fabric.leaves:
+        raise UsageError(f"--fabric: {fabric.leaves} leaves take {fabric.leaves} nodes or more")
+    leaves = [index * fabric.leaves // count + 1 if fabric else 0 for index in range(count)]
     return Topology(
         cables=_cables(names, cables),
         nodes=[
             Node(
                 name=name,
-                address=str(SWITCH[10 + index]),
+                address=str(SWITCH[256 * leaves[index] + 10 + index]),
                 cpus=share(cpus, count, index),
                 link=merge(link, (overrides or {}).get(name, Link())),
+                leaf=leaves[index],
             )
             for index, name in enumerate(names)
         ],
+        fabric=fabric,
     )
+
+
+def parse_fabric(text: str) -> Fabric:
+    """Parse ``leaf-spine:2x4``: so many leaves, so many spines.
+
+    Raises
+    ------
+    UsageError
+        It is none, or larger than a virtual cluster can be.
+    """
+    match = _FABRIC.fullmatch(text)
+    if match is None or not 2 <= int(match[1]) <= MOST_SWITCHES or not 1 <= int(match[2]) <= MOST_SWITCHES:
+        raise UsageError(
+            f"--fabric {text!r}: write leaf-spine:LEAVESxSPINES, such as leaf-spine:2x4 (16 of each at most)"
+        )
+    return Fabric(leaves=int(match[1]), spines=int(match[2]))
+
+
+def bridge_of(leaf: int) -> str:
+    """Name of the bridge that a leaf's nodes are plugged into."""
+    return f"wulf{leaf}"
+
+
+def link_address(leaf: int, spine: int, end: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """Address of a switch, `end`, on the link between a leaf and a spine."""
+    return SWITCH[256 * (_LINKS + leaf) + 2 * spine + end.startswith("leaf")]
 
 
 def _cables(names: Sequence[str], pairs: Sequence[tuple[int, int]]) -> list[Cable]:
@@ -221,7 +289,17 @@ def gateway() -> str:
 def hosts_file(topology: Topology) -> str:
     """``/etc/hosts`` of every node."""
     lines = ["127.0.0.1 localhost", "::1 localhost ip6-localhost ip6-loopback"]
-    return "\n".join(lines + [f"{node.address} {node.name}" for node in topology.nodes]) + "\n"
+    lines += [f"{node.address} {node.name}" for node in topology.nodes]
+    return "\n".join(lines + list(_switch_names(topology.fabric))) + "\n"
+
+
+def _switch_names(fabric: Fabric | None) -> Iterator[str]:
+    """Yield a line for each address of a switch, as a site's name service has them."""
+    for leaf in range(1, fabric.leaves + 1) if fabric else ():
+        yield f"{SWITCH[256 * leaf + 254]} leaf{leaf}"
+        for spine in range(1, fabric.spines + 1) if fabric else ():
+            yield f"{link_address(leaf, spine, 'spine')} spine{spine}-leaf{leaf}"
+            yield f"{link_address(leaf, spine, 'leaf')} leaf{leaf}-spine{spine}"
 
 
 def known_hosts(topology: Topology, public_key: str) -> str:
@@ -299,10 +377,12 @@ def network_unit(
     """Write the unit that gives a node its address; being in the node, it also holds after a reboot in it."""
     # A machine has one NIC, which the kernel has given a name.
     commands = [f"ip link set dev eth0 name {INTERFACE}", "ip link set dev lo up"] if is_machine else []
-    commands += [f"ip address replace {node.address}/{SWITCH.prefixlen} dev {INTERFACE}"]
+    commands += [f"ip address replace {node.address}/{node.prefix} dev {INTERFACE}"]
     if node.link.mtu:
         commands.append(f"ip link set dev {INTERFACE} mtu {node.link.mtu}")
     commands.append(f"ip link set dev {INTERFACE} up")
+    if node.leaf:
+        commands.append(f"ip route replace {SWITCH} via {SWITCH[256 * node.leaf + 254]} dev {INTERFACE}")
     commands += shaping(node.link, INTERFACE, has_netem=has_netem)
     for plug in plugs:
         commands.append(f"ip address replace {plug.address}/31 dev {plug.interface}")
