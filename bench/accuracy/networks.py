@@ -7,7 +7,8 @@ import time
 from pathlib import Path
 
 from bench.common import PAIR, Pair
-from wulf.node.lab.cluster import BRIDGE, Lab
+from wulf.node.lab.cluster import Lab
+from wulf.node.lab.topology import bridge_of
 from wulf.node.lab.system import NETNS_DIRECTORY
 from wulf.node.probe import build
 
@@ -81,7 +82,7 @@ class Networks:
             if shown.returncode == 0:
                 break
             time.sleep(0.02)
-        self._inside("ip", "link", "set", tap, "master", BRIDGE, "up")
+        self._inside("ip", "link", "set", tap, "master", bridge_of(0), "up")
 
     def _without_delay(self) -> None:
         if self._delayer is None:
@@ -90,7 +91,7 @@ class Networks:
         self._delayer.wait()
         self._delayer = None
         name = self._lab.layout.nodes[1].name
-        self._inside("ip", "link", "set", f"vb-{name}", "arp", "on", "master", BRIDGE, "up")
+        self._inside("ip", "link", "set", f"vb-{name}", "arp", "on", "master", bridge_of(0), "up")
 
     def _cables(self, mtu: int) -> None:
         for node in PAIR:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from wulf.base.importing.grammar import GIB, KIB, MIB, Column, Grammar, Layout, Means, Qualifier, Test, Unit
 from wulf.base.importing.series import NUMBER
 
-#: What ``-f`` chooses; capitals are powers of two. Where ``-c`` is given it is cut to eight letters, without the second or
-#: with "/s".
+#: What ``-f`` chooses; capitals are powers of two. Where ``-c`` is given it is cut to eight letters, without the
+#: second or with "/s".
 _UNITS = {
     f"{name}{second}": unit
     for second in ("/s", "/sec", "")
