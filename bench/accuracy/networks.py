@@ -8,8 +8,8 @@ from pathlib import Path
 
 from bench.common import PAIR, Pair
 from wulf.node.lab.cluster import Lab
-from wulf.node.lab.topology import bridge_of
 from wulf.node.lab.system import NETNS_DIRECTORY
+from wulf.node.lab.topology import bridge_of
 from wulf.node.probe import build
 
 BASE = "1gbit"
