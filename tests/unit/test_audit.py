@@ -85,6 +85,20 @@ def test_nothing_passes_silently() -> None:
     assert next(j.reason for j in found.judgements if j.status == "unknown") == "nic.duplex: no ethtool"
 
 
+def test_what_cannot_be_looked_at_is_not_fine() -> None:
+    found = audit(
+        [node("a", unknown={"nic.duplex": "no ethtool"}), node("b", unknown={"nic.duplex": "no ethtool"})],
+        [check()],
+    )
+    assert [gap.nodes for gap in found.untold(("fail", "warn"))] == [["a", "b"]]
+    assert found.untold(("info",)) == []
+    title = shown.page(found).title
+    assert title == (
+        "Cannot tell whether anything is wrong: on all nodes 1 check of 1 could not be made (no ethtool)"
+    )
+    assert 'errors="1"' in shown.junit(found)
+
+
 def test_a_check_is_silent_where_it_makes_no_sense() -> None:
     only = check(when='nic.driver != "veth"')
     found = audit([node("n1", nic__driver="veth", nic__duplex="half")], [only])

@@ -6,6 +6,7 @@ from tests.unit.make_cells import PAIR, analysis, cell, curve
 from tests.unit.make_records import plan
 from wulf.base.records import NodeRecord
 from wulf.stats.estimate import compare
+from wulf.tools.compare.page import view
 
 SIZES = [1, 64, 1024, 65536]
 TIMES = [10e-6, 10.1e-6, 12e-6, 80e-6]
@@ -36,6 +37,29 @@ def test_equal_quiet_runs_do_not_differ():
 
 def test_noise_gives_no_decision():
     assert compare(run(seed=1, spread=0.3), run(1.05, seed=2, spread=0.3), [], []).verdict == "no decision"
+
+
+def noisy(spread):
+    found = compare(run(seed=1, spread=spread), run(seed=2, spread=spread), [], [])
+    assert found.verdict == "no decision"
+    return found
+
+
+def test_where_what_matters_would_go_unseen_nothing_can_be_told():
+    blind, seeing = noisy(0.5), noisy(0.05)
+    assert blind.untold == ["mpi_pingpong"]
+    assert seeing.untold == []
+    assert view.build(blind).title.startswith("Cannot tell: ")
+    lines = [line for block in view.build(blind).head for line in block.lines]
+    assert any("even a change of 25 % would go unseen; longer runs on idle nodes" in line for line in lines)
+    assert view.build(seeing).title.startswith("No decision")
+
+
+def test_where_launches_resemble_each_other_nothing_can_be_told():
+    rng = np.random.default_rng(4)
+    slow = np.cumsum(0.05 * rng.standard_normal(40))
+    runs = [analysis([cell(64, 10e-6 * np.exp(part))]) for part in (slow[:20], 0.5 + slow[20:])]
+    assert compare(*runs, [], []).untold == ["mpi_pingpong"]
 
 
 def test_a_change_inside_the_margin_does_not_matter():

@@ -195,6 +195,68 @@ def test_a_watch_says_that_it_is_still_learning(tmp_path):
         report = judging.report(history, "young", NODES, days.clock.now(), None)
         assert report.learning == "5 of the 15 runs that it takes until a change is told from noise"
 
+        assert report.untold == [report.learning]
+
+
+def told(history, report):
+    from wulf.page.terminal import plain
+
+    return " ".join(
+        plain(lambda console: print_page(shown.build(report, history.runs(), []), console)).split()
+    )
+
+
+def test_silence_is_not_fine(tmp_path):
+    with History(tmp_path / "silent", writing=True) as history:
+        days = Days(history)
+        for number in range(1, 22):
+            days.day(number, changed=False)
+        report = judging.report(history, "silent", NODES, days.clock.now(), None)
+        assert report.untold == []
+        assert report.unaudited == NODES
+        said = told(history, report)
+        assert "Nothing has changed: a node of +" in said
+        assert "No audit is known of these nodes" in said
+        for _ in range(judging.SILENT):
+            running._keep_none(
+                history, history.next_number(), days.clock.now(), "failed", "no node answers", {}
+            )
+        report = judging.report(history, "silent", NODES, days.clock.now(), None)
+        assert report.untold == ["the last 3 runs have measured nothing (no node answers)"]
+        said = told(history, report)
+        assert "Cannot tell whether anything has changed" in said
+        assert "Nothing has changed" not in said
+        assert 'errors="10"' in shown.junit(report)
+
+
+def test_runs_that_differ_by_half_show_no_step_that_matters(tmp_path):
+    with History(tmp_path / "wild", writing=True) as history:
+        days = Days(history)
+        rng = np.random.default_rng(5)
+        days.time = lambda usual, *_: usual * math.exp(0.6 * rng.standard_normal())
+        for number in range(1, 22):
+            days.day(number, changed=False)
+        report = judging.report(history, "wild", NODES, days.clock.now(), None)
+        assert any("would be found soon" in doubt for doubt in report.untold), report.shown
+
+
+def test_what_an_audit_could_not_look_at_is_counted_and_undoes_no_finding():
+    from wulf.base.records import Audit, Judgement, NodeRecord
+    from wulf.tools.watch import observations
+
+    record = NodeRecord(node="node01", reachable=True, facts={})
+    gap = Judgement(
+        id="nic.duplex", title="", status="unknown", reason="r", nodes=["node01"], severity="fail"
+    )
+    found = observations.facts(
+        [record],
+        Audit(profile="hpc", nodes=["node01"], unreachable={}, findings=[], judgements=[gap], matrix=[]),
+        {},
+        {"node01": {"finding.nic.duplex": "fail", "finding.other": "warn"}},
+        datetime.fromisoformat("2026-03-02T02:30:00+01:00"),
+    )
+    assert found["node01"] == {"audit.unjudged": "1", "finding.nic.duplex": "fail"}
+
 
 def test_an_alarm_is_closed_when_the_cable_is_as_before(tmp_path):
     with History(tmp_path / "repaired", writing=True) as history:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import tempfile
 from collections.abc import Iterator
@@ -70,6 +71,7 @@ def _checked(line: str, against: Predicted, time: Estimate) -> Checked:
         time=time,
         inside=low <= time.value <= high,
         ratio=time.value / predicted.value,
+        visible=max(high / predicted.value, predicted.value / low if low > 0 else math.inf) - 1,
     )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Literal
 
+from wulf.base.profile import Severity
 from wulf.base.records.base import Record
 
 Remedy = Literal["mend", "try", "person"]
@@ -56,6 +58,8 @@ class Judgement(Record, frozen=True, kw_only=True):
     #: Why it is unknown or not applicable.
     reason: str
     nodes: list[str]
+    #: How bad it would be; null in looks of before.
+    severity: Severity | None = None
 
 
 class GroupState(Record, frozen=True, kw_only=True):
@@ -82,3 +86,7 @@ class Audit(Record, frozen=True, kw_only=True):
     judgements: list[Judgement]
     #: Groups of facts × nodes, folded.
     matrix: list[GroupState]
+
+    def untold(self, severities: Collection[Severity]) -> list[Judgement]:
+        """Return what could not be judged, and would be so bad: where there is any, nobody can say that all is well."""
+        return [one for one in self.judgements if one.status == "unknown" and one.severity in severities]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import msgspec
 
+from wulf.base.must_see import must_see
 from wulf.base.records.base import Estimate, Place, Record, Setting, Verdict
 from wulf.base.records.host import HostNoise
 from wulf.base.records.measured import Cell
+from wulf.base.units import undoing
 
 
 class LaunchPoint(Record, frozen=True, kw_only=True):
@@ -421,3 +424,23 @@ class Comparison(Record, frozen=True, kw_only=True):
     reason: str
     #: Operation → the same change, adjusted by the reference; the verdict is made of the raw one.
     adjusted: dict[str, AdjustedRatio] = {}
+
+    @property
+    def untold(self) -> list[str]:
+        """Operations of which nothing is said, and a change that matters would have gone unseen.
+
+        What matters is what `wulf.base.must_see` says, of the smallest change of any of its sizes.
+        """
+        sizes: dict[str, list[int]] = {}
+        for cell in self.cells:
+            sizes.setdefault(cell.op, []).append(cell.size_bytes)
+        return [
+            op
+            for op, found in self.pooled.items()
+            if found.verdict == "no decision" and not self._seen(op) <= min(map(must_see, sizes.get(op, [0])))
+        ]
+
+    def _seen(self, op: str) -> float:
+        """Return the increase of an operation's time that would have been seen, as a share."""
+        effect = self.smallest_effects.get(op, self.smallest_effect)
+        return math.inf if effect is None else undoing(effect)

@@ -116,6 +116,13 @@ class Gate(Record, frozen=True, kw_only=True):
     #: What the comparison says as a whole.
     verdict: Verdict
     reason: str
+    #: Operations of which a change that matters would have gone unseen.
+    untold: list[str] = []
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing is worse, and that would have been seen."""
+        return not self.worse and not self.untold
 
 
 class Diagnosis(Record, frozen=True, kw_only=True):

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
+from wulf.base.must_see import MUST_SEE
 from wulf.base.records.base import Estimate, Record
 from wulf.base.records.contended import Contention
+
+#: Where the model is off by more than so many times it explains little of the program.
+NEAR = 1.5
 
 
 class PathShares(Record, frozen=True, kw_only=True):
@@ -145,6 +149,13 @@ class Checked(Record, frozen=True, kw_only=True):
     inside: bool
     #: Measured ÷ predicted.
     ratio: float
+    #: A prediction that is off by so much would lie inside, too, as a share; null in predictions of before.
+    visible: float | None = None
+
+    @property
+    def untold(self) -> bool:
+        """Whether it is inside, and a prediction that is off by what matters would be, too."""
+        return self.inside and self.visible is not None and not self.visible <= MUST_SEE[0]
 
 
 class Prediction(Record, frozen=True, kw_only=True):
@@ -202,3 +213,13 @@ class Prediction(Record, frozen=True, kw_only=True):
     conclusion: list[str]
     #: What must be known.
     notes: list[str]
+
+    @property
+    def explains(self) -> bool:
+        """Whether the model's time on the network as it is is near that of the program, where that is known."""
+        return self.gap is None or 1 / NEAR < self.gap.value < NEAR
+
+    @property
+    def untold(self) -> bool:
+        """Whether of a network that was asked about, or of the program as it is, nothing can be told."""
+        return not self.explains or any(one.verdict == "cannot be told" for one in self.scenarios)

@@ -145,6 +145,12 @@ class WatchReport(Record, frozen=True, kw_only=True):
     coverage: Coverage
     #: Findings of the last audit: severity → how many.
     findings: dict[str, int]
+    #: Nodes of which no audit is known.
+    unaudited: list[str] = []
+    #: Checks whose findings would be serious and that the last audit could not make, of the node with most of them.
+    unjudged: int = 0
+    #: Why nobody can say that nothing has changed, in words; empty where somebody can.
+    untold: list[str] = []
     #: False alarms that are to be expected, over all series together, if nothing changes [1/month].
     false_alarms_a_month: float
 

@@ -23,7 +23,7 @@ class Shown:
     """How it is shown, and when it counts as bad."""
 
     fail_on: Annotated[
-        Severity, Option("Exit with 3 when there are findings this bad: fail, warn or info.")
+        Severity, Option("Exit with 3 when there are findings this bad, or may be: fail, warn or info.")
     ] = "warn"
     json: JsonField = False
     markdown: Annotated[bool, Option("Print Markdown.")] = False
@@ -54,5 +54,5 @@ def command(request: AuditRequest, form: Shown) -> None:
     else:
         print_page(shown.page(audit), console())
     bad = SEVERITIES[: SEVERITIES.index(form.fail_on) + 1]
-    if audit.unreachable or shown.matches(audit, bad):
+    if audit.unreachable or shown.matches(audit, bad) or audit.untold(bad):
         raise typer.Exit(EXIT_FINDINGS)

@@ -69,7 +69,8 @@ def command(sides: SidesArgument, request: InTurnRequest, shown: Shown) -> None:
     shows effects below that. Settings are made under the guard that 'wulf settings set' has, and put back at the
     end, after Ctrl-C too; what was measured until then is compared.
 
-    Exit code 3 when a run is worse than the base, or has nothing in common with it.
+    Exit code 3 when a run is worse than the base, has nothing in common with it, or cannot be told from it where a
+    change of 25 % at large or 50 % at small messages would have gone unseen.
     """
     from wulf.base.store import opened
     from wulf.node.measuring import analysis
@@ -154,5 +155,5 @@ def _show(
             print_page(report.build(comparison, operations), console())
     if interrupted:
         raise typer.Exit(EXIT_INTERRUPTED)
-    if any(comparison.verdict in ("worse", "mixed") or not comparison.cells for comparison in comparisons):
+    if any(one.verdict in ("worse", "mixed") or not one.cells or one.untold for one in comparisons):
         raise typer.Exit(EXIT_FINDINGS)

@@ -46,5 +46,5 @@ def command(request: DiagnoseRequest, shown: Shown) -> None:
     else:
         print_page(report.page(found), console())
         console().print(f"all figures: wulf report {loaded.path}", markup=False, soft_wrap=True)
-    if not whole or not found.fine or (found.gate is not None and found.gate.worse):
+    if not whole or not found.fine or (found.gate is not None and not found.gate.holds):
         raise typer.Exit(EXIT_FINDINGS)

@@ -19,7 +19,7 @@ from wulf.face.cli.progress import staging
 from wulf.tools.predict.request import PredictRequest
 
 if TYPE_CHECKING:
-    from wulf.base.records import Prediction
+    from wulf.base.records import Checked, Prediction
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,13 @@ def command(
     else:
         for one in found:
             print_page(report.build(one), console())
-    if any(one.checked is not None and not one.checked.inside for one in found):
+    if any(one.untold or _differs(one.checked) for one in found):
         raise typer.Exit(EXIT_FINDINGS)
+
+
+def _differs(checked: Checked | None) -> bool:
+    """Whether the program was launched, and is not proven to take what was predicted."""
+    return checked is not None and (not checked.inside or checked.untold)
 
 
 def _require_apart(sources: Sequence[Path], html: Path | None, *, verify: bool) -> None:

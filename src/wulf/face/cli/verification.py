@@ -18,3 +18,8 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     holds: bool
     #: Node → why it is not known what is set there; then not everything holds.
     unanswered: dict[str, str] = {}
+
+    @property
+    def untold(self) -> bool:
+        """Whether all that could be seen holds, and too little could."""
+        return self.holds and self.figures is not None and self.figures.untold

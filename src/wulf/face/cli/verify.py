@@ -10,7 +10,7 @@ from wulf.base.errors import EXIT_FINDINGS, UsageError
 from wulf.base.nodeset import fold, fold_reasons
 from wulf.base.request import RUNS
 from wulf.base.text import printable
-from wulf.base.units import format_change, format_unseen
+from wulf.base.units import format_change, format_share, format_unseen
 from wulf.face.cli import complete
 from wulf.face.cli.facts import NodesOption
 from wulf.face.cli.options import ClusterOption, JsonOption, RunsOption, console, print_json
@@ -42,8 +42,8 @@ def command(
     """Prove that what was confirmed holds: the live values, the files that keep them, and the figures.
 
     With the name of a tuning run (or 'latest'), its objective is measured again and compared with the figures of its
-    confirmation. To be run after a reboot. Exit code 3 when something does not hold, or a node gives no answer that
-    can be read.
+    confirmation. To be run after a reboot. Exit code 3 when something does not hold, a node gives no answer that can
+    be read, or figures scatter so much that a loss of 25 % would go unseen.
     """
     from wulf.face.cli.verification import Verification
     from wulf.node.fleet import change, persist
@@ -68,7 +68,7 @@ def command(
         print_json(found)
     else:
         _show(found)
-    if not found.holds:
+    if not found.holds or found.untold:
         raise typer.Exit(EXIT_FINDINGS)
 
 
@@ -120,9 +120,22 @@ def _show(found: Verification) -> None:
     if found.figures is not None:
         figures = found.figures
         kept, original = format_change(figures.against_kept), format_change(figures.against_original)
+        mark = "?? " if figures.untold else "ok " if figures.holds else "NO "
         out.print(
-            f"{'ok ' if figures.holds else 'NO '} objective as a time: {kept} against what was confirmed, {original} "
+            f"{mark} objective as a time: {kept} against what was confirmed, {original} "
             f"against the original (changes {format_unseen(figures.smallest_effect)} may go unseen here)",
             markup=False,
         )
-    out.print("everything holds" if found.holds else "not everything holds: see the lines with NO")
+    out.print(_answer(found), markup=False)
+
+
+def _answer(found: Verification) -> str:
+    """Return the verdict over all of it."""
+    if not found.holds:
+        return "not everything holds: see the lines with NO"
+    if found.figures is None or not found.untold:
+        figures = "" if found.figures is not None else " (no figures were measured)"
+        return f"everything holds{figures}"
+    seen = found.figures.visible
+    loss = f"only a loss of {format_share(seen)} or more" if seen is not None else "no loss of any size"
+    return f"cannot tell whether the figures hold: {loss} would be seen; verify again when the nodes are idle"

@@ -287,7 +287,8 @@ def show(
 ) -> None:
     """Show what has changed, with what else changed then; what would be found; and what was measured and skipped.
 
-    Exit code 3 when an alarm is open.
+    Exit code 3 when an alarm is open, or when it cannot be told that nothing has changed: too few runs, none that has
+    measured lately, or runs that differ so much that what matters would not be found.
     """
     from wulf.base.store.history import History
     from wulf.tools.watch import environment, judging
@@ -299,7 +300,7 @@ def show(
         )
         Outputs(metrics=metrics, junit=junit, page=page).write(report, history)
         _say(report, history, json=json, quiet=False)
-    if report.open:
+    if report.open or report.untold:
         raise typer.Exit(EXIT_FINDINGS)
 
 

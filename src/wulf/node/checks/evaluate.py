@@ -147,7 +147,8 @@ def _by_checks(
     said: dict[str, set[str]] = {}
     for rule in rules:
         looks = _Looks(nodes, made_of, rule.names, rule.holds.names)
-        judged = _judge(rule.check.id, rule.check.title, looks, _check_outcome(rule, settable), judgements)
+        about = _About(rule.check.id, rule.check.title, rule.check.severity)
+        judged = _judge(about, looks, _check_outcome(rule, settable), judgements)
         found = _of_the_moment(rule.check, judged)
         findings += found
         for fact in {*rule.holds.names, *rule.check.knobs}:
@@ -177,7 +178,8 @@ def _by_recommendations(
             *(sorted(when.names) if when else []),
         ]
         looks = _Looks(nodes, made_of, facts, {knob.id})
-        judged = _judge(knob.id, knob.title, looks, _knob_outcome(knob, wanted, when), judgements)
+        about = _About(knob.id, knob.title, _RECOMMENDED)
+        judged = _judge(about, looks, _knob_outcome(knob, wanted, when), judgements)
         yield from _without([finding for finding, _ in judged], said.get(knob.id, set()))
 
 
@@ -251,12 +253,20 @@ class _Looks(msgspec.Struct, frozen=True):
         return found.views if found is not None and not found.facts.isdisjoint(self.about) else []
 
 
+class _About(msgspec.Struct, frozen=True):
+    """What is judged, and how bad a finding of it is."""
+
+    id: str
+    title: str
+    severity: Severity
+
+
 #: A finding, and the nodes as those see themselves of which it speaks.
 _Judged = tuple[Finding, list[NodeRecord]]
 
 
 def _judge(
-    name: str, title: str, looks: _Looks, outcome_of: _OutcomeOf, judgements: list[Judgement]
+    about: _About, looks: _Looks, outcome_of: _OutcomeOf, judgements: list[Judgement]
 ) -> list[_Judged]:
     """Evaluate one check on all nodes; nodes with the same facts are evaluated once."""
     known: dict[tuple[State, ...], _Outcome] = {}
@@ -282,7 +292,16 @@ def _judge(
         names = [speaker.node for speaker in speakers]
         if finding is not None:
             findings.append((msgspec.structs.replace(finding, nodes=names), speakers))
-        judgements.append(Judgement(id=name, title=title, status=key[0], reason=key[1], nodes=names))  # type: ignore[arg-type]
+        judgements.append(
+            Judgement(
+                id=about.id,
+                title=about.title,
+                status=key[0],  # type: ignore[arg-type]
+                reason=key[1],
+                nodes=names,
+                severity=about.severity,
+            )
+        )
     return findings
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -23,6 +24,7 @@ from wulf.base.records import (
     Prediction,
     Timeline,
 )
+from wulf.base.records.contended import Contended
 from wulf.base.store import Run
 from wulf.base.trace.layout import Flag, Kind
 from wulf.base.trace.reader import Trace, read_verified
@@ -58,6 +60,10 @@ ROWS, CELLS, CLOSE_CALLS = 16, 200, 40
 
 def _no_run(name: str) -> Run:
     raise UsageError(f"@{name}: runs are not looked for here")
+
+
+#: What has a verdict.
+_Told = TypeVar("_Told", Predicted, Contended)
 
 
 class PredictRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -438,9 +444,25 @@ def _prediction(of: Evaluated) -> Prediction:
         engine="events" if request.by_events else "static",
         contention=contention,
     )
+    if not told.explains:
+        told = msgspec.structs.replace(
+            told,
+            scenarios=[_untold(one) for one in told.scenarios],
+            bound=_untold(told.bound),
+            contention=msgspec.structs.replace(
+                contention, scenarios=[_untold(one) for one in contention.scenarios]
+            )
+            if contention is not None
+            else None,
+        )
     # Of a model that explains little it is no news that contention matters little, too.
-    meaning = contention.meaning[:1] if contention is not None and words.explains(told) else []
+    meaning = contention.meaning[:1] if contention is not None and told.explains else []
     return msgspec.structs.replace(told, conclusion=[*words.conclusion(told), *meaning])
+
+
+def _untold(one: _Told) -> _Told:
+    """Return what a model that explains little of the program says of it: nothing firm."""
+    return msgspec.structs.replace(one, verdict=judge.UNTOLD)
 
 
 def _timelines(found: Replayed, predicted: Sequence[Predicted], chosen: str) -> list[Timeline]:

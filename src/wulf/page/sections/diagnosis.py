@@ -7,12 +7,12 @@ from types import MappingProxyType
 from xml.etree import ElementTree
 
 from wulf.base.nodeset import fold
-from wulf.base.records.diagnosed import Diagnosis, Kind, Matrix, Score, Suspect, Symptom, Worse
+from wulf.base.records.diagnosed import Diagnosis, Gate, Kind, Matrix, Score, Suspect, Symptom, Worse
 from wulf.base.text import in_command, printable
 from wulf.base.units import format_bytes, format_change, format_time
 from wulf.page.blocks import Block, Cards, Command, Page, Section, Verdict
 from wulf.page.parts import Card, Column, Figure, Flag, Item, Table
-from wulf.page.words import change_item, count, name, percent
+from wulf.page.words import change_item, count, listed, name, percent
 
 _WORDS: dict[Kind, str] = {
     "node": "slow with everybody",
@@ -64,11 +64,17 @@ def _gate(found: Diagnosis) -> Iterator[Block]:
     gate = found.gate
     if gate is not None:
         figures = count(len(gate.worse), "figure") if gate.worse else "no figure"
+        said = f"{figures} proven to be worse by more than {percent(gate.margin)}"
         yield Verdict(
-            "error" if gate.worse else "good",
+            "good" if gate.holds else "error" if gate.worse else "warning",
             (gate.reason, *map(_worse, gate.worse[:NAMED])),
-            f"against {gate.baseline}: {figures} proven to be worse by more than {percent(gate.margin)}",
+            f"against {gate.baseline}: {said if gate.worse or not gate.untold else _unseen(gate)}",
         )
+
+
+def _unseen(gate: Gate) -> str:
+    ops = listed([name(op) for op in gate.untold])
+    return f"cannot tell: of {ops} a change that matters would go unseen; idle nodes or a larger --budget show more"
 
 
 def verdict_block(found: Diagnosis) -> Verdict:
@@ -301,7 +307,8 @@ def junit(found: Diagnosis) -> str:
     cases["links and groups of nodes are alike"] = [text for suspect, text in said if len(suspect.nodes) > 1]
     cases["a slow node would have been seen"] = [_blind(matrix) for matrix in found.matrices if matrix.blind]
     if found.gate is not None:
-        cases[f"not worse than {found.gate.baseline}"] = [_worse(one) for one in found.gate.worse]
+        unseen = [_unseen(found.gate)] if found.gate.untold else []
+        cases[f"not worse than {found.gate.baseline}"] = [*map(_worse, found.gate.worse), *unseen]
     for title, failures in cases.items():
         case = ElementTree.SubElement(suite, "testcase", classname="wulf.diagnosis", name=printable(title))
         if failures:

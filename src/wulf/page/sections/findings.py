@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from wulf.base.nodeset import fold, fold_reasons
-from wulf.base.records import Audit, Finding
+from wulf.base.profile import Severity
+from wulf.base.records import Audit, Finding, Judgement
 from wulf.base.text import printable
 from wulf.page.blocks import Page
 from wulf.page.parts import Alike, AlikeRow, FindingRow, Findings
@@ -16,6 +17,8 @@ from wulf.page.words import count, listed, remedy
 _LIMIT = 1000
 #: A longer set of nodes does not stand in the first line of a finding.
 _SHORT = 60
+#: What somebody has to do something about.
+SERIOUS: tuple[Severity, ...] = ("fail", "warn")
 _MEANING = {"fail": "breaks or cripples", "warn": "costs", "info": "worth trying or knowing"}
 
 
@@ -46,6 +49,8 @@ def build(audit: Audit) -> Findings:
 
 def _headline(audit: Audit, total: int) -> str:
     """Name the worst finding and its nodes, and count the others."""
+    if not any(finding.severity in SERIOUS for finding in audit.findings) and (gaps := audit.untold(SERIOUS)):
+        return _cannot_tell(audit, gaps)
     if not audit.findings:
         return "Nothing was found" + (" on the nodes that answered" if audit.unreachable else "")
     worst = next(
@@ -59,14 +64,31 @@ def _headline(audit: Audit, total: int) -> str:
     return f"{row.title} on {row.where}{rest}"
 
 
+def _cannot_tell(audit: Audit, gaps: Sequence[Judgement]) -> str:
+    """Say that nothing is wrong as far as it was seen, and that this is not far enough."""
+    checks = {gap.id for gap in gaps}
+    made = {
+        one.id for one in audit.judgements if one.severity in SERIOUS and one.status != "unknown"
+    } - checks
+    nodes = {node for gap in gaps for node in gap.nodes}
+    where = fold(nodes) if len(nodes) < len(audit.nodes) else "all nodes" if len(nodes) > 1 else fold(nodes)
+    return (
+        f"Cannot tell whether anything is wrong: on {where} {count(len(checks), 'check')} of "
+        f"{len(checks | made)} could not be made ({_reason(gaps[0])})"
+    )
+
+
+def _reason(judgement: Judgement) -> str:
+    """Return why something is not known, without the name of the fact with which that begins."""
+    return printable(judgement.reason.partition(": ")[2] or judgement.reason, _LIMIT)
+
+
 def _unknown(audit: Audit) -> tuple[tuple[str, str, str], ...]:
     """Return (checks, reason, nodes): what is not known for the same reason on the same nodes is one line."""
     folded: dict[tuple[str, str], list[str]] = {}
     for judgement in audit.judgements:
         if judgement.status == "unknown":
-            # A reason begins with the name of the fact.
-            reason = judgement.reason.partition(": ")[2] or judgement.reason
-            folded.setdefault((printable(reason, _LIMIT), fold(judgement.nodes)), []).append(judgement.title)
+            folded.setdefault((_reason(judgement), fold(judgement.nodes)), []).append(judgement.title)
     return tuple(
         (printable(", ".join(titles), _LIMIT), reason, nodes) for (reason, nodes), titles in folded.items()
     )
@@ -187,11 +209,13 @@ def junit(audit: Audit) -> str:
             child.text = _xml(
                 "\n".join(f"{finding.wanted}\n{finding.why}\n{finding.fix}" for finding in found)
             )
+        elif any(judgement.severity in SERIOUS for judgement in unknown):
+            # A gate takes what is skipped for passed.
+            errors += 1
+            ElementTree.SubElement(case, "error", message=_reasons_of(unknown))
         elif unknown or all(judgement.status == "not applicable" for judgement in judged):
             skipped += 1
-            reasons = unknown or judged
-            message = "; ".join(f"{fold(judgement.nodes)}: {judgement.reason}" for judgement in reasons)
-            ElementTree.SubElement(case, "skipped", message=_xml(message))
+            ElementTree.SubElement(case, "skipped", message=_reasons_of(unknown or judged))
         elif found:
             ElementTree.SubElement(case, "system-out").text = _xml("; ".join(f.found for f in found))
     for nodes, reason in _reasons(audit.unreachable):
@@ -207,6 +231,10 @@ def junit(audit: Audit) -> str:
         suite.set(name, str(number))
     ElementTree.indent(suite)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
+
+
+def _reasons_of(judged: Sequence[Judgement]) -> str:
+    return _xml("; ".join(f"{fold(judgement.nodes)}: {judgement.reason}" for judgement in judged))
 
 
 def _xml(text: str) -> str:

@@ -19,6 +19,8 @@ from wulf.stats.prediction.scenario import Scenario
 AS_IT_IS = "as it is"
 #: Changes of the run time within this part do not matter.
 MARGIN = 0.02
+#: What is said where the interval reaches from a gain to none, or the model explains little of the program.
+UNTOLD = "cannot be told"
 #: Ranks that a line about hops names.
 _RANKS = 4
 
@@ -182,7 +184,7 @@ def verdict(change: Estimate) -> str:
         return "slower"
     if low >= 1 - MARGIN and high <= 1 + MARGIN:
         return "no difference"
-    return "cannot be told"
+    return UNTOLD
 
 
 def hop_sources(found: Sequence[replayed.Hops]) -> list[HopSource]:

@@ -8,34 +8,31 @@ from wulf.base.records import Predicted, Prediction
 from wulf.base.units import format_change, format_spread, format_value
 from wulf.stats.prediction.launches import FEWEST, Launches
 
-#: Where the model is off by more than so many times, that is said first.
-_NEAR = 1.5
-
 
 def conclusion(of: Prediction) -> Iterator[str]:
     """Say what it comes to: the answer first, then what each network brings, then why."""
-    if not explains(of):
-        yield _caution(of)
-    yield _answer(of)
+    yield _answer(of) if of.explains else _caution(of)
     for one in sorted(of.scenarios, key=lambda one: one.change.value):
-        yield _of_one(one)
+        yield _of_one(one) if of.explains else _by_model(one)
     yield _path(of.base)
+    if not of.explains:
+        return
     yield f"No network brings more than {format_change(of.bound.change)}: that is where messages take no time at all."
     yield from _bears(of)
 
 
-def explains(of: Prediction) -> bool:
-    """Whether the model's time on the network as it is is near that of the program, where that is known."""
-    return of.gap is None or 1 / _NEAR < of.gap.value < _NEAR
-
-
 def _caution(of: Prediction) -> str:
-    """Say that most of what follows is not known; only where the program's own time is."""
+    """Say that what follows is not known; only where the program's own time is."""
     return (
-        f"Take this with care: on the network as it is the model takes {format_spread(of.base.time)}, and the program "
-        f"took {format_value(of.own_s or 0.0, 's')}. What makes the difference is not in the model: CPUs that ranks "
-        "share, or another network than that of the calibration; what another network does to it is not known."
+        "Cannot tell what another network does to this program: on the network as it is the model takes "
+        f"{format_spread(of.base.time)}, and the program took {format_value(of.own_s or 0.0, 's')}. What makes the "
+        "difference is not in the model: CPUs that ranks share, or another network than that of the calibration. "
+        "Trace it on idle nodes with a CPU for each rank, and calibrate these: wulf measure --suite calibrate."
     )
+
+
+def _by_model(one: Predicted) -> str:
+    return f"{one.name}: {format_change(one.change)} by a model that does not explain this program."
 
 
 def _answer(of: Prediction) -> str:

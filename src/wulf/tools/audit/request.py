@@ -11,8 +11,8 @@ from wulf.node.fleet.fields import ClusterField, LookField, NodesField, ProfileF
 class AuditRequest:
     """Check every node's settings, services and drivers, and that the nodes are alike.
 
-    Only reads: nothing is installed or changed. Exit code 0 when nothing was found, 3 with findings, 1 when no
-    node could be looked at.
+    Only reads: nothing is installed or changed. Exit code 0 when nothing is wrong, 3 with findings or where facts
+    that could not be read may hide one ("cannot tell"), 1 when no node could be looked at.
     """
 
     cluster: ClusterField = None

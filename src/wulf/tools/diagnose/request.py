@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from wulf.base.errors import UsageError
+from wulf.base.must_see import MUST_SEE
 from wulf.base.request import RUNS, SECONDS, SHARE, AnyRun, Argument, Option, PathField, RunsField, Unit
 from wulf.base.units import parse_percent
 from wulf.node.fleet.fields import ClusterField, NodesField
@@ -34,8 +35,6 @@ def fail_if(text: str) -> float:
 WORSE = Unit("", fail_if, lambda share: f"worse > {100 * share:g}%", 0, 1, "a share between 0 and 1")
 
 
-#: Slower by so much has to be seen, at large and at small messages.
-MUST_SEE = 0.25, 0.5
 _MustSeeField = Annotated[
     Sequence[float],
     Option(

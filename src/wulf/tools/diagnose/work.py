@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from wulf.base import store
 from wulf.base.errors import AnalysisError
+from wulf.base.must_see import LARGE_BYTES, MUST_SEE
+from wulf.base.must_see import must_see as wanted_at
 from wulf.base.records import Analysis, CellEstimate, Comparison, Estimate, NodeRecord, Pair
 from wulf.base.records.diagnosed import Branch, Diagnosis, Gate, Matrix, Score, Worse
 from wulf.node.measuring.analysis import analyze, compare
@@ -22,12 +24,9 @@ from wulf.stats.estimate.signatures import symptoms
 from wulf.tools.diagnose import confirmation, tree
 from wulf.tools.diagnose import pairs as between
 from wulf.tools.diagnose.baseline import FALSE_ALARM, worse_nodes
-from wulf.tools.diagnose.request import MUST_SEE
 
 #: What is measured where nothing was: small messages show what a node costs, large ones what its link carries.
 SIZES_BYTES = (64, 1 << 20)
-#: From this size on a message takes as long as its link makes it [B].
-LARGE_BYTES = 64 << 10
 CONFIDENCE = 0.95
 #: Chance that anything is suspected where all are alike, if it is measured again before it is named.
 SUSPICION = 0.1
@@ -57,10 +56,8 @@ def diagnose(run: store.Run, must_see: tuple[float, float] = MUST_SEE) -> Diagno
             f"{between.FEWEST_PARTNERS} others to tell which is slow: wulf measure --pairs all, or wulf diagnose "
             "without a run"
         )
-    large, small = must_see
     matrices = [
-        msgspec.structs.replace(one, wanted=large if one.size_bytes >= LARGE_BYTES else small)
-        for one in found.matrices
+        msgspec.structs.replace(one, wanted=wanted_at(one.size_bytes, must_see)) for one in found.matrices
     ]
     return msgspec.structs.replace(found, matrices=matrices)
 
@@ -203,6 +200,7 @@ def against(found: Diagnosis, run: store.Run, baseline: store.Run, margin: float
         worse=[*_worse_nodes(run, baseline, margin), *_worse_cells(comparison)],
         verdict=comparison.verdict,
         reason=comparison.reason,
+        untold=comparison.untold,
     )
     return msgspec.structs.replace(found, gate=gate)
 

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from wulf.base.errors import AnalysisError
+from wulf.base.must_see import MUST_SEE
 from wulf.base.records import Estimate
 from wulf.base.store.tuning import TuningRun
 from wulf.node.trials.bench import TrialRunner
@@ -34,6 +35,13 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     #: The objective of each trial now: the weighted geometric mean of its metrics' costs.
     costs: list[float]
     holds: bool
+    #: Loss that would have been seen, as a share; null where there is no interval.
+    visible: float | None = None
+
+    @property
+    def untold(self) -> bool:
+        """Whether a loss that matters would have gone unseen."""
+        return self.holds and not (self.visible is not None and self.visible <= MUST_SEE[0])
 
 
 def measure(run: TuningRun, bench: TrialRunner, progress: Callable[[int, int], None]) -> Figures:
@@ -66,7 +74,15 @@ def measure(run: TuningRun, bench: TrialRunner, progress: Callable[[int, int], N
         costs=now,
         # Worse than promised, beyond what the cluster does by itself, is what must not be.
         holds=against.low is not None and against.low <= 1 + smallest,
+        visible=_visible(against, smallest),
     )
+
+
+def _visible(against: Estimate, smallest: float) -> float | None:
+    """Return the loss whose interval, as wide as this one, begins where losses begin to count."""
+    if not against.low or not math.isfinite(against.value / against.low):
+        return None
+    return (1 + smallest) * against.value / against.low - 1
 
 
 def _confirming(run: TuningRun, costs: Costs, setting: dict[str, str]) -> list[float]:

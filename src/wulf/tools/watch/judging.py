@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 import msgspec
 import numpy as np
 
+from wulf.base.must_see import must_see
 from wulf.base.records import SCHEMA_VERSION
 from wulf.base.records.watched import Alarm, Coverage, Shown, WatchedSeries, WatchReport, WatchRun
 from wulf.base.store.history import History, Rows
+from wulf.base.text import printable
+from wulf.base.units import format_bytes, format_share
+from wulf.stats.core.changes import SOON
 from wulf.tools.watch.history import alarms as alarming
 from wulf.tools.watch.history import judge
 from wulf.tools.watch.history.decompose import NOBODY
-from wulf.tools.watch.observations import CONTROLLER, FINDING
+from wulf.tools.watch.observations import CONTROLLER, FINDING, UNJUDGED
 
 #: Closed alarms are shown for so long.
 _CLOSED_FOR = timedelta(days=90)
@@ -28,6 +32,11 @@ _FACTS = 40
 _DRAWN_RUNS = 400
 #: Where more than this share of all that was measured was under other load, that is what is usual.
 _USUALLY_DISTURBED = 0.5
+#: After so many runs that have measured nothing a step would have been found, and nobody can say that there is none.
+SILENT = SOON
+#: Characters of why a run has measured nothing.
+_REASON = 200
+_LEVELS = {"cluster": "all nodes together", "node": "one node", "link": "one link"}
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
@@ -153,6 +162,7 @@ def report(
     ]
     if judged is None:
         judged = Judged(new=[], suspects=[], shown=_shown(look(history, done)[0]) if done else [])
+    known = {node: history.facts_of(node) for node in nodes}
     return WatchReport(
         schema_version=SCHEMA_VERSION,
         name=name,
@@ -162,12 +172,15 @@ def report(
         first_at=runs[0].at if runs else None,
         last=runs[-1] if runs else None,
         learning=_learning(done),
+        unaudited=[node for node in nodes if UNJUDGED not in known[node]],
+        unjudged=max((int(facts.get(UNJUDGED) or 0) for facts in known.values()), default=0),
+        untold=list(_untold(runs, done, judged.shown)),
         new=[alarm.id for alarm in judged.new],
         open=[alarm for alarm in reversed(alarms) if alarm.state == "open"],
         closed=list(reversed(recent)),
         shown=judged.shown,
         coverage=_coverage(history, nodes, done, now),
-        findings=_findings(history, nodes),
+        findings=_findings(known.values()),
         false_alarms_a_month=judge.FALSE_ALARMS_A_MONTH,
     )
 
@@ -201,10 +214,31 @@ def _coverage(history: History, nodes: Sequence[str], runs: Sequence[WatchRun], 
     )
 
 
-def _findings(history: History, nodes: Sequence[str]) -> dict[str, int]:
+def _untold(runs: Sequence[WatchRun], done: Sequence[WatchRun], shown: Sequence[Shown]) -> Iterator[str]:
+    """Yield why nobody can say that nothing has changed by now, most important first."""
+    learning = _learning(done)
+    if learning:
+        yield learning
+    silent = len(runs) - (runs.index(done[-1]) + 1) if done else 0
+    if silent >= SILENT:
+        why = printable(runs[-1].reason, _REASON) or runs[-1].status
+        yield f"the last {silent} runs have measured nothing ({why})"
+    for one in shown:
+        wanted = must_see(one.size_bytes)
+        if not one.smallest <= wanted:
+            yield (
+                f"{_LEVELS[one.level]}, {one.op} at {format_bytes(one.size_bytes)}: only a step of "
+                f"{format_share(one.smallest)} or more would be found soon (it should be {format_share(wanted)})"
+            )
+    blind = {(one.op, one.size_bytes) for one in shown}
+    if done and not learning and not blind:
+        yield "the last run has measured nothing that a step could be found in soon"
+
+
+def _findings(known: Iterable[Mapping[str, str | None]]) -> dict[str, int]:
     severities: dict[str, str] = {}
-    for node in nodes:
-        for fact, value in history.facts_of(node).items():
+    for facts in known:
+        for fact, value in facts.items():
             if fact.startswith(FINDING) and value is not None:
                 severities[fact] = value
     return dict(Counter(severities.values()))

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
+from wulf.base.profile import Severity
 from wulf.base.records import PASSING_FACTS, Analysis, Audit, FactValue, LaunchResult, NodeRecord
 from wulf.base.records.watched import WatchedTime
 from wulf.tools.watch.environment import utc
@@ -17,6 +18,9 @@ REFERENCE = "reference"
 CONTROLLER = ""
 #: A finding of an audit is a fact of the nodes that have it: this and its id, with the severity as its value.
 FINDING = "finding."
+#: How many checks whose findings would be serious an audit could not make on a node: it is there where one was made.
+UNJUDGED = "audit.unjudged"
+SERIOUS: tuple[Severity, ...] = ("fail", "warn")
 BOOTED = "node.booted_at"
 _OTHER_BOOT = timedelta(minutes=10)
 
@@ -87,13 +91,31 @@ def facts(
         }
         known |= {name: last[name] for name in record.unknown if last.get(name) is not None}
         known |= _booted(record, last, at)
+        known[UNJUDGED] = "0"
         found[record.node] = known
     for finding in audit.findings:
         for node in finding.nodes:
             if node in found:
                 found[node][FINDING + finding.id] = finding.severity
+    _add_unjudged(found, audit, before)
     found[CONTROLLER] = {name: text(value) for name, value in software.items()}
     return found
+
+
+def _add_unjudged(
+    found: Mapping[str, dict[str, str | None]], audit: Audit, before: Mapping[str, Mapping[str, str | None]]
+) -> None:
+    """Count what could not be judged of each node; a finding of before that cannot be looked for now is still one."""
+    for judgement in audit.judgements:
+        name = FINDING + judgement.id
+        for node in judgement.nodes if judgement.status == "unknown" else ():
+            if node not in found:
+                continue
+            last = before.get(node, {}).get(name)
+            if last is not None:
+                found[node].setdefault(name, last)
+            if judgement.severity in SERIOUS:
+                found[node][UNJUDGED] = str(int(found[node][UNJUDGED] or 0) + 1)
 
 
 def _booted(record: NodeRecord, last: Mapping[str, str | None], at: datetime) -> dict[str, str | None]:

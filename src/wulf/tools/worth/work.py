@@ -10,6 +10,7 @@ import numpy as np
 
 from wulf.base.errors import ConfigError, UsageError
 from wulf.base.records import SCHEMA_VERSION
+from wulf.base.records.predicted import NEAR
 from wulf.base.store import Run, opened
 from wulf.base.toml import Document
 from wulf.base.tool import Progress
@@ -22,9 +23,6 @@ from wulf.tools.worth import value as worth
 from wulf.tools.worth.money import Job, JobMix, Prices
 from wulf.tools.worth.record import Worth
 from wulf.tools.worth.request import WorthRequest
-
-#: A model that is farther from the program's own time than by this factor tells nothing of changes of it.
-FARTHEST = 2.0
 
 
 def value(request: WorthRequest, say: Progress) -> Worth:
@@ -154,7 +152,7 @@ def _require_carrying(request: WorthRequest, jobs: Document[JobMix], place: int,
         raise UsageError(
             f"{path} does not say how long the program ran, or was cut off: changes of its run time have no scale"
         )
-    if not 1 / FARTHEST <= found.figures.fit <= FARTHEST:
+    if not 1 / NEAR < found.figures.fit < NEAR:
         own, model = (format_time(one) for one in (found.figures.own_s, float(found.figures.times[0, 0])))
         raise UsageError(
             f"{path}: the program took {own}, the model of {question.request.run.manifest.id} says {model}: "

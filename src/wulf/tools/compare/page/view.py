@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from wulf.base.must_see import must_see
 from wulf.base.nodeset import fold
 from wulf.base.records import CellComparison, Comparison, Operation, Place
 from wulf.base.text import printable
@@ -171,8 +172,9 @@ def _limits(comparison: Comparison) -> tuple[str, ...]:
         unseen = (
             f"Changes {format_unseen(comparison.smallest_effect)} may go unseen{between}{_where(comparison)}."
         )
+    blind = tuple(_untold(comparison))
     if comparison.design == "interleaved":
-        return within, unseen
+        return *blind, within, unseen
     references = tuple(
         f"{name(op)}, adjusted: the change at the same speed of the nodes, by the reference beside every figure."
         if one.ratio
@@ -183,7 +185,22 @@ def _limits(comparison: Comparison) -> tuple[str, ...]:
         f"Two runs of the same thing may differ by up to {percent(comparison.offset)}, as each is off by a few percent "
         "on its day: only wulf compare --interleaved tells a smaller effect from that."
     )
-    return within, *references, unseen, offset
+    return *blind, within, *references, unseen, offset
+
+
+def _untold(comparison: Comparison) -> Iterator[str]:
+    """Say of which operations a change that matters would have gone unseen, and what would help."""
+    ops = comparison.untold
+    if ops:
+        sizes = {cell.size_bytes for cell in comparison.cells if cell.op in ops}
+        wanted = percent(min(map(must_see, sizes or {0})))
+        helps = (
+            "more --launches, or nodes that do nothing else"
+            if comparison.design == "interleaved"
+            else "longer runs on idle nodes, or wulf compare --interleaved"
+        )
+        whom = listed([name(op) for op in ops])
+        yield f"Cannot tell of {whom}: even a change of {wanted} would go unseen; {helps} would help."
 
 
 def _where(comparison: Comparison) -> str:
@@ -202,6 +219,8 @@ def _kind(groups: Groups, operations: Operations) -> str:
 def _answer(comparison: Comparison) -> str:
     """Return the verdict, of a mixed one what it says of the sizes; of a figure over all of them its change."""
     said = SUMMARIES[comparison.verdict]
+    if comparison.verdict == "no decision" and comparison.untold:
+        return "Cannot tell"
     if comparison.verdict == "mixed" and comparison.reason:
         return sentence(printable(comparison.reason, 200))
     if comparison.verdict in ("better", "worse") and len(comparison.pooled) == 1:

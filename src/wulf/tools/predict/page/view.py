@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 from wulf.base.records import Estimate, HopSource, PathShares, Predicted, Prediction
 from wulf.base.text import printable
-from wulf.base.units import format_bandwidth, format_bytes, format_spread, format_time
+from wulf.base.units import format_bandwidth, format_bytes, format_share, format_spread, format_time
 from wulf.page.blocks import Notes, Page, PageOnly, Section, Verdict, known
 from wulf.page.parts import Column, Flag, Item, Table
 from wulf.page.words import change_item, count, name
@@ -100,6 +100,12 @@ def _checked(found: Prediction) -> Iterator[str]:
             f"Verified: {format_spread(one.time)} now, {'inside' if one.inside else 'outside'} the predicted "
             f"interval of '{one.network}'; measured ÷ predicted: {one.ratio:.3f} "
             f"({count(one.time.n, 'launch', 'launches')})."
+            + (
+                f" Cannot tell whether it fits: one that is off by {format_share(one.visible or 0.0)} would be "
+                "inside, too; more launches of the calibration would help."
+                if one.untold
+                else ""
+            )
             + (
                 ""
                 if one.network == found.base.name

@@ -54,6 +54,7 @@ def _families(report: WatchReport, series: Sequence[WatchedSeries]) -> Iterator[
         yield "last_run_pairs", "Pairs of nodes that the last run has measured.", [(of, last.pairs)]
         yield "last_run_skipped_nodes", "Nodes that the last run has left out.", [(of, len(last.skipped))]
     yield "learning", "Whether nothing is judged yet.", [(of, float(bool(report.learning)))]
+    yield "untold", "Reasons why it cannot be told that nothing has changed.", [(of, len(report.untold))]
     yield "alarms", "Alarms that are open.", [(of, len(report.open))]
     yield (
         "alarm_ratio",

@@ -33,13 +33,13 @@ def build(report: WatchReport, runs: Sequence[WatchRun], series: Sequence[Watche
     groups = words.together(report.open)
     drawn = [*groups, *(group for group in words.together(report.closed) if group[0].state != "noted")]
     history = (*_cluster(report, series, by_number), *_nodes(report, series, by_number))
-    flag: Flag = "error" if report.open else "unknown" if report.learning else "good"
+    flag: Flag = "error" if report.open else "unknown" if report.untold else "good"
     return Page(
         title=_verdict(report),
         lede=_lede(report),
         kind=f"Watch over {printable(report.name, 60)}",
         verb="watch",
-        head=(Verdict(flag, tuple(words.sentence(group, report) for group in groups)),) if groups else (),
+        head=_head(report, flag, groups),
         sections=(
             Section(
                 "open",
@@ -55,6 +55,13 @@ def build(report: WatchReport, runs: Sequence[WatchRun], series: Sequence[Watche
             Section("notes", "What must be known", (Notes(_notes(report)), _shown(report))),
         ),
     )
+
+
+def _head(report: WatchReport, flag: Flag, groups: Sequence[Sequence[Alarm]]) -> tuple[Verdict, ...]:
+    """Return what has changed, and what nobody could have seen."""
+    said = [words.sentence(group, report) for group in groups]
+    doubts = [printable(f"cannot tell: {doubt}", 400) for doubt in report.untold]
+    return (Verdict(flag, (*said, *doubts)),) if said or doubts else ()
 
 
 def _lede(report: WatchReport) -> str:
@@ -88,7 +95,17 @@ def _verdict(report: WatchReport) -> str:
         return f"{words.where(first)}: {words.what(first[0].op, first[0].size_bytes)} {words.change(first)}{more}"
     if report.learning:
         return f"Nothing is judged yet: {report.learning}"
-    return "Nothing has changed"
+    if report.untold:
+        return f"Cannot tell whether anything has changed: {report.untold[0]}"
+    return f"Nothing has changed{_would_see(report)}"
+
+
+def _would_see(report: WatchReport) -> str:
+    """Say which step of a node (where these are not told apart: of what there is) would have been found."""
+    steps = [one.smallest for one in report.shown if one.level == "node"]
+    whom = "a node" if steps else "a step"
+    steps = steps or [one.smallest for one in report.shown]
+    return f": {whom} of {format_share(max(steps))} or more would be found by the third run" if steps else ""
 
 
 def _alarms(title: str, report: WatchReport, groups: Sequence[Sequence[Alarm]], empty: str) -> Table:
@@ -220,13 +237,22 @@ def _drawn(
             yield figures.history(f"alarm-{group[0].id}", title, mine, group, runs, report)
 
 
+def _audited(report: WatchReport) -> str:
+    """Say what the last audit found, where one was made, and what it could not look at."""
+    if len(report.unaudited) == len(report.nodes) and not report.findings:
+        return "No audit is known of these nodes: wulf audit makes one."
+    findings = ", ".join(f"{number} {severity}" for severity, number in sorted(report.findings.items()))
+    gaps = f"; up to {count(report.unjudged, 'check')} of a node could not be made" if report.unjudged else ""
+    without = f"; none is known of {printable(fold(report.unaudited), 80)}" if report.unaudited else ""
+    return f"The last audit found: {findings or 'nothing'}{gaps}{without} (wulf audit says what)."
+
+
 def _notes(report: WatchReport) -> tuple[str, ...]:
     coverage = report.coverage
     oldest = f", the oldest {coverage.oldest_days:.0f} days ago" if coverage.oldest_days is not None else ""
-    findings = ", ".join(f"{number} {severity}" for severity, number in sorted(report.findings.items()))
     return (
         f"Links: {coverage.measured} of {count(coverage.pairs, 'pair')} have been measured{oldest}.",
-        f"The last audit found: {findings or 'nothing'} (wulf audit says what).",
+        _audited(report),
         f"Where nothing changes, {report.false_alarms_a_month:g} false alarms a month are to be expected, over all "
         "series together: docs/howto/watch.md says how.",
         f"History: {report.history}",

@@ -122,7 +122,7 @@ def _known(figure: Estimate | None) -> Item:
 def _pay_back(years: Estimate | None) -> Item:
     if years is None:
         return Item("never, as is likely")
-    if years.high is None:
+    if years.high is None and years.low is not None:
         return Item(f"{format_value(years.value, 'years')} (from {years.low:.2g}; it may never)", years.value)
     return _spread(years)
 
