@@ -275,14 +275,15 @@ def _noise(values: Values, segments: Numbers, windows: tuple[int, ...], *, slow:
     left = residuals(values, segments)
     known = left[:, : max(left.shape[1] - _FRESH, 0)]
     scale, freedom = _scales(known)
-    dependence = _dependence(_scored(known, scale))
     if slow:
         steps = np.diff(values[:, : known.shape[1]], axis=1)
         steps[segments[:, 1 : known.shape[1]] != segments[:, : known.shape[1] - 1]] = np.nan
         scale, freedom = _scales(steps)
+        dependence = _dependence_of_steps(_scored(steps, scale))
         scale = scale / np.sqrt(2 * (1 - dependence))
         return _Noise(scale, freedom, dependence, dict.fromkeys(windows, _UNKNOWN_TAIL))
     scores = _scored(known, scale)
+    dependence = _dependence(scores)
     return _Noise(
         scale, freedom, dependence, {length: _tail(scores, length, dependence) for length in windows}
     )
@@ -338,11 +339,24 @@ def _inverse_trigamma(value: float) -> float:
 
 def _dependence(scores: Values) -> float:
     """Return the correlation of neighbours, over all series; 0 where they are not alike."""
+    return float(np.clip(_correlation(scores), 0.0, 0.9)) + _CAUTION
+
+
+def _correlation(scores: Values) -> float:
+    """Return the same as it is, below zero, too."""
     near = np.clip(scores, -_WINSOR, _WINSOR)
     both = near[:, 1:] * near[:, :-1]
     square = np.where(np.isfinite(both), (near[:, 1:] ** 2 + near[:, :-1] ** 2) / 2, np.nan)
     total = float(np.nansum(square))
-    return float(np.clip(np.nansum(both) / total, 0.0, 0.9)) + _CAUTION if total > 0 else _CAUTION
+    return float(np.nansum(both)) / total if total > 0 else 0.0
+
+
+def _dependence_of_steps(scores: Values) -> float:
+    """Return the correlation of neighbours by that of their differences, which a slow change does not move.
+
+    Of an autoregression with the coefficient r neighbouring differences have the correlation (r − 1) / 2.
+    """
+    return float(np.clip(1 + 2 * _correlation(scores), 0.0, 0.9)) + _CAUTION
 
 
 def _tail(scores: Values, length: int, dependence: float) -> float:
