@@ -34,6 +34,7 @@ PEERS = {
     "path.loopback_names",
     "path.same_machine",
     "path.ssh",
+    "path.ports",
     "path.mtu_bytes",
     "path.peer",
     "path.answers",

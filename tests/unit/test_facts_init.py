@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wulf.base.errors import InventoryError
+from wulf.base.interfaces import Interfaces
 from wulf.base.records import NodeRecord
 from wulf.node.cluster.inventory import local
 from wulf.node.cluster.transport import open_transport
-from wulf.node.facts.init import choose, read_resolved, resolve_argv
+from wulf.node.facts.init import choose, read_resolved, resolve_argv, seen
 
 
 def node(name: str, addresses: str) -> NodeRecord:
@@ -47,7 +48,7 @@ def test_no_guess_when_nothing_stands_out() -> None:
 
 
 def test_an_interface_that_some_nodes_lack_is_refused() -> None:
-    with pytest.raises(InventoryError, match=r"ib0 has no IPv4 address on n3; it is there on 2 of 3 nodes"):
+    with pytest.raises(InventoryError, match=r"n3 has no address on ib0, and no one other"):
         choose([*TWO, node("n3", "eth0=192.0.2.3/24")], NAMED, "ib0")
 
 
@@ -90,9 +91,54 @@ def test_two_names_of_one_machine_are_refused() -> None:
         choose(records, {}, None)
 
 
-def test_what_the_interface_is_called_elsewhere_is_said() -> None:
-    records = [node("n1", "eno1=10.0.0.1/24"), node("n2", "enp3s0=10.0.0.2/24 docker0=172.17.0.1/16")]
-    with pytest.raises(
-        InventoryError, match=r"eno1 has no IPv4 address on n2; .* \(in the same network are enp3s0 on n2:"
-    ):
+def test_each_node_may_call_the_interface_in_its_own_way() -> None:
+    records = [
+        node("n1", "eno1=10.0.0.1/24 ib0=10.9.0.1/24"),
+        node("n2", "enp3s0=10.0.0.2/24 docker0=172.17.0.1/16"),
+        node("n3", "eno1=10.0.0.3/24"),
+    ]
+    choice = choose(records, {"n1": "10.0.0.1", "n2": "10.0.0.2", "n3": "10.0.0.3"}, None)
+    assert choice.interface == Interfaces(usual="eno1", of_node={"n2": "enp3s0"})
+    assert (choice.addresses, choice.notes) == (
+        {},
+        ["the interface is eno1, enp3s0 on n2: written down below [interfaces]"],
+    )
+    # Without names that lead anywhere the only network that all are in says it.
+    assert choose(records, {}, None).interface == choice.interface
+
+
+def test_of_two_interfaces_in_the_network_none_is_guessed() -> None:
+    records = [node("n1", "eno1=10.0.0.1/24"), node("n2", "a=10.0.0.2/24 b=10.0.0.3/24")]
+    with pytest.raises(InventoryError, match=r"n2 has no address on eno1, and no one other interface"):
         choose(records, {"n1": "10.0.0.1"}, None)
+
+
+def test_nodes_with_addresses_of_ipv6_alone() -> None:
+    records = [node("n1", "eno1=fd00:1::1/64"), node("n2", "enp3s0=fd00:1::2/64")]
+    choice = choose(records, {"n1": "fd00:1::1"}, None)
+    assert choice.interface == Interfaces(usual="eno1", of_node={"n2": "enp3s0"})
+    assert choice.addresses == {"n2": "fd00:1::2"}
+
+
+def test_what_stands_in_the_way_of_jobs_is_said() -> None:
+    facts = {
+        "amber": {
+            "path.ssh": "10.88.0.2: Host key verification failed.",
+            "path.ports": "works",
+            "mpi.mpich": "4.0.2",
+        },
+        "coral": {
+            "path.ssh": "works",
+            "path.ports": "dune (port 43000: no answer in time)",
+            "mpi.mpich": "4.0.2",
+        },
+        "dune": {"path.ssh": "works", "path.loopback_names": "amber (127.0.1.1)", "mpi.openmpi": "4.1.4"},
+    }
+    records = [NodeRecord(node=name, reachable=True, facts=has) for name, has in facts.items()]
+    assert seen(records) == [
+        "amber cannot ssh to 10.88.0.2: Host key verification failed.",
+        "coral cannot reach dune (port 43000: no answer in time)",
+        "dune means itself by amber (127.0.1.1)",
+        "jobs between nodes with different MPI libraries fail: MPICH 4.0.2 on amber,coral; Open MPI 4.1.4 on dune",
+    ]
+    assert seen(records[:0]) == []

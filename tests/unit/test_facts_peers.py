@@ -7,6 +7,7 @@ from importlib import resources
 import pytest
 
 from wulf.base.contracts import NodeResult
+from wulf.base.interfaces import Interfaces
 from wulf.base.records import NodeRecord
 from wulf.node.facts import peers
 from wulf.node.fleet.look import judge
@@ -68,6 +69,37 @@ def test_one_machine_under_two_names_is_found():
     )
     found = said(records, "path.same_machine")
     assert [nodes for _, nodes in found] == [["dune"], ["dune.hpc.example"]]
+
+
+def test_a_firewall_that_lets_only_ssh_through_is_named():
+    texts = {
+        "amber": "#ports 0\n coral\n#port.43003 124\n\n#port.50000 1\n bash: /dev/tcp/x/50000: No route to host\n",
+        "coral": "#ports 0\n dune\n#port.43003 1\n bash: connect: Connection refused\n#port.50000 0\n",
+        "dune": "!ports amber does not answer on port 22 either\n",
+    }
+    records = looked_around(texts)
+    assert said(records, "path.ports") == [
+        (
+            "TCP from this node gets through to port 22, and not to others, of coral "
+            "(port 43003: no answer in time; port 50000: No route to host)",
+            ["amber"],
+        )
+    ]
+    assert records[2].unknown["path.ports"] == "amber does not answer on port 22 either"
+
+
+def test_each_node_is_asked_about_its_own_interface():
+    asked = {}
+
+    class Asked(Answering):
+        def run(self, argv, nodes, **rest):
+            asked.update(dict.fromkeys(nodes, argv[3]))
+            super().run(argv, nodes, **rest)
+
+    records = [NodeRecord(node=name, reachable=True, facts={"nic.addresses": "10.0.0.1/8"}) for name in NAMES]
+    names = Interfaces(usual="eno1", of_node={"coral": "enp3s0"})
+    assert [one.node for one in peers.look_around(Asked({}), records, names)] == list(NAMES)
+    assert asked == {"amber": "eno1", "coral": "enp3s0", "dune": "eno1"}
 
 
 @pytest.mark.skipif(not shutil.which("ssh"), reason="there is no ssh")

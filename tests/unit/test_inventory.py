@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wulf.base.errors import ConfigError, InventoryError, UsageError, WulfError
+from wulf.base.interfaces import interface_of
 from wulf.base.nodeset import fold
 from wulf.node.cluster import inventory, schema
 from wulf.node.cluster.config import resolve
@@ -31,6 +32,9 @@ links = [
 [groups]
 two = "node02,node04"
 all = "@two,gpu1"
+[interfaces]
+enp3s0 = "gpu1"
+"bond0.7" = "node03"
 [ssh]
 user = "root"
 options = ["-oPort=2222"]
@@ -77,6 +81,39 @@ def test_a_full_file() -> None:
     with pytest.raises(UsageError, match="names no node"):
         config.select("")
     assert config.select("@all,node03") == ["node02", "node04", "gpu1", "node03"]
+
+
+def test_an_interface_may_have_another_name_on_some_nodes() -> None:
+    names = inventory.parse(FULL, "cluster.toml").interface
+    assert [interface_of(names, node) for node in ("node01", "node03", "gpu1")] == [
+        "eth1",
+        "bond0.7",
+        "enp3s0",
+    ]
+    assert str(names) == "eth1, enp3s0 on gpu1, bond0.7 on node03"
+    left = inventory.parse(FULL, "cluster.toml").without(["gpu1", "node03"])
+    assert left.interface == "eth1"
+
+
+@pytest.mark.parametrize(
+    ("names", "why"),
+    [
+        ('eth2 = "node09"', r"\[interfaces\] eth2: node09 is not a node of this cluster"),
+        ('eth2 = "n1"\neth3 = "n[1-2]"', r"\[interfaces\] eth3: n1 has eth2 already"),
+        ('"a/b" = "n1"', r"\[interfaces\] a/b is not an interface"),
+    ],
+)
+def test_names_of_interfaces_that_cannot_be_are_refused(names: str, why: str) -> None:
+    with pytest.raises(WulfError, match=why):
+        inventory.parse(f'[cluster]\nnodes = "n[1-4]"\n[interfaces]\n{names}\n', "cluster.toml")
+
+
+def test_a_cable_that_is_the_interface_of_its_own_node_is_refused() -> None:
+    head = '[cluster]\\nnodes = "n[1-2]"\\ninterface = "eth1"\\nlinks = [["n1:eth2", "n2:eth1"]]\\n'
+    text = f'{head}[interfaces]\\neth2 = "n2"\\n'
+    assert inventory.parse(text, "x").links
+    with pytest.raises(ConfigError, match="link 1: eth2 leads to the switch"):
+        inventory.parse(text.replace('eth2 = "n2"', 'eth2 = "n1"'), "x")
 
 
 def test_rendering_and_reading_gives_the_same() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from wulf.base.contracts import MpiJob
 from wulf.base.errors import BuildError, ConfigError, UsageError
+from wulf.base.interfaces import Interfaces
 from wulf.node.cluster.launcher import launcher_for
 from wulf.node.cluster.launcher.srun import Srun
 from wulf.node.probe.build import find_mpi
@@ -25,6 +26,21 @@ JOB = MpiJob(
 
 def shared(job: MpiJob) -> MpiJob:
     return MpiJob(program=job.program, arguments=job.arguments, hosts=job.hosts, shared_cpu=True)
+
+
+def test_an_interface_with_several_names_is_given_as_its_network() -> None:
+    names = Interfaces(usual="eno1", of_node={"node02": "enp3s0"})
+    job = msgspec.structs.replace(JOB, interface=names, subnet="198.18.0.0/24")
+    said = launcher_for("openmpi").env(job)
+    assert {said[name] for name in said if name.endswith("tcp_if_include")} == {"198.18.0.0/24"}
+    mpich = launcher_for("mpich")
+    assert "-iface" not in mpich.argv(job)
+    assert mpich.env(job)["UCX_NET_DEVICES"] == "enp3s0,eno1"
+    assert "FI_TCP_IFACE" not in mpich.env(job)
+    # Where all hosts of a job have the same name it is that.
+    alike = msgspec.structs.replace(job, hosts=JOB.hosts[:1])
+    assert launcher_for("openmpi").env(alike)["OMPI_MCA_btl_tcp_if_include"] == "enp3s0"
+    assert mpich.env(alike)["FI_TCP_IFACE"] == "enp3s0"
 
 
 def test_openmpi() -> None:

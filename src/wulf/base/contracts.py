@@ -9,6 +9,8 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from wulf.base.interfaces import Interface, by_interface, common
+
 
 class NodeResult(msgspec.Struct, frozen=True, kw_only=True):
     """What one node answered. ``ok`` only when the command ran there and exited with 0."""
@@ -96,7 +98,7 @@ class MpiJob(msgspec.Struct, frozen=True, kw_only=True):
     #: (node name, address the other nodes reach it by), in rank order.
     hosts: list[tuple[str, str]]
     #: Interface the traffic shall take on the nodes; None leaves it to the library.
-    interface: str | None = None
+    interface: Interface = None
     #: Subnet of that interface (CIDR), for libraries that select by subnet.
     subnet: str | None = None
     #: Ranks share CPUs: they give the CPU away while they wait.
@@ -104,6 +106,21 @@ class MpiJob(msgspec.Struct, frozen=True, kw_only=True):
     #: Of each rank, all of them busy.
     threads: int = 1
     env: dict[str, str] = {}
+
+    @property
+    def nic(self) -> str | None:
+        """What the interface is called on all hosts; None where they call it differently, or it does not matter."""
+        return common(self.interface, (node for node, _ in self.hosts))
+
+    @property
+    def nics(self) -> list[str]:
+        """What it is called on any of them."""
+        return [name for name in by_interface(self.interface, (node for node, _ in self.hosts)) if name]
+
+    @property
+    def network(self) -> str | None:
+        """Interface or, where it has several names, subnet of the traffic."""
+        return self.nic or (self.subnet if self.nics else None)
 
 
 class Launcher(Protocol):

@@ -14,6 +14,7 @@ from wulf.base.text import printable
 
 if TYPE_CHECKING:
     from wulf.base.contracts import Transport
+    from wulf.base.interfaces import Interface
     from wulf.base.records import NodeRecord
 
 RESOLVE_TIMEOUT_S = 30.0
@@ -53,6 +54,7 @@ def command(
         records,
     ):
         choice = choosing.choose(records, _resolved(transport, records), interface)
+        choice.notes.extend(_looked_around(transport, records, choice.interface))
     chosen = msgspec.structs.replace(config, interface=choice.interface, addresses=choice.addresses)
     write_atomically(output, inventory.render(chosen).encode())
     for note in choice.notes:
@@ -65,6 +67,18 @@ def command(
     )
     if len(answered) < len(config.nodes):
         raise typer.Exit(EXIT_FINDINGS)
+
+
+def _looked_around(transport: Transport, records: list[NodeRecord], interface: Interface) -> list[str]:
+    """Let each node try what jobs will do with the next one: ssh, ports, names; say what does not work."""
+    from wulf.node.facts import init as choosing
+    from wulf.node.facts.capture import capture
+    from wulf.node.facts.peers import look_around
+
+    if interface is None:
+        return []
+    up = [record.node for record in records if record.reachable and record.error is None]
+    return choosing.seen(look_around(transport, capture(transport, up, interface, []), interface))
 
 
 def _resolved(transport: Transport, records: list[NodeRecord]) -> dict[str, str]:

@@ -32,13 +32,14 @@ def command(
     writes no file of the user's. An administrator runs the script as root on every node, by way of
     wulf settings sudoers --install | ssh root@NODE sh -s
     """
+    from wulf.base.interfaces import by_interface
     from wulf.node.change import sudo
     from wulf.node.change.guard import PLACE, program
     from wulf.node.fleet.clusters import cluster as resolve
 
     config = resolve(cluster).for_changes()
     named = user or config.ssh.user or getpass.getuser()
-    interfaces = interface or ([config.interface] if config.interface else [])
+    interfaces = interface or [name for name in by_interface(config.interface, config.nodes) if name]
     text = (
         sudo.installation(named, interfaces, PLACE, program())
         if install

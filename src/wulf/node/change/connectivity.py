@@ -97,7 +97,7 @@ class Carrying:
 
     @property
     def _name(self) -> str:
-        return self._effect_probe.interface or "the cluster's network"
+        return str(self._effect_probe.interface or "") or "the cluster's network"
 
 
 def passing(answers: Mapping[str, NodeResult]) -> dict[str, Passing]:

@@ -17,6 +17,7 @@ from importlib import resources
 import msgspec
 
 from wulf.base.contracts import NodeResult, Transport
+from wulf.base.interfaces import Interface, by_interface
 from wulf.base.text import last_line
 from wulf.node.change.steps import KnobSetting
 
@@ -36,8 +37,8 @@ class EffectProbe(msgspec.Struct, frozen=True, kw_only=True):
     #: All nodes, in the order in which they are each other's neighbours: name → address, or a name that the nodes
     #: resolve themselves.
     addresses: Mapping[str, str]
-    #: Interface of the cluster's network; empty when only the routes say which.
-    interface: str
+    #: Interface of the cluster's network; None when only the routes say which.
+    interface: Interface
 
     @property
     def has_neighbours(self) -> bool:
@@ -48,15 +49,19 @@ class EffectProbe(msgspec.Struct, frozen=True, kw_only=True):
         """Let every node do something with the next one."""
         listed = "\n".join(f"{name} {address}" for name, address in self.addresses.items())
         text = f"nodes={shlex.quote(listed)}\n{script()}"
-        argv = ["sh", "-s", "--", what, value, self.interface]
-        asked = self.nodes if nodes is None else nodes
-        return self.transport.run(argv, asked, timeout_s=TIMEOUT_S, stdin=text.encode())
+        found: dict[str, NodeResult] = {}
+        for name, named in by_interface(self.interface, self.nodes if nodes is None else nodes).items():
+            argv = ["sh", "-s", "--", what, value, name or ""]
+            found |= self.transport.run(argv, named, timeout_s=TIMEOUT_S, stdin=text.encode())
+        return found
 
 
-def own_addresses(transport: Transport, nodes: Sequence[str], interface: str) -> dict[str, str]:
+def own_addresses(transport: Transport, nodes: Sequence[str], interface: Interface) -> dict[str, str]:
     """Ask nodes for their IPv4 addresses on an interface; a node that has none, or does not answer, is left out."""
-    argv = ["sh", "-s", "--", "own", "-", interface]
-    answers = transport.run(argv, nodes, timeout_s=TIMEOUT_S, stdin=script().encode())
+    answers: dict[str, NodeResult] = {}
+    for name, named in by_interface(interface, nodes).items():
+        argv = ["sh", "-s", "--", "own", "-", name or ""]
+        answers |= transport.run(argv, named, timeout_s=TIMEOUT_S, stdin=script().encode())
     found = {node: answer.stdout.decode(errors="replace").strip() for node, answer in answers.items()}
     return {node: address for node, address in found.items() if _is_address(address)}
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from wulf.base.errors import ConfigError, InventoryError, UsageError
+from wulf.base.interfaces import Interface, Interfaces, made
 from wulf.base.nodeset import fold
 from wulf.base.records import DirectLink
 from wulf.base.text import is_interface, nearest, printable
@@ -31,7 +32,7 @@ class ClusterConfig(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     nodes: tuple[str, ...]
     #: Interface whose traffic is measured; None leaves it to the MPI library and the routing table.
-    interface: str | None = None
+    interface: Interface = None
     transport: str = "ssh"
     #: Sets of nodes that run on the same CPUs (virtual nodes); their ranks give the CPU away while they wait.
     shared_cpus: tuple[tuple[str, ...], ...] = ()
@@ -74,9 +75,14 @@ class ClusterConfig(msgspec.Struct, frozen=True, kw_only=True):
             for gateway, spec in self.ssh.gateways.items()
             if (behind := [node for node in expand(spec) if node in here])
         }
+        interface = self.interface
+        if isinstance(interface, Interfaces):
+            named = {node: name for node, name in interface.of_node.items() if node in here}
+            interface = made(interface.usual, named)
         return msgspec.structs.replace(
             self,
             nodes=tuple(here),
+            interface=interface,
             shared_cpus=tuple(together for together in sets if len(together) > 1),
             links=tuple(link for link in self.links if set(link.nodes) <= set(here)),
             addresses={node: address for node, address in self.addresses.items() if node in here},
@@ -117,20 +123,17 @@ def resolve(document: schema.Document, origin: str, base: Path) -> ClusterConfig
     nodes = _at("[cluster] nodes", cluster.nodes, document.groups)
     if not nodes:
         raise ConfigError('[cluster] nodes is empty; write for example nodes = "node[01-32]"')
-    if cluster.interface is not None and not is_interface(cluster.interface):
-        raise ConfigError(
-            f"[cluster] interface = '{cluster.interface}' is not an interface; see `ip -br link` on a node"
-        )
-    _one_of("[cluster] transport", cluster.transport, TRANSPORTS)
     members = frozenset(nodes)
+    interface = _interface(document, members)
+    _one_of("[cluster] transport", cluster.transport, TRANSPORTS)
     addresses = _addresses(document.addresses, members)
     return ClusterConfig(
         name=cluster.name,
         nodes=tuple(nodes),
-        interface=cluster.interface,
+        interface=interface,
         transport=cluster.transport,
         shared_cpus=_shared_cpus(cluster.shared_cpus, document.groups, members),
-        links=links.read(cluster.links, members, addresses, cluster.interface),
+        links=links.read(cluster.links, members, addresses, interface),
         groups=groups,
         ssh=_ssh(document.ssh, document.groups, members, base),
         addresses=addresses,
@@ -164,6 +167,25 @@ def _groups(groups: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
         if not _GROUP_NAME.fullmatch(name):
             raise ConfigError(f"[groups] '{name}' is not a group name: letters, digits, '_', '.', '-'")
     return {name: tuple(_at(f"[groups] {name}", spec, groups)) for name, spec in groups.items()}
+
+
+def _interface(document: schema.Document, members: frozenset[str]) -> Interface:
+    """Return what the interface is called, of which some nodes may have another name."""
+    usual = document.cluster.interface
+    if usual is not None and not is_interface(usual):
+        raise ConfigError(f"[cluster] interface = '{usual}' is not an interface; see `ip -br link` on a node")
+    names: dict[str, str] = {}
+    for name, spec in document.interfaces.items():
+        where = f"[interfaces] {printable(name, 40)}"
+        if not is_interface(name):
+            raise ConfigError(f"{where} is not an interface; see `ip -br link` on a node")
+        nodes = _at(where, spec, document.groups)
+        _require_members(nodes, members, where)
+        twice = next((node for node in nodes if node in names), None)
+        if twice is not None:
+            raise ConfigError(f"{where}: {twice} has {names[twice]} already")
+        names |= dict.fromkeys(nodes, name)
+    return made(usual, names)
 
 
 def _shared_cpus(

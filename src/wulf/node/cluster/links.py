@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from wulf.base.errors import ConfigError
+from wulf.base.interfaces import Interface, interface_of
 from wulf.base.records import DirectLink, LinkEnd
 from wulf.base.text import is_interface, nearest, printable
 
@@ -19,7 +20,7 @@ def read(
     lists: Sequence[Sequence[str]],
     members: frozenset[str],
     addresses: Mapping[str, str],
-    interface: str | None,
+    interface: Interface,
 ) -> tuple[DirectLink, ...]:
     """Return the links of ``[cluster] links``.
 
@@ -45,8 +46,10 @@ def read(
         where = f"[cluster] links, link {number}"
         link = _link(words, members, where)
         for end in link.ends:
-            if end.interface is not None and end.interface == interface:
-                raise ConfigError(f"{where}: {interface} leads to the switch, as [cluster] interface says")
+            if end.interface is not None and end.interface == interface_of(interface, end.node):
+                raise ConfigError(
+                    f"{where}: {end.interface} leads to the switch, as [cluster] interface says"
+                )
             _claim(end, taken, where)
         networks += [(network, where) for network in _network(link, where)]
         found.append(link)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
+from wulf.base.interfaces import Interfaces
 from wulf.base.nodeset import fold
 from wulf.node.cluster import launcher, links
 from wulf.node.cluster.config import ClusterConfig
@@ -23,6 +24,11 @@ def render(config: ClusterConfig) -> str:
         "[groups]",
         *[f"{_key(name)} = {_text(in_order(members))}" for name, members in config.groups.items()],
         "",
+        "# What that interface is called on nodes that have another name for it:",
+        '# enp3s0 = "node[03-04]"',
+        "[interfaces]",
+        *_interfaces(config),
+        "",
         *_ssh(config),
         "",
         "# Addresses at which the nodes reach each other, where their names do not already mean them:",
@@ -38,13 +44,14 @@ def render(config: ClusterConfig) -> str:
 
 
 def _cluster(config: ClusterConfig) -> list[str]:
+    usual = config.interface.usual if isinstance(config.interface, Interfaces) else config.interface
     shared = [[fold(together)] for together in config.shared_cpus]
     return [
         "[cluster]",
         f"name = {_text(config.name)}",
         f"nodes = {_text(in_order(config.nodes))}",
         "# Interface whose traffic is measured, as `ip -br link` on a node names it.",
-        _optional("interface", config.interface, "eth0"),
+        _optional("interface", usual, "eth0"),
         '# How nodes are reached: "ssh", or "local" for this one machine without ssh.',
         f"transport = {_text(config.transport)}",
         '# Nodes that run on the same CPUs (virtual nodes), as in [["node01", "node03"]]: their ranks yield.',
@@ -59,6 +66,11 @@ def _cluster(config: ClusterConfig) -> list[str]:
 def _links(config: ClusterConfig) -> list[str]:
     lines = [f"    {json.dumps(links.write(link))}," for link in config.links]
     return ["links = [", *lines, "]"] if lines else ["links = []"]
+
+
+def _interfaces(config: ClusterConfig) -> list[str]:
+    sets = config.interface.sets() if isinstance(config.interface, Interfaces) else {}
+    return [f"{_key(name)} = {_text(in_order(nodes))}" for name, nodes in sets.items()]
 
 
 def _ssh(config: ClusterConfig) -> list[str]:

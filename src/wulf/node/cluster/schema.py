@@ -67,6 +67,8 @@ class Document(Section, frozen=True, kw_only=True):
 
     cluster: ClusterSection
     groups: dict[str, str] = {}
+    #: Interface → set of the nodes on which it is called so, other than [cluster] interface says.
+    interfaces: dict[str, str] = {}
     ssh: SshSection = SshSection()
     addresses: dict[str, str] = {}
     change: ChangeSection = ChangeSection()
@@ -74,7 +76,7 @@ class Document(Section, frozen=True, kw_only=True):
 
 
 #: Sections whose keys are the user's own names.
-_FREE = {"groups", "addresses"}
+_FREE = ("groups", "interfaces", "addresses")
 _SECTIONS: dict[str, type[Section]] = {
     "cluster": ClusterSection,
     "ssh": SshSection,

@@ -8,6 +8,7 @@ from importlib import resources
 from wulf.base.catalogue import Knob, parameters, paths
 from wulf.base.contracts import NodeResult, Transport
 from wulf.base.errors import UsageError
+from wulf.base.interfaces import Interface, by_interface, interface_of
 from wulf.base.records import NodeRecord
 from wulf.base.text import printable
 from wulf.node.facts.context import Snapshot, read_snapshot
@@ -17,7 +18,7 @@ from wulf.node.facts.parse import record
 def capture(
     transport: Transport,
     nodes: Sequence[str],
-    interface: str | None,
+    interface: Interface,
     catalogue: Sequence[Knob],
     *,
     timeout_s: float = 60.0,
@@ -37,21 +38,24 @@ def capture(
     def take(result: NodeResult) -> None:
         if taken is not None:
             taken(result)
-        found[result.node] = record(result, interface, catalogue)
+        found[result.node] = record(result, interface_of(interface, result.node), catalogue)
 
-    arguments = [_checked(interface), *paths(catalogue), *parameters(catalogue)]
     script = resources.files("wulf.node.facts").joinpath("capture.sh").read_bytes()
-    transport.run(["sh", "-s", "--", *arguments], nodes, timeout_s=timeout_s, stdin=script, each=take)
+    for name, named in by_interface(interface, nodes).items():
+        arguments = [_checked(name), *paths(catalogue), *parameters(catalogue)]
+        transport.run(["sh", "-s", "--", *arguments], named, timeout_s=timeout_s, stdin=script, each=take)
     return [found[node] for node in nodes]
 
 
 def snapshot(
-    transport: Transport, nodes: Sequence[str], interface: str | None, *, timeout_s: float = 20.0
+    transport: Transport, nodes: Sequence[str], interface: Interface, *, timeout_s: float = 20.0
 ) -> list[Snapshot]:
     """Counters of every node now; two of them around a launch give its context (`wulf.node.facts.context`)."""
-    arguments = [_checked(interface)] if interface is not None else []
     script = resources.files("wulf.node.facts").joinpath("context.sh").read_bytes()
-    results = transport.run(["sh", "-s", "--", *arguments], nodes, timeout_s=timeout_s, stdin=script)
+    results: dict[str, NodeResult] = {}
+    for name, named in by_interface(interface, nodes).items():
+        arguments = [_checked(name)] if name is not None else []
+        results |= transport.run(["sh", "-s", "--", *arguments], named, timeout_s=timeout_s, stdin=script)
     return [read_snapshot(results[node]) for node in nodes]
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from wulf.base.errors import InventoryError
+from wulf.base.interfaces import Interface, Interfaces, made
 from wulf.base.nodeset import fold, fold_reasons
 from wulf.base.records import NodeRecord
 from wulf.base.text import printable
@@ -16,6 +17,8 @@ from wulf.node.facts.parse import interfaces
 
 _RESOLVE = 'for n; do set -- $(getent ahosts "$n"); echo "$n ${1:--}"; done'
 
+_Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+_LIBRARIES = {"mpi.openmpi": "Open MPI", "mpi.mpich": "MPICH"}
 #: Nodes named in a message; the rest is a count.
 _NAMED = 5
 
@@ -23,7 +26,7 @@ _NAMED = 5
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
     """What goes into the cluster file."""
 
-    interface: str | None
+    interface: Interface
     #: Node → address, for the nodes whose name does not already lead to it.
     addresses: dict[str, str]
     #: What the user should know: nodes that do not answer, interfaces that differ.
@@ -56,12 +59,13 @@ def choose(records: Sequence[NodeRecord], resolved: Mapping[str, str], interface
         What the nodes' names mean to *another* node (a node's own name often means loopback to itself).
     interface
         The user's choice; None leaves it to this: the interface that has the addresses the names lead to,
-        else the only one that has an IPv4 address everywhere.
+        else the only one that has an address everywhere, else the one in the only network that all nodes are in.
+        A node without it is asked what it calls its interface in the same network.
 
     Raises
     ------
     InventoryError
-        When no node answered, or the interface is not on every node that did.
+        When no node answered, or one that did has no interface in the network.
     """
     up = [record for record in records if record.reachable and record.error is None]
     if not up:
@@ -69,26 +73,95 @@ def choose(records: Sequence[NodeRecord], resolved: Mapping[str, str], interface
     down = {record.node: record.error or "no reason is known" for record in records if record not in up}
     notes = [f"does not answer: {fold(nodes)}: {reason}" for nodes, reason in fold_reasons(down)]
     tables = {record.node: interfaces(record.facts) for record in up}
-    chosen = interface or _by_name(tables, resolved) or _only_one(tables)
-    if chosen is None:
+    usual = interface or _by_name(tables, resolved) or _only_one(tables) or _in_only_network(tables)
+    if usual is None:
         seen = sorted({name for table in tables.values() for name in table})
         notes.append(f"no interface stands out among {', '.join(seen) or 'none'}; set it with --interface")
         return Choice(interface=None, addresses={}, notes=notes)
-    lacking = [node for node, table in tables.items() if not _ipv4(table, chosen)]
-    if lacking:
-        raise InventoryError(
-            f"{printable(chosen, 40)} has no IPv4 address on {_some(lacking)}; it is there on "
-            f"{len(tables) - len(lacking)} of {len(tables)} nodes{_named_otherwise(tables, chosen, lacking)}; "
-            "choose another with --interface"
-        )
-    addresses = {node: _ipv4(table, chosen) for node, table in tables.items()}
+    names = _names(tables, usual)
+    chosen = made(usual, names)
+    if isinstance(chosen, Interfaces):
+        notes.append(f"the interface is {chosen}: written down below [interfaces]")
+    addresses = {node: _usable(table, names[node]) for node, table in tables.items()}
     _require_different(addresses)
     differing = {node: address for node, address in addresses.items() if resolved.get(node) != address}
     if differing:
         notes.append(
-            f"names do not lead to {chosen} on {_some(list(differing))}: their addresses are written down"
+            f"names do not lead to {usual} on {_some(list(differing))}: their addresses are written down"
         )
     return Choice(interface=chosen, addresses=differing, notes=notes)
+
+
+def _names(tables: Mapping[str, dict[str, list[str]]], usual: str) -> dict[str, str]:
+    """Return what each node calls the interface: what most call it, or the only one in the same network.
+
+    Raises
+    ------
+    InventoryError
+        Names the nodes that have neither.
+    """
+    networks = {network for table in tables.values() for network in _networks(table, usual)}
+    found, lacking = {}, []
+    for node, table in tables.items():
+        there = [name for name in table if networks.intersection(_networks(table, name))]
+        if _usable(table, usual):
+            found[node] = usual
+        elif len(there) == 1:
+            found[node] = there[0]
+        else:
+            lacking.append(node)
+    if lacking:
+        raise InventoryError(
+            f"{_some(lacking)} has no address on {printable(usual, 40)}, and no one other interface in its network: "
+            "choose another with --interface"
+        )
+    return found
+
+
+def _networks(table: Mapping[str, list[str]], name: str) -> set[_Network]:
+    return {ipaddress.ip_interface(address).network for address in table.get(name, [])}
+
+
+def _in_only_network(tables: Mapping[str, dict[str, list[str]]]) -> str | None:
+    """Return what most nodes call their interface in the only network that all of them are in."""
+    of_node = [{network for name in table for network in _networks(table, name)} for table in tables.values()]
+    shared = set.intersection(*of_node)
+    if len(shared) != 1:
+        return None
+    votes = Counter(
+        name for table in tables.values() for name in table if shared.intersection(_networks(table, name))
+    )
+    return votes.most_common(1)[0][0]
+
+
+def seen(records: Sequence[NodeRecord]) -> list[str]:
+    """Return what stands in the way of jobs between nodes that have looked at each other, for people."""
+    notes = []
+    for fact, words in (
+        ("path.ssh", "cannot ssh to"),
+        ("path.ports", "cannot reach"),
+        ("path.loopback_names", "means itself by"),
+    ):
+        reasons = {
+            record.node: str(record.facts[fact])
+            for record in records
+            if record.facts.get(fact, "none") not in ("works", "none")
+        }
+        notes += [f"{fold(nodes)} {words} {reason}" for nodes, reason in fold_reasons(reasons)]
+    return [*notes, *_libraries(records)]
+
+
+def _libraries(records: Sequence[NodeRecord]) -> list[str]:
+    """Return which nodes have another MPI library than the others, or none."""
+    versions: dict[str, list[str]] = {}
+    for record in records:
+        if record.reachable and record.error is None:
+            has = [f"{name} {record.facts[key]}" for key, name in _LIBRARIES.items() if key in record.facts]
+            versions.setdefault(" and ".join(has) or "no MPI library in PATH", []).append(record.node)
+    if len(versions) < 2:
+        return []
+    said = "; ".join(f"{words} on {fold(nodes)}" for words, nodes in versions.items())
+    return [f"jobs between nodes with different MPI libraries fail: {said}"]
 
 
 def _require_different(addresses: Mapping[str, str]) -> None:
@@ -110,23 +183,6 @@ def _require_different(addresses: Mapping[str, str]) -> None:
             )
 
 
-def _named_otherwise(tables: Mapping[str, dict[str, list[str]]], chosen: str, lacking: Sequence[str]) -> str:
-    """Return what the nodes without the interface call the one that they have in the same network."""
-    networks = {
-        ipaddress.ip_interface(address).network
-        for table in tables.values()
-        for address in table.get(chosen, [])
-    }
-    names = {
-        name: node
-        for node in lacking
-        for name, found in tables[node].items()
-        if any(ipaddress.ip_interface(address).network in networks for address in found)
-    }
-    said = ", ".join(f"{printable(name, 40)} on {node}" for name, node in list(names.items())[:_NAMED])
-    return f" (in the same network are {said}: a .link file gives them one name)" if said else ""
-
-
 def _by_name(tables: Mapping[str, dict[str, list[str]]], resolved: Mapping[str, str]) -> str | None:
     """Interface that most nodes have the address on which their name leads to."""
     votes = Counter(
@@ -140,15 +196,15 @@ def _by_name(tables: Mapping[str, dict[str, list[str]]], resolved: Mapping[str, 
 
 def _only_one(tables: Mapping[str, dict[str, list[str]]]) -> str | None:
     everywhere = set.intersection(
-        *({name for name in table if _ipv4(table, name)} for table in tables.values())
+        *({name for name in table if _usable(table, name)} for table in tables.values())
     )
     return everywhere.pop() if len(everywhere) == 1 else None
 
 
-def _ipv4(table: Mapping[str, list[str]], interface: str) -> str:
-    """First IPv4 address of the interface, without prefix length; empty when it has none."""
-    found = [address.partition("/")[0] for address in table.get(interface, []) if ":" not in address]
-    return found[0] if found else ""
+def _usable(table: Mapping[str, list[str]], interface: str) -> str:
+    """First IPv4 address of the interface, else its first IPv6 one, without prefix length; empty where it has none."""
+    found = [address.partition("/")[0] for address in table.get(interface, [])]
+    return next((address for address in found if ":" not in address), found[0] if found else "")
 
 
 def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:

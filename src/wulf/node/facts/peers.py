@@ -18,6 +18,7 @@ from itertools import pairwise
 import msgspec
 
 from wulf.base.contracts import NodeResult, Transport
+from wulf.base.interfaces import Interface, by_interface
 from wulf.base.records import FactValue, NodeRecord
 from wulf.node.facts.tree import Tree
 from wulf.node.facts.values import Unknown, number, shown, whole
@@ -39,7 +40,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def look_around(
-    transport: Transport, records: Sequence[NodeRecord], interface: str | None, *, timeout_s: float = 30.0
+    transport: Transport, records: Sequence[NodeRecord], interface: Interface, *, timeout_s: float = 30.0
 ) -> list[NodeRecord]:
     """Add ``path.*``, ``names.*`` and ``clock.*`` to the facts of the nodes that answered."""
     if interface is None:
@@ -60,7 +61,9 @@ def look_around(
 
     if up and peers:
         script = resources.files("wulf.node.facts").joinpath("peers.sh").read_bytes()
-        transport.run(["sh", "-s", "--", interface, *peers], up, timeout_s=timeout_s, stdin=script, each=take)
+        for name, named in by_interface(interface, up).items():
+            words = ["sh", "-s", "--", name or "", *peers]
+            transport.run(words, named, timeout_s=timeout_s, stdin=script, each=take)
     middle = middle_of_clocks(views.values())
     same = _same_machine(records)
     records = [
@@ -97,10 +100,11 @@ def with_view(record: NodeRecord, view: View, middle_s: float | None) -> NodeRec
     except Unknown as reason:
         unknown["clock.offset_s"] = str(reason)
     facts |= _names(tree, record.node)
-    try:
-        facts |= _ssh(tree)
-    except Unknown as reason:
-        unknown["path.ssh"] = str(reason)
+    for name, read in (("path.ssh", _ssh), ("path.ports", _ports)):
+        try:
+            facts |= read(tree)
+        except Unknown as reason:
+            unknown[name] = str(reason)
     return msgspec.structs.replace(record, facts=record.facts | facts, unknown=record.unknown | unknown)
 
 
@@ -221,6 +225,27 @@ def _ssh(tree: Tree) -> dict[str, FactValue]:
     if not ways:
         raise Unknown("there is no other node")
     return {"path.ssh": "; ".join(said) or "works"}
+
+
+def _ports(tree: Tree) -> dict[str, FactValue]:
+    """Return to which ports of a peer, that answers on ssh's, nothing comes through; ``works`` where all answer.
+
+    Nobody need listen there: that a port is closed is an answer. A firewall that rejects as a closed port does cannot
+    be told from one.
+    """
+    tree.require("ports")
+    shut = []
+    peer = tree.text("ports")
+    for port in tree.outputs("port."):
+        text, code = tree.output(f"port.{port}")
+        refused = re.search(r"refused", text, re.IGNORECASE)
+        if code == _TIMED_OUT:
+            shut.append(f"port {port}: no answer in time")
+        elif code and not refused:
+            shut.append(f"port {port}: {shown(text.rpartition(':')[2].strip() or f'exit code {code}', 80)}")
+    if not shut:
+        return {"path.ports": "works"}
+    return {"path.ports": shown(f"{peer} ({'; '.join(shut)})", 300)}
 
 
 def _same_machine(records: Sequence[NodeRecord]) -> dict[str, str]:

@@ -18,8 +18,10 @@ command -v timeout >/dev/null 2>&1 && limit='timeout -k 1 2'
 for peer; do
 	name=${peer%%=*}
 	found=$($limit getent ahostsv4 "$name" 2>/dev/null)
+	code=$?
 	# One that takes so long is enough to know; the others would take as long.
-	[ $? -lt 124 ] || break
+	[ "$code" -lt 124 ] || break
+	[ "$code" -eq 0 ] || found=$($limit getent ahostsv6 "$name" 2>/dev/null)
 	printf '#name.%s 0\n %s\n' "$name" "${found%%[[:space:]]*}"
 done
 printf '#end 0\n %s\n' "$(date +%s.%N)"
@@ -49,11 +51,32 @@ elif [ -n "$following" ]; then
 	limit=
 	command -v timeout >/dev/null 2>&1 && limit='timeout -k 1 8'
 	# A name that means nothing here is said elsewhere.
-	name=$(getent ahostsv4 "${following%%=*}" >/dev/null 2>&1 && echo "${following%%=*}")
+	name=$(getent ahosts "${following%%=*}" >/dev/null 2>&1 && echo "${following%%=*}")
 	for way in $name "${following#*=}"; do
 		said=$($limit ssh -o BatchMode=yes -o ConnectTimeout=5 -- "$way" true 2>&1 </dev/null)
 		printf '#ssh.%s %s\n' "$way" "$?"
 		printf '%s\n' "$said" | tail -n 3 | sed 's/^/ /'
+	done
+fi
+
+# MPI and the probe listen on ports that the kernel chooses: two of these, on which somebody need not listen, as a
+# closed port answers, too. Where ssh itself does not get through another finding says so.
+answers() { # ADDRESS PORT: prints why not
+	timeout -k 1 3 bash -c 'exec 3<>"/dev/tcp/$0/$1"' "$1" "$2" 2>&1 </dev/null
+}
+if ! command -v timeout >/dev/null 2>&1 || ! command -v bash >/dev/null 2>&1; then
+	printf '!ports bash or timeout is not installed\n'
+elif [ -z "$following" ]; then
+	printf '!ports there is no other node\n'
+elif ! answers "${following#*=}" 22 >/dev/null; then
+	printf '!ports %s does not answer on port 22 either\n' "${following%%=*}"
+else
+	printf '#ports 0\n %s\n' "${following%%=*}"
+	read -r low high </proc/sys/net/ipv4/ip_local_port_range
+	for port in $((low + (high - low) / 3)) $((high - (high - low) / 3)); do
+		said=$(answers "${following#*=}" "$port")
+		printf '#port.%s %s\n' "$port" "$?"
+		printf '%s\n' "$said" | tail -n 2 | sed 's/^/ /'
 	done
 fi
 
@@ -66,7 +89,9 @@ if [ -z "$mtu" ]; then
 	exit 0
 fi
 passes() { # address, MTU, tries
-	ping -n -q -c "${3:-2}" -i 0.2 -W 1 -I "$interface" -M do -s "$(($2 - 28))" "$1" 2>/dev/null |
+	headers=28
+	case $1 in *:*) headers=48 ;; esac
+	ping -n -q -c "${3:-2}" -i 0.2 -W 1 -I "$interface" -M do -s "$(($2 - headers))" "$1" 2>/dev/null |
 		grep -q ' [1-9][0-9]* received'
 }
 largest_below() { # address, MTU: the largest usual frame that passes, 0 when none does

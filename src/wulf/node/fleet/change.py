@@ -13,6 +13,7 @@ import msgspec
 from wulf.base import catalogue
 from wulf.base.contracts import Transport
 from wulf.base.errors import WulfError
+from wulf.base.interfaces import Interface, interface_of
 from wulf.base.nodeset import fold
 from wulf.base.records import ChangeOutcome, NodeRecord, NodeStatus
 from wulf.base.text import printable
@@ -141,7 +142,7 @@ def intend(
 
 def plan(
     records: Sequence[NodeRecord],
-    interface: str | None,
+    interface: Interface,
     wanted: Mapping[str, list[steps.KnobSetting]],
     permissions: Permissions,
 ) -> ChangePlan:
@@ -180,7 +181,8 @@ def plan(
             key = (knob_setting.knob.id, "not set" if before is None else str(before), now)
             rows.setdefault(key, []).append(record.node)
         if lacking:
-            plans[record.node] = steps.plan(lacking, interface, steps.card(record, interface))
+            named = interface_of(interface, record.node)
+            plans[record.node] = steps.plan(lacking, named, steps.card(record, named))
     return ChangePlan(wanted=dict(wanted), plans=plans, rows=rows)
 
 
@@ -234,7 +236,7 @@ def carrying(
     """
     probe = effect_probe(transport, config, nodes)
     if config.links:
-        probe = msgspec.structs.replace(probe, interface="")
+        probe = msgspec.structs.replace(probe, interface=None)
     return Carrying(probe, whole=whole).look()
 
 
@@ -259,7 +261,7 @@ def effect_probe(transport: Transport, config: ClusterConfig, nodes: Sequence[st
         transport=transport,
         nodes=nodes,
         addresses={node: known.get(node, node) for node in around},
-        interface=config.interface or "",
+        interface=config.interface,
     )
 
 

@@ -21,6 +21,7 @@ import msgspec
 from wulf.base import catalogue
 from wulf.base.contracts import NodeResult
 from wulf.base.errors import ConfigError, InventoryError, TransportError, UsageError
+from wulf.base.interfaces import Interface, interface_of
 from wulf.base.nodeset import fold, reasons_text
 from wulf.base.profile import Profile
 from wulf.base.records import Audit, NodeRecord
@@ -66,7 +67,7 @@ class Head(msgspec.Struct, kw_only=True):
 
     version: int
     created_at: str
-    interface: str | None
+    interface: Interface
     #: Node → what is known of it beyond its tree: peers, or why it did not answer.
     records: list[NodeRecord]
 
@@ -117,7 +118,7 @@ def look(
     return records
 
 
-def read(path: Path) -> tuple[list[NodeRecord], str | None]:
+def read(path: Path) -> tuple[list[NodeRecord], Interface]:
     """Return the facts in a saved look, parsed anew, and the interface it was about.
 
     Raises
@@ -150,7 +151,7 @@ def read(path: Path) -> tuple[list[NodeRecord], str | None]:
     for record in head.records:
         if record.node in texts:
             text = texts[record.node].decode("utf-8", "replace")
-            again = parse(record.node, text, head.interface, knobs)
+            again = parse(record.node, text, interface_of(head.interface, record.node), knobs)
             records.append(
                 msgspec.structs.replace(
                     again, facts=again.facts | record.facts, unknown=again.unknown | record.unknown
@@ -260,7 +261,7 @@ class _Keeper:
     def __call__(self, node: str, text: bytes) -> None:
         self._add(f"{_TREES}{node}.tree", text)
 
-    def head(self, interface: str | None, records: Sequence[NodeRecord]) -> None:
+    def head(self, interface: Interface, records: Sequence[NodeRecord]) -> None:
         """Write what the trees do not hold."""
         outside = ("path.", "names.", "clock.")
         kept = [

@@ -11,6 +11,7 @@ import msgspec
 from wulf.base import access, catalogue
 from wulf.base.contracts import Transport
 from wulf.base.errors import StoreError, TransportError, UsageError
+from wulf.base.interfaces import Interface, interface_of
 from wulf.base.nodeset import fold
 from wulf.base.records import ChangeOutcome, NodeRecord, NodeStatus, SetValue, TuneManifest, Values
 from wulf.base.store import list_runs
@@ -69,7 +70,7 @@ def require_answers(statuses: Sequence[NodeStatus]) -> None:
 
 
 def lasting(
-    statuses: Sequence[NodeStatus], records: Sequence[NodeRecord], interface: str | None
+    statuses: Sequence[NodeStatus], records: Sequence[NodeRecord], interface: Interface
 ) -> PersistencePlan:
     """Return what would make the confirmed settings last.
 
@@ -87,7 +88,9 @@ def lasting(
         knob_settings = settings(msgspec.structs.replace(status, settings=kept))
         if knob_settings:
             change = max(value.change for value in kept if value.kind not in access.keepers())
-            lasts = persist(knob_settings, interface, by_node[status.node], marker(change))
+            lasts = persist(
+                knob_settings, interface_of(interface, status.node), by_node[status.node], marker(change)
+            )
             found[status.node] = msgspec.structs.replace(lasts, unpersistable=lasts.unpersistable | strange)
     if not found:
         raise UsageError("nothing is set on these nodes that could be kept ('wulf settings status' shows it)")
@@ -158,7 +161,7 @@ def holding(statuses: Sequence[NodeStatus]) -> list[SettingCheck]:
 
 
 def chosen(
-    statuses: Sequence[NodeStatus], records: Sequence[NodeRecord], interface: str | None
+    statuses: Sequence[NodeStatus], records: Sequence[NodeRecord], interface: Interface
 ) -> dict[str, Chosen]:
     """Return what is set on the nodes, for an export.
 
@@ -170,7 +173,11 @@ def chosen(
     require_answers(statuses)
     by_node = {record.node: record for record in records}
     found = {
-        status.node: Chosen(wanted=knob_settings, interface=interface, record=by_node[status.node])
+        status.node: Chosen(
+            wanted=knob_settings,
+            interface=interface_of(interface, status.node),
+            record=by_node[status.node],
+        )
         for status in statuses
         if (knob_settings := settings(status))
     }
@@ -181,7 +188,7 @@ def chosen(
     return found
 
 
-def chosen_by(manifest: TuneManifest, kept: Values, interface: str | None) -> dict[str, Chosen]:
+def chosen_by(manifest: TuneManifest, kept: Values, interface: Interface) -> dict[str, Chosen]:
     """Return what a tuning run decided to keep, for an export; the nodes are not asked.
 
     Raises
@@ -197,7 +204,9 @@ def chosen_by(manifest: TuneManifest, kept: Values, interface: str | None) -> di
     if not knob_settings:
         raise UsageError("this run kept nothing that is set on a node")
     return {
-        record.node: Chosen(wanted=knob_settings, interface=interface, record=record)
+        record.node: Chosen(
+            wanted=knob_settings, interface=interface_of(interface, record.node), record=record
+        )
         for record in manifest.records
     }
 

@@ -11,6 +11,7 @@ import msgspec
 from wulf.base import catalogue
 from wulf.base.contracts import Transport
 from wulf.base.errors import TransportError, UsageError
+from wulf.base.interfaces import interface_of
 from wulf.base.nodeset import fold, reasons_text
 from wulf.base.records import ChangeOutcome, LinkEnd, NodeStatus
 from wulf.base.text import is_interface, printable
@@ -108,7 +109,7 @@ def make(
         return ChangeOutcome(change="", kept=True, nodes=[])
     # The routes say which way packets take, so no interface is named.
     probe = live.EffectProbe(
-        transport=transport, nodes=list(plan.plans), addresses=plan.addresses, interface=""
+        transport=transport, nodes=list(plan.plans), addresses=plan.addresses, interface=None
     )
     carries = Carrying(probe).look()
 
@@ -147,7 +148,7 @@ def _switch_addresses(config: ClusterConfig, now: Mapping[str, NodeRoutes]) -> d
     for node, has in now.items():
         known = config.addresses.get(node, "")
         if not _is_ipv4(known):
-            there = has.addresses.get(config.interface or "", [])
+            there = has.addresses.get(interface_of(config.interface, node) or "", [])
             if not there:
                 raise UsageError(
                     f"{config.origin}: the IPv4 address of {node} behind the switch is not known: [cluster] interface "

@@ -10,6 +10,7 @@ import msgspec
 
 from wulf.base.contracts import Launcher, MpiJob, RemoteProcess, Transport
 from wulf.base.errors import ProbeError
+from wulf.base.interfaces import Interface
 from wulf.base.text import last_line
 from wulf.node.probe import parse
 from wulf.node.probe.schedule import LaunchPlan
@@ -42,7 +43,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     mpi_probe: str | None
     launcher: Launcher | None
     mpi_env: dict[str, str]
-    interface: str | None
+    interface: Interface
     subnet: str | None
     #: Whether two of the nodes share a CPU, so that their ranks must yield while they wait.
     shares_cpu: Callable[..., bool]

@@ -11,6 +11,7 @@ import msgspec
 from wulf.base import hpl_output
 from wulf.base.contracts import Launcher, MpiJob, Transport
 from wulf.base.errors import OverdueError, ProbeError, TransportError
+from wulf.base.interfaces import Interface
 from wulf.base.nodeset import reasons_text
 from wulf.base.store.files import timestamp
 from wulf.base.text import last_line, printable
@@ -59,7 +60,7 @@ class HplSite(msgspec.Struct, frozen=True, kw_only=True):
     addresses: Mapping[str, str]
     #: Directory, there on all nodes, that input and output are in on the first one.
     directory: str
-    interface: str | None
+    interface: Interface
     subnet: str | None
     #: Nodes share CPUs: ranks give theirs away while they wait.
     shared_cpu: bool

@@ -128,7 +128,7 @@ class Described:
         known = self._description
         words = [self._command, *_filled(known.arguments, {"ranks": str(len(job.hosts))})]
         for added in self._added(job):
-            words += _filled(added.arguments, {"interface": job.interface or ""})
+            words += _filled(added.arguments, {"interface": job.nic or ""})
         words += self._arguments
         variables = [
             known.variable.format(name=name, value=value)
@@ -140,13 +140,13 @@ class Described:
         """Environment of that command."""
         variables = dict(self._description.env)
         for added in self._added(job):
-            filled = _filled(tuple(added.env.values()), {"interface": job.interface or ""})
+            filled = _filled(tuple(added.env.values()), {"interface": job.nic or ""})
             variables |= dict(zip(added.env, filled, strict=True))
         return {**variables, **job.env}
 
     def _added(self, job: MpiJob) -> Iterator[Added]:
         yield self._binding
-        if job.interface is not None:
+        if job.nic is not None:
             yield self._description.interface
         if job.shared_cpu:
             yield self._description.shared_cpu

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
+from wulf.base.contracts import MpiJob
 from wulf.base.errors import UsageError
 
 #: What the ranks of a job are bound to, each to one.
@@ -32,6 +33,14 @@ def by_address(hosts: Sequence[tuple[str, str]]) -> dict[str, int]:
                 f"{node}: '{address}' cannot be in a host list; MPI launchers take IPv4 or a name"
             )
     return dict(Counter(address for _, address in hosts))
+
+
+def data_interfaces(job: MpiJob) -> dict[str, str]:
+    """Return what tells UCX, which takes those of a list that a node has, and libfabric the interface."""
+    if not job.nics:
+        return {}
+    found = {"UCX_NET_DEVICES": ",".join(job.nics)}
+    return found if job.nic is None else found | {"FI_TCP_IFACE": job.nic, "FI_SOCKETS_IFACE": job.nic}
 
 
 def bindings(env: Mapping[str, str]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wulf.base.contracts import MpiJob
-from wulf.node.cluster.launcher.hosts import Binding, by_address
+from wulf.node.cluster.launcher.hosts import Binding, by_address, data_interfaces
 
 
 class Mpich:
@@ -29,20 +29,15 @@ class Mpich:
         words += ["-hosts", ",".join(f"{address}:{ranks}" for address, ranks in hosts.items())]
         if self._binding is not None:
             words += ["-bind-to", self._binding]
-        if job.interface is not None:
-            words += ["-iface", job.interface]
+        if job.nic is not None:
+            words += ["-iface", job.nic]
         return [*words, *self._arguments, job.program, *job.arguments]
 
     def env(self, job: MpiJob) -> dict[str, str]:
         """Environment of that command, which Hydra passes on to the ranks."""
         variables = {"HYDRA_LAUNCHER_EXTRA_ARGS": "-oBatchMode=yes"}
-        if job.interface is not None:
-            # -iface is for Hydra's own messages; the data goes by UCX or libfabric, as the library was built.
-            variables |= {
-                "UCX_NET_DEVICES": job.interface,
-                "FI_TCP_IFACE": job.interface,
-                "FI_SOCKETS_IFACE": job.interface,
-            }
+        # -iface is for Hydra's own messages; the data goes by UCX or libfabric, as the library was built.
+        variables |= data_interfaces(job)
         if job.shared_cpu:
             # For ch3 only. MPICH 4.0 (ch4) spins whatever it is told, and a ping-pong of two ranks on one CPU
             # takes a scheduler tick.

@@ -52,11 +52,11 @@ class OpenMpi:
         # the job says of the same ones.
         if job.shared_cpu:
             variables |= {"OMPI_MCA_mpi_yield_when_idle": "1"}
-        if job.interface is not None:
+        if job.network is not None:
             variables |= {
-                "OMPI_MCA_btl_tcp_if_include": job.interface,
-                "OMPI_MCA_oob_tcp_if_include": job.interface,
-                "PRTE_MCA_oob_tcp_if_include": job.interface,
+                "OMPI_MCA_btl_tcp_if_include": job.network,
+                "OMPI_MCA_oob_tcp_if_include": job.network,
+                "PRTE_MCA_oob_tcp_if_include": job.network,
             }
         return {**variables, **job.env}
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from wulf.base.contracts import MpiJob
 from wulf.base.errors import UsageError
-from wulf.node.cluster.launcher.hosts import BINDINGS, Binding, bindings
+from wulf.node.cluster.launcher.hosts import BINDINGS, Binding, bindings, data_interfaces
 
 #: MPI library → the plugin by which its ranks find each other when srun starts them: Open MPI takes PMIx only,
 #: MPICH the protocol of PMI-1 and PMI-2.
@@ -76,13 +76,9 @@ class Srun:
     def env(self, job: MpiJob) -> dict[str, str]:
         """Environment of that command, which srun passes on to the ranks."""
         variables: dict[str, str] = {}
-        if job.interface is not None:
-            variables |= {
-                "OMPI_MCA_btl_tcp_if_include": job.interface,
-                "UCX_NET_DEVICES": job.interface,
-                "FI_TCP_IFACE": job.interface,
-                "FI_SOCKETS_IFACE": job.interface,
-            }
+        if job.network is not None:
+            variables |= {"OMPI_MCA_btl_tcp_if_include": job.network}
+        variables |= data_interfaces(job)
         if job.shared_cpu:
             variables |= {"OMPI_MCA_mpi_yield_when_idle": "1"}
         return {**variables, **job.env}
