@@ -16,6 +16,7 @@ from typing import Any
 from tests.unit import (
     predict_fixture,
     report_fixture,
+    study_fixture,
     test_hpl_result,
     test_report_collectives,
     test_timeline,
@@ -34,6 +35,7 @@ from wulf.base.trace.writer import write_container
 from wulf.page.blocks import Page
 from wulf.tools.hpcc.record import HpccDifference, HpccFigure, HpccResult
 from wulf.tools.hpl import session as linpack
+from wulf.tools.study.record import KnownStudy, Study
 
 Sample = Callable[[], Sequence[Any]]
 
@@ -268,6 +270,12 @@ SUBJECTS: dict[str, tuple[Sample, ...]] = {
     "wulf.tools.predict.page.view.build": (
         lambda: (predict_fixture.prediction(),),
         lambda: (predict_fixture.prediction(predict_fixture.contention()),),
+    ),
+    "wulf.tools.study.page.build": (
+        lambda: (study_fixture.done(),),
+        lambda: (study_fixture.failing(),),
+        lambda: (study_fixture.planned(),),
+        lambda: (Study(schema_version=SCHEMA_VERSION, known=[KnownStudy(name="a", title="b", source="")]),),
     ),
     "wulf.tools.trace.page.view.build": (lambda: (trace(),),),
     "wulf.tools.tune.page.view.build": (

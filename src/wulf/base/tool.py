@@ -26,7 +26,8 @@ class Progress(Protocol):
 class Tool(NamedTuple):
     """A verb that turns a request into a record, and the record into a page.
 
-    A place is ``module:name`` within the tool's package, so that listing tools imports none of their parts.
+    A place is ``module:name`` within the tool's package, so that listing tools imports none of their parts; or
+    ``wulf.…:name``, where it is in `wulf.compose` as it takes several tools, or in a room below.
     """
 
     #: ``program worth``; a single word is a verb at the top.
@@ -59,7 +60,8 @@ class Tool(NamedTuple):
     def part(self, place: str) -> Any:
         """Import a part."""
         module, name = place.split(":")
-        return getattr(import_module(f"{self.package}.{module}"), name)
+        whole = module if module.startswith("wulf.") else f"{self.package}.{module}"
+        return getattr(import_module(whole), name)
 
 
 class Listed(NamedTuple):

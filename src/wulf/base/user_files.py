@@ -25,6 +25,7 @@ KINDS = (
     "signatures",
     "host_signatures",
     "suites",
+    "studies",
     "networks",
     "launchers",
 )

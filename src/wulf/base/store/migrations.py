@@ -12,7 +12,7 @@ from wulf.base.errors import UsageError
 from wulf.base.records import SCHEMA_VERSION, command_operation
 from wulf.base.units import parse_size
 
-Kind = Literal["manifest", "record", "tuning", "trial", "hpl", "hpl launch"]
+Kind = Literal["manifest", "record", "tuning", "trial", "hpl", "hpl launch", "study", "study trial"]
 Raw = dict[str, Any]
 
 #: Quantity of a version 1 operation → what version 2 says of it.

@@ -40,6 +40,17 @@ def settings(incomplete: str) -> list[str]:
     return _beginning(incomplete, [f"{name}={value}" for value in known.values] if known else [])
 
 
+def studies(incomplete: str) -> list[str]:
+    """Offer the studies that there are, by their names."""
+    from wulf.base import user_files
+
+    try:
+        known = [source.id for source in user_files.sources("studies")]
+    except WulfError:
+        known = []
+    return _beginning(incomplete, known)
+
+
 def one_of(words: Iterable[str]) -> Callable[[str], list[str]]:
     """Return what offers these words."""
     known = list(words)

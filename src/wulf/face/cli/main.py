@@ -23,6 +23,7 @@ from wulf.face.cli.verbs import (
     HEADINGS,
     HIDDEN,
     MOVED,
+    SHORT,
     VERBS,
     convert_if_given,
     listed_only,
@@ -84,7 +85,7 @@ class _Verbs(TyperGroup):
             # A shell that asks how a word may go on is told nothing of what is wrong.
             with suppress(WulfError) if ctx.resilient_parsing else nullcontext():
                 defaults.require_known(list(VERBS))
-                ctx.default_map = {name: of_command([name], command, rest)}
+                ctx.default_map = {name: of_command(SHORT.get(name, [name]), command, rest)}
         return name, command, rest
 
     def make_context(self, *words: Any, **more: Any) -> Any:

@@ -173,7 +173,7 @@ _WRITTEN: Mapping[str, Mapping[str, Verb]] = {
         ),
         "bench": _verb(
             "",
-            "Run HPL, HPC Challenge and BLAS.",
+            "Run HPL, HPC Challenge, BLAS, and studies of several factors.",
             within={
                 "hpl": _verb(
                     "hpl",
@@ -209,7 +209,7 @@ _WRITTEN: Mapping[str, Mapping[str, Verb]] = {
 #: Verb → verbs within it in the order in which they are used; what is not named comes last.
 _ORDER = {
     "program": ("run", "trace", "characterise", "emulate", "predict", "worth", "shipped"),
-    "bench": ("hpl", "hpcc", "blas"),
+    "bench": ("hpl", "hpcc", "blas", "study"),
 }
 
 
@@ -235,8 +235,10 @@ def _ordered(top: str, within: Mapping[str, Verb]) -> Mapping[str, Verb]:
 #: Heading → verbs.
 HEADINGS = _with_tools(_WRITTEN)
 VERBS: Mapping[str, Verb] = {name: verb for verbs in HEADINGS.values() for name, verb in verbs.items()}
-#: Verbs that no person gives: Slurm's tasks do.
-HIDDEN = {"replay-piece": _verb("replay_piece", "")}
+#: Verbs that the list at the top does not have: one that Slurm's tasks give, and a short form of one within another.
+HIDDEN = {"replay-piece": _verb("replay_piece", ""), "study": VERBS["bench"].within["study"]}
+#: Short form → the verb that it is, whose defaults it has.
+SHORT = {"study": ("bench", "study")}
 #: What verbs were called in versions before 0.2.
 MOVED = {
     "analyze": "report",

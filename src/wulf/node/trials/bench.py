@@ -185,7 +185,7 @@ class TrialRunner:
         gathered = _Gathered()
         for part, places in _turns(workload):
             operation = self._operations[part.op]
-            with self._held():
+            with self.held():
                 if operation.command:
                     gathered.found[operation.name] = [self._command(operation, places[0][0], env)]
                 else:
@@ -201,7 +201,7 @@ class TrialRunner:
             raise
 
     @contextmanager
-    def _held(self) -> Iterator[None]:
+    def held(self) -> Iterator[None]:
         """Measure under the open change; what a node may have undone meanwhile is no measurement of it."""
         try:
             self._renew()
@@ -270,7 +270,7 @@ class TrialRunner:
                 dwell_sweeps=self._dwell_sweeps[part.op],
                 settle_sweeps=self._settle.get(part.op, 0),
             )
-            with self._held():
+            with self.held():
                 result = self._run(workload, part, places, seed, env, alternation)
             if alternation.place:
                 self._watch_settling(part.op, result, alternation)
@@ -323,18 +323,25 @@ class TrialRunner:
         self._launch = launch
         self._operations = {operation.name: operation for operation in operations}
 
-    def launches(self, workload: Workload, seed: int) -> list[LaunchResult]:
+    def launches(
+        self, workload: Workload, seed: int, variables: Mapping[str, str] | None = None
+    ) -> list[LaunchResult]:
         """Launch every operation of the workload once between each of its pairs, under the present setting.
+
+        Parameters
+        ----------
+        variables
+            Of every job, beside those of the setting.
 
         Raises
         ------
         TrialError
             A launch failed.
         """
-        env = job_environment(self._setting)
+        env = {**job_environment(self._setting), **(variables or {})}
         found = []
         for part, places in _turns(workload):
-            with self._held():
+            with self.held():
                 found.append(self._run(workload, part, places, seed, env))
         return found
 

@@ -1,0 +1,509 @@
+"""Study files: TOML that says what is varied, what is measured, and how the levels are put together."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+import msgspec
+
+from wulf.base import catalogue, toml, user_files
+from wulf.base.errors import ConfigError, UsageError
+from wulf.base.records import Values
+from wulf.base.text import nearest
+from wulf.base.units import parse_duration, parse_size
+from wulf.node.change import steps
+from wulf.node.probe import ladder
+from wulf.tools.study.record import (
+    HplProblem,
+    KnownStudy,
+    StudyFactor,
+    StudyLevel,
+    StudyMetric,
+    StudyPrice,
+    StudyPublished,
+)
+
+#: A level of a knob that leaves it as it is.
+ORIGINAL = "original"
+#: Sizes that a line takes.
+FEWEST_POINTS = 3
+#: Where a command names a factor.
+_PLACE = re.compile(r"\{([A-Za-z][A-Za-z0-9_ -]*)\}")
+_Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z][A-Za-z0-9_ -]*$", max_length=40)]
+#: Figures of a metric are its name and a size; commands do not name it.
+_MetricName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z][A-Za-z0-9_, -]*$", max_length=40)]
+_Text = Annotated[str, msgspec.Meta(min_length=1)]
+_Count = Annotated[int, msgspec.Meta(ge=1)]
+_Value = str | int
+#: Keys of a factor whose values are the levels.
+_KINDS = ("mpi", "blas", "interface", "cluster", "pairs", "command", "ranks", "ranks_per_node")
+
+
+class _Written(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What has keys that are all known."""
+
+
+class LevelSection(_Written, frozen=True, kw_only=True):
+    """A level that makes several things different."""
+
+    name: _Text
+    set: dict[str, _Value] = {}
+    mpi: str = ""
+    blas: str = ""
+    environment: dict[str, str] = {}
+    interface: str = ""
+    cluster: str = ""
+    pairs: str = ""
+    ranks: Annotated[int, msgspec.Meta(ge=2)] | None = None
+    ranks_per_node: _Count | None = None
+    command: str = ""
+    build: str = ""
+
+
+class FactorSection(_Written, frozen=True, kw_only=True):
+    """A factor: values of one thing, or levels of several."""
+
+    name: _Name
+    about: str = ""
+    #: The level that others are compared with; the first where it is not said.
+    base: str = ""
+    knob: str = ""
+    values: list[_Value] = []
+    mpi: list[_Text] = []
+    blas: list[_Text] = []
+    interface: list[_Text] = []
+    cluster: list[_Text] = []
+    pairs: list[_Text] = []
+    command: list[_Text] = []
+    ranks: list[Annotated[int, msgspec.Meta(ge=2)]] = []
+    ranks_per_node: list[_Count] = []
+    level: list[LevelSection] = []
+
+
+class HplSection(_Written, frozen=True, kw_only=True):
+    """A problem of HPL; the grid is as square as the ranks allow where it is not said."""
+
+    n: Annotated[int, msgspec.Meta(ge=64)]
+    nb: Annotated[int, msgspec.Meta(ge=1)] = 128
+    grid: Annotated[str, msgspec.Meta(pattern=r"^[1-9][0-9]*x[1-9][0-9]*$")] = ""
+    program: str = ""
+
+
+class ShortSection(_Written, frozen=True, kw_only=True):
+    """What of a metric is less in the short form."""
+
+    sizes: str | list[_Value] = ""
+    n: int = 0
+    command: str = ""
+
+
+class MetricSection(_Written, frozen=True, kw_only=True):
+    """A metric: an operation at sizes, a command, or HPL."""
+
+    name: _MetricName
+    op: str = ""
+    sizes: str | list[_Value] = ""
+    quantity: Literal["time", "bandwidth"] = "time"
+    line: bool = False
+    command: str = ""
+    match: str = ""
+    unit: str = ""
+    better: Literal["lower", "higher"] = "lower"
+    ranks: Annotated[int, msgspec.Meta(ge=0)] = 0
+    hpl: HplSection | None = None
+    takes: str = ""
+    short: ShortSection = ShortSection()
+
+
+class DesignSection(_Written, frozen=True, kw_only=True):
+    """How levels are put together."""
+
+    kind: Literal["full", "one at a time", "fractional"] = "full"
+    replications: _Count = 8
+    short_replications: _Count = 2
+    #: Of a fractional design: how many combinations it has at most.
+    runs: _Count | None = None
+    sweeps: Annotated[int, msgspec.Meta(ge=3, le=1000)] = 12
+    visit: str = "1ms"
+
+
+class PublishedSection(_Written, frozen=True, kw_only=True):
+    """Values that somebody has published: one of a metric, or one for each size."""
+
+    metric: str
+    levels: dict[str, _Value] = {}
+    of: str = ""
+    value: float | None = None
+    sizes: list[int] = []
+    values: list[float] = []
+    unit: str = ""
+    note: str = ""
+
+
+class PriceSection(_Written, frozen=True, kw_only=True):
+    """A price."""
+
+    name: _Text
+    price: Annotated[float, msgspec.Meta(gt=0)]
+
+
+class StudyFile(_Written, frozen=True, kw_only=True):
+    """A study as it is written."""
+
+    title: _Text
+    source: str = ""
+    factor: list[FactorSection] = []
+    metric: Annotated[list[MetricSection], msgspec.Meta(min_length=1)]
+    design: DesignSection = DesignSection()
+    published: list[PublishedSection] = []
+    price: list[PriceSection] = []
+    watts: Annotated[float, msgspec.Meta(gt=0)] | None = None
+
+
+class Written(NamedTuple):
+    """A study as it was read."""
+
+    name: str
+    text: str
+    title: str
+    source: str
+    factors: list[StudyFactor]
+    metrics: list[StudyMetric]
+    design: DesignSection
+    published: list[StudyPublished]
+    prices: list[StudyPrice]
+    watts: float | None
+    visit_us: int
+
+
+def known() -> list[KnownStudy]:
+    """Return the studies that come with wulf, and those of the site and the user."""
+    found = []
+    for source in user_files.sources("studies"):
+        written = read(source.text, source.name, source.id)
+        own = "" if source.owner == "wulf" else source.name
+        found.append(KnownStudy(name=source.id, title=written.title, source=written.source, file=own))
+    return found
+
+
+def named(name: str, *, short: bool = False) -> Written:
+    """Return a study by the path of its file, or by its name.
+
+    Raises
+    ------
+    ConfigError
+        It cannot be read, or is not as it should be; names the file, the line and the key.
+    UsageError
+        There is none of this name.
+    """
+    path = Path(name)
+    if path.suffix == ".toml" or "/" in name:
+        try:
+            return read(path.read_text(encoding="utf-8"), name, path.stem, short=short)
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+            raise ConfigError(f"{name}: {reason}") from None
+    source = user_files.source("studies", name)
+    if source is None:
+        names = [one.id for one in user_files.sources("studies")]
+        raise UsageError(f"there is no study {name!r}{nearest(name, names)}; there are: {', '.join(names)}")
+    return read(source.text, source.name, source.id, short=short)
+
+
+def read(text: str, origin: str, name: str, *, short: bool = False) -> Written:
+    """Return a study from its text.
+
+    Parameters
+    ----------
+    origin
+        The file, for messages.
+    short
+        Whether the short form is wanted.
+
+    Raises
+    ------
+    ConfigError
+        It is not as it should be; names the file, the line and the key.
+    """
+    document = toml.read(text.encode(), origin, StudyFile)
+    said = document.value
+    factors = [_factor(document, number, one) for number, one in enumerate(said.factor)]
+    _require_once(document, "factor", [factor.name for factor in factors])
+    _require_apart(document, factors)
+    metrics = [_metric(document, number, one, short=short) for number, one in enumerate(said.metric)]
+    _require_once(document, "metric", [metric.name for metric in metrics])
+    _require_places(document, factors, metrics)
+    design = said.design
+    if short:
+        design = msgspec.structs.replace(
+            design, replications=min(design.short_replications, design.replications)
+        )
+    return Written(
+        name,
+        text,
+        said.title,
+        said.source,
+        factors,
+        metrics,
+        design,
+        [
+            one
+            for number, part in enumerate(said.published)
+            for one in _published(document, number, part, factors)
+        ],
+        [StudyPrice(name=one.name, price=one.price) for one in said.price],
+        said.watts,
+        round(_parsed(document, "design.visit", parse_duration, design.visit) * 1e6),
+    )
+
+
+def _parsed(document: toml.Document[StudyFile], path: str, parse: Any, text: Any) -> Any:
+    try:
+        return parse(text)
+    except UsageError as error:
+        document.fail(path, str(error))
+
+
+def _require_once(document: toml.Document[StudyFile], kind: str, names: Sequence[str]) -> None:
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            document.fail(f"{kind}[{number}].name", f"there is another {kind} {name!r}")
+
+
+def _factor(document: toml.Document[StudyFile], number: int, said: FactorSection) -> StudyFactor:
+    path = f"factor[{number}]"
+    levels = list(_levels(document, path, said))
+    if len(levels) < 2:
+        document.fail(path, f"factor {said.name!r} takes two levels or more")
+    names = [level.name for level in levels]
+    for name, times in Counter(names).items():
+        if times > 1:
+            document.fail(path, f"factor {said.name!r} has the level {name!r} twice")
+    if said.base and said.base not in names:
+        document.fail(f"{path}.base", f"there is no level {said.base!r}; there are: {', '.join(names)}")
+    first = said.base or names[0]
+    ordered = sorted(levels, key=lambda level: level.name != first)
+    return StudyFactor(name=said.name, about=said.about, levels=ordered)
+
+
+def _levels(document: toml.Document[StudyFile], path: str, said: FactorSection) -> Iterator[StudyLevel]:
+    given = [key for key in ("knob", "level", *_KINDS) if getattr(said, key)]
+    if len(given) != 1:
+        allowed = ", ".join(("knob and values", "level", *_KINDS))
+        document.fail(
+            path, f"factor {said.name!r} takes one of: {allowed}; it has {', '.join(given) or 'none'}"
+        )
+    (kind,) = given
+    if said.values and kind != "knob":
+        document.fail(f"{path}.values", "values are those of a knob")
+    if kind == "knob":
+        for value in said.values:
+            text = str(value)
+            settings = _settings(document, f"{path}.values", {said.knob: text})
+            yield StudyLevel(name=text, set=settings)
+    elif kind == "level":
+        for number, level in enumerate(said.level):
+            yield _level(document, f"{path}.level[{number}]", level)
+    else:
+        for value in getattr(said, kind):
+            yield StudyLevel(**{"name": str(value), kind: value})
+
+
+def _level(document: toml.Document[StudyFile], path: str, said: LevelSection) -> StudyLevel:
+    settings = _settings(document, f"{path}.set", {key: str(value) for key, value in said.set.items()})
+    others = {
+        key: value
+        for key in said.__struct_fields__
+        if key not in ("name", "set") and (value := getattr(said, key))
+    }
+    return StudyLevel(name=said.name, set=settings, **others)
+
+
+def _settings(document: toml.Document[StudyFile], path: str, said: Mapping[str, str]) -> Values:
+    """Return settings whose knobs there are, without those that stay as they are."""
+    found: Values = {}
+    for name, value in said.items():
+        knob = _parsed(document, path, catalogue.knob, name)
+        if value != ORIGINAL:
+            _parsed(document, path, lambda text, knob=knob: steps.check(knob, text), value)
+            found[knob.id] = value
+    return found
+
+
+def _require_apart(document: toml.Document[StudyFile], factors: Sequence[StudyFactor]) -> None:
+    """Refuse two factors that set the same thing: their levels could not be put together."""
+    owner: dict[str, str] = {}
+    for number, factor in enumerate(factors):
+        for thing in {thing for level in factor.levels for thing in _things(level)}:
+            if thing in owner:
+                document.fail(
+                    f"factor[{number}]",
+                    f"{factor.name!r} and {owner[thing]!r} both set {thing}: one factor must",
+                )
+            owner[thing] = factor.name
+
+
+def _things(level: StudyLevel) -> Iterator[str]:
+    yield from level.set
+    yield from level.environment
+    yield from (key for key in _KINDS if key != "command" and getattr(level, key))
+
+
+def _metric(
+    document: toml.Document[StudyFile], number: int, said: MetricSection, *, short: bool
+) -> StudyMetric:
+    path = f"metric[{number}]"
+    given = [key for key in ("op", "command", "hpl") if getattr(said, key)]
+    if len(given) != 1:
+        document.fail(
+            path, f"metric {said.name!r} takes one of op, command, hpl; it has {', '.join(given) or 'none'}"
+        )
+    takes_s = _parsed(document, f"{path}.takes", parse_duration, said.takes) if said.takes else None
+    if said.op:
+        return _operation(document, path, said, short=short)
+    for key in ("sizes", "line"):
+        if getattr(said, key):
+            document.fail(f"{path}.{key}", f"{key} is about an operation (op)")
+    if said.hpl is not None:
+        return _hpl(said, said.hpl, takes_s, short=short)
+    if said.match:
+        _require_group(document, f"{path}.match", said.match)
+    return StudyMetric(
+        name=said.name,
+        kind="command",
+        unit=said.unit or ("" if said.match else "s"),
+        better=said.better,
+        command=said.short.command if short and said.short.command else said.command,
+        ranks=said.ranks,
+        match=said.match,
+        takes_s=takes_s,
+    )
+
+
+def _hpl(said: MetricSection, hpl: HplSection, takes_s: float | None, *, short: bool) -> StudyMetric:
+    less = short and bool(said.short.n)
+    # A smaller problem is for fewer nodes, too.
+    p, q = map(int, hpl.grid.split("x")) if hpl.grid and not less else (0, 0)
+    n = said.short.n if less else hpl.n
+    return StudyMetric(
+        name=said.name,
+        kind="hpl",
+        unit="GFLOPS",
+        better="higher",
+        hpl=HplProblem(n=n, nb=min(hpl.nb, n), p=p, q=q),
+        program=hpl.program,
+        takes_s=takes_s,
+    )
+
+
+def _operation(
+    document: toml.Document[StudyFile], path: str, said: MetricSection, *, short: bool
+) -> StudyMetric:
+    sizes = said.short.sizes if short and said.short.sizes else said.sizes
+    found = _sizes(document, f"{path}.sizes", sizes) if sizes else [0]
+    if said.line and len(found) < FEWEST_POINTS and not short:
+        document.fail(f"{path}.line", f"a line takes {FEWEST_POINTS} sizes or more")
+    wide = said.quantity == "bandwidth"
+    return StudyMetric(
+        name=said.name,
+        kind="operation",
+        unit="B/s" if wide else "s",
+        better="higher" if wide else "lower",
+        op=said.op,
+        sizes_bytes=found,
+        bandwidth=wide,
+        line=said.line and len(found) >= FEWEST_POINTS,
+        ranks=said.ranks,
+    )
+
+
+def _sizes(document: toml.Document[StudyFile], path: str, said: str | list[_Value]) -> list[int]:
+    def parse(sizes: str | list[_Value]) -> list[int]:
+        if isinstance(sizes, str):
+            return ladder.base_sizes(sizes)
+        return sorted({size if isinstance(size, int) else parse_size(size) for size in sizes})
+
+    found: list[int] = _parsed(document, path, parse, said)
+    return found
+
+
+def _require_group(document: toml.Document[StudyFile], path: str, regex: str) -> None:
+    try:
+        groups = re.compile(regex).groups
+    except re.error as error:
+        document.fail(path, f"it is not a regular expression: {error}")
+    if groups != 1:
+        document.fail(path, "one group (in parentheses) around the number")
+
+
+def _require_places(
+    document: toml.Document[StudyFile], factors: Sequence[StudyFactor], metrics: Sequence[StudyMetric]
+) -> None:
+    """Refuse a command that names a factor which there is not, and a command of a factor that none names."""
+    names = {factor.name for factor in factors}
+    used: set[str] = set()
+    for number, metric in enumerate(metrics):
+        for name in _PLACE.findall(metric.command):
+            if name not in names:
+                document.fail(f"metric[{number}].command", f"{{{name}}}: there is no factor {name!r}")
+            used.add(name)
+    for number, factor in enumerate(factors):
+        if any(level.command for level in factor.levels) and factor.name not in used:
+            document.fail(
+                f"factor[{number}]",
+                f"no metric's command has {{{factor.name}}} in it, where this factor's commands go",
+            )
+
+
+def filled(command: str, levels: Mapping[str, StudyLevel]) -> str:
+    """Return a command with what the levels put where it names their factors."""
+    return _PLACE.sub(
+        lambda found: levels[found[1]].command or levels[found[1]].name if found[1] in levels else found[0],
+        command,
+    )
+
+
+def _published(
+    document: toml.Document[StudyFile], number: int, said: PublishedSection, factors: Sequence[StudyFactor]
+) -> Iterator[StudyPublished]:
+    path = f"published[{number}]"
+    metric = next((one for one in document.value.metric if one.name == said.metric), None)
+    if metric is None:
+        document.fail(f"{path}.metric", f"there is no metric {said.metric!r}")
+    known = {factor.name: {level.name for level in factor.levels} for factor in factors}
+    levels = {name: str(level) for name, level in said.levels.items()}
+    for name, level in levels.items():
+        if level not in known.get(name, ()):
+            document.fail(f"{path}.levels", f"there is no level {level!r} of a factor {name!r}")
+    if (said.value is None) == (not said.values):
+        document.fail(path, "one of value, or sizes and values")
+    if len(said.sizes) != len(said.values):
+        document.fail(f"{path}.values", f"{len(said.values)} values of {len(said.sizes)} sizes")
+    factor = _UNITS.get(said.unit)
+    if said.unit and factor is None:
+        document.fail(f"{path}.unit", f"it is none of {', '.join(_UNITS)}")
+    pairs = zip(said.sizes, said.values, strict=True) if said.values else [(0, said.value or 0.0)]
+    for size, value in pairs:
+        yield StudyPublished(
+            figure=f"{said.metric} {size} B" if said.sizes else said.metric,
+            levels=levels,
+            of=said.of,
+            value=value * (factor or 1.0),
+            note=said.note,
+        )
+
+
+#: What published values are in → the unit that figures have.
+_UNITS: Mapping[str, float] = {
+    "s": 1.0,
+    "ms": 1e-3,
+    "µs": 1e-6,
+    "us": 1e-6,
+    "GFLOPS": 1.0,
+    "B/s": 1.0,
+    "MB/s": 1e6,
+}

@@ -1,0 +1,77 @@
+"""What is asked: which study, how much of it, on which cluster."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import Annotated
+
+from wulf.base.errors import UsageError
+from wulf.base.request import RUNS, SECONDS, SHARE, Argument, Option, PathField, RunsField
+from wulf.node.fleet.fields import ClusterField, NodesField, RelaxField, SeedField, TakeOverField
+
+#: Time after which no run is begun, where nobody says it [s].
+BUDGET_S = 3600.0
+MARGIN = 0.02
+
+
+@dataclass(frozen=True)
+class StudyRequest:
+    """Run a study: factors, metrics and a design from a file, as one table with intervals.
+
+    A file says what is varied (settings, MPI and BLAS libraries, environments, networks, ranks, commands), what is
+    measured, and how the levels are put together. Every run of a combination stands beside one of the base, in random
+    order; settings are changed under the guard, and all is put back. What cannot be had here is left out, with the
+    reason. 'wulf report' has the table as CSV, LaTeX, Markdown and as a page.
+
+    Exit code 3 when runs failed or the budget ended it before all were made.
+    """
+
+    study: Annotated[
+        str | None,
+        Argument("A file, or the name of a study ('--list').", metavar="[STUDY]", complete="studies"),
+    ] = None
+    cluster: ClusterField = None
+    path: PathField = None
+    _: KW_ONLY
+    list: Annotated[bool, Option("Show which studies there are, and do nothing else.")] = False
+    dry_run: Annotated[
+        bool, Option("Show factors, levels, runs and how long they take; nothing is looked at or begun.")
+    ] = False
+    short: Annotated[bool, Option("The short form: less of each, as the file says.")] = False
+    nodes: NodesField = None
+    mpi: Annotated[str | None, Option("MPI library where no factor names one.")] = None
+    replications: Annotated[
+        int | None,
+        Option("Pairs of a run of each combination and one of the base. Default: as the file says.", least=1),
+    ] = None
+    budget_s: Annotated[
+        float | None, Option("Time after which no run is begun. Default: 1h.", unit=SECONDS)
+    ] = None
+    margin: Annotated[
+        float | None, Option("Differences smaller than this do not matter. Default: 2%.", unit=SHARE)
+    ] = None
+    resume: Annotated[
+        Path | str | None,
+        Option("Go on with this run of a study; it takes no STUDY.", metavar="RUN"),
+    ] = None
+    seed: SeedField = None
+    take_over: TakeOverField = False
+    relax: RelaxField = False
+    runs: RunsField = RUNS
+
+    def __post_init__(self) -> None:
+        """Refuse what does not go together.
+
+        Raises
+        ------
+        UsageError
+            Says what it takes.
+        """
+        asked = [name for name in ("list", "resume") if getattr(self, name)]
+        if len(asked) + (self.study is not None) != 1:
+            raise UsageError(
+                "one of them: a STUDY, --list, or --resume RUN ('wulf bench study --list' names studies)"
+            )
+        if self.resume is not None and self.dry_run:
+            raise UsageError("--resume goes on as the run was begun: it takes no --dry-run")

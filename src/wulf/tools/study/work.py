@@ -1,0 +1,252 @@
+"""From a study file to its table: a new run, one that goes on, or only what would be done."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from itertools import count
+
+import msgspec
+
+from wulf.base.errors import UsageError
+from wulf.base.records import SCHEMA_VERSION
+from wulf.base.store.files import timestamp
+from wulf.base.store.kinds import find_run
+from wulf.base.text import printable
+from wulf.base.tool import Progress
+from wulf.node.cluster import inventory
+from wulf.node.fleet import allocation, change
+from wulf.node.fleet.begin import head, new_seed, place_of
+from wulf.node.fleet.clusters import config_of
+from wulf.tools.study import design, file
+from wulf.tools.study.conclude import conclude
+from wulf.tools.study.performing import Asked, Hpl, Performer, available, conditions, opened
+from wulf.tools.study.record import (
+    Study,
+    StudyFactor,
+    StudyForecast,
+    StudyManifest,
+    StudyMetric,
+    StudyPlan,
+    StudyTrial,
+)
+from wulf.tools.study.request import BUDGET_S, MARGIN, StudyRequest
+from wulf.tools.study.store import FILE, HEAD, StudyRun, StudyWriter, create_study, load_study, resume_study
+
+#: A combination that failed so often, and never worked, is not run again.
+GIVE_UP = 3
+#: What a launch of an operation takes beside its visits, and the visits that do not count [s].
+_START_S, _WARM_UP = 1.5, 5
+
+
+def study(request: StudyRequest, progress: Progress, hpl: Hpl) -> Study:
+    """Do what is asked of studies.
+
+    Raises
+    ------
+    ConfigError
+        The file is not as it should be; names the line and the key.
+    KeyboardInterrupt
+        After the run has been marked as interrupted; what was measured is kept.
+    """
+    if request.list:
+        return Study(schema_version=SCHEMA_VERSION, known=file.known())
+    if request.resume is not None:
+        return _go_on(request, progress, hpl)
+    written = file.named(str(request.study), short=request.short)
+    if request.dry_run:
+        plan = _plan(request, written, written.factors, written.metrics, {}, [])
+        return Study(schema_version=SCHEMA_VERSION, plan=plan, forecast=forecast(plan))
+    return _start(request, written, progress, hpl)
+
+
+def shown(run: StudyRun) -> Study:
+    """Return what a stored run has found."""
+    result = conclude(run.manifest, run.trials)
+    return Study(schema_version=SCHEMA_VERSION, plan=run.manifest.plan, result=result, run=str(run.path))
+
+
+def _plan(
+    request: StudyRequest,
+    written: file.Written,
+    factors: Sequence[StudyFactor],
+    metrics: Sequence[StudyMetric],
+    left_out: dict[str, str],
+    nodes: Sequence[str],
+) -> StudyPlan:
+    wanted = [factor for factor in factors if len(factor.levels) > 1] or list(factors)
+    kind = written.design.kind
+    if kind == "fractional" and any(len(factor.levels) != 2 for factor in factors):
+        # One whose levels cannot all be had is none of a fraction.
+        kind = "full" if len(wanted) < len(written.factors) else kind
+    made = design.combinations(list(factors), kind, written.design.runs)
+    return StudyPlan(
+        study=written.name,
+        title=written.title,
+        source=written.source,
+        factors=list(factors),
+        metrics=list(metrics),
+        design=kind,
+        cells=made.cells,
+        aliases=made.aliases,
+        replications=request.replications or written.design.replications,
+        budget_s=request.budget_s or BUDGET_S,
+        margin=request.margin if request.margin is not None else MARGIN,
+        seed=new_seed(request.seed),
+        published=written.published,
+        prices=written.prices,
+        watts=written.watts,
+        left_out=left_out,
+        nodes=list(nodes),
+        mpi=request.mpi,
+        sweeps=written.design.sweeps,
+        visit_us=written.visit_us,
+    )
+
+
+def forecast(plan: StudyPlan) -> StudyForecast:
+    """Return how many runs there are, and how long those of known length take."""
+    runs = design.runs_of(len(plan.cells), plan.replications)
+    each = 0.0
+    unknown = []
+    for metric in plan.metrics:
+        if metric.kind == "operation":
+            each += _START_S + len(metric.sizes_bytes) * (plan.sweeps + _WARM_UP) * plan.visit_us * 1e-6
+        elif metric.takes_s is not None:
+            each += metric.takes_s
+        else:
+            unknown.append(metric.name)
+    return StudyForecast(runs=runs, time_s=runs * each, unknown=unknown)
+
+
+def _asked(request: StudyRequest, config: inventory.ClusterConfig, mpi: str | None, hpl: Hpl) -> Asked:
+    permissions = change.Permissions(take_over=request.take_over, relax=request.relax)
+    return Asked(config, request.nodes, mpi or config.mpi.compiler, permissions, hpl)
+
+
+def _start(request: StudyRequest, written: file.Written, progress: Progress, hpl: Hpl) -> Study:
+    path = place_of(request.path, request.runs)
+    config = config_of(request.cluster)
+    asked = _asked(request, config, request.mpi, hpl)
+    with opened(asked, progress) as performer:
+        factors, metrics, left_out = available(written.factors, written.metrics, asked, performer)
+        for what, why in left_out.items():
+            progress.note(f"left out: {printable(what, 100)}: {printable(why, 300)}")
+        plan = _plan(request, written, factors, metrics, left_out, config.select(request.nodes))
+        manifest = StudyManifest(**head(path.name, config, [], {}), plan=plan)
+        with create_study(path, manifest, written.text) as writer:
+            progress.note(f"run: {path}")
+            return _carry_out(writer, [], performer, progress)
+
+
+def _go_on(request: StudyRequest, progress: Progress, hpl: Hpl) -> Study:
+    path = find_run(str(request.resume), request.runs, HEAD)
+    manifest = load_study(path).manifest
+    if manifest.status == "complete":
+        raise UsageError(f"{path} is complete; there is nothing to go on with")
+    config = inventory.parse(manifest.cluster, str(path / HEAD))
+    text = (path / FILE).read_text(encoding="utf-8")
+    written = file.read(text, str(path / FILE), manifest.plan.study)
+    asked = _asked(request, config, manifest.plan.mpi, hpl)
+    with opened(asked, progress) as performer:
+        # What a level or a build makes is made again: the nodes may be others than they were.
+        available(written.factors, manifest.plan.metrics, asked, performer)
+        run, writer = resume_study(path)
+        with writer:
+            budget_s = request.budget_s or run.manifest.plan.budget_s
+            writer.resumed(msgspec.structs.replace(run.manifest.plan, budget_s=budget_s))
+            progress.note(f"run: {path}, going on after {len(run.trials)} runs")
+            return _carry_out(writer, run.trials, performer, progress)
+
+
+def _carry_out(
+    writer: StudyWriter, earlier: Sequence[StudyTrial], performer: Performer, progress: Progress
+) -> Study:
+    trials = list(earlier)
+    status, message = "failed", None
+    try:
+        status = _turns(writer, trials, performer, progress)
+    except KeyboardInterrupt:
+        status = "interrupted"
+        raise
+    except Exception as error:
+        message = str(error)
+        raise
+    finally:
+        writer.update(status=status, message=message)
+    return shown(StudyRun(path=writer.path, manifest=writer.manifest, trials=trials))
+
+
+def _turns(writer: StudyWriter, trials: list[StudyTrial], performer: Performer, progress: Progress) -> str:
+    """Make the runs that there are not yet; return how it ended."""
+    plan = writer.manifest.plan
+    budget_s = allocation.capped(plan.budget_s, progress)
+    done = _done(trials, plan)
+    begin = time.monotonic()
+    numbers = count(len(trials))
+    wanted = [
+        turn
+        for turn in design.turns(len(plan.cells), plan.replications, plan.seed)
+        if (turn.replication, turn.cell) not in done
+    ]
+    for place, turn in enumerate(wanted):
+        if _is_hopeless(trials, turn.cell):
+            continue
+        passed_s = time.monotonic() - begin
+        if passed_s >= budget_s:
+            return "budget"
+        left = f", about {passed_s / place * (len(wanted) - place):.0f} s left" if place else ""
+        progress(f"turn {place + 1} of {len(wanted)}: {_named(plan, turn.cell)}{left}")
+        sides = [turn.base_first, not turn.base_first] if turn.cell else [True]
+        made = [_trial(plan, turn, is_base, next(numbers), performer) for is_base in sides]
+        for trial in made:
+            writer.append(trial)
+        trials += made
+        if not any(trial.values for trial in trials):
+            _require_any(plan, trials)
+    return "complete"
+
+
+def _is_hopeless(trials: Sequence[StudyTrial], cell: int) -> bool:
+    """Whether a combination has never worked, so often that it need not be tried again."""
+    own = [trial for trial in trials if trial.cell == cell and not trial.is_base]
+    return len(own) >= GIVE_UP and not any(trial.values for trial in own)
+
+
+def _require_any(plan: StudyPlan, trials: Sequence[StudyTrial]) -> None:
+    """Refuse to go on where nothing has ever worked."""
+    if len(trials) >= GIVE_UP or len(plan.cells) == 1:
+        reasons = list(dict.fromkeys(reason for trial in trials for reason in trial.failures.values()))
+        raise UsageError(f"no metric could be measured: {printable('; '.join(reasons), 500)}")
+
+
+def _done(trials: Sequence[StudyTrial], plan: StudyPlan) -> set[tuple[int, int]]:
+    """Return the turns whose runs were all made; a turn that was interrupted is made again."""
+    needed = 2 if len(plan.cells) > 1 else 1
+    made: dict[tuple[int, int], set[bool]] = {}
+    for trial in trials:
+        made.setdefault((trial.replication, trial.cell), set()).add(trial.is_base)
+    return {turn for turn, sides in made.items() if len(sides) == needed}
+
+
+def _named(plan: StudyPlan, cell: int) -> str:
+    levels = plan.levels_of(cell)
+    return ", ".join(f"{name} {level}" for name, level in levels.items()) or "as it is"
+
+
+def _trial(plan: StudyPlan, turn: design.Turn, is_base: bool, index: int, performer: Performer) -> StudyTrial:
+    started_at, begin = timestamp(), time.monotonic()
+    wanted = conditions(plan.factors, plan.levels_of(0 if is_base else turn.cell))
+    seed = plan.seed + turn.replication * len(plan.cells) + turn.cell
+    found = performer.run(plan, wanted, seed)
+    return StudyTrial(
+        index=index,
+        replication=turn.replication,
+        cell=turn.cell,
+        is_base=is_base,
+        started_at=started_at,
+        wall_s=time.monotonic() - begin,
+        values=found.values,
+        failures={name: printable(reason, 300) for name, reason in found.failures.items()},
+        contamination=list(dict.fromkeys(found.contamination)),
+    )

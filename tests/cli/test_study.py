@@ -1,0 +1,95 @@
+"""``wulf bench study`` as a user runs it, on this machine."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import wulf as library
+from tests.cli.command import wulf
+
+STUDY = """
+title = "Which program"
+
+[[factor]]
+name = "program"
+command = ["sleep 0.01", "sleep 0.08"]
+
+[[factor]]
+name = "variable"
+
+[[factor.level]]
+name = "small"
+environment = { SIZE = "2" }
+
+[[factor.level]]
+name = "large"
+environment = { SIZE = "6" }
+
+[[factor.level]]
+name = "nowhere"
+blas = "no such library"
+
+[[metric]]
+name = "time"
+command = "{program}"
+
+[[metric]]
+name = "size"
+command = "echo size $SIZE"
+match = "size ([0-9]+)"
+better = "higher"
+
+[[metric]]
+name = "round trip"
+op = "tcp_rr"
+sizes = [64]
+
+[design]
+replications = 8
+short_replications = 1
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "which.toml").write_text(STUDY)
+    return tmp_path
+
+
+def test_a_study_is_a_table_and_goes_on_where_it_was_ended(place: Path) -> None:
+    begun = wulf(place, "study", "which.toml", "--cluster", "local", "--run", "a", "--budget", "1ms")
+    assert begun.returncode == 3, begun.stderr
+    assert "left out: variable: nowhere" in begun.stdout
+    assert "2 of 48 runs were made: the budget ended it" in begun.stdout
+    ended = wulf(place, "bench", "study", "--resume", "a", "--budget", "10m", "--json", timeout=600)
+    assert ended.returncode == 0, ended.stderr
+    found = json.loads(ended.stdout)["result"]
+    assert (found["status"], found["runs"]) == ("complete", 48)
+    effects = {(one["figure"], *one["levels"].values()): one for one in found["effects"]}
+    assert effects["time", "sleep 0.08"]["verdict"] == "worse"
+    assert effects["size", "large"]["ratio"]["value"] == pytest.approx(3.0)
+    assert effects["size", "sleep 0.08"]["verdict"] == "no difference"
+    shown = wulf(place, "report", "a", "--csv")
+    assert "All combinations" in shown.stdout and "sleep 0.08" in shown.stdout
+    assert "\\toprule" in wulf(place, "report", "a", "--latex").stdout
+    assert "which" in wulf(place, "runs", "list").stdout
+    run = library.load(place / "runs" / "a")
+    assert len(run.trials) == 48
+    assert "Which program" in library.render(run, "text")
+    again = wulf(place, "study", "--resume", "a")
+    assert "complete" in again.stderr
+
+
+def test_a_metric_that_never_works_ends_it(place: Path) -> None:
+    (place / "bad.toml").write_text('title = "x"\n[[metric]]\nname = "time"\ncommand = "exit 3"\n')
+    ran = wulf(place, "study", "bad.toml", "--cluster", "local")
+    assert ran.returncode == 2
+    assert "no metric could be measured" in ran.stderr and "exit code 3" in ran.stderr
+
+
+def test_it_takes_a_study(place: Path) -> None:
+    assert "--list" in wulf(place, "study").stderr
+    assert "one of them" in wulf(place, "study", "which.toml", "--list").stderr

@@ -1,0 +1,248 @@
+"""Study files, their designs, and what follows from their runs."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import wulf
+from tests.unit import study_fixture
+from wulf.base import user_files
+from wulf.base.errors import ConfigError, UsageError
+from wulf.tools.study import design, file
+from wulf.tools.study.conclude import conclude
+from wulf.tools.study.record import StudyFactor, StudyLevel
+
+GOOD = """
+title = "x"
+
+[[factor]]
+name = "mtu"
+knob = "nic.mtu"
+values = ["original", 9000]
+
+[[factor]]
+name = "solver"
+command = ["./a", "./b"]
+
+[[metric]]
+name = "run"
+command = "{solver} input"
+match = "rate ([0-9.]+)"
+unit = "GFLOPS"
+better = "higher"
+
+[[metric]]
+name = "latency"
+op = "tcp_rr"
+sizes = ["64", "1KiB"]
+
+[[published]]
+metric = "latency"
+sizes = [64]
+values = [0.3]
+unit = "ms"
+levels = { mtu = 9000 }
+"""
+
+
+def factors(*counts: int) -> list[StudyFactor]:
+    return [
+        StudyFactor(name=f"f{number}", levels=[StudyLevel(name=str(level)) for level in range(count)])
+        for number, count in enumerate(counts)
+    ]
+
+
+def test_a_file_says_what_is_varied_and_measured() -> None:
+    found = file.read(GOOD, "x.toml", "x")
+    mtu, solver = found.factors
+    assert [level.set for level in mtu.levels] == [{}, {"nic.mtu": "9000"}]
+    assert file.filled(found.metrics[0].command, {"solver": solver.levels[1]}) == "./b input"
+    assert found.metrics[1].figures == [("latency 64 B", 64), ("latency 1024 B", 1024)]
+    (published,) = found.published
+    assert (published.figure, published.levels) == ("latency 64 B", {"mtu": "9000"})
+    assert published.value == pytest.approx(0.3e-3)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('knob = "nic.mtu"', 'knob = "nic.mtuu"', r"x.toml:7: factor\[0\].values: .*nic.mtuu"),
+        ("9000]", "9]", r"x.toml:7: factor\[0\].values: .*9"),
+        ('values = ["original", 9000]', 'values = ["original"]', r"x.toml:4: factor\[0\]: .*two levels"),
+        ("9000]", '9000, "9000"]', r"x.toml:4: factor\[0\]: .*twice"),
+        (
+            'command = ["./a", "./b"]',
+            'command = ["./a", "./b"]\nmpi = ["a", "b"]',
+            r"x.toml:9: .*takes one of",
+        ),
+        ("{solver} input", "{sover} input", r"x.toml:15: metric\[0\].command: .*sover"),
+        ("{solver} input", "./c input", r"x.toml:9: factor\[1\]: .*solver"),
+        ("rate ([0-9.]+)", "rate [0-9.]+", r"x.toml:16: metric\[0\].match: one group"),
+        ('op = "tcp_rr"', 'op = "tcp_rr"\ncommand = "x"', r"x.toml:20: metric\[1\]: .*takes one of"),
+        ('"1KiB"]', '"1QiB"]', r"x.toml:23: metric\[1\].sizes: .*1QiB"),
+        ("values = [0.3]", "values = [0.3, 4]", r"x.toml:28: published\[0\].values: 2 values of 1 sizes"),
+        ('unit = "ms"', 'unit = "parsec"', r"x.toml:29: published\[0\].unit: .*none of"),
+        ("mtu = 9000 }", "mtu = 9001 }", r"x.toml:30: published\[0\].levels: .*9001"),
+        ('metric = "latency"', 'metric = "latancy"', r"x.toml:26: published\[0\].metric: .*latancy"),
+        ('title = "x"', 'titel = "x"', r"x.toml:2: titel"),
+        ('name = "solver"', 'name = "mtu"', r"x.toml:10: factor\[1\].name: there is another factor"),
+        ('better = "higher"', 'better = "hiher"', r"x.toml:18: metric\[0\].better: .*higher, lower"),
+        ('title = "x"', 'title = "x', r"x.toml:2: not TOML"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_named_by_line_and_key(old: str, new: str, says: str) -> None:
+    assert GOOD.count(old)
+    with pytest.raises(ConfigError, match=says):
+        file.read(GOOD.replace(old, new, 1), "x.toml", "x")
+
+
+def test_two_factors_that_set_the_same_are_refused() -> None:
+    again = '\n[[factor]]\nname = "other"\nknob = "nic.mtu"\nvalues = [1500, 3000]\n'
+    with pytest.raises(ConfigError, match=r"x.toml:13: factor\[2\]: .*both set nic.mtu"):
+        file.read(GOOD.replace("\n[[metric]]", again + "\n[[metric]]", 1), "x.toml", "x")
+
+
+@pytest.mark.parametrize("short", [False, True])
+def test_the_shipped_studies_are_studies(short: bool) -> None:
+    names = [source.id for source in user_files.sources("studies") if source.owner == "wulf"]
+    assert len(names) >= 5
+    for name in names:
+        found = file.named(name, short=short)
+        assert design.combinations(found.factors, found.design.kind, found.design.runs).cells
+
+
+def test_every_page_of_studies_names_its_file() -> None:
+    names = {source.id for source in user_files.sources("studies") if source.owner == "wulf"}
+    pages = [
+        page for page in (Path(__file__).parents[2] / "docs/studies").glob("*.md") if page.stem != "README"
+    ]
+    said = {name for name in names for page in pages if f"wulf bench study {name}" in page.read_text()}
+    assert said == names
+    assert len(pages) <= len(names)
+
+
+def test_a_full_design_has_every_combination_and_the_base_first() -> None:
+    made = design.combinations(factors(2, 3, 2), "full")
+    assert made.cells[0] == ["0", "0", "0"]
+    assert len({tuple(cell) for cell in made.cells}) == 12
+
+
+def test_one_at_a_time_has_each_level_once() -> None:
+    made = design.combinations(factors(2, 3), "one at a time")
+    assert made.cells == [["0", "0"], ["1", "0"], ["0", "1"], ["0", "2"]]
+
+
+@pytest.mark.parametrize(
+    ("count", "runs", "resolution"), [(3, 4, 3), (4, 8, 4), (5, 16, 5), (7, 8, 3), (6, 16, 4)]
+)
+def test_a_fraction_is_balanced_and_of_the_known_resolution(count: int, runs: int, resolution: int) -> None:
+    made = design.combinations(factors(*[2] * count), "fractional", runs)
+    assert len(made.cells) == runs
+    assert made.cells[0] == ["0"] * count
+    # In a design of resolution R any R − 1 factors have all combinations of their levels equally often.
+    for chosen in itertools.combinations(range(count), resolution - 1):
+        found = Counter(tuple(cell[number] for number in chosen) for cell in made.cells)
+        assert set(found.values()) == {runs >> (resolution - 1)}
+    assert bool(made.aliases) == (resolution < 5)
+
+
+@pytest.mark.parametrize(
+    ("counts", "runs", "says"),
+    [((2, 3, 2), 4, "f1"), ((2, 2), 2, "three factors"), ((2,) * 7, 4, "7 factors")],
+)
+def test_a_fraction_that_cannot_be_is_refused(counts: tuple[int, ...], runs: int, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        design.combinations(factors(*counts), "fractional", runs)
+
+
+def test_every_replication_has_every_combination_once_in_its_own_order() -> None:
+    turns = list(design.turns(5, 20, 1))
+    orders = [[turn.cell for turn in turns if turn.replication == number] for number in range(20)]
+    assert all(sorted(order) == [1, 2, 3, 4] for order in orders)
+    assert len({tuple(order) for order in orders}) > 5
+    assert 20 < sum(turn.base_first for turn in turns) < 60
+    assert [turn.cell for turn in design.turns(1, 3, 1)] == [0, 0, 0]
+
+
+def test_planted_effects_and_the_interaction_are_found() -> None:
+    found = study_fixture.done().result
+    assert found is not None
+    effects = {(one.figure, tuple(one.levels.values())): one for one in found.effects}
+    both = effects["HPL", ("9000", "b")]
+    assert both.ratio is not None
+    assert both.ratio.value == pytest.approx(study_fixture.INTERACTION, rel=0.02)
+    assert both.verdict == "better"
+    # Averaged over the three libraries, of which one brings more with it.
+    mtu = effects["HPL", ("9000",)]
+    assert mtu.ratio is not None
+    assert mtu.ratio.value == pytest.approx(1.1 * study_fixture.INTERACTION ** (1 / 3), rel=0.02)
+    latency = effects["latency 64 B", ("9000",)]
+    assert latency.ratio is not None
+    assert latency.verdict == "better"
+    assert latency.ratio.value == pytest.approx(0.8, rel=0.02)
+    assert effects["latency 64 B", ("c",)].verdict in ("no difference", "no decision")
+
+
+def test_lines_costs_and_published_values_stand_beside_each_other() -> None:
+    found = study_fixture.done().result
+    assert found is not None
+    own, *_ = found.lines
+    assert own.slope.value == pytest.approx(1e-9, rel=0.3)
+    (published,) = [one for one in found.lines if one.of]
+    assert published.slope.value == pytest.approx(3e-7)
+    assert published.r_squared == pytest.approx(1.0)
+    then = next(one for one in found.costs if one.price == "then")
+    assert then.value.value == pytest.approx(2490 / 12.0, rel=0.2)
+    by_level = {tuple(cell.levels.values()): cell for cell in found.cells}
+    figures = {figure.figure: figure for figure in by_level["1500", "b"].figures}
+    assert figures["HPL"].published == 13.26
+
+
+def test_one_at_a_time_says_that_it_knows_no_interactions() -> None:
+    found = study_fixture.done("one at a time").result
+    assert found is not None
+    assert all(len(one.levels) == 1 for one in found.effects)
+    assert "one factor at a time" in found.no_interactions
+
+
+def test_a_level_that_never_worked_leaves_the_effects_of_the_others() -> None:
+    plan = study_fixture.plan("one at a time")
+    made = [one for one in study_fixture.trials(plan) if one.is_base or one.cell != 1]
+    found = conclude(study_fixture.manifest(plan), made)
+    effects = {(one.figure, *one.levels.values()): one for one in found.effects}
+    assert "no pair of runs" in effects["HPL", "9000"].reason
+    assert effects["HPL", "b"].ratio is not None
+    assert effects["HPL", "b"].ratio.value == pytest.approx(1.5, rel=0.02)
+
+
+def test_intervals_of_effects_hold_what_is_planted() -> None:
+    plan = study_fixture.plan("full", 4)
+    held = total = 0
+    for seed in range(60):
+        found = conclude(study_fixture.manifest(plan), study_fixture.trials(plan, seed, 0.05))
+        for one in found.effects:
+            if one.figure == "HPL" and one.levels == {"BLAS": "b", "MTU": "9000"} and one.ratio is not None:
+                total += 1
+                assert one.ratio.low is not None
+                assert one.ratio.high is not None
+                held += one.ratio.low <= study_fixture.INTERACTION <= one.ratio.high
+    assert total == 60
+    assert held >= 60 * 0.95 - 3 * math.sqrt(60 * 0.95 * 0.05)
+
+
+def test_a_dry_run_looks_at_nothing(tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_text(GOOD)
+    ran = wulf(tmp_path, "study", "x.toml", "--dry-run")
+    assert ran.returncode == 0, ran.stderr
+    assert "48 runs" in ran.stdout
+    assert not (tmp_path / "runs").exists()
+
+
+def test_the_short_form_is_the_same_command(tmp_path: Path) -> None:
+    assert wulf(tmp_path, "study", "--list").stdout == wulf(tmp_path, "bench", "study", "--list").stdout
+    assert "\n  study" not in wulf(tmp_path, "--help").stdout
