@@ -17,7 +17,7 @@ from wulf.stats.core import intervals, linear, regression
 from wulf.stats.core.paired import paired_shift
 from wulf.stats.core.shift import Shift
 from wulf.stats.estimate.cells import as_estimate
-from wulf.stats.estimate.compare import SIGNIFICANCE, adjust
+from wulf.stats.estimate.comparison import SIGNIFICANCE, adjust
 from wulf.tools.study import design
 from wulf.tools.study.file import FEWEST_POINTS
 from wulf.tools.study.record import (
@@ -243,7 +243,9 @@ def _of_figure(plan: StudyPlan, name: str, pairs: Sequence[_Pair], terms: _Terms
         reason = ""
     except linear.SingularError:
         fitted, reason = None, f"{len(pairs)} pairs of runs do not tell {had.size} effects apart"
-    wanted = [((level,), _weights(plan, terms, level), column) for level, column in terms.single.items()]
+    wanted: list[tuple[tuple[tuple[int, str], ...], Floats, int]] = [
+        ((level,), _weights(plan, terms, level), column) for level, column in terms.single.items()
+    ]
     wanted += [(both, np.eye(terms.columns)[column], column) for both, column in terms.double.items()]
     for levels, weights, column in wanted:
         missing = "" if column in had else "no pair of runs with it succeeded"

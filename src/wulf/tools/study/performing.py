@@ -23,7 +23,7 @@ from wulf.node.fleet.clusters import cluster, distinct
 from wulf.node.measuring.participants import spread
 from wulf.node.probe import command, ladder
 from wulf.node.probe.execute import RunLaunch
-from wulf.node.programs import blas, blas_runs
+from wulf.node.programs import blas_libraries, blas_runs
 from wulf.node.trials.bench import TrialError, TrialRunner, job_environment, on_nodes
 from wulf.stats import estimate
 from wulf.tools.study.file import filled
@@ -160,14 +160,14 @@ class Stand:
     def blas(self, name: str) -> dict[str, str]:
         """Return the variables with which programs use a BLAS library; raises UsageError where a node has it not."""
         if name.startswith("/"):
-            return blas.environment(name)
+            return blas_libraries.environment(name)
         found, missing = blas_runs.installed(self.transport, self.nodes)
         paths = {library.name: library.path for library in found}
         if name not in paths:
             raise UsageError(
                 missing.get(name) or f"no BLAS library is called {name!r} ('wulf bench blas' names them)"
             )
-        return blas.environment(paths[name])
+        return blas_libraries.environment(paths[name])
 
 
 class Performer:
