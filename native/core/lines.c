@@ -58,6 +58,10 @@ int line_hello(const struct introduction *introduction) {
     }
     add_nodes(&record, introduction->nodes, introduction->node_count);
     record_pair_bool(&record, "yields", introduction->yields);
+    if (introduction->thread_level != NULL)
+        record_pair_string(&record, "thread_level", introduction->thread_level);
+    if (introduction->filesystem != NULL)
+        record_pair_string(&record, "filesystem", introduction->filesystem);
     record_pair_unsigned(&record, "pid", (uint64_t)getpid());
     record_key(&record, "clock");
     record_open(&record, '{');

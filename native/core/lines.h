@@ -33,6 +33,8 @@ struct introduction {
     const struct limit *eager_limits; /* of the library */
     size_t eager_limit_count;
     bool yields;
+    const char *thread_level; /* of MPI; NULL without it */
+    const char *filesystem;   /* of the directory of files; NULL without one */
     uint64_t seed;
     uint16_t port; /* of a server, else 0 */
     struct clock_info clock;

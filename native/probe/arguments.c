@@ -53,6 +53,9 @@ static const struct option OPTIONS[] = {
      "ranks 0 and 1, 2 and 3 ... are pairs that measure at the same time"},
     {"--calls", KIND_NUMBER, PROGRAM_MPI, AT(calls), 1, 1000000,
      "make so many calls of a collective at its first size, and nothing else"},
+    {"--dir", KIND_TEXT, PROGRAM_MPI, AT(directory), 0, 0, "directory of the files of operations on files"},
+    {"--thread-level", KIND_TEXT, PROGRAM_MPI, AT(thread_level), 0, 0,
+     "what the MPI library is asked for: single, funneled, serialized or multiple (single)"},
     {"--alternate", KIND_TEXT, BOTH, AT(alternate), 0, 0,
      "PLACE where this node's guard makes the settings of --arms (PLACE.ask, PLACE.answer)"},
     {"--arms", KIND_TEXT, BOTH, AT(arms), 0, 0,
@@ -145,6 +148,8 @@ static int check_operation(struct arguments *arguments, char *error) {
                      operation->name, takes->name, takes->low, takes->high);
         return complain(error, "--op", allowed, arguments->op);
     }
+    if (operation->files && arguments->directory == NULL)
+        return complain(error, "--dir", "name the directory of its files", NULL);
     if (arguments->size_count == 0)
         return complain(error, "--sizes", "give at least one message size", NULL);
     const size_t smallest = arguments->sizes[0];

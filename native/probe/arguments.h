@@ -12,9 +12,10 @@ enum program { PROGRAM_MPI = 1, PROGRAM_NET = 2 };
 
 struct arguments {
     bool help, list, version, parameters, server, yield, token_stdin, at_once;
-    const char *op, *label, *bind, *connect, *peer_name, *alternate, *arms; /* NULL when not given */
-    uint64_t parameter;                                                     /* of the operation */
-    uint64_t calls;                                                         /* 0 when not given */
+    /* NULL when not given */
+    const char *op, *label, *bind, *connect, *peer_name, *alternate, *arms, *directory, *thread_level;
+    uint64_t parameter; /* of the operation */
+    uint64_t calls;     /* 0 when not given */
     uint64_t dwell_sweeps, settle_sweeps, port, sweeps, visit_us, reference_us, seed, peer_timeout_s,
         datagram_timeout_us;
     size_t sizes[SIZES_MAX]; /* ascending, each once */

@@ -11,8 +11,10 @@
 #include "probe/buffers.h"
 #include "probe/launch.h"
 #include "probe/mpi/at_once.h"
+#include "probe/mpi/filesystem.h"
 #include "probe/mpi/link.h"
 #include "probe/mpi/parameters.h"
+#include "probe/mpi/threads.h"
 
 enum { PAIR = 2, RESPONDER_PATIENCE_S = 2, LIMITS_MOST = 32 };
 
@@ -52,6 +54,8 @@ static int lead(const struct arguments *arguments, struct mpi_link *link, const 
         .eager_limits = limits,
         .eager_limit_count = limits_read(limits, LIMITS_MOST),
         .yields = arguments->yield || library_yields(),
+        .thread_level = threads_name(),
+        .filesystem = arguments->directory == NULL ? NULL : filesystem_name(arguments->directory),
     };
     const struct channel channel = mpi_channel(link);
     return launch_run(arguments, &introduction, ranks == 1 ? NULL : &channel, company, failure);
@@ -104,7 +108,8 @@ static int take_part(const struct arguments *arguments, int rank, int ranks, str
     struct mpi_link link = {.comm = MPI_COMM_WORLD,
                             .peer = rank == 0 ? 1 : 0,
                             .last_peer = rank == 0 ? ranks - 1 : 0,
-                            .peer_name = ranks > PAIR ? "the other ranks" : "the other rank"};
+                            .peer_name = ranks > PAIR ? "the other ranks" : "the other rank",
+                            .directory = arguments->directory};
     if (guard(arguments, rank, link.peer_name, failure) != 0)
         return -1;
     if (arguments->calls > 0) /* before ranks tell where they are: that is a collective, too */
@@ -142,10 +147,14 @@ int main(int argc, char **argv) {
     int exit_code = 0;
     if (launch_begin(&arguments, PROGRAM_MPI, argc, argv, &exit_code) != 0)
         return exit_code;
+    if (arguments.thread_level != NULL && !threads_known(arguments.thread_level)) {
+        fputs("wulf-probe-mpi: --thread-level: give single, funneled, serialized or multiple\n", stderr);
+        return USAGE_EXIT;
+    }
     struct failure failure = {0};
     int rank = 0;
     int ranks = 0;
-    MPI_Init(&argc, &argv);
+    threads_begin(&argc, &argv, arguments.thread_level);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);

@@ -51,6 +51,9 @@ struct visit {
      * differ; 0 where there was no common time. */
     uint64_t tolerance_ns, clock_error_ns;
     double *exits_ns; /* room for the median time of every rank, where ranks say it (see `tells_exits`) */
+    /* Of a file's bytes that were read, the share that was in the nodes' memory before; of those that were
+     * written, after. Not a number where the nodes do not say it. */
+    double in_memory;
     bool corrupt;     /* the payload was not what had been sent */
 
     /* Of a collective: the iterations alone, with no common start, and no time of them. */
@@ -75,6 +78,7 @@ struct operation {
     enum timing timing;
     bool lossy;
     bool tells_exits;    /* of every rank, when it was done */
+    bool files;          /* on files in a directory, which --dir names */
     bool echoes;         /* the message comes back to the initiator, which then checks it */
     size_t header_bytes; /* at the beginning of a message, not payload */
     size_t min_size, max_size;

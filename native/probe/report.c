@@ -48,6 +48,7 @@ static void list_operation(struct record *record, const struct operation *operat
         record_pair_unsigned(record, "high", operation->parameter.high);
         record_close(record, '}');
     }
+    record_pair_bool(record, "files", operation->files);
     record_pair_string(record, "summary", operation->summary);
     record_close(record, '}');
 }
@@ -133,6 +134,8 @@ void record_cell(struct record *record, const char *name, const struct operation
         record_wholes(record, "start_tolerances_ns", cell->tolerances_ns, cell->median_count);
         add_by_rank(record, "exit_medians_ns", cell->exits_ns, cell->ranks, cell->median_count);
     }
+    if (cell->in_memory != NULL)
+        record_doubles(record, "in_memory", cell->in_memory, cell->median_count, 4);
     record_close(record, '}');
 }
 

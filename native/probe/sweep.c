@@ -53,6 +53,10 @@ struct cell *cells_new(const struct plan *plan, size_t ranks) {
         cells[i].medians_ns = calloc(plan->sweeps, sizeof *cells[i].medians_ns);
         cells[i].at_us = calloc(plan->sweeps, sizeof *cells[i].at_us);
         complete = cells[i].histogram != NULL && cells[i].medians_ns != NULL && cells[i].at_us != NULL;
+        if (plan->operation->files) {
+            cells[i].in_memory = calloc(plan->sweeps, sizeof *cells[i].in_memory);
+            complete = complete && cells[i].in_memory != NULL;
+        }
         if (!plan->operation->tells_exits)
             continue;
         cells[i].ranks = ranks;
@@ -78,6 +82,7 @@ void cells_free(struct cell *cells, size_t count) {
         free(cells[i].exits_ns);
         free(cells[i].clock_errors_ns);
         free(cells[i].tolerances_ns);
+        free(cells[i].in_memory);
     }
     free(cells);
 }
@@ -280,6 +285,8 @@ static int measure(struct run *run, struct cell *cell) {
         cell->clock_errors_ns[cell->median_count] = visit.clock_error_ns;
         cell->tolerances_ns[cell->median_count] = visit.tolerance_ns;
     }
+    if (cell->in_memory != NULL)
+        cell->in_memory[cell->median_count] = visit.in_memory;
     cell->medians_ns[cell->median_count++] = median_ns(&visit);
     return 0;
 }

@@ -47,7 +47,7 @@ enum trace_unsound {
     TRACE_ONE_SIDED, /* memory of other ranks was used */
     TRACE_PROCESSES, /* processes were started or joined */
     TRACE_INTER,     /* two groups talked with each other (inter-communicator) */
-    TRACE_FILES,     /* files were read or written through MPI */
+    TRACE_FILES,     /* files were read or written through MPI: their time is kept as it was */
     TRACE_CANCELLED, /* a request was cancelled */
     TRACE_PASSED,    /* calls that this tracer does not know moved data */
 };
@@ -121,7 +121,8 @@ enum trace_kind {
     TRACE_PUT = 98,         /* to `peer`; payload: uint64_t place in its window [B] */
     TRACE_WINDOW_FREE = 99, /* all ranks of `comm` gave it back */
 
-    /* Counted and timed; what they moved is not known. The payload is the call's name. */
+    /* Counted and timed; what they moved is not known, but of those on files: `bytes` of this rank. The
+     * payload is the call's name. */
     TRACE_OTHER = 127,
 };
 

@@ -7,6 +7,7 @@
 #undef PMPI_Pready_list
 
 #include "tracer/communicators.h"
+#include "tracer/types.h"
 #include "tracer/wrap.h"
 
 #define COUNT int

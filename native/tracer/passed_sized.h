@@ -36,10 +36,10 @@ NAMED(SIZED(Rget_accumulate),
 
 /* Files: `what` is begun, or done; `mine` names its last argument. */
 #define HERE(name, data_type, last, mine)                                                                    \
-    NAMED(SIZED(File_##name), (MPI_File file, data_type data, COUNT count, MPI_Datatype type, last),         \
+    MOVED(SIZED(File_##name), (MPI_File file, data_type data, COUNT count, MPI_Datatype type, last),         \
           (file, data, count, type, mine))
 #define THERE(name, data_type, last, mine)                                                                   \
-    NAMED(SIZED(File_##name),                                                                                \
+    MOVED(SIZED(File_##name),                                                                                \
           (MPI_File file, MPI_Offset place, data_type data, COUNT count, MPI_Datatype type, last),           \
           (file, place, data, count, type, mine))
 #define DONE MPI_Status *status, status
@@ -69,14 +69,14 @@ FILES(THERE, iwrite_at, const void *, BEGUN)
 FILES(THERE, iwrite_at_all, const void *, BEGUN)
 
 #define SPLIT(name, data_type)                                                                               \
-    NAMED(SIZED(File_##name##_begin), (MPI_File file, data_type data, COUNT count, MPI_Datatype type),       \
+    MOVED(SIZED(File_##name##_begin), (MPI_File file, data_type data, COUNT count, MPI_Datatype type),       \
           (file, data, count, type))
 SPLIT(read_all, void *)
 SPLIT(read_ordered, void *)
 SPLIT(write_all, const void *)
 SPLIT(write_ordered, const void *)
 #define SPLIT_AT(name, data_type)                                                                            \
-    NAMED(SIZED(File_##name##_begin),                                                                        \
+    MOVED(SIZED(File_##name##_begin),                                                                        \
           (MPI_File file, MPI_Offset place, data_type data, COUNT count, MPI_Datatype type),                 \
           (file, place, data, count, type))
 SPLIT_AT(read_at_all, void *)

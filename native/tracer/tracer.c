@@ -43,6 +43,9 @@ void tracer_add_with(struct trace_record record, const void *payload, uint64_t b
     tracer.compute_ns = tracer.call_ns = 0;
 }
 
-void tracer_other(const char *name) {
-    tracer_add_with((struct trace_record){.kind = TRACE_OTHER, .peer = TRACE_NOBODY}, name, strlen(name));
+void tracer_other(const char *name) { tracer_file(name, 0); }
+
+void tracer_file(const char *name, uint64_t bytes) {
+    tracer_add_with((struct trace_record){.kind = TRACE_OTHER, .peer = TRACE_NOBODY, .bytes = bytes}, name,
+                    strlen(name));
 }

@@ -30,6 +30,8 @@ void tracer_unlock(void);
 void tracer_add_with(struct trace_record record, const void *payload, uint64_t bytes);
 /* A call of which only the time is known, and its name. */
 void tracer_other(const char *name);
+/* The same of a call on a file, which reads or writes so many bytes on this rank. */
+void tracer_file(const char *name, uint64_t bytes);
 /* Something that a replay cannot follow. */
 void tracer_mark(enum trace_unsound what);
 

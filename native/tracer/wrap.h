@@ -45,6 +45,9 @@ struct wrapped {
 #define WRAP(name, declared, given, recorded) WRAP_AFTER(name, declared, given, (void)0, recorded)
 /* Only its time and its name are known … */
 #define NAMED(name, declared, given) WRAP(name, declared, given, tracer_other("MPI_" TEXT(name)))
+/* … and how many bytes of a file it is about … */
+#define MOVED(name, declared, given)                                                                         \
+    WRAP(name, declared, given, tracer_file("MPI_" TEXT(name), bytes_of(count, type)))
 /* … and what of it a replay cannot follow. */
 #define UNSOUND(name, declared, given, what)                                                                 \
     WRAP(name, declared, given, (tracer_mark(what), tracer_other("MPI_" TEXT(name))))

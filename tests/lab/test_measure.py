@@ -36,6 +36,31 @@ def run(directory, *words):
     return wulf(directory, *words, WULF_LAB_DIR=os.environ["WULF_LAB_DIR"])
 
 
+def test_files_in_a_directory_that_the_nodes_share(lab_cluster, tmp_path):
+    words = (
+        "--cluster",
+        "lab",
+        "--ops",
+        "mpi_file_read_shared_dropped",
+        "--max-size",
+        "4KiB",
+        "--ladder",
+        "rfc2544",
+    )
+    short = ("--max-launches", "1", "--budget", "60s", "--run", "run")
+    done = run(tmp_path, "measure", *words, "--dir", "/shared", *short)
+    assert done.returncode in (0, 3), done.stderr
+    loaded = library.load(tmp_path / "runs" / "run")
+    assert [launch.error for launch in loaded.launches if launch.error] == []
+    assert loaded.launches[0].probe.filesystem and len(set(loaded.launches[0].probe.hosts)) > 1
+    assert loaded.samples and all(len(one.in_memory) and one.corrupt == 0 for one in loaded.samples)
+    # Each node has a /var/tmp of its own.
+    done = run(tmp_path, "measure", *words, "--dir", "/var/tmp", "--max-launches", "1", "--budget", "60s")
+    assert "name a directory that all nodes share" in done.stdout + done.stderr
+    done = run(tmp_path, "measure", *words)
+    assert done.returncode == 2 and "--dir" in done.stderr
+
+
 @pytest.mark.parametrize("family", ["openmpi", pytest.param("mpich", marks=pytest.mark.thorough)])
 def test_mpi_and_sockets_between_nodes(lab_cluster, tmp_path, family):
     if family not in {library_.family for library_ in build.find_mpi()}:

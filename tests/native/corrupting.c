@@ -132,6 +132,20 @@ int MPI_Reduce_scatter_block(const void *message, void *sum, int count, MPI_Data
     return PMPI_Reduce_scatter_block(message, sum, count, type, op, comm);
 }
 
+/* What goes to a file, and what comes from one. */
+#define AT(CALL, BUFFER)                                                                                     \
+    int MPI_File_##CALL(MPI_File file, MPI_Offset place, BUFFER message, int count, MPI_Datatype type,       \
+                        MPI_Status *status) {                                                                \
+        spoil(message, count, 0);                                                                            \
+        const int code = PMPI_File_##CALL(file, place, message, count, type, status);                        \
+        spoil(message, count, 0);                                                                            \
+        return code;                                                                                         \
+    }
+AT(write_at, const void *)
+AT(write_at_all, const void *)
+AT(read_at, void *)
+AT(read_at_all, void *)
+
 int MPI_Ibcast(void *message, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request *request) {
     spoil(type == MPI_BYTE ? message : NULL, count, 0);
     return PMPI_Ibcast(message, count, type, root, comm, request);

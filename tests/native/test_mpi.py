@@ -25,7 +25,12 @@ ENDLESS = ("--sweeps", "100000", "--visit-us", "5000", "--peer-timeout")
 RANK = (b"OMPI_COMM_WORLD_RANK=", b"PMI_RANK=")
 #: One operation between two, one of all, one of memory of others; and whatever there is.
 SOME_AND_ALL = pytest.mark.parametrize(
-    "some", [("mpi_pingpong", "mpi_allreduce", "mpi_get"), thorough(())], ids=["some", "all"]
+    "some",
+    [
+        ("mpi_pingpong", "mpi_allreduce", "mpi_get", "mpi_file_write_shared", "mpi_file_read_own"),
+        thorough(()),
+    ],
+    ids=["some", "all"],
 )
 
 
@@ -66,7 +71,9 @@ def _operations(mpi_probe: MpiProbe) -> dict[str, dict]:
 
 
 @SOME_AND_ALL
-def test_every_operation_moves_what_it_was_given(mpi_probe: MpiProbe, some: tuple[str, ...]) -> None:
+def test_every_operation_moves_what_it_was_given(
+    mpi_probe: MpiProbe, some: tuple[str, ...], tmp_path: Path
+) -> None:
     for name, operation in _operations(mpi_probe).items():
         if operation["transport"] != "mpi" or name not in (some or [name]):
             continue
@@ -74,9 +81,12 @@ def test_every_operation_moves_what_it_was_given(mpi_probe: MpiProbe, some: tupl
         sizes = [size for size in (0, 8, 1000, 65536) if least <= size <= most]
         # The last of three has no partner across the middle. Those of MPICH spin, and there may be two CPUs.
         for ranks in [3] if operation["ranks"] == 0 and mpi_probe.family == "openmpi" else [2]:
-            argv = mpi_probe.argv(ranks, "--op", name, "--sizes", ",".join(map(str, sizes)), *SHORT)
+            argv = mpi_probe.argv(
+                *(ranks, "--op", name, "--sizes", ",".join(map(str, sizes)), "--dir", str(tmp_path), *SHORT)
+            )
             found = cells(run(argv))
             assert list(found) == sizes, name
+            assert list(tmp_path.iterdir()) == [], "a file was left behind"
             assert all(cell["corrupt"] == 0 and cell["iterations"] > 0 for cell in found.values()), name
 
 
@@ -110,15 +120,73 @@ def _shim(mpi_probe: MpiProbe, name: str, *variables: str) -> list[str]:
 
 
 @SOME_AND_ALL
-def test_every_operation_sees_what_is_corrupt(mpi_probe: MpiProbe, some: tuple[str, ...]) -> None:
+def test_every_operation_sees_what_is_corrupt(
+    mpi_probe: MpiProbe, some: tuple[str, ...], tmp_path: Path
+) -> None:
     shim = _shim(mpi_probe, "corrupting")
     for name, operation in _operations(mpi_probe).items():
         if operation["transport"] != "mpi" or name not in (some or [name]):
             continue
-        if not operation["max_size_bytes"] or name.endswith("_barrier"):
+        # After a barrier, or described before, it is the same message that is checked in the same way.
+        again = name.endswith(("_barrier", "_persistent")) and name != "mpi_persistent"
+        if not operation["max_size_bytes"] or again:
             continue
-        found = cells(run([*shim, str(mpi_probe.path), "--op", name, "--sizes", "8,4096", *SHORT]))
+        words = ["--op", name, "--sizes", "8,4096", "--dir", str(tmp_path), *SHORT]
+        found = cells(run([*shim, str(mpi_probe.path), *words]))
         assert all(cell["corrupt"] > 0 for cell in found.values()), name
+
+
+def _shares(mpi_probe: MpiProbe, op: str, directory: Path) -> tuple[str, list[float]]:
+    """What the directory is on, and of each visit the share in memory."""
+    lines = run(mpi_probe.argv(2, "--op", op, "--sizes", "65536", "--dir", str(directory), *SHORT))
+    (cell,) = cells(lines).values()
+    assert len(cell["in_memory"]) == len(cell["batch_medians_ns"])
+    return lines[0]["filesystem"], cell["in_memory"]
+
+
+@pytest.mark.parametrize("sharing", mostly_thorough(["own", "shared", "collective"], "shared"))
+def test_what_is_in_memory_is_told_from_what_is_not(
+    mpi_probe: MpiProbe, sharing: str, tmp_path: Path
+) -> None:
+    on, kept = _shares(mpi_probe, f"mpi_file_read_{sharing}", tmp_path)
+    assert min(kept) > 0.9, "it had just been written"
+    _, forgotten = _shares(mpi_probe, f"mpi_file_read_{sharing}_dropped", tmp_path)
+    assert max(forgotten) < 0.1 or on in ("tmpfs", "overlayfs"), on
+    _, written = _shares(mpi_probe, f"mpi_file_write_{sharing}", tmp_path)
+    assert min(written) > 0.9
+
+
+def test_a_directory_that_nodes_do_not_share_is_named(mpi_probe: MpiProbe, tmp_path: Path) -> None:
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+    words = ["--op", "mpi_file_write_shared", "--sizes", "4096", *SHORT]
+    argv = mpi_probe.argv(1, *words, "--dir", str(tmp_path / "here"))
+    argv += [":", "-np", "1", str(mpi_probe.path), *words, "--dir", str(tmp_path / "there")]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    assert done.returncode != 0 and "a directory that all nodes share" in done.stdout, done
+    assert str(tmp_path / "there") in done.stdout, "the node that does not see it is the one that is told of"
+    assert [list((tmp_path / name).iterdir()) for name in ("here", "there")] == [[], []]
+
+
+def test_what_a_killed_launch_left_is_removed_when_it_is_old(mpi_probe: MpiProbe, tmp_path: Path) -> None:
+    old, new, other = (
+        tmp_path / f"wulf-probe-files-{who}" for who in (f"{os.getuid()}-h-1", f"{os.getuid()}-h-2", "x-h-3")
+    )
+    for left in (old, new, other):
+        left.touch()
+    os.utime(old, (0, 0))
+    os.utime(other, (0, 0))
+    _shares(mpi_probe, "mpi_file_write_own", tmp_path)
+    assert sorted(tmp_path.iterdir()) == sorted([new, other])
+
+
+def test_the_library_gives_the_thread_level_that_was_asked_for(mpi_probe: MpiProbe) -> None:
+    words = ["--op", "mpi_pingpong", "--sizes", "8", *SHORT]
+    lines = run(mpi_probe.argv(2, *words, "--thread-level", "funneled"))
+    assert lines[0]["thread_level"] in ("funneled", "serialized", "multiple")
+    argv = [str(mpi_probe.path), *words, "--thread-level", "many"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    assert done.returncode == 2 and "--thread-level" in done.stderr
 
 
 def test_an_operation_takes_its_number(mpi_probe: MpiProbe) -> None:

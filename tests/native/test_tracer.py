@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from tests.native.tiers import mostly_thorough, thorough
 from tests.native.tracer_calls import local, unknown, wrapped
 from tests.native.tracing import Tracer, check, counted, tracer_of
 from wulf.base.trace.layout import Flag, Kind, Unsound
-from wulf.base.trace.summary import summary
+from wulf.base.trace.summary import file_calls, summary
 
 pytestmark = pytest.mark.mpi
 
@@ -131,7 +132,6 @@ def test_the_library_counts_the_same_messages(
     ("feature", "what", "call"),
     [
         ("windows", Unsound.ONE_SIDED, "MPI_Win_create"),
-        thorough("files", Unsound.FILES, "MPI_File_write_at_all"),
         thorough("between", Unsound.INTER, "MPI_Intercomm_create"),
         thorough("cancels", Unsound.CANCELLED, "cancel"),
     ],
@@ -143,6 +143,25 @@ def test_what_cannot_be_replayed_is_marked(
     trace, _ = tracer.trace(tmp_path, program, feature, ranks=2, options=("--mca", "btl", "self,vader"))
     assert trace.unsound == {what}
     assert call in {one.call for one in summary(trace).calls}
+
+
+def test_calls_on_files_are_counted_and_replayed_as_they_were(
+    tracer: Tracer, program: Path, replay: Path, tmp_path: Path
+) -> None:
+    trace, _ = tracer.trace(tmp_path, program, "files", ranks=2)
+    found = summary(trace)
+    calls = {one.call: one for one in found.calls}
+    assert calls["MPI_File_write_at_all"].bytes == 2 * 64 and calls["MPI_File_open"].bytes == 0
+    on_files = sum(one.seconds for name, one in calls.items() if name.startswith("MPI_File_"))
+    assert sum(rank.files_s for rank in found.ranks) == pytest.approx(on_files)
+    # It is no reason against a prediction; all their time is in it.
+    assert trace.unsound == {Unsound.FILES} and found.unsound == []
+    spent = file_calls(trace)
+    assert sum(spent.values()) == pytest.approx(on_files / 2) and set(spent) <= set(calls)
+    done = replayed(replay, tmp_path)
+    assert done.returncode == 0, done.stderr
+    (result,) = [json.loads(line) for line in done.stdout.splitlines() if '"type":"result"' in line]
+    assert result["time_ns"] >= 1e9 * min(rank.files_s for rank in found.ranks), result
 
 
 @pytest.mark.parametrize("way", mostly_thorough(["over", "apart"], "over"))

@@ -65,9 +65,17 @@ static void compute(int64_t lasts_ns) {
         continue;
 }
 
-static int once(const struct collective *collective, const struct part *part) {
+/* Start what was described, and wait for it. */
+static int again(struct part *part) {
+    const int code = MPI_Start(&part->request);
+    return code == MPI_SUCCESS ? MPI_Wait(&part->request, MPI_STATUS_IGNORE) : code;
+}
+
+static int once(const struct collective *collective, struct part *part) {
     if (part->way == WAY_BLOCKING || part->way == WAY_AFTER_BARRIER)
         return collective->call(part);
+    if (part->way == WAY_PERSISTENT)
+        return again(part);
     MPI_Request request;
     const int code = collective->start(part, &request);
     if (code != MPI_SUCCESS)
@@ -77,23 +85,32 @@ static int once(const struct collective *collective, const struct part *part) {
     return MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
+static int beside(int (*work)(const struct part *), const struct part *part) {
+    return work == NULL ? MPI_SUCCESS : work(part);
+}
+
 /* Each iteration after a barrier. */
-static int loop_by_barrier(const struct collective *collective, const struct part *part, uint64_t iterations,
+static int loop_by_barrier(const struct collective *collective, struct part *part, uint64_t iterations,
                            struct notes *notes) {
     int code = MPI_SUCCESS;
     for (uint64_t i = 0; i < iterations && code == MPI_SUCCESS; i++) {
-        code = MPI_Barrier(part->comm);
+        part->iteration = i;
+        code = beside(collective->before, part);
+        if (code == MPI_SUCCESS)
+            code = MPI_Barrier(part->comm);
         notes->begun_ns[i] = now_ns();
         if (code == MPI_SUCCESS)
             code = once(collective, part);
         notes->ended_ns[i] = now_ns();
+        if (code == MPI_SUCCESS)
+            code = beside(collective->after, part);
         watchdog_beat();
     }
     return code;
 }
 
 /* How long an iteration takes until the last rank is done. */
-static int try_out(const struct collective *collective, const struct part *part, int64_t *typical_ns) {
+static int try_out(const struct collective *collective, struct part *part, int64_t *typical_ns) {
     int64_t begun_ns[TRIED_BESIDE];
     int64_t ended_ns[TRIED_BESIDE];
     int64_t longest_ns[TRIED_BESIDE];
@@ -124,7 +141,7 @@ static int next_block(const struct part *part, int64_t apart_ns, int64_t ahead_n
 
 /* Each iteration at its time. One whose predecessor lasted too long begins late; so does the one of a rank
  * that had no CPU. */
-static int loop_by_clock(const struct collective *collective, const struct part *part, uint64_t iterations,
+static int loop_by_clock(const struct collective *collective, struct part *part, uint64_t iterations,
                          int64_t ahead_ns, int64_t apart_ns, struct notes *notes) {
     int64_t begin = 0;
     int code = MPI_SUCCESS;
@@ -199,7 +216,7 @@ static int gather(const struct part *part, uint64_t iterations, int64_t typical_
 }
 
 /* The calls alone: what the library sends meanwhile is sent for them. */
-static int loop_bare(const struct collective *collective, const struct part *part, uint64_t iterations) {
+static int loop_bare(const struct collective *collective, struct part *part, uint64_t iterations) {
     int code = MPI_SUCCESS;
     for (uint64_t i = 0; i < iterations && code == MPI_SUCCESS; i++) {
         code = once(collective, part);
@@ -215,8 +232,13 @@ static int measure(const struct collective *collective, struct part *part, uint6
     int64_t before_ns = 0;
     int64_t after_ns = 0;
     int64_t error_ns = 0;
-    if (part->way == WAY_AFTER_BARRIER)
-        return loop_by_barrier(collective, part, iterations, notes);
+    if (part->way == WAY_AFTER_BARRIER) {
+        const int64_t begin_ns = now_ns();
+        const int done = loop_by_barrier(collective, part, iterations, notes);
+        if (collective->before != NULL) /* which may take longer than what is timed */
+            visit->lasted_ns = (uint64_t)(now_ns() - begin_ns);
+        return done;
+    }
     int code = clocks_compare(part->comm, &before_ns);
     if (code == MPI_SUCCESS)
         code = try_out(collective, part, typical_ns);
@@ -243,6 +265,32 @@ static int failed(const struct visit *visit, int code, struct failure *failure) 
     return code == MPI_SUCCESS ? 0 : mpi_failed(visit->link, code, failure);
 }
 
+/* What lasts as long as the visit. */
+static int open_all(const struct collective *collective, struct part *part, struct failure *failure) {
+    part->request = MPI_REQUEST_NULL;
+    if (part->way == WAY_PERSISTENT)
+        return failed(part->visit, collective->describe(part, &part->request), failure);
+    return collective->open == NULL ? 0 : collective->open(part, failure);
+}
+
+static int close_all(const struct collective *collective, struct part *part, struct failure *failure) {
+    if (part->request != MPI_REQUEST_NULL)
+        return failed(part->visit, MPI_Request_free(&part->request), failure);
+    return collective->close == NULL ? 0 : collective->close(part, failure);
+}
+
+/* The iterations, and what they took. */
+static int iterate(const struct collective *collective, struct part *part, struct notes *notes,
+                   struct visit *visit, struct failure *failure) {
+    int64_t typical_ns = 0;
+    if (visit->bare)
+        return failed(visit, loop_bare(collective, part, visit->iterations), failure);
+    const int code = measure(collective, part, visit->iterations, &typical_ns, notes, visit);
+    if (code != MPI_SUCCESS)
+        return failed(visit, code, failure);
+    return failed(visit, gather(part, visit->iterations, typical_ns, notes, visit), failure);
+}
+
 int collective_visit(const struct collective *collective, enum way way, struct visit *visit,
                      struct failure *failure) {
     const struct mpi_link *link = visit->link;
@@ -253,7 +301,6 @@ int collective_visit(const struct collective *collective, enum way way, struct v
                         .way = way,
                         .visit = visit};
     struct notes notes;
-    int64_t typical_ns = 0;
     MPI_Comm_rank(link->comm, &part.rank);
     MPI_Comm_size(link->comm, &part.ranks);
     part.counts = calloc((size_t)part.ranks, sizeof *part.counts);
@@ -267,13 +314,13 @@ int collective_visit(const struct collective *collective, enum way way, struct v
     }
     if (result == 0 && collective->fill != NULL)
         collective->fill(&part);
-    if (result == 0 && visit->bare)
-        result = failed(visit, loop_bare(collective, &part, visit->iterations), failure);
-    else if (result == 0)
-        result =
-            failed(visit, measure(collective, &part, visit->iterations, &typical_ns, &notes, visit), failure);
-    if (result == 0 && !visit->bare)
-        result = failed(visit, gather(&part, visit->iterations, typical_ns, &notes, visit), failure);
+    if (result == 0)
+        result = open_all(collective, &part, failure);
+    if (result == 0) {
+        result = iterate(collective, &part, &notes, visit, failure);
+        if (close_all(collective, &part, failure) != 0)
+            result = -1;
+    }
     const int wrong = result == 0 && collective->right != NULL && !collective->right(&part);
     int corrupt = 0;
     if (result == 0)

@@ -13,6 +13,7 @@ struct mpi_link {
     MPI_Comm comm;
     int peer, last_peer; /* the first and the last of the ranks that this one talks to */
     const char *peer_name;
+    const char *directory; /* of files; NULL for none */
 };
 
 /* Note what the library says of a call that failed; returns -1. */

@@ -1,5 +1,6 @@
 /* A message from every rank to all. */
 #include "probe/mpi/collective.h"
+#include "probe/mpi/described.h"
 
 static int call(const struct part *part) {
     return MPI_Allgather(part->out, part->size, MPI_BYTE, part->in, part->size, MPI_BYTE, part->comm);
@@ -9,6 +10,8 @@ static int start(const struct part *part, MPI_Request *request) {
     return MPI_Iallgather(part->out, part->size, MPI_BYTE, part->in, part->size, MPI_BYTE, part->comm,
                           request);
 }
+
+DESCRIBE(Allgather, part->out, part->size, MPI_BYTE, part->in, part->size, MPI_BYTE, part->comm)
 
 static void fill(const struct part *part) { part_put(part, part->out, part->rank, -1); }
 
@@ -20,4 +23,4 @@ static bool right(const struct part *part) {
 }
 
 WULF_COLLECTIVE("allgather", "MPI_Allgather: a message from every rank to all", MESSAGE_MAX_BYTES / 16, call,
-                start, fill, right, .pattern = "gather for all", .room = ROOM_EVERY_RANK)
+                start, DESCRIBED, fill, right, .pattern = "gather for all", .room = ROOM_EVERY_RANK)

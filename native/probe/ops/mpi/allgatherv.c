@@ -1,10 +1,14 @@
 /* A message from every rank to all, each with a length and a place of its own. */
 #include "probe/mpi/collective.h"
+#include "probe/mpi/described.h"
 
 static int call(const struct part *part) {
     return MPI_Allgatherv(part->out, part->size, MPI_BYTE, part->in, part->counts, part->places, MPI_BYTE,
                           part->comm);
 }
+
+DESCRIBE(Allgatherv, part->out, part->size, MPI_BYTE, part->in, part->counts, part->places, MPI_BYTE,
+         part->comm)
 
 static void fill(const struct part *part) { part_put(part, part->out, part->rank, -1); }
 
@@ -17,5 +21,5 @@ static bool right(const struct part *part) {
 
 WULF_COLLECTIVE("allgatherv",
                 "MPI_Allgatherv: a message from every rank to all, each with its length and place",
-                MESSAGE_MAX_BYTES / 16, call, NULL, fill, right, .pattern = "gather for all",
+                MESSAGE_MAX_BYTES / 16, call, NULL, DESCRIBED, fill, right, .pattern = "gather for all",
                 .room = ROOM_EVERY_RANK)

@@ -1,5 +1,6 @@
 /* A message from every rank to the first. */
 #include "probe/mpi/collective.h"
+#include "probe/mpi/described.h"
 
 static int call(const struct part *part) {
     return MPI_Gather(part->out, part->size, MPI_BYTE, part->in, part->size, MPI_BYTE, 0, part->comm);
@@ -9,6 +10,8 @@ static int start(const struct part *part, MPI_Request *request) {
     return MPI_Igather(part->out, part->size, MPI_BYTE, part->in, part->size, MPI_BYTE, 0, part->comm,
                        request);
 }
+
+DESCRIBE(Gather, part->out, part->size, MPI_BYTE, part->in, part->size, MPI_BYTE, 0, part->comm)
 
 static void fill(const struct part *part) { part_put(part, part->out, part->rank, -1); }
 
@@ -22,4 +25,4 @@ static bool right(const struct part *part) {
 }
 
 WULF_COLLECTIVE("gather", "MPI_Gather: a message from every rank to the first", MESSAGE_MAX_BYTES / 16, call,
-                start, fill, right, .pattern = "gather", .room = ROOM_EVERY_RANK)
+                start, DESCRIBED, fill, right, .pattern = "gather", .room = ROOM_EVERY_RANK)

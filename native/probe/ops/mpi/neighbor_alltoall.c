@@ -1,5 +1,6 @@
 /* A message to and from both neighbours of a ring, as one collective. */
 #include "probe/mpi/collective.h"
+#include "probe/mpi/described.h"
 
 enum { NEIGHBOURS = 2 };
 
@@ -14,6 +15,8 @@ static int start(const struct part *part, MPI_Request *request) {
     return MPI_Ineighbor_alltoall(part->out, part->size, MPI_BYTE, part->in, part->size, MPI_BYTE, ring,
                                   request);
 }
+
+DESCRIBE(Neighbor_alltoall, part->out, part->size, MPI_BYTE, part->in, part->size, MPI_BYTE, ring)
 
 /* Both get the same: between two ranks the standard leaves open which is which. */
 static void fill(const struct part *part) {
@@ -30,5 +33,5 @@ static bool right(const struct part *part) {
 }
 
 WULF_COLLECTIVE("neighbor_alltoall", "MPI_Neighbor_alltoall: a message to and from both neighbours of a ring",
-                MESSAGE_MAX_BYTES / 16, call, start, fill, right, .pattern = "ring exchange",
+                MESSAGE_MAX_BYTES / 16, call, start, DESCRIBED, fill, right, .pattern = "ring exchange",
                 .room = ROOM_EVERY_RANK)

@@ -117,6 +117,9 @@ class CellEstimate(Record, frozen=True, kw_only=True):
     adjusted: Adjusted | None = None
     #: Of a collective; null for others.
     exits: ExitEstimate | None = None
+    #: Of a file's bytes the share (0–1) that were in the nodes' memory, before they were read or after they were
+    #: written: median over launches. Null where no file is touched, or no node says it.
+    in_memory: float | None = None
     notes: list[str] = []
 
 
@@ -230,6 +233,11 @@ class Advice(Record, frozen=True, kw_only=True):
         "one_run",
         "company",
         "adjusted",
+        "files_in_memory",
+        "files_remote",
+        "files_unknown",
+        "files_kept",
+        "files_cached",
     ]
     #: How bad it is.
     severity: Literal["error", "warning", "note"]

@@ -73,6 +73,8 @@ class Operation(Record, frozen=True, kw_only=True):
     overlaps: str | None = None
     #: Measured while the other nodes stream to each other, two by two.
     beside_traffic: bool = False
+    #: On files of a directory that has to be named.
+    files: bool = False
     #: Which statistic of a launch each value is, where another program says only that; empty for what is measured here.
     statistic: str = ""
     #: For a shell; empty for an operation of the probe.
@@ -197,6 +199,10 @@ class ProbeInfo(Record, frozen=True, kw_only=True):
     yields: bool = False
     #: Sizes up to which the MPI library sends eagerly, as it says itself: its name of the limit → bytes.
     eager_limits: dict[str, int] = {}
+    #: How far threads may call the MPI library, as it says: ``single`` … ``multiple``; empty without MPI.
+    thread_level: str = ""
+    #: What the directory of files is on, on the node of the first rank; empty where there is none.
+    filesystem: str = ""
 
 
 class NodeContext(Record, frozen=True, kw_only=True):
@@ -288,6 +294,9 @@ class Sample(Record, frozen=True, kw_only=True):
     corrupt: int = 0
     #: Of a collective; null for others.
     exits: Exits | None = None
+    #: Of each visit, the share of a file's bytes (0–1) that were in the nodes' memory before they were read, or after
+    #: they were written; null where a node does not say. Empty for what touches no files.
+    in_memory: list[float | None] = []
 
 
 class Reference(Record, frozen=True, kw_only=True):
@@ -459,6 +468,10 @@ class Workload(Record, frozen=True, kw_only=True):
     at_once: bool = False
     #: Length of a visit of the reference that is aimed at; 0 where none are made.
     reference_us: int = 0
+    #: Where operations on files have them; empty for none.
+    directory: str = ""
+    #: How far threads may call the MPI library: what it is asked for; empty for what MPI_Init gives.
+    thread_level: str = ""
 
     @property
     def ops(self) -> list[str]:

@@ -202,6 +202,8 @@ class Prediction(Record, frozen=True, kw_only=True):
     largest_buffered_bytes: int = 0
     #: Receives from anybody: their order is kept as it was traced.
     wildcards: int = 0
+    #: Time in calls on files, the mean of the ranks [s]: it is kept as it was traced.
+    files_s: float = 0.0
     #: Of the network as it is and of another one; none where no page was asked for.
     timelines: list[Timeline] = []
     checked: Checked | None = None

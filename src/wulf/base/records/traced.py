@@ -36,6 +36,8 @@ class TracedRank(Record, frozen=True, kw_only=True):
     waiting_s: float
     collectives_s: float
     other_s: float
+    #: Of that in calls on files (MPI_File_write_at and the like).
+    files_s: float = 0.0
     #: How many; one of several requests, such as MPI_Waitall, is one.
     calls: int
     #: Calls that are missing.

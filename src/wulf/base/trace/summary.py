@@ -21,10 +21,11 @@ UNSOUND: dict[Unsound, str] = {
     Unsound.ONE_SIDED: "memory of other ranks is used",
     Unsound.PROCESSES: "processes are started or joined",
     Unsound.INTER: "two groups talk with each other",
-    Unsound.FILES: "files are read or written through MPI",
     Unsound.CANCELLED: "requests are cancelled",
     Unsound.PASSED: "calls that the tracer does not know move data",
 }
+#: How the names of calls on files begin.
+FILE_CALLS = "MPI_File_"
 #: What is neither a call nor counted as one.
 _NO_CALL = (Kind.COMMUNICATOR, Kind.TIME, Kind.RECV_PART)
 _NAMED = frozenset(int(kind) for kind in Kind if kind is not Kind.OTHER)
@@ -48,7 +49,7 @@ def summary(trace: Trace) -> TraceSummary:
         trace=str(trace.path),
         command=command_of(trace),
         library=next((stream.library for stream in trace.streams if stream.library), ""),
-        unsound=[UNSOUND[one] for one in sorted(trace.unsound)],
+        unsound=[UNSOUND[one] for one in sorted(trace.unsound) if one in UNSOUND],
         records=sum(len(stream.slots) for stream in trace.streams),
         file_bytes=trace.path.stat().st_size,
         ranks=ranks,
@@ -58,6 +59,20 @@ def summary(trace: Trace) -> TraceSummary:
         pairs=total.pairs(),
         timeline=timeline(trace),
     )
+
+
+def file_calls(trace: Trace) -> dict[str, float]:
+    """Return the calls on files with their time, the mean of the ranks [s]; those with most first."""
+    spent: Counter[str] = Counter()
+    for stream in trace.streams:
+        starts = stream.starts()
+        records = stream.slots[starts]
+        _, call_ns = times(stream, starts, records)
+        for place in np.flatnonzero(records["kind"] == Kind.OTHER).tolist():
+            name = stream.payload(int(starts[place])).decode(errors="replace")
+            if name.startswith(FILE_CALLS):
+                spent[name] += int(call_ns[place])
+    return {name: ns * 1e-9 / trace.ranks for name, ns in spent.most_common()}
 
 
 def command_of(trace: Trace) -> str:
@@ -142,7 +157,7 @@ class _Sum:
         is_call = ~np.isin(kinds, _NO_CALL) & ((records["flags"] & Flag.NEXT) == 0)
         self._ranks += 1
         self._take_calls(kinds, is_call, call_ns, sizes)
-        self._take_others(stream, starts, kinds, call_ns)
+        files_ns = self._take_others(stream, starts, records, call_ns)
         is_collective = (kinds >= Kind.BARRIER) & (kinds <= Kind.MAKE_COMMUNICATOR)
         self.collective_sizes.take(sizes[is_collective & ~np.isin(kinds, _WITHOUT_DATA)])
         for messages in sent(records, members(stream, starts, records)):
@@ -154,6 +169,7 @@ class _Sum:
             run_s=stream.run_ns * 1e-9 if stream.run_ns else None,
             mpi_s=float(call_ns.sum()) * 1e-9,
             compute_s=float(compute_ns.sum()) * 1e-9,
+            files_s=files_ns * 1e-9,
             **{f"{part}_s": float(spent) for part, spent in zip(PARTS, parts_s, strict=True)},
             calls=int(is_call.sum()),
             lost=stream.lost,
@@ -185,14 +201,16 @@ class _Sum:
                 self._calls[Kind(kind).name.lower()].take(int(count[kind]), int(ns[kind]), int(size[kind]))
 
     def _take_others(
-        self, stream: Stream, starts: NDArray[np.intp], kinds: NDArray[np.uint8], call_ns: NDArray[np.int64]
-    ) -> None:
-        found: dict[str, list[int]] = defaultdict(list)
-        for place in np.flatnonzero(kinds == Kind.OTHER).tolist():
+        self, stream: Stream, starts: NDArray[np.intp], records: NDArray[np.void], call_ns: NDArray[np.int64]
+    ) -> int:
+        """Add calls that are known by their name; return the time of those on files [ns]."""
+        found: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        for place in np.flatnonzero(records["kind"] == Kind.OTHER).tolist():
             name = stream.payload(int(starts[place])).decode(errors="replace") or "other"
-            found[name].append(int(call_ns[place]))
-        for name, ns in found.items():
-            self._calls[name].take(len(ns), sum(ns), 0)
+            found[name].append((int(call_ns[place]), int(records["bytes"][place])))
+        for name, calls in found.items():
+            self._calls[name].take(len(calls), *(sum(of) for of in zip(*calls, strict=True)))
+        return sum(ns for name, calls in found.items() if name.startswith(FILE_CALLS) for ns, _ in calls)
 
     def _take_messages(self, source: int, messages: Messages) -> None:
         self.sizes.take(messages.bytes)

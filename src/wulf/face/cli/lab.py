@@ -94,7 +94,8 @@ def up(
     """Raise a virtual cluster; do nothing when the same is up already."""
     from wulf.node import lab
     from wulf.node.lab import topology
-    from wulf.node.lab.slurm import PARTITION, SHARED
+    from wulf.node.lab.slurm import PARTITION
+    from wulf.node.lab.topology import SHARED
     from wulf.node.lab.vm import image, machine
     from wulf.node.probe import build
     from wulf.node.topology import shapes

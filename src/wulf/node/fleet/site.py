@@ -67,7 +67,7 @@ class MeasuringSite(msgspec.Struct, frozen=True, kw_only=True):
     look_s: float
 
 
-def toolbox(ops: Sequence[str] | None, mpi: str | None, say: Say) -> Toolbox:
+def toolbox(ops: Sequence[str] | None, mpi: str | None, say: Say, directory: str = "") -> Toolbox:
     """Build the probes that `ops` need.
 
     Parameters
@@ -77,11 +77,13 @@ def toolbox(ops: Sequence[str] | None, mpi: str | None, say: Say) -> Toolbox:
         said) where there is no MPI library. Nothing is built where none is named.
     mpi
         Which library, as `wulf.node.probe.build.find_mpi` takes it.
+    directory
+        Where operations on files are to have them; empty where nobody has said that.
 
     Raises
     ------
     UsageError
-        An operation does not exist.
+        An operation does not exist, or needs a directory.
     BuildError
         A probe cannot be built, or an operation needs MPI and there is none.
     """
@@ -113,6 +115,10 @@ def toolbox(ops: Sequence[str] | None, mpi: str | None, say: Say) -> Toolbox:
         if found is None:
             raise UsageError(
                 f"there is no operation {op!r}{nearest(op, known)}; there are: {', '.join(sorted(known))}"
+            )
+        if found.files and not directory:
+            raise UsageError(
+                f"{op} is about files: wulf measure --dir names the directory where they are made"
             )
     chosen = [found for found in operations.values() if found is not None]
     return Toolbox(probes=probes, operations=chosen, known=list(known.values()))

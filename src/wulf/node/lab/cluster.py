@@ -166,6 +166,7 @@ class Lab:
         nodes.make_keys(self.directory)
         self._write_ssh()
         self.cluster_file.write_text(self.cluster_toml())
+        nodes.shared(self.directory).mkdir()
         if self.layout.slurm:
             slurm.prepare(self.directory, self.layout)
         if self.layout.vm is not None:

@@ -66,7 +66,7 @@ def prepare(directory: Path, node: topology.Node, whole: topology.Topology, keys
     directory
         The node's own directory.
     keys
-        The lab's directory, with ``key``, ``key.pub``, ``hostkey`` and ``hostkey.pub``; for Slurm what
+        The lab's directory, with ``key``, ``key.pub``, ``hostkey``, ``hostkey.pub`` and ``shared``; for Slurm what
         `wulf.node.lab.slurm.prepare` made, too.
     bridge
         The switch.
@@ -93,7 +93,8 @@ def prepare(directory: Path, node: topology.Node, whole: topology.Topology, keys
         f"await {end.outside()}; ip link set {end.outside()} master {cable.name} up" for cable, end in plugs
     ]
     veths = "".join(f"--network-veth-extra={end.outside()}:{end.interface} " for _, end in plugs)
-    binds = " ".join(map(shlex.quote, slurm.binds(keys))) + " " if whole.slurm else ""
+    shown = [f"--bind={shared(keys)}:{topology.SHARED}", *(slurm.binds() if whole.slurm else [])]
+    binds = " ".join(map(shlex.quote, shown)) + " "
     run = _CONTAINER.replace("{veths}", veths).replace("{binds}", binds)
     if whole.vm is not None:
         # It boots again by itself when it reboots.
@@ -108,6 +109,11 @@ def prepare(directory: Path, node: topology.Node, whole: topology.Topology, keys
     if whole.vm is not None:
         image.make_disk(upper, directory / DISK)
     mount(directory)
+
+
+def shared(directory: Path) -> Path:
+    """Return where the directory that the nodes of a lab share is, on this machine."""
+    return directory / topology.SHARED.lstrip("/")
 
 
 def mount(directory: Path) -> None:

@@ -13,8 +13,6 @@ from wulf.node.lab import system, topology
 from wulf.node.lab.topology import Node, Topology
 
 PARTITION = "lab"
-#: A directory of all nodes, as a cluster's homes are: what a job writes there is seen by who submitted it.
-SHARED = "/shared"
 #: Prints how many nodes can be allocated.
 READY = ("sh", "-c", "sinfo --noheader --Node --states=idle | wc -l")
 _KEY_BYTES = 1024
@@ -31,13 +29,11 @@ _OWN_DIRECTORIES = {
 
 
 def prepare(directory: Path, whole: Topology) -> None:
-    """Make what all nodes have in common: munge's key, and the shared directory with a cluster file for the nodes."""
+    """Make what all nodes have in common: munge's key, and a cluster file for the nodes in their shared directory."""
     key = directory / "munge.key"
     key.touch(mode=0o600)
     key.write_bytes(os.urandom(_KEY_BYTES))
-    shared = directory / "shared"
-    shared.mkdir()
-    (shared / "cluster.toml").write_text(topology.cluster_toml(whole, None))
+    (directory / topology.SHARED.lstrip("/") / "cluster.toml").write_text(topology.cluster_toml(whole, None))
 
 
 def install(upper: Path, whole: Topology, directory: Path) -> None:
@@ -65,11 +61,11 @@ def units(whole: Topology, node: Node) -> list[str]:
     return ["munge.service", "slurmd.service", *head]
 
 
-def binds(directory: Path) -> list[str]:
-    """Return the options of systemd-nspawn that show a node the shared directory, and the program that runs here."""
+def binds() -> list[str]:
+    """Return the options of systemd-nspawn that show a node the program that runs here."""
     places = {Path(place).resolve() for place in (sys.prefix, sys.base_prefix, _sources())}
     hidden = sorted(str(place) for place in places if system.is_hidden(place))
-    return [f"--bind={directory / 'shared'}:{SHARED}", *(f"--bind-ro={place}" for place in hidden)]
+    return [f"--bind-ro={place}" for place in hidden]
 
 
 def _sources() -> Path:

@@ -20,6 +20,8 @@ NETWORK = ipaddress.ip_network("198.18.0.0/15")
 SWITCH, CABLES = NETWORK.subnets()
 #: Interface of the measured network inside a node (systemd-nspawn's own name for it).
 INTERFACE = "host0"
+#: A directory of all nodes, as a cluster's homes are: what one writes there the others see. Machines have none.
+SHARED = "/shared"
 MAX_NODES = 64
 _FABRIC = re.compile(r"leaf-spine:([0-9]{1,3})x([0-9]{1,3})")
 #: Of a kind; a leaf's nodes have a network of their own, and from this third byte on addresses are those of the links.

@@ -91,6 +91,9 @@ class MeasureRequest(msgspec.Struct, frozen=True, kw_only=True):
     at_once: bool = False
     #: Of an operation in which all nodes take part.
     ranks_per_node: int = 1
+    #: Where operations on files have them, and how far threads may call the MPI library; see `Workload`.
+    directory: str = ""
+    thread_level: str = ""
     #: From one block of launches to the next [s]: `budget_s` is then how long blocks are made; None for one after the
     #: other, until all is precise or the budget is spent.
     every_s: float | None = None
@@ -210,7 +213,8 @@ def _tools_again(manifest: Manifest, performed: Emulation | None, watcher: Watch
             for operation in manifest.operations
             if operation.transport != "command"
         ]
-        tools = site.toolbox(list(dict.fromkeys(asked)), compiler, watcher.stage)
+        directory = manifest.plan.workload.directory
+        tools = site.toolbox(list(dict.fromkeys(asked)), compiler, watcher.stage, directory)
     return msgspec.structs.replace(tools, operations=manifest.operations)
 
 
@@ -248,12 +252,12 @@ def _tools(request: MeasureRequest, watcher: Watcher) -> tuple[site.Toolbox, lis
         tasks = [Task(tools.operations[0], [0], place=request.emulation.place)]
     elif request.experiments:
         names = list(dict.fromkeys(experiment.op for experiment in request.experiments))
-        tools = site.toolbox(names, request.mpi, watcher.stage)
+        tools = site.toolbox(names, request.mpi, watcher.stage, request.directory)
         tasks = list(_experiments(request, dict(zip(names, tools.operations, strict=True))))
         suites.require_different([task.operation.name for task in tasks], request.ladder)
     else:
         ops = [] if request.command and request.ops is None else request.ops
-        tools = site.toolbox(ops, request.mpi, watcher.stage)
+        tools = site.toolbox(ops, request.mpi, watcher.stage, request.directory)
         tasks = [
             Task(operation, request.sizes_bytes, ranks_per_node=request.ranks_per_node)
             for operation in tools.operations
@@ -417,6 +421,8 @@ def _plan(request: MeasureRequest, tasks: Sequence[Task], pairs: list[Pair], lef
         visit_us=request.visit_us if performed is None else max(1, round(performed.pattern.least_s * 1e6)),
         at_once=request.at_once,
         reference_us=REFERENCE_US if request.reference else 0,
+        directory=request.directory,
+        thread_level=request.thread_level,
     )
     return Plan(
         workload=workload,

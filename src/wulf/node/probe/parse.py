@@ -27,6 +27,8 @@ class Hello(msgspec.Struct, frozen=True, tag="hello", tag_field="type"):
     mpi: str | None = None
     eager_limits: dict[str, int] = {}
     yields: bool = False
+    thread_level: str = ""
+    filesystem: str = ""
     port: int | None = None
     role: str = "initiator"
 
@@ -69,6 +71,8 @@ class CellLine(msgspec.Struct, frozen=True, tag="cell", tag_field="type"):
     start_tolerances_ns: list[float] = []
     clock_errors_ns: list[float] = []
     late: int = 0
+    #: Of an operation on files: of each visit the share that was in memory.
+    in_memory: list[float | None] = []
 
 
 class ReferenceLine(msgspec.Struct, frozen=True, tag="reference", tag_field="type"):
@@ -153,6 +157,8 @@ def probe_info(hello: Hello) -> ProbeInfo:
         clock=hello.clock,
         yields=hello.yields,
         eager_limits=hello.eager_limits,
+        thread_level=printable(hello.thread_level, 20),
+        filesystem=printable(hello.filesystem, 40),
     )
 
 
@@ -179,6 +185,11 @@ def sample(line: CellLine, launch: str, place: Place, setting: Setting) -> Sampl
         raise ProbeError(
             f"{line.op} at {line.size} B: {len(line.batch_medians_ns)} visits ended at {len(line.batch_at_us)} times"
         )
+    if line.in_memory and not _are_shares(line.in_memory, len(line.batch_medians_ns)):
+        raise ProbeError(
+            f"{line.op} at {line.size} B: it is not said of each of {len(line.batch_medians_ns)} visits which share "
+            "was in memory"
+        )
     about = _about(line.ranks, place, f"{line.op} at {line.size} B")
     return Sample(
         launch=launch,
@@ -197,7 +208,12 @@ def sample(line: CellLine, launch: str, place: Place, setting: Setting) -> Sampl
         lost=line.lost,
         corrupt=line.corrupt,
         exits=_exits(line, about),
+        in_memory=line.in_memory,
     )
+
+
+def _are_shares(values: list[float | None], count: int) -> bool:
+    return len(values) == count and all(value is None or 0 <= value <= 1 for value in values)
 
 
 def _exits(line: CellLine, place: Place) -> Exits | None:

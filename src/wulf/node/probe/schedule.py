@@ -72,6 +72,9 @@ class LaunchPlan(msgspec.Struct, frozen=True, kw_only=True):
     command: str = ""
     #: Operations whose value is a number that the command prints → what finds it.
     prints: dict[str, str] = {}
+    #: Where operations on files have them, and what the MPI library is asked for; as in the workload.
+    directory: str = ""
+    thread_level: str = ""
     #: Environment of the job beyond the site's own.
     env: dict[str, str] = {}
     #: The second of two settings that are measured in turn; None where there is one.
@@ -257,6 +260,8 @@ def launch_plan(
         sweeps=plan.workload.sweeps,
         visit_us=plan.workload.visit_us,
         reference_us=plan.workload.reference_us,
+        directory=plan.workload.directory,
+        thread_level=plan.workload.thread_level,
         seed=random.Random(f"{plan.seed}:{index}").getrandbits(63),  # noqa: S311 - reproducible, not secret
     )
 

@@ -157,6 +157,8 @@ def probe_arguments(plan: LaunchPlan) -> list[str]:
         "--peer-timeout",
         str(PEER_TIMEOUT_S),
         *(["--at-once"] if plan.pairs else []),
+        *(["--dir", plan.directory] if plan.transport == "mpi" and plan.directory else []),
+        *(["--thread-level", plan.thread_level] if plan.transport == "mpi" and plan.thread_level else []),
         *_alternation_arguments(plan),
     ]
 

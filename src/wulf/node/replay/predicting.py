@@ -28,7 +28,7 @@ from wulf.base.records.contended import Contended
 from wulf.base.store import Run
 from wulf.base.trace.layout import Flag, Kind
 from wulf.base.trace.reader import Trace, read_verified
-from wulf.base.trace.summary import command_of
+from wulf.base.trace.summary import command_of, file_calls
 from wulf.node.measuring.analysis import analyze, measuring
 from wulf.node.replay import contending, program_traces, replaying
 from wulf.node.replay.fields import Engine
@@ -180,6 +180,8 @@ class Question:
     own: Launches | None
     wildcards: int
     known: list[str]
+    #: Calls on files with the time of each, the mean of the ranks [s].
+    files: dict[str, float]
     #: Where it is, and what runs beside it.
     shared: contending.Shared
 
@@ -233,6 +235,7 @@ class Evaluated:
             *words.notes(fit, question.spread, question.own, buffered, question.wildcards),
             *([_UNSEEN] if unseen else []),
             *question.known,
+            *words.files(question.files, self.figures.own_s),
             "Adding up in reductions is counted as taking no time: the calibration does not measure it.",
         ]
 
@@ -309,6 +312,7 @@ def _question(request: PredictRequest, path: Path, own: Launches | None, others:
         own=own or program_traces.alone(trace),
         wildcards=sum(int(np.count_nonzero(_from_anybody(one))) for one in records),
         known=[*calibrated.notes, *_of_nodes(request)],
+        files=file_calls(trace),
         shared=contending.Shared(
             trace=path,
             nodes=[node for one in (nodes, *nodes_beside) for node in one],
@@ -438,6 +442,7 @@ def _prediction(of: Evaluated) -> Prediction:
         buffered=plan.buffered,
         largest_buffered_bytes=plan.largest_buffered_bytes,
         wildcards=question.wildcards,
+        files_s=sum(question.files.values()),
         timelines=_timelines(of.found, predicted, request.timeline),
         conclusion=[],
         notes=of.notes(),

@@ -25,7 +25,7 @@ from wulf.base.records import (
 from wulf.base.text import printable
 from wulf.base.units import format_bytes, format_sizes, format_time
 from wulf.stats.core.trend import DEPENDENT_P, TESTABLE, dependence, trend
-from wulf.stats.estimate import reference_adjustment
+from wulf.stats.estimate import files, reference_adjustment
 from wulf.stats.estimate.cells import WORTH_SAYING
 
 #: Tick rates of Linux kernels (CONFIG_HZ) [Hz].
@@ -90,8 +90,8 @@ def advise(
     """
     streams = _streams(cells)
     silent = {operation.name for operation in operations if operation.pattern == "none"}
-    # A program may run for any time; a message that takes as long as a tick has waited for one.
-    programs = {operation.name for operation in operations if operation.pattern == "application"}
+    # A program or a disk may take any time; a message that takes as long as a tick has waited for one.
+    programs = {one.name for one in operations if one.pattern == "application" or one.files}
     found = [
         *_unreachable(nodes),
         *_left_out(plan),
@@ -104,6 +104,7 @@ def advise(
         *_one_machine(results),
         *_company(results),
         *_shared_cpu(results),
+        *files.advise(cells, results, operations),
         # Where nobody sends, what the clock costs is the figure itself.
         *_clock_cost(result for result in results if result.launch.op not in silent),
         *_warmup(results, plan),

@@ -177,6 +177,7 @@ def _estimate(
         target=plan.precision,
         reached=_reached(found, plan),
         exits=_exits(ordered),
+        in_memory=_in_memory(ordered),
         notes=_notes(points, found),
     )
 
@@ -195,6 +196,16 @@ def _exits(samples: Sequence[Sample]) -> ExitEstimate | None:
         clock_error_s=statistics.median(errors) * 1e-9,
         clock_error_max_s=max(errors) * 1e-9,
     )
+
+
+def _in_memory(samples: Sequence[Sample]) -> float | None:
+    """Return which share of a file's bytes was in memory; None where some node does not say it."""
+    known = [
+        statistics.fmean(share for share in sample.in_memory if share is not None)
+        for sample in samples
+        if sample.in_memory and None not in sample.in_memory
+    ]
+    return statistics.median(known) if known and len(known) == len(samples) else None
 
 
 def chosen(points: Sequence[Median], plan: Plan) -> list[float]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from wulf.base.records import Predicted, Prediction
-from wulf.base.units import format_change, format_spread, format_value
+from wulf.base.units import format_change, format_spread, format_time, format_value
 from wulf.stats.prediction.launches import FEWEST, Launches
 
 
@@ -134,6 +134,32 @@ def notes(
             f"{wildcards} receives take a message from anybody: they get those that they got when the program was "
             "traced. On another network others may come first."
         )
+
+
+#: So many calls on files are named.
+_NAMED = 3
+
+
+def files(calls: Mapping[str, float], own_s: float | None) -> Iterator[str]:
+    """Say what calls on files take, and what a prediction makes of it.
+
+    Parameters
+    ----------
+    calls
+        Name → time, the mean of the ranks [s]; those with most first.
+    own_s
+        Run time of the program [s]; None where it is not known.
+    """
+    if not calls:
+        return
+    total_s = sum(calls.values())
+    share = f", {total_s / own_s:.0%} of the run time" if own_s else ""
+    named = ", ".join(list(calls)[:_NAMED])
+    yield (
+        f"Calls on files take {format_time(total_s)} of each rank{share} ({named}). This is kept as it was traced, "
+        "with what ranks waited for each other in collective ones. Where files come over the network that is changed it "
+        "would change, too; wulf measure --suite files measures them."
+    )
 
 
 def _of_launches(own: Launches | None) -> str:

@@ -18,6 +18,8 @@ BUDGET_S = 300.0
 SERIES_S = 7 * 86400.0
 #: `wulf.node.probe.ladder.NAMES`; it stands here again, since importing that takes long.
 LADDERS = ("adaptive", "imb", "rfc2544", "short", "long")
+#: How far threads may call the MPI library (MPI-3.1, section 12.4), by the names that the probe knows.
+THREAD_LEVELS = ("single", "funneled", "serialized", "multiple")
 _SUITES = tuple(source.id for source in user_files.sources("suites"))
 
 
@@ -85,6 +87,22 @@ class MeasureRequest:
     ranks_per_node: Annotated[
         int, Option("Ranks on each node, of operations in which all nodes take part.")
     ] = 1
+    directory: Annotated[
+        str,
+        Option(
+            "Directory in which operations on files (mpi_file_write_shared, --suite files) make theirs; all nodes have "
+            "it, and share it where the file is one.",
+            names=("--dir",),
+            metavar="DIR",
+        ),
+    ] = ""
+    thread_level: Annotated[
+        str,
+        Option(
+            f"What the MPI library is asked for: {', '.join(THREAD_LEVELS)}. Default: what MPI_Init gives.",
+            complete=THREAD_LEVELS,
+        ),
+    ] = ""
     precision: PrecisionField = 0.02
     budget_s: Annotated[
         float | None,
@@ -137,6 +155,10 @@ class MeasureRequest:
             others = {"--plan": self.suite and self.plan, "--ops": self.ops, "--ladder": self.ladder}
             for other in (name for name, given in others.items() if given):
                 raise UsageError(f"{option} says what is measured, and at which sizes: it takes no {other}")
+        if self.thread_level and self.thread_level not in THREAD_LEVELS:
+            raise UsageError(f"--thread-level {self.thread_level}: it is one of {', '.join(THREAD_LEVELS)}")
+        if self.directory and not self.directory.startswith("/"):
+            raise UsageError(f"--dir {self.directory}: give the whole path, as it is on the nodes")
         if self.every_s is None and self.for_s is not None:
             raise UsageError("--for is how long a series is: it takes --every")
         if self.every_s is not None and self.budget_s is not None:

@@ -46,6 +46,8 @@ def measurement(request: MeasureRequest) -> session.MeasureRequest:
         seed=new_seed(request.seed),
         at_once=request.at_once,
         ranks_per_node=request.ranks_per_node,
+        directory=request.directory,
+        thread_level=request.thread_level,
     )
 
 

@@ -206,6 +206,8 @@ def _probe_rows(launches: Sequence[Launch]) -> list[tuple[str, str]]:
         "MPI library": sorted(
             {" ".join(printable(probe.mpi, TEXT_LIMIT).split()) for probe in probes if probe.mpi}
         ),
+        "threads may call it": sorted({name(probe.thread_level) for probe in probes if probe.thread_level}),
+        "directory of files": sorted({name(probe.filesystem) for probe in probes if probe.filesystem}),
         "clock": clock_texts(launches),
     }
     return [(key, listed(values)) for key, values in found.items() if values]

@@ -28,6 +28,10 @@ from wulf.tools.measure.page.fits import equation
 #: Rows of one operation in the table of targets that were not reached; beyond them its pairs are put together.
 OWN_ROWS = 8
 MODEL_MISSING = "no model was fitted"
+_IN_MEMORY = (
+    " In memory: the share of a file's bytes that the nodes had in memory (their page cache), before they were read or "
+    "after they were written; what a file server has in its own memory is not seen. Bandwidth: of each rank."
+)
 
 
 def pairs_table(
@@ -138,6 +142,7 @@ def sizes_table(terms: Terms, pair: Place, cells: Sequence[CellEstimate]) -> Tab
     moved = any(cell.bandwidth for cell in cells)
     adjusted = next((cell.adjusted for cell in cells if cell.adjusted), None)
     exits = [cell.exits for cell in cells if cell.exits]
+    files = terms.operation is not None and terms.operation.files
     quantiles = QUANTILES if any(cell.quantiles_s for cell in cells) else ()
     statistic = terms.operation.statistic if terms.operation else "values"
     return Table(
@@ -148,13 +153,16 @@ def sizes_table(terms: Terms, pair: Place, cells: Sequence[CellEstimate]) -> Tab
             *((Column("adjusted", numeric=True),) if adjusted else ()),
             *((Column("bandwidth", numeric=True),) if moved else ()),
             *((Column("first rank done", numeric=True, narrow=False),) if exits else ()),
+            *((Column("in memory", numeric=True),) if files else ()),
             *(Column(quantile, numeric=True, narrow=quantile in ("p99", "max")) for quantile in quantiles),
             Column("launches", numeric=True, narrow=False),
             *((Column("iterations", numeric=True, narrow=False),) if quantiles else ()),
             *((Column("lost", numeric=True), Column("corrupt", numeric=True, narrow=False)) if lossy else ()),
         ),
         rows=tuple(
-            _size_row(terms, cell, moved=moved, lossy=lossy, adjusted=bool(adjusted), exits=bool(exits))
+            _size_row(
+                terms, cell, moved=moved, lossy=lossy, adjusted=bool(adjusted), exits=bool(exits), files=files
+            )
             for cell in cells
         ),
         note=(
@@ -168,7 +176,8 @@ def sizes_table(terms: Terms, pair: Place, cells: Sequence[CellEstimate]) -> Tab
             if adjusted
             else ""
         )
-        + _common_start(exits),
+        + _common_start(exits)
+        + (_IN_MEMORY if files else ""),
     )
 
 
@@ -195,7 +204,14 @@ def _adjusted(cell: CellEstimate) -> Item:
 
 
 def _size_row(
-    terms: Terms, cell: CellEstimate, *, moved: bool, lossy: bool, adjusted: bool, exits: bool
+    terms: Terms,
+    cell: CellEstimate,
+    *,
+    moved: bool,
+    lossy: bool,
+    adjusted: bool,
+    exits: bool,
+    files: bool,
 ) -> tuple[Item, ...]:
     time = estimate_item(cell.time)
     if not cell.reached:
@@ -209,6 +225,7 @@ def _size_row(
         *((_adjusted(cell),) if adjusted else ()),
         *bandwidth,
         *((_first_exit(cell),) if exits else ()),
+        *((_in_memory(cell),) if files else ()),
         *(_quantile(cell, quantile) for quantile in QUANTILES if cell.quantiles_s),
         Item(str(cell.time.n), cell.time.n),
         *((Item(str(cell.iterations), cell.iterations),) if cell.quantiles_s else ()),
@@ -221,6 +238,12 @@ def _first_exit(cell: CellEstimate) -> Item:
         return Item("–", None)
     first_s = min(cell.exits.ranks_s)
     return Item(format_time(first_s), first_s)
+
+
+def _in_memory(cell: CellEstimate) -> Item:
+    if cell.in_memory is None:
+        return Item("unknown", None, "unknown")
+    return Item(percent(cell.in_memory), cell.in_memory)
 
 
 def _quantile(cell: CellEstimate, quantile: str) -> Item:

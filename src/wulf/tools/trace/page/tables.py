@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
 from wulf.base.records.traced import TracedCall, TracedRank, TracedSize, TraceSummary
@@ -75,8 +75,16 @@ def times(found: TraceSummary) -> Iterator[str]:
     yield (
         f"run time {format_time(longest)} of one run; in MPI {percent(statistics.fmean(waiting))} {of_it}, "
         f"{percent(min(waiting))} to {percent(max(waiting))} by rank; uneven computing makes ranks wait for "
-        f"{percent(uneven)} of it"
+        f"{percent(uneven)} of it{_of_files(done)}"
     )
+
+
+def _of_files(done: Sequence[TracedRank]) -> str:
+    """Say what calls on files take, where there are any."""
+    shares = [rank.files_s / (_recorded_s(rank) or 1.0) for rank in done]
+    if not any(shares):
+        return ""
+    return f"; {percent(statistics.fmean(shares))} in calls on files, which a prediction keeps as it is"
 
 
 def _recorded_s(rank: TracedRank) -> float:
