@@ -1,5 +1,6 @@
 """Bonds, VLANs, bridges, macvlans and stacks of them: what is wrong with a member is found whatever is on top of it."""
 
+import base64
 import subprocess
 from importlib import resources
 from pathlib import Path
@@ -12,6 +13,7 @@ from wulf.node.change import steps
 from wulf.node.change.persist import persist
 from wulf.node.change.steps import KnobSetting
 from wulf.node.facts.parse import parse
+from wulf.node.fleet import change
 from wulf.node.fleet.look import judge
 
 KNOBS = list(catalogue.knobs().values())
@@ -186,19 +188,67 @@ def setting(knob, value):
 
 
 def test_a_knob_of_a_card_is_set_on_the_card_below_a_vlan_and_one_of_the_interface_on_it():
-    node = node_on("vlan")
     wanted = [setting("nic.rx_usecs", "0"), setting("nic.mtu", "9000")]
-    plan = steps.plan(wanted, "eno2.7", steps.card(node, "eno2.7"))
+    plan = steps.plan(wanted, "eno2.7", node_on("vlan"))
     assert {step.knob: step.interface for step in plan} == {"nic.rx_usecs": "eno2", "nic.mtu": "eno2.7"}
 
 
-def test_several_cards_are_not_set_at_once_and_named():
-    said = steps.obstacle(setting("nic.rx_usecs", "0"), node_on("bond"), take_over=False, relax=False)
-    assert "(eno1, eno2)" in said
-    assert steps.obstacle(setting("nic.mtu", "9000"), node_on("bond"), take_over=False, relax=False) == ""
+def test_all_cards_of_a_bond_are_set_together_and_those_that_have_the_value_are_left():
+    node = node_on("bond")
+    one = setting("nic.rx_usecs", "7")
+    assert [step.interface for step in steps.lacking([one], "bond0", node)] == ["eno1", "eno2"]
+    assert steps.obstacle(one, node, take_over=False, relax=False) == ""
+    there = msgspec.structs.replace(node, facts=node.facts | {"nic.rx_usecs@eno2": 7})
+    assert [step.interface for step in steps.lacking([one], "bond0", there)] == ["eno1"]
+    assert not steps.fulfilled_on(one, there)
+    assert "eno2 7" in str(steps.value_words(one.knob, there))
+    there = msgspec.structs.replace(there, facts=there.facts | {"nic.rx_usecs@eno1": "7"})
+    assert steps.fulfilled_on(one, there)
+    assert steps.lacking([one], "bond0", there) == []
 
 
-def test_what_a_card_below_has_is_not_kept_in_a_file_of_the_interface():
-    kept = persist([setting("nic.rx_usecs", "0")], "eno2.7", node_on("vlan"), "# head")
-    assert "eno2" in kept.unpersistable["nic.rx_usecs"]
-    assert not kept.places
+def test_members_that_differ_are_made_equal():
+    node = node_on("bond")
+    facts = node.facts | {"nic.rx_usecs@eno1": 3, "nic.rx_usecs@eno2": 128}
+    facts.pop("nic.rx_usecs", None)
+    why = "its members differ: eno1 3, eno2 128"
+    differing = msgspec.structs.replace(node, facts=facts, absent=node.absent | {"nic.rx_usecs": why})
+    one = setting("nic.rx_usecs", "3")
+    assert steps.obstacle(one, differing, take_over=False, relax=False) == ""
+    plan = change.plan([differing], "bond0", {differing.node: [one]}, change.VETTED)
+    assert [step.interface for step in plan.plans[differing.node]] == ["eno2"]
+    assert list(plan.rows) == [("nic.rx_usecs", "eno1 3, eno2 128", "3")]
+
+
+def test_a_card_that_cannot_is_named():
+    node = node_on("bond")
+    facts = {name: value for name, value in node.facts.items() if name != "nic.rx_usecs@eno2"}
+    less = msgspec.structs.replace(
+        node, facts=facts, unsupported=node.unsupported | {"nic.rx_usecs@eno2": "Operation not supported"}
+    )
+    said = steps.obstacle(setting("nic.rx_usecs", "0"), less, take_over=False, relax=False)
+    assert said == "nic.rx_usecs is unsupported on eno2: Operation not supported"
+
+
+def test_parameters_of_a_driver_of_several_cards_are_left_to_the_administrator():
+    said = steps.obstacle(
+        setting("nic.InterruptThrottleRate", "0"), node_on("bond"), take_over=False, relax=False
+    )
+    assert "(eno1, eno2): set it by hand" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "top", "cards"), [("vlan", "eno2.7", ["eno2"]), ("bond", "bond0", ["eno1", "eno2"])]
+)
+def test_what_cards_below_have_is_kept_by_the_script_at_boot_on_each_of_them(name, top, cards):
+    kept = persist([setting("nic.rx_usecs", "0")], top, node_on(name), "# head")
+    assert not kept.unpersistable
+    assert kept.places["nic.rx_usecs"].endswith(f", on {' and '.join(cards)})")
+    script = next(
+        base64.b64decode(one.value.split(":")[2]).decode()
+        for one in kept.steps
+        if one.value.startswith("file:755")
+    )
+    lines = [line for line in script.splitlines() if line.startswith("keep nic nic.rx_usecs")]
+    assert [line.split()[4] for line in lines] == cards
+    assert not [one for one in kept.steps if one.target.endswith(".link")]

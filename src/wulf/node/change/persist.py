@@ -90,7 +90,7 @@ def persist(
             node.refuse(knob_setting)
     by_id = {knob_setting.knob.id: knob_setting for knob_setting in wanted if _kind(knob_setting).settable}
     # Sorted, so that equal settings are equal bytes whatever order they were asked for in.
-    for step in plan(sorted(by_id.values(), key=str), interface):
+    for step in plan(sorted(by_id.values(), key=str), interface, record):
         node.keep(by_id[step.knob], step)
     return node.done()
 
@@ -214,19 +214,15 @@ class _Node:
 
     def _set(self, knob_setting: KnobSetting, step: Step) -> None:
         """Keep what a driver or a file under /proc or /sys has."""
-        below = self._members
-        if below and of_device(knob_setting.knob):
-            self._unpersistable[knob_setting.knob.id] = (
-                f"it belongs to {', '.join(below)}, below the cluster's interface: keep it in the configuration of that"
-            )
-            return
+        # A .link file is of one card, and what is known of the files of the node is of its interface.
+        below = of_device(knob_setting.knob) and bool(self._members)
         is_mtu = step.kind == "link" and step.target == "mtu"
         network = self._network_dropin()
         if is_mtu and network:
             self._network_mtu = knob_setting.value
             self._places[knob_setting.knob.id] = network
             return
-        lines = self._link_lines(knob_setting)
+        lines = [] if below else self._link_lines(knob_setting)
         if lines:
             self._link += [line for line in lines if line not in self._link]
             self._places[knob_setting.knob.id] = self._link_path()
@@ -238,7 +234,10 @@ class _Node:
             part = "latency"
         self._script.append((part, step))
         place = {"nic": self._hook() or _SETTINGS_UNIT, "latency": _LATENCY_UNIT}.get(part, _SETTINGS_UNIT)
-        self._places[knob_setting.knob.id] = f"{configuration_files.SCRIPT} ({place.removeprefix(_UNITS)})"
+        on = f", on {' and '.join(self._members)}" if below else ""
+        self._places[knob_setting.knob.id] = (
+            f"{configuration_files.SCRIPT} ({place.removeprefix(_UNITS)}{on})"
+        )
 
     def _link_lines(self, knob_setting: KnobSetting) -> list[str]:
         """Return the lines of a .link file; none where such a file is not what counts, or could change the name."""

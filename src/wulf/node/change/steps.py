@@ -10,7 +10,7 @@ import msgspec
 from wulf.base import access, catalogue
 from wulf.base.catalogue import Knob
 from wulf.base.errors import UsageError
-from wulf.base.records import NodeRecord
+from wulf.base.records import FactValue, NodeRecord
 from wulf.base.text import printable
 
 #: Stands for "none" in a plan, whose fields must not be empty.
@@ -131,10 +131,32 @@ def members(record: NodeRecord) -> list[str]:
     return [name.partition("@")[2] for name in record.facts if name.startswith("nic.part@")]
 
 
-def card(record: NodeRecord, interface: str | None) -> str | None:
-    """Return the card on which knobs of cards are set: the one below a VLAN or a bridge, or the interface itself."""
-    below = members(record)
-    return below[0] if len(below) == 1 else interface
+def cards(knob: Knob, record: NodeRecord, interface: str | None) -> list[str | None]:
+    """Return on what a knob is set: that of cards on all that the interface is made of, any other on itself."""
+    return [
+        *(members(record) if catalogue.of_device(knob) else []),
+        *([] if _below(knob, record) else [interface]),
+    ]
+
+
+def _below(knob: Knob, record: NodeRecord) -> bool:
+    return catalogue.of_device(knob) and bool(members(record))
+
+
+def values(knob: Knob, record: NodeRecord) -> dict[str, FactValue | None]:
+    """Return what a node has of a knob, by card; the name is empty where the interface itself has it."""
+    if not _below(knob, record):
+        return {"": record.facts.get(knob.id)}
+    return {member: record.facts.get(f"{knob.id}@{member}") for member in members(record)}
+
+
+def value_words(knob: Knob, record: NodeRecord) -> str | None:
+    """Return what a node has of a knob, for people: that of each card where they differ; None where it is not known."""
+    found = values(knob, record)
+    if len(set(map(str, found.values()))) == 1:
+        value = next(iter(found.values()))
+        return None if value is None else str(value)
+    return ", ".join(f"{member} {'?' if value is None else value}" for member, value in found.items())
 
 
 def obstacle(wanted: KnobSetting, record: NodeRecord, *, take_over: bool, relax: bool) -> str:
@@ -150,17 +172,17 @@ def obstacle(wanted: KnobSetting, record: NodeRecord, *, take_over: bool, relax:
     name = wanted.knob.id
     if not record.reachable or record.error:
         return (record.error or "it does not answer").removeprefix(f"{record.node}: ")
-    for what in ("absent", "unsupported"):
-        reason = getattr(record, what).get(name)
+    several = members(record)
+    if len(several) > 1 and wanted.knob.access.kind == "module":
+        return f"{name} is given to the driver for each of its cards in order ({', '.join(several)}): set it by hand"
+    for what, place in [
+        (what, place) for what in ("absent", "unsupported") for place in _places(wanted.knob, record)
+    ]:
+        reason = getattr(record, what).get(place)
         # What belongs to a job, a route or a driver that was loaded without it is not there before it is set.
         if reason and wanted.knob.scope not in ("job", "route") and wanted.knob.access.kind != "module":
-            return f"{name} is {what} there: {reason}"
-    several = members(record)
-    if catalogue.of_device(wanted.knob) and len(several) > 1:
-        return (
-            f"{name} belongs to the cards that the interface is made of ({', '.join(several)}): "
-            "several at once cannot be set; set each by the command of 'wulf audit'"
-        )
+            card = place.partition("@")[2]
+            return f"{name} is {what} {f'on {card}' if card else 'there'}: {reason}"
     owner = record.facts.get(f"owner.{name}")
     if owner and not take_over:
         return (
@@ -170,6 +192,11 @@ def obstacle(wanted: KnobSetting, record: NodeRecord, *, take_over: bool, relax:
     if _relaxes(wanted) and not relax:
         return _exposure(wanted, record)
     return ""
+
+
+def _places(knob: Knob, record: NodeRecord) -> list[str]:
+    """Return the names of the facts that say whether a knob can be set."""
+    return [f"{knob.id}@{member}" for member in members(record)] if _below(knob, record) else [knob.id]
 
 
 def _relaxes(wanted: KnobSetting) -> bool:
@@ -207,6 +234,11 @@ def fulfilled(knob_setting: KnobSetting, value: object) -> bool:
     return same(knob_setting.value, value)
 
 
+def fulfilled_on(knob_setting: KnobSetting, record: NodeRecord) -> bool:
+    """Whether a node needs nothing: no card of its interface, where the knob is one of cards."""
+    return all(fulfilled(knob_setting, value) for value in values(knob_setting.knob, record).values())
+
+
 def has(knob: Knob, value: str, now: object) -> bool:
     """Whether a node on which the knob is now so needs nothing to have the value."""
     return fulfilled(KnobSetting(knob=knob, value=value), now)
@@ -221,13 +253,15 @@ def same(wanted: str, value: object) -> bool:
     return wanted.isdigit() and words.removesuffix("ms") == wanted
 
 
-def plan(wanted: Sequence[KnobSetting], interface: str | None, card: str | None = None) -> list[Step]:
+def plan(
+    wanted: Sequence[KnobSetting], interface: str | None, record: NodeRecord | None = None
+) -> list[Step]:
     """Return the steps that fulfil all wishes on a node, in the order in which they must be taken.
 
     Parameters
     ----------
-    card
-        Has what belongs to a network card, where that is not `interface` itself.
+    record
+        Says which cards `interface` is made of: what belongs to a card is set on each of them.
 
     Raises
     ------
@@ -236,9 +270,24 @@ def plan(wanted: Sequence[KnobSetting], interface: str | None, card: str | None 
     """
     ranks = catalogue.ranks()
     return sorted(
-        (_step(one, card if card and catalogue.of_device(one.knob) else interface) for one in wanted),
+        (
+            _step(one, card)
+            for one in wanted
+            for card in (cards(one.knob, record, interface) if record is not None else [interface])
+        ),
         key=lambda step: ranks[step.knob],
     )
+
+
+def lacking(wanted: Sequence[KnobSetting], interface: str | None, record: NodeRecord) -> list[Step]:
+    """Return the steps that a node needs, as its facts say; those of its cards that have the value need none."""
+    has = {one.knob.id: values(one.knob, record) for one in wanted}
+    by_id = {one.knob.id: one for one in wanted}
+    return [
+        step
+        for step in plan(wanted, interface, record)
+        if not fulfilled(by_id[step.knob], has[step.knob].get(step.interface, has[step.knob].get("")))
+    ]
 
 
 def _step(knob_setting: KnobSetting, interface: str | None) -> Step:

@@ -170,19 +170,13 @@ def plan(
     plans: dict[str, list[steps.Step]] = {}
     rows: dict[tuple[str, str, str], list[str]] = {}
     for record in records:
-        lacking = [
-            knob_setting
-            for knob_setting in wanted[record.node]
-            if not steps.fulfilled(knob_setting, record.facts.get(knob_setting.knob.id))
-        ]
         for knob_setting in wanted[record.node]:
-            before = record.facts.get(knob_setting.knob.id)
-            now = str(before) if steps.fulfilled(knob_setting, before) else knob_setting.value
-            key = (knob_setting.knob.id, "not set" if before is None else str(before), now)
+            before = steps.value_words(knob_setting.knob, record)
+            now = str(before) if steps.fulfilled_on(knob_setting, record) else knob_setting.value
+            key = (knob_setting.knob.id, "not set" if before is None else before, now)
             rows.setdefault(key, []).append(record.node)
-        if lacking:
-            named = interface_of(interface, record.node)
-            plans[record.node] = steps.plan(lacking, named, steps.card(record, named))
+        if needed := steps.lacking(wanted[record.node], interface_of(interface, record.node), record):
+            plans[record.node] = needed
     return ChangePlan(wanted=dict(wanted), plans=plans, rows=rows)
 
 

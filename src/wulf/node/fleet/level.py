@@ -229,9 +229,7 @@ def _lacking(entry: Missed, record: NodeRecord) -> Missed | None:
     values = {
         name: value
         for name, value in entry.values.items()
-        if not steps.fulfilled(
-            steps.KnobSetting(knob=catalogue.knob(name), value=value), record.facts.get(name)
-        )
+        if not steps.fulfilled_on(steps.KnobSetting(knob=catalogue.knob(name), value=value), record)
     }
     return _whole(msgspec.structs.replace(entry, values=values))
 

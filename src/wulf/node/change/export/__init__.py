@@ -12,7 +12,7 @@ import msgspec
 from wulf.base.nodeset import fold
 from wulf.base.records import NodeRecord
 from wulf.node.change.persist import Persistence, persist
-from wulf.node.change.steps import KnobSetting, Step, card, plan
+from wulf.node.change.steps import KnobSetting, Step, plan
 
 #: First line of every exported file.
 HEAD = "# Written by wulf export."
@@ -77,7 +77,7 @@ def _group(node: str, choice: Chosen) -> Group:
         interface=choice.interface,
         physical="nic.device" in choice.record.facts,
         wanted=wanted,
-        live=plan(wanted, choice.interface, card(choice.record, choice.interface)),
+        live=plan(wanted, choice.interface, choice.record),
         lasting=lasting,
     )
 
