@@ -243,7 +243,7 @@ def _of_figure(plan: StudyPlan, name: str, pairs: Sequence[_Pair], terms: _Terms
         reason = ""
     except linear.SingularError:
         fitted, reason = None, f"{len(pairs)} pairs of runs do not tell {had.size} effects apart"
-    wanted: list[tuple[tuple[tuple[int, str], ...], Floats, int]] = [
+    wanted: list[tuple[Sequence[tuple[int, str]], Floats, int]] = [
         ((level,), _weights(plan, terms, level), column) for level, column in terms.single.items()
     ]
     wanted += [(both, np.eye(terms.columns)[column], column) for both, column in terms.double.items()]
