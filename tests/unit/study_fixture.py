@@ -6,9 +6,12 @@ import math
 import random
 from collections.abc import Mapping
 
+import msgspec
+
 from wulf.tools.study import design, work
 from wulf.tools.study.conclude import conclude
 from wulf.tools.study.record import (
+    DesignKind,
     Study,
     StudyFactor,
     StudyLevel,
@@ -41,7 +44,7 @@ TRUE: Mapping[str, Mapping[str, float]] = {
 INTERACTION = 1.2
 
 
-def plan(kind: design.DesignKind = "full", replications: int = 8) -> StudyPlan:
+def plan(kind: DesignKind = "full", replications: int = 8) -> StudyPlan:
     made = design.combinations(FACTORS, kind)
     return StudyPlan(
         study="planted",
@@ -120,7 +123,7 @@ def manifest(of: StudyPlan, status: str = "complete") -> StudyManifest:
     )
 
 
-def done(kind: design.DesignKind = "full", status: str = "complete") -> Study:
+def done(kind: DesignKind = "full", status: str = "complete") -> Study:
     of = plan(kind)
     return Study(
         schema_version=2, plan=of, result=conclude(manifest(of, status), trials(of)), run="runs/planted"
@@ -135,8 +138,6 @@ def failing() -> Study:
 
 
 def _failed(trial: StudyTrial) -> StudyTrial:
-    import msgspec
-
     return msgspec.structs.replace(
         trial, values={}, failures={"latency": "node01: silent", "HPL": "exit code 1"}, contamination=["load"]
     )

@@ -33,11 +33,12 @@ from wulf.tools.diagnose.request import MARGIN, DiagnoseRequest
 from wulf.tools.hpl.store import HplRun
 from wulf.tools.measure import work
 from wulf.tools.measure.request import CALIBRATE, MeasureRequest
+from wulf.tools.study.store import StudyRun
 
 
 @checked
-def load(path: Path | str) -> Run | TuningRun | HplRun:
-    """Read a stored run: measured (`Run`), a search for better settings (`TuningRun`), or HPL (`HplRun`).
+def load(path: Path | str) -> Run | TuningRun | HplRun | StudyRun:
+    """Read a stored run: measured (`Run`), a search for better settings (`TuningRun`), HPL (`HplRun`), a study (`StudyRun`).
 
     Runs of commands, patterns and HPC Challenge, and imported ones, are measured runs, too.
 
@@ -54,7 +55,7 @@ def load(path: Path | str) -> Run | TuningRun | HplRun:
     place = Path(path)
     if not os.path.isdir(place):  # noqa: PTH112 - also of a name that is too long for any file
         place = kinds.find_any(str(path), RUNS)
-    run: Run | TuningRun | HplRun = kinds.kind_of(place).read(place)
+    run: Run | TuningRun | HplRun | StudyRun = kinds.kind_of(place).read(place)
     return run
 
 
@@ -178,7 +179,7 @@ def _logged() -> Iterator[Logged]:
 
 
 @checked
-def render(run: AnyRun | TuningRun | HplRun, form: Form = "html", path: Path | str | None = None) -> str:
+def render(run: AnyRun | TuningRun | HplRun | StudyRun, form: Form = "html", path: Path | str | None = None) -> str:
     """Return a run of any kind as ``wulf report`` shows it, and write it to a file where `path` names one.
 
     Parameters

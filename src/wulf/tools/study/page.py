@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from wulf.base.errors import EXIT_INTERRUPTED
@@ -171,15 +172,16 @@ def _headline(plan: StudyPlan, result: StudyResult) -> str:
         return f"{count(len(plan.figures), 'figure')}"
     if not sure:
         return f"no level is shown to change {name(first)}"
-    most = max(sure, key=lambda one: abs(_log(one)))
+    most = max(sure, key=_log)
     (factor, level), *_ = most.levels.items()
     assert most.ratio is not None
     return f"{name(factor)} {name(level)} changes {name(first)} most, {change_item(most.ratio).text}"
 
 
 def _log(effect: StudyEffect) -> float:
+    """Return how far a ratio is from none, the same for half and for double."""
     ratio = effect.ratio.value if effect.ratio is not None else 1.0
-    return ratio - 1 if ratio > 1 else 1 / ratio - 1
+    return abs(math.log(ratio)) if 0 < ratio < math.inf else math.inf
 
 
 def _said(plan: StudyPlan, result: StudyResult) -> tuple[str, ...]:
