@@ -38,7 +38,7 @@ from wulf.tools.study.store import StudyRun
 
 @checked
 def load(path: Path | str) -> Run | TuningRun | HplRun | StudyRun:
-    """Read a stored run: measured (`Run`), a search for better settings (`TuningRun`), HPL (`HplRun`), a study (`StudyRun`).
+    """Read a stored run: measured (`Run`), a search (`TuningRun`), HPL (`HplRun`) or a study (`StudyRun`).
 
     Runs of commands, patterns and HPC Challenge, and imported ones, are measured runs, too.
 
