@@ -179,7 +179,9 @@ def _logged() -> Iterator[Logged]:
 
 
 @checked
-def render(run: AnyRun | TuningRun | HplRun | StudyRun, form: Form = "html", path: Path | str | None = None) -> str:
+def render(
+    run: AnyRun | TuningRun | HplRun | StudyRun, form: Form = "html", path: Path | str | None = None
+) -> str:
     """Return a run of any kind as ``wulf report`` shows it, and write it to a file where `path` names one.
 
     Parameters

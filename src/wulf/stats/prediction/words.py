@@ -157,8 +157,8 @@ def files(calls: Mapping[str, float], own_s: float | None) -> Iterator[str]:
     named = ", ".join(list(calls)[:_NAMED])
     yield (
         f"Calls on files take {format_time(total_s)} of each rank{share} ({named}). This is kept as it was traced, "
-        "with what ranks waited for each other in collective ones. Where files come over the network that is changed it "
-        "would change, too; wulf measure --suite files measures them."
+        "with what ranks waited for each other in collective ones. Where files come over the changed network it would "
+        "change, too; wulf measure --suite files measures them."
     )
 
 
