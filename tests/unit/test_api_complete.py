@@ -21,6 +21,7 @@ CALLED = {
     "compare libraries": ["compare_settings"],
     "bench blas": ["compare_blas"],
     "bench hpcc": ["run_hpcc"],
+    "bench study": ["run_study"],
     "measure import": ["import_run"],
     "program run": ["app", "app_against"],
     "report": ["render"],

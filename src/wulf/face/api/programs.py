@@ -11,6 +11,7 @@ from wulf.base.records.traced import TraceSummary
 from wulf.base.store import Run, opened
 from wulf.base.tool import Progress
 from wulf.base.trace.summary import summary
+from wulf.compose import studying
 from wulf.face.api.declared import function
 from wulf.face.api.measured import in_turn
 from wulf.face.logged import Logged, LoggedHpl
@@ -32,6 +33,7 @@ from wulf.tools.predict import work as predicting
 from wulf.tools.predict.request import PredictRequest
 from wulf.tools.run import work as running
 from wulf.tools.run.request import AgainstRequest, RunRequest
+from wulf.tools.study.request import StudyRequest
 from wulf.tools.trace import work as tracing
 from wulf.tools.trace.request import TraceRequest
 from wulf.tools.worth import work as valuing
@@ -93,5 +95,6 @@ trace = function(TraceRequest, _trace)
 characterise = function(CharacteriseRequest, characters.characterise)
 hpl = function(HplRequest, _hpl)
 run_hpcc = function(HpccRequest, hpcc.measure)
+run_study = function(StudyRequest, studying.study)
 compare_blas = function(BlasRequest, blas.compare)
 worth = function(WorthRequest, valuing.value)
