@@ -81,13 +81,13 @@ def test_an_archive_has_what_was_given():
 
 @pytest.mark.parametrize("nic", list(machine.DEVICES))
 def test_a_machine_has_its_nic_and_disks(nic):
-    words = machine.argv(machine.Vm(nic=nic), "node01", "vb-node01", Path("/lab,a/vm"), Path("/d.img"))
+    words = machine.argv(machine.Vm(nic=nic), "node01", Path("/lab,a/vm"), Path("/d.img"))
     text = " ".join(words)
-    assert f"{machine.DEVICES[nic][0]},netdev=net,mac=52:54:00:" in text
-    assert "tap,id=net,ifname=vb-node01" in text and "-icount" in words
+    assert f"{machine.DEVICES[nic][0]},netdev=net0,mac=52:54:00:" in text
+    assert "tap,id=net0,ifname=vb-node01" in text and "-icount" in words
     assert "file=/lab,,a/vm/base.img,if=none,id=base,format=raw,readonly=on" in words
     assert "file=/d.img,if=none,id=disk,format=raw,readonly=off" in words
-    kvm = machine.argv(machine.Vm(nic=nic, is_kvm=True), "node01", "x", Path("/c"), Path("/d"))
+    kvm = machine.argv(machine.Vm(nic=nic, is_kvm=True), "node01", Path("/c"), Path("/d"))
     assert "kvm" in kvm and "-icount" not in kvm
 
 
@@ -100,6 +100,19 @@ def test_addresses_of_nodes_differ_and_stay():
 
 def test_a_machine_names_its_own_nic_and_leaves_sys_alone():
     node = topology.plan(2, [0, 1], Link(mtu=9000)).nodes[0]
-    unit = topology.network_unit(node, is_machine=True)
+    unit = topology.network_unit(node, vm=machine.Vm(nic="e1000e"))
     assert "ip link set dev eth0 name host0" in unit and "mtu 9000" in unit and "lab-sys" not in unit
     assert "eth0" not in topology.network_unit(node)
+
+
+def test_a_machine_with_a_bond_has_two_nics_in_it():
+    vm = machine.Vm(nic="e1000e", has_bond=True)
+    words = machine.argv(vm, "node01", Path("/c"), Path("/d"))
+    assert [
+        word.partition("ifname=")[2].partition(",")[0] for word in words if "ifname=" in word
+    ] == vm.devices("node01")
+    macs = [word.partition("mac=")[2] for word in words if "mac=" in word]
+    assert len(set(macs)) == 2 and macs[0] == machine.address("node01")
+    unit = topology.network_unit(topology.plan(2, [0, 1], Link()).nodes[0], vm=vm)
+    assert "ip link add host0 type bond" in unit and "ip link set dev eth1 master host0" in unit
+    assert "name host0" not in unit

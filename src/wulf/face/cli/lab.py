@@ -79,6 +79,12 @@ def up(
             help="With --vm: the NIC of every node. igb needs QEMU 8.0; e1000e moderates from 128 µs on."
         ),
     ] = DEFAULT_NIC,
+    bond: Annotated[
+        bool,
+        typer.Option(
+            "--bond", help="With --vm: each node has two NICs, and its interface is a bond of them."
+        ),
+    ] = False,
     kvm: Annotated[
         bool, typer.Option("--kvm", help="With --vm: run them by this machine's processor, in its time.")
     ] = False,
@@ -103,8 +109,8 @@ def up(
 
     if vm and (slurm or cables or delay):
         raise UsageError("--vm takes neither --slurm nor --cables nor --delay")
-    if (kvm or nic != DEFAULT_NIC) and not vm:
-        raise UsageError("--nic and --kvm are of --vm")
+    if (kvm or bond or nic != DEFAULT_NIC) and not vm:
+        raise UsageError("--nic, --bond and --kvm are of --vm")
     missing = [*lab.supported(slurm=slurm), *(image.lacking(nic) if vm else [])]
     if missing:
         raise LabError(
@@ -128,7 +134,7 @@ def up(
             status.update,
             switches or edges,
             slurm=slurm,
-            vm=machine.Vm(nic=nic, is_kvm=kvm) if vm else None,
+            vm=machine.Vm(nic=nic, is_kvm=kvm, has_bond=bond) if vm else None,
             program=lambda name: str(build.build_program(name, None).path),
         )
     names = raised.layout.names()

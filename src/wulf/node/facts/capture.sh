@@ -390,12 +390,17 @@ index=
 settings "$@" /etc/os-release /etc/resolv.conf /etc/nsswitch.conf /etc/hosts /etc/sysctl.conf /etc/sysctl.d/*.conf /run/sysctl.d/*.conf /usr/local/lib/sysctl.d/*.conf \
 	/usr/lib/sysctl.d/*.conf /lib/sysctl.d/*.conf \
 	/etc/modprobe.d/*.conf /etc/network/interfaces /etc/network/interfaces.d/* /etc/netplan/*.yaml \
-	/etc/systemd/network/*.network /etc/systemd/network/*.netdev /etc/sysconfig/network-scripts/ifcfg-* \
+	/etc/systemd/network/*.network /etc/systemd/network/*.netdev /etc/sysconfig/network-scripts/ifcfg-* /etc/sysconfig/network/ifcfg-* \
 	/etc/tuned/active_profile /etc/tuned/profile_mode /etc/tuned/*/tuned.conf /etc/tuned/profiles/*/tuned.conf \
 	/usr/lib/tuned/*/tuned.conf /usr/lib/tuned/profiles/*/tuned.conf /etc/default/irqbalance /etc/sysconfig/irqbalance \
 	/etc/default/cpufrequtils /etc/openmpi/openmpi-mca-params.conf "$HOME/.openmpi/mca-params.conf" \
 	"/run/systemd/netif/links/$index"
 ask systemd_version systemctl --version
+# In which order systemd itself reads the files of sysctl.d, without those that another one hides.
+if command -v systemd-analyze >/dev/null 2>&1; then
+	$limit systemd-analyze cat-config sysctl.d 2>/dev/null </dev/null |
+		grep -E '^# /(etc|run|usr/local/lib|usr/lib|lib)/sysctl\.d/[^ ]+\.conf$' | show sysctl_order 0
+fi
 run wulf_kept grep -hs '^keep ' /etc/wulf/settings.sh
 run wulf_files grep -ls '^# Written by wulf' /etc/sysctl.d/*wulf.conf /etc/systemd/network/*-wulf-*.link \
 	/etc/systemd/network/*.network.d/90-wulf.conf /etc/modprobe.d/wulf.conf /etc/wulf/settings.sh \

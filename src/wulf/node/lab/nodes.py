@@ -79,9 +79,7 @@ def prepare(directory: Path, node: topology.Node, whole: topology.Topology, keys
     _write_ssh(upper, whole, keys)
     plugs = whole.plugs(node.name)
     own = slurm.units(whole, node) if whole.slurm else []
-    unit = topology.network_unit(
-        node, [end for _, end in plugs], has_netem=not whole.delayer, is_machine=whole.vm is not None
-    )
+    unit = topology.network_unit(node, [end for _, end in plugs], has_netem=not whole.delayer, vm=whole.vm)
     _write_units(upper / "etc/systemd/system", unit, own)
     if whole.slurm:
         slurm.install(upper, whole, keys)
@@ -92,13 +90,16 @@ def prepare(directory: Path, node: topology.Node, whole: topology.Topology, keys
     cables = [
         f"await {end.outside()}; ip link set {end.outside()} master {cable.name} up" for cable, end in plugs
     ]
+    if whole.vm is not None:
+        more = whole.vm.devices(node.name)[1:]
+        cables += [f"await {device}; ip link set {device} master {bridge} up" for device in more]
     veths = "".join(f"--network-veth-extra={end.outside()}:{end.interface} " for _, end in plugs)
     shown = [f"--bind={shared(keys)}:{topology.SHARED}", *(slurm.binds() if whole.slurm else [])]
     binds = " ".join(map(shlex.quote, shown)) + " "
     run = _CONTAINER.replace("{veths}", veths).replace("{binds}", binds)
     if whole.vm is not None:
         # It boots again by itself when it reboots.
-        words = machine.argv(whole.vm, node.name, f"vb-{node.name}", keys / VM_FILES, directory / DISK)
+        words = machine.argv(whole.vm, node.name, keys / VM_FILES, directory / DISK)
         run = f"{shlex.join(words)}\n    exit"
     text = _SUPERVISOR.replace("{run}", run)
     plug = topology.plugging(node.link, node.name, bridge, whole.delayer)
@@ -211,7 +212,8 @@ def stop(directory: Path, name: str, namespace: str, whole: topology.Topology) -
     """Pull the plug."""
     system.end_processes(lambda: processes(directory, name, namespace), name)
     # The kernel takes the cables away some time after the last process; booting again needs their names at once.
-    for device in (f"vb-{name}", *(end.outside() for _, end in whole.plugs(name))):
+    taps = whole.vm.devices(name) if whole.vm is not None else [f"vb-{name}"]
+    for device in (*taps, *(end.outside() for _, end in whole.plugs(name))):
         subprocess.run(["ip", "-n", namespace, "link", "delete", device], capture_output=True, check=False)
     system.remove_cgroup(group(namespace, name))
     if system.is_mounted(directory / "root"):

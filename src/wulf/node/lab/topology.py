@@ -374,11 +374,10 @@ _OWN_SYSFS = (
 
 
 def network_unit(
-    node: Node, plugs: Sequence[Plug] = (), *, has_netem: bool = True, is_machine: bool = False
+    node: Node, plugs: Sequence[Plug] = (), *, has_netem: bool = True, vm: Vm | None = None
 ) -> str:
     """Write the unit that gives a node its address; being in the node, it also holds after a reboot in it."""
-    # A machine has one NIC, which the kernel has given a name.
-    commands = [f"ip link set dev eth0 name {INTERFACE}", "ip link set dev lo up"] if is_machine else []
+    commands = _machine(vm) if vm is not None else []
     commands += [f"ip address replace {node.address}/{node.prefix} dev {INTERFACE}"]
     if node.link.mtu:
         commands.append(f"ip link set dev {INTERFACE} mtu {node.link.mtu}")
@@ -389,7 +388,7 @@ def network_unit(
     for plug in plugs:
         commands.append(f"ip address replace {plug.address}/31 dev {plug.interface}")
         commands.append(f"ip link set dev {plug.interface} up")
-    if not is_machine:
+    if vm is None:
         commands.append(f"sh -c '{_OWN_SYSFS}'")
     starts = "".join(f"ExecStart=/usr/bin/env {command}\n" for command in commands)
     return (
@@ -397,6 +396,18 @@ def network_unit(
         "Before=network.target ssh.service sshd.service\n\n"
         f"[Service]\nType=oneshot\nRemainAfterExit=yes\n{starts}"
     )
+
+
+def _machine(vm: Vm) -> list[str]:
+    """Give the interface of a machine its name: the one that its kernel has given is another one."""
+    commands = ["ip link set dev lo up"]
+    if not vm.has_bond:
+        return [f"ip link set dev eth0 name {INTERFACE}", *commands]
+    # The switch knows of no bond: only with a standby does nothing come back by the other cable.
+    commands.append(f"ip link add {INTERFACE} type bond mode active-backup miimon 100")
+    for number in range(2):
+        commands += [f"ip link set dev eth{number} master {INTERFACE}", f"ip link set dev eth{number} up"]
+    return commands
 
 
 def shaping(link: Link, device: str, *, has_netem: bool = True) -> list[str]:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from wulf.base.catalogue import Knob, sysctl_path
 from wulf.base.records import FactValue
 from wulf.node.facts.node import Facts, NodeCapture
-from wulf.node.facts.readers import tuned
+from wulf.node.facts.readers import mtu, tuned
 from wulf.node.facts.readers.machine import booted_at
 from wulf.node.facts.tree import Tree
 from wulf.node.facts.values import Absent, Unknown, is_count, shown, whole
@@ -26,12 +26,14 @@ _SYSCTL_DIRECTORIES = (
     "/lib/sysctl.d/",
 )
 _SYSCTL_CONF = "/etc/sysctl.conf"
+#: Where it stands in which order systemd reads these files.
+_ORDER = "sysctl_order"
 #: Set by the kernel or systemd from several parts; a file's text is not what is read back.
 _NOT_COMPARED = re.compile(
     r"kernel\.core_pattern|kernel\.printk|fs\.binfmt_misc\..*|net\.ipv4\.ping_group_range"
 )
 _MANY = 8
-_CONNECTIONS = "/etc/NetworkManager/system-connections/"
+_CONNECTIONS = mtu.CONNECTIONS
 
 
 def add(facts: Facts, capture: NodeCapture, knobs: Sequence[Knob]) -> None:
@@ -64,9 +66,19 @@ def _read_sysctls(tree: Tree) -> dict[str, list[tuple[str, str]]]:
             if not here or path in here or next(iter(here)).startswith(directory):
                 here.setdefault(path, text.splitlines())
     ordered = [entry for name in sorted(files) for entry in files[name].items()]
-    if _SYSCTL_CONF in tree and _reads_sysctl_conf(tree):
+    if _ORDER in tree:
+        # What systemd says is so, also where an empty file, or a link to /dev/null, hides another one.
+        there = {path: lines for entries in files.values() for path, lines in entries.items()}
+        paths = [line.removeprefix("# ") for line in tree.lines(_ORDER)]
+        ordered = [(path, there[path]) for path in paths if path in there]
+    elif _SYSCTL_CONF in tree and not _is_linked(tree) and not _debian_13(tree):
         ordered.append((_SYSCTL_CONF, tree.text(_SYSCTL_CONF).splitlines()))
-    return _setters(ordered)
+    return _setters(ordered, _sysctls_there(tree))
+
+
+def _sysctls_there(tree: Tree) -> list[str]:
+    """Return the sysctls that are known of a node, for names with wildcards."""
+    return [path.removeprefix("/proc/sys/").replace("/", ".") for path, _ in tree.files("/proc/sys/")]
 
 
 def _reads_sysctl_conf(tree: Tree) -> bool:
@@ -74,8 +86,11 @@ def _reads_sysctl_conf(tree: Tree) -> bool:
 
     systemd-sysctl reads sysctl.d alone; distributions have a link there (99-sysctl.conf). Debian 13 has none any more.
     """
-    linked = any(f"{directory}99-sysctl.conf" in tree for directory in _SYSCTL_DIRECTORIES)
-    return linked or not _debian_13(tree)
+    return _is_linked(tree) or (_ORDER not in tree and not _debian_13(tree))
+
+
+def _is_linked(tree: Tree) -> bool:
+    return any(f"{directory}99-sysctl.conf" in tree for directory in _SYSCTL_DIRECTORIES)
 
 
 def _debian_13(tree: Tree) -> bool:
@@ -100,18 +115,36 @@ def _unread_values(tree: Tree) -> dict[str, str]:
     """Return sysctl → value of the file that nobody reads at boot; empty where it is read."""
     if _SYSCTL_CONF not in tree or _reads_sysctl_conf(tree):
         return {}
-    found = _setters([(_SYSCTL_CONF, tree.text(_SYSCTL_CONF).splitlines())])
+    found = _setters([(_SYSCTL_CONF, tree.text(_SYSCTL_CONF).splitlines())], _sysctls_there(tree))
     return {name: setters[-1][0] for name, setters in found.items()}
 
 
-def _setters(files: Sequence[tuple[str, Sequence[str]]]) -> dict[str, list[tuple[str, str]]]:
-    found: dict[str, list[tuple[str, str]]] = {}
+def _setters(
+    files: Sequence[tuple[str, Sequence[str]]], there: Collection[str]
+) -> dict[str, list[tuple[str, str]]]:
+    """Return sysctl → (value, file) as systemd-sysctl takes them.
+
+    Names with wildcards mean those of `there`, but for what is named without, or is left out by ``-NAME`` alone; ``-``
+    before an assignment says that it may fail. Source: sysctl.d(5).
+    """
+    named: dict[str, list[tuple[str, str]]] = {}
+    wild: dict[str, list[tuple[str, str]]] = {}
+    left_out: set[str] = set()
     for path, lines in files:
         for line in lines:
-            name, mark, value = line.strip().removeprefix("-").partition("=")
-            if mark and "*" not in name:
-                found.setdefault(_dotted(name.strip()), []).append((" ".join(value.split()), path))
-    return found
+            name, mark, value = line.strip().partition("=")
+            key = _dotted(name.strip().removeprefix("-").strip())
+            if mark:
+                place = wild if any(letter in key for letter in "*?[") else named
+                place.setdefault(key, []).append((" ".join(value.split()), path))
+            elif name.startswith("-"):
+                left_out.add(key)
+    for pattern, setters in wild.items():
+        for name in fnmatch.filter(there, pattern):
+            if name not in left_out and name not in named:
+                wild_of = named.setdefault(name, [])
+                wild_of += setters
+    return named
 
 
 def _dotted(name: str) -> str:
@@ -151,9 +184,9 @@ def _unkept(capture: NodeCapture, knobs: Sequence[Knob]) -> FactValue:
     try:
         kept_mtu(capture)
     except Absent:
-        mtu = capture.tree.text(f"/sys/class/net/{capture.nic()}/mtu")
-        if mtu != "1500" and capture.interface != "lo" and not _mtu_by_wulf(capture, mtu):
-            said.append(f"the MTU of {capture.interface} is {shown(mtu, 20)} (the kernel's own is 1500)")
+        live_mtu = capture.tree.text(f"/sys/class/net/{capture.nic()}/mtu")
+        if live_mtu != "1500" and capture.interface != "lo" and not _mtu_by_wulf(capture, live_mtu):
+            said.append(f"the MTU of {capture.interface} is {shown(live_mtu, 20)} (the kernel's own is 1500)")
     except Unknown:
         pass  # then it is not known whether a file keeps it: settings.mtu says why
     return _listed(said)
@@ -195,11 +228,9 @@ def kept_mtu_file(capture: NodeCapture) -> str:
 
 
 def _kept_mtu(capture: NodeCapture) -> tuple[str, str]:
-    nic = capture.nic()
-    for path, text in capture.tree.files("/etc/"):
-        value = _mtu_in(path, text, nic, _macs(capture))
-        if value is not None:
-            return path, value
+    found = next(mtu.setters(capture), None)
+    if found is not None:
+        return found
     if capture.tree.refused(_CONNECTIONS):
         raise Unknown("only root may read NetworkManager's connections")
     raise Absent("no configuration file sets it")
@@ -210,75 +241,6 @@ def connections(capture: NodeCapture) -> list[tuple[str, list[str]]]:
     mine = f"interface-name={capture.nic()}"
     found = [(path, text.splitlines()) for path, text in capture.tree.files(_CONNECTIONS)]
     return [(path, lines) for path, lines in found if mine in lines]
-
-
-def _macs(capture: NodeCapture) -> set[str]:
-    """Return the addresses by which files may mean the cluster's interface: its present and its permanent one."""
-    found = set()
-    for source in (f"/sys/class/net/{capture.nic()}/address", f"ethtool-P.{capture.nic()}"):
-        try:
-            found.add(capture.tree.text(source).lower().rpartition(" ")[2])
-        except Unknown:
-            continue
-    return found
-
-
-def _netplan(text: str) -> list[tuple[str, str]]:
-    """Return (name, lines) of the interfaces in a netplan file: what stands in ethernets, bonds, vlans and so on."""
-    found: list[tuple[str, str]] = []
-    kinds = r"^(\s*)(?:ethernets|wifis|bonds|bridges|vlans|tunnels|dummy-devices):[ \t]*$((?:\n\1[ \t]+.*|\n[ \t]*$)*)"
-    for kind in re.finditer(kinds, text, re.M):
-        first = re.search(r"^([ \t]+)\S", kind[2], re.M)
-        if first:
-            entry = rf"^{first[1]}[\"']?([^\s:\"']+)[\"']?:[ \t]*$((?:\n{first[1]}[ \t]+.*|\n[ \t]*$)*)"
-            found += [(one[1], one[2]) for one in re.finditer(entry, kind[2], re.M)]
-    return found
-
-
-def _netplan_means(name: str, block: str, nic: str, macs: set[str]) -> bool:
-    """Whether an entry is of an interface: by its own name, by the one that it gives, or by what it matches.
-
-    Source: netplan(5): with ``match`` the entry's own name means nothing, and ``set-name`` is the name from then on.
-    """
-
-    def value(key: str) -> str:
-        found = re.search(rf"(?:^|[{{,\s]){key}:\s*[\"']?([^\s\"',}}]+)", block, re.M)
-        return found[1] if found else ""
-
-    if not re.search(r"^\s+match:", block, re.M):
-        return name == nic
-    if value("set-name"):
-        return value("set-name") == nic
-    by_name, by_mac = value("name"), value("macaddress").lower()
-    fits = (not by_name or fnmatch.fnmatchcase(nic, by_name)) and (not by_mac or by_mac in macs)
-    return bool(by_name or by_mac) and fits
-
-
-def _mtu_in(path: str, text: str, nic: str, macs: set[str]) -> str | None:
-    named = re.escape(nic)
-    if path.startswith("/etc/network/interfaces"):
-        # One interface may have a block for each family.
-        blocks = re.findall(rf"^\s*iface\s+{named}\s(.*?)(?=^\s*(?:iface|auto|allow-)|\Z)", text, re.M | re.S)
-        found = re.search(r"^\s*mtu\s+(\d{1,6})\s*$", "\n".join(blocks), re.M)
-    elif path.startswith("/etc/systemd/network/"):
-        match = re.search(r"^\s*(?:Original)?Name\s*=\s*(.*)$", text, re.M)
-        by_mac = re.search(r"^\s*(?:Permanent)?MACAddress\s*=\s*(.*)$", text, re.M)
-        mine = (match is not None and any(fnmatch.fnmatchcase(nic, name) for name in match[1].split())) or (
-            match is None and by_mac is not None and not macs.isdisjoint(by_mac[1].lower().split())
-        )
-        found = re.search(r"^\s*MTUBytes\s*=\s*(\d{1,6})\s*$", text, re.M) if mine else None
-    elif path.startswith("/etc/netplan/"):
-        blocks = [block for name, block in _netplan(text) if _netplan_means(name, block, nic, macs)]
-        found = re.search(r"^\s+mtu:\s*(\d{1,6})\s*$", "\n".join(blocks), re.M)
-    elif path.startswith("/etc/sysconfig/network-scripts/ifcfg-"):
-        mine = path.endswith(f"ifcfg-{nic}") or re.search(rf'^DEVICE="?{named}"?$', text, re.M) is not None
-        found = re.search(r'^MTU="?(\d{1,6})"?$', text, re.M) if mine else None
-    elif path.startswith(_CONNECTIONS):
-        mine = re.search(rf"^interface-name={named}$", text, re.M) is not None
-        found = re.search(r"^mtu=(\d{1,6})$", text, re.M) if mine else None
-    else:
-        return None
-    return found[1] if found else None
 
 
 def _changed(capture: NodeCapture) -> FactValue:

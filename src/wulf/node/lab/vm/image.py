@@ -19,7 +19,7 @@ from wulf.node.lab.vm import initrd, machine, packages
 #: What was made of the same packages and kernel is used again.
 CACHE = Path("/var/cache/wulf/lab")
 #: Changes when the images are made differently.
-_MADE = "1"
+_MADE = "2"
 _TOOL_S = 300
 _KERNEL_PACKAGE = "linux-image-amd64"
 #: Of the kernel's modules, those that a node may want; all of them are ten times as much.
@@ -32,6 +32,7 @@ _MODULES = (
     "drivers/char/hw_random",
     "drivers/dca",
     "drivers/i2c/algos",
+    "drivers/net/bonding",
     "drivers/net/ethernet/intel",
     "drivers/net",
     "drivers/pps",

@@ -31,6 +31,12 @@ class Vm(msgspec.Struct, frozen=True, kw_only=True):
     nic: Nic
     #: Whether the processor of this machine runs them; else their time is virtual: every instruction takes the same.
     is_kvm: bool = False
+    #: Whether each has two NICs, of which its interface is a bond.
+    has_bond: bool = False
+
+    def devices(self, node: str) -> list[str]:
+        """Return the other ends of a node's cables, which are made when it starts."""
+        return [f"vb-{node}", *([f"vc-{node}"] if self.has_bond else [])]
 
 
 def address(name: str) -> str:
@@ -39,13 +45,11 @@ def address(name: str) -> str:
     return "52:54:00:" + ":".join(f"{byte:02x}" for byte in digest[:3])
 
 
-def argv(vm: Vm, name: str, device: str, common: Path, disk: Path) -> list[str]:
+def argv(vm: Vm, name: str, common: Path, disk: Path) -> list[str]:
     """Return the command that runs a node.
 
     Parameters
     ----------
-    device
-        The other end of its cable, which is made when it starts.
     common
         Directory with ``kernel``, ``initrd`` and ``base.img``.
     disk
@@ -63,8 +67,15 @@ def argv(vm: Vm, name: str, device: str, common: Path, disk: Path) -> list[str]:
         *_drive("base", common / "base.img", is_read_only=True),
         *_drive("disk", disk, is_read_only=False),
         *("-device", "virtio-rng-pci"),
-        *("-netdev", f"tap,id=net,ifname={device},script=no,downscript=no"),
-        *("-device", f"{DEVICES[vm.nic][0]},netdev=net,mac={address(name)}"),
+        *(word for number, device in enumerate(vm.devices(name)) for word in _nic(vm, name, number, device)),
+    ]
+
+
+def _nic(vm: Vm, name: str, number: int, device: str) -> list[str]:
+    own = address(f"{name}/{number}" if number else name)
+    return [
+        *("-netdev", f"tap,id=net{number},ifname={device},script=no,downscript=no"),
+        *("-device", f"{DEVICES[vm.nic][0]},netdev=net{number},mac={own}"),
     ]
 
 
