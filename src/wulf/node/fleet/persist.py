@@ -22,6 +22,7 @@ from wulf.node.change.export import Chosen
 from wulf.node.change.guard import Guards
 from wulf.node.change.persist import Persistence, marker, persist
 from wulf.node.cluster.inventory import ClusterConfig
+from wulf.node.fleet import at_boot
 from wulf.node.fleet.change import carrying, with_notes
 
 
@@ -122,7 +123,8 @@ def make_last(
         return ChangeOutcome(change="", kept=True, nodes=[])
     carries = carrying(transport, config, list(what.plans))
     outcome = apply.change(guards, what.plans, deadline_s=deadline_s, live=carries.reasons, watch=watch)
-    return with_notes(outcome, carries.notes())
+    asked = at_boot.notes(transport, what.plans, config.interface) if outcome.kept else []
+    return with_notes(outcome, [*carries.notes(), *asked])
 
 
 def note_in_runs(runs: Path, statuses: Sequence[NodeStatus], what: PersistencePlan) -> list[str]:
