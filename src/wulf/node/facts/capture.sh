@@ -232,6 +232,8 @@ files /proc/cmdline /proc/meminfo /proc/uptime /proc/loadavg /proc/swaps /proc/m
 	/sys/kernel/mm/transparent_hugepage/enabled /sys/kernel/mm/transparent_hugepage/defrag \
 	/sys/kernel/mm/ksm/run /sys/module/pcie_aspm/parameters/policy /sys/class/dmi/id/sys_vendor \
 	/sys/class/dmi/id/product_name /sys/class/dmi/id/bios_version /sys/class/dmi/id/bios_date \
+	/sys/devices/system/cpu/cpu*/thermal_throttle/*_throttle_count /sys/devices/system/node/node*/cpulist \
+	/sys/devices/system/edac/mc/mc*/[cu]e_count /sys/devices/system/edac/mc/mc*/dimm*/size \
 	/sys/module/e1000/parameters/* /sys/module/e1000e/parameters/* /sys/module/ixgbe/parameters/*
 if [ -r /dev/cpu_dma_latency ]; then
 	ask pm_qos od -An -td4 -N4 /dev/cpu_dma_latency
@@ -290,7 +292,7 @@ for nic in $chosen; do
 		"$path"/carrier_changes "$path"/tx_queue_len
 	if [ -e "$path/device" ]; then
 		set -- "$@" "$path"/device/numa_node "$path"/device/*_link_speed "$path"/device/*_link_width \
-			"$path"/device/vendor "$path"/device/device
+			"$path"/device/vendor "$path"/device/device "$path"/device/iommu_group/type
 	fi
 	for path in "$path"/bonding "$path"/bonding_slave "$path"/brport; do
 		[ -d "$path" ] || continue

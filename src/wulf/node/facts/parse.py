@@ -12,6 +12,7 @@ from wulf.node.facts.readers import (
     boot_configuration,
     cost,
     firewall,
+    health,
     knobs,
     machine,
     mpi,
@@ -65,6 +66,7 @@ def parse(node: str, text: str, interface: str | None, catalogue: Sequence[Knob]
     capture = NodeCapture(Tree(text), interface)
     facts = Facts()
     machine.add(facts, capture)
+    health.add(facts, capture)
     nic.add(facts, capture)
     network.add(facts, capture)
     firewall.add(facts, capture)

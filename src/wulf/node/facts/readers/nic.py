@@ -11,7 +11,7 @@ from wulf.base.records import FactValue
 from wulf.node.facts.node import Facts, NodeCapture
 from wulf.node.facts.readers import ethtool
 from wulf.node.facts.tree import Tree
-from wulf.node.facts.values import Absent, Unknown, Unsupported, is_count, number, shown, whole
+from wulf.node.facts.values import Absent, Unknown, Unsupported, cpu_list, is_count, number, shown, whole
 
 #: Counters of the kernel that only grow when something goes wrong.
 _ERRORS = (
@@ -210,6 +210,15 @@ def _numa_node(capture: NodeCapture) -> FactValue:
     return whole(text, "the NUMA node")
 
 
+def _iommu(capture: NodeCapture) -> FactValue:
+    """Return how the IOMMU translates what the device reaches: ``identity``, ``DMA``, ``DMA-FQ``."""
+    _device(capture)
+    try:
+        return _file("device/iommu_group/type")(capture)
+    except Absent:
+        raise Absent("no IOMMU translates for it") from None
+
+
 def interrupts(capture: NodeCapture) -> dict[str, tuple[int, str, int]]:
     """IRQ of the cluster's interface → (its interrupts during the look, CPU that handled most, all so far).
 
@@ -259,6 +268,32 @@ def _interrupts_on(capture: NodeCapture) -> FactValue:
     """Return the CPUs that handle most of some interrupt of the interface, ascending."""
     cpus = {cpu for _, cpu, total in interrupts(capture).values() if total > 0}
     return " ".join(sorted(cpus, key=lambda cpu: (len(cpu), cpu))) or "none"
+
+
+def _interrupts_away(capture: NodeCapture) -> FactValue:
+    """Return the CPUs that handle interrupts of the interface and are on another NUMA node than it."""
+    near = cpu_list(capture.tree.text(f"/sys/devices/system/node/node{_numa_node(capture)}/cpulist"))
+    away = [cpu for cpu in str(_interrupts_on(capture)).split() if is_count(cpu) and int(cpu) not in near]
+    return " ".join(away) or "none"
+
+
+def _pause_frames(capture: NodeCapture) -> FactValue:
+    """Return the driver's counters of pause frames received that grew during the look: the switch stopped the node."""
+    nic = capture.nic()
+    before, after = (ethtool.statistics(capture.tree.text(f"ethtool-S.{nic}.{n}")) for n in (1, 2))
+    known = [name for name in after if name in before and _PAUSED.search(name)]
+    if not known:
+        raise Unsupported("the driver does not count them")
+    return (
+        "; ".join(f"{name} +{after[name] - before[name]}" for name in known if after[name] > before[name])
+        or "none"
+    )
+
+
+#: Of e1000e, igb, ixgbe, i40e, ice; mlx5, bnxt_en; tg3, r8169.
+_PAUSED = re.compile(
+    r"^(rx_flow_control_xoff|port\.link_xoff_rx|link_xoff_rx(\.nic)?|rx_(global_)?pause(_ctrl_phy|_frames)?|rx_xoff_entered|rx_xoff_pkts_phy)$"
+)
 
 
 def _allowed(capture: NodeCapture) -> dict[str, str]:
@@ -397,4 +432,7 @@ FACTS: dict[str, Callable[[NodeCapture], FactValue]] = {
     "interrupts_on": _interrupts_on,
     "interrupts_bound": _by_hand,
     "qdisc": _qdisc,
+    "interrupts_away": _interrupts_away,
+    "pause_frames": _pause_frames,
+    "iommu": _iommu,
 }
