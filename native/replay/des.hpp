@@ -77,6 +77,7 @@ class Simulator {
     };
     struct Costs {
         double send, receive, after, wire, piece_wire, latency;
+        double first, piece_first, depth; // through an interface that has rested; ahead of its rate at most
         double piece_bytes;
         uint32_t pieces;
         bool agreed; // sender and receiver must be ready

@@ -24,8 +24,9 @@ void Simulator::enter(uint32_t rank, uint32_t message, double time_ns) {
         queue(rank, message);
         return;
     }
+    const double behind = node.out + costs.wire - costs.depth;
     node.out = std::max(time_ns, node.out) + costs.wire;
-    sent(message, true, node.out);
+    sent(message, true, std::max(time_ns + costs.first, behind));
 }
 
 // Behind those of its own rank.
@@ -48,7 +49,7 @@ void Simulator::queue(uint32_t rank, uint32_t message) {
     node.last_in_ring = rank;
     if (!node.is_shared) {
         node.is_shared = true;
-        queue_.push({std::max(now_, node.out), EventKind::NEXT_PIECE, 0, state.node});
+        queue_.push({std::max(now_, node.out - costs_of(message).depth), EventKind::NEXT_PIECE, 0, state.node});
     }
 }
 
@@ -59,7 +60,10 @@ void Simulator::next_piece(uint32_t number) {
     auto &state = ranks_[rank];
     const uint32_t message = state.first_queued;
     auto &known = messages_[message];
-    node.out = now_ + costs_of(message).piece_wire;
+    const Costs &costs = costs_of(message);
+    const double behind = node.out + costs.piece_wire - costs.depth;
+    node.out = std::max(now_, node.out) + costs.piece_wire;
+    const double gone_ns = std::max(now_ + costs.piece_first, behind);
     known.pieces_left--;
     if (known.pieces_left == 0) {
         state.first_queued = known.next;
@@ -76,8 +80,8 @@ void Simulator::next_piece(uint32_t number) {
     }
     node.is_shared = node.first_in_ring != NONE;
     if (node.is_shared)
-        queue_.push({node.out, EventKind::NEXT_PIECE, 0, number});
-    sent(message, known.pieces_left == 0, node.out);
+        queue_.push({gone_ns, EventKind::NEXT_PIECE, 0, number});
+    sent(message, known.pieces_left == 0, gone_ns);
 }
 
 // A piece leaves the sender's interface at that time.
@@ -108,12 +112,12 @@ void Simulator::piece(uint32_t message, uint32_t stage, bool is_last) {
     const auto route = this->route(message);
     if (stage == route.size()) {
         auto &node = nodes_[ranks_[known.destination].node];
-        node.in = std::max(now_, node.in + costs.piece_wire);
+        node.in = std::max(now_, node.in + costs.piece_first);
         if (is_last)
             deliver(message, node.in);
         return;
     }
-    double comes_for = costs.piece_wire;
+    double comes_for = costs.piece_first;
     for (uint32_t before = 0; before < stage; before++)
         comes_for = std::max(comes_for, costs.piece_bytes * topology_.ns_per_byte(route[before]));
     double &way = ways_[route[stage]];

@@ -20,6 +20,8 @@ struct alignas(LANES * sizeof(double)) Lanes {
 // Of a size of messages.
 struct SizeCosts {
     Lanes send, receive, wire, after;
+    Lanes first;  // through an interface that has nothing before it
+    Lanes behind; // … and behind all that it has been given: less than `wire` by what may pass as a burst
 };
 
 // All bits of a network's number are set where sender and receiver must be ready.
@@ -45,13 +47,15 @@ struct Kernel {
     Lanes *arrived, *ready; // of each slot: a and b of maxplus.hpp
     uint32_t *sizes;        // of each slot, of a message that can be by agreement
     uint16_t *choices;      // of each step: which of two came later, twice a bit for each network
+    uint8_t *gone_behind;   // of each TRANSFER, with bursts: whether its message waited for those before
 };
 
 // One width of vectors.
 struct KernelKind {
     const char *name;
-    void (*run)(const Kernel &);
-    void (*run_with_choices)(const Kernel &);
+    // Without and with choices; the second ones where some network lets bursts through.
+    void (*run[2])(const Kernel &);
+    void (*run_bursts[2])(const Kernel &);
 };
 
 // Those that this machine has, the widest first.

@@ -95,7 +95,7 @@ template <size_t... PART> INLINE uint32_t bits(std::index_sequence<PART...>, con
 }
 
 // One rank's steps, with its clocks in registers.
-template <bool KEEPS_CHOICES> class Runner {
+template <bool KEEPS_CHOICES, bool HAS_BURSTS> class Runner {
   public:
     INLINE explicit Runner(const Kernel &kernel)
         : kernel_(kernel), compute_(load(kernel.compute)), between_(load(kernel.latency[BETWEEN_NODES])) {}
@@ -109,6 +109,7 @@ template <bool KEEPS_CHOICES> class Runner {
             in_ = load(rank.in);
             for (; number < run.end; number++) {
                 chosen_ = 0;
+                number_ = number;
                 step(kernel_.steps[number], run.rank);
                 if constexpr (KEEPS_CHOICES)
                     kernel_.choices[number] = static_cast<uint16_t>(chosen_);
@@ -168,17 +169,27 @@ template <bool KEEPS_CHOICES> class Runner {
             chosen_ |= bits(Each(), later_one > other) << PLACE * LANES;
     }
 
-    INLINE Numbers through_interface(const Numbers &ready, const SizeCosts &costs) {
+    // Until when the interface is taken, and when the message has left it.
+    struct Left {
+        Numbers out, gone;
+    };
+    INLINE Left through_interface(const Numbers &ready, const SizeCosts &costs) {
         choose<0>(out_, ready);
-        return later(ready, out_) + load(costs.wire);
+        const Numbers taken = later(ready, out_) + load(costs.wire);
+        if constexpr (!HAS_BURSTS)
+            return {taken, taken};
+        const Numbers first = ready + load(costs.first), behind = out_ + load(costs.behind);
+        choose<1>(behind, first);
+        return {taken, later(first, behind)};
     }
 
     INLINE void send(const Step step) {
         const SizeCosts &costs = kernel_.costs[step.size()];
         clock_ = clock_ + load(costs.send);
-        out_ = through_interface(clock_, costs);
+        const Left left = through_interface(clock_, costs);
+        out_ = left.out;
         clock_ = clock_ + load(costs.after);
-        store(kernel_.arrived[step.slot()], out_ + between_);
+        store(kernel_.arrived[step.slot()], left.gone + between_);
     }
 
     INLINE void send_within(const Step step) {
@@ -192,9 +203,9 @@ template <bool KEEPS_CHOICES> class Runner {
         const SizeCosts &costs = kernel_.costs[step.size()];
         const Choice agreed = load(kernel_.agreed[step.size()]);
         clock_ = clock_ + load(costs.send);
-        const Numbers gone = through_interface(clock_, costs);
-        out_ = where(agreed, out_, gone);
-        store(kernel_.arrived[step.slot()], where(agreed, clock_, gone + between_));
+        const Left left = through_interface(clock_, costs);
+        out_ = where(agreed, out_, left.out);
+        store(kernel_.arrived[step.slot()], where(agreed, clock_, left.gone + between_));
         clock_ = where(agreed, clock_, clock_ + load(costs.after));
         kernel_.sizes[step.slot()] = step.size();
     }
@@ -217,17 +228,24 @@ template <bool KEEPS_CHOICES> class Runner {
         Lanes &arrived = kernel_.arrived[step.slot()], &ready = kernel_.ready[step.slot()];
         const Numbers asked = load(arrived) + latency, answered = load(ready);
         choose<0>(answered, asked);
-        Numbers start = later(asked, answered) + latency;
+        const Numbers start = later(asked, answered) + latency;
         Lanes &outs = kernel_.clocks[step.sender()].out;
         const bool is_own = step.sender() == rank;
         const Numbers out = is_own ? out_ : load(outs);
+        const SizeCosts &costs = kernel_.costs[size];
+        Numbers gone = start + load(HAS_BURSTS ? costs.first : costs.wire);
         if (!is_within) {
             choose<1>(out, start);
-            start = later(start, out);
-        }
-        const Numbers gone = start + load(kernel_.costs[size].wire);
-        if (!is_within) {
-            const Numbers taken = where(agreed, gone, out);
+            const Numbers until = later(start, out) + load(costs.wire);
+            if constexpr (HAS_BURSTS) {
+                const Numbers behind = out + load(costs.behind);
+                if constexpr (KEEPS_CHOICES)
+                    kernel_.gone_behind[number_] = static_cast<uint8_t>(bits(Each(), behind > gone));
+                gone = later(gone, behind);
+            } else {
+                gone = until;
+            }
+            const Numbers taken = where(agreed, until, out);
             if (is_own)
                 out_ = taken;
             else
@@ -246,7 +264,8 @@ template <bool KEEPS_CHOICES> class Runner {
 
     INLINE void receive(const Step step) {
         const SizeCosts &costs = kernel_.costs[step.size()];
-        const Numbers come = load(kernel_.arrived[step.slot()]), behind = in_ + load(costs.wire);
+        const Numbers come = load(kernel_.arrived[step.slot()]);
+        const Numbers behind = in_ + load(HAS_BURSTS ? costs.first : costs.wire);
         choose<0>(behind, come);
         in_ = later(come, behind);
         choose<1>(in_, clock_);
@@ -266,14 +285,16 @@ template <bool KEEPS_CHOICES> class Runner {
     const Numbers compute_, between_;
     Numbers clock_, out_, in_;
     uint32_t chosen_ = 0;
+    size_t number_ = 0; // of the step
 };
 
-[[gnu::flatten]] void run(const Kernel &kernel) { Runner<false>(kernel).run(); }
-[[gnu::flatten]] void run_with_choices(const Kernel &kernel) { Runner<true>(kernel).run(); }
+template <bool KEEPS_CHOICES, bool HAS_BURSTS> [[gnu::flatten]] void run(const Kernel &kernel) {
+    Runner<KEEPS_CHOICES, HAS_BURSTS>(kernel).run();
+}
 
 } // namespace
 
 extern const KernelKind KERNEL;
-const KernelKind KERNEL{NAME, run, run_with_choices};
+const KernelKind KERNEL{NAME, {run<false, false>, run<true, false>}, {run<false, true>, run<true, true>}};
 
 } // namespace wulf

@@ -31,6 +31,8 @@ void Evaluator::take(std::span<const Network> networks) {
     assert(!networks.empty() && networks.size() <= LANES);
     networks_.assign(networks.begin(), networks.end());
     std::ranges::fill(agreed_bits_, Few{0});
+    has_bursts_ = std::ranges::any_of(
+        networks, [](const Network &network) { return network.links[BETWEEN_NODES].has_bursts(); });
     // Lanes that are not asked for repeat the last network.
     for (size_t lane = 0; lane < LANES; lane++)
         take(lane, networks_[std::min(lane, networks_.size() - 1)]);
@@ -48,6 +50,8 @@ void Evaluator::take(size_t lane, const Network &network) {
         costs_[number].receive.of[lane] = link.receive.at(size.bytes);
         costs_[number].wire.of[lane] = link.wire.at(size.bytes);
         costs_[number].after.of[lane] = link.after.at(size.bytes);
+        costs_[number].first.of[lane] = link.first_ns(size.bytes);
+        costs_[number].behind.of[lane] = link.wire.at(size.bytes) - link.depth_ns;
         const bool agreed =
             size.mode == Mode::SYNCHRONOUS || (size.mode == Mode::STANDARD && size.bytes > link.eager_bytes);
         agreed_[number].of[lane] = agreed ? -1 : 0;
@@ -68,8 +72,16 @@ void Evaluator::run(bool keeps_choices) {
                         .arrived = arrived_.data(),
                         .ready = ready_.data(),
                         .sizes = noted_sizes_.data(),
-                        .choices = choices_.data()};
-    (keeps_choices ? kind_.run_with_choices : kind_.run)(kernel);
+                        .choices = choices_.data(),
+                        .gone_behind = gone_behind_.data()};
+    (has_bursts_ ? kind_.run_bursts : kind_.run)[keeps_choices ? 1 : 0](kernel);
+}
+
+void Evaluator::keep_choices() {
+    choices_.resize(plan_.steps.size());
+    if (has_bursts_)
+        gone_behind_.resize(plan_.steps.size());
+    run(true);
 }
 
 std::vector<Evaluation> Evaluator::evaluate(std::span<const Network> networks) {
@@ -92,8 +104,7 @@ uint32_t Evaluator::last_rank(size_t lane) const {
 
 std::vector<Path> Evaluator::paths(std::span<const Network> networks) {
     take(networks);
-    choices_.resize(plan_.steps.size());
-    run(true);
+    keep_choices();
     std::vector<Path> found(networks.size());
     const auto add = [&](size_t lane, Part part, uint32_t number, uint32_t, uint32_t size) {
         Path &path = found[lane];
@@ -114,11 +125,12 @@ std::vector<Path> Evaluator::paths(std::span<const Network> networks) {
         else if (part == Part::LATENCY)
             link.hops += 1;
         else {
-            link.wire_ns += costs.wire.of[lane];
+            const auto &taken = part == Part::WIRE ? costs.wire : part == Part::FIRST ? costs.first : costs.behind;
+            link.wire_ns += taken.of[lane];
             link.wire_bytes += static_cast<double>(plan_.sizes[size].bytes);
         }
     };
-    Walk walk(plan_, agreed_bits_, choices_, add);
+    Walk walk(plan_, agreed_bits_, {choices_, has_bursts_ ? &gone_behind_ : nullptr}, add);
     for (size_t lane = 0; lane < found.size(); lane++)
         walk.want(lane, last_rank(lane));
     walk.run();
@@ -129,14 +141,13 @@ std::vector<Slope> Evaluator::slopes_at(std::span<const double> latencies_ns) {
     assert(latencies_ns.size() <= networks_.size());
     for (size_t lane = 0; lane < latencies_ns.size(); lane++)
         latency_[BETWEEN_NODES].of[lane] = latencies_ns[lane];
-    choices_.resize(plan_.steps.size());
-    run(true);
+    keep_choices();
     std::vector<Slope> found(latencies_ns.size());
     const auto add = [&](size_t lane, Part part, uint32_t, uint32_t, uint32_t size) {
         if (part == Part::LATENCY && plan_.sizes[size].locality == BETWEEN_NODES)
             found[lane].hops += 1;
     };
-    Walk walk(plan_, agreed_bits_, choices_, add);
+    Walk walk(plan_, agreed_bits_, {choices_, has_bursts_ ? &gone_behind_ : nullptr}, add);
     for (size_t lane = 0; lane < found.size(); lane++) {
         const uint32_t last = last_rank(lane);
         found[lane].time_ns = clocks_[last].clock.of[lane];
@@ -148,7 +159,7 @@ std::vector<Slope> Evaluator::slopes_at(std::span<const double> latencies_ns) {
 
 std::vector<Hop> Evaluator::hops(size_t lane) const {
     std::vector<Hop> found;
-    Walk walk(plan_, agreed_bits_, choices_,
+    Walk walk(plan_, agreed_bits_, {choices_, has_bursts_ ? &gone_behind_ : nullptr},
               [&](size_t, Part part, uint32_t number, uint32_t rank, uint32_t size) {
                   found.push_back({number, rank, size, part == Part::LATENCY});
               });

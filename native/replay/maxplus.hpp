@@ -4,11 +4,16 @@
 // all before, a and b what is known of the message, L the latency, w(s) the interface's time for a message of
 // s bytes:
 //
-//     SEND      c += send(s); eager: o = max(c, o) + w(s), a = o + L, c += after(s); else a = c
+//     SEND      c += send(s); eager: g = max(c + f(s), o + w(s) - d), o = max(c, o) + w(s), a = g + L, c += after(s);
+//               else a = c
 //     POST      b = c
-//     TRANSFER  not eager: o = max(max(a + L, b) + L, o) + w(s), b = o, a = o + L
+//     TRANSFER  not eager: t = max(a + L, b) + L, g = max(t + f(s), o + w(s) - d), o = max(t, o) + w(s), b = g,
+//               a = g + L
 //     SENT      not eager: c = max(c, b) + after(s)
-//     RECEIVE   i = max(a, i + w(s)), c = max(c, i) + receive(s)
+//     RECEIVE   i = max(a, i + f(s)), c = max(c, i) + receive(s)
+//
+// A shaped interface is ahead of its rate by d at most, and takes a message at once in f(s) (network.hpp); of others
+// d = 0 and f = w, so that g = o.
 //
 // Within a node no interface is waited for: o and i are left out. All is sums and maxima, so that the time of
 // the whole is convex in every parameter, and the sum of what is on its longest path.
@@ -72,6 +77,7 @@ class Evaluator {
   private:
     void take(size_t lane, const Network &network);
     void run(bool keeps_choices);
+    void keep_choices();
     // Each network's rank that ends last.
     [[nodiscard]] uint32_t last_rank(size_t lane) const;
 
@@ -86,6 +92,8 @@ class Evaluator {
     std::vector<Lanes> arrived_, ready_; // of each slot
     std::vector<uint32_t> noted_sizes_;  // of each slot
     Buffer<uint16_t> choices_;           // of each step
+    Buffer<uint8_t> gone_behind_;        // the same, where some network lets bursts through
+    bool has_bursts_ = false;
 };
 
 } // namespace wulf

@@ -92,13 +92,18 @@ class Reader {
             piece(link(words).after, words);
         } else if (what == "wire") {
             piece(link(words).wire, words);
+        } else if (what == "burst") {
+            piece(link(words).burst, words);
+        } else if (what == "depth") {
+            auto &of = link(words);
+            of.depth_ns = number(words, "depth");
         } else if (what == "reduce") {
             found_.back().reduce_per_byte_ns = number(words, "time per byte");
         } else if (what == "compute") {
             found_.back().compute = number(words, "factor");
         } else {
             fail("'" + what +
-                 "' is none of network, latency, eager, send, receive, after, wire, reduce, compute");
+                 "' is none of network, latency, eager, send, receive, after, wire, burst, depth, reduce, compute");
         }
         std::string rest;
         if (words >> rest)

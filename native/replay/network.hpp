@@ -1,6 +1,7 @@
 // What a network is to a program: LogGP with pieces by size, within a node and between nodes.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <istream>
@@ -37,6 +38,17 @@ struct Link {
     Pieces send, receive; // the CPU's time at either end
     Pieces after;         // the sender's CPU when the message has left: its receiver does not wait for that
     Pieces wire;          // for which the network interface is taken
+    // A shaped interface lets a burst through faster than its rate: a message takes that long if the interface has
+    // rested, and `wire` in the long run. Ahead of that rate is the interface by `depth_ns` at most.
+    Pieces burst;
+    double depth_ns = 0;
+
+    [[nodiscard]] bool has_bursts() const { return depth_ns > 0; }
+    // Of a message that finds nothing before it.
+    [[nodiscard]] double first_ns(uint64_t bytes) const {
+        const double whole = wire.at(bytes);
+        return has_bursts() ? std::max(burst.at(bytes), whole - depth_ns) : whole;
+    }
 };
 
 struct Network {
@@ -51,7 +63,8 @@ struct Network {
 //     network NAME
 //     latency between|within NS
 //     eager between|within BYTES
-//     send|receive|after|wire between|within FROM_BYTES BASE_NS NS_PER_BYTE
+//     send|receive|after|wire|burst between|within FROM_BYTES BASE_NS NS_PER_BYTE
+//     depth between|within NS
 //     reduce NS_PER_BYTE
 //     compute FACTOR
 //

@@ -58,7 +58,8 @@ class Runner {
             const bool agreed = size.mode == Mode::SYNCHRONOUS ||
                                 (size.mode == Mode::STANDARD && size.bytes > link.eager_bytes);
             costs_.push_back({link.send.at(size.bytes), link.receive.at(size.bytes), link.wire.at(size.bytes),
-                              link.after.at(size.bytes), link.latency_ns, agreed,
+                              link.after.at(size.bytes), link.latency_ns,
+                              link.first_ns(size.bytes), link.wire.at(size.bytes) - link.depth_ns, agreed,
                               size.locality == WITHIN_NODE});
         }
     }
@@ -85,6 +86,7 @@ class Runner {
     };
     struct Costs {
         double send, receive, wire, after, latency;
+        double first, behind; // kernel.hpp
         bool agreed, is_within;
     };
     struct Known {
@@ -132,6 +134,15 @@ class Runner {
         }
     }
 
+    // When a message that is ready has left; the interface is taken.
+    static double leave(Clock &sender, double ready, const Costs &costs) {
+        if (costs.is_within)
+            return ready + costs.wire;
+        const double gone = std::max(ready + costs.first, sender.out + costs.behind);
+        sender.out = std::max(ready, sender.out) + costs.wire;
+        return gone;
+    }
+
     void send(uint32_t rank, const Step &step) {
         const Costs &costs = costs_[step.size()];
         Clock &clock = clocks_[rank];
@@ -142,10 +153,7 @@ class Runner {
             known.a = clock.now;
             return;
         }
-        const double gone = (costs.is_within ? clock.now : std::max(clock.now, clock.out)) + costs.wire;
-        if (!costs.is_within)
-            clock.out = gone;
-        known.a = gone + costs.latency;
+        known.a = leave(clock, clock.now, costs) + costs.latency;
         spend(rank, OF_MESSAGES, costs.after);
     }
 
@@ -154,13 +162,8 @@ class Runner {
         const Costs &costs = costs_[known.size];
         if (!costs.agreed)
             return;
-        Clock &sender = clocks_[step.sender()];
-        double begin = std::max(known.a + costs.latency, known.b) + costs.latency;
-        if (!costs.is_within)
-            begin = std::max(begin, sender.out);
-        known.b = begin + costs.wire;
-        if (!costs.is_within)
-            sender.out = known.b;
+        const double begin = std::max(known.a + costs.latency, known.b) + costs.latency;
+        known.b = leave(clocks_[step.sender()], begin, costs);
         known.a = known.b + costs.latency;
     }
 
@@ -177,7 +180,7 @@ class Runner {
         Clock &clock = clocks_[rank];
         double come = messages_[step.slot()].a;
         if (!costs.is_within)
-            come = clock.in = std::max(come, clock.in + costs.wire);
+            come = clock.in = std::max(come, clock.in + costs.first);
         wait(rank, come);
         spend(rank, OF_MESSAGES, costs.receive);
     }

@@ -21,14 +21,22 @@ enum class Part {
     RECEIVING,
     AFTER, // what is left of a send when its message has gone
     WIRE,  // the interface's time
+    FIRST, // the same of a message with nothing before it, where bursts are let through
+    BEHIND, // … and of one behind others
     LATENCY,
+};
+
+// What the kernel has chosen.
+struct Choices {
+    const Buffer<uint16_t> &of_steps;
+    const Buffer<uint8_t> *gone_behind; // of transfers; nullptr where no network lets bursts through
 };
 
 // Calls `visit(network, part, number, rank, size)` for all that is on a longest path.
 template <typename Visit> class Walk {
   public:
     // `agreed`: of each size, networks on which such a message is sent by agreement.
-    Walk(const Plan &plan, std::span<const Few> agreed, const Buffer<uint16_t> &choices, Visit visit)
+    Walk(const Plan &plan, std::span<const Few> agreed, Choices choices, Visit visit)
         : plan_(plan), agreed_(agreed), choices_(choices), visit_(visit), ranks_(plan.ranks),
           slots_(plan.slots) {}
 
@@ -76,8 +84,8 @@ template <typename Visit> class Walk {
             visit_(static_cast<size_t>(std::countr_zero(networks)), part, number_, rank, size);
     }
     // Networks on which the first of two questions was answered by what the kernel asked about second.
-    [[nodiscard]] Few first() const { return static_cast<Few>(choices_[number_]); }
-    [[nodiscard]] Few second() const { return static_cast<Few>(choices_[number_] >> LANES); }
+    [[nodiscard]] Few first() const { return static_cast<Few>(choices_.of_steps[number_]); }
+    [[nodiscard]] Few second() const { return static_cast<Few>(choices_.of_steps[number_] >> LANES); }
     // Take those networks out of a set, and return those that were in it.
     static Few taken(Few &from, unsigned which) {
         const auto found = static_cast<Few>(from & which);
@@ -130,13 +138,31 @@ template <typename Visit> class Walk {
         unsigned gone = taken(slot.arrived, ALL);
         wanted_slots_ -= static_cast<uint32_t>(std::popcount(gone));
         each(gone, Part::LATENCY, number, step.size());
-        if (!step.is_within())
-            gone |= taken(rank.out, ~agreed);
-        each(gone, Part::WIRE, number, step.size());
-        if (!step.is_within())
-            rank.out |= static_cast<Few>(gone & first());
-        rank.clock |= static_cast<Few>(step.is_within() ? gone : gone & ~unsigned{first()});
+        if (step.is_within())
+            each(gone, Part::WIRE, number, step.size());
+        else
+            gone = leaving(number, gone, taken(rank.out, ~agreed), second(), first(), step.size());
+        rank.clock |= static_cast<Few>(gone);
         each(rank.clock, Part::SENDING, number, step.size());
+    }
+
+    // From when a message has left its interface (`gone`) and until when that is taken (`out`) to what was before;
+    // returns networks on which that is the message itself.
+    unsigned leaving(uint32_t sender, unsigned gone, unsigned out, unsigned is_behind, unsigned is_out_later,
+                     uint32_t size) {
+        auto &before = ranks_[sender].out;
+        unsigned own = 0;
+        if (choices_.gone_behind == nullptr) {
+            out |= gone;
+        } else {
+            each(gone & is_behind, Part::BEHIND, sender, size);
+            each(gone & ~is_behind, Part::FIRST, sender, size);
+            before |= static_cast<Few>(gone & is_behind);
+            own = gone & ~is_behind;
+        }
+        each(out, Part::WIRE, sender, size);
+        before |= static_cast<Few>(out & is_out_later);
+        return own | (out & ~is_out_later);
     }
 
     void transfer(const Step step) {
@@ -146,13 +172,12 @@ template <typename Visit> class Walk {
         const unsigned arrived = taken(slot.arrived, agreed);
         each(arrived, Part::LATENCY, step.sender(), slot.size);
         unsigned gone = arrived | taken(slot.ready, agreed);
-        if (!slot.is_within)
-            gone |= taken(out, agreed);
-        each(gone, Part::WIRE, step.sender(), slot.size);
-        if (!slot.is_within) {
-            out |= static_cast<Few>(gone & second());
-            gone &= ~unsigned{second()};
-        }
+        if (slot.is_within)
+            each(gone, Part::WIRE, step.sender(), slot.size);
+        else
+            gone = leaving(step.sender(), gone, taken(out, agreed),
+                           choices_.gone_behind != nullptr ? (*choices_.gone_behind)[number_] : 0, second(),
+                           slot.size);
         each(gone, Part::LATENCY, step.sender(), slot.size); // the answer's way
         slot.ready |= static_cast<Few>(gone & first());
         gone &= ~unsigned{first()};
@@ -169,7 +194,7 @@ template <typename Visit> class Walk {
         if (!step.is_within()) {
             come |= taken(rank.in, ALL);
             rank.in = static_cast<Few>(come & first());
-            each(rank.in, Part::WIRE, number, step.size());
+            each(rank.in, choices_.gone_behind != nullptr ? Part::FIRST : Part::WIRE, number, step.size());
             come &= ~unsigned{first()};
         }
         slots_[step.slot()].arrived |= static_cast<Few>(come);
@@ -180,7 +205,7 @@ template <typename Visit> class Walk {
 
     const Plan &plan_;
     std::span<const Few> agreed_;
-    const Buffer<uint16_t> &choices_;
+    const Choices choices_;
     Visit visit_;
     std::vector<OfRank> ranks_;
     std::vector<OfSlot> slots_;

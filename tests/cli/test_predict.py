@@ -61,7 +61,6 @@ def test_changes_are_paired_and_the_programs_own_time_is_what_changes(place):
     assert slower["change"]["value"] == pytest.approx((round_trip(1) + 30e-6) / round_trip(1), rel=0.01)
     assert slower["verdict"] == "slower"
     assert slower["time"]["value"] == pytest.approx(40 * (round_trip(1) + 30e-6), rel=0.01)
-    assert any("Do not buy bandwidth=x2" in line for line in found["conclusion"])
     assert found["gap"]["value"] == pytest.approx(1, abs=0.01)
 
 
@@ -121,7 +120,9 @@ def test_words_and_a_page(place):
         "./ring --steps 50",
         "25gbe-roce",
         "λ",
-        "It bears a latency of",
+        "How much latency it bears",
+        "bandwidth alone",
+        "computing alone",
         "in MPI_Allreduce, messages of 8 B",
         "Event by event",
     ):

@@ -78,17 +78,19 @@ def verdict(one, said, change):
 
 def test_the_answer_comes_first():
     of = prediction()
-    assert told()[0].startswith("A faster network helps: 25gbe-roce changes the run time by −30 %")
+    assert told()[0].startswith("A faster network helps: on 25gbe-roce the program takes ")
+    assert "−30 %" in told()[0]
     none = [verdict(one, "no difference", 1.0) for one in of.scenarios]
-    assert told(scenarios=none)[0] == "None of the networks asked about helps this program."
+    assert told(scenarios=none)[0].startswith("None of the networks asked about helps this program: the best")
     bound = verdict(of.bound, "no difference", 0.995)
     assert told(scenarios=none, bound=bound)[0].startswith("Do not buy a network for this program")
     unsure = [verdict(one, "cannot be told", 0.97) for one in of.scenarios]
-    assert told(scenarios=unsure)[0].startswith("It cannot be told yet")
+    assert told(scenarios=unsure)[0].startswith("It cannot be told whether another network helps: on ")
 
 
-def test_bounds_are_said_of_latency_and_of_bandwidth():
-    said = " ".join(told())
-    assert "No network brings more than −38 %" in said
-    assert "It bears a latency of 32" in said and "it is 24.0 µs now" in said
-    assert "It bears a bandwidth of 109" in said and "it is 117 MB/s now" in said
+def test_what_no_network_exceeds_and_what_is_not_answered_is_said():
+    said = told(refused={"latency=x4": "latency=x4 is not answered: RUN does not tell the latency"})
+    assert said[1] == "latency=x4 is not answered: RUN does not tell the latency."
+    assert "No network brings more than −38 %" in said[2]
+    nothing = told(own_s=1.0, gap=replace(prediction().base.change, value=0.3, low=0.2, high=0.4))
+    assert nothing[0].startswith("Cannot tell what another network does to this program: ")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.unit import make_records
 from wulf.base.errors import ConfigError, UsageError
+from wulf.base.units import parse_duration
+from wulf.node.measuring import participants
 from wulf.node.probe import suites
 
 PLAN = """
@@ -169,3 +172,21 @@ def test_of_many_cpus_some_of_each_part_are_chosen():
     many = suites.chosen_cpus([range(256)])
     assert len(many) == suites.MOST_CPUS == 64
     assert many == list(range(0, 256, 4))
+
+
+def test_what_is_alike_everywhere_is_measured_at_some_places_only():
+    op = make_records.operation("mpi_pingpong")
+    ring = [(f"n{i}", f"n{(i + 1) % 8}") for i in range(8)]
+    assert participants.places(participants.Task(op, [1]), ring, []) == ring
+    some = participants.places(participants.Task(op, [1], most_places=2), ring, [])
+    assert some == [("n0", "n1"), ("n4", "n5")]
+    assert participants.places(participants.Task(op, [1], most_places=20), ring, []) == ring
+    inside = participants.places(participants.Task(op, [1], inside=True, most_places=1), ring, [])
+    assert inside == [("n0", "n0")]
+
+
+def test_a_calibration_has_the_time_that_it_takes():
+    """Ten operations between two pairs and eight in one node, six launches of about two seconds each."""
+    suite = suites.named("calibrate")
+    launches = sum(6 * one.places for one in suite.experiment)
+    assert 0 < launches * 2 <= parse_duration(suite.budget) == 600

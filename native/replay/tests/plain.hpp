@@ -153,13 +153,21 @@ class Plain {
     }
 
     double gone(uint32_t transfer) {
-        return within(transfer) ? start(transfer) + wire(transfer) : out(transfer);
+        return within(transfer) ? start(transfer) + wire(transfer) : leaves(transfer, start(transfer));
     }
+
+    // A message that is ready leaves an interface between nodes: at once, or behind those before.
+    double leaves(uint32_t number, double ready) {
+        const double before = out(origins_[number].interface);
+        return std::max(ready + first(number), before + wire(number) - link(number).depth_ns);
+    }
+    double first(uint32_t number) const { return link(number).first_ns(size(number).bytes); }
 
     double arrival(uint32_t number) {
         if (plan_.steps[number].kind() == TRANSFER)
             return agreed(number) ? gone(number) + link(number).latency_ns : arrival(origins_[number].other);
-        return (within(number) ? left(number) + wire(number) : out(number)) + link(number).latency_ns;
+        return (within(number) ? left(number) + wire(number) : leaves(number, left(number))) +
+               link(number).latency_ns;
     }
 
     double in(uint32_t number) {
@@ -167,7 +175,7 @@ class Plain {
             const double come = arrival(origins_[number].other);
             if (within(number))
                 return come;
-            return std::max(come, in(origins_[number].interface) + wire(number));
+            return std::max(come, in(origins_[number].interface) + first(number));
         });
     }
 

@@ -101,6 +101,11 @@ inline Network random_network(Random &random) {
                          0.01 * static_cast<double>(below(random, 300))});
         }
     }
+    if (below(random, 2) == 0) {
+        auto &link = network.links[BETWEEN_NODES];
+        link.depth_ns = static_cast<double>(below(random, 4000));
+        link.burst.add({0, 0, 0.01 * static_cast<double>(below(random, 100))});
+    }
     return network;
 }
 

@@ -599,6 +599,8 @@ Network random_network(Random &random, uint64_t eager_bytes, bool has_wire) {
                          0.01 * static_cast<double>(below(random, 300))});
         }
     }
+    if (has_wire && below(random, 2) == 0)
+        network.links[BETWEEN_NODES].depth_ns = static_cast<double>(below(random, 20000));
     return network;
 }
 

@@ -88,6 +88,7 @@ void times_are_convex_in_every_parameter(const Plan &plan, const Network &networ
     linear([](Network &of, double by) { of.links[BETWEEN_NODES].latency_ns *= 1 + by; });
     linear([](Network &of, double by) { of.links[WITHIN_NODE].latency_ns *= 1 + by; });
     linear([](Network &of, double by) { of.compute *= 0.5 + by; });
+    linear([](Network &of, double by) { of.links[BETWEEN_NODES].depth_ns *= 0.5 + by; });
     linear([](Network &of, double by) { of.reduce_per_byte_ns += by; });
     for (const auto pieces : {&Link::send, &Link::receive, &Link::after, &Link::wire})
         for (const auto locality : {BETWEEN_NODES, WITHIN_NODE})

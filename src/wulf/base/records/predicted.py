@@ -137,6 +137,17 @@ class Timeline(Record, frozen=True, kw_only=True):
     rows: list[TimelineRow]
 
 
+class Floor(Record, frozen=True, kw_only=True):
+    """What no program with these messages and computations takes less than on one network, by the model's rules."""
+
+    #: Name of the network.
+    network: str
+    #: Messages that take their size at the bandwidth, and nothing else any time [s].
+    bandwidth_s: float
+    #: Computing, with messages that take no time anywhere [s].
+    computing_s: float
+
+
 class Checked(Record, frozen=True, kw_only=True):
     """The program once more, on the network as it is now."""
 
@@ -189,6 +200,10 @@ class Prediction(Record, frozen=True, kw_only=True):
     scenarios: list[Predicted]
     #: Messages between nodes that take no time at all: no network brings more than that.
     bound: Predicted
+    #: What each network cannot take less than, the one as it is first; no prediction is below. None of old files.
+    floors: list[Floor] = []
+    #: Question that is not answered → why.
+    refused: dict[str, str] = {}
     curve: list[CurveLine]
     tolerance: list[Tolerance]
     #: The run time by the bandwidth, ascending.

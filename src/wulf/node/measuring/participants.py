@@ -26,6 +26,8 @@ class Task(NamedTuple):
     nodes: frozenset[str] | None = None
     #: Node of every rank, where that is decided already; empty where it is not.
     place: Place = ()
+    #: Pairs, or nodes with themselves, at most; 0 for all.
+    most_places: int = 0
 
 
 def places(task: Task, pairs: Sequence[Pair], left_out: Sequence[LeftOut]) -> list[Place]:
@@ -39,11 +41,11 @@ def places(task: Task, pairs: Sequence[Pair], left_out: Sequence[LeftOut]) -> li
     if task.place:
         return [task.place]
     if operation.between_pairs and not task.inside:
-        return list(pairs)
+        return _some(pairs, task.most_places)
     out = {absent.node for absent in left_out if operation.name in absent.ops}
     everybody = tuple(dict.fromkeys(node for pair in pairs for node in pair if node not in out))
     if task.inside:
-        return [(node, node) for node in everybody]
+        return _some([(node, node) for node in everybody], task.most_places)
     if operation.ranks == 1 and not operation.command:
         return [(node,) for node in everybody if task.nodes is None or node in task.nodes]
     if operation.command:
@@ -51,6 +53,12 @@ def places(task: Task, pairs: Sequence[Pair], left_out: Sequence[LeftOut]) -> li
     ranks = tuple(node for node in everybody for _ in range(task.ranks_per_node))
     ranks = ranks[: task.ranks or None]
     return [ranks] if len(set(ranks)) > 1 else []
+
+
+def _some(all_of_them: Sequence[Pair], most: int) -> list[Place]:
+    """Return so many at most, as far apart as they can be."""
+    count = min(most or len(all_of_them), len(all_of_them))
+    return [all_of_them[number * len(all_of_them) // count] for number in range(count)]
 
 
 def spread(nodes: Sequence[str], ranks: int) -> Place:

@@ -288,7 +288,15 @@ def _experiments(request: MeasureRequest, operations: Mapping[str, Operation]) -
                 if not operation.ranks and 0 < ranks <= per_node:
                     raise UsageError(f"ranks: {ranks} with {per_node} of each node are on one: it takes two")
                 called = _called(operation, name, beside_traffic=experiment.foreign)
-                yield Task(called, sizes, ranks, per_node, inside=experiment.inside, each_cpu=each_cpu)
+                yield Task(
+                    called,
+                    sizes,
+                    ranks,
+                    per_node,
+                    inside=experiment.inside,
+                    each_cpu=each_cpu,
+                    most_places=experiment.places,
+                )
         except UsageError as error:
             raise UsageError(f"{request.ladder}: experiment {number} ({experiment.op}): {error}") from error
 

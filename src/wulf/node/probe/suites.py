@@ -63,6 +63,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     each_cpu: bool = False
     #: While the nodes that it leaves free stream to each other, two by two.
     foreign: bool = False
+    #: At so many pairs, or nodes, at most, of an operation between two ranks: they are taken for alike; 0 for all.
+    places: Annotated[int, msgspec.Meta(ge=0)] = 0
 
     def sizes_bytes(self) -> list[int]:
         """Return the sizes, ascending; raises UsageError for one that is none."""
@@ -140,6 +142,8 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     source: str = ""
     #: Length of a visit, where the user asks for none.
     visit: str = VISIT
+    #: Time that is enough for four nodes, where the user says none; empty for the usual one.
+    budget: str = ""
     experiment: Annotated[list[Experiment], msgspec.Meta(min_length=1)]
 
 
@@ -181,6 +185,8 @@ def parse(text: str, source: str) -> Suite:
     except msgspec.DecodeError as error:
         raise ConfigError(f"{source}: {error}") from error
     _require_duration(suite.visit, source)
+    if suite.budget:
+        _require_duration(suite.budget, source)
     for number, experiment in enumerate(suite.experiment, 1):
         try:
             experiment.require_whole()

@@ -20,6 +20,7 @@ from wulf.base.records import (
     Analysis,
     CellEstimate,
     Estimate,
+    Floor,
     Predicted,
     Prediction,
     Timeline,
@@ -154,13 +155,18 @@ class Calibrated:
 def _with_means(cells: Sequence[CellEstimate], run: Run) -> list[CellEstimate]:
     """Return cells with their mean times: a program waits for all of its messages, not for the usual one.
 
-    A run without its samples keeps its medians.
+    Trains keep their medians: what they tell is a link's rate, of which a rank that was held up is no part. So does a
+    run without its samples.
     """
+    trains = {one.name for one in run.manifest.operations if (one.asked or one.name).startswith("mpi_burst")}
     evidence = measuring(run.results)
     samples = [sample for result in evidence for sample in result.samples]
     launches = [result.launch for result in evidence]
     means = estimate.means(samples, launches, run.manifest.plan, run.manifest.operations)
-    return [msgspec.structs.replace(one, time=means.get(one.cell, one.time)) for one in cells]
+    return [
+        one if one.cell.op in trains else msgspec.structs.replace(one, time=means.get(one.cell, one.time))
+        for one in cells
+    ]
 
 
 @dataclass(frozen=True)
@@ -182,6 +188,8 @@ class Question:
     known: list[str]
     #: Calls on files with the time of each, the mean of the ranks [s].
     files: dict[str, float]
+    #: Question that is not answered → why.
+    refused: dict[str, str]
     #: Where it is, and what runs beside it.
     shared: contending.Shared
 
@@ -287,7 +295,9 @@ def _question(request: PredictRequest, path: Path, own: Launches | None, others:
     (nodes, *nodes_beside), names = placed([trace, *beside], request.ranks_per_node, request.placement)
     shares_nodes = any(len(set(one)) < len(one) for one in (nodes, *nodes_beside))
     calibrated = Calibrated(request.run, shares_nodes=shares_nodes)
-    scenarios = [*_scenarios(request, calibrated), scenario.bound()]
+    base = calibrated.network()
+    told, refused = answerable(_scenarios(request, calibrated), base)
+    scenarios = [*told, scenario.bound()]
     records = [stream.slots[stream.starts()] for stream in trace.streams]
     spread = uncertainty.compute_spread(records)
     draws = [Sample(request.seed, number) for number in range(request.samples)]
@@ -298,7 +308,6 @@ def _question(request: PredictRequest, path: Path, own: Launches | None, others:
         for draw, compute in zip(draws, computes, strict=True)
         if calibrated.tells_launches
     ]
-    base = calibrated.network()
     return Question(
         request=request,
         trace=trace,
@@ -311,8 +320,9 @@ def _question(request: PredictRequest, path: Path, own: Launches | None, others:
         spread=spread,
         own=own or program_traces.alone(trace),
         wildcards=sum(int(np.count_nonzero(_from_anybody(one))) for one in records),
-        known=[*calibrated.notes, *_of_nodes(request)],
+        known=[*calibrated.notes, *base.between.not_told.values(), *_of_nodes(request)],
         files=file_calls(trace),
+        refused=refused,
         shared=contending.Shared(
             trace=path,
             nodes=[node for one in (nodes, *nodes_beside) for node in one],
@@ -375,6 +385,27 @@ def _scenarios(request: PredictRequest, calibrated: Calibrated) -> list[Scenario
     return scenario.parse(request.what_if, finder(request.own), others)
 
 
+def answerable(asked: Sequence[Scenario], base: Network) -> tuple[list[Scenario], dict[str, str]]:
+    """Return what the calibration tells enough for, and of the rest why it does not.
+
+    Raises
+    ------
+    UsageError
+        Nothing that was asked can be answered.
+    """
+    told, refused = [], {}
+    for one in asked:
+        try:
+            one.network(base)
+        except scenario.NotToldError as reason:
+            refused[one.name] = str(reason)
+        else:
+            told.append(one)
+    if refused and not told:
+        raise UsageError(next(iter(refused.values())))
+    return told, refused
+
+
 def as_it_is(request: PredictRequest, say: Say) -> Estimate:
     """Return what the model says of a program on the network as it is [s]; raises as `predict`."""
     (of,) = evaluate([request], say)
@@ -432,6 +463,13 @@ def _prediction(of: Evaluated) -> Prediction:
         base=as_it_is,
         scenarios=predicted,
         bound=bound,
+        floors=[
+            Floor(network=name, bandwidth_s=float(by_bandwidth_s), computing_s=float(by_computing_s))
+            for name, (by_bandwidth_s, by_computing_s) in zip(
+                [judge.AS_IT_IS, *(one.name for one in question.scenarios)], figures.floors, strict=True
+            )
+        ],
+        refused=question.refused,
         curve=of.found.curve,
         tolerance=curves.tolerances(
             of.found.curve, question.far_ns * 1e-9, base, question.sampled, calibrated_s

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from msgspec.structs import replace
 
 from wulf.base.records import CellEstimate, Estimate, LogGP, Operation, Place, Setting
 from wulf.base.units import format_bytes, format_estimate
+from wulf.stats.core.regression import Line, theil_sen
 from wulf.stats.model import hockney
 from wulf.stats.model.causes import limits_between, limits_of
 from wulf.stats.model.curve_data import Curve, of_cells
@@ -139,10 +140,15 @@ def _with_gaps(found: LogGP, measured: _Measured) -> LogGP:
         gaps = _gaps(of_cells(trains[short]), of_cells(trains[long]), short, long)
         if len(gaps.sizes) < hockney.MIN_SIZES:
             raise NotIdentifiable(f"it takes {hockney.MIN_SIZES} sizes, there are {len(gaps.sizes)}")
-        line = hockney.robust(gaps, hockney.launch_lines(gaps, hockney.robust_line))
+        # A gap of one launch may come out negative, so errors are taken for parts of the gap of all of them.
+        line = hockney.robust(gaps, hockney.launch_lines(gaps, _line_by(gaps.times)))
     except NotIdentifiable as reason:
         return replace(found, notes=[*found.notes, f"g and G are not identifiable: {reason}"])
     return replace(found, gap=line.alpha, gap_per_byte=line.inverse_beta)
+
+
+def _line_by(scale: np.ndarray) -> Callable[[np.ndarray, np.ndarray], Line]:
+    return lambda sizes, times: theil_sen(sizes, times, scale=scale)
 
 
 def _gaps(short: Curve, long: Curve, fewer: int, more: int) -> Curve:

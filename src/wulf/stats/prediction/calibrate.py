@@ -15,13 +15,20 @@ send to each other do: of them E(s) is measured, and
 
 * a message that does not wait: E(s) = o_s(s) + max(w(s) + L, after(s)) + o_r(s);
 * one that does: E(s) = T(s) + after(s).
+
+No message takes the wire for less than its size at the rate of the long run, which trains tell; where single ones do,
+the link lets bursts through, and that has parameters of its own (`sustained`).
+
+When within its call a message leaves no round trip tells: L may be more by all of o_s, and o_s less. It changes nothing
+but what another latency does, so that question has the whole range, or is refused where the range is too wide.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -29,6 +36,7 @@ from wulf.base.errors import UsageError
 from wulf.base.records import CellEstimate, Estimate, LogGP, Operation
 from wulf.stats.prediction.draws import WIDTH, Draw, Likely
 from wulf.stats.prediction.network import Link, Piece, Pieces, at, from_size, through
+from wulf.stats.prediction.sustained import Sustained, sustained
 
 ROUND_TRIP, BOTH_WAYS, SEND, ISEND, RECEIVE = (
     "mpi_pingpong",
@@ -38,12 +46,16 @@ ROUND_TRIP, BOTH_WAYS, SEND, ISEND, RECEIVE = (
     "mpi_recv_overhead",
 )
 SHORT, LONG = "mpi_rate:1", "mpi_rate:16"
+#: Messages at once behind a rest: one, and so many.
+SINGLE, TRAIN, TRAINED = "mpi_burst:1", "mpi_burst:8", 8
 #: A network is not known without these.
 NEEDED = (ROUND_TRIP, SEND, RECEIVE)
 #: Of a time that has no interval, so much of it is taken for its 95 % interval, either way.
 NO_INTERVAL = 0.1
 #: A call that takes more than this part of the gap waits for the wire; up to this size nobody's buffers are full [B].
 HINDERED, _SHORT = 0.5, 1024
+#: A latency that may be more than so many times as much is not known.
+_KNOWN = 2.0
 _MEASURE = "measure with 'wulf measure --suite calibrate' on the cluster"
 
 
@@ -89,6 +101,35 @@ class Way:
     #: What of it is not known, or was taken for something, in words.
     notes: tuple[str, ...] = field(default=())
     pairs: int = 1
+
+    @functools.cached_property
+    def is_shaped(self) -> bool:
+        """Whether the link lets bursts through faster than it carries more."""
+        found = self.carried(
+            {kind: dict(zip(of.sizes, of.times, strict=True)) for kind, of in self.points.items()}, None
+        )
+        return found is not None and found.is_shaped
+
+    def carried(self, times: Mapping[str, Mapping[int, float]], shaped: bool | None) -> Sustained | None:
+        """Return what the link carries in the long run; None within a node, where nothing is shared.
+
+        Parameters
+        ----------
+        times
+            Of each operation by size [s].
+        shaped
+            Whether it lets bursts through; None where that is to be found.
+        """
+        if self.where == "within":
+            return None
+        empty = times[ROUND_TRIP][min(times[ROUND_TRIP])]
+        rested = {size: time - 2 * empty for size, time in times.get(SINGLE, {}).items()}
+        turned = {size: time - empty for size, time in times[ROUND_TRIP].items()}
+        trains = {TRAINED * size: time - 2 * empty for size, time in times.get(TRAIN, {}).items()}
+        # An older calibration has no trains: long messages are trains of segments.
+        trains = trains or {size: time for size, time in turned.items() if size > self.eager_bytes}
+        singles = {size: min(time, rested.get(size, time)) for size, time in turned.items()}
+        return sustained(trains, singles if shaped is None else {}, shaped=bool(shaped))
 
     @property
     def tells_launches(self) -> bool:
@@ -149,7 +190,7 @@ def _way(
 
 def _asked(operation: Operation) -> str:
     name, _, number = (operation.asked or operation.name).partition(":")
-    return f"{name}:{number}" if name == "mpi_rate" and number else name
+    return f"{name}:{number}" if name in ("mpi_rate", "mpi_burst") and number else name
 
 
 def _lies(place: Sequence[str], where: str) -> bool:
@@ -213,10 +254,13 @@ def link(way: Way, draw: Draw | None = None, *, one_launch: bool = False) -> Lin
     chance = draw or Likely()
     launch = chance.of(f"{way.origin} launch") if one_launch else 0.0
     drawn = _drawn(way, chance, launch)
-    whole = drawn[ROUND_TRIP]
-    sizes = sorted(whole)
+    carried = way.carried(drawn, way.is_shaped)
+    shaped = carried if carried is not None and carried.is_shaped else None
+    whole = _whole(drawn) if shaped is not None else drawn[ROUND_TRIP]
+    long_run = carried.per_byte_ns if carried is not None else 0.0
     gaps = _gaps(drawn)
     send, receive = _pieces_of(_unhindered(drawn[SEND], gaps)), _pieces_of(drawn[RECEIVE])
+    sizes = sorted(whole)
     first = sizes[0]
     total = whole[first] * 1e9
     o_r = min(at(receive, first), total)
@@ -225,34 +269,107 @@ def link(way: Way, draw: Draw | None = None, *, one_launch: bool = False) -> Lin
     latency = max(total - o_s - o_r - wire, 0.0)
     eager = [size for size in sizes if size <= way.eager_bytes] or [first]
     ends = [
-        _ends(whole[size] * 1e9 - latency, (o_s, at(send, size)), o_r, at(gaps, size) if gaps else math.inf)
+        _ends(
+            whole[size] * 1e9 - latency,
+            (o_s, at(send, size)),
+            o_r,
+            at(gaps, size) if gaps else math.inf,
+            0.0 if shaped is not None else long_run * size,
+        )
         for size in eager[1:]
     ]
     parts = [(o_s, wire, o_r), *ends]
     sent, wires, received = (through(eager, values) for values in zip(*parts, strict=True))
     both = _pieces_of(drawn[BOTH_WAYS]) if BOTH_WAYS in drawn else ()
-    afters = through(
-        eager,
-        [
-            _after(part, latency, at(send, size), at(both, size) if both else None)
-            for size, part in zip(eager, parts, strict=True)
-        ],
-    )
-    large = [size for size in sizes if size > way.eager_bytes]
-    if not large:
-        return Link(latency, way.eager_bytes, sent, received, wires, afters)
-    begin = way.eager_bytes + 1
-    posts = _posts(drawn.get(ISEND, {}), begin) or (Piece(0, o_s, 0.0),)
-    late = [whole[size] * 1e9 - 3 * latency - at(posts, size) - o_r for size in large]
-    late_after = _late_afters(way, chance, whole, large)
-    return Link(
+    afters = [
+        _after(part, latency, at(send, size), at(both, size) if both else None, long_run * size)
+        for size, part in zip(eager, parts, strict=True)
+    ]
+    small = Link(
         latency,
         way.eager_bytes,
-        send=_joined(sent, begin, from_size(posts, begin)),
-        receive=_joined(received, begin, (Piece(begin, o_r, 0.0),)),
-        wire=_joined(wires, begin, _late(begin, large, late)),
-        after=_joined(afters, begin, _late(begin, large, late_after)),
+        sent,
+        received,
+        wires,
+        through(eager, afters),
+        not_told=_not_told(way, latency, o_s) if draw is None else {},
+        latency_span_ns=o_s,
     )
+    made = _with_large(way, small, drawn, whole, (chance, long_run if shaped is not None else 0.0))
+    return made if shaped is None else _shaped(made, small.wire, shaped, sizes)
+
+
+def _whole(drawn: Mapping[str, Mapping[int, float]]) -> dict[int, float]:
+    """Return half round trips of a link that lets bursts through: none of them waits for what others have taken."""
+    turned = drawn[ROUND_TRIP]
+    empty = turned[min(turned)]
+    rested = {size: time - empty for size, time in drawn.get(SINGLE, {}).items() if time > empty}
+    if not rested:
+        return dict(turned)
+    between = _pieces_of(rested)
+    return {
+        size: min(time, at(between, size) * 1e-9) if size <= max(rested) else time
+        for size, time in turned.items()
+    }
+
+
+def _with_large(
+    way: Way,
+    small: Link,
+    drawn: Mapping[str, Mapping[int, float]],
+    whole: Mapping[int, float],
+    of_both: tuple[Draw, float],
+) -> Link:
+    """Return the link with messages that wait for their receivers, if there are any.
+
+    Parameters
+    ----------
+    of_both
+        What is drawn, and for how long a byte takes a link that lets bursts through in the long run, else 0 [ns].
+    """
+    large = [size for size in sorted(whole) if size > way.eager_bytes]
+    if not large:
+        return small
+    begin, latency = way.eager_bytes + 1, small.latency_ns
+    o_s, o_r = at(small.send, 0), at(small.receive, 0)
+    posts = _posts(drawn.get(ISEND, {}), begin) or (Piece(0, o_s, 0.0),)
+    late = [whole[size] * 1e9 - 3 * latency - at(posts, size) - o_r for size in large]
+    alone = {size: max(whole[size], of_both[1] * 1e-9 * size) for size in large}
+    late_after = _late_afters(way, of_both[0], alone)
+    return replace(
+        small,
+        send=_joined(small.send, begin, from_size(posts, begin)),
+        receive=_joined(small.receive, begin, (Piece(begin, o_r, 0.0),)),
+        wire=_joined(small.wire, begin, _late(begin, large, late)),
+        after=_joined(small.after, begin, _late(begin, large, late_after)),
+    )
+
+
+def _shaped(found: Link, burst: Pieces, carried: Sustained, sizes: Sequence[int]) -> Link:
+    """Return a link that lets bursts through: a message takes it for its size at the rate of the long run."""
+    wires = [max(at(burst, size), carried.per_byte_ns * size) for size in sizes]
+    return replace(found, wire=through(sizes, wires), burst=burst, depth_ns=carried.depth_ns)
+
+
+def _not_told(way: Way, latency: float, o_s: float) -> dict[str, str]:
+    """Return which parameters are not told, and why."""
+    found = {}
+    kinds = (ROUND_TRIP, SEND, RECEIVE)
+    error = WIDTH * 1e9 * math.hypot(*(way.points[kind].errors[0] for kind in kinds))
+    low, high = max(latency - error, 0.0), latency + error + o_s
+    if high > _KNOWN * max(low, 1e-9) and high > _KNOWN * latency:
+        found["latency"] = (
+            f"{way.origin} does not tell the latency: it is anywhere from {low / 1e3:.1f} to {high / 1e3:.1f} µs, as "
+            "the calls take most of a message's time; ask for a time (latency=50us)"
+        )
+    times = {kind: dict(zip(of.sizes, of.times, strict=True)) for kind, of in way.points.items()}
+    carried = way.carried(times, way.is_shaped)
+    if carried is not None and not carried.is_steady:
+        found["bandwidth"] = (
+            f"{way.origin} does not tell the bandwidth of the long run: the rate of its longest trains still falls; "
+            "what lets bursts through there holds more than they have"
+        )
+    return found
 
 
 def _drawn(way: Way, chance: Draw, launch: float) -> dict[str, dict[int, float]]:
@@ -269,7 +386,9 @@ def _drawn(way: Way, chance: Draw, launch: float) -> dict[str, dict[int, float]]
     }
 
 
-def _after(part: tuple[float, float, float], latency: float, call: float, both: float | None) -> float:
+def _after(
+    part: tuple[float, float, float], latency: float, call: float, both: float | None, carried: float
+) -> float:
     """Return the sender's CPU time when a message has left [ns].
 
     Parameters
@@ -280,27 +399,29 @@ def _after(part: tuple[float, float, float], latency: float, call: float, both: 
         What the call that sends takes alone.
     both
         What two ranks that send to each other take, if it was measured.
+    carried
+        What the link takes for it in the long run.
     """
     o_s, wire, o_r = part
     left = max(call - o_s, 0.0)
     # Where the wire is what takes the time, two messages that meet tell nothing of the CPU.
-    if both is None or wire > o_s + o_r or both <= o_s + wire + latency + o_r:
+    if both is None or max(wire, carried) > o_s + o_r or both <= o_s + wire + latency + o_r:
         return left
     return both - o_s - o_r
 
 
-def _late_afters(way: Way, chance: Draw, whole: Mapping[int, float], large: Sequence[int]) -> list[float]:
-    """Return by how much more two ranks take that send large messages to each other [ns].
+def _late_afters(way: Way, chance: Draw, alone: Mapping[int, float]) -> list[float]:
+    """Return by how much more two ranks take that send large messages to each other than one alone [ns].
 
     An answer that lets a message go may have to wait behind a message the other way: then they go one after the
     other. How often that happens to a program depends on how far its ranks are apart, which is another matter in each,
     but the same on all networks: so the number's name is that of no run.
     """
     if BOTH_WAYS not in way.points:
-        return [0.0 for _ in large]
+        return [0.0 for _ in alone]
     points = way.points[BOTH_WAYS]
     both = dict(zip(points.sizes, points.among(chance.of(f"{way.where} both ways")), strict=True))
-    return [max(both.get(size, whole[size]) - whole[size], 0.0) * 1e9 for size in large]
+    return [max(both.get(size, time) - time, 0.0) * 1e9 for size, time in alone.items()]
 
 
 def _pieces_of(times: Mapping[int, float]) -> Pieces:
@@ -343,11 +464,18 @@ def _gaps(drawn: Mapping[str, Mapping[int, float]]) -> Pieces:
     return through(sizes, [(16 * drawn[LONG][size] - drawn[SHORT][size]) / 15 * 1e9 for size in sizes])
 
 
-def _ends(left: float, send: tuple[float, float], receive: float, gap: float) -> tuple[float, float, float]:
-    """Divide what is left of a round trip without its latency: the sender's CPU, the wire, the receiver's CPU [ns]."""
-    o_s = min(max(send), max(left - receive, send[0]))
+def _ends(
+    left: float, send: tuple[float, float], receive: float, gap: float, carried: float
+) -> tuple[float, float, float]:
+    """Divide what is left of a round trip without its latency: the sender's CPU, the wire, the receiver's CPU [ns].
+
+    The wire takes what the link takes in the long run (`carried`): the CPU's work that is meanwhile is behind it.
+    """
+    longest = max(left - receive - send[0], 0.0)
+    least = min(carried, longest)
+    o_s = min(max(send), max(left - receive - least, send[0]))
     rest = max(left - o_s - receive, 0.0)
-    wire = min(gap, rest)
+    wire = max(min(gap, rest), least)
     return o_s, wire, receive + rest - wire
 
 

@@ -106,6 +106,7 @@ class Compared:
         return replace(
             alone,
             times=np.column_stack([alone.times[:, :1], shared.times]),
+            least=np.column_stack([alone.least[:, :1], shared.least]) if alone.least.size else alone.least,
             paths=[alone.paths[0], *alone.paths],
         )
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from wulf.base.errors import UsageError
 from wulf.base.records import Estimate, HopSource, PathShares, Predicted
-from wulf.stats.prediction import replayed, uncertainty
+from wulf.stats.prediction import replayed, scenario, uncertainty
 from wulf.stats.prediction.draws import Sample
 from wulf.stats.prediction.launches import Launches
 from wulf.stats.prediction.network import Network
@@ -29,7 +29,8 @@ _RANKS = 4
 class Asked:
     """Networks in the order in which they are replayed: likely ones first, then each sample of all, then a grid.
 
-    Last is the calibrated one as single launches find it. `columns` counts the calibrated network, too.
+    Behind them are for each likely one what it cannot take less than, by bandwidth and by computing alone. Last is the
+    calibrated one as single launches find it. `columns` counts the calibrated network, too.
     """
 
     networks: list[Network]
@@ -38,6 +39,14 @@ class Asked:
     grid: int = 0
     #: … and how many of single launches.
     launches: int = 0
+
+    def rates(self) -> NDArray[np.float64]:
+        """Return for how long a byte takes each network [ns], and times what the program computes: [row, column, 2]."""
+        rows = [
+            [one.between.wire[-1].per_byte_ns, one.compute]
+            for one in self.networks[: len(self.networks) - self.grid - self.launches - 2 * self.columns]
+        ]
+        return np.array(rows).reshape(-1, self.columns, 2)
 
 
 def asked(
@@ -55,7 +64,8 @@ def asked(
         for network, draw in zip(sampled, draws, strict=True)
     ]
     networks = [network for row in rows for network in row]
-    return Asked([*networks, *grid, *launches], len(scenarios) + 1, len(grid), len(launches))
+    floors = [alone(one) for one in rows[0] for alone in scenario.ALONE]
+    return Asked([*networks, *grid, *floors, *launches], len(scenarios) + 1, len(grid), len(launches))
 
 
 @dataclass(frozen=True)
@@ -77,6 +87,10 @@ class Figures:
     #: Standard normal numbers of each sample: for the median of launches, and for one of them.
     usual: NDArray[np.float64] = field(default_factory=lambda: np.array([]))
     single: NDArray[np.float64] = field(default_factory=lambda: np.array([]))
+    #: What each likely network cannot take less than, by bandwidth and by computing alone: [column, 2] [s].
+    floors: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 2)))
+    #: The greater of both for each of `times`, in times of the program's own [s].
+    least: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
 
     @property
     def anchor_s(self) -> float:
@@ -85,12 +99,20 @@ class Figures:
 
     def likely(self, column: int) -> float:
         """Run time on another network ÷ that on the network as it is, with likely parameters."""
-        return float(self.times[0, column] / self.times[0, 0])
+        return float(max(self.times[0, column] / self.times[0, 0], self._least(column)[0]))
 
     def changes(self, column: int) -> NDArray[np.float64]:
         """Return the same of every sample, with how well the model fits."""
         changes = self.times[1:, column] / self.times[1:, 0]
-        return changes * uncertainty.misfit(self.fit, changes, self.numbers)
+        fitted = changes * uncertainty.misfit(self.fit, changes, self.numbers)
+        return np.maximum(fitted, self._least(column)[1:])
+
+    def _least(self, column: int) -> NDArray[np.float64]:
+        """Return what no run time is below, of each row, ÷ that on the network as it is."""
+        if not self.least.size:
+            return np.zeros(len(self.times))
+        least: NDArray[np.float64] = self.least[:, column] / self.anchor_s
+        return least
 
     @property
     def fit(self) -> float:
@@ -103,8 +125,12 @@ def figures(found: replayed.Replayed, of: Asked, own: Launches | None, draws: Se
     every = np.array([one.time_ns for one in found.results]) * 1e-9
     if not every[0] > 0:
         raise UsageError("nothing that the trace holds takes any time: it computes nothing and sends nothing")
-    ends = len(every) - of.grid - of.launches, len(every) - of.launches
-    times, grid, launches = np.split(every, ends)
+    last = len(every) - of.launches
+    times, grid, alone, launches = np.split(
+        every, (last - 2 * of.columns - of.grid, last - 2 * of.columns, last)
+    )
+    floors = alone.reshape(of.columns, 2)
+    own_s = own.median_s if own is not None else None
     paths = [
         one.path(network)
         for one, network in zip(found.results[: of.columns], of.networks[: of.columns], strict=True)
@@ -115,14 +141,30 @@ def figures(found: replayed.Replayed, of: Asked, own: Launches | None, draws: Se
     return Figures(
         times=times.reshape(-1, of.columns),
         paths=paths,
-        own_s=own.median_s if own is not None else None,
+        own_s=own_s,
         numbers=misfit,
         grid=grid.tolist(),
         launches=launches,
         own=own,
         usual=usual,
         single=single,
+        floors=floors,
+        least=_least(floors, of.rates(), own_s),
     )
+
+
+def _least(
+    floors: NDArray[np.float64], rates: NDArray[np.float64], own_s: float | None
+) -> NDArray[np.float64]:
+    """Return what no prediction is below: [row, column] [s].
+
+    Floors are of likely networks; those of a sample have its bandwidth and computing. Of a program that was faster than
+    its own floor they are less by that.
+    """
+    likely = np.where(rates[:1] > 0, rates[:1], 1.0)
+    least: NDArray[np.float64] = np.max(floors * np.where(rates[:1] > 0, rates / likely, 1.0), axis=2)
+    here = float(floors[0].max())
+    return least * min(1.0, own_s / here) if own_s is not None and here > 0 else least
 
 
 def as_it_is(of: Figures, source: str) -> Predicted:
@@ -153,7 +195,7 @@ def _one_launch_by_model(value: float, of: Figures) -> Estimate | None:
     return uncertainty.estimate(value, of.launches, "s", method)
 
 
-def on(scenario: Scenario, column: int, of: Figures) -> Predicted:
+def on(asked: Scenario, column: int, of: Figures) -> Predicted:
     """Return what the program takes on another network: its own time, times the model's change."""
     likely, factors = of.likely(column), of.changes(column)
     method = "program's own time × the model's change, both networks of one sample; misfit as on the network as it is"
@@ -163,14 +205,14 @@ def on(scenario: Scenario, column: int, of: Figures) -> Predicted:
         one = uncertainty.estimate(value, usual * of.own.single(of.single), "s", f"{method}; one launch")
         usual, launch = usual * of.own.usual(of.usual), one
     return Predicted(
-        name=scenario.name,
-        title=scenario.title,
+        name=asked.name,
+        title=asked.title,
         time=uncertainty.estimate(value, usual, "s", method),
         launch=launch,
         change=change,
         model_s=float(of.times[0, column]),
         path=of.paths[column],
-        source="; ".join(f"{e.source} ({e.how_known})" for one in scenario.of for e in one.evidence),
+        source="; ".join(f"{e.source} ({e.how_known})" for one in asked.of for e in one.evidence),
         verdict=verdict(change),
     )
 

@@ -5,8 +5,8 @@ The text format, and what each number means, is documented in ``native/replay/ne
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -38,6 +38,14 @@ class Link:
     wire: Pieces
     #: The sender's CPU when the message has left, for which its receiver does not wait; empty for none.
     after: Pieces = ()
+    #: Of a link that lets bursts through: how long it is taken by a message that finds it rested, while `wire` is of
+    #: the long run; and how far ahead of that it may be [ns].
+    burst: Pieces = ()
+    depth_ns: float = 0.0
+    #: By so much the latency may be more, and what the sender's CPU takes before a message leaves less [ns].
+    latency_span_ns: float = 0.0
+    #: Parameter (``latency``, ``bandwidth``) → why it is not known.
+    not_told: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -108,7 +116,15 @@ def scaled(pieces: Pieces, factor: float) -> Pieces:
 def free(link: Link) -> Link:
     """Return a link of which no message takes any time."""
     nothing = (Piece(0, 0.0, 0.0),)
-    return replace(link, latency_ns=0.0, send=nothing, receive=nothing, wire=nothing)
+    return replace(
+        link, latency_ns=0.0, send=nothing, receive=nothing, wire=nothing, after=(), burst=(), depth_ns=0.0
+    )
+
+
+def only_wire(link: Link) -> Link:
+    """Return a link of which a message takes its size at the bandwidth, and nothing else."""
+    nothing = (Piece(0, 0.0, 0.0),)
+    return replace(link, latency_ns=0.0, send=nothing, receive=nothing, after=())
 
 
 def bandwidth(link: Link) -> float | None:
@@ -129,11 +145,14 @@ def _lines(place: int, network: Network) -> Iterator[str]:
             continue
         yield f"latency {where} {link.latency_ns:.6g}"
         yield f"eager {where} {link.eager_bytes}"
+        if link.depth_ns > 0:
+            yield f"depth {where} {link.depth_ns:.9g}"
         for what, pieces in (
             ("send", link.send),
             ("receive", link.receive),
             ("after", link.after),
             ("wire", link.wire),
+            ("burst", link.burst if link.depth_ns > 0 else ()),
         ):
             for piece in pieces:
                 yield f"{what} {where} {piece.from_bytes} {piece.base_ns:.9g} {piece.per_byte_ns:.9g}"

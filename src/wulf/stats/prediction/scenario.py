@@ -7,6 +7,7 @@ of another calibrated run.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from wulf.base.networks import Between, Bounds, NamedNetwork, Stretch
 from wulf.base.text import printable
 from wulf.base.units import format_time, parse_duration
 from wulf.stats.prediction.draws import Draw, Likely, bounded
-from wulf.stats.prediction.network import Link, Network, Piece, Pieces, faster, free, scaled
+from wulf.stats.prediction.network import Link, Network, Piece, Pieces, faster, free, only_wire, scaled
 
 #: A range of latencies is looked at in so many places, each as many times the one before.
 STEPS = 5
@@ -34,6 +35,10 @@ Find = Callable[[str], NamedNetwork]
 Change = Callable[[Network, Draw], Network]
 #: Name of a calibrated run → what it measured, as a change of any network to it.
 Calibrated = Callable[[str], Change]
+
+
+class NotToldError(UsageError):
+    """A question about a parameter that the calibration does not tell."""
 
 
 @dataclass(frozen=True)
@@ -149,24 +154,63 @@ def _free(network: Network, draw: Draw) -> Network:  # noqa: ARG001 - there is n
     return replace(network, between=free(network.between))
 
 
+def by_bandwidth_alone(network: Network) -> Network:
+    """Return a network on which messages between nodes take their size at the bandwidth, and nothing else any time."""
+    return Network(only_wire(network.between), _free_within(network), compute=0.0)
+
+
+def by_computing_alone(network: Network) -> Network:
+    """Return a network on which nothing but computing takes any time."""
+    return replace(
+        network, between=free(network.between), within=_free_within(network), reduce_ns_per_byte=0.0
+    )
+
+
+def _free_within(network: Network) -> Link | None:
+    return None if network.within is None else free(network.within)
+
+
+#: What makes of a network what it cannot take less than.
+ALONE = (by_bandwidth_alone, by_computing_alone)
+
+
 def with_bandwidth(network: Network, factor: float) -> Network:
     """Return a network of so many times the bandwidth between nodes, all else as it is."""
-    return _with(network, wire=faster(network.between.wire, factor))
+    link = network.between
+    # What passes as a burst are so many bytes, whatever the rate.
+    return _with(network, wire=faster(link.wire, factor), depth_ns=link.depth_ns / factor)
 
 
 def _constant(value: float) -> Callable[[float], float]:
     return lambda _: value
 
 
+def _told(network: Network, parameter: str, asked: str) -> None:
+    why = network.between.not_told.get(parameter)
+    if why is not None:
+        raise NotToldError(f"{asked} is not answered: {why}")
+
+
 def _latency(new: Callable[[float], float], shown: str) -> Scenario:
-    def change(network: Network, draw: Draw) -> Network:  # noqa: ARG001 - what a user says is not uncertain
-        return _with(network, latency_ns=new(network.between.latency_ns))
+    def change(network: Network, draw: Draw) -> Network:
+        if shown.startswith("x"):
+            _told(network, "latency", f"latency={shown}")
+        # What a message takes stays the same where more of it is latency, and less the sender's CPU.
+        number = draw.of("leaves")
+        more = (
+            0.5 * (1 + math.erf(number / math.sqrt(2))) * network.between.latency_span_ns if number else 0.0
+        )
+        return _with(network, latency_ns=max(new(network.between.latency_ns + more) - more, 0.0))
 
     return Scenario(f"latency={shown}", f"latency {shown}", (change,))
 
 
 def _bandwidth(factor: float) -> Change:
-    return lambda network, _: with_bandwidth(network, factor)
+    def change(network: Network, draw: Draw) -> Network:  # noqa: ARG001 - what a user says is not uncertain
+        _told(network, "bandwidth", f"bandwidth=x{factor:g}")
+        return with_bandwidth(network, factor)
+
+    return change
 
 
 def _overhead(factor: float) -> Change:

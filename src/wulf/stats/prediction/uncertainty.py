@@ -75,6 +75,8 @@ def misfit(ratio: float, changes: NDArray[np.float64], numbers: NDArray[np.float
     numbers
         Standard normal ones, one for each sample.
     """
-    differs = 1 - np.minimum(changes, 1 / changes)
+    # Where nothing is left of a time, it has changed wholly.
+    positive = np.where(changes > 0, changes, 1.0)
+    differs = np.where(changes > 0, 1 - np.minimum(positive, 1 / positive), 1.0)
     factors: NDArray[np.float64] = np.power(ratio, MISFIT * numbers * differs)
     return factors

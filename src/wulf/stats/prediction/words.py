@@ -10,15 +10,13 @@ from wulf.stats.prediction.launches import FEWEST, Launches
 
 
 def conclusion(of: Prediction) -> Iterator[str]:
-    """Say what it comes to: the answer first, then what each network brings, then why."""
+    """Say what it comes to: what the program would gain on what, or why that cannot be said; then why."""
     yield _answer(of) if of.explains else _caution(of)
-    for one in sorted(of.scenarios, key=lambda one: one.change.value):
-        yield _of_one(one) if of.explains else _by_model(one)
+    yield from (f"{why}." for why in of.refused.values())
     yield _path(of.base)
-    if not of.explains:
-        return
-    yield f"No network brings more than {format_change(of.bound.change)}: that is where messages take no time at all."
-    yield from _bears(of)
+    if of.explains:
+        most = format_change(of.bound.change)
+        yield f"No network brings more than {most}: that is where messages take no time at all."
 
 
 def _caution(of: Prediction) -> str:
@@ -31,33 +29,36 @@ def _caution(of: Prediction) -> str:
     )
 
 
-def _by_model(one: Predicted) -> str:
-    return f"{one.name}: {format_change(one.change)} by a model that does not explain this program."
-
-
 def _answer(of: Prediction) -> str:
     helping = [one for one in of.scenarios if one.verdict == "faster"]
     if helping:
         best = min(helping, key=lambda one: one.change.value)
-        return f"A faster network helps: {best.name} changes the run time by {format_change(best.change)}."
+        now = f" instead of {format_value(of.own_s, 's')}" if of.own_s else ""
+        return (
+            f"A faster network helps: on {best.name} the program takes {format_spread(best.time)}{now}, "
+            f"{format_change(best.change)}."
+        )
     if of.bound.verdict == "no difference":
-        return "Do not buy a network for this program: it hardly waits for the one it has."
-    if any(one.verdict == "cannot be told" for one in of.scenarios):
-        return "It cannot be told yet whether another network helps: the intervals reach from a gain to none."
-    return "None of the networks asked about helps this program."
-
-
-def _of_one(one: Predicted) -> str:
-    change = format_change(one.change)
-    if one.verdict == "faster":
-        return f"{one.name}: the run time changes by {change}, to {format_spread(one.time)}."
-    if one.verdict == "no difference":
-        return f"Do not buy {one.name} for this program: {change} of the run time."
-    if one.verdict == "slower":
-        return f"{one.name} is worse: {change} of the run time."
-    # Of a change of the calibrated network there are no parameters that somebody could measure better.
-    help_ = ": narrow its parameters by measuring such a network" if one.source else ""
-    return f"{one.name}: the interval, {change}, does not tell a gain from none{help_}."
+        return (
+            "Do not buy a network for this program: it hardly waits for the one it has, and none brings more than "
+            f"{format_change(of.bound.change)}."
+        )
+    unsure = [one for one in of.scenarios if one.verdict == "cannot be told"]
+    if unsure:
+        best = min(unsure, key=lambda one: one.change.value)
+        # Of a change of the calibrated network there are no parameters that somebody could measure better.
+        help_ = ": measure such a network" if best.source else ""
+        return (
+            f"It cannot be told whether another network helps: on {best.name} the run time changes by "
+            f"{format_change(best.change)}{help_}."
+        )
+    if not of.scenarios:
+        return "No network was asked about."
+    best = min(of.scenarios, key=lambda one: one.change.value)
+    return (
+        "None of the networks asked about helps this program: the best of them, "
+        f"{best.name}, changes its run time by {format_change(best.change)}."
+    )
 
 
 def _path(base: Predicted) -> str:
@@ -68,27 +69,6 @@ def _path(base: Predicted) -> str:
         f"Of the longest path {computing:.0%} is computing, {cpu:.0%} CPU time of messages, {latency:.0%} latency "
         f"(λ = {path.hops:,.0f}), {bandwidth:.0%} bandwidth (the model's likely values, no interval)."
     )
-
-
-def _bears(of: Prediction) -> Iterator[str]:
-    latency = next(iter(of.tolerance), None)
-    if latency is not None:
-        reached = latency.latency
-        until = (
-            f"more than {format_value(latency.beyond_s, 's')}" if reached is None else format_spread(reached)
-        )
-        yield (
-            f"It bears a latency of {until} before it takes {latency.slower:.0%} longer; it is "
-            f"{format_value(of.latency_s, 's')} now."
-        )
-    need = next(iter(of.bandwidth_need), None)
-    if need is not None and of.bandwidth is not None:
-        least = need.bandwidth
-        down = f"less than {format_value(need.below, 'B/s')}" if least is None else format_spread(least)
-        yield (
-            f"It bears a bandwidth of {down} before it takes {need.slower:.0%} longer; it is "
-            f"{format_value(of.bandwidth, 'B/s')} now."
-        )
 
 
 def notes(

@@ -107,7 +107,7 @@ class MeasureRequest:
     budget_s: Annotated[
         float | None,
         Option(
-            "Time after which no launch is started (10m, 1h30m); --resume has it anew. Default: 5m.",
+            "Time after which no launch is started (10m, 1h30m); --resume has it anew. Default: the suite's, or 5m.",
             unit=SECONDS,
         ),
     ] = None

@@ -36,7 +36,7 @@ def measurement(request: MeasureRequest) -> session.MeasureRequest:
         ladder=name if suite is None else _origin(request),
         sizes_bytes=ladder.base_sizes(name, largest) if suite is None else [largest or sys.maxsize],
         precision=request.precision,
-        budget_s=request.time_s,
+        budget_s=_budget_s(request, suite),
         every_s=request.every_s,
         min_launches=min(6, request.max_launches) if request.min_launches is None else request.min_launches,
         max_launches=request.max_launches,
@@ -59,6 +59,13 @@ def _suite(request: MeasureRequest) -> suites.Suite | None:
 
 def _origin(request: MeasureRequest) -> str:
     return f"suite {request.suite}" if request.suite is not None else str(request.plan)
+
+
+def _budget_s(request: MeasureRequest, suite: suites.Suite | None) -> float:
+    if request.budget_s is not None or request.every_s is not None or suite is None or not suite.budget:
+        return request.time_s
+    budget_s: float = SECONDS.parse(suite.budget)
+    return budget_s
 
 
 def _visit_s(request: MeasureRequest, suite: suites.Suite | None) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 
 from wulf.base.records import Estimate, HopSource, PathShares, Predicted, Prediction
@@ -128,8 +128,9 @@ def _networks(found: Prediction) -> Table:
         *([Column("one launch", numeric=True)] if _tells_launches(found) else []),
         Column("change", numeric=True),
         Column("verdict"),
-        Column("λ", numeric=True),
-        Column("computing", numeric=True),
+        Column("not below", numeric=True),
+        Column("λ", numeric=True, narrow=False),
+        Column("computing", numeric=True, narrow=False),
         Column("latency", numeric=True, narrow=False),
         Column("bandwidth", numeric=True, narrow=False),
         Column("CPU of messages", numeric=True, narrow=False),
@@ -141,8 +142,9 @@ def _networks(found: Prediction) -> Table:
         note=f"{_BY[found.engine]} Intervals 95 %. 'By the model' is how the model fits the program's own run time "
         "on the network as it is; of the networks it is the program's own time that changes as the model says. "
         "λ: latencies between nodes one after the other on the longest path; its parts are of the model's time with "
-        "likely parameters, no interval. The last "
-        "line is no network: between nodes messages take no time.",
+        "likely parameters, no interval. 'Not below': the greater of bandwidth and of computing alone on that network, "
+        "which no prediction undercuts. The last lines are no networks: between nodes messages take no time; and on "
+        "the network as it is nothing takes any but their size at its bandwidth, or but computing.",
     )
 
 
@@ -161,14 +163,18 @@ def _rows(found: Prediction) -> Iterator[tuple[Item, ...]]:
     if found.own_s:
         unknown = Item("–")
         own = Item(format_time(found.own_s), found.own_s)
-        yield (Item("as it was traced"), own, *([unknown] * (8 if launches else 7)))
+        yield (Item("as it was traced"), own, *([unknown] * (9 if launches else 8)))
+    least = {one.network: max(one.bandwidth_s, one.computing_s) for one in found.floors}
     base = f"{found.base.name}, by the model" if found.own_s else found.base.name
-    yield _row(found.base, base, tells_launches=launches)
+    yield _row(found.base, base, least, tells_launches=launches)
     for one in (*found.scenarios, found.bound):
-        yield _row(one, one.name, tells_launches=launches)
+        yield _row(one, one.name, least, tells_launches=launches)
+    for here in found.floors[:1]:
+        for named, seconds in (("bandwidth alone", here.bandwidth_s), ("computing alone", here.computing_s)):
+            yield (Item(named), Item(format_time(seconds), seconds), *([Item("–")] * (9 if launches else 8)))
 
 
-def _row(one: Predicted, named: str, *, tells_launches: bool) -> tuple[Item, ...]:
+def _row(one: Predicted, named: str, least: Mapping[str, float], *, tells_launches: bool) -> tuple[Item, ...]:
     path = one.path
     flag = FLAGS.get(one.verdict, "")
     return (
@@ -177,9 +183,14 @@ def _row(one: Predicted, named: str, *, tells_launches: bool) -> tuple[Item, ...
         *([_launch(one.launch)] if tells_launches else []),
         change_item(one.change, flag),
         Item(one.verdict if one.verdict in FLAGS else "–", None, flag),
+        _least(least.get(one.name)),
         Item(f"{path.hops:,.0f}", path.hops),
         *(_part(part, one.model_s) for part in parts(path)),
     )
+
+
+def _least(seconds: float | None) -> Item:
+    return Item("–") if seconds is None else Item(format_time(seconds), seconds)
 
 
 def parts(path: PathShares) -> tuple[float, float, float, float]:
