@@ -118,7 +118,7 @@ def in_turn(world: World, effect: float, rng: np.random.Generator) -> str:
         ({CELL: 1e-5 * float(np.exp(a))}, {CELL: 1e-5 * float(np.exp(b))})
         for a, b in zip(logs[~candidate], logs[candidate], strict=True)
     ]
-    return compare_interleaved("base", "candidate", pairs).verdict
+    return compare_interleaved("base", "candidate", pairs, candidate_first=second_first.tolist()).verdict
 
 
 def shares(

@@ -19,11 +19,18 @@ from concurrent.futures import ProcessPoolExecutor
 
 import msgspec
 
-from bench.worlds import comparing, launches, nodes, tuner
+from bench.worlds import comparing, launches, nodes, predicting, tuner, watching
 from bench.worlds.line import Line, World, bounds
 
 SEED = 20261126
-WORLDS: tuple[World, ...] = (*tuner.WORLDS, *nodes.WORLDS, *launches.WORLDS, *comparing.WORLDS)
+WORLDS: tuple[World, ...] = (
+    *tuner.WORLDS,
+    *nodes.WORLDS,
+    *launches.WORLDS,
+    *comparing.WORLDS,
+    *watching.WORLDS,
+    *predicting.WORLDS,
+)
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):

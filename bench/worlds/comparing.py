@@ -9,9 +9,11 @@ import numpy as np
 from bench.aa_sim import SIZES, estimated
 from bench.worlds.line import Count, World
 from wulf.base.records import Analysis, Cell, CellEstimate, Comparison
-from wulf.stats.estimate import compare
+from wulf.stats.estimate import compare, compare_interleaved
 
 PAIRS, LAUNCHES, SCATTER = 10, 8, 0.01
+#: Of launches in turn: pairs, and how a launch scatters.
+TURNS, TURN_SCATTER = 24, 0.025
 #: Of a cell that is really slower.
 SLOWER = 1.35
 
@@ -60,7 +62,55 @@ def _found(seed: Sequence[int], times: int) -> Count:
     return Count(hits=sum(run.cells[0].verdict == "worse" for run in runs), of=times)
 
 
+def _in_turn(rng: np.random.Generator, carried: float, effect: float) -> Comparison:
+    """Compare two sides in turn: the candidate leaves so much to the next launch, whatever that is."""
+    order = rng.random(TURNS) < 0.5
+    cell = Cell(op="mpi_pingpong", size_bytes=64, place=("a", "b"))
+    pairs, last = [], False
+    for candidate_first in order:
+        times = {}
+        for candidate in (bool(candidate_first), not candidate_first):
+            noise = TURN_SCATTER * rng.standard_normal() + carried * last + effect * candidate
+            times[candidate] = {cell: 1e-5 * float(np.exp(noise))}
+            last = candidate
+        pairs.append((times[False], times[True]))
+    return compare_interleaved("base", "candidate", pairs, candidate_first=order.tolist())
+
+
+def _turns(carried: float, effect: float, *verdicts: str) -> Callable[[Sequence[int], int], Count]:
+    def world(seed: Sequence[int], times: int) -> Count:
+        rng = np.random.default_rng(seed)
+        hits = sum(_in_turn(rng, carried, effect).verdict in verdicts for _ in range(times))
+        return Count(hits=hits, of=times)
+
+    return world
+
+
 WORLDS = (
+    World(
+        item="B4",
+        name="compare-turns-carried",
+        says="comparisons in turn of the same, called better or worse as the candidate leaves 5 % to the next launch",
+        at_most=0.05,
+        times=1000,
+        run=_turns(0.05, 0.0, "better", "worse"),
+    ),
+    World(
+        item="B4",
+        name="compare-turns-found",
+        says="comparisons in turn that call a candidate worse that is slower by 5 % and leaves nothing",
+        at_least=0.85,
+        times=500,
+        run=_turns(0.0, 0.05, "worse"),
+    ),
+    World(
+        item="B4",
+        name="compare-turns-none",
+        says="comparisons in turn of the same that leaves nothing, called better or worse",
+        at_most=0.02,
+        times=1000,
+        run=_turns(0.0, 0.0, "better", "worse"),
+    ),
     World(
         item="C3",
         name="compare-pairs-off",

@@ -23,7 +23,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def environment(directory: Path, **more: str) -> dict[str, str]:
-    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "PYTHONPATH") if name in os.environ}
+    names = ("PATH", "HOME", "LANG", "PYTHONPATH", "PYTHONWARNINGS")
+    kept = {name: os.environ[name] for name in names if name in os.environ}
     # A virtual cluster that happens to be up on this machine is none of these tests' business.
     own = {"COLUMNS": "100", "WULF_RUNS": str(directory / "runs"), "WULF_LAB_DIR": str(directory / "no-lab")}
     # Nor is what its user and its site have written down.

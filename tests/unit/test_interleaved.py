@@ -130,6 +130,40 @@ def test_interleaved_effects_are_found_and_not_made_up(world):
     assert slower["worse"] >= 0.85
 
 
+def carried(left, effect, seed, count=30, spread=0.02):
+    """Launches in turn, of which a candidate leaves something to the next one."""
+    rng = np.random.default_rng(seed)
+    order = (rng.random(count) < 0.5).tolist()
+    taken, last = [], False
+    for first in order:
+        times = {}
+        for candidate in (first, not first):
+            log = spread * rng.standard_normal() + left * last + effect * candidate
+            times[candidate] = {SMALL: 1e-5 * math.exp(log)}
+            last = candidate
+        taken.append((times[False], times[True]))
+    return compare_interleaved("a", "b", taken, candidate_first=order)
+
+
+def test_what_a_launch_leaves_to_the_next_is_no_effect_of_its_setting():
+    found = [carried(0.06, 0.0, seed) for seed in range(40)]
+    assert sum(one.verdict in ("better", "worse") for one in found) <= 2
+    assert sum("a launch changes the next one" in one.reason for one in found) > 30
+
+
+def test_an_effect_is_found_where_a_launch_leaves_something_too():
+    found = [carried(0.06, 0.06, seed) for seed in range(20)]
+    assert sum(one.verdict == "worse" for one in found) > 15
+    median = np.median([one.pooled["mpi_pingpong"].ratio.value for one in found])
+    assert median == pytest.approx(math.exp(0.06), abs=0.01)
+
+
+def test_launches_that_leave_nothing_are_compared_as_they_are():
+    found = [carried(0.0, 0.05, seed) for seed in range(20)]
+    assert all(one.verdict == "worse" for one in found)
+    assert not any("changes the next" in one.reason for one in found)
+
+
 @pytest.mark.parametrize("world", ["AR(1) 0.5", "drift of 1 SD a run", "offset within ±5 %"])
 def test_two_runs_claim_no_effect_that_a_run_s_offset_explains(world):
     found = compare_power.shares(compare_power.two_runs, compare_power.WORLDS[world], 0.0, 60)

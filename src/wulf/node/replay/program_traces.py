@@ -35,6 +35,8 @@ def opened(source: Path, ranks: int, scratch: Path | None = None) -> Iterator[Pa
 def usual(source: Path, again: Sequence[Path]) -> tuple[Path, Launches | None]:
     """Return of the traces of a program that of the median run time, and the run times of all; None of one alone.
 
+    They are taken to be named in the order in which they were made.
+
     Raises
     ------
     UsageError
@@ -56,7 +58,7 @@ def usual(source: Path, again: Sequence[Path]) -> tuple[Path, Launches | None]:
             raise UsageError(f"{path}: does not say how long the program ran: leave it out")
         known[path] = time_s
     ordered = sorted(known, key=known.__getitem__)
-    return ordered[(len(ordered) - 1) // 2], Launches([known[path] for path in ordered])
+    return ordered[(len(ordered) - 1) // 2], Launches(list(known.values()))
 
 
 def alone(trace: Trace) -> Launches | None:

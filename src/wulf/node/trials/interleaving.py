@@ -276,6 +276,7 @@ def interleave(request: InterleaveRequest, ready: Ready, say: Say) -> Outcome:
         (dict(turns.failures[0]), dict(turns.failures[1])),
         _differing(request, ready.records),
         [operation.name for operation in ready.operations if operation.better == "higher"],
+        [turns.first[number] == 1 for number in range(len(pairs))],
     )
     return Outcome(comparison=found, operations=ready.operations, interrupted=interrupted)
 
@@ -285,6 +286,8 @@ class _Turns:
 
     def __init__(self, request: InterleaveRequest, ready: Ready) -> None:
         self.failures: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
+        #: Pair → the side of its first launch.
+        self.first: dict[int, int] = {}
         #: Whether a side has settings; else the nodes need not be taken.
         self.changes = any(arm.side.setting for arm in ready.arms)
         self._seed = request.seed
@@ -300,6 +303,7 @@ class _Turns:
         Where the sides have other nodes, the first side's stand for both.
         """
         arm, bench = self._ready.arms[number], self._ready.bench
+        self.first.setdefault(pair, number)
         try:
             if self.changes:
                 bench.set(arm.side.setting)

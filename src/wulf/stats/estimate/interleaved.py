@@ -2,6 +2,10 @@
 
 The launches of a pair are neighbours in time, and which came first was drawn: neither a drift nor an offset of the day
 nor launches that resemble each other make one setting look better. ``better`` and ``worse`` are effects here.
+
+What a launch leaves to the next one would: with orders B C | B C each base follows a candidate and each candidate a
+base, with B C | C B both follow the same. Where differences of the first kind are not those of the second, only the
+second are compared.
 """
 
 from __future__ import annotations
@@ -11,12 +15,23 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
+import scipy
 
 from wulf.base.records import SCHEMA_VERSION, Cell, CellComparison, Comparison, Verdict
 from wulf.stats.core.paired import paired_shift
 from wulf.stats.core.shift import Shift
 from wulf.stats.estimate.comparison import ALL_PAIRS, SIGNIFICANCE, adjust, comparison, directed, overall
 
+#: Significance from which on it is taken that a launch leaves something to the next: small effects of it hardly matter,
+#: and half of the pairs are as good as all where there is none …
+CARRIED_P = 0.1
+#: … and from which on it is said.
+CARRIED_SAID_P = 0.01
+#: Two-sided significance at which those pairs alone have to say the same before anything is claimed, and how many of
+#: them can say it.
+AGREE_P, FEWEST_THAT_AGREE = 0.15, 5
+#: Pairs of either kind without which it is not asked.
+FEWEST_OF_A_KIND = 4
 #: Median [s] of every cell of one launch.
 Medians = Mapping[Cell, float]
 #: Cell → times of base and candidate of each pair of launches [s].
@@ -31,6 +46,7 @@ def compare_interleaved(
     failures: tuple[dict[str, int], dict[str, int]] = ({}, {}),
     differing: Mapping[str, tuple[str, str]] | None = None,
     higher: Collection[str] = (),
+    candidate_first: Sequence[bool] = (),
 ) -> Comparison:
     """Compare two settings by pairs of launches.
 
@@ -49,13 +65,22 @@ def compare_interleaved(
         What differs between the two, as `wulf.base.records.Comparison.differing_facts`.
     higher
         Operations of which the larger values are the good ones.
+    candidate_first
+        Of each pair whether the candidate's launch came first; empty where that is not known.
     """
-    times, votes = _in_common(pairs)
-    cells = [directed(found, higher) for found in _cells(times, margin)]
-    judged = _judged({op: paired_shift(ratios) for op, ratios in votes.items()}, margin)
+    _, every = _in_common(pairs)
+    carried = _carried(every, pairs, candidate_first)
+    alike = _follow_alike(candidate_first)
+    kept = [pair for pair, same in zip(pairs, alike, strict=False) if same] if carried < CARRIED_P else pairs
+    times, votes = _in_common(kept)
+    times_alike, votes_alike = _in_common([pair for pair, same in zip(pairs, alike, strict=False) if same])
+    cells = [directed(found, higher) for found in _cells(times, times_alike, margin)]
+    judged = _judged(votes, votes_alike, margin)
     pooled = {op: directed(found, higher) for op, found in judged.items()}
     effects = {op: _smallest(found) for op, found in pooled.items()}
     verdict, reason = _overall(pooled, failures, len(pairs), margin)
+    if carried < CARRIED_P:
+        reason += _left_out(len(pairs) - len(kept), len(pairs), said=carried < CARRIED_SAID_P)
     return Comparison(
         schema_version=SCHEMA_VERSION,
         base=base,
@@ -73,6 +98,35 @@ def compare_interleaved(
     )
 
 
+def _follow_alike(candidate_first: Sequence[bool]) -> list[bool]:
+    """Return of each pair whether both of its launches followed the same side, by the order of the pair before."""
+    return [
+        number > 0 and first != candidate_first[number - 1] for number, first in enumerate(candidate_first)
+    ]
+
+
+def _carried(
+    votes: Mapping[str, Sequence[float]],
+    pairs: Sequence[tuple[Medians, Medians]],
+    candidate_first: Sequence[bool],
+) -> float:
+    """Return the p value of "what came before a launch does not matter", over all operations (Bonferroni)."""
+    alike = _follow_alike(candidate_first)
+    found = []
+    for op in votes if len(alike) == len(pairs) else ():
+        kinds: tuple[list[float], list[float]] = ([], [])
+        for number in range(1, len(pairs)):
+            kinds[alike[number]].extend(_in_common([pairs[number]])[1].get(op, []))
+        if min(map(len, kinds)) >= FEWEST_OF_A_KIND:
+            found.append(float(scipy.stats.mannwhitneyu(*kinds).pvalue))
+    return min(1.0, min(found) * len(found)) if found else 1.0
+
+
+def _left_out(pairs: int, of: int, *, said: bool) -> str:
+    why = "a launch changes the next one" if said else "a launch may change the next one"
+    return f"; {why}: {pairs} of {of} pairs whose launches followed different sides are left out"
+
+
 def _in_common(pairs: Sequence[tuple[Medians, Medians]]) -> tuple[Times, dict[str, list[float]]]:
     """Return the times of the cells that both launches of a pair have, and of each operation its mean log ratios."""
     times: Times = defaultdict(list)
@@ -88,36 +142,56 @@ def _in_common(pairs: Sequence[tuple[Medians, Medians]]) -> tuple[Times, dict[st
     return times, votes
 
 
-def _cells(times: Times, margin: float) -> list[CellComparison]:
-    found = {cell: paired_shift([math.log(b / a) for a, b in values]) for cell, values in times.items()}
+def _cells(times: Times, alike: Times, margin: float) -> list[CellComparison]:
+    found = {cell: paired_shift(_logs(values)) for cell, values in times.items()}
     adjusted = adjust([shift.p_value for shift in found.values()])
     return [
         msgspec.structs.replace(
-            comparison(cell, shift, p_value, _verdict(shift, p_value, margin)), pairs_s=times[cell]
+            comparison(cell, shift, p_value, _verdict(shift, p_value, margin, _logs(alike.get(cell, [])))),
+            pairs_s=times[cell],
         )
         for (cell, shift), p_value in zip(found.items(), adjusted, strict=True)
     ]
 
 
-def _judged(shifts: Mapping[str, Shift], margin: float) -> dict[str, CellComparison]:
+def _logs(times: Sequence[tuple[float, float]]) -> list[float]:
+    return [math.log(candidate / base) for base, candidate in times]
+
+
+def _judged(
+    votes: Mapping[str, list[float]], alike: Mapping[str, list[float]], margin: float
+) -> dict[str, CellComparison]:
+    shifts = {op: paired_shift(ratios) for op, ratios in votes.items()}
     adjusted = adjust([shift.p_value for shift in shifts.values()])
     return {
         op: comparison(
-            Cell(op=op, size_bytes=-1, place=ALL_PAIRS), shift, p_value, _verdict(shift, p_value, margin)
+            Cell(op=op, size_bytes=-1, place=ALL_PAIRS),
+            shift,
+            p_value,
+            _verdict(shift, p_value, margin, alike.get(op, [])),
         )
         for (op, shift), p_value in zip(shifts.items(), adjusted, strict=True)
     }
 
 
-def _verdict(found: Shift, p_adjusted: float, margin: float) -> Verdict:
+def _verdict(found: Shift, p_adjusted: float, margin: float, alike: Sequence[float]) -> Verdict:
+    """Return the verdict on a shift; `alike` are the differences of pairs whose launches followed the same side."""
     low, high = found.ratio.low, found.ratio.high
     if low is None or high is None:
         return "no decision"
     if 1 - margin <= low and high <= 1 + margin:
         return "no difference"
-    if p_adjusted >= SIGNIFICANCE or low <= 1 <= high:
+    if p_adjusted >= SIGNIFICANCE or low <= 1 <= high or not _agree(alike, slower=low > 1):
         return "no decision"
     return "worse" if low > 1 else "better"
+
+
+def _agree(alike: Sequence[float], *, slower: bool) -> bool:
+    """Whether pairs whose launches followed the same side say the same, where there are enough."""
+    if len(alike) < FEWEST_THAT_AGREE:
+        return True
+    shift = paired_shift(alike)
+    return shift.p_value < AGREE_P and (shift.ratio.value > 1) == slower
 
 
 def _smallest(pooled: CellComparison) -> float | None:

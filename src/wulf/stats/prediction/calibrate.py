@@ -33,8 +33,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from wulf.base.errors import UsageError
-from wulf.base.records import CellEstimate, Estimate, LogGP, Operation
-from wulf.stats.prediction.draws import WIDTH, Draw, Likely
+from wulf.base.records import CellEstimate, LogGP, Operation
+from wulf.stats.prediction.draws import Draw, Likely
+from wulf.stats.prediction.errors import errors
 from wulf.stats.prediction.network import Link, Piece, Pieces, at, from_size, through
 from wulf.stats.prediction.sustained import Sustained, sustained
 
@@ -50,8 +51,6 @@ SHORT, LONG = "mpi_rate:1", "mpi_rate:16"
 SINGLE, TRAIN, TRAINED = "mpi_burst:1", "mpi_burst:8", 8
 #: A network is not known without these.
 NEEDED = (ROUND_TRIP, SEND, RECEIVE)
-#: Of a time that has no interval, so much of it is taken for its 95 % interval, either way.
-NO_INTERVAL = 0.1
 #: A call that takes more than this part of the gap waits for the wire; up to this size nobody's buffers are full [B].
 HINDERED, _SHORT = 0.5, 1024
 #: A latency that may be more than so many times as much is not known.
@@ -61,24 +60,32 @@ _MEASURE = "measure with 'wulf measure --suite calibrate' on the cluster"
 
 @dataclass(frozen=True)
 class Points:
-    """Times by size: the median over pairs of nodes, with the standard deviation of its error [s]."""
+    """Times by size: the median over pairs of nodes [s]."""
 
     sizes: tuple[int, ...]
     times: tuple[float, ...]
-    errors: tuple[float, ...]
+    #: Standard deviation of its error [s]: of what all sizes have in common, and of what each has by itself.
+    common: tuple[float, ...]
+    own: tuple[float, ...]
     #: Between which most single ones lie.
     lows: tuple[float, ...]
     highs: tuple[float, ...]
     #: Relative standard deviation from launch to launch; NaN where there was but one.
     spreads: tuple[float, ...]
 
-    def drawn(self, number: float, launch: float) -> list[float]:
-        """Return the times moved by so many standard deviations: errors of one operation have the same launches.
+    def drawn(self, draw: Draw, name: str, launch: float) -> list[float]:
+        """Return the times moved by what may be off: all sizes by the same number, and each by one of its own.
 
         So is one launch, by `launch` standard deviations of launches.
         """
-        known = zip(self.times, self.errors, self.spreads, strict=True)
-        return [max(t + number * e, 0.0) * (math.exp(launch * s) if launch else 1.0) for t, e, s in known]
+        all_sizes = draw.of(name)
+        moved = [
+            max(time + all_sizes * common + draw.of(f"{name} {size}") * own, 0.0)
+            for size, time, common, own in zip(self.sizes, self.times, self.common, self.own, strict=True)
+        ]
+        if not launch:
+            return moved
+        return [time * math.exp(launch * spread) for time, spread in zip(moved, self.spreads, strict=True)]
 
     def among(self, number: float) -> list[float]:
         """Return times as some of the single ones are: all of them alike with 0, else those to either side [s]."""
@@ -200,10 +207,7 @@ def _lies(place: Sequence[str], where: str) -> bool:
 def _points(sizes: Mapping[int, Sequence[CellEstimate]]) -> Points:
     ordered = sorted(sizes)
     times = [float(np.median([one.time.value for one in sizes[size]])) for size in ordered]
-    errors = [
-        math.sqrt(sum(_deviation(one.time) ** 2 for one in sizes[size])) / len(sizes[size])
-        for size in ordered
-    ]
+    common, own = errors(sizes)
     lows, highs = (
         [
             float(np.median([one.quantiles_s.get(end, one.time.value) for one in sizes[size]]))
@@ -214,7 +218,8 @@ def _points(sizes: Mapping[int, Sequence[CellEstimate]]) -> Points:
     return Points(
         tuple(ordered),
         tuple(times),
-        tuple(errors),
+        tuple(common),
+        tuple(own),
         lows=tuple(min(low, time) for low, time in zip(lows, times, strict=True)),
         highs=tuple(max(high, time) for high, time in zip(highs, times, strict=True)),
         spreads=tuple(float(np.median([_spread(one) for one in sizes[size]])) for size in ordered),
@@ -224,12 +229,6 @@ def _points(sizes: Mapping[int, Sequence[CellEstimate]]) -> Points:
 def _spread(cell: CellEstimate) -> float:
     medians = [point.median_s for point in cell.launches if point.median_s > 0]
     return float(np.std(np.log(medians), ddof=1)) if len(medians) > 1 else math.nan
-
-
-def _deviation(time: Estimate) -> float:
-    if time.low is None or time.high is None:
-        return NO_INTERVAL * time.value / WIDTH
-    return (time.high - time.low) / 2 / WIDTH
 
 
 def _eager(parameters: Sequence[LogGP], where: str) -> tuple[int, list[str]]:
@@ -378,7 +377,7 @@ def _drawn(way: Way, chance: Draw, launch: float) -> dict[str, dict[int, float]]
         kind: dict(
             zip(
                 points.sizes,
-                points.drawn(chance.of(f"{way.origin} {way.where} {kind}"), launch),
+                points.drawn(chance, f"{way.origin} {way.where} {kind}", launch),
                 strict=True,
             )
         )

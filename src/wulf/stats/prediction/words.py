@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from wulf.base.records import Predicted, Prediction
 from wulf.base.units import format_change, format_spread, format_time, format_value
-from wulf.stats.prediction.launches import FEWEST, Launches
+from wulf.stats.prediction.launches import FEWEST, TESTED, Launches
 
 
 def conclusion(of: Prediction) -> Iterator[str]:
@@ -148,6 +148,12 @@ def _of_launches(own: Launches | None) -> str:
             f"{len(own.times)} traces: launches differ by ±{1.96 * own.spread:.2g} (95 %). Run times are those of a "
             "usual launch, the median; 'one launch' is where a single one lies. They are taken to differ as much "
             "elsewhere."
+            + (
+                f" Fewer than {TESTED} do not tell whether launches resemble those before them: such intervals hold "
+                "for traces that were made at different times."
+                if len(own.times) < TESTED
+                else ""
+            )
         )
     return (
         "How far a launch differs from the next is not in one trace: --again gives more traces of the same "

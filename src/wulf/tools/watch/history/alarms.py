@@ -79,7 +79,12 @@ def take(
             standing[same.id] = _found_anew(standing[same.id], fresh)
             continue
         undone = next(
-            (one for one in reversed(before) if one.state in _UNDONE and _undoes(change, one)), None
+            (
+                one
+                for one in reversed(before)
+                if one.state in _UNDONE and _undoes(change, one, newest=one is before[-1])
+            ),
+            None,
         )
         if undone is not None:
             fresh = _closed(fresh, "noted", at)
@@ -93,7 +98,12 @@ def take(
 
 
 def _found_anew(alarm: Alarm, fresh: Alarm) -> Alarm:
-    """Return a young alarm with place and size as they are seen now."""
+    """Return a young alarm with place and size as they are seen now.
+
+    One that has become clearly smaller is on its way back: then its size is what it was.
+    """
+    if _far(fresh) < _far(alarm) - _SAME * _error(fresh):
+        return alarm
     return msgspec.structs.replace(
         alarm, before_run=fresh.before_run, after_run=fresh.after_run, change=fresh.change
     )
@@ -113,13 +123,23 @@ def _closed(alarm: Alarm, state: Literal["accepted", "returned", "aged", "noted"
     return msgspec.structs.replace(alarm, state=state, closed_at=at)
 
 
-def _undoes(change: Change, before: Alarm) -> bool:
-    """Whether a level is what it was before an alarm."""
-    left = change.change + math.log(before.change.value)
+def _far(alarm: Alarm) -> float:
+    return abs(math.log(alarm.change.value))
+
+
+def _error(alarm: Alarm) -> float:
+    """Return the standard error of a change, as `_alarm` has made its interval of it."""
+    return math.log((alarm.change.high or 1.0) / (alarm.change.low or 1.0)) / 2 / _WIDTH
+
+
+def _undoes(change: Change, before: Alarm, *, newest: bool) -> bool:
+    """Whether a level is what it was before an alarm; of the newest one that is seen directly, too."""
+    lefts = [change.change + math.log(before.change.value)]
+    if newest and change.left is not None:
+        lefts.append(change.left)
     margin = math.log1p((DRIFT if before.kind == "drift" else STEP).margin)
-    return change.change * math.log(before.change.value) < 0 and abs(left) <= max(
-        margin, _SAME * change.error
-    )
+    within = max(margin, _SAME * change.error)
+    return change.change * math.log(before.change.value) < 0 and min(map(abs, lefts)) <= within
 
 
 def _alarm(number: int, change: Change, run: int, at: str) -> Alarm:

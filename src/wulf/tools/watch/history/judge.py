@@ -124,6 +124,8 @@ class Change:
     #: Of the logarithm, and its standard error.
     change: float
     error: float
+    #: What is left of the change before it: this level against the one before that, in logarithms; None without one.
+    left: float | None = None
 
 
 @dataclass(frozen=True)
@@ -179,7 +181,8 @@ def judge(measured: Sequence[Measured], timeline: Timeline, known: Known, way: W
             continue
         alpha = way.rates[packed.level] / timeline.runs_a_month / looks[packed.level]
         found = _found(packed, timeline, known, way, alpha, told_apart=_told_apart(one))
-        verdict.changes.extend(_changes(packed, timeline, found, now, way))
+        segments = _segments(packed, timeline, known)
+        verdict.changes.extend(_changes(packed, timeline, segments, found, now, way))
         usual = found.smallest[now & np.isfinite(found.smallest)]
         if usual.size:
             verdict.smallest[packed.level, one.op, one.size_bytes] = math.expm1(float(np.median(usual)))
@@ -313,7 +316,12 @@ def _segments(packed: Packed, timeline: Timeline, known: Known) -> Numbers:
 
 
 def _changes(
-    packed: Packed, timeline: Timeline, found: statistics.Found, now: NDArray[np.bool_], way: Way
+    packed: Packed,
+    timeline: Timeline,
+    segments: Numbers,
+    found: statistics.Found,
+    now: NDArray[np.bool_],
+    way: Way,
 ) -> list[Change]:
     result = []
     for row in np.flatnonzero(now & (found.evidence >= 1) & (np.abs(found.change) >= math.log1p(way.margin))):
@@ -321,5 +329,8 @@ def _changes(
         after = int(found.since[row])
         before_run, after_run = int(runs[-after - 1]), int(runs[-after])
         change, error = float(found.change[row]), float(found.error[row])
-        result.append(Change(packed.keys[row], way.kind, before_run, after_run, change, error))
+        earlier = packed.values[row][segments[row] == 1][-statistics.BASE :]
+        level = float(np.median(packed.values[row][-after:]))
+        left = level - float(np.median(earlier)) if earlier.size else None
+        result.append(Change(packed.keys[row], way.kind, before_run, after_run, change, error, left))
     return result
