@@ -50,11 +50,12 @@ class Contrast:
 
     def p_value(self) -> float:
         """Two-sided p value of "it is nothing"."""
-        return float(2 * scipy.stats.t.sf(abs(self.t), self.degrees))
+        # What scipy.stats.t does, which takes twenty times as long to get there.
+        return float(2 * scipy.special.stdtr(self.degrees, -abs(self.t)))
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """Lower and upper bound, by Student's t."""
-        half = float(scipy.stats.t.ppf((1 + confidence) / 2, self.degrees)) * self.error
+        half = float(scipy.special.stdtrit(self.degrees, (1 + confidence) / 2)) * self.error
         return self.value - half, self.value + half
 
     def shift(self, confidence: float, n: int) -> Shift:
@@ -64,11 +65,11 @@ class Contrast:
 
     def lower(self, chance: float) -> float:
         """Bound below which the effect is with this chance at most."""
-        return self.value - float(scipy.stats.t.isf(chance, self.degrees)) * self.error
+        return self.value + float(scipy.special.stdtrit(self.degrees, chance)) * self.error
 
     def upper(self, chance: float) -> float:
         """Bound above which the effect is with this chance at most."""
-        return self.value + float(scipy.stats.t.isf(chance, self.degrees)) * self.error
+        return self.value - float(scipy.special.stdtrit(self.degrees, chance)) * self.error
 
     def scattered(self, times: float, degrees: int) -> Contrast:
         """Return the same where the noise is so many times as large, as so many degrees of freedom say."""

@@ -48,8 +48,13 @@ def with_joints(
 
 def _both(model: Model, pair: Joint) -> bool:
     """Whether both were set together in more trials than one."""
-    made = [one for row in model.rows for one in row.settings]
-    return sum(all(one.get(knob) == value for knob, value in pair) for one in made) > 1
+    made = 0
+    for row in model.rows:
+        for one in row.settings:
+            made += all([one.get(knob) == value for knob, value in pair])
+            if made > 1:
+                return True
+    return False
 
 
 def best(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 
@@ -83,6 +83,23 @@ class Row:
         return found
 
 
+class Rows(list[Row]):
+    """Trials that are asked for together again and again, with the columns that they have given."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        super().__init__(rows)
+        self.columns: dict[Arm | Joint, Floats] = {}
+        #: 1 for a trial and 0 for a difference, which has no level. Shape (n,).
+        self.levels = np.array([float(row.other is None) for row in self])
+
+    def column(self, key: Arm | Joint) -> Floats:
+        """Return how often an arm or a pair of them is in each row. Shape (n,)."""
+        found = self.columns.get(key)
+        if found is None:
+            found = self.columns[key] = np.array([row.level(key) for row in self])
+        return found
+
+
 @dataclass(frozen=True)
 class Series:
     """A fit of trials in time order, of which each may resemble the one before."""
@@ -111,7 +128,7 @@ class Model:
     #: Arms that move the reference themselves: a figure that is adjusted by it hides what they do.
     local: frozenset[Arm]
     #: Trials that it is made of.
-    rows: Sequence[Row]
+    rows: Rows
     #: Column of what is added to trials of the confirmation under the confirmed setting; 0 where there are none.
     fresh: int = 0
     #: Fits without the reference.
@@ -125,7 +142,7 @@ class Model:
     @property
     def within_scale(self) -> float | None:
         """The same of one of two trials that share their launches; None where there are none."""
-        apart = self.adjusted.weights[_levels(self.rows) == 0]
+        apart = self.adjusted.weights[self.rows.levels == 0]
         return self.scale / float(apart[0]) / math.sqrt(2) if apart.size else None
 
     def contrast(self, tried: Values, base: Values) -> Contrast:
@@ -185,7 +202,7 @@ class Model:
     def addition(self, key: Arm | Joint) -> Contrast:
         """Effect of one more arm, or of what a pair does beyond its parts."""
         chosen = self.plain if self.local & _arms(key) else self.adjusted
-        return chosen.addition(_column(self.rows, key))
+        return chosen.addition(self.rows.column(key))
 
     def _series(self, arms: frozenset[Arm]) -> Series:
         return self.plain if arms & self.local else self.adjusted
@@ -222,6 +239,8 @@ class Evidence:
         self._moved: tuple[int, frozenset[Arm]] = (0, frozenset())
         #: Number of rows, and in how many of the search each arm was set.
         self._counted: tuple[int, Counter[Arm]] = (0, Counter())
+        #: Number of rows, and those that were asked for: by figure, confirmed setting, and whether all are.
+        self._selected: tuple[int, dict[tuple[tuple[int, ...], frozenset[Arm] | None, bool], Rows]] = (0, {})
 
     def take(self, trial: Trial) -> bool:
         """Take a trial; return whether it has an objective."""
@@ -249,14 +268,20 @@ class Evidence:
 
     def _rows(
         self, figure: Sequence[int] = OBJECTIVE, confirming: Values | None = None, *, every: bool = False
-    ) -> list[Row]:
-        fresh = [] if confirming is None else [confirming, {}]
-        return [
-            row
-            for row in self.rows
-            if (every or not row.fresh or all(setting in fresh for setting in row.settings))
-            and all(math.isfinite(row.costs[column]) for column in figure)
-        ]
+    ) -> Rows:
+        if self._selected[0] != len(self.rows):
+            self._selected = len(self.rows), {}
+        tried = None if confirming is None else frozenset(confirming.items())
+        found = self._selected[1].get((tuple(figure), tried, every))
+        if found is None:
+            fresh = [] if confirming is None else [confirming, {}]
+            found = self._selected[1][tuple(figure), tried, every] = Rows(
+                row
+                for row in self.rows
+                if (every or not row.fresh or all(setting in fresh for setting in row.settings))
+                and all(math.isfinite(row.costs[column]) for column in figure)
+            )
+        return found
 
     def count(self, arm: Arm) -> int:
         """Trials of the search in which an arm was set."""
@@ -361,7 +386,7 @@ class Evidence:
         """Begin anew: what the trials so far show is not what they were made for."""
         self.rows.clear()
         self.begun += 1
-        self._counted, self._moved = (0, Counter()), (0, frozenset())
+        self._counted, self._moved, self._selected = (0, Counter()), (0, frozenset()), (0, {})
 
     def _moving(self) -> frozenset[Arm]:
         """Arms that move the reference."""
@@ -370,43 +395,43 @@ class Evidence:
             self._moved = len(rows), self._find_moving(rows)
         return self._moved[1]
 
-    def _find_moving(self, rows: Sequence[Row]) -> frozenset[Arm]:
+    def _find_moving(self, rows: Rows) -> frozenset[Arm]:
         arms = list({arm: None for row in rows for one in row.settings for arm in one.items()})
         named = frozenset(arm for arm in arms if arm[0] in self._local)
         reference = np.array([row.reference for row in rows])
         if not _varies(reference) or len(rows) < ENOUGH:
             return named
-        base = _fit(rows, _levels(rows)[:, None], reference)
-        return named | {arm for arm in arms if base.addition(_column(rows, arm)).p_value() < MOVES}
+        base = _fit(rows, rows.levels[:, None], reference)
+        return named | {arm for arm in arms if base.addition(rows.column(arm)).p_value() < MOVES}
 
 
 def _causes(
-    rows: Sequence[Row], arms: Sequence[Arm], joints: Sequence[Joint], confirming: Values | None
+    rows: Rows, arms: Sequence[Arm], joints: Sequence[Joint], confirming: Values | None
 ) -> tuple[Floats, dict[Arm | Joint, int], int]:
     """Return the columns of the model, which of them is which, and that of the confirmed setting."""
-    causes = [_levels(rows)]
+    causes = [rows.levels]
     columns: dict[Arm | Joint, int] = {}
     fresh = np.array([confirming is not None and row.fresh for row in rows], dtype=float)
     keys: list[Arm | Joint] = [*arms, *joints]
     for key in keys:
         columns[key] = len(causes)
-        causes.append((1 - fresh) * _column(rows, key))
+        causes.append((1 - fresh) * rows.column(key))
     if confirming is not None:
         tried = [float(row.setting == confirming) - float(row.other == confirming) for row in rows]
         causes.append(fresh * np.array(tried))
         confirmed = len(causes) - 1
-        level = fresh * _levels(rows)
+        level = fresh * rows.levels
         if level.any():
             causes.append(level)
     else:
         confirmed = 0
     suspect = np.array([row.contaminated for row in rows], dtype=float)
-    if FEW <= suspect.sum() <= _levels(rows).sum() - FEW:
+    if FEW <= suspect.sum() <= rows.levels.sum() - FEW:
         causes.append(suspect)
     return np.column_stack(causes), columns, confirmed
 
 
-def _fit(rows: Sequence[Row], causes: Floats, values: Floats) -> Series:
+def _fit(rows: Rows, causes: Floats, values: Floats) -> Series:
     """Fit; where a trial resembles the one before, what it has of that one is taken out first.
 
     Cochrane and Orcutt (1949), JASA 44, 32–61, with the first trial kept as Prais and Winsten do.
@@ -416,7 +441,7 @@ def _fit(rows: Sequence[Row], causes: Floats, values: Floats) -> Series:
     found = fit(causes, values)
     resemblance = found.lag_one()
     # What is common to neighbours is not in differences within launches.
-    if resemblance * math.sqrt(found.degrees) < RESEMBLING or not np.all(_levels(rows)):
+    if resemblance * math.sqrt(found.degrees) < RESEMBLING or not np.all(rows.levels):
         return Series(found, np.zeros(len(rows)), weights, partial(least_squares, causes, values))
     gaps = np.diff([row.index for row in rows])
     share = np.concatenate([[0.0], resemblance**gaps])
@@ -424,10 +449,10 @@ def _fit(rows: Sequence[Row], causes: Floats, values: Floats) -> Series:
     return Series(fit(causes, values), share, weights, partial(least_squares, causes, values))
 
 
-def _weights(rows: Sequence[Row], causes: Floats, values: Floats) -> Floats:
+def _weights(rows: Rows, causes: Floats, values: Floats) -> Floats:
     """Return how many times less than trials differences within launches scatter. Shape (n,)."""
     weights = np.ones(len(rows))
-    apart = _levels(rows) == 0
+    apart = rows.levels == 0
     if min(apart.sum(), (~apart).sum()) < FEW:
         return weights
     for _ in range(_WEIGHINGS):
@@ -437,9 +462,9 @@ def _weights(rows: Sequence[Row], causes: Floats, values: Floats) -> Floats:
     return weights
 
 
-def _covariates(rows: Sequence[Row]) -> list[Floats]:
+def _covariates(rows: Rows) -> list[Floats]:
     """Return the reference of trials, and that of differences within launches, which are not alike. Shape (n,)."""
-    levels = _levels(rows)
+    levels = rows.levels
     found = []
     for part in (levels == 1, levels == 0):
         reference = np.array([row.reference for row in rows])[part]
@@ -448,11 +473,6 @@ def _covariates(rows: Sequence[Row]) -> list[Floats]:
             column[part] = reference - (np.median(reference) if levels[part][0] else 0.0)
             found.append(column)
     return found
-
-
-def _levels(rows: Sequence[Row]) -> Floats:
-    """Return 1 for a trial and 0 for a difference, which has no level. Shape (n,)."""
-    return np.array([float(row.other is None) for row in rows])
 
 
 def _difference(first: Row, second: Row) -> Row:
@@ -471,10 +491,6 @@ def _innovations(columns: Floats, share: Floats) -> Floats:
     """Return what is new in each row, scaled to the same scatter. Shape (n, columns)."""
     before = np.concatenate([columns[:1], columns[:-1]])
     return np.asarray((columns - share[:, None] * before) / np.sqrt(1 - share[:, None] ** 2))
-
-
-def _column(rows: Sequence[Row], key: Arm | Joint) -> Floats:
-    return np.array([row.level(key) for row in rows])
 
 
 def _changed(row: Row) -> frozenset[Arm]:
