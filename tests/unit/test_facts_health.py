@@ -12,7 +12,8 @@ EDAC = "/sys/devices/system/edac/mc/"
 NIC = "/sys/class/net/eno1/"
 HEAD = (
     "#time.1 0\n 86400.00 345000.00\n#time.2 0\n 86401.00 345004.00\n#stat.1 0\n btime 1764063600\n"
-    f"#links 0\n eno1 0000:03:00.0 ixgbe - -\n-\n/proc/1/stat:1 (systemd) S{' 0' * 18} 100 0\n{NIC}mtu:1500\n{NIC}device/numa_node:0\n"
+    f"#links 0\n eno1 0000:03:00.0 ixgbe - -\n-\n/proc/1/stat:1 (systemd) S{' 0' * 18} 100 0\n"
+    f"{NIC}mtu:1500\n{NIC}device/numa_node:0\n"
     "#lscpu 0\n NUMA node(s):            2\n#date 0\n 1764150000.5\n-\n"
 )
 

@@ -155,9 +155,7 @@ def test_a_latency_that_the_calls_hide_is_no_basis_for_a_multiple_of_it():
     link = calibrate.link(shaped_way())
     base = network.Network(link, None)
     times, absolute = scenario.parse("latency=x4,latency=100us", lambda name: None, lambda name: None)
-    with pytest.raises(
-        scenario.NotToldError, match=r"latency=x4 is not answered: .*anywhere from 0.* µs"
-    ):
+    with pytest.raises(scenario.NotToldError, match=r"latency=x4 is not answered: .*anywhere from 0.* µs"):
         times.network(base)
     # What it is may differ by all of the sender's CPU time.
     asked = [absolute.network(base, Sample(1, number)).between.latency_ns for number in range(50)]
