@@ -7,6 +7,7 @@ change is that of the network without noise.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,7 +109,7 @@ def _covered(pairs: int, launches: int, **scatter: float) -> Callable[[Sequence[
     return world
 
 
-def _none(name: str) -> object:
+def _none(name: str) -> Any:
     raise AssertionError(f"{name} is not asked about")
 
 

@@ -24,7 +24,7 @@ def _seeds(seed: Sequence[int], times: int) -> list[int]:
 
 def _drifts(watch: Watch) -> list[tuple[int, str]]:
     """Go to the end; return the run and the level of what is found to have changed slowly."""
-    found = []
+    found: list[tuple[int, str]] = []
     while watch.run + 1 < watch.cluster.days:
         watch.measure()
         if watch.run % WEEK == 0:

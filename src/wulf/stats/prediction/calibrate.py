@@ -34,7 +34,7 @@ import numpy as np
 
 from wulf.base.errors import UsageError
 from wulf.base.records import CellEstimate, LogGP, Operation
-from wulf.stats.prediction.draws import Draw, Likely
+from wulf.stats.prediction.draws import WIDTH, Draw, Likely
 from wulf.stats.prediction.errors import errors
 from wulf.stats.prediction.network import Link, Piece, Pieces, at, from_size, through
 from wulf.stats.prediction.sustained import Sustained, sustained
@@ -354,7 +354,8 @@ def _not_told(way: Way, latency: float, o_s: float) -> dict[str, str]:
     """Return which parameters are not told, and why."""
     found = {}
     kinds = (ROUND_TRIP, SEND, RECEIVE)
-    error = WIDTH * 1e9 * math.hypot(*(way.points[kind].errors[0] for kind in kinds))
+    off = (part for kind in kinds for part in (way.points[kind].common[0], way.points[kind].own[0]))
+    error = WIDTH * 1e9 * math.hypot(*off)
     low, high = max(latency - error, 0.0), latency + error + o_s
     if high > _KNOWN * max(low, 1e-9) and high > _KNOWN * latency:
         found["latency"] = (
