@@ -47,6 +47,7 @@ NAMES = (
     "replay-load",
     "replay-eval",
     "curve",
+    "predict-whole",
     "fuzz-trace",
     "watch-alarms",
     "worlds",

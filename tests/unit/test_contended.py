@@ -132,7 +132,7 @@ def test_receives_that_keep_their_order_are_said():
 
 @pytest.mark.parametrize(
     ("operations", "columns", "samples", "wanted"),
-    [(1000, 5, 200, 40), (1000, 5, 20, 20), (1_000_000, 5, 200, 19), (100_000_000, 5, 200, 8)],
+    [(1000, 5, 200, 40), (1000, 5, 20, 20), (250_000, 5, 200, 19), (100_000_000, 5, 200, 8)],
 )
 def test_there_are_fewer_samples_of_large_traces(operations, columns, samples, wanted):
     assert contended.samples_for(operations, columns, samples) == wanted

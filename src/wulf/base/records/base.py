@@ -66,8 +66,43 @@ PASSING_FACTS = frozenset(
 )
 
 
+#: Of a record, and of a text within it, so much is shown where it is printed [characters].
+_SHOWN, _TEXT, _FEW = 300, 40, 3
+
+
+def _brief(value: object) -> str:
+    """Return a value as it is shown within a record."""
+    if isinstance(value, Estimate):
+        return f"{value.value:.4g} {value.unit}" + (
+            f" ({value.low:.4g} to {value.high:.4g})"
+            if value.low is not None and value.high is not None
+            else ""
+        )
+    if isinstance(value, Record):
+        return f"{type(value).__name__}(…)"
+    if isinstance(value, str) and len(value) > _TEXT:
+        return repr(value[:_TEXT]) + "…"
+    if isinstance(value, list | tuple | dict) and (len(value) > _FEW or any(map(_is_large, value))):
+        return f"<{len(value)}>"
+    return repr(value)
+
+
+def _is_large(value: object) -> bool:
+    return isinstance(value, Record | list | tuple | dict) or (isinstance(value, str) and len(value) > _TEXT)
+
+
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=False):
     """Base of all records: immutable, keyword-only, tolerant of fields of later versions."""
+
+    def __repr__(self) -> str:
+        """Return the class with its fields on one line: of what is large only how much it is."""
+        shown = ""
+        for name in self.__struct_fields__:
+            more = f"{', ' if shown else ''}{name}={_brief(getattr(self, name))}"
+            if len(shown) + len(more) > _SHOWN:
+                return f"{type(self).__name__}({shown}, …)"
+            shown += more
+        return f"{type(self).__name__}({shown})"
 
 
 class Estimate(Record, frozen=True, kw_only=True):

@@ -31,7 +31,7 @@ from wulf.base.trace.layout import Flag, Kind
 from wulf.base.trace.reader import Trace, read_verified
 from wulf.base.trace.summary import command_of, file_calls
 from wulf.node.measuring.analysis import analyze, measuring
-from wulf.node.replay import contending, program_traces, replaying
+from wulf.node.replay import contending, program_traces, replaying, sharing
 from wulf.node.replay.fields import Engine
 from wulf.node.replay.replaying import Replayer, Say, Work
 from wulf.stats import estimate
@@ -90,8 +90,9 @@ class PredictRequest(msgspec.Struct, frozen=True, kw_only=True):
     find_run: Callable[[str], Run] = _no_run
     samples: int = 200
     seed: int = 1
-    #: One of `Engine`: what the run times are by. With ``auto`` and ``both`` they are by messages in their order, and
-    #: what event by event comes of it stands beside it: with ``auto`` where that does not take long.
+    #: One of `Engine`: what the run times are by. With ``both`` they are by messages in their order, and what event by
+    #: event comes of it stands beside it; with ``auto`` that is looked at where it may matter and does not take long,
+    #: and is what the run times are by where it does matter.
     engine: Engine = "static"
     #: Traces or patterns of programs that run at the same time on the same nodes.
     beside: list[Path] = []
@@ -190,6 +191,8 @@ class Question:
     files: dict[str, float]
     #: Question that is not answered → why.
     refused: dict[str, str]
+    #: Why what is shared, or who comes first, may matter; nothing where neither can.
+    may_matter: list[str]
     #: Where it is, and what runs beside it.
     shared: contending.Shared
 
@@ -239,9 +242,10 @@ class Evaluated:
         fit = self.figures.fit if self.figures.own_s else None
         buffered = (plan.buffered, plan.largest_buffered_bytes)
         unseen = question.request.engine == "auto" and self.compared is None
+        doubt = _UNSEEN.format("; ".join(question.may_matter)) if question.may_matter else _ALONE
         return [
             *words.notes(fit, question.spread, question.own, buffered, question.wildcards),
-            *([_UNSEEN] if unseen else []),
+            *([doubt] if unseen else []),
             *question.known,
             *words.files(question.files, self.figures.own_s),
             "Adding up in reductions is counted as taking no time: the calibration does not measure it.",
@@ -249,8 +253,12 @@ class Evaluated:
 
 
 _UNSEEN = (
-    "Messages are in their recorded order, each program on its own: this one is so large that a replay event by event, "
-    "with who comes first and what ranks share, takes minutes; --engine both makes it."
+    "Messages are in their recorded order, and it may matter what is shared and who comes first ({}): this trace is so "
+    "large that a replay event by event takes minutes; --engine both makes it."
+)
+_ALONE = (
+    "No two ranks share an interface, no node gets messages of several, and nobody takes whoever comes first: messages "
+    "in their recorded order are all there is to know."
 )
 
 
@@ -323,6 +331,7 @@ def _question(request: PredictRequest, path: Path, own: Launches | None, others:
         known=[*calibrated.notes, *base.between.not_told.values(), *_of_nodes(request)],
         files=file_calls(trace),
         refused=refused,
+        may_matter=sharing.reasons(trace, nodes) if request.engine == "auto" else [],
         shared=contending.Shared(
             trace=path,
             nodes=[node for one in (nodes, *nodes_beside) for node in one],
@@ -367,7 +376,11 @@ def _compared(question: Question, figures: judge.Figures, operations: int, say: 
     """Replay event by event, where that is asked for or does not take long."""
     request, asked = question.request, question.asked
     wanted = request.engine in ("events", "both") or (
-        request.engine == "auto" and (request.is_shared or contended.is_affordable(operations, asked.columns))
+        request.engine == "auto"
+        and (
+            request.is_shared
+            or (bool(question.may_matter) and contended.is_affordable(operations, asked.columns))
+        )
     )
     if not wanted:
         return None
@@ -441,7 +454,10 @@ def _prediction(of: Evaluated) -> Prediction:
     contention = (
         contended.contention(of.compared, str(request.topology or "")) if of.compared is not None else None
     )
-    if of.compared is not None and contention is not None and request.by_events:
+    by_events = request.by_events or (
+        request.engine == "auto" and contention is not None and contended.matters(contention)
+    )
+    if of.compared is not None and contention is not None and by_events:
         as_it_is, predicted = contended.leading(of.compared, contention, as_it_is, predicted)
     calibrated_s = figures.times[:, 0]
     by_bandwidth = curves.by_bandwidth(base, figures.grid)
@@ -484,7 +500,7 @@ def _prediction(of: Evaluated) -> Prediction:
         timelines=_timelines(of.found, predicted, request.timeline),
         conclusion=[],
         notes=of.notes(),
-        engine="events" if request.by_events else "static",
+        engine="events" if by_events else "static",
         contention=contention,
     )
     if not told.explains:

@@ -21,7 +21,7 @@ from wulf.stats.prediction.replayed import Replayed
 #: With fewer samples nothing is said of how sure it is; more say hardly more.
 FEWEST, MOST = 8, 40
 #: Operations × networks that are replayed without being asked for, and those that are aimed at.
-AFFORDABLE, USUAL = 4e8, 1e8
+AFFORDABLE, USUAL = 4e8, 2.5e7
 #: Contention within this part of the run time does not matter.
 MARGIN = 0.02
 
@@ -184,6 +184,16 @@ def leading(
         )
         for one, by_events in zip(scenarios, found.scenarios, strict=True)
     ]
+
+
+def matters(found: Contention) -> bool:
+    """Whether the run time on some network is another one event by event, for sure."""
+    return any(_differs(one.gap) for one in (found.base, *found.scenarios))
+
+
+def _differs(gap: Estimate) -> bool:
+    low, high = gap.low or gap.value, gap.high or gap.value
+    return low > 1 + MARGIN or high < 1 - MARGIN
 
 
 def _meaning(of: Compared, base: Contended, scenarios: Sequence[Contended]) -> Iterator[str]:

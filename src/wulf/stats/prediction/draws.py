@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+from statistics import NormalDist
 from typing import Protocol
-
-import numpy as np
 
 from wulf.base.networks import Bounds
 
 #: Half of a 95 % interval of a normal distribution, in standard deviations.
 WIDTH = 1.959964
+_NORMAL = NormalDist()
 
 
 class Draw(Protocol):
@@ -44,8 +45,10 @@ class Sample:
     def of(self, name: str) -> float:
         """Return the number of a name."""
         if name not in self._known:
-            entropy = [self._seed, self._number, *name.encode()]
-            self._known[name] = float(np.random.default_rng(entropy).standard_normal())
+            words = f"{self._seed} {self._number} {name}".encode()
+            number = int.from_bytes(hashlib.blake2b(words, digest_size=8).digest(), "big") >> 12
+            # A generator for each name would take twenty times as long, of thousands of names.
+            self._known[name] = _NORMAL.inv_cdf((number + 0.5) / 2**52)
         return self._known[name]
 
 

@@ -5,10 +5,9 @@ The text format, and what each number means, is documented in ``native/replay/ne
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-
-import numpy as np
 
 
 @dataclass(frozen=True)
@@ -76,19 +75,24 @@ def through(sizes: Sequence[int], values_ns: Sequence[float]) -> Pieces:
     values_ns
         Of each size [ns].
     """
-    values = np.maximum.accumulate(np.maximum(np.asarray(values_ns, dtype=float), 0.0))
+    values = list(itertools.accumulate((max(float(value), 0.0) for value in values_ns), max))
     if len(sizes) == 1:
-        return (Piece(0, float(values[0]), 0.0),)
-    slopes = np.diff(values) / np.diff(np.asarray(sizes, dtype=float))
-    bases = values[:-1] - slopes * np.asarray(sizes[:-1], dtype=float)
-    pieces = [Piece(s, float(b), float(g)) for s, b, g in zip(sizes[:-1], bases, slopes, strict=True)]
+        return (Piece(0, values[0], 0.0),)
+    pieces = []
+    for (size, value), (behind, then) in itertools.pairwise(zip(sizes, values, strict=True)):
+        slope = (then - value) / (behind - size)
+        pieces.append(Piece(size, value - slope * size, slope))
     # Below the first point what the first one takes.
-    return tuple(pieces) if sizes[0] == 0 else (Piece(0, float(values[0]), 0.0), *pieces)
+    return tuple(pieces) if sizes[0] == 0 else (Piece(0, values[0], 0.0), *pieces)
 
 
 def at(pieces: Pieces, size: int) -> float:
     """Return what a message of a size takes [ns]."""
-    last = [piece for piece in pieces if piece.from_bytes <= size][-1]
+    last = pieces[0]
+    for piece in pieces:
+        if piece.from_bytes > size:
+            break
+        last = piece
     return last.base_ns + last.per_byte_ns * size
 
 

@@ -80,7 +80,7 @@ class PredictRequest:
         Option(
             "static: messages in their recorded order, exactly. events: event by event, with who comes first and what "
             "ranks, uplinks and programs share; slower, of fewer samples. both: run times are static, events beside "
-            "them. auto: both where that does not take long; events with --beside or --topology.",
+            "them. auto: events where ranks share interfaces or take whoever comes first and it matters, else static.",
             metavar="ENGINE",
         ),
     ] = "auto"

@@ -13,6 +13,8 @@ from wulf.tools.predict.page import charts
 
 #: Of the curve by bandwidth only so much is drawn: times the run time now.
 _SLOWEST = 1.6
+#: Changes up to so much are drawn at least [%], and intervals up to so many times the largest change.
+_EDGE, _WIDE = 50.0, 3.0
 PARTS = ("computing", "latency", "bandwidth", "CPU of messages")
 
 
@@ -21,11 +23,13 @@ def changes(found: Prediction) -> Figure | None:
     if not found.scenarios:
         return None
     ordered = (*found.scenarios, found.bound)
+    # An interval to ten times as long would leave nothing of all others to see: it goes to the edge.
+    edge = max(_EDGE, _WIDE * max(abs(_percent(one.change.value)) for one in ordered))
     main: Columns = {
         "network": [one.name for one in ordered],
-        "change": rounded([100 * (one.change.value - 1) for one in ordered]),
-        "low": rounded([100 * ((one.change.low or one.change.value) - 1) for one in ordered]),
-        "high": rounded([100 * ((one.change.high or one.change.value) - 1) for one in ordered]),
+        "change": rounded([_percent(one.change.value) for one in ordered]),
+        "low": rounded([_percent(_known(one.change.low, one.change.value)) for one in ordered]),
+        "high": rounded([min(_percent(_known(one.change.high, one.change.value)), edge) for one in ordered]),
         "verdict": [one.verdict for one in ordered],
         "shown": [change_item(one.change).text for one in ordered],
         "time": [format_spread(one.time) for one in ordered],
@@ -44,10 +48,23 @@ def changes(found: Prediction) -> Figure | None:
                 summary=f"Change of the run time on {count(len(found.scenarios), 'network')}; the largest gain is on "
                 f"{best.name}: {change_item(best.change).text}.",
                 caption="Points are what is likely, lines 95 % intervals; left of zero is faster. The last line is "
-                "what no network is better than: messages between nodes take no time.",
+                "what no network is better than: messages between nodes take no time."
+                + (
+                    f" Intervals beyond {edge:.0f} % end there; the table has them whole."
+                    if any(_percent(_known(one.change.high, one.change.value)) > edge for one in ordered)
+                    else ""
+                ),
             ),
         ),
     )
+
+
+def _percent(ratio: float) -> float:
+    return 100 * (ratio - 1)
+
+
+def _known(bound: float | None, value: float) -> float:
+    return value if bound is None else bound
 
 
 def shares(found: Prediction) -> Figure:
@@ -99,6 +116,8 @@ def curve(found: Prediction) -> Figure | None:
     end = min(last, 2 * max(reached)) if reached else last
     lines = [one for one in found.curve if one.latency_s < end] or found.curve[:1]
     end = max(end, lines[-1].latency_s)
+    if end <= lines[0].latency_s:
+        return None
     tail = lines[-1]
     xs = [one.latency_s for one in lines] + [end]
     ys = [one.time_s for one in lines] + [tail.time_s + tail.hops * (end - tail.latency_s)]
@@ -139,6 +158,8 @@ def by_bandwidth(found: Prediction) -> Figure | None:
         return None
     now = next(one.time_s for one in found.bandwidth_curve if one.factor == 1)
     points = [one for one in found.bandwidth_curve if one.time_s <= _SLOWEST * now]
+    if len(points) < 2:
+        return None
     xs, ys = [one.bandwidth for one in points], [one.time_s for one in points]
     main: Columns = {
         "x": rounded(xs),
