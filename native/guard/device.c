@@ -1,5 +1,7 @@
 #include "guard/device.h"
 
+#include "guard/fault.h"
+
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
 #include <net/if.h>
@@ -20,7 +22,7 @@ static bool is_nothing(const unsigned char *address) {
     return memcmp(address, nothing, ADDRESS) == 0;
 }
 
-static const char *asked(int socket, const char *interface) {
+static const char *permanent_of(int socket, const char *interface) {
     union {
         struct ethtool_perm_addr asked;
         unsigned char room[sizeof(struct ethtool_perm_addr) + 32];
@@ -31,10 +33,28 @@ static const char *asked(int socket, const char *interface) {
     if (ioctl(socket, SIOCETHTOOL, &request) == 0 && permanent.asked.size == ADDRESS &&
         !is_nothing(permanent.room + sizeof permanent.asked))
         return shown(permanent.room + sizeof permanent.asked);
-    request.ifr_data = NULL;
+    return NULL;
+}
+
+static const char *asked(int socket, const char *interface) {
+    struct ifreq request = {0};
+    const char *permanent = permanent_of(socket, interface);
+    if (permanent)
+        return permanent;
+    strncpy(request.ifr_name, interface, sizeof request.ifr_name - 1);
     if (ioctl(socket, SIOCGIFHWADDR, &request) != 0)
         return NULL;
     return shown((const unsigned char *)request.ifr_hwaddr.sa_data);
+}
+
+const char *device_permanent(const char *interface) {
+    if (*fault_address())
+        return fault_address();
+    const int asking = is_same(interface, "-") ? -1 : socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const char *address = asking < 0 ? NULL : permanent_of(asking, interface);
+    if (asking >= 0)
+        close(asking);
+    return address;
 }
 
 const char *device_address(const char *interface) {

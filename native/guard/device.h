@@ -7,5 +7,7 @@
 /* Its permanent address, or its address where it has no permanent one; NULL where there is no such interface.
  */
 const char *device_address(const char *interface);
+/* Its permanent address; NULL where it has none. */
+const char *device_permanent(const char *interface);
 
 #endif

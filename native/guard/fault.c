@@ -18,6 +18,13 @@
 
 bool fault_bare(void) { return access(PLACE "/bare", F_OK) == 0; }
 
+const char *fault_address(void) {
+    char *address = NULL;
+    const bool said = read_value(PLACE "/address", &address) == DONE;
+    forgive();
+    return said ? address : "";
+}
+
 static void record(const char *line) {
     const int file = open(PLACE "/record", O_WRONLY | O_APPEND | O_CLOEXEC);
     if (file < 0)

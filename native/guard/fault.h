@@ -7,6 +7,7 @@
 #ifdef WULF_FAULTS
 void fault_point(const char *verb, const char *words);
 bool fault_bare(void);
+const char *fault_address(void);
 #else
 static inline void fault_point(const char *verb, const char *words) {
     (void)verb;
@@ -14,6 +15,8 @@ static inline void fault_point(const char *verb, const char *words) {
 }
 /* Whether tests want a node without systemd. */
 static inline bool fault_bare(void) { return false; }
+/* The permanent address that a virtual interface shall have; "" for its own. */
+static inline const char *fault_address(void) { return ""; }
 #endif
 
 #endif

@@ -1,6 +1,7 @@
 #include "guard/step.h"
 
 #include "guard/kind.h"
+#include "guard/kind/made.h"
 #include "guard/scope.h"
 
 #include <string.h>
@@ -38,17 +39,45 @@ static const struct known_knob *row_of(const struct step *step) {
                : NULL;
 }
 
+/* What starts at boot is granted for the services that may be turned on and off. */
+static bool is_unit_of_table(const struct step *step) {
+    const struct known_knob *row = knob_of_target("service", step->target);
+    return row && is_same(step->interface, "-") && is_same(step->knob, step->target) &&
+           (*step->value == '@' || is_word_of(step->value, "enabled disabled"));
+}
+
+/* Of what outlasts a boot; the interfaces that it is of in `interfaces`. */
+static enum outcome grant_lasting(const struct step *step, const char **interfaces) {
+    *interfaces = "";
+    if (is_same(step->kind_name, "unit"))
+        return is_unit_of_table(step) ? DONE : complain("%s is no service of the catalogue", step->target);
+    return made_checked(step, interfaces);
+}
+
+static enum outcome grant_interface(const char *interface) {
+    return scope_grants_interface(interface) == GRANTED
+               ? GRANTED
+               : complain("not through sudo: %s is not one of the interfaces in " SCOPE_PLACE, interface);
+}
+
 enum outcome grant(const struct step *step, uid_t caller, struct granted *granted) {
     *granted = (struct granted){step, FAILED};
     if (!step->known)
         return complain("this guard knows no access kind %s", step->kind_name);
-    if (caller) {
+    if (caller && is_word_of(step->kind_name, "stored unit")) {
+        const char *interfaces;
+        if (grant_lasting(step, &interfaces) != DONE)
+            return complain("not through sudo: %s", complaint("it is no file that keeps settings"));
+        struct bytes rest = bytes_of(interfaces), word;
+        while (next_word(&rest, &word))
+            if (grant_interface(kept(word)) != GRANTED)
+                return FAILED;
+    } else if (caller) {
         if (!row_of(step))
             return complain("not through sudo: %s is not in the catalogue with this value", step->knob);
         if (step->known->of_interface || !is_same(step->interface, "-"))
-            if (scope_grants_interface(step->interface) != GRANTED)
-                return complain("not through sudo: %s is not one of the interfaces in " SCOPE_PLACE,
-                                step->interface);
+            if (grant_interface(step->interface) != GRANTED)
+                return FAILED;
     }
     granted->mark = GRANTED;
     return GRANTED;

@@ -56,6 +56,20 @@ const struct known_knob *knob_at(struct bytes knob, struct bytes kind, struct by
     return NULL;
 }
 
+const struct known_knob *knob_named(struct bytes name) {
+    for (size_t i = 0; i < COUNT(KNOBS); i++)
+        if (bytes_are(name, KNOBS[i].knob))
+            return &KNOBS[i];
+    return NULL;
+}
+
+const struct known_knob *knob_of_target(const char *kind, const char *target) {
+    for (size_t i = 0; i < COUNT(KNOBS); i++)
+        if (is_same(KNOBS[i].kind, kind) && is_same(KNOBS[i].target, target))
+            return &KNOBS[i];
+    return NULL;
+}
+
 int rank_of(const char *knob, const char *kind) {
     for (size_t i = 0; i < COUNT(KNOBS); i++)
         if (is_same(knob, KNOBS[i].knob))

@@ -26,6 +26,10 @@ const struct known_kind *kind_named(struct bytes name);
 /* The knob of that kind and target; `interface` stands for INTERFACE in it. NULL where there is none. */
 const struct known_knob *knob_at(struct bytes knob, struct bytes kind, struct bytes interface,
                                  struct bytes target);
+/* The knob of that name, whatever it is of. NULL where there is none. */
+const struct known_knob *knob_named(struct bytes name);
+/* The knob of that kind and target; NULL where there is none. */
+const struct known_knob *knob_of_target(const char *kind, const char *target);
 /* When a knob is set and put back: what makes others anew comes before these. What is not known comes last.
  */
 int rank_of(const char *knob, const char *kind);

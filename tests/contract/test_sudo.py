@@ -394,6 +394,92 @@ ROOT_SHELLS = [
 ]
 
 
+_SYSCTL_FILE = "/etc/sysctl.d/90-wulf.conf"
+#: Path → what is said of it, and would not be a file that keeps settings of the catalogue.
+MADE = [
+    (_SYSCTL_FILE, "file:644:eA=="),
+    (_SYSCTL_FILE, "link:/home/evil"),
+    (_SYSCTL_FILE, "made:B:-"),
+    (_SYSCTL_FILE, "made:B:-|sysctl.kernel.core_pattern=x"),
+    (_SYSCTL_FILE, f"made:B:-|{KNOB}=2"),
+    (_SYSCTL_FILE, f"made:B:-|{KNOB}"),
+    (_SYSCTL_FILE, f"made:../B:-|{KNOB}=0"),
+    (_SYSCTL_FILE, f"made:B:other0|{KNOB}=0"),
+    ("/etc/sysctl.d/../sudoers.d/evil", f"made:B:-|{KNOB}=0"),
+    ("/etc/sudoers.d/evil", f"made:B:-|{KNOB}=0"),
+    ("/etc/sudoers.d/evil", "absent"),
+    ("/etc/passwd", "absent"),
+    ("/etc/wulf/grant", "absent"),
+    ("/etc/systemd/system/ssh.service.d/90-wulf.conf", "made:B:-"),
+    ("/etc/systemd/system/multi-user.target.wants/evil.service", "made:B:-"),
+    ("/etc/systemd/network/10-wulf-other0.link", "made:B:other0|nic.mtu=1400"),
+    ("/etc/systemd/network/10-wulf-other0.link", "made:B:eth0|nic.mtu=1400"),
+    ("/etc/systemd/network/../evil.network.d/90-wulf.conf", "made:B:eth0|nic.mtu=1400"),
+    ("/etc/wulf/settings.sh", "made:B:other0|nic/nic.gro=off"),
+    ("/etc/wulf/settings.sh", "made:B:eth0|nic,other0/nic.gro=off"),
+]
+
+
+@pytest.mark.parametrize(("path", "value"), MADE)
+def test_the_guard_makes_only_files_that_keep_settings_of_the_catalogue(
+    granted: Node, path: str, value: str
+) -> None:
+    assert granted.guard("lock me 60").returncode == 0
+    files = "find /etc -newer /run/ready -printf '%p %T@ %s\\n' | sort"
+    before = granted.root("sh", "-c", files).stdout
+    for step in (f"{path}\tstored\t-\t{path}\t{value}\n", f"k\tstored\t-\t{path}\t{value}\n"):
+        done = granted.guard("begin B me 30", stdin=step)
+        assert (done.returncode, "not through sudo" in done.stdout) == (1, True), done
+    assert granted.root("sh", "-c", files).stdout == before
+
+
+#: Path → what is said of it, which is found to be none when it is to be made.
+UNMADE = [
+    (_SYSCTL_FILE, "made:B:eth0|nic.mtu=1400"),
+    ("/etc/modprobe.d/wulf.conf", f"made:B:eth0|{KNOB}=0"),
+    ("/etc/modprobe.d/wulf.conf", "made:B:eth0|nic.InterruptThrottleRate=3"),
+    ("/etc/wulf/settings.sh", "made:B:eth0|evil/nic.gro=off"),
+    ("/etc/wulf/settings.sh", "made:B:-|nic/nic.gro=off"),
+    ("/etc/wulf/settings.sh", "made:B:-|node/svc.tuned=balanced"),
+    ("/etc/systemd/network/10-wulf-eth0.link", "made:B:eth0|nic.mtu=1400"),
+    ("/etc/systemd/network/evil.network.d/90-wulf.conf", "made:B:eth0|nic.mtu=1400"),
+]
+
+
+@pytest.mark.parametrize(("path", "value"), UNMADE)
+def test_what_cannot_be_made_so_is_not(granted: Node, path: str, value: str) -> None:
+    assert granted.guard("lock me 60").returncode == 0
+    assert granted.guard("begin B me 30", stdin=f"{path}\tstored\t-\t{path}\t{value}\n").returncode == 0
+    done = granted.guard("apply B")
+    assert (done.returncode, granted.root("test", "-e", path).returncode) == (11, 1), done
+
+
+@pytest.mark.parametrize("value", ["absent", f"made:A:-|{KNOB}=0"])
+def test_a_file_of_somebody_elses_is_neither_written_nor_taken_away(granted: Node, value: str) -> None:
+    text = "net.ipv4.tcp_autocorking = 1\n"
+    granted.root("sh", "-c", f"cat >{_SYSCTL_FILE}", stdin=text)
+    assert granted.guard("lock me 60").returncode == 0
+    begun = granted.guard("begin A me 30", stdin=f"{_SYSCTL_FILE}\tstored\t-\t{_SYSCTL_FILE}\t{value}\n")
+    assert begun.returncode == 0, begun
+    done = granted.guard("apply A")
+    there = granted.root("cat", _SYSCTL_FILE).stdout
+    granted.root("rm", _SYSCTL_FILE)
+    assert (done.returncode, "somebody else's file" in done.stdout, there) == (11, True, text), done
+
+
+def test_what_is_set_is_kept_through_sudo(granted: Node) -> None:
+    for words in (("set", f"{KNOB}=0"), ("persist",), ("verify",)):
+        done = granted.wulf("settings", *words)
+        assert done.returncode == 0, done.stdout + done.stderr
+    text = granted.root("cat", _SYSCTL_FILE).stdout.splitlines()
+    assert text[0].startswith("# Written by wulf (change ")
+    assert text[1:] == ["net.ipv4.tcp_autocorking = 0"]
+    assert granted.root("stat", "-c", "%u %g %a", _SYSCTL_FILE).stdout == "0 0 644\n"
+    back = granted.wulf("rollback")
+    assert back.returncode == 0, back.stdout + back.stderr
+    assert granted.root("ls", "/etc/sysctl.d").stdout == ""
+
+
 @pytest.mark.parametrize("lines", ROOT_SHELLS)
 def test_the_guard_sets_only_what_the_catalogue_names(granted: Node, lines: str) -> None:
     assert granted.guard("lock me 60").returncode == 0

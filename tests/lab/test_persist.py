@@ -70,7 +70,7 @@ class Node:
         wanted = steps.parse(words)
         done = apply.change(self.guards, {NODE: steps.plan(wanted, "host0")}, deadline_s=60)
         assert done.kept, done.reason
-        found = persist(wanted, "host0", self.facts(), marker(done.change))
+        found = persist(wanted, "host0", self.facts(), done.change)
         kept = apply.change(self.guards, {NODE: found.steps}, deadline_s=60)
         assert kept.kept, kept.reason
         return found

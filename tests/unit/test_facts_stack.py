@@ -1,6 +1,5 @@
 """Bonds, VLANs, bridges, macvlans and stacks of them: what is wrong with a member is found whatever is on top of it."""
 
-import base64
 import subprocess
 from importlib import resources
 from pathlib import Path
@@ -9,7 +8,7 @@ import msgspec
 import pytest
 
 from wulf.base import catalogue
-from wulf.node.change import steps
+from wulf.node.change import configuration_files, steps
 from wulf.node.change.persist import persist
 from wulf.node.change.steps import KnobSetting
 from wulf.node.facts.parse import parse
@@ -241,14 +240,10 @@ def test_parameters_of_a_driver_of_several_cards_are_left_to_the_administrator()
     ("name", "top", "cards"), [("vlan", "eno2.7", ["eno2"]), ("bond", "bond0", ["eno1", "eno2"])]
 )
 def test_what_cards_below_have_is_kept_by_the_script_at_boot_on_each_of_them(name, top, cards):
-    kept = persist([setting("nic.rx_usecs", "0")], top, node_on(name), "# head")
+    kept = persist([setting("nic.rx_usecs", "0")], top, node_on(name), "change")
     assert not kept.unpersistable
     assert kept.places["nic.rx_usecs"].endswith(f", on {' and '.join(cards)})")
-    script = next(
-        base64.b64decode(one.value.split(":")[2]).decode()
-        for one in kept.steps
-        if one.value.startswith("file:755")
-    )
+    script = kept.texts[configuration_files.SCRIPT]
     lines = [line for line in script.splitlines() if line.startswith("keep nic nic.rx_usecs")]
     assert [line.split()[4] for line in lines] == cards
     assert not [one for one in kept.steps if one.target.endswith(".link")]

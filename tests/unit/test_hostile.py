@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 import shlex
 import subprocess
@@ -127,15 +126,11 @@ def test_files_and_exports_hold_no_text_of_a_node_that_could_run(text: str) -> N
     names = {"nic.driver", "nic.name", "kernel.os", "service.nftables", "node.hostname", "nic.device"}
     facts = dict.fromkeys(names | set(catalogue.knobs()), text)
     record = NodeRecord(node="n1", reachable=True, facts=facts)
-    lasting = persist(wanted, "eth0", record, "# head")
+    lasting = persist(wanted, "eth0", record, "20260101T000000-abcdef")
     chosen = {"n1": Chosen(wanted=wanted, interface="eth0", record=record)}
     written = [*(make(chosen) for make in (shell, ansible, tuned))]
     texts = [content for files in written for content in files.values()]
-    texts += [
-        base64.b64decode(step.value.rpartition(":")[2]).decode()
-        for step in lasting.steps
-        if step.value.startswith("file:")
-    ]
+    texts += lasting.texts.values()
     texts += [*lasting.places.values(), *lasting.unpersistable.values()]
     assert all("planted" not in said and "\x1b" not in said for said in texts)
     for script in shell(chosen).values():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import functools
 import json
 import re
@@ -16,9 +15,11 @@ from wulf.node.change import configuration_files, steps
 from wulf.node.change.functions import access_functions
 from wulf.node.change.persist import marker, persist, stored
 from wulf.node.facts.parse import parse
+from wulf.node.probe import build
 
 NODES = Path(__file__).parents[1] / "golden/nodes"
-HEAD = marker("20260101T000000-abcdef")
+CHANGE = "20260101T000000-abcdef"
+HEAD = marker(CHANGE)
 DEFAULT_LINK = """-
 /usr/lib/systemd/network/99-default.link:[Match]
 /usr/lib/systemd/network/99-default.link:OriginalName=*
@@ -48,17 +49,48 @@ def facts(name, extra="", interface=None):
     return parse("node01", text, interface, list(catalogue.knobs().values())), interface
 
 
-def keep(record, interface, *words, **options):
-    return persist(steps.parse(words), interface, record, HEAD, **options)
+def keep(record, interface, *words):
+    found = persist(steps.parse(words), interface, record, CHANGE)
+    assert not [step for step in found.steps if step.value.startswith(("file:", "link:"))], "a text is sent"
+    assert {step.target for step in found.steps if step.value.startswith("made:")} == found.texts.keys()
+    explained(found)
+    return found
+
+
+def explained(found):
+    """What the guard would write, but for files for which it looks at the node: those are as this side says."""
+    asked = [step for step in found.steps if step.value.startswith("made:") and not of_node(step)]
+    done = subprocess.run(
+        [build.build_program("wulf-guard", None).path, "explain"],
+        input="".join(step.line() + "\n" for step in asked),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if not asked:
+        return
+    assert done.returncode == 0, done.stdout
+    texts = {}
+    for line in done.stdout.splitlines():
+        path, _, rest = line.partition("\t")
+        texts.setdefault(path, []).append(rest)
+    for step in asked:
+        text = found.texts[step.target]
+        last = f"ln -sfn {text} {step.target}" if is_link(step.target) else f"write {step.target}"
+        assert texts[step.target] == [*([] if is_link(step.target) else text.splitlines()), last]
+
+
+def of_node(step):
+    return "/systemd/network/" in step.target or step.target == configuration_files.MODPROBE
+
+
+def is_link(path):
+    return ".wants/" in path
 
 
 def files(found):
     """Path → text of the files that are written."""
-    return {
-        step.target: base64.b64decode(step.value.split(":", 2)[2]).decode()
-        for step in found.steps
-        if step.value.startswith("file:")
-    }
+    return {path: text for path, text in found.texts.items() if not is_link(path)}
 
 
 def test_sysctls_share_one_file():
@@ -208,9 +240,6 @@ def test_networkmanager_runs_a_dispatcher_script(name):
     path = "/etc/NetworkManager/dispatcher.d/90-wulf-settings"
     assert f"[ \"$1 $2\" = '{nic} up' ] || exit 0" in files(found)[path]
     assert not [file for file in files(found) if file.endswith(".link")]
-    modes = {step.target: step.value.split(":")[1] for step in found.steps if step.value.startswith("file:")}
-    assert modes[path] == modes[configuration_files.SCRIPT] == "755"
-    assert modes["/etc/sysctl.d/90-wulf.conf"] == "644"
 
 
 def test_an_interface_that_networkmanager_leaves_alone():
@@ -239,10 +268,8 @@ def test_the_script_has_what_it_needs_in_the_right_order():
         ("latency", "cpu.cstates_pmqos"),
         ("nic", "irq.affinity"),
     ]
-    assert {f"{kind}_put()" for kind in ("ethtool", "file", "pm_qos", "irq_affinity")} <= set(script.split())
-    assert "firewall_put" not in script
     assert subprocess.run(["sh", "-n"], input=script, text=True, check=False).returncode == 0
-    units = [step.target for step in found.steps if step.value.startswith("link:")]
+    units = [path for path in found.texts if is_link(path)]
     assert units == [
         "/etc/systemd/system/multi-user.target.wants/wulf-settings.service",
         "/etc/systemd/system/multi-user.target.wants/wulf-latency.service",
@@ -270,7 +297,7 @@ def test_what_cannot_be_kept_says_what_to_do():
     found = keep(record, nic, "net.conntrack=notrack")
     assert "firewall-cmd --permanent --zone=trusted" in found.unpersistable["net.conntrack"]
     isolated = steps.KnobSetting(knob=catalogue.knob("cpu.isolcpus"), value="2-3")
-    found = persist([isolated], nic, record, HEAD)
+    found = persist([isolated], nic, record, CHANGE)
     assert "grubby --update-kernel=ALL" in found.unpersistable["cpu.isolcpus"]
     assert found.steps == []
 

@@ -6,6 +6,7 @@
 #include "guard/read/ethtool.h"
 #include "guard/read/ip.h"
 #include "guard/read/journal.h"
+#include "guard/read/made.h"
 #include "guard/read/nft.h"
 #include "guard/read/plan.h"
 #include "guard/read/scope.h"
@@ -80,6 +81,10 @@ static size_t read_everything(const char *at, size_t size) {
     if (read_plan(text, lines, &count) == GRANTED)
         for (size_t i = 0; i < count; i++)
             touch(&sum, lines[i].value);
+    static struct made made;
+    if (read_made(text, &made) == GRANTED)
+        for (size_t i = 0; i < made.count; i++)
+            touch(&sum, made.items[i].value);
     if (read_about(text, &about) == DONE)
         touch(&sum, about.rest);
     if (read_tx_state(text, &word, &why) == DONE)

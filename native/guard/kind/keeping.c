@@ -226,7 +226,10 @@ static enum outcome take_away(const char *path, const char *uppermost) {
 
 enum outcome kept_write(const char *path, const struct kept *kept) {
     if (explaining) {
-        say_line("%s %s", kept->is == KEPT_ABSENT ? "rm" : "write", path);
+        if (kept->is == KEPT_LINK)
+            say_line("ln -sfn %s %s", kept->link, path);
+        else
+            say_line("%s %s", kept->is == KEPT_ABSENT ? "rm" : "write", path);
         return DONE;
     }
     if (kept->is == KEPT_ABSENT)

@@ -1,5 +1,7 @@
 /* A parameter that the interface's driver takes only when it is loaded. Loading it anew takes the link down,
  * and addresses and routes with it: they are put back. `-` stands for "not given". */
+#include "guard/kind/module.h"
+
 #include "guard/kind/files.h"
 
 #include "guard/read/ip.h"
@@ -11,7 +13,7 @@
 
 enum { WAIT_STEPS = 100, STEP_MS = 100, MOST_WORDS = 64 };
 
-static enum outcome driver_of(const char *interface, const char **driver) {
+enum outcome module_of(const char *interface, const char **driver) {
     char target[1024];
     const ssize_t size =
         readlink(print("/sys/class/net/%s/device/driver/module", interface), target, sizeof target - 1);
@@ -77,7 +79,7 @@ static enum outcome checked(const struct step *step) {
 
 static enum outcome save(const struct step *step, struct state *state) {
     const char *driver;
-    if (checked(step) != DONE || driver_of(step->interface, &driver) != DONE)
+    if (checked(step) != DONE || module_of(step->interface, &driver) != DONE)
         return FAILED;
     state_add(state, step->target, given(driver, step->target));
     return DONE;
@@ -87,7 +89,7 @@ static const char *others_of(const char *interface, const char *driver) {
     const struct names names = names_in(AT_FDCWD, "/sys/class/net");
     for (size_t i = 0; i < names.count; i++) {
         const char *its;
-        if (!is_same(names.at[i], interface) && driver_of(names.at[i], &its) == DONE && is_same(its, driver))
+        if (!is_same(names.at[i], interface) && module_of(names.at[i], &its) == DONE && is_same(its, driver))
             return names.at[i];
     }
     forgive();
@@ -181,7 +183,7 @@ static enum outcome load(const char *driver, const char *parameter, const char *
 static enum outcome set(const struct step *step, const char *value) {
     const char *driver;
     struct link_before before = {0};
-    if (checked(step) != DONE || driver_of(step->interface, &driver) != DONE)
+    if (checked(step) != DONE || module_of(step->interface, &driver) != DONE)
         return FAILED;
     const char *other = others_of(step->interface, driver);
     if (other)

@@ -1,7 +1,11 @@
-/* A file that lasts. VALUE: `absent`, `link:TARGET`, or `file:MODE:CONTENT` with the content in base64. Of a
+/* A file that lasts. VALUE: `made:...`, whose text is made here (see made.c), `absent`, `link:TARGET`, or
+ * `file:MODE:CONTENT` with the content in base64, which root alone may have written. Of a
  * file of lines NAME = VALUE each line is an item: those of others stay, whatever becomes of ours. */
+#include "guard/answer.h"
 #include "guard/kind.h"
 #include "guard/kind/keeping.h"
+#include "guard/kind/made.h"
+#include "guard/kind/mpi.h"
 #include "guard/sha256.h"
 #include "guard/tool.h"
 
@@ -42,16 +46,20 @@ static bool is_others(const struct item *wanted, const struct state *after, cons
 
 static enum outcome put(const struct step *step) {
     struct kept kept, now;
-    if (kept_parse_plan(step->value, &kept) != DONE)
+    if ((is_made(step->value) ? made_file(step, &kept) : kept_parse_plan(step->value, &kept)) != DONE)
         return FAILED;
     if (!explaining) {
         if (kept_read(step->target, &now) != DONE)
             return FAILED;
+        if (mpi_caller && !is_ours_or_absent(step->target, &now))
+            return complain("%s is somebody else's file", step->target);
         if (kept.is == KEPT_FILE && now.is == KEPT_FILE) { /* whose it was */
             kept.uid = now.uid;
             kept.gid = now.gid;
         }
     }
+    if (explaining && is_made(step->value) && kept.is == KEPT_FILE)
+        say_line("%.*s", (int)kept.content.size - 1, text_string(&kept.content));
     return kept_write(step->target, &kept);
 }
 

@@ -23,10 +23,15 @@ static enum outcome active(struct text *profile) {
             text_add(profile, line.at + strlen(start), line.size - strlen(start));
             return DONE;
         }
-    if (!said.size)
-        return complain("tuned-adm does not say which profile is in force");
-    text_word(profile, "none");
-    return DONE;
+    /* Anything else is an error of its own: what is in force then, nobody knows. */
+    static const char *const none[] = {"No current active profile", "daemon is not running"};
+    for (size_t i = 0; i < COUNT(none); i++)
+        if (bytes_find((struct bytes){text_string(&said), said.size}, none[i]) < said.size) {
+            text_word(profile, "none");
+            return DONE;
+        }
+    return complain("tuned-adm does not say which profile is in force%s%s", said.size ? ": " : "",
+                    one_line(text_string(&said), 200));
 }
 
 /* `preset:NAME` where TuneD does not run but has a profile for when it does. */

@@ -39,6 +39,35 @@ static void a_plan_is_read_to_its_last_line(void) {
     EXPECT(read_plan((struct bytes){"k\tsysctl\t-\ta\0b\t0\n", 17}, lines, &count) == FAILED);
 }
 
+static void a_file_is_made_of_settings(void) {
+    static struct made made;
+    EXPECT(read_made(of("made:A:eth0|nic,eno1.7/nic.gro=off|sysctl.a=1 2|online"), &made) == GRANTED);
+    EXPECT(made.count == 3 && bytes_are(made.change, "A") && bytes_are(made.interface, "eth0"));
+    EXPECT(bytes_are(made.items[0].part, "nic") && bytes_are(made.items[0].knob, "nic.gro"));
+    EXPECT(bytes_are(made.items[0].card, "eno1.7") && !made.items[1].card.size);
+    EXPECT(!made.items[1].part.size && bytes_are(made.items[1].value, "1 2"));
+    EXPECT(!made.items[2].value.at && bytes_are(made.items[2].knob, "online"));
+    EXPECT(read_made(of("made:A:-"), &made) == GRANTED && made.count == 0);
+    static const char *const bad[] = {"",
+                                      "made:",
+                                      "made:A",
+                                      "made:../A:eth0",
+                                      "made:A.new:eth0",
+                                      "made:A:eth0|",
+                                      "made:A:eth0||",
+                                      "made:A:../x|a=1",
+                                      "made:A:eth0|a/b/c=1",
+                                      "made:A:eth0|a,/c=1",
+                                      "made:A:eth0|a,../c=1",
+                                      "made:A:eth0|a=",
+                                      "made:A:eth0|=1",
+                                      "made:A:eth0|a=1\n",
+                                      "made:A:eth0|$(id)",
+                                      "file:644:eA=="};
+    for (size_t i = 0; i < COUNT(bad); i++)
+        EXPECT(read_made(of(bad[i]), &made) == FAILED);
+}
+
 static void a_value_is_of_its_type(void) {
     static const struct range range = {68, 65535}, any = {INT32_MIN, INT32_MAX};
     static const struct {
@@ -185,6 +214,7 @@ static void a_digest_is_that_of_the_standard(void) {
 }
 
 static const char *const EXAMPLES[] = {
+    "made:A:eth0|nic/nic.gro=off|sysctl.a=1 2|online",
     "k\tsysctl\t-\tnet.ipv4.tcp_sack\t0\nl\tlink\teth0\tmtu\t9000\n",
     "format\t3\nnumber\t1\nowner\tme\nuid\t0\nboot\tb-1\nat\tnow\nsteps\t1\ndevice\teth0\t02:"
     "00\nwhat\tk\tsysctl\t-\ta\n",
@@ -234,6 +264,7 @@ static void damaged_bytes_lead_nowhere(long rounds) {
 
 int main(int count, char *words[]) {
     a_plan_is_read_to_its_last_line();
+    a_file_is_made_of_settings();
     a_value_is_of_its_type();
     a_state_comes_back_and_only_whole();
     two_changes_fold_into_one();

@@ -118,7 +118,7 @@ def _show(what: persist.PersistencePlan, *, files: bool) -> None:
     if files:
         contents: dict[str, list[str]] = {}
         for node, kept in what.nodes.items():
-            contents.setdefault("\n".join(persist.readable(step) for step in kept.steps), []).append(node)
+            contents.setdefault(persist.readable(kept), []).append(node)
         for text, nodes in contents.items():
             out.print(f"\n{fold(nodes)}:\n{text}", markup=False)
 

@@ -24,6 +24,8 @@ from wulf.node.change.guard import NONE, Answer
 
 #: No number of a guard has more digits.
 _NUMBER = re.compile(r"-?[0-9]{1,12}")
+#: What a wanted value begins with that is none: what is there is to be as it was, or is made by the guard.
+UNWRITTEN = ("@", "made:")
 
 
 class _UnreadableError(Exception):
@@ -82,8 +84,9 @@ def holds(value: SetValue) -> bool:
     """Whether a setting is as it was confirmed; what a driver made of the value counts as confirmed."""
     if value.after is not None and steps.same(value.after, value.now):
         return True
-    if value.wanted.startswith("@"):
-        # Put back to an earlier state: without a note of what that was, nothing can be said against it.
+    if value.wanted.startswith(UNWRITTEN):
+        # Put back to an earlier state, or written by the guard itself: without a note of what that was, nothing can
+        # be said against it.
         return value.after is None
     if value.kind in access.keepers():
         return value.now == value.wanted

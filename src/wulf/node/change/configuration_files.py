@@ -13,6 +13,14 @@ from collections.abc import Callable, Mapping, Sequence
 from wulf.node.change.steps import KnobSetting
 
 SCRIPT = "/etc/wulf/settings.sh"
+MODPROBE = "/etc/modprobe.d/wulf.conf"
+UNITS = "/etc/systemd/system/"
+SETTINGS_UNIT = f"{UNITS}wulf-settings.service"
+LATENCY_UNIT = f"{UNITS}wulf-latency.service"
+DISPATCHER = "/etc/NetworkManager/dispatcher.d/90-wulf-settings"
+IF_UP = "/etc/network/if-up.d/wulf-settings"
+#: Services that load a packet filter and so take away what is not theirs.
+FILTERS = ("nftables", "iptables", "netfilter-persistent")
 #: Since this version systemd's .link files know what `_LINK_KEYS` has but coalescing.
 _LINK_SINCE = 247
 _LINK_COALESCING_SINCE = 250
@@ -23,6 +31,12 @@ _AFTER = (
     "nftables.service firewalld.service iptables.service ip6tables.service netfilter-persistent.service "
     "ufw.service irqbalance.service tuned.service cpupower.service cpufrequtils.service"
 )
+
+
+def wanted(unit: str) -> str:
+    """Return the link by which a unit is started at boot."""
+    # A link, because systemctl enables no unit that is not there yet when its state is journalled.
+    return f"{UNITS}multi-user.target.wants/{unit.rpartition('/')[2]}"
 
 
 def sysctls(settings: Mapping[str, str], head: str) -> str:

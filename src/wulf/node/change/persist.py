@@ -1,7 +1,9 @@
 """From confirmed settings to the files that keep them over a reboot, as the node's own system does it.  Pure.
 
 What is returned are steps of the kinds ``stored`` and ``unit``: the guard journals, makes and undoes them as it does
-with every other change, so that a rollback leaves no trace.
+with every other change, so that a rollback leaves no trace. Such a step names a file and the settings that are in it:
+the guard on the node writes the text itself, and takes none from anybody (`made`). What an export writes, where no
+guard is, has the text in it (`stored`).
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from wulf.base.catalogue import of_device
 from wulf.base.records import NodeRecord
 from wulf.base.text import interface_in_command
 from wulf.node.change import configuration_files
-from wulf.node.change.script import Part, at_boot
+from wulf.node.change.script import Part, at_boot, kept, kept_lines
 from wulf.node.change.steps import NOTHING, KnobSetting, Step, members, plan
 
 #: Names for the file of sysctl.d, each sorting behind the one before it.
@@ -27,21 +29,18 @@ _SYSCTL_CONF = "/etc/sysctl.conf"
 _LINK_PREFIXES = ("10-wulf-", "00-wulf-")
 #: What can be the name of a kernel module, in a file that can also run commands.
 _DRIVER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-_MODPROBE = "/etc/modprobe.d/wulf.conf"
-_UNITS = "/etc/systemd/system/"
-_WANTS = f"{_UNITS}multi-user.target.wants/"
-_SETTINGS_UNIT = "wulf-settings.service"
-_LATENCY_UNIT = "wulf-latency.service"
-#: Services that load a packet filter and so take away what is not theirs.
-_FILTERS = ("nftables", "iptables", "netfilter-persistent")
-_DISPATCHER = "/etc/NetworkManager/dispatcher.d/90-wulf-settings"
-_IF_UP = "/etc/network/if-up.d/wulf-settings"
+_SETTINGS, _LATENCY = (
+    unit.rpartition("/")[2] for unit in (configuration_files.SETTINGS_UNIT, configuration_files.LATENCY_UNIT)
+)
 _NIC_SCOPES = ("interface", "queue", "route", "cluster")
 _RHEL = ("Red Hat", "Rocky", "AlmaLinux", "CentOS", "Fedora", "Oracle")
 
 
 class Persistence(msgspec.Struct, frozen=True, kw_only=True):
     """What keeps the settings of one node."""
+
+    #: Path → what the guard writes there, for people; a link as what it leads to.
+    texts: dict[str, str] = {}
 
     #: For the guard; a step's knob is the file or unit it is about.
     steps: list[Step]
@@ -59,12 +58,7 @@ def marker(change: str) -> str:
 
 
 def persist(
-    wanted: Sequence[KnobSetting],
-    interface: str | None,
-    record: NodeRecord,
-    head: str,
-    *,
-    portable: bool = False,
+    wanted: Sequence[KnobSetting], interface: str | None, record: NodeRecord, change: str
 ) -> Persistence:
     """Return what keeps all settings on a node.
 
@@ -74,25 +68,45 @@ def persist(
         The interface that carries the cluster's traffic.
     record
         The node's facts, for who configures the interface and what else is there.
-    head
-        First line of every file, see `marker`.
-    portable
-        Nothing that holds for this very node alone, such as its interface's address or what is set there already.
+    change
+        The change that has made them.
 
     Raises
     ------
     UsageError
         A knob is of an interface, and it is not known which one carries the cluster's traffic.
     """
-    node = _Node(interface, record, head, portable)
+    return _keep(wanted, _Node(interface, record, marker(change), change))
+
+
+def portable(
+    wanted: Sequence[KnobSetting], interface: str | None, record: NodeRecord, head: str
+) -> Persistence:
+    """Return what keeps all settings on nodes like this one, without a guard, and nothing that holds for it alone.
+
+    Parameters
+    ----------
+    head
+        First line of every file.
+    """
+    return _keep(wanted, _Node(interface, record, head, ""))
+
+
+def _keep(wanted: Sequence[KnobSetting], node: _Node) -> Persistence:
     for knob_setting in wanted:
         if not _kind(knob_setting).settable:
             node.refuse(knob_setting)
     by_id = {knob_setting.knob.id: knob_setting for knob_setting in wanted if _kind(knob_setting).settable}
     # Sorted, so that equal settings are equal bytes whatever order they were asked for in.
-    for step in plan(sorted(by_id.values(), key=str), interface, record):
+    for step in node.plan(sorted(by_id.values(), key=str)):
         node.keep(by_id[step.knob], step)
     return node.done()
+
+
+def made(path: str, change: str, interface: str | None, items: Sequence[str] = ()) -> Step:
+    """Return the step that lets the guard write a file: of settings (``PART,CARD/KNOB=VALUE``, or less of it)."""
+    value = "|".join([f"made:{change}:{interface or NOTHING}", *items])
+    return Step(knob=path, kind="stored", interface=NOTHING, target=path, value=value)
 
 
 def stored(path: str, text: str, mode: str = "644") -> Step:
@@ -112,22 +126,33 @@ def _kind(knob_setting: KnobSetting) -> access.Kind:
 class _Node:
     """What must be written on one node."""
 
-    def __init__(self, interface: str | None, record: NodeRecord, head: str, portable: bool) -> None:
+    def __init__(self, interface: str | None, record: NodeRecord, head: str, change: str) -> None:
         self._interface = interface
+        self._record = record
         self._facts = record.facts
         self._members = members(record)
         self._unknown = record.unknown
         self._head = head
-        self._portable = portable
+        self._change = change
+        self._portable = not change
+        self._texts: dict[str, str] = {}
         self._places: dict[str, str] = {}
         self._unpersistable: dict[str, str] = {}
         self._notes: list[str] = []
         self._sysctls: dict[str, str] = {}
         self._options: dict[str, str] = {}
         self._link: list[str] = []
+        #: The card whose driver has them.
+        self._driven = interface or NOTHING
+        #: Of each file, the settings that the guard makes it of.
+        self._items: dict[str, list[str]] = {}
         self._network_mtu = ""
         self._script: list[tuple[Part, Step]] = []
         self._units: list[Step] = []
+
+    def plan(self, wanted: Sequence[KnobSetting]) -> list[Step]:
+        """Return the steps that fulfil all wishes on the node."""
+        return plan(wanted, self._interface, self._record)
 
     def refuse(self, knob_setting: KnobSetting) -> None:
         """Say what to do where nothing on the node keeps a setting."""
@@ -143,6 +168,7 @@ class _Node:
             self._places[knob.id] = _kind(knob_setting).lasts
         elif kind == "sysctl":
             self._sysctls[step.target] = knob_setting.value
+            self._item("sysctl", knob_setting)
             self._places[knob.id] = self._sysctl_file()
         elif kind == "service":
             self._at_boot(knob_setting, step)
@@ -150,7 +176,9 @@ class _Node:
             self._unpersistable[knob.id] = "the name of the interface's driver is not known"
         elif kind == "module":
             self._options[step.target] = knob_setting.value
-            self._places[knob.id] = _MODPROBE
+            self._item("module", knob_setting)
+            self._driven = step.interface
+            self._places[knob.id] = configuration_files.MODPROBE
         elif kind == "firewall":
             self._exempt(knob_setting, step)
         else:
@@ -170,6 +198,7 @@ class _Node:
         ]
         return Persistence(
             steps=[*gone, *steps, *self._units],
+            texts=self._texts,
             places=self._places,
             unpersistable=self._unpersistable,
             notes=list(dict.fromkeys(self._notes)),
@@ -201,6 +230,7 @@ class _Node:
             )
         else:
             self._script.append(("firewall", step))
+            self._item("script", knob_setting, "firewall/")
             self._places[knob_setting.knob.id] = (
                 f"{configuration_files.SCRIPT} ({', '.join(self._filter_units())})"
             )
@@ -209,8 +239,10 @@ class _Node:
         """Return the units that exempt the interface: wulf's own, and those whose rules would undo it."""
         # For a service that is not there, such a file does nothing.
         known = "system.failed" in self._facts
-        there = [name for name in _FILTERS if f"service.{name}" in self._facts or not known]
-        return [_SETTINGS_UNIT, *(f"{name}.service" for name in there)]
+        there = [
+            name for name in configuration_files.FILTERS if f"service.{name}" in self._facts or not known
+        ]
+        return [_SETTINGS, *(f"{name}.service" for name in there)]
 
     def _set(self, knob_setting: KnobSetting, step: Step) -> None:
         """Keep what a driver or a file under /proc or /sys has."""
@@ -220,11 +252,13 @@ class _Node:
         network = self._network_dropin()
         if is_mtu and network:
             self._network_mtu = knob_setting.value
+            self._item("network", knob_setting)
             self._places[knob_setting.knob.id] = network
             return
         lines = [] if below else self._link_lines(knob_setting)
         if lines:
             self._link += [line for line in lines if line not in self._link]
+            self._item("link", knob_setting)
             self._places[knob_setting.knob.id] = self._link_path()
             return
         part: Part = "node"
@@ -233,11 +267,11 @@ class _Node:
         elif step.kind == "pm_qos":
             part = "latency"
         self._script.append((part, step))
-        place = {"nic": self._hook() or _SETTINGS_UNIT, "latency": _LATENCY_UNIT}.get(part, _SETTINGS_UNIT)
+        card = f",{step.interface}" if step.interface != (self._interface or NOTHING) else ""
+        self._item("script", knob_setting, f"{part}{card}/")
+        place = {"nic": self._hook() or _SETTINGS, "latency": _LATENCY}.get(part, _SETTINGS)
         on = f", on {' and '.join(self._members)}" if below else ""
-        self._places[knob_setting.knob.id] = (
-            f"{configuration_files.SCRIPT} ({place.removeprefix(_UNITS)}{on})"
-        )
+        self._places[knob_setting.knob.id] = f"{configuration_files.SCRIPT} ({place}{on})"
 
     def _link_lines(self, knob_setting: KnobSetting) -> list[str]:
         """Return the lines of a .link file; none where such a file is not what counts, or could change the name."""
@@ -272,7 +306,9 @@ class _Node:
 
     def _hook(self) -> str:
         """Return the script that runs whenever the interface comes up; empty where nobody runs one."""
-        return {"NetworkManager": _DISPATCHER, "ifupdown": _IF_UP}.get(self._manager(), "")
+        return {"NetworkManager": configuration_files.DISPATCHER, "ifupdown": configuration_files.IF_UP}.get(
+            self._manager(), ""
+        )
 
     def _sysctl_file(self) -> str:
         """Return a file that is read after all others that set one of the sysctls."""
@@ -288,6 +324,22 @@ class _Node:
 
     # --- what ---
 
+    def _item(self, file: str, knob_setting: KnobSetting, part: str = "") -> None:
+        self._items.setdefault(file, []).append(f"{part}{knob_setting.knob.id}={knob_setting.value}")
+
+    def _file(self, path: str, text: str, items: Sequence[str] = (), mode: str = "644") -> Step:
+        if self._portable:
+            return stored(path, text, mode)
+        self._texts[path] = text
+        return made(path, self._change, self._interface, items)
+
+    def _enabled(self, unit: str, text: str, items: Sequence[str] = ()) -> list[Step]:
+        link, target = configuration_files.wanted(unit), f"../{unit.rpartition('/')[2]}"
+        if self._portable:
+            return [stored(unit, text), _linked(link, target)]
+        self._texts[link] = target
+        return [self._file(unit, text, items), made(link, self._change, self._interface)]
+
     def _files(self) -> list[Step]:
         steps = []
         if self._sysctls:
@@ -296,20 +348,18 @@ class _Node:
             # One that was given a later name takes the earlier ones with it.
             for knob, place in self._places.items():
                 self._places[knob] = path if place.startswith("/etc/sysctl.d/") else place
-            steps.append(
-                stored(path, configuration_files.sysctls(dict(sorted(self._sysctls.items())), self._head))
-            )
+            text = configuration_files.sysctls(dict(sorted(self._sysctls.items())), self._head)
+            steps.append(self._file(path, text, sorted(self._items["sysctl"])))
         if self._options:
             steps.append(self._module_file())
         if self._link:
             carried = [line for line in self._text("keep.link_settings").split("; ") if "=" in line]
             before = self._text("keep.link_file")
             text = configuration_files.link(self._text("keep.mac"), before, carried, self._link, self._head)
-            steps.append(stored(self._link_path(), text))
+            steps.append(self._file(self._link_path(), text, self._items["link"]))
         if self._network_mtu:
-            steps.append(
-                stored(self._network_dropin(), configuration_files.network_mtu(self._network_mtu, self._head))
-            )
+            text = configuration_files.network_mtu(self._network_mtu, self._head)
+            steps.append(self._file(self._network_dropin(), text, self._items["network"]))
         return steps
 
     def _note_sysctls(self, path: str) -> None:
@@ -325,31 +375,46 @@ class _Node:
         driver = self._text("nic.driver")
         again = "dracut -f" if self._is_rhel() else "update-initramfs -u"
         self._notes.append(f"where {driver} is loaded from the initial RAM disk: {again}")
-        return stored(_MODPROBE, configuration_files.module_options(driver, self._options, self._head))
+        text = configuration_files.module_options(driver, self._options, self._head)
+        if self._portable:
+            return stored(configuration_files.MODPROBE, text)
+        self._texts[configuration_files.MODPROBE] = text
+        return made(configuration_files.MODPROBE, self._change, self._driven, self._items["module"])
 
     def _units_of_script(self) -> list[Step]:
         """Return the script, and all that runs it."""
         if not self._script:
             return []
         parts = {part for part, _ in self._script}
-        steps = [stored(configuration_files.SCRIPT, at_boot(self._script, self._head), "755")]
+        steps = [self._file(configuration_files.SCRIPT, self._script_text(), self._items["script"], "755")]
         if parts - {"latency"}:
             online = any(step.kind == "route" for _, step in self._script)
             unit = configuration_files.settings_unit(self._head, online=online)
-            steps += _enabled(_SETTINGS_UNIT, unit)
+            steps += self._enabled(configuration_files.SETTINGS_UNIT, unit, ["online"] if online else [])
         if "latency" in parts:
-            steps += _enabled(_LATENCY_UNIT, configuration_files.latency_unit(self._head))
+            unit = configuration_files.latency_unit(self._head)
+            steps += self._enabled(configuration_files.LATENCY_UNIT, unit)
         if "firewall" in parts:
             dropin = configuration_files.filter_dropin(self._head)
-            steps += [stored(f"{_UNITS}{unit}.d/90-wulf.conf", dropin) for unit in self._filter_units()[1:]]
+            steps += [
+                self._file(f"{configuration_files.UNITS}{unit}.d/90-wulf.conf", dropin)
+                for unit in self._filter_units()[1:]
+            ]
         if "nic" in parts and self._hook() and self._interface:
             write = (
                 configuration_files.dispatcher
                 if self._manager() == "NetworkManager"
                 else configuration_files.if_up
             )
-            steps.append(stored(self._hook(), write(self._interface, self._head), "755"))
+            steps.append(self._file(self._hook(), write(self._interface, self._head), mode="755"))
         return steps
+
+    def _script_text(self) -> str:
+        return (
+            at_boot(self._script, self._head)
+            if self._portable
+            else kept(kept_lines(self._script), self._head)
+        )
 
     # --- facts ---
 
@@ -362,8 +427,3 @@ class _Node:
 
     def _is_rhel(self) -> bool:
         return any(word in self._text("kernel.os") for word in _RHEL)
-
-
-def _enabled(unit: str, text: str) -> list[Step]:
-    # A link, because systemctl enables no unit that is not there yet when its state is journalled.
-    return [stored(f"{_UNITS}{unit}", text), _linked(f"{_WANTS}{unit}", f"../{unit}")]

@@ -48,6 +48,26 @@ def at_boot(steps: Sequence[tuple[Part, Step]], head: str) -> str:
     )
 
 
+def kept(lines: Sequence[str], head: str, rest: str = "") -> str:
+    """Return the script by which a node's own guard sets things at boot; the guard writes it, of these lines.
+
+    Parameters
+    ----------
+    lines
+        See `kept_lines`.
+    head
+        First comment line: whose it is.
+    rest
+        What stands for lines that come later.
+    """
+    return "\n".join(["#!/bin/sh", head, _text("kept.sh").rstrip("\n"), *lines, f'{rest}exit "$failed"', ""])
+
+
+def kept_lines(steps: Sequence[tuple[Part, Step]]) -> list[str]:
+    """Return the lines of that script."""
+    return [_line(step, part) for part, step in steps]
+
+
 def boot_text() -> str:
     """Return what a boot script has before the lines that set things."""
     return _text("boot.sh")

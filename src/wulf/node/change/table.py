@@ -1,7 +1,7 @@
 """The table that the guard has compiled in: what there is to set, with which values, and in which order.  Pure.
 
 ``native/guard/table.inc`` is made of it (``python -m wulf.node.change.table``) and checked in, so that building the
-guard takes no Python; a test says when it is old.
+guard takes no Python; a test says when it is old. So is ``made.inc``, the texts of the files that keep settings.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections.abc import Iterator
 
 from wulf.base import access, catalogue
 from wulf.base.catalogue import Knob
+from wulf.node.change import configuration_files as files
+from wulf.node.change import script
 
 #: Stands for the name of an interface.
 INTERFACE = "INTERFACE"
@@ -37,6 +39,45 @@ def table() -> str:
         "/* Made by `python -m wulf.node.change.table` from data/access.toml and data/knobs: not to be edited. */"
     ]
     return "\n".join([*lines, *_kinds(), *_knobs(), ""])
+
+
+def made() -> str:
+    """Return the text of ``made.inc``: the files that keep settings, as far as their text is the same for all.
+
+    ``@HEAD@``, ``@INTERFACE@`` and ``@LINES@`` in it are replaced by the guard.
+    """
+    head, interface = "@HEAD@", "@INTERFACE@"
+    units = "/etc/systemd/system/"
+    online = files.settings_unit(head, online=True)
+    texts = [
+        (files.SETTINGS_UNIT, "0644", "online", online),
+        (files.SETTINGS_UNIT, "0644", "", files.settings_unit(head, online=False)),
+        (files.LATENCY_UNIT, "0644", "", files.latency_unit(head)),
+        *(
+            (f"{units}{name}.service.d/90-wulf.conf", "0644", "", files.filter_dropin(head))
+            for name in files.FILTERS
+        ),
+        (files.DISPATCHER, "0755", "", files.dispatcher(interface, head)),
+        (files.IF_UP, "0755", "", files.if_up(interface, head)),
+    ]
+    lines = [
+        "/* Made by `python -m wulf.node.change.table made` from the texts of files: not to be edited. */",
+        f"MADE_SCRIPT({_quoted(files.SCRIPT)}, {_quoted(script.kept([], head, '@LINES@'))})",
+        *(
+            f"MADE_TEXT({_quoted(path)}, {mode}, {_quoted(word)}, {_quoted(text)})"
+            for path, mode, word, text in texts
+        ),
+        *(
+            f"MADE_LINK({_quoted(files.wanted(unit))}, {_quoted('../' + unit.rpartition('/')[2])})"
+            for unit in (files.SETTINGS_UNIT, files.LATENCY_UNIT)
+        ),
+    ]
+    return "\n".join([*lines, ""])
+
+
+def _quoted(text: str) -> str:
+    """Return a text as C writes it, a line of it on each line."""
+    return "\n    ".join(json.dumps(line) for line in text.splitlines(keepends=True)) or '""'
 
 
 def _kinds() -> Iterator[str]:
@@ -77,4 +118,4 @@ def _words(knob: Knob) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(table())
+    sys.stdout.write(made() if sys.argv[1:] == ["made"] else table())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -17,10 +16,10 @@ from wulf.base.records import ChangeOutcome, NodeRecord, NodeStatus, SetValue, T
 from wulf.base.store import list_runs
 from wulf.base.store.tuning import HEAD, load_tuning, resume_tuning
 from wulf.node.change import apply, routes, steps
-from wulf.node.change.answers import confirmed
+from wulf.node.change.answers import UNWRITTEN, confirmed
 from wulf.node.change.export import Chosen
 from wulf.node.change.guard import Guards
-from wulf.node.change.persist import Persistence, marker, persist
+from wulf.node.change.persist import Persistence, persist
 from wulf.node.cluster.inventory import ClusterConfig
 from wulf.node.fleet import at_boot
 from wulf.node.fleet.change import carrying, with_notes
@@ -89,9 +88,7 @@ def lasting(
         knob_settings = settings(msgspec.structs.replace(status, settings=kept))
         if knob_settings:
             change = max(value.change for value in kept if value.kind not in access.keepers())
-            lasts = persist(
-                knob_settings, interface_of(interface, status.node), by_node[status.node], marker(change)
-            )
+            lasts = persist(knob_settings, interface_of(interface, status.node), by_node[status.node], change)
             found[status.node] = msgspec.structs.replace(lasts, unpersistable=lasts.unpersistable | strange)
     if not found:
         raise UsageError("nothing is set on these nodes that could be kept ('wulf settings status' shows it)")
@@ -151,14 +148,14 @@ def holding(statuses: Sequence[NodeStatus]) -> list[SettingCheck]:
             node=status.node,
             what=value.target if value.kind in access.keepers() else value.knob,
             kind=value.kind,
-            wanted=confirmed(value) if value.wanted.startswith("@") else value.wanted,
+            wanted=confirmed(value) if value.wanted.startswith(UNWRITTEN) else value.wanted,
             now=value.now,
             holds=value.holds,
         )
         for status in statuses
         for value in status.settings
         # What was put back to an earlier state that nobody noted is as it should be when nothing differs.
-        if value.after is not None or not value.wanted.startswith("@")
+        if value.after is not None or not value.wanted.startswith(UNWRITTEN)
     ]
 
 
@@ -218,11 +215,16 @@ def _value(value: SetValue) -> str:
     return value.now if value.wanted.startswith("@") else value.wanted
 
 
-def readable(step: steps.Step) -> str:
-    """Return what a step that keeps settings does, for people."""
+def readable(kept: Persistence) -> str:
+    """Return what keeps the settings of a node, for people: every file with its text."""
+    return "\n".join(_readable(step, kept.texts.get(step.target)) for step in kept.steps)
+
+
+def _readable(step: steps.Step, text: str | None) -> str:
     if step.kind != "stored":
         return f"{step.target}: {step.value} at boot"
-    if not step.value.startswith("file:"):
+    if text is None:
         return f"{step.target}: {step.value}"
-    content = base64.b64decode(step.value.split(":", 2)[2]).decode()
-    return f"{step.target}:\n" + "".join(f"    {line}\n" for line in content.splitlines())
+    if "\n" not in text:
+        return f"{step.target}: link:{text}"
+    return f"{step.target}:\n" + "".join(f"    {line}\n" for line in text.splitlines())

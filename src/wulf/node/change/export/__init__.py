@@ -11,7 +11,7 @@ import msgspec
 
 from wulf.base.nodeset import fold
 from wulf.base.records import NodeRecord
-from wulf.node.change.persist import Persistence, persist
+from wulf.node.change.persist import Persistence, portable
 from wulf.node.change.steps import KnobSetting, Step, plan
 
 #: First line of every exported file.
@@ -69,7 +69,7 @@ def groups(chosen: Mapping[str, Chosen]) -> list[Group]:
 
 def _group(node: str, choice: Chosen) -> Group:
     # No file that names this very node's interface by its address: equal nodes shall stay equal.
-    lasting = persist(choice.wanted, choice.interface, choice.record, HEAD, portable=True)
+    lasting = portable(choice.wanted, choice.interface, choice.record, HEAD)
     wanted = sorted(choice.wanted, key=str)
     return Group(
         nodes=[node],
