@@ -32,6 +32,8 @@ def test_a_throttled_node_is_named(lab_cluster, tmp_path):
     # A busy machine may make another one slow as well; this one comes first.
     worst = max(large["suspects"], key=lambda one: one["slower"])
     assert (worst["kind"], worst["nodes"]) == ("node", ["node03"])
+    # What it sends is throttled, not what it receives.
+    assert worst["sends_bits_per_s"] < 0.75 * worst["receives_bits_per_s"]
 
 
 ADDRESS = "ip -4 -o addr show host0 | sed 's/.*inet //; s,/.*,,'"

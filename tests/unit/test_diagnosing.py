@@ -77,6 +77,8 @@ def diagnosed(tmp_path, monkeypatch, capsys):
         def start(request, path, _):
             if path.name.endswith("-again"):
                 return again(request, path), None
+            if path.name.endswith("-one-way"):
+                raise ProbeError("no streams here")
             return measured(path.parent, slow, 2.0, name=path.name), None
 
         monkeypatch.setattr(all_pairs.session, "start", start)

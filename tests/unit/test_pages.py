@@ -22,7 +22,7 @@ from wulf.page import blocks, forms
 from wulf.page.document import _LOWERED
 from wulf.page.gate import CleanConsole
 from wulf.page.page import html
-from wulf.page.parts import Table
+from wulf.page.parts import Figure, Table
 from wulf.page.terminal import Printer
 
 CASES = subjects.CASES
@@ -70,6 +70,33 @@ def test_every_page_is_a_subject() -> None:
 
 def test_every_block_has_a_form_in_documents() -> None:
     assert set(_LOWERED) == set(typing.get_args(blocks.Block))
+
+
+#: What has figures.
+FIGURES = (Table, Figure, blocks.Keys, blocks.KeyFigures, blocks.Operations, blocks.Matrices, blocks.Changes)
+
+
+@pytest.mark.parametrize(("name", "place"), CASES)
+def test_the_answer_comes_first_then_figures_then_warnings(name: str, place: int) -> None:
+    page = subjects.page(name, subjects.sample(name, place))
+    every = [*page.head, *(block for section in page.sections for block in section.blocks)]
+    warned = [number for number, block in enumerate(every) if isinstance(block, blocks.Warnings)]
+    figures = [number for number, block in enumerate(every) if isinstance(block, FIGURES)]
+    assert page.title
+    assert not warned or (figures and figures[0] < warned[0])
+    text = terminal(page, 80)
+    assert text.index(page.title.split()[0]) < 40
+    for block in (every[number] for number in warned):
+        heads = [f"{one.severity}: {one.kind}" for one in block.warnings]
+        assert all(figure_before(text, head) for head in heads)
+    shown = html(page)
+    assert shown.count("<details open><summary><strong>error") == shown.count("<summary><strong>error")
+    assert "<details open><summary><strong>warning" not in shown
+
+
+def figure_before(text: str, head: str) -> bool:
+    """Whether a number with a unit stands before a warning."""
+    return re.search(r"\d (ns|µs|ms|s|MB/s|GB/s|%|GFLOPS)\b", text[: text.index(head)]) is not None
 
 
 @pytest.mark.parametrize("width", WIDTHS)

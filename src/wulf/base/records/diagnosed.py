@@ -21,6 +21,10 @@ class Suspect(Record, frozen=True, kw_only=True):
     scatter: float
     #: Chance of it where all are alike, all that was looked at being counted.
     p_value: float
+    #: Rates of streams in one direction: what the node sends (of a link: the first node to the second), and what it
+    #: receives; null where these were not measured [bit/s].
+    sends_bits_per_s: float | None = None
+    receives_bits_per_s: float | None = None
 
 
 class Symptom(Record, frozen=True, kw_only=True):

@@ -24,9 +24,13 @@ TIMEOUT_S = 120.0
 DONE, BUSY, FAILED, LATE, STUCK = 0, 10, 11, 12, 13
 #: Exit code where there is no guard, so that nothing was ever changed.
 NONE = 90
+# A program that fails says nothing of who is logged in.
 _AS_ROOT = (
-    '[ "$(id -u)" = 0 ] || { echo "changing settings takes root: log in as root ([change] user), or by way of sudo '
-    "([change] become, and what 'wulf settings sudoers' prints)\" >&2; exit 1; }; "
+    "me=$(id -u 2>&1); case $me in 0) ;; "
+    "'' | *[!0-9]*) echo \"the program id fails there, so nothing is changed: ${me:-it prints nothing}\" >&2; "
+    "exit 1 ;; "
+    '*) echo "changing settings takes root: log in as root ([change] user), or by way of sudo '
+    "([change] become, and what 'wulf settings sudoers' prints)\" >&2; exit 1 ;; esac; "
 )
 # Who is not root cannot see whether there is one.
 _RUN = f'{_AS_ROOT}[ -e "$0" ] || exit {NONE}; exec "$0" "$@"'

@@ -14,7 +14,18 @@ status | verify) verb=status ;;
 	exit 2
 	;;
 esac
-[ "$(id -u)" = 0 ] || { echo "changing settings takes root" >&2; exit 1; }
+me=$(id -u 2>&1)
+case $me in
+0) ;;
+'' | *[!0-9]*)
+	echo "the program id fails here, so nothing is changed: ${me:-it prints nothing}" >&2
+	exit 1
+	;;
+*)
+	echo "changing settings takes root" >&2
+	exit 1
+	;;
+esac
 failed=0
 reload=
 mkdir -p "$RUN"

@@ -35,6 +35,8 @@ NAMED = 12
 LEAST = 1e-6
 #: Slower by more is not told apart.
 MANY = 1000.0
+#: Where one direction carries less than this share of the other, it is the slow one.
+ONE_SIDED = 0.75
 #: Below this share of its link's speed a rate is worth a word.
 FAIR = 0.5
 
@@ -185,7 +187,12 @@ def _answer(found: Diagnosis) -> str:
 
 
 def _extent(suspect: Suspect, matrix: Matrix) -> str:
-    """Say how slow: '0.3 of 1 Gbit/s', or against the time of others where the link does not tell."""
+    """Say how slow: '0.3 of 1 Gbit/s', or against the time of others where the link does not tell.
+
+    Where streams tell the directions apart it is said of the slower one.
+    """
+    if suspect.sends_bits_per_s is not None and suspect.receives_bits_per_s is not None:
+        return _one_way(suspect, _link_speed(suspect, matrix))
     scores = [score for score in matrix.scores if score.node in suspect.nodes]
     if suspect.kind in ("node", "group") and scores and scores[0].rate_bits_per_s is not None:
         speeds = {score.link_bits_per_s for score in scores}
@@ -193,6 +200,26 @@ def _extent(suspect: Suspect, matrix: Matrix) -> str:
         if not speeds and speed is not None:
             return f"{_rate(scores[0].rate_bits_per_s)} of {_rate(speed)}"
     return f"{1 + suspect.slower:.2g} × the time of others at {format_bytes(matrix.size_bytes)}"
+
+
+def _link_speed(suspect: Suspect, matrix: Matrix) -> float | None:
+    """Return what the links of the nodes say, where that is the same [bit/s]."""
+    speeds = {score.link_bits_per_s for score in matrix.scores if score.node in suspect.nodes}
+    return speeds.pop() if len(speeds) == 1 else None
+
+
+def _one_way(suspect: Suspect, speed: float | None) -> str:
+    """Name the slower direction, where one is, and what the other one carries."""
+    sends, receives = suspect.sends_bits_per_s or 0.0, suspect.receives_bits_per_s or 0.0
+    of = f" of {_rate(speed)}" if speed is not None else ""
+    first, second = (printable(node) for node in (*suspect.nodes, "")[:2])
+    link = suspect.kind == "link"
+    ways = (f"from {first} to {second}", f"from {second} to {first}") if link else ("sending", "receiving")
+    if min(sends, receives) > ONE_SIDED * max(sends, receives):
+        return f"{_rate(min(sends, receives))}{of} in either direction"
+    slower, faster = (0, 1) if sends < receives else (1, 0)
+    rates = sends, receives
+    return f"{_rate(rates[slower])}{of} {ways[slower]}, {_rate(rates[faster])} {ways[faster]}"
 
 
 def _blind(matrix: Matrix) -> str:
@@ -223,6 +250,8 @@ def suspicion(suspect: Suspect, matrix: Matrix) -> str:
         said += f", {_rate(scores[0].rate_bits_per_s)}"
         speeds = {score.link_bits_per_s for score in scores} - {None}
         said += f" where the link says {_rate(speeds.pop() or 0)}" if len(speeds) == 1 else ""
+    if suspect.sends_bits_per_s is not None and suspect.receives_bits_per_s is not None:
+        said += f"; streams: {_one_way(suspect, None)}"
     chance = f"{suspect.p_value:.1g}" if suspect.p_value >= LEAST else f"below {LEAST:g}"
     return f"{said} (chance of that where all are alike: {chance})"
 

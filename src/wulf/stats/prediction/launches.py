@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 FEWEST = 3
 #: … and fewer not whether they resemble each other.
 TESTED = 6
+#: Standard errors of the resemblance that are added to it: it is as likely to be more as to be less.
+_CAUTION = 0.5
 #: Largest resemblance of neighbours that is reckoned with.
 _MOST = 0.9
 #: Standard deviation of a median ÷ that of a mean, of normal values.
@@ -60,7 +62,7 @@ class Launches:
         if n < TESTED or not square:
             return 1.0
         found = float(np.sum(apart[1:] * apart[:-1])) / square
-        resemblance = min(found + (1 + 4 * found) / n, _MOST)
+        resemblance = min(found + (1 + 4 * found) / n + _CAUTION / math.sqrt(n), _MOST)
         if resemblance <= 0:
             return 1.0
         inflated = (1 + resemblance) / (1 - resemblance)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from wulf.base.errors import ProbeError, TransportError, UsageError
+from wulf.base.errors import BuildError, ProbeError, TransportError, UsageError
+from wulf.base.records import Pair
 from wulf.base.store import Run, opened
 from wulf.node.cluster import inventory
 from wulf.node.cluster.inventory import ClusterConfig
@@ -19,14 +20,14 @@ from wulf.node.measuring import session
 from wulf.node.probe import build
 from wulf.node.replay.replaying import Say
 from wulf.page.words import count
-from wulf.tools.diagnose import work
+from wulf.tools.diagnose import one_way, work
 from wulf.tools.diagnose.pairs import FEWEST_PARTNERS
 from wulf.tools.diagnose.request import DiagnoseRequest
 
 #: Launches of each pair of suspects that is measured alone.
 AGAIN = 3
-#: Time for that, as a share of the time for all pairs.
-AGAIN_SHARE = 0.5
+#: Time for that and for streams in one direction, and of it for these, as a share of the time for all pairs.
+AGAIN_SHARE, ONE_WAY_SHARE = 0.5, 0.15
 
 Watching = Callable[[], AbstractContextManager[session.Watcher]]
 
@@ -72,6 +73,15 @@ def measure(
     suspected = work.again(measured)
     if not suspected:
         return measured, True
+    whole = _again(request, measured, suspected, watching, note)
+    _one_way(request, measured, watching, note)
+    return measured, whole
+
+
+def _again(
+    request: session.MeasureRequest, measured: Run, suspected: list[Pair], watching: Watching, note: Say
+) -> bool:
+    """Measure pairs once more with nothing beside; say whether that could be done."""
     note(f"once more, one at a time: {count(len(suspected), 'pair')} of who is suspected")
     alone = msgspec.structs.replace(
         request,
@@ -79,7 +89,7 @@ def measure(
         at_once=False,
         min_launches=AGAIN,
         max_launches=AGAIN,
-        budget_s=request.budget_s * AGAIN_SHARE,
+        budget_s=request.budget_s * (AGAIN_SHARE - ONE_WAY_SHARE),
     )
     try:
         with watching() as watcher:
@@ -87,8 +97,31 @@ def measure(
     except (ProbeError, TransportError) as error:
         # A node that has gone since: what was seen before stands, with what was measured again until then.
         note(f"not all was measured again, the verdict is that of before: {error}")
-        return measured, False
-    return measured, True
+        return False
+    return True
+
+
+def _one_way(request: session.MeasureRequest, measured: Run, watching: Watching, note: Say) -> None:
+    """Measure streams of who is slow at large messages, in both directions; that it cannot be done is said."""
+    pairs = one_way.pairs(work.find(measured).matrices)
+    if not pairs:
+        return
+    note(f"in one direction at a time: {count(len(pairs), 'stream')} of who is slow")
+    streams = msgspec.structs.replace(
+        request,
+        pairs=pairs,
+        ops=[one_way.OP],
+        sizes_bytes=[one_way.SIZE_BYTES],
+        at_once=False,
+        min_launches=1,
+        max_launches=AGAIN,
+        budget_s=request.budget_s * ONE_WAY_SHARE,
+    )
+    try:
+        with watching() as watcher:
+            session.start(streams, work.path_one_way(measured), watcher)
+    except (BuildError, ProbeError, TransportError) as error:
+        note(f"in which direction they are slow was not measured: {error}")
 
 
 def _request(config: ClusterConfig, nodes: list[str], budget_s: float) -> session.MeasureRequest:

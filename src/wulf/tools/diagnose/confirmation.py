@@ -28,7 +28,7 @@ def pairs(matrices: Sequence[Matrix]) -> list[Pair]:
     """
     suspects = sorted((one for matrix in matrices for one in matrix.suspects), key=lambda one: -one.slower)
     found: dict[frozenset[str], Pair] = {}
-    well = _well(matrices)
+    well = well_nodes(matrices)
     chosen = [(first, second) for at, first in enumerate(well) for second in well[at + 1 :]]
     for suspect in suspects if len(well) > 1 else []:
         if suspect.kind == "link":
@@ -40,7 +40,7 @@ def pairs(matrices: Sequence[Matrix]) -> list[Pair]:
     return list(found.values())
 
 
-def _well(matrices: Sequence[Matrix]) -> list[str]:
+def well_nodes(matrices: Sequence[Matrix]) -> list[str]:
     """Return nodes that no suspicion is about, the most typical ones first."""
     accused = {node for matrix in matrices for one in matrix.suspects for node in one.nodes}
     far: dict[str, float] = {}

@@ -21,7 +21,7 @@ from wulf.base.records import Analysis, CellEstimate, Comparison, Estimate, Node
 from wulf.base.records.diagnosed import Branch, Diagnosis, Gate, Matrix, Score, Worse
 from wulf.node.measuring.analysis import analyze, compare
 from wulf.stats.estimate.signatures import symptoms
-from wulf.tools.diagnose import confirmation, tree
+from wulf.tools.diagnose import confirmation, one_way, tree
 from wulf.tools.diagnose import pairs as between
 from wulf.tools.diagnose.baseline import FALSE_ALARM, worse_nodes
 
@@ -77,6 +77,9 @@ def find(run: store.Run) -> Diagnosis:
             for strict, lax in zip(matrices, matrices_of(cells, run.nodes, SUSPICION), strict=True)
             for key in [(strict.op, strict.size_bytes)]
         ]
+    if (path_one_way(run) / store.MANIFEST).is_file():
+        rates = _rates(store.load(path_one_way(run)))
+        matrices = [one_way.with_rates(one, rates) for one in matrices]
     return Diagnosis(
         run_id=run.manifest.id,
         nodes=list(dict.fromkeys(node for cell in cells for node in cell.cell.place)),
@@ -122,6 +125,22 @@ def again(run: store.Run) -> list[Pair]:
     return confirmation.pairs(
         matrices_of(_between_pairs(run, run.analysis() or analyze(run)), run.nodes, SUSPICION)
     )
+
+
+def path_one_way(run: store.Run) -> Path:
+    """Return where the run of the streams of suspects is, if there is one."""
+    return run.path.with_name(f"{run.path.name}-one-way")
+
+
+def _rates(run: store.Run) -> dict[Pair, float]:
+    """Return the rates of streams [bit/s]: sender and receiver → rate."""
+    return {
+        pair: 8 * size / time
+        for (op, size), times in _times(run).items()
+        if op == one_way.OP
+        for pair, time in times.items()
+        if time > 0
+    }
 
 
 def path_again(run: store.Run) -> Path:
