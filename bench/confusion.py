@@ -278,6 +278,16 @@ CASES = (
         plant=_fact("network.routes", "10.0.0.0/24 dev eth0, 10.0.0.1 via 10.0.0.254 dev eth0", [_THIRD]),
     ),
     Case(name="node.contaminated", plant=_set(contaminated=True)),
+    # No node is slower than another: what the links can do is all that shows it.
+    Case(
+        name="hardware.below_expected",
+        plant=_both(
+            _fact("expected.bandwidth_low_bits_per_s", 0.847e9),
+            _fact("expected.latency_high_s", 119e-6),
+            _fact("expected.bandwidth", "0.847 to 0.941 Gbit/s"),
+            _set(bits_per_s=0.3e9),
+        ),
+    ),
 )
 
 

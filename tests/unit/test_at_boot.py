@@ -7,8 +7,10 @@ from importlib import resources
 import pytest
 
 from wulf.base.contracts import NodeResult
+from wulf.base.errors import TransportError
+from wulf.base.records import NodeRecord
 from wulf.node.change.persist import stored
-from wulf.node.fleet import at_boot
+from wulf.node.fleet import at_boot, persist
 
 SYSCTLS = stored("/etc/sysctl.d/90-wulf.conf", "# head\nvm.swappiness = 1\nnet.ipv4.tcp_rmem = 4096 1 2\n")
 LINK = stored("/etc/systemd/network/10-wulf-eth0.link", "[Match]\n")
@@ -72,3 +74,12 @@ def test_this_system_resolves_its_own_files(tmp_path):
     assert said() == ["asked sysctl", "otherwise vm.swappiness /etc/sysctl.d/95-site.conf 60"]
     (tmp_path / "95-site.conf").unlink()
     assert said() == ["asked sysctl"]
+
+
+def test_a_node_whose_facts_are_not_known_is_kept_nothing_on():
+    lost = NodeRecord(node="n2", reachable=True, error="n2: not done in 60 s")
+    with pytest.raises(TransportError, match="what keeps settings there is not known: n2"):
+        persist.require_facts([NodeRecord(node="n1", reachable=True), lost])
+    for ask in (persist.lasting, persist.chosen):
+        with pytest.raises(TransportError, match="not done in 60 s"):
+            ask([], [lost], "eth0")

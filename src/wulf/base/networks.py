@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -101,6 +101,8 @@ class NamedNetwork(Data, frozen=True, kw_only=True):
     what: _Text
     #: Of which year the parameters are.
     year: int
+    #: Speed of the links [bit/s] of which this says what TCP should reach (`reach`); 0 of none.
+    reach_of_bits_per_s: Annotated[int, msgspec.Meta(ge=0)] = 0
     between: Between
     costs: Costs | None = None
     evidence: Annotated[list[Evidence], msgspec.Meta(min_length=1)]
@@ -119,6 +121,45 @@ def networks() -> dict[str, NamedNetwork]:
         return catalogue.load("networks", NamedNetwork)
     except ConfigError as error:
         raise ConfigError(f"{error}{_advice(str(error))}") from None
+
+
+class Reach(NamedTuple):
+    """What nodes with a link of some speed should reach over TCP."""
+
+    #: Half of the round trip of a small message [s].
+    latency_s: tuple[float, float]
+    #: Messages that one process sends in a second.
+    messages_per_s: tuple[float, float]
+    #: Networks that say so, by id.
+    networks: tuple[str, ...]
+
+
+def reach(bits_per_s: float) -> Reach | None:
+    """Return what links of this speed should reach, from all networks that are of it; a site's own count alone.
+
+    Half of a round trip is what sending, the way and receiving take together; a process sends a message in each time
+    that sending takes it.
+    """
+    fitting = [one for one in networks().values() if one.reach_of_bits_per_s == bits_per_s > 0]
+    chosen = [one for one in fitting if user_files.whose("networks", one.id)] or fitting
+    if not chosen:
+        return None
+    parts = [
+        (one.between.send[0].base_us, one.between.latency_us, one.between.receive[0].base_us)
+        for one in chosen
+    ]
+    sends = [send for send, _, _ in parts]
+    return Reach(
+        latency_s=(
+            min(sum(part.low for part in of) for of in parts) * 1e-6,
+            max(sum(part.high for part in of) for of in parts) * 1e-6,
+        ),
+        messages_per_s=(
+            1e6 / max(send.high for send in sends),
+            1e6 / min(max(send.low, 1e-3) for send in sends),
+        ),
+        networks=tuple(one.id for one in chosen),
+    )
 
 
 def named(name: str, others: dict[str, NamedNetwork]) -> NamedNetwork:

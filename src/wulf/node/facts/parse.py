@@ -11,6 +11,7 @@ from wulf.node.facts.node import Facts, NodeCapture
 from wulf.node.facts.readers import (
     boot_configuration,
     cost,
+    expected,
     firewall,
     health,
     knobs,
@@ -76,6 +77,7 @@ def parse(node: str, text: str, interface: str | None, catalogue: Sequence[Knob]
     mpi.add(facts, capture)
     knobs.add(facts, capture, catalogue)
     stack.add(facts, capture, catalogue)
+    expected.add(facts)
     owners.add(facts, capture, catalogue)
     cost.add(facts, capture)
     return NodeRecord(

@@ -11,7 +11,7 @@ from wulf.base import access, catalogue
 from wulf.base.contracts import Transport
 from wulf.base.errors import StoreError, TransportError, UsageError
 from wulf.base.interfaces import Interface, interface_of
-from wulf.base.nodeset import fold
+from wulf.base.nodeset import fold, reasons_text
 from wulf.base.records import ChangeOutcome, NodeRecord, NodeStatus, SetValue, TuneManifest, Values
 from wulf.base.store import list_runs
 from wulf.base.store.tuning import HEAD, load_tuning, resume_tuning
@@ -69,6 +69,17 @@ def require_answers(statuses: Sequence[NodeStatus]) -> None:
         raise TransportError(f"{fold([status.node for status in lost])}: {lost[0].error}")
 
 
+def require_facts(records: Sequence[NodeRecord]) -> None:
+    """Raise TransportError when a node's facts are not known: where it keeps settings, and of which cards, they say."""
+    lost = {
+        record.node: str(record.error or "it does not answer")
+        for record in records
+        if record.error or not record.reachable
+    }
+    if lost:
+        raise TransportError(f"what keeps settings there is not known: {reasons_text(lost)}")
+
+
 def lasting(
     statuses: Sequence[NodeStatus], records: Sequence[NodeRecord], interface: Interface
 ) -> PersistencePlan:
@@ -76,10 +87,13 @@ def lasting(
 
     Raises
     ------
+    TransportError
+        A node does not say what is set there, or its facts.
     UsageError
         Nothing is set.
     """
     require_answers(statuses)
+    require_facts(records)
     by_node = {record.node: record for record in records}
     found = {}
     for status in statuses:
@@ -166,10 +180,13 @@ def chosen(
 
     Raises
     ------
+    TransportError
+        A node does not say what is set there, or its facts.
     UsageError
         Nothing is set.
     """
     require_answers(statuses)
+    require_facts(records)
     by_node = {record.node: record for record in records}
     found = {
         status.node: Chosen(
