@@ -86,6 +86,8 @@ class Audit(Record, frozen=True, kw_only=True):
     judgements: list[Judgement]
     #: Groups of facts × nodes, folded.
     matrix: list[GroupState]
+    #: What links should reach, with its derivation → the nodes of which that is so.
+    expected: dict[str, list[str]] = {}
 
     def untold(self, severities: Collection[Severity]) -> list[Judgement]:
         """Return what could not be judged, and would be so bad: where there is any, nobody can say that all is well."""

@@ -49,6 +49,9 @@ _LAYER_COSTS: Mapping[str, list[Cost]] = {
 _OutcomeOf = Callable[[NodeRecord], "_Outcome"]
 _Key = tuple[str, str, str, str]
 
+#: Facts that say what a link should reach.
+EXPECTED = ("expected.bandwidth", "expected.latency")
+
 
 class Rule(msgspec.Struct, frozen=True):
     """A check with its predicates compiled: ready for thousands of nodes."""
@@ -132,7 +135,18 @@ def evaluate(
         findings=sorted(findings, key=_order),
         judgements=judgements,
         matrix=matrix,
+        expected=_expected(seen),
     )
+
+
+def _expected(nodes: Sequence[NodeRecord]) -> dict[str, list[str]]:
+    """Return what links should reach → nodes; of a node of which it is not known nothing."""
+    found: dict[str, list[str]] = {}
+    for node in nodes:
+        words = [str(node.facts[name]) for name in EXPECTED if name in node.facts]
+        if words:
+            found.setdefault("; ".join(words), []).append(node.node)
+    return found
 
 
 def _by_checks(

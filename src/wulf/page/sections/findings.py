@@ -17,6 +17,8 @@ from wulf.page.words import count, listed, remedy
 _LIMIT = 1000
 #: A longer set of nodes does not stand in the first line of a finding.
 _SHORT = 60
+#: So many kinds of links are described.
+_FEW = 3
 #: What somebody has to do something about.
 SERIOUS: tuple[Severity, ...] = ("fail", "warn")
 _MEANING = {"fail": "breaks or cripples", "warn": "costs", "info": "worth trying or knowing"}
@@ -38,12 +40,23 @@ def build(audit: Audit) -> Findings:
         headline=_headline(audit, total) if total else "No node could be looked at",
         lede=f"{count(total, 'node')} looked at with the profile '{audit.profile}'"
         + (f"; {count(len(audit.unreachable), 'node')} did not answer" if audit.unreachable else "")
-        + f". {count(len(statuses), 'check')}: {passed} without a finding, {silent} not applicable here.",
+        + f". {count(len(statuses), 'check')}: {passed} without a finding, {silent} not applicable here."
+        + _expected(audit),
         counts=counts,
         findings=tuple(_finding(finding, total) for finding in audit.findings),
         alike=_alike(audit),
         unknown=_unknown(audit),
         unreachable=_reasons(audit.unreachable),
+    )
+
+
+def _expected(audit: Audit) -> str:
+    """Say what the links should reach, of which all that is measured falls short where all nodes share a fault."""
+    said = [
+        f" {fold(nodes)} should reach {printable(words, 300)}." for words, nodes in audit.expected.items()
+    ]
+    return "".join(said[:_FEW]) + (
+        f" {len(said) - _FEW} more kinds of links: --json." if len(said) > _FEW else ""
     )
 
 

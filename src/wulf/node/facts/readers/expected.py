@@ -19,6 +19,8 @@ _FRAME_B, _HEADERS_B = 38, 52
 #: One connection that nothing holds back comes within this share of what its link can carry; from the speed on at which
 #: one processor may be the limit, less [bit/s].
 _WELL, _BY_PROCESSOR, _FAST_BITS_PER_S = 0.9, 0.4, 20e9
+#: Drivers of cards that a hypervisor makes.
+_VIRTUAL = ("virtio_net", "vmxnet3", "hv_netvsc", "ena", "gve", "xen_netfront", "veth", "tun")
 _PCI_PAYLOAD = 256 / (256 + 24)
 
 
@@ -63,7 +65,7 @@ def _latency(facts: Facts) -> str:
 
 def _speed(facts: Facts) -> float:
     """Return the speed of the link: of several members that of the slowest, as one connection goes over one of them."""
-    if facts.values.get("nic.kind", "device") == "virtual" or facts.values.get("nic.driver") == "virtio_net":
+    if facts.values.get("nic.kind") == "virtual" or facts.values.get("nic.driver") in _VIRTUAL:
         raise Absent("it is a virtual interface: what it should reach is up to its host")
     of_members = [
         value
